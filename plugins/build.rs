@@ -38,7 +38,10 @@ fn embed(package: &Path, out: &Path) -> Result<(), Error> {
     // cannot hide a change.
     let from_source = package.join(PLUGINS[0]).join("Cargo.toml").is_file();
     let files = if from_source { build(package, out)? } else { prebuilt(package)? };
-    let entries = names().zip(&files).map(|(name, file)| entry(name, file, out)).collect::<Result<Vec<_>, _>>()?;
+    let entries = names()
+        .zip(&files)
+        .map(|(name, file)| entry(name, file, out))
+        .collect::<Result<Vec<_>, _>>()?;
     let list = out.join("plugins.rs");
     fs::write(&list, listing(entries)).map_err(|source| Error::io("write", &list, source))
 }
@@ -58,7 +61,11 @@ fn build(package: &Path, out: &Path) -> Result<Vec<PathBuf>, Error> {
 fn prebuilt(package: &Path) -> Result<Vec<PathBuf>, Error> {
     let folder = package.join("prebuilt");
     let files: Vec<PathBuf> = names().map(|name| folder.join(format!("{name}.wasm"))).collect();
-    if files.iter().all(|file| file.is_file()) { Ok(files) } else { Err(Error::NoPlugins { folder }) }
+    if files.iter().all(|file| file.is_file()) {
+        Ok(files)
+    } else {
+        Err(Error::NoPlugins { folder })
+    }
 }
 
 /// Returns the names of all built plugins.
@@ -71,7 +78,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 fn entry(name: &str, file: &Path, out: &Path) -> Result<String, Error> {
     let bytes = fs::read(file).map_err(|source| Error::io("read", file, source))?;
     let packed = out.join(format!("{name}.wasm.deflate"));
-    fs::write(&packed, compress_to_vec(&bytes, PACKING)).map_err(|source| Error::io("write", &packed, source))?;
+    fs::write(&packed, compress_to_vec(&bytes, PACKING))
+        .map_err(|source| Error::io("write", &packed, source))?;
     let (size, digest) = (bytes.len(), <[u8; 32]>::from(Sha256::digest(&bytes)));
     Ok(format!(
         "Plugin {{ file: \"{name}.wasm\", name: \"{name}\", size: {size}, \

@@ -26,7 +26,8 @@ fn prepare(package: &Path, out: &Path) -> Result<(), Error> {
     let workspace = package.parent().unwrap_or(package);
     script::watch(&script::ingredients(workspace));
     script::watch(
-        &["build.rs", "guests/Cargo.toml", "guests/examples", "guests/mcp_conformance"].map(|name| package.join(name)),
+        &["build.rs", "guests/Cargo.toml", "guests/examples", "guests/mcp_conformance"]
+            .map(|name| package.join(name)),
     );
     let names = names(&package.join("guests/examples"))?;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -44,7 +45,8 @@ fn prepare(package: &Path, out: &Path) -> Result<(), Error> {
 /// The guests there are: the names of the sources, in order.
 fn names(folder: &Path) -> Result<Vec<String>, Error> {
     let fail = |source| Error::io("list", folder, source);
-    let entries = fs::read_dir(folder).map_err(fail)?.collect::<Result<Vec<_>, _>>().map_err(fail)?;
+    let entries =
+        fs::read_dir(folder).map_err(fail)?.collect::<Result<Vec<_>, _>>().map_err(fail)?;
     let stem = |entry: fs::DirEntry| Some(entry.path().file_stem()?.to_str()?.to_owned());
     let mut names: Vec<String> = entries.into_iter().filter_map(stem).collect();
     names.sort();

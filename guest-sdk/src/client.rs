@@ -120,6 +120,9 @@ mod tests {
         let form = Request::elicitation("k", "Who?", &json!({"type": "object"}));
         assert_eq!(form.params, r#"{"message":"Who?","requestedSchema":{"type":"object"}}"#);
         assert!(Request::sampling("k", "Hi", 5).params.contains(r#""maxTokens":5"#));
-        assert_eq!((Request::roots("k").key.as_str(), Request::roots("k").params.as_str()), ("k", "{}"));
+        assert_eq!(
+            (Request::roots("k").key.as_str(), Request::roots("k").params.as_str()),
+            ("k", "{}")
+        );
     }
 }

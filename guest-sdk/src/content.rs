@@ -34,14 +34,26 @@ impl Content {
 
     /// Returns an embedded document, with its media type if known.
     #[must_use]
-    pub fn resource(uri: impl Into<String>, mime: Option<&str>, body: impl Into<ResourceBody>) -> Self {
-        Self::Resource(EmbeddedResource { uri: uri.into(), mime: mime.map(str::to_owned), body: body.into() })
+    pub fn resource(
+        uri: impl Into<String>,
+        mime: Option<&str>,
+        body: impl Into<ResourceBody>,
+    ) -> Self {
+        Self::Resource(EmbeddedResource {
+            uri: uri.into(),
+            mime: mime.map(str::to_owned),
+            body: body.into(),
+        })
     }
 
     /// Returns a link to a document, with a display name and its media type if known.
     #[must_use]
     pub fn link(uri: impl Into<String>, name: impl Into<String>, mime: Option<&str>) -> Self {
-        Self::Link(ResourceLink { uri: uri.into(), name: name.into(), mime: mime.map(str::to_owned) })
+        Self::Link(ResourceLink {
+            uri: uri.into(),
+            name: name.into(),
+            mime: mime.map(str::to_owned),
+        })
     }
 }
 
@@ -90,9 +102,19 @@ mod tests {
         assert_eq!(Content::image("x/y", [1]), Content::Image(media()));
         assert_eq!(Content::audio("x/y", [1]), Content::Audio(media()));
         let body = |body| EmbeddedResource { uri: "u:1".to_owned(), mime: None, body };
-        assert_eq!(Content::resource("u:1", None, "a"), Content::Resource(body(ResourceBody::Text("a".to_owned()))));
-        assert_eq!(Content::resource("u:1", None, vec![1]), Content::Resource(body(ResourceBody::Bytes(vec![1]))));
-        let link = ResourceLink { uri: "u:1".to_owned(), name: "n".to_owned(), mime: Some("x/y".to_owned()) };
+        assert_eq!(
+            Content::resource("u:1", None, "a"),
+            Content::Resource(body(ResourceBody::Text("a".to_owned())))
+        );
+        assert_eq!(
+            Content::resource("u:1", None, vec![1]),
+            Content::Resource(body(ResourceBody::Bytes(vec![1])))
+        );
+        let link = ResourceLink {
+            uri: "u:1".to_owned(),
+            name: "n".to_owned(),
+            mime: Some("x/y".to_owned()),
+        };
         assert_eq!(Content::link("u:1", "n", Some("x/y")), Content::Link(link));
     }
 

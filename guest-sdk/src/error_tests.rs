@@ -76,7 +76,10 @@ fn the_kind_is_found_in_sources_and_inside_other_io_errors() {
 
 #[test]
 fn a_source_that_the_message_already_ends_with_is_not_repeated() {
-    assert_eq!(Error::from(Outer("reading: no such file", not_found())).message(), "reading: no such file");
+    assert_eq!(
+        Error::from(Outer("reading: no such file", not_found())).message(),
+        "reading: no such file"
+    );
 }
 
 #[test]

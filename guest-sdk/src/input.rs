@@ -23,7 +23,9 @@ fn refuse(path: &Path, message: &str) -> Error {
     let reason = reason(message);
     let mut field = pointer(path);
     // The path of a missing field ends at its parent.
-    if let Some(name) = reason.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+    if let Some(name) =
+        reason.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
+    {
         push(&mut field, name);
     }
     Error::invalid_input(field, reason)
@@ -55,7 +57,11 @@ fn push(pointer: &mut String, token: &str) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, dead_code, reason = "a panic is how a test fails, and fields are only deserialised")]
+    #![allow(
+        clippy::unwrap_used,
+        dead_code,
+        reason = "a panic is how a test fails, and fields are only deserialised"
+    )]
 
     use super::*;
     use std::borrow::Cow;
@@ -92,7 +98,8 @@ mod tests {
 
     #[test]
     fn arguments_that_fit_are_taken_and_unknown_fields_are_ignored() {
-        let args: Args = arguments(r#"{"name":"a","items":[{"size":1,"kind":"large"}],"other":null}"#).unwrap();
+        let args: Args =
+            arguments(r#"{"name":"a","items":[{"size":1,"kind":"large"}],"other":null}"#).unwrap();
         assert_eq!(args.name, "a");
         assert_eq!(args.items.len(), 1);
     }
@@ -112,7 +119,10 @@ mod tests {
     #[test]
     fn the_field_that_does_not_fit_is_named_by_its_pointer() {
         let (field, reason) = refusal(r#"{"name":5}"#);
-        assert_eq!((field.as_str(), reason.as_str()), ("/name", "invalid type: integer `5`, expected a string"));
+        assert_eq!(
+            (field.as_str(), reason.as_str()),
+            ("/name", "invalid type: integer `5`, expected a string")
+        );
         assert_eq!(refusal(r#"{"name":"a","items":[{"size":1},{"size":-1}]}"#).0, "/items/1/size");
         assert_eq!(refusal(r#"{"name":"a","map":{"a/b~c":300}}"#).0, "/map/a~1b~0c");
         let (field, reason) = refusal(r#"{"name":"a","items":[{"size":1,"kind":"huge"}]}"#);
@@ -128,7 +138,10 @@ mod tests {
 
     #[test]
     fn text_that_is_not_one_json_value_is_refused() {
-        assert_eq!(refusal(r#"{"name":"a"} {}"#), (String::new(), "trailing characters".to_owned()));
+        assert_eq!(
+            refusal(r#"{"name":"a"} {}"#),
+            (String::new(), "trailing characters".to_owned())
+        );
         assert!(refusal("").1.contains("EOF"));
     }
 

@@ -29,7 +29,13 @@ pub struct Output {
 impl Output {
     /// Returns an output with these blocks, in this order. It may be empty.
     pub fn new(content: Vec<Content>) -> Self {
-        Self { content, failed: false, metadata: Map::new(), files_modified: Vec::new(), command_executed: None }
+        Self {
+            content,
+            failed: false,
+            metadata: Map::new(),
+            files_modified: Vec::new(),
+            command_executed: None,
+        }
     }
 
     /// Returns an output of one text block.
@@ -86,7 +92,9 @@ impl Output {
     /// Returns the text blocks, joined with newlines.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let text = |block: &Content| if let Content::Text(text) = block { Some(text.clone()) } else { None };
+        let text = |block: &Content| {
+            if let Content::Text(text) = block { Some(text.clone()) } else { None }
+        };
         self.content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
     }
 
@@ -94,8 +102,9 @@ impl Output {
     /// invalid.
     #[must_use]
     pub fn to_json(&self) -> Option<Value> {
-        let json =
-            |block: &Content| if let Content::Json(json) = block { serde_json::from_str(json).ok() } else { None };
+        let json = |block: &Content| {
+            if let Content::Json(json) = block { serde_json::from_str(json).ok() } else { None }
+        };
         self.content.iter().find_map(json)
     }
 
@@ -127,8 +136,11 @@ impl Output {
 impl From<Output> for WitOutput {
     fn from(output: Output) -> Self {
         // The empty string means `{}` and saves most tools the code for serialising objects.
-        let metadata =
-            if output.metadata.is_empty() { String::new() } else { Value::Object(output.metadata).to_string() };
+        let metadata = if output.metadata.is_empty() {
+            String::new()
+        } else {
+            Value::Object(output.metadata).to_string()
+        };
         Self {
             content: output.content,
             success: !output.failed,
@@ -298,8 +310,13 @@ mod tests {
 
     #[test]
     fn everything_said_of_an_output_crosses_the_border() {
-        let output =
-            Output::text("a").modified("x").modified("y").command("ls").metadata("k", 1).metadata("k", 2).failure();
+        let output = Output::text("a")
+            .modified("x")
+            .modified("y")
+            .command("ls")
+            .metadata("k", 1)
+            .metadata("k", 2)
+            .failure();
         assert!(!output.succeeded());
         assert_eq!(output.metadata_map()["k"], 2);
         let wit = WitOutput::from(output);

@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn definitions_keep_the_order_of_export() {
-        let names: Vec<_> = definitions(TOOLS).into_iter().map(|definition| definition.name).collect();
+        let names: Vec<_> =
+            definitions(TOOLS).into_iter().map(|definition| definition.name).collect();
         assert_eq!(names, ["echo", "fails"]);
     }
 

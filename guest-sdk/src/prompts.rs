@@ -27,7 +27,9 @@ use crate::{Content, Result};
 
 #[doc(hidden)]
 pub use crate::bindings::prompting::exports::palisade::tool::prompts::Guest as __Guest;
-pub use crate::bindings::prompting::exports::palisade::tool::prompts::{Argument, Message, Prompt, Role};
+pub use crate::bindings::prompting::exports::palisade::tool::prompts::{
+    Argument, Message, Prompt, Role,
+};
 
 /// The prompts of a plugin. The list is queried once, when the plugin is loaded, and must be
 /// constant; the other functions run as a tool of class `read`.
@@ -54,13 +56,22 @@ impl Prompt {
     /// Returns a prompt without arguments.
     #[must_use]
     pub fn new(name: &str, description: &str) -> Self {
-        Self { name: name.to_owned(), title: None, description: description.to_owned(), arguments: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            title: None,
+            description: description.to_owned(),
+            arguments: Vec::new(),
+        }
     }
 
     /// Adds an argument.
     #[must_use]
     pub fn with_argument(mut self, name: &str, description: &str, required: bool) -> Self {
-        self.arguments.push(Argument { name: name.to_owned(), description: Some(description.to_owned()), required });
+        self.arguments.push(Argument {
+            name: name.to_owned(),
+            description: Some(description.to_owned()),
+            required,
+        });
         self
     }
 }

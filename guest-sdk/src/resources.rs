@@ -97,13 +97,21 @@ impl Template {
 /// Returns the content of a text document.
 #[must_use]
 pub fn text(mime_type: &str, text: &str) -> EmbeddedResource {
-    EmbeddedResource { uri: String::new(), mime: Some(mime_type.to_owned()), body: ResourceBody::Text(text.to_owned()) }
+    EmbeddedResource {
+        uri: String::new(),
+        mime: Some(mime_type.to_owned()),
+        body: ResourceBody::Text(text.to_owned()),
+    }
 }
 
 /// Returns the content of a binary document.
 #[must_use]
 pub fn bytes(mime_type: &str, bytes: Vec<u8>) -> EmbeddedResource {
-    EmbeddedResource { uri: String::new(), mime: Some(mime_type.to_owned()), body: ResourceBody::Bytes(bytes) }
+    EmbeddedResource {
+        uri: String::new(),
+        mime: Some(mime_type.to_owned()),
+        body: ResourceBody::Bytes(bytes),
+    }
 }
 
 /// Exports the documents of a type that implements [`Resources`](crate::resources::Resources).

@@ -87,7 +87,8 @@ fn tidy(schema: &mut Schema) {
 }
 
 fn drop_foreign_format(object: &mut Map<String, Value>) {
-    if object.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format)) {
+    if object.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format))
+    {
         object.remove("format");
     }
 }
@@ -105,12 +106,19 @@ fn drop_closedness(object: &mut Map<String, Value>) {
 /// Merges "one of these variants, or null" into one list of values. schemars does this itself for
 /// all other types.
 fn merge_null(object: &mut Map<String, Value>) {
-    let Some([Value::Object(variants), null]) = object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) else {
+    let Some([Value::Object(variants), null]) =
+        object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
+    else {
         return;
     };
     let mut merged = variants.clone();
     // Keywords of the field take precedence over those of its type.
-    merged.extend(object.iter().filter(|(key, _)| *key != "anyOf").map(|(key, value)| (key.clone(), value.clone())));
+    merged.extend(
+        object
+            .iter()
+            .filter(|(key, _)| *key != "anyOf")
+            .map(|(key, value)| (key.clone(), value.clone())),
+    );
     if null != &json!({ "type": "null" }) || !fold_variants(&mut merged) {
         return;
     }
@@ -126,10 +134,13 @@ fn merge_null(object: &mut Map<String, Value>) {
 /// one.
 fn fold_variants(object: &mut Map<String, Value>) -> bool {
     let Some(branches) = object.get("oneOf").and_then(Value::as_array) else { return false };
-    let Some(variants) = branches.iter().map(variants_of).collect::<Option<Vec<_>>>() else { return false };
+    let Some(variants) = branches.iter().map(variants_of).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
     let variants = variants.concat();
     let lines: Vec<_> = variants.iter().filter_map(Variant::line).collect();
-    let described = object.get("description").and_then(Value::as_str).into_iter().map(str::to_owned);
+    let described =
+        object.get("description").and_then(Value::as_str).into_iter().map(str::to_owned);
     let list = Some(lines.join("\n")).filter(|list| !list.is_empty());
     let description = described.chain(list).collect::<Vec<_>>().join("\n\n");
     if !description.is_empty() {
@@ -151,7 +162,8 @@ struct Variant {
 impl Variant {
     /// Formats the variant as one list item on one line.
     fn line(&self) -> Option<String> {
-        let description = self.description.as_ref()?.split_whitespace().collect::<Vec<_>>().join(" ");
+        let description =
+            self.description.as_ref()?.split_whitespace().collect::<Vec<_>>().join(" ");
         Some(format!("- `{}`: {description}", self.value.as_str()?))
     }
 }
@@ -166,9 +178,12 @@ fn variants_of(branch: &Value) -> Option<Vec<Variant>> {
     let description = branch.get("description").and_then(Value::as_str).map(str::to_owned);
     match (branch.get("const"), branch.get("enum").and_then(Value::as_array)) {
         (Some(value), None) => Some(vec![Variant { value: value.clone(), description }]),
-        (None, Some(values)) => {
-            Some(values.iter().map(|value| Variant { value: value.clone(), description: None }).collect())
-        }
+        (None, Some(values)) => Some(
+            values
+                .iter()
+                .map(|value| Variant { value: value.clone(), description: None })
+                .collect(),
+        ),
         _ => None,
     }
 }

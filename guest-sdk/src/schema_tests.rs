@@ -1,5 +1,9 @@
 //! Tests of the generated schemas.
-#![allow(clippy::unwrap_used, dead_code, reason = "a panic is how a test fails, and fields are only described")]
+#![allow(
+    clippy::unwrap_used,
+    dead_code,
+    reason = "a panic is how a test fails, and fields are only described"
+)]
 
 use super::*;
 use crate::WorkspacePath;
@@ -71,9 +75,18 @@ struct Paths {
 #[test]
 fn workspace_paths_and_standard_formats_stay_and_others_go() {
     let properties = &input::<Paths>()["properties"];
-    assert_eq!(properties["path"], json!({ "type": "string", "format": "workspace-path", "description": "The file." }));
-    assert_eq!(properties["other"], json!({ "type": ["string", "null"], "format": "workspace-path" }));
-    assert_eq!(properties["more"]["items"], json!({ "type": "string", "format": "workspace-path" }));
+    assert_eq!(
+        properties["path"],
+        json!({ "type": "string", "format": "workspace-path", "description": "The file." })
+    );
+    assert_eq!(
+        properties["other"],
+        json!({ "type": ["string", "null"], "format": "workspace-path" })
+    );
+    assert_eq!(
+        properties["more"]["items"],
+        json!({ "type": "string", "format": "workspace-path" })
+    );
     assert_eq!(properties["when"]["format"], "date-time");
     assert_eq!(properties["odd"], json!({ "type": "string" }));
 }
@@ -111,7 +124,8 @@ struct Choices {
 const VARIANTS: &str = "- `up`: Smallest first, then the others.\n- `down`: Largest first.";
 
 fn sorted(schema: &Value) -> Vec<String> {
-    let mut values: Vec<_> = schema["enum"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    let mut values: Vec<_> =
+        schema["enum"].as_array().unwrap().iter().map(ToString::to_string).collect();
     values.sort();
     values
 }
@@ -136,7 +150,10 @@ fn optional_variants_are_one_enum_with_null() {
     assert_eq!(sorted(schema), ["\"down\"", "\"random\"", "\"up\"", "null"]);
     assert_eq!(schema["description"], format!("Of the third list, if any.\n\n{VARIANTS}"));
     assert_eq!(schema.as_object().unwrap().len(), 3, "{schema}");
-    assert_eq!(properties["maybe"], json!({ "type": ["string", "null"], "enum": ["a", "b", null] }));
+    assert_eq!(
+        properties["maybe"],
+        json!({ "type": ["string", "null"], "enum": ["a", "b", null] })
+    );
     assert_eq!(properties["plain"], json!({ "type": "string", "enum": ["a", "b"] }));
 }
 
@@ -171,7 +188,10 @@ fn nothing_is_closed_not_even_where_serde_refuses_unknown_fields() {
         b: Nested,
     }
     let schema = input::<Closed>().to_string();
-    assert!(!schema.contains("additionalProperties") && !schema.contains("unevaluatedProperties"), "{schema}");
+    assert!(
+        !schema.contains("additionalProperties") && !schema.contains("unevaluatedProperties"),
+        "{schema}"
+    );
 }
 
 #[test]
@@ -222,7 +242,8 @@ fn recursive_types_refer_to_local_definitions() {
     }
     for schema in [input::<Args>(), input::<Tree>()] {
         let text = schema.to_string();
-        let reference = text.split("\"$ref\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        let reference =
+            text.split("\"$ref\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
         let target = schema.pointer(reference.strip_prefix('#').unwrap()).unwrap();
         assert_eq!(target["properties"]["path"]["format"], "workspace-path", "{schema}");
         assert_eq!(schema["type"], "object", "{schema}");

@@ -154,7 +154,9 @@ impl TestContext {
     /// Sets the time left when the call starts, in whole milliseconds.
     #[must_use]
     pub fn with_remaining(self, remaining: Duration) -> Self {
-        self.with(|call| call.remaining_ms = u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX))
+        self.with(|call| {
+            call.remaining_ms = u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX)
+        })
     }
 
     /// Makes the call appear cancelled after the first `polls` polls.
@@ -242,9 +244,15 @@ mod tests {
         ctx.progress(2.0, None, "");
         ctx.emit("x");
         let record = ctx.record();
-        let levels: Vec<_> = record.logs.iter().map(|(level, text)| (*level, text.as_str())).collect();
-        let expected =
-            [(Level::Debug, "a"), (Level::Info, "b"), (Level::Warn, "c"), (Level::Error, "d"), (Level::Trace, "e")];
+        let levels: Vec<_> =
+            record.logs.iter().map(|(level, text)| (*level, text.as_str())).collect();
+        let expected = [
+            (Level::Debug, "a"),
+            (Level::Info, "b"),
+            (Level::Warn, "c"),
+            (Level::Error, "d"),
+            (Level::Trace, "e"),
+        ];
         assert_eq!(levels, expected);
         let half = Progress { done: 1.0, total: Some(2.0), message: "half".to_owned() };
         let rest = Progress { done: 2.0, total: None, message: String::new() };
@@ -279,12 +287,18 @@ mod tests {
         #[crate::tool(side_effects = "none")]
         fn add(args: (u8, u8), ctx: &Context) -> Result<String> {
             ctx.info("adding");
-            args.0.checked_add(args.1).map(|sum| sum.to_string()).ok_or_else(|| Error::failed("too much"))
+            args.0
+                .checked_add(args.1)
+                .map(|sum| sum.to_string())
+                .ok_or_else(|| Error::failed("too much"))
         }
         let ctx = context();
         assert_eq!(call_with::<add>(json!([1, 2]), &ctx), Ok(Output::text("3")));
         assert_eq!(ctx.record().logs, [(Level::Info, "adding".to_owned())]);
         assert_eq!(call::<add>(json!([255, 1])), Err(Error::failed("too much")));
-        assert_eq!(call::<add>(json!([256, 1])).map_err(|error| error.kind()), Err(ErrorKind::InvalidInput));
+        assert_eq!(
+            call::<add>(json!([256, 1])).map_err(|error| error.kind()),
+            Err(ErrorKind::InvalidInput)
+        );
     }
 }

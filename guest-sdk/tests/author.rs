@@ -10,10 +10,15 @@
     clippy::allow_attributes_without_reason,
     clippy::missing_docs_in_private_items
 )]
-#![allow(clippy::unwrap_used, clippy::unnecessary_wraps, reason = "a panic is how a test fails; tools return results")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::unnecessary_wraps,
+    reason = "a panic is how a test fails; tools return results"
+)]
 
 use palisade_guest::{
-    Content, Context, Definition, Error, Json, Output, Result, SideEffects, WorkspacePath, testing, tool,
+    Content, Context, Definition, Error, Json, Output, Result, SideEffects, WorkspacePath, testing,
+    tool,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

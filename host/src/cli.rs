@@ -126,11 +126,18 @@ fn start_log(args: &Args) {
 /// Builds the log filter from `PALISADE_LOG` (`PALISADE_LOG=debug` shows host activity). The
 /// default is warnings only; `--verbose` adds the requests that a server has answered.
 fn log_filter(args: &Args) -> tracing_subscriber::EnvFilter {
-    let usual = if shows_crashes(&args.verb) { "palisade=warn,palisade::crash=off" } else { "palisade=warn" };
+    let usual = if shows_crashes(&args.verb) {
+        "palisade=warn,palisade::crash=off"
+    } else {
+        "palisade=warn"
+    };
     let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
     let requests = args.common.verbose.then_some(crate::mcp::REQUESTS);
-    let more = [Some(crate::mcp::QUIET), requests].into_iter().flatten().filter_map(|directive| directive.parse().ok());
+    let more = [Some(crate::mcp::QUIET), requests]
+        .into_iter()
+        .flatten()
+        .filter_map(|directive| directive.parse().ok());
     more.fold(filter, tracing_subscriber::EnvFilter::add_directive)
 }
 

@@ -31,7 +31,10 @@ pub trait Confirmer: Send + Sync {
     /// # Errors
     ///
     /// [`NobodyToAsk`] if no user can be reached: the call is then refused.
-    fn confirm<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>>;
+    fn confirm<'a>(
+        &'a self,
+        request: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>>;
 }
 
 /// The default confirmer: there is no user to ask, so calls that need confirmation are refused.
@@ -39,7 +42,10 @@ pub trait Confirmer: Send + Sync {
 pub struct NoConfirmer;
 
 impl Confirmer for NoConfirmer {
-    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        _: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         Box::pin(async { Err(NobodyToAsk) })
     }
 }
@@ -49,7 +55,10 @@ impl Confirmer for NoConfirmer {
 pub struct DenyAll;
 
 impl Confirmer for DenyAll {
-    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        _: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         Box::pin(async { Ok(Answer::Deny) })
     }
 }
@@ -76,7 +85,10 @@ impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> AnswerBy<F> {
 }
 
 impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> Confirmer for AnswerBy<F> {
-    fn confirm<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        request: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         Box::pin(async move { Ok((self.0)(request)) })
     }
 }

@@ -141,8 +141,10 @@ impl Dispatcher {
         let (time, cancel) = (self.time_limit(&tool, call.timeout), call.cancel.clone());
         let input = run::caught_here(|| self.check_here(&tool, session, call));
         let changes = input.and_then(|input| {
-            let (definition, purse) = (tool.definition(), Purse::new(self.limits.account(), time, cancel));
-            let changes = question::foreseen(definition, &input, session.workspace(), purse.budget());
+            let (definition, purse) =
+                (tool.definition(), Purse::new(self.limits.account(), time, cancel));
+            let changes =
+                question::foreseen(definition, &input, session.workspace(), purse.budget());
             changes.map_err(|why| purse.exhausted(why, definition.side_effects()))?
         });
         Ok(Foreseen { tool, decision, changes })
@@ -150,7 +152,12 @@ impl Dispatcher {
 
     /// Checks the input synchronously. A thread is waited for as in a call, and an unresponsive
     /// workspace blocks it no longer than the call's timeout.
-    fn check_here(&self, tool: &Arc<Registered>, session: &Session, call: Call) -> Result<ValidInput, ErrorKind> {
+    fn check_here(
+        &self,
+        tool: &Arc<Registered>,
+        session: &Session,
+        call: Call,
+    ) -> Result<ValidInput, ErrorKind> {
         let time = self.time_limit(tool, call.timeout);
         let given = Given { input: call.input, nulls: call.nulls, memory: Counted::NotYet };
         let (tool, workspace, cancel) = (tool.clone(), session.workspace().clone(), call.cancel);
@@ -168,7 +175,9 @@ impl Dispatcher {
             }
         };
         match &self.threads {
-            Some(threads) if input::names_paths(tool.definition()) => threads.wait(time, &tool, &cancel, check),
+            Some(threads) if input::names_paths(tool.definition()) => {
+                threads.wait(time, &tool, &cancel, check)
+            }
             _ => check(),
         }
     }
@@ -180,7 +189,8 @@ impl Dispatcher {
         message: Option<&Semaphore>,
         party: &Party,
     ) -> ToolResult {
-        let subject = subject(session, &call, registered.as_ref().ok().map(|tool| tool.definition()));
+        let subject =
+            subject(session, &call, registered.as_ref().ok().map(|tool| tool.definition()));
         let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)));
         let id = call.id.clone();
         // A disabled span costs nothing. Error events carry the call's id themselves.
@@ -192,11 +202,21 @@ impl Dispatcher {
             Ok(tool) => {
                 let (sink, cancel) = (terminal.sink(), flight.cancellation());
                 let time = self.time_limit(&tool, call.timeout);
-                let road = Road { dispatcher: self, session, message, party, sink, tool: tool.clone(), time, cancel };
+                let road = Road {
+                    dispatcher: self,
+                    session,
+                    message,
+                    party,
+                    sink,
+                    tool: tool.clone(),
+                    time,
+                    cancel,
+                };
                 (road.travel(call).instrument(span.clone()).await, Some(tool))
             }
         };
-        let result = result.unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
+        let result = result
+            .unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
         span.in_scope(|| run::log(&result));
         terminal.finish(run::signed(result.with_places(&self.places), tool.as_deref()))
     }
@@ -280,16 +300,24 @@ impl Road<'_> {
                 Some(threads) if input::names_paths(self.tool.definition()) => {
                     Box::pin(self.check_away(threads, given, account.clone())).await?
                 }
-                _ => match input::glance(self.tool.definition(), self.session.workspace(), given, &account)? {
+                _ => match input::glance(
+                    self.tool.definition(),
+                    self.session.workspace(),
+                    given,
+                    &account,
+                )? {
                     Glance::Checked(input) => (input, Spent::default()),
-                    Glance::Long(given) => Box::pin(self.check_long(given, account.clone())).await?,
+                    Glance::Long(given) => {
+                        Box::pin(self.check_long(given, account.clone())).await?
+                    }
                 },
             };
             let mut approval = approve::approve(self, input.held_in(account.clone())).await?;
             match approval.is_large() {
                 false => approval.compact()?,
                 true => {
-                    (approval, spent) = Box::pin(self.compacted(approval, spent, account.clone())).await?;
+                    (approval, spent) =
+                        Box::pin(self.compacted(approval, spent, account.clone())).await?;
                 }
             }
             let place = queue::admit(self, spent.waiting).await?;
@@ -300,7 +328,8 @@ impl Road<'_> {
             let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };
             let times = Times { run: self.time, queue: place.patience };
             let workspace = self.session.workspace().clone();
-            let mut context = ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
+            let mut context =
+                ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
             context.set_class(self.tool.definition().side_effects());
             context.set_account(account);
             if !spent.checking.is_zero() {
@@ -323,7 +352,8 @@ impl Road<'_> {
         given: Given,
         account: Account,
     ) -> Result<(ValidInput, Spent), ErrorKind> {
-        let (tool, workspace, cancel) = (self.tool.clone(), self.session.workspace().clone(), self.cancel.clone());
+        let (tool, workspace, cancel) =
+            (self.tool.clone(), self.session.workspace().clone(), self.cancel.clone());
         let (memory, begun, time) = (input::waiting(&given, &account)?, Instant::now(), self.time);
         // The time limit and the memory account apply from the start of the thread's work.
         let check = move || {
@@ -337,12 +367,18 @@ impl Road<'_> {
     }
 
     /// Checks a long input outside the runtime's threads. Returns the time spent as well.
-    async fn check_long(&self, given: Given, account: Account) -> Result<(ValidInput, Spent), ErrorKind> {
-        let (tool, workspace, start) = (self.tool.clone(), self.session.workspace().clone(), Instant::now());
+    async fn check_long(
+        &self,
+        given: Given,
+        account: Account,
+    ) -> Result<(ValidInput, Spent), ErrorKind> {
+        let (tool, workspace, start) =
+            (self.tool.clone(), self.session.workspace().clone(), Instant::now());
         let purse = Purse::new(account, self.time, self.cancel.clone());
         let check = move |budget| input::check(tool.definition(), &workspace, given, &budget);
         let input = offload(purse.budget(), input_turns(), check).await;
-        let input = input.map_err(|why| purse.exhausted(why, self.tool.definition().side_effects()))?;
+        let input =
+            input.map_err(|why| purse.exhausted(why, self.tool.definition().side_effects()))?;
         Ok((input?, Spent { checking: start.elapsed(), waiting: Duration::ZERO }))
     }
 
@@ -359,7 +395,8 @@ impl Road<'_> {
             Ok(compacted.map(|()| approval))
         };
         let approval = offload(purse.budget(), input_turns(), compact).await;
-        let approval = approval.map_err(|why| purse.exhausted(why, self.tool.definition().side_effects()))?;
+        let approval =
+            approval.map_err(|why| purse.exhausted(why, self.tool.definition().side_effects()))?;
         Ok((approval?, Spent { checking: spent.checking + start.elapsed(), ..spent }))
     }
 }
@@ -373,8 +410,14 @@ struct Spent {
     waiting: Duration,
 }
 
-fn checked(tool: &Registered, workspace: &Workspace, given: Given, purse: &Purse) -> Result<ValidInput, ErrorKind> {
-    let budget: Arc<dyn Budget> = Arc::new(Turned::begin(purse.budget().clone(), input_turns(), None));
+fn checked(
+    tool: &Registered,
+    workspace: &Workspace,
+    given: Given,
+    purse: &Purse,
+) -> Result<ValidInput, ErrorKind> {
+    let budget: Arc<dyn Budget> =
+        Arc::new(Turned::begin(purse.budget().clone(), input_turns(), None));
     let checked = input::check(tool.definition(), workspace, given, &budget);
     checked.map_err(|why| purse.exhausted(why, tool.definition().side_effects()))?
 }
@@ -384,11 +427,15 @@ fn subject(session: &Session, call: &Call, definition: Option<&Definition>) -> S
         call_id: call.id.clone(),
         session_id: session.id().cloned(),
         turn_id: call.turn_id.clone(),
-        tool: definition.map_or_else(|| named(&call.tool).into(), |definition| definition.name().to_shared()),
+        tool: definition
+            .map_or_else(|| named(&call.tool).into(), |definition| definition.name().to_shared()),
         side_effects: definition.map(Definition::side_effects),
     }
 }
 
 fn no_runtime() -> ErrorKind {
-    ErrorKind::execution(ExecutionKind::Internal, "a call needs a tokio runtime with its timers enabled")
+    ErrorKind::execution(
+        ExecutionKind::Internal,
+        "a call needs a tokio runtime with its timers enabled",
+    )
 }

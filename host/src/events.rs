@@ -154,9 +154,10 @@ impl Event {
             | Self::OutputDelta(subject, _)
             | Self::Progress(subject, _)
             | Self::Log(subject, ..) => Some(subject),
-            Self::PluginLoaded(_) | Self::PluginRejected { .. } | Self::PluginChanged(_) | Self::PluginRemoved(_) => {
-                None
-            }
+            Self::PluginLoaded(_)
+            | Self::PluginRejected { .. }
+            | Self::PluginChanged(_)
+            | Self::PluginRemoved(_) => None,
         }
     }
 

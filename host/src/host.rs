@@ -68,8 +68,11 @@ impl Host {
 
     /// Returns a document or prompt of a plugin as a tool outside the registry.
     pub(crate) fn offered(&self, plugin: &Plugin, offered: Offered) -> Option<Arc<Registered>> {
-        let (definition, factory) =
-            self.sandbox.offering(plugin.name(), plugin.prepared(), (offered, self.dispatcher.limits))?;
+        let (definition, factory) = self.sandbox.offering(
+            plugin.name(),
+            plugin.prepared(),
+            (offered, self.dispatcher.limits),
+        )?;
         Some(Registered::apart(definition, factory, plugin.origin()))
     }
 
@@ -84,7 +87,12 @@ impl Host {
     }
 
     /// Like [`dispatch`](Self::dispatch), with a timeout for the run, at most 600 s.
-    pub async fn dispatch_with_timeout(&self, session: &Session, call: Call, time: Duration) -> ToolResult {
+    pub async fn dispatch_with_timeout(
+        &self,
+        session: &Session,
+        call: Call,
+        time: Duration,
+    ) -> ToolResult {
         self.dispatch(session, call.with_timeout(time)).await
     }
 
@@ -129,15 +137,29 @@ impl Host {
     #[must_use]
     pub fn definitions(&self, session: &Session) -> Vec<Definition> {
         let tools = self.registry().tools();
-        tools.iter().map(|tool| tool.definition()).filter(|tool| session.advertises(tool)).cloned().collect()
+        tools
+            .iter()
+            .map(|tool| tool.definition())
+            .filter(|tool| session.advertises(tool))
+            .cloned()
+            .collect()
     }
 
     /// Returns the definitions that a session lists in a provider's format, with the parts that the
     /// format cannot express.
     #[must_use]
-    pub fn export(&self, session: &Session, format: Format, strictness: Strictness) -> (Value, Vec<Weakening>) {
+    pub fn export(
+        &self,
+        session: &Session,
+        format: Format,
+        strictness: Strictness,
+    ) -> (Value, Vec<Weakening>) {
         let definitions = self.definitions(session);
-        export_all(&definitions.iter().map(Definition::view).collect::<Vec<_>>(), format, strictness)
+        export_all(
+            &definitions.iter().map(Definition::view).collect::<Vec<_>>(),
+            format,
+            strictness,
+        )
     }
 
     /// Returns a stream of all events from now on.
@@ -157,7 +179,12 @@ impl Host {
     ///
     /// Such calls are independent of each other: no session's limit applies, only the process's
     /// limit of 256 sandboxes.
-    pub async fn call(&self, tool: &str, input: impl Into<CallInput>, context: Value) -> ToolResult {
+    pub async fn call(
+        &self,
+        tool: &str,
+        input: impl Into<CallInput>,
+        context: Value,
+    ) -> ToolResult {
         self.dispatch(&self.session, Call::new(tool, input).with_context(context)).await
     }
 
@@ -220,7 +247,8 @@ impl Host {
     #[must_use]
     pub fn plugin_of(&self, tool: &Registered) -> Option<Plugin> {
         let (name, digest) = (tool.origin().plugin(), tool.origin().digest());
-        let is_its = |plugin: &Plugin| (name, digest) == (Some(plugin.name()), Some(plugin.digest()));
+        let is_its =
+            |plugin: &Plugin| (name, digest) == (Some(plugin.name()), Some(plugin.digest()));
         self.find_plugin(|plugin| is_its(plugin).then(|| plugin.clone()))
     }
 

@@ -39,12 +39,14 @@ pub mod tool;
 pub mod workspace;
 
 pub use confirm::{
-    Answer, AnswerBy, AnswerRefused, ConfirmationRequest, Confirmer, Decision, DenyAll, Desk, NobodyToAsk, RequestId,
-    Several,
+    Answer, AnswerBy, AnswerRefused, ConfirmationRequest, Confirmer, Decision, DenyAll, Desk,
+    NobodyToAsk, RequestId, Several,
 };
 pub use dispatch::{CallMode, Party, Transcript};
 pub use events::{Envelope, Event, EventStream, Subscriber};
-pub use execution::{AskFailure, BoxFuture, Client, Factory, Tool, ToolContext, ToolOutput, ValidInput};
+pub use execution::{
+    AskFailure, BoxFuture, Client, Factory, Tool, ToolContext, ToolOutput, ValidInput,
+};
 pub use host::{BuildError, CacheMode, Host, HostBuilder};
 #[cfg(target_os = "linux")]
 pub use native::shell::{HelperError, hold_command};
@@ -57,7 +59,8 @@ pub use serde_json::json;
 pub use session::{Advertised, Session, SessionBuilder};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    Advice, AskKind, AskKinds, AskRequest, Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind,
-    ExecutionKind, Limit, PermissionReason, Places, SideEffects, ToolError, ToolResult,
+    Advice, AskKind, AskKinds, AskRequest, Call, CallId, Content, Definition, DefinitionError,
+    ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, Places, SideEffects, ToolError,
+    ToolResult,
 };
 pub use workspace::{HardLinks, Workspace};

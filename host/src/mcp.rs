@@ -160,7 +160,10 @@ pub enum ServeError {
     #[error("cannot start to read and write: {0}")]
     Thread(#[from] std::io::Error),
     /// The client has not read its output for too long. The output may end in the middle of a line.
-    #[error("{}: the connection was given up, perhaps in the middle of an answer", line::Gone::Stalled)]
+    #[error(
+        "{}: the connection was given up, perhaps in the middle of an answer",
+        line::Gone::Stalled
+    )]
     Stalled,
 }
 
@@ -180,7 +183,11 @@ impl Server {
     /// # Errors
     ///
     /// [`ServeError::Randomness`].
-    pub fn with_pool(host: Arc<Host>, settings: Settings, pool: Handle) -> Result<Self, ServeError> {
+    pub fn with_pool(
+        host: Arc<Host>,
+        settings: Settings,
+        pool: Handle,
+    ) -> Result<Self, ServeError> {
         Self::in_lanes(host, settings, Lanes::with_pool(pool))
     }
 
@@ -188,7 +195,16 @@ impl Server {
         let sealer = Sealer::new().map_err(ServeError::Randomness)?;
         let (principals, (calls, _)) = (Principals::default(), watch::channel(0));
         let (leaving, announced) = (CancellationToken::new(), OnceLock::new());
-        Ok(Self(Arc::new(Shared { host, settings, announced, sealer, principals, calls, lanes, leaving })))
+        Ok(Self(Arc::new(Shared {
+            host,
+            settings,
+            announced,
+            sealer,
+            principals,
+            calls,
+            lanes,
+            leaving,
+        })))
     }
 
     /// Serves one client over newline-delimited messages, until its input ends, it stops reading,
@@ -236,7 +252,8 @@ impl Server {
         let front = || Front::of_one(self.0.clone(), client.clone());
         let (underway, mut all_answered) = mpsc::channel(1);
         let (short, client, gone) = (Arc::new(front()), client.clone(), Arc::default());
-        let ends = line::Ends { short, client, stop: stop.clone(), underway, gone: Arc::clone(&gone) };
+        let ends =
+            line::Ends { short, client, stop: stop.clone(), underway, gone: Arc::clone(&gone) };
         let lines = lines(ends)?;
         let front = front();
         let running = rmcp::service::serve_directly_with_ct(front, lines, None, stop);
@@ -259,7 +276,11 @@ impl Server {
     /// # Errors
     ///
     /// [`ServeError::Listener`].
-    pub fn over_http(&self, listener: TcpListener, settings: http::Settings) -> Result<Http, ServeError> {
+    pub fn over_http(
+        &self,
+        listener: TcpListener,
+        settings: http::Settings,
+    ) -> Result<Http, ServeError> {
         let server = http::Server::new(listener, settings).map_err(ServeError::Listener)?;
         Ok(Http { server, shared: self.0.clone() })
     }
@@ -291,8 +312,10 @@ impl Http {
         let shared = self.shared.clone();
         let make = move || Ok(Front::over_http(shared.clone()));
         let ended = CancellationToken::new();
-        let endpoint = Endpoint::new(make, self.server.hosts(), ended.clone()).within(self.shared.host.limits());
-        let door = self.server.door(vec![(endpoint::PATH, Arc::new(endpoint) as Arc<dyn http::Service>)]);
+        let endpoint = Endpoint::new(make, self.server.hosts(), ended.clone())
+            .within(self.shared.host.limits());
+        let door =
+            self.server.door(vec![(endpoint::PATH, Arc::new(endpoint) as Arc<dyn http::Service>)]);
         let leaving = async {
             stop.cancelled().await;
             self.shared.leave().await;

@@ -71,7 +71,11 @@ impl Plugin {
 
     /// Returns the origin of the plugin's documents and prompts.
     pub(crate) fn origin(&self) -> Origin {
-        Origin::Plugin { name: self.name.clone(), digest: self.prepared.digest(), source: self.source.clone() }
+        Origin::Plugin {
+            name: self.name.clone(),
+            digest: self.prepared.digest(),
+            source: self.source.clone(),
+        }
     }
 
     pub(crate) fn prepared(&self) -> &Arc<Prepared> {
@@ -170,12 +174,18 @@ impl Rescan {
     /// Returns true if nothing has changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.loaded.is_empty() && self.changed.is_empty() && self.removed.is_empty() && self.rejected.is_empty()
+        self.loaded.is_empty()
+            && self.changed.is_empty()
+            && self.removed.is_empty()
+            && self.rejected.is_empty()
     }
 
     pub(crate) fn news(&self) -> impl Iterator<Item = News<'_>> {
-        let there = self.loaded.iter().map(News::Loaded).chain(self.changed.iter().map(News::Changed));
-        there.chain(self.removed.iter().map(News::Removed)).chain(self.rejected.iter().map(News::Rejected))
+        let there =
+            self.loaded.iter().map(News::Loaded).chain(self.changed.iter().map(News::Changed));
+        there
+            .chain(self.removed.iter().map(News::Removed))
+            .chain(self.rejected.iter().map(News::Rejected))
     }
 }
 

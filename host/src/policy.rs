@@ -173,14 +173,23 @@ impl Policy {
         let class = definition.side_effects();
         let (own, tightening) = self.own(definition, origin);
         let default = (self.class(class), Rule::Class);
-        let overrides = self.trusted.as_ref().and_then(|rules| rules.get(&class)).map(|mode| (*mode, Rule::Override));
+        let overrides = self
+            .trusted
+            .as_ref()
+            .and_then(|rules| rules.get(&class))
+            .map(|mode| (*mode, Rule::Override));
         let trust = self.trusted.as_ref().map(|_| (Mode::Auto, Rule::Trusted));
         let by_rank = [own, overrides, trust, Some(default)];
         let denied = by_rank.into_iter().flatten().find(|(mode, _)| *mode == Mode::Deny);
         let decided = denied.or_else(|| by_rank.into_iter().flatten().next()).unwrap_or(default);
         let (mode, rule) = tightening.map_or(decided, |tighter| stricter(decided, tighter));
-        let is_lifted = matches!(mode, Mode::Prompt | Mode::PromptOnce) && self.lifted.contains(&class);
-        if is_lifted { Decision { mode: Mode::Auto, rule: Rule::Allowed } } else { Decision { mode, rule } }
+        let is_lifted =
+            matches!(mode, Mode::Prompt | Mode::PromptOnce) && self.lifted.contains(&class);
+        if is_lifted {
+            Decision { mode: Mode::Auto, rule: Rule::Allowed }
+        } else {
+            Decision { mode, rule }
+        }
     }
 
     /// Like [`Rule::advice_on_prompt`], but proposes no rule for a tool whose name has a rule for
@@ -188,7 +197,11 @@ impl Policy {
     #[must_use]
     pub fn advice_on_prompt(&self, rule: Rule, definition: &Definition, origin: &Origin) -> Advice {
         let (tool, own) = (definition.name().as_str(), origin.rule_name());
-        let rules = self.tools.get(tool).map(|named| &named.of_plugins).filter(|rules| !rules.contains_key(own));
+        let rules = self
+            .tools
+            .get(tool)
+            .map(|named| &named.of_plugins)
+            .filter(|rules| !rules.contains_key(own));
         let is_own = matches!(rule, Rule::Tool | Rule::PluginTool);
         match (origin.file().filter(|_| !is_own), rules.and_then(|rules| rules.keys().next())) {
             (Some(file), Some(other)) => Advice::new(format!(
@@ -204,7 +217,8 @@ impl Policy {
     fn own(&self, definition: &Definition, origin: &Origin) -> (Option<Ruled>, Option<Ruled>) {
         let Some(named) = self.tools.get(definition.name().as_str()) else { return (None, None) };
         let full = named.of_plugins.get(origin.rule_name());
-        let (full, bare) = (full.map(|mode| (*mode, Rule::PluginTool)), named.bare.map(|mode| (mode, Rule::Tool)));
+        let (full, bare) =
+            (full.map(|mode| (*mode, Rule::PluginTool)), named.bare.map(|mode| (mode, Rule::Tool)));
         let both = match (full, bare) {
             // Either may come from a project file, which can only tighten.
             (Some(full), Some(bare)) => Some(stricter(full, bare)),
@@ -240,7 +254,9 @@ pub fn parts(name: &str) -> (Option<&str>, &str) {
 fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
     match origin.naming() {
         Naming::ByTool => Some(definition.name().to_string()),
-        Naming::ByPlugin => Some(format!("{}/{}", origin.plugin().unwrap_or_default(), definition.name())),
+        Naming::ByPlugin => {
+            Some(format!("{}/{}", origin.plugin().unwrap_or_default(), definition.name()))
+        }
         Naming::Unclear => None,
     }
 }
@@ -303,7 +319,9 @@ impl Rule {
     pub fn advice_on_deny(self, definition: &Definition, origin: &Origin) -> Advice {
         let (key, class) = (self.key(definition, origin), definition.side_effects());
         let text = match self {
-            Self::Override => format!("no flag lifts `{class} = \"deny\"`, which stands under `[[trusted]]`"),
+            Self::Override => {
+                format!("no flag lifts `{class} = \"deny\"`, which stands under `[[trusted]]`")
+            }
             _ => format!("no flag lifts `{key} = \"deny\"`, which stands"),
         };
         Advice::setting(text, key)
@@ -323,7 +341,10 @@ impl Rule {
                 let key = format!("confirm.tools.{name}");
                 // TOML requires quotes around a key with a slash.
                 let shown = if name.contains('/') { format!("\"{name}\"") } else { name };
-                Advice::setting(format!("{flag}, or set `{shown} = \"auto\"` under `[confirm.tools]`"), key)
+                Advice::setting(
+                    format!("{flag}, or set `{shown} = \"auto\"` under `[confirm.tools]`"),
+                    key,
+                )
             }
         }
     }

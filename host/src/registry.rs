@@ -51,7 +51,8 @@ impl Registered {
 
     /// Creates a tool outside any registry, which cannot be called by name.
     pub(crate) fn apart(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
-        let owner = origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
+        let owner =
+            origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
         let (queue, turns) = (owner::queue().share(owner), owner::turns().share(owner));
         Arc::new(Self { definition, factory, origin, pace: Arc::default(), owner, queue, turns })
     }
@@ -162,13 +163,21 @@ impl Registry {
         self.register_at(Place::Later, factory)
     }
 
-    pub(crate) fn register_at(&self, place: Place, factory: Factory) -> Result<&Self, DuplicateTool> {
+    pub(crate) fn register_at(
+        &self,
+        place: Place,
+        factory: Factory,
+    ) -> Result<&Self, DuplicateTool> {
         let definition = factory().definition().clone();
         self.add(place, &[Registered::apart(definition, factory, Origin::Native)])
     }
 
     /// Adds all tools of a plugin, or none.
-    pub(crate) fn register_plugin(&self, place: Place, tools: &[Arc<Registered>]) -> Result<&Self, DuplicateTool> {
+    pub(crate) fn register_plugin(
+        &self,
+        place: Place,
+        tools: &[Arc<Registered>],
+    ) -> Result<&Self, DuplicateTool> {
         self.add(place, tools)
     }
 
@@ -214,7 +223,11 @@ impl Registry {
         self.get(name)?;
         self.0.rcu(|old| {
             Snapshot::from_order(
-                old.order.iter().filter(|(_, tool)| tool.definition.name().as_str() != name).cloned().collect(),
+                old.order
+                    .iter()
+                    .filter(|(_, tool)| tool.definition.name().as_str() != name)
+                    .cloned()
+                    .collect(),
             )
         });
         Ok(self)
@@ -229,7 +242,10 @@ impl Registry {
         let snapshot = self.0.load();
         match snapshot.by_name.get(name) {
             Some(tool) => Ok(tool.clone()),
-            None => Err(ToolNotFound::among(name, snapshot.tools().map(|tool| tool.definition.name().as_str()))),
+            None => Err(ToolNotFound::among(
+                name,
+                snapshot.tools().map(|tool| tool.definition.name().as_str()),
+            )),
         }
     }
 
@@ -256,7 +272,10 @@ impl Registry {
     #[must_use]
     pub fn definitions(&self) -> Arc<[Value]> {
         let snapshot = self.0.load();
-        snapshot.listing.get_or_init(|| snapshot.tools().map(|tool| tool.definition.to_json()).collect()).clone()
+        snapshot
+            .listing
+            .get_or_init(|| snapshot.tools().map(|tool| tool.definition.to_json()).collect())
+            .clone()
     }
 
     /// Returns all definitions in a provider's format with unchanged schemas, cached until the
@@ -268,7 +287,11 @@ impl Registry {
             let views: Vec<_> = snapshot.tools().map(|tool| tool.definition.view()).collect();
             Arc::new(export_all(&views, format, Strictness::AsIs).0)
         };
-        match Format::ALL.iter().position(|known| *known == format).and_then(|index| snapshot.exported.get(index)) {
+        match Format::ALL
+            .iter()
+            .position(|known| *known == format)
+            .and_then(|index| snapshot.exported.get(index))
+        {
             Some(cell) => cell.get_or_init(made).clone(),
             None => made(),
         }
@@ -279,7 +302,10 @@ impl Registry {
     /// # Errors
     ///
     /// [`ToolNotFound`] for the first unknown name.
-    pub fn subset<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Self, ToolNotFound> {
+    pub fn subset<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, ToolNotFound> {
         let mut order: Vec<(Place, Arc<Registered>)> = Vec::new();
         for name in names {
             let tool = self.get(name)?;
@@ -305,7 +331,10 @@ impl Registry {
 
 impl Snapshot {
     fn from_order(order: Vec<(Place, Arc<Registered>)>) -> Self {
-        let by_name = order.iter().map(|(_, tool)| (tool.definition.name().to_shared(), tool.clone())).collect();
+        let by_name = order
+            .iter()
+            .map(|(_, tool)| (tool.definition.name().to_shared(), tool.clone()))
+            .collect();
         Self { order, by_name, listing: OnceLock::new(), exported: Default::default() }
     }
 
@@ -314,14 +343,17 @@ impl Snapshot {
     }
 
     fn with(&self, place: Place, tools: &[Arc<Registered>]) -> Result<Self, DuplicateTool> {
-        let mut new = Self { order: self.order.clone(), by_name: self.by_name.clone(), ..Self::default() };
+        let mut new =
+            Self { order: self.order.clone(), by_name: self.by_name.clone(), ..Self::default() };
         new.add(place, tools)?;
         Ok(new)
     }
 
     /// Adds all of these tools, or none.
     fn add(&mut self, place: Place, tools: &[Arc<Registered>]) -> Result<(), DuplicateTool> {
-        if let Some(taken) = tools.iter().find(|tool| self.by_name.contains_key(tool.definition.name().as_str())) {
+        if let Some(taken) =
+            tools.iter().find(|tool| self.by_name.contains_key(tool.definition.name().as_str()))
+        {
             return Err(DuplicateTool::new(taken.definition.name().to_string(), &self.by_name));
         }
         for tool in tools {

@@ -38,7 +38,9 @@ pub use border::{BorderRefused, Cap, Feature, Foreign};
 pub(crate) use cache::identities;
 pub use cache::{Cache, CacheError};
 pub(crate) use cache::{Identity, has_settled};
-pub use compile::{ChildCompiler, ChildError, CompileError, CompileLimits, Compiler, answer_compilation};
+pub use compile::{
+    ChildCompiler, ChildError, CompileError, CompileLimits, Compiler, answer_compilation,
+};
 pub use engine::{Allocation, EngineError};
 pub use imports::Import;
 pub use limits::Limits;

@@ -138,6 +138,9 @@ impl Session {
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("id", &self.0.id).field("workspace", &self.0.workspace).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("id", &self.0.id)
+            .field("workspace", &self.0.workspace)
+            .finish_non_exhaustive()
     }
 }

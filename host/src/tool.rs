@@ -21,7 +21,9 @@ pub use content::{Body, Content};
 pub use conversation::{Provider, ToolUse};
 pub use definition::{Definition, DefinitionError};
 pub use digest::Digest;
-pub use error::{Advice, ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, Places, ToolError};
+pub use error::{
+    Advice, ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, Places, ToolError,
+};
 pub use name::{InvalidName, ToolName};
 pub use palisade_schema::{budget, json, nearest_names, text};
 pub use result::{ToolResult, Usage};

@@ -44,11 +44,17 @@ use std::time::Duration;
 /// # Errors
 ///
 /// `TimedOut` if the work does not finish in time; any error of starting a thread.
-pub(crate) fn within<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+pub(crate) fn within<T: Send + 'static>(
+    time: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
     let (send, done) = std::sync::mpsc::sync_channel(1);
-    std::thread::Builder::new().name("palisade-open".to_owned()).spawn(move || send.send(work()))?;
+    std::thread::Builder::new()
+        .name("palisade-open".to_owned())
+        .spawn(move || send.send(work()))?;
     done.recv_timeout(time).map_err(|_| {
-        let why = format!("its file system has not answered for {}", humantime::format_duration(time));
+        let why =
+            format!("its file system has not answered for {}", humantime::format_duration(time));
         io::Error::new(io::ErrorKind::TimedOut, why)
     })
 }
@@ -84,7 +90,8 @@ impl Workspace {
     /// As [`open`](Self::open), and a timeout ([`is_unanswered`](WorkspaceError::is_unanswered)).
     pub fn open_within(path: PathBuf, time: Duration) -> Result<Self, WorkspaceError> {
         let own = path.clone();
-        within(time, move || Self::open(&own)).unwrap_or_else(|source| Err(WorkspaceError { path, source }))
+        within(time, move || Self::open(&own))
+            .unwrap_or_else(|source| Err(WorkspaceError { path, source }))
     }
 
     /// Returns the absolute path, for messages and native tools. Guests never learn it.
@@ -111,7 +118,8 @@ impl Workspace {
     ///
     /// [`PathRefused`] if the path leads out or is not a valid path.
     pub fn resolve(&self, path: &str, last: LastLink) -> Result<String, PathRefused> {
-        resolve::resolve(&self.dir, &self.root, path, last, &Unlimited).unwrap_or_else(|_| Err(resolve::escapes(path)))
+        resolve::resolve(&self.dir, &self.root, path, last, &Unlimited)
+            .unwrap_or_else(|_| Err(resolve::escapes(path)))
     }
 
     /// Checks a path as [`resolve`](Self::resolve), within a budget.
@@ -147,8 +155,9 @@ impl Workspace {
         if self.rules.load().include(host) {
             return;
         }
-        self.rules
-            .rcu(|rules| if rules.include(host) { rules.clone() } else { Arc::new(rules.with(host, &self.root)) });
+        self.rules.rcu(|rules| {
+            if rules.include(host) { rules.clone() } else { Arc::new(rules.with(host, &self.root)) }
+        });
     }
 
     /// Returns true if tools may reach a tree: it, or a link to it, lies in this workspace, or
@@ -163,7 +172,10 @@ impl Workspace {
     }
 
     /// Returns the sandbox's form of the directory handle, created on first use.
-    pub(crate) fn mount<T: Any + Send + Sync>(&self, make: impl FnOnce(&Dir) -> io::Result<T>) -> io::Result<Arc<T>> {
+    pub(crate) fn mount<T: Any + Send + Sync>(
+        &self,
+        make: impl FnOnce(&Dir) -> io::Result<T>,
+    ) -> io::Result<Arc<T>> {
         let mount = match self.mount.get() {
             Some(mount) => mount.clone(),
             None => {
@@ -172,7 +184,9 @@ impl Workspace {
                 self.mount.get_or_init(|| made).clone()
             }
         };
-        mount.downcast().map_err(|_| io::Error::other("another kind of sandbox mounted this workspace"))
+        mount
+            .downcast()
+            .map_err(|_| io::Error::other("another kind of sandbox mounted this workspace"))
     }
 }
 

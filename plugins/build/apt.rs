@@ -12,8 +12,10 @@ use super::error::Error;
 const SUITE: &str = "trixie-backports";
 
 /// Debian's archive keyring, under its current name and its future one.
-const KEYRINGS: [&str; 2] =
-    ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
+const KEYRINGS: [&str; 2] = [
+    "/usr/share/keyrings/debian-archive-keyring.gpg",
+    "/usr/share/keyrings/debian-archive-keyring.pgp",
+];
 
 /// An apt with one suite of one mirror.
 #[derive(Debug)]
@@ -28,7 +30,8 @@ impl Apt {
     /// # Errors
     /// If there is no apt or no keyring, the mirror cannot be reached, or the signature is invalid.
     pub(crate) fn open(home: &Path, mirror: &str) -> Result<Self, Error> {
-        let keyring = KEYRINGS.iter().find(|path| Path::new(path).is_file()).ok_or(Error::NoKeyring)?;
+        let keyring =
+            KEYRINGS.iter().find(|path| Path::new(path).is_file()).ok_or(Error::NoKeyring)?;
         let apt = Self { home: home.to_owned() };
         for folder in ["state/lists/partial", "cache/archives/partial", "parts", "log"] {
             let path = home.join(folder);
@@ -37,7 +40,10 @@ impl Apt {
         apt.write("state/status", "")?;
         apt.write("sources.list", &format!("deb [signed-by={keyring}] {mirror} {SUITE} main\n"))?;
         apt.write("apt.conf", &configuration(home))?;
-        command::run(apt.command("apt-get").arg("update"), &format!("apt-get update from {mirror}"))?;
+        command::run(
+            apt.command("apt-get").arg("update"),
+            &format!("apt-get update from {mirror}"),
+        )?;
         Ok(apt)
     }
 
@@ -46,7 +52,10 @@ impl Apt {
     /// # Errors
     /// If apt fails.
     pub(crate) fn versions(&self, package: &str) -> Result<Vec<String>, Error> {
-        let table = command::run(self.command("apt-cache").args(["madison", package]), "apt-cache madison")?;
+        let table = command::run(
+            self.command("apt-cache").args(["madison", package]),
+            "apt-cache madison",
+        )?;
         let version = |line: &str| line.split('|').nth(1).map(|column| column.trim().to_owned());
         Ok(table.lines().filter_map(version).collect())
     }
@@ -62,9 +71,17 @@ impl Apt {
             fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
         }
         let mut download = self.command("apt-get");
-        command::run(download.arg("download").args(packages).current_dir(&folder), "apt-get download")?;
-        for file in fs::read_dir(&folder).map_err(|source| Error::io("list", &folder, source))?.flatten() {
-            command::run(command::scrubbed("dpkg").arg("-x").arg(file.path()).arg(into), "dpkg -x")?;
+        command::run(
+            download.arg("download").args(packages).current_dir(&folder),
+            "apt-get download",
+        )?;
+        for file in
+            fs::read_dir(&folder).map_err(|source| Error::io("list", &folder, source))?.flatten()
+        {
+            command::run(
+                command::scrubbed("dpkg").arg("-x").arg(file.path()).arg(into),
+                "dpkg -x",
+            )?;
         }
         Ok(())
     }
@@ -86,7 +103,9 @@ impl Apt {
 pub(crate) fn matching<'a>(versions: &'a [String], release: &str) -> Option<&'a str> {
     let is_release = |version: &&String| {
         let upstream = version.split_once(':').map_or(version.as_str(), |(_epoch, rest)| rest);
-        upstream.strip_prefix(release).is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', '-']))
+        upstream
+            .strip_prefix(release)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', '-']))
     };
     versions.iter().find(is_release).map(String::as_str)
 }

@@ -10,12 +10,12 @@ use super::error::Error;
 
 /// Prefixes of cargo variables that a nested cargo shares with the outer one: registries with
 /// credentials, network settings, and the job server, so that both together respect the job limit.
-const SHARED: &str =
-    "CARGO_HOME CARGO_HTTP_ CARGO_NET_ CARGO_REGISTRY_ CARGO_REGISTRIES_ CARGO_SOURCE_ CARGO_MAKEFLAGS";
+const SHARED: &str = "CARGO_HOME CARGO_HTTP_ CARGO_NET_ CARGO_REGISTRY_ CARGO_REGISTRIES_ CARGO_SOURCE_ CARGO_MAKEFLAGS";
 
 /// Prefixes of variables that would change the build of a nested cargo: flags and wrappers of cargo
 /// and the compiler (clippy runs as one), coverage, and metadata of a build script's dependencies.
-const FOREIGN: &str = "CARGO __CARGO RUSTFLAGS RUSTDOC RUSTC MIRI CLIPPY_ LLVM_PROFILE_FILE MAKEFLAGS MFLAGS DEP_";
+const FOREIGN: &str =
+    "CARGO __CARGO RUSTFLAGS RUSTDOC RUSTC MIRI CLIPPY_ LLVM_PROFILE_FILE MAKEFLAGS MFLAGS DEP_";
 
 /// Variables that describe the outer package to a build script.
 const TOLD: &str = "TARGET HOST OUT_DIR NUM_JOBS OPT_LEVEL PROFILE DEBUG";

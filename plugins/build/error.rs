@@ -94,7 +94,9 @@ impl fmt::Display for Error {
             ),
             Self::NoProgram { program } => write!(f, "there is no {program} on this machine"),
             Self::NoMirror => f.write_str("no apt source of this machine is a Debian mirror"),
-            Self::NoKeyring => f.write_str("Debian's archive keyring (debian-archive-keyring) is not installed"),
+            Self::NoKeyring => {
+                f.write_str("Debian's archive keyring (debian-archive-keyring) is not installed")
+            }
             Self::NoSource { release, offered } if offered.is_empty() => {
                 write!(f, "the mirror has no rust-src, and {release} is needed")
             }
@@ -105,7 +107,11 @@ impl fmt::Display for Error {
             Self::Compiler { missing } => write!(f, "`rustc -vV` does not say its {missing}"),
             Self::Command { what, said } => write!(f, "{what} failed: {said}"),
             Self::Guests { names } => {
-                write!(f, "these guests do not compile for wasm32-wasip2, see below: {}", names.join(", "))
+                write!(
+                    f,
+                    "these guests do not compile for wasm32-wasip2, see below: {}",
+                    names.join(", ")
+                )
             }
             Self::Missing { path } => write!(
                 f,
@@ -113,7 +119,11 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Self::NoPlugins { folder } => {
-                write!(f, "neither the sources of the plugins nor built ones are there: {} is empty", folder.display())
+                write!(
+                    f,
+                    "neither the sources of the plugins nor built ones are there: {} is empty",
+                    folder.display()
+                )
             }
             Self::Io { what, source } => write!(f, "{what}: {source}"),
         }

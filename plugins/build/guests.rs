@@ -5,7 +5,10 @@
 //! target directory, `<target>/guests`, so that it never waits for the lock of the outer cargo, and
 //! so that all outer profiles share the artefacts: `<target>/guests/wasm32-wasip2/guest/…wasm`. A
 //! lock file serialises the builds.
-#![allow(dead_code, reason = "each build script that includes these modules uses the part it needs")]
+#![allow(
+    dead_code,
+    reason = "each build script that includes these modules uses the part it needs"
+)]
 
 pub(crate) mod apt;
 pub(crate) mod command;
@@ -92,7 +95,10 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Vec<Built>, Error> {
     forget_artefacts_of_another(&target, &folder)?;
     for run in request.guests.runs() {
         let status = nested_cargo(&toolchain, &target, request.workspace, &folder, &run).status();
-        if !status.map_err(|source| Error::io("run", Path::new(&toolchain.cargo), source))?.success() {
+        if !status
+            .map_err(|source| Error::io("run", Path::new(&toolchain.cargo), source))?
+            .success()
+        {
             return Err(Error::Guests { names: run.names });
         }
     }
@@ -114,7 +120,9 @@ impl Selection<'_> {
     pub(crate) fn runs(&self) -> Vec<Run> {
         match self {
             Self::Packages(names) => names.iter().map(|name| Run::of_package(name)).collect(),
-            Self::Examples { package, names, features } => vec![Run::of_examples(package, names, features)],
+            Self::Examples { package, names, features } => {
+                vec![Run::of_examples(package, names, features)]
+            }
         }
     }
 
@@ -137,7 +145,9 @@ impl Run {
     }
 
     fn of_examples(package: &str, names: &[&str], features: &[&str]) -> Self {
-        let each = |flag: &str, names: &[&str]| names.iter().flat_map(|name| words(&[flag, name])).collect();
+        let each = |flag: &str, names: &[&str]| {
+            names.iter().flat_map(|name| words(&[flag, name])).collect()
+        };
         let package = words(&["build", "--package", package]);
         Self {
             names: words(names),
@@ -156,7 +166,9 @@ fn lock(path: &Path) -> Result<File, Error> {
     let opened = File::options().create(true).truncate(false).write(true).open(path);
     let file = opened.map_err(|source| Error::io("open", path, source))?;
     match file.lock() {
-        Err(source) if source.kind() != io::ErrorKind::Unsupported => Err(Error::io("lock", path, source)),
+        Err(source) if source.kind() != io::ErrorKind::Unsupported => {
+            Err(Error::io("lock", path, source))
+        }
         _ => Ok(file),
     }
 }
@@ -177,7 +189,13 @@ fn forget_artefacts_of_another(target: &Target, folder: &Path) -> Result<(), Err
 
 /// Returns the cargo command of `run`. It inherits stderr of the build script, which cargo shows if
 /// the script fails.
-fn nested_cargo(toolchain: &Toolchain, target: &Target, workspace: &Path, folder: &Path, run: &Run) -> Command {
+fn nested_cargo(
+    toolchain: &Toolchain,
+    target: &Target,
+    workspace: &Path,
+    folder: &Path,
+    run: &Run,
+) -> Command {
     let mut flags = target.flags();
     flags.push(format!("-Clink-arg=-zstack-size={STACK}"));
     let mut cargo = command::scrubbed(&toolchain.cargo);
@@ -191,7 +209,10 @@ fn nested_cargo(toolchain: &Toolchain, target: &Target, workspace: &Path, folder
     }
     // Encoded, because a path may contain a space. With `--target` they do not affect macros and
     // build scripts.
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).env("RUSTC", &toolchain.rustc).stdout(Stdio::null());
+    cargo
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
+        .env("RUSTC", &toolchain.rustc)
+        .stdout(Stdio::null());
     cargo
 }
 

@@ -6,13 +6,15 @@ use std::process::ExitCode;
 use super::error::Error;
 
 /// The sources that all guests of this workspace share, relative to the workspace.
-const INGREDIENTS: [&str; 6] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "wit", "guest-sdk", "plugins/build"];
+const INGREDIENTS: [&str; 6] =
+    ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "wit", "guest-sdk", "plugins/build"];
 
 /// Returns the target directory of the build with `out`, a build script's `OUT_DIR`:
 /// `<target>/<profile>/build/…/out`, with a directory named `triple` below the first if cargo was
 /// given a target platform.
 pub(crate) fn target_directory(out: &Path, triple: &str) -> PathBuf {
-    let builds = out.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "build"));
+    let builds =
+        out.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "build"));
     let found = builds.and_then(|folder| folder.ancestors().nth(2)).unwrap_or(out);
     let outer = found.parent().filter(|_| found.file_name().is_some_and(|name| name == triple));
     outer.unwrap_or(found).to_owned()
@@ -46,7 +48,10 @@ pub(crate) fn conclude(result: Result<(), Error>) -> ExitCode {
     if matches!(error, Error::Guests { .. }) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-#[allow(clippy::print_stdout, reason = "cargo reads a build script's directives from its standard output")]
+#[allow(
+    clippy::print_stdout,
+    reason = "cargo reads a build script's directives from its standard output"
+)]
 fn say(directive: &str) {
     println!("cargo::{directive}");
 }

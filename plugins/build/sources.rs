@@ -68,9 +68,12 @@ pub(crate) fn mirrors(entries: &[Entry]) -> Vec<String> {
 
 impl Entry {
     fn may_be_debian(&self) -> bool {
-        let signed = self.signed_by.as_ref().is_none_or(|keyring| keyring.contains("debian-archive"));
+        let signed =
+            self.signed_by.as_ref().is_none_or(|keyring| keyring.contains("debian-archive"));
         let security = |suite: &String| suite.ends_with("-security") || suite.ends_with("/updates");
-        signed && self.components.iter().any(|name| name == "main") && !self.suites.iter().all(security)
+        signed
+            && self.components.iter().any(|name| name == "main")
+            && !self.suites.iter().all(security)
     }
 }
 
@@ -98,9 +101,14 @@ fn parse_line(line: &str) -> Option<Entry> {
 fn parse_stanza(lines: &[&str]) -> Option<Entry> {
     let fields = fields(lines);
     let words = |name: &str| -> Vec<String> {
-        fields.get(name).map(|value| value.split_whitespace().map(str::to_owned).collect()).unwrap_or_default()
+        fields
+            .get(name)
+            .map(|value| value.split_whitespace().map(str::to_owned).collect())
+            .unwrap_or_default()
     };
-    let enabled = fields.get("enabled").is_none_or(|value| !matches!(value.trim(), "no" | "false" | "0" | "off"));
+    let enabled = fields
+        .get("enabled")
+        .is_none_or(|value| !matches!(value.trim(), "no" | "false" | "0" | "off"));
     let binary = words("types").iter().any(|kind| kind == "deb");
     (enabled && binary).then(|| Entry {
         uris: words("uris"),
@@ -130,9 +138,14 @@ fn fields(lines: &[&str]) -> BTreeMap<String, String> {
 
 /// Returns `sources.list` and the files of `sources.list.d`, in apt's order.
 fn source_files(apt: &Path) -> Vec<PathBuf> {
-    let listed = fs::read_dir(apt.join("sources.list.d")).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut parts: Vec<PathBuf> =
-        listed.filter(|path| path.extension().is_some_and(|kind| kind == "list" || kind == "sources")).collect();
+    let listed = fs::read_dir(apt.join("sources.list.d"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut parts: Vec<PathBuf> = listed
+        .filter(|path| path.extension().is_some_and(|kind| kind == "list" || kind == "sources"))
+        .collect();
     parts.sort();
     parts.insert(0, apt.join("sources.list"));
     parts

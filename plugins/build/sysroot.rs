@@ -35,7 +35,11 @@ impl Sysroot {
         let identity = fs::read_to_string(path.join(MADE)).ok()?;
         // The symlinks in the sysroot point to the toolchain, which may have been moved or
         // replaced.
-        path.join("lib/rustlib").join(&toolchain.version.host).join("bin").is_dir().then_some(Self { path, identity })
+        path.join("lib/rustlib")
+            .join(&toolchain.version.host)
+            .join("bin")
+            .is_dir()
+            .then_some(Self { path, identity })
     }
 
     /// Builds a sysroot below `home`, in a temporary directory that is renamed when complete, so
@@ -46,7 +50,8 @@ impl Sysroot {
     pub(crate) fn make(toolchain: &Toolchain, home: &Path) -> Result<Self, Error> {
         let making = home.join("making");
         clear(&making)?;
-        let made = make_in(&making, toolchain).and_then(|identity| install(&making, toolchain, home, identity));
+        let made = make_in(&making, toolchain)
+            .and_then(|identity| install(&making, toolchain, home, identity));
         clear(&making)?;
         made
     }
@@ -59,7 +64,8 @@ fn make_in(making: &Path, toolchain: &Toolchain) -> Result<String, Error> {
     let contained = libraries.join("self-contained");
     create(&contained)?;
     copy(&debian.join("usr/lib").join(TARGET), &contained, &["a", "o"])?;
-    let source = debian.join("usr/src").join(format!("rustc-{}", toolchain.version.release)).join("library");
+    let source =
+        debian.join("usr/src").join(format!("rustc-{}", toolchain.version.release)).join("library");
     require(&source, "standard library of this compiler")?;
     require(&contained.join("libc.a"), "C library for wasm32-wasip2")?;
     let built = build_library(toolchain, &making.join("seed"), &source)?;
@@ -95,7 +101,9 @@ fn unpack_from(home: &Path, mirror: &str, release: &str, into: &Path) -> Result<
 /// libraries. They include bitcode for link-time optimisation of the guests.
 fn build_library(toolchain: &Toolchain, seed: &Path, source: &Path) -> Result<PathBuf, Error> {
     create(&seed.join("src"))?;
-    let manifest = format!("[package]\nname = \"{SEED}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n");
+    let manifest = format!(
+        "[package]\nname = \"{SEED}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n"
+    );
     for (name, text) in [("Cargo.toml", manifest.as_str()), ("src/lib.rs", "")] {
         let path = seed.join(name);
         fs::write(&path, text).map_err(|source| Error::io("write", &path, source))?;
@@ -109,7 +117,10 @@ fn build_library(toolchain: &Toolchain, seed: &Path, source: &Path) -> Result<Pa
         TARGET,
         "--target-dir",
     ]);
-    cargo.arg(seed.join("target")).env("RUSTC", &toolchain.rustc).env("CARGO_ENCODED_RUSTFLAGS", "-Cembed-bitcode=yes");
+    cargo
+        .arg(seed.join("target"))
+        .env("RUSTC", &toolchain.rustc)
+        .env("CARGO_ENCODED_RUSTFLAGS", "-Cembed-bitcode=yes");
     // Both variables are internal to cargo's tests, but the only way to build a standard library
     // that is not part of the toolchain.
     cargo.env("RUSTC_BOOTSTRAP", "1").env("__CARGO_TESTS_ONLY_SRC_ROOT", source);
@@ -148,7 +159,12 @@ fn symlink(_original: &Path, _link: &Path) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
-fn install(making: &Path, toolchain: &Toolchain, home: &Path, identity: String) -> Result<Sysroot, Error> {
+fn install(
+    making: &Path,
+    toolchain: &Toolchain,
+    home: &Path,
+    identity: String,
+) -> Result<Sysroot, Error> {
     let (from, path) = (making.join("sysroot"), home.join(&toolchain.version.key));
     let made = from.join(MADE);
     fs::write(&made, &identity).map_err(|source| Error::io("write", &made, source))?;
@@ -159,7 +175,9 @@ fn install(making: &Path, toolchain: &Toolchain, home: &Path, identity: String) 
 
 fn copy(from: &Path, to: &Path, extensions: &[&str]) -> Result<(), Error> {
     for path in files(from)? {
-        let wanted = path.extension().is_some_and(|kind| extensions.iter().any(|extension| kind == *extension));
+        let wanted = path
+            .extension()
+            .is_some_and(|kind| extensions.iter().any(|extension| kind == *extension));
         if let (true, Some(name)) = (wanted, path.file_name()) {
             fs::copy(&path, to.join(name)).map_err(|source| Error::io("copy", &path, source))?;
         }
@@ -182,7 +200,9 @@ fn create(folder: &Path) -> Result<(), Error> {
 
 fn clear(folder: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(folder) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", folder, source)),
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", folder, source))
+        }
         _ => Ok(()),
     }
 }

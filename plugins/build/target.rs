@@ -39,11 +39,17 @@ impl Target {
         if let Some(sysroot) = Sysroot::made_earlier(toolchain, home) {
             return Ok(Self::Made(sysroot));
         }
-        script::note(&format!("making the standard library for {TARGET}, which the toolchain lacks"));
+        script::note(&format!(
+            "making the standard library for {TARGET}, which the toolchain lacks"
+        ));
         let started = Instant::now();
         let made = Sysroot::make(toolchain, home);
         let sysroot = made.map_err(|error| Error::NoTarget { fallback: Box::new(error) })?;
-        script::note(&format!("made {} in {} s", sysroot.path.display(), started.elapsed().as_secs()));
+        script::note(&format!(
+            "made {} in {} s",
+            sysroot.path.display(),
+            started.elapsed().as_secs()
+        ));
         Ok(Self::Made(sysroot))
     }
 
@@ -66,5 +72,9 @@ impl Target {
 
 fn has_standard_library(folder: &Path) -> bool {
     let named_so = |name: &str| name.starts_with("libstd-") && name.ends_with(".rlib");
-    fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| entry.file_name().to_str().is_some_and(named_so))
+    fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|entry| entry.file_name().to_str().is_some_and(named_so))
 }

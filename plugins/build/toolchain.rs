@@ -35,9 +35,11 @@ impl Toolchain {
     /// # Errors
     /// If it cannot be run or its output lacks a field.
     pub(crate) fn of_this_build() -> Result<Self, Error> {
-        let named = |variable: &str, default: &str| env::var_os(variable).unwrap_or_else(|| default.into());
+        let named =
+            |variable: &str, default: &str| env::var_os(variable).unwrap_or_else(|| default.into());
         let (rustc, cargo) = (named("RUSTC", "rustc"), named("CARGO", "cargo"));
-        let said = command::run(command::scrubbed(&rustc).arg("-vV"), "asking rustc for its version")?;
+        let said =
+            command::run(command::scrubbed(&rustc).arg("-vV"), "asking rustc for its version")?;
         Ok(Self { version: Version::parse(&said)?, rustc, cargo })
     }
 
@@ -59,7 +61,10 @@ impl Toolchain {
     }
 
     fn ask(&self, question: &[&str]) -> Result<PathBuf, Error> {
-        let answer = command::run(command::scrubbed(&self.rustc).args(question), "asking rustc for its directories")?;
+        let answer = command::run(
+            command::scrubbed(&self.rustc).args(question),
+            "asking rustc for its directories",
+        )?;
         Ok(Path::new(answer.trim()).to_owned())
     }
 }

@@ -45,7 +45,10 @@ pub fn hostile() -> &'static Plugin {
 
 impl std::fmt::Debug for Plugin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plugin").field("file", &self.file).field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("Plugin")
+            .field("file", &self.file)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
     }
 }
 
@@ -60,7 +63,10 @@ mod tests {
     fn what_is_unpacked_is_what_was_embedded() {
         for plugin in all().iter().chain([hostile()]) {
             let bytes = plugin.bytes();
-            assert_eq!((bytes.len(), Sha256::digest(&bytes).as_slice()), (plugin.size, plugin.digest.as_slice()));
+            assert_eq!(
+                (bytes.len(), Sha256::digest(&bytes).as_slice()),
+                (plugin.size, plugin.digest.as_slice())
+            );
             assert!(plugin.packed.len() * 2 < plugin.size, "{plugin:?}: {}", plugin.packed.len());
         }
     }

@@ -63,7 +63,10 @@ fn versions(names: &[&str]) -> Vec<String> {
 #[test]
 fn a_compiler_is_known_by_its_release_and_its_host() {
     let version = Version::parse(RUSTC).unwrap();
-    assert_eq!((version.release.as_str(), version.host.as_str()), ("1.95.0", "x86_64-unknown-linux-gnu"));
+    assert_eq!(
+        (version.release.as_str(), version.host.as_str()),
+        ("1.95.0", "x86_64-unknown-linux-gnu")
+    );
 }
 
 #[test]
@@ -93,7 +96,11 @@ fn a_debian_version_matches_exactly_its_own_release() {
         ("11.95.0-1", false),
         ("1.95-1", false),
     ] {
-        assert_eq!(apt::matching(&versions(&[offered]), "1.95.0"), matches.then_some(offered), "{offered}");
+        assert_eq!(
+            apt::matching(&versions(&[offered]), "1.95.0"),
+            matches.then_some(offered),
+            "{offered}"
+        );
     }
 }
 
@@ -118,7 +125,10 @@ fn sources_of_one_line_each_are_read_with_and_without_options() {
     assert_eq!(debian.suites, ["bookworm"]);
     assert_eq!(debian.components, ["main", "contrib"]);
     assert_eq!(debian.signed_by, None);
-    assert_eq!(*vendor, entry("https://vendor.example/apt", "stable", "main", Some("/k/vendor.gpg")));
+    assert_eq!(
+        *vendor,
+        entry("https://vendor.example/apt", "stable", "main", Some("/k/vendor.gpg"))
+    );
 }
 
 #[test]
@@ -134,13 +144,21 @@ fn sources_in_stanzas_are_read_with_comments_and_continued_lines() {
 #[test]
 fn the_archive_of_security_updates_is_no_mirror() {
     assert_eq!(mirrors(&parse_stanzas(STANZAS)), ["http://deb.example/debian"]);
-    assert!(mirrors(&[entry("http://deb.example/debian", "bookworm-security", "main", None)]).is_empty());
+    assert!(
+        mirrors(&[entry("http://deb.example/debian", "bookworm-security", "main", None)])
+            .is_empty()
+    );
 }
 
 #[test]
 fn repositories_signed_by_others_or_without_main_are_no_mirrors() {
     let others = [
-        entry("https://vendor.example/debian", "bookworm", "main", Some("/usr/share/keyrings/vendor.gpg")),
+        entry(
+            "https://vendor.example/debian",
+            "bookworm",
+            "main",
+            Some("/usr/share/keyrings/vendor.gpg"),
+        ),
         entry("https://packages.example/apt", "cloud", "stable", None),
         entry("cdrom:[Debian]", "bookworm", "main", None),
     ];
@@ -155,7 +173,10 @@ fn mirrors_are_tried_once_each_the_likeliest_first_and_not_without_end() {
         entry("http://deb.example/debian", "bookworm-updates", "main", None),
     ];
     assert_eq!(mirrors(&entries), ["http://deb.example/debian", "http://inside.example/packages"]);
-    entries.extend((0..40).map(|number| entry(&format!("http://{number}.example/apt"), "bookworm", "main", None)));
+    entries
+        .extend((0..40).map(|number| {
+            entry(&format!("http://{number}.example/apt"), "bookworm", "main", None)
+        }));
     assert_eq!(mirrors(&entries).len(), 4);
 }
 
@@ -236,7 +257,9 @@ fn every_refusal_is_one_line() {
         Error::NoPlugins { folder: path() },
         Error::io("create", &path(), io::ErrorKind::PermissionDenied.into()),
     ];
-    for refusal in refusals.map(|fallback| Error::NoTarget { fallback: Box::new(fallback) }.to_string()) {
+    for refusal in
+        refusals.map(|fallback| Error::NoTarget { fallback: Box::new(fallback) }.to_string())
+    {
         assert_eq!(refusal.lines().count(), 1, "{refusal}");
         assert!(refusal.contains("rustup target add wasm32-wasip2"), "{refusal}");
     }
@@ -250,7 +273,8 @@ fn each_package_is_built_as_a_component_only_and_examples_together_with_their_fe
         packages.iter().map(|run| run.arguments.join(" ")).collect::<Vec<_>>(),
         [run("plugin-a"), run("plugin-b")]
     );
-    let examples = Selection::Examples { package: "guests", names: &["echo", "spin"], features: &["slow"] };
+    let examples =
+        Selection::Examples { package: "guests", names: &["echo", "spin"], features: &["slow"] };
     let runs: Vec<String> = examples.runs().iter().map(|run| run.arguments.join(" ")).collect();
     assert_eq!(runs, ["build --package guests --example echo --example spin --features slow"]);
 }
@@ -259,6 +283,9 @@ fn each_package_is_built_as_a_component_only_and_examples_together_with_their_fe
 fn the_target_directory_is_found_with_and_without_a_platform_in_between() {
     let found = |out: &str| script::target_directory(Path::new(out), "x86_64-unknown-linux-gnu");
     assert_eq!(found("/p/target/debug/build/palisade-plugins-1a/out"), Path::new("/p/target"));
-    assert_eq!(found("/p/target/x86_64-unknown-linux-gnu/guest/build/a-1/out"), Path::new("/p/target"));
+    assert_eq!(
+        found("/p/target/x86_64-unknown-linux-gnu/guest/build/a-1/out"),
+        Path::new("/p/target")
+    );
     assert_eq!(found("/p/my build/release/build/tests/1a/out"), Path::new("/p/my build"));
 }

@@ -134,13 +134,22 @@ pub fn parse_bounded(text: &str, bounds: JsonBounds) -> Result<Value, JsonError>
 /// # Errors
 ///
 /// As [`parse_bounded`], and [`JsonError::Exhausted`]; nothing stays reserved then.
-pub fn parse_within(text: &str, bounds: JsonBounds, budget: &dyn Budget) -> Result<(Value, u64), JsonError> {
+pub fn parse_within(
+    text: &str,
+    bounds: JsonBounds,
+    budget: &dyn Budget,
+) -> Result<(Value, u64), JsonError> {
     if text.len() > bounds.bytes {
         return Err(JsonError::TooLong { got: text.len(), max: bounds.bytes });
     }
     let (scratch, mut purse) = (scratch(text), Purse::new(budget));
     purse.take(scratch)?;
-    let reader = Reader { bounds, members: Cell::new(0), refusal: Cell::new(None), purse: RefCell::new(purse) };
+    let reader = Reader {
+        bounds,
+        members: Cell::new(0),
+        refusal: Cell::new(None),
+        purse: RefCell::new(purse),
+    };
     let mut source = serde_json::Deserializer::from_str(text);
     let value = Level { reader: &reader, depth: 0 }.deserialize(&mut source);
     match value.and_then(|value| source.end().map(|()| value)) {
@@ -191,7 +200,12 @@ enum Refusal {
 }
 
 /// Returns the recorded refusal, or a syntax error if there is none.
-fn refused(refusal: Option<Refusal>, bounds: JsonBounds, text: &str, error: &serde_json::Error) -> JsonError {
+fn refused(
+    refusal: Option<Refusal>,
+    bounds: JsonBounds,
+    text: &str,
+    error: &serde_json::Error,
+) -> JsonError {
     let at = position(text, error.line(), error.column());
     match refusal {
         Some(Refusal::Exhausted(exhausted)) => JsonError::Exhausted(exhausted),
@@ -237,7 +251,8 @@ impl Reader<'_> {
     /// Charges the memory of one more element. A growing vector needs its old allocation until the
     /// elements are moved.
     fn grow<E: serde::de::Error>(&self, items: &mut Vec<Value>) -> Result<(), E> {
-        let old = if items.len() == items.capacity() { footprint::elements(items.len()) } else { 0 };
+        let old =
+            if items.len() == items.capacity() { footprint::elements(items.len()) } else { 0 };
         self.take(footprint::element(items.len() + 1) + old, 0)?;
         if old > 0 {
             items.reserve(1);
@@ -325,7 +340,9 @@ impl<'de> Visitor<'de> for Level<'_, '_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        serde_json::Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+        serde_json::Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("number out of range"))
     }
 
     fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
@@ -347,7 +364,9 @@ impl<'de> Visitor<'de> for Level<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
         let inner = self.deeper()?;
         let mut members = Map::new();
-        while let Some(key) = source.next_key_seed(Key { reader: self.reader, nth: members.len() + 1 })? {
+        while let Some(key) =
+            source.next_key_seed(Key { reader: self.reader, nth: members.len() + 1 })?
+        {
             self.reader.count()?;
             if members.contains_key(&key) {
                 return Err(self.reader.refuse(Refusal::Duplicate(key.chars().take(64).collect())));

@@ -29,7 +29,11 @@ mod tests {
     fn a_slip_finds_the_name_that_was_meant() {
         let names = ["read_file", "write_file", "calculate", "list_dir"];
         for slip in ["raed_file", "readfile", "read-file", "READ_FILE", "read_fil"] {
-            assert_eq!(nearest_names(slip, names.into_iter()).first().map(String::as_str), Some("read_file"), "{slip}");
+            assert_eq!(
+                nearest_names(slip, names.into_iter()).first().map(String::as_str),
+                Some("read_file"),
+                "{slip}"
+            );
         }
     }
 
@@ -44,7 +48,10 @@ mod tests {
 
     #[test]
     fn a_name_that_is_like_none_gets_no_proposal() {
-        assert_eq!(nearest_names("zzz", ["read_file", "calculate"].into_iter()), Vec::<String>::new());
+        assert_eq!(
+            nearest_names("zzz", ["read_file", "calculate"].into_iter()),
+            Vec::<String>::new()
+        );
         assert_eq!(nearest_names("", ["read_file"].into_iter()), Vec::<String>::new());
     }
 }

@@ -139,8 +139,8 @@ impl Schema {
 
     fn built(value: Value, building: Building) -> Result<Self, SchemaError> {
         let length = refuse_bulk(&value)?;
-        let dialect =
-            Dialect::of(value.get("$schema")).ok_or_else(|| SchemaError::Dialect { pointer: "/$schema".to_owned() })?;
+        let dialect = Dialect::of(value.get("$schema"))
+            .ok_or_else(|| SchemaError::Dialect { pointer: "/$schema".to_owned() })?;
         let outline = Outline::read(&value, dialect)?;
         hidden::refuse(&value)?;
         let silent = cost::check(&outline)?;
@@ -151,7 +151,16 @@ impl Schema {
             Building::Now => OnceLock::from(Ok(compile(&value, dialect)?)),
             Building::AtFirstUse => OnceLock::new(),
         };
-        Ok(Self(Arc::new(Compiled { value, dialect, validator, patterns, silent, length, quoted, plan })))
+        Ok(Self(Arc::new(Compiled {
+            value,
+            dialect,
+            validator,
+            patterns,
+            silent,
+            length,
+            quoted,
+            plan,
+        })))
     }
 
     /// Parses and checks the text of an input schema: at most 256 KiB, depth 32, no duplicate keys.
@@ -309,10 +318,16 @@ fn without_id(value: &Value) -> Value {
 
 fn malformed(error: &jsonschema::ValidationError<'_>, dialect: Dialect) -> SchemaError {
     let pointer = error.instance_path().as_str().to_owned();
-    let keywords = pointer.rsplit('/').filter(|token| !token.bytes().all(|byte| byte.is_ascii_digit()));
+    let keywords =
+        pointer.rsplit('/').filter(|token| !token.bytes().all(|byte| byte.is_ascii_digit()));
     let keyword = keywords.into_iter().next().unwrap_or_default().to_owned();
     let accepted = keyword::accepted(&keyword);
-    SchemaError::Malformed { pointer, dialect: dialect.as_str(), keyword: format!("`{keyword}`"), accepted }
+    SchemaError::Malformed {
+        pointer,
+        dialect: dialect.as_str(),
+        keyword: format!("`{keyword}`"),
+        accepted,
+    }
 }
 
 /// Bounds a schema given as a value, as [`parse`] bounds a text. Returns the length of its text, in
@@ -321,7 +336,11 @@ fn refuse_bulk(value: &Value) -> Result<usize, SchemaError> {
     refuse_depth(value, MAX_DEPTH, &mut String::new())?;
     let length = value.to_string().len();
     if length > MAX_SCHEMA {
-        return Err(SchemaError::TooMuch { what: "too many bytes", max: MAX_SCHEMA, pointer: String::new() });
+        return Err(SchemaError::TooMuch {
+            what: "too many bytes",
+            max: MAX_SCHEMA,
+            pointer: String::new(),
+        });
     }
     Ok(length)
 }
@@ -331,18 +350,26 @@ fn refuse_depth(value: &Value, left: usize, pointer: &mut String) -> Result<(), 
         members.iter().try_for_each(|(name, value)| refuse_inside(value, left, pointer, name))
     };
     match (value, left.checked_sub(1)) {
-        (Value::Array(_) | Value::Object(_), None) => {
-            Err(SchemaError::TooMuch { what: "too many levels", max: MAX_DEPTH, pointer: pointer.clone() })
-        }
-        (Value::Array(values), Some(left)) => {
-            values.iter().enumerate().try_for_each(|(at, value)| refuse_inside(value, left, pointer, &at.to_string()))
-        }
+        (Value::Array(_) | Value::Object(_), None) => Err(SchemaError::TooMuch {
+            what: "too many levels",
+            max: MAX_DEPTH,
+            pointer: pointer.clone(),
+        }),
+        (Value::Array(values), Some(left)) => values
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, value)| refuse_inside(value, left, pointer, &at.to_string())),
         (Value::Object(members), Some(left)) => refuse_members(members, left, pointer),
         _ => Ok(()),
     }
 }
 
-fn refuse_inside(value: &Value, left: usize, pointer: &mut String, token: &str) -> Result<(), SchemaError> {
+fn refuse_inside(
+    value: &Value,
+    left: usize,
+    pointer: &mut String,
+    token: &str,
+) -> Result<(), SchemaError> {
     let length = pointer.len();
     outline::push_token(pointer, token);
     refuse_depth(value, left, pointer)?;

@@ -158,7 +158,9 @@ impl<W: io::Write> VisibleJson<W> {
         let valid = match std::str::from_utf8(&self.pending) {
             Ok(text) => text,
             // The rest of an incomplete character comes with the next piece.
-            Err(error) => std::str::from_utf8(&self.pending[..error.valid_up_to()]).unwrap_or_default(),
+            Err(error) => {
+                std::str::from_utf8(&self.pending[..error.valid_up_to()]).unwrap_or_default()
+            }
         };
         let kept: usize = valid.chars().rev().take(keeps).map(char::len_utf8).sum();
         let end = valid.len() - kept;
@@ -288,9 +290,14 @@ mod tests {
 
     #[test]
     fn a_selector_counts_only_where_it_has_a_symbol_to_select_for() {
-        for seen in
-            ["⚠\u{fe0f}", "☎\u{fe0e}!", "a ©\u{fe0f}❤\u{fe0f}", "🅰\u{fe0e}", "1\u{fe0f}\u{20e3}", "#\u{fe0f}\u{20e3}"]
-        {
+        for seen in [
+            "⚠\u{fe0f}",
+            "☎\u{fe0e}!",
+            "a ©\u{fe0f}❤\u{fe0f}",
+            "🅰\u{fe0e}",
+            "1\u{fe0f}\u{20e3}",
+            "#\u{fe0f}\u{20e3}",
+        ] {
             assert_eq!(first_deceptive(seen), None, "{seen:?}");
         }
         let hidden = [
@@ -303,7 +310,11 @@ mod tests {
             "\n\u{fe0f}",
             "\u{200b}\u{fe0f}",
         ];
-        for hidden in hidden.into_iter().chain(["⚠\u{fe0f}\u{fe0e}", "⚠\u{fe0f}\u{fe0f}", "1\u{fe0f}x\u{20e3}"]) {
+        for hidden in hidden.into_iter().chain([
+            "⚠\u{fe0f}\u{fe0e}",
+            "⚠\u{fe0f}\u{fe0f}",
+            "1\u{fe0f}x\u{20e3}",
+        ]) {
             assert!(first_deceptive(hidden).is_some(), "{hidden:?}");
         }
         assert_eq!(visible("⚠\u{fe0f}\u{fe0e}a\u{fe0f}"), "⚠\u{fe0f}\\u{fe0e}a\\u{fe0f}");
@@ -328,17 +339,29 @@ mod tests {
     fn a_json_text_that_is_written_in_pieces_reads_as_one_that_is_whole() {
         use std::io::Write as _;
         const PIECE: usize = VisibleJson::<Vec<u8>>::PIECE;
-        for part in ["abc\n", "ä漢🦀", "a\u{202e}", "⚠\u{fe0f}", "1\u{fe0f}\u{20e3}", "\u{fe0f}", "\u{e0001}\u{7f}"]
-        {
+        for part in [
+            "abc\n",
+            "ä漢🦀",
+            "a\u{202e}",
+            "⚠\u{fe0f}",
+            "1\u{fe0f}\u{20e3}",
+            "\u{fe0f}",
+            "\u{e0001}\u{7f}",
+        ] {
             for before in ["", "x", "xy", "xyz"] {
                 let text = [before, &part.repeat(2 * PIECE / part.len() + 7)].concat();
                 for at_once in [1, 7, PIECE - 1, PIECE, text.len()] {
                     let mut out = Vec::new();
                     let mut visible = VisibleJson::new(&mut out);
-                    let written: io::Result<()> =
-                        text.as_bytes().chunks(at_once).try_for_each(|bytes| visible.write_all(bytes));
+                    let written: io::Result<()> = text
+                        .as_bytes()
+                        .chunks(at_once)
+                        .try_for_each(|bytes| visible.write_all(bytes));
                     assert!(written.and_then(|()| visible.finish()).is_ok());
-                    assert!(out == visible_json(&text).into_bytes(), "{part:?} behind {before:?}, {at_once} at once");
+                    assert!(
+                        out == visible_json(&text).into_bytes(),
+                        "{part:?} behind {before:?}, {at_once} at once"
+                    );
                 }
             }
         }
@@ -353,7 +376,9 @@ mod tests {
 
     #[test]
     fn a_text_that_is_cut_first_reads_as_one_that_is_cut_last() {
-        for part in ["abc", "a\nb\tc", "ä漢🦀", "a\u{202e}", "⚠\u{fe0f}", "1\u{fe0f}\u{20e3}", "\u{e0001}"] {
+        for part in
+            ["abc", "a\nb\tc", "ä漢🦀", "a\u{202e}", "⚠\u{fe0f}", "1\u{fe0f}\u{20e3}", "\u{e0001}"]
+        {
             let text = part.repeat(100);
             for max in [0, 1, 2, 7, 64, 100, 150] {
                 let (first, last) = (elided(&text, max), elided_line(&on_one_line(&text), max));

@@ -44,7 +44,8 @@ fn number(value: usize) -> Vec<u8> {
 
 /// Returns a function of nested blocks, each of which ends in a branch to any enclosing block.
 fn knot(blocks: usize, locals: usize) -> String {
-    let mut text = format!("(func (export \"knot\") (param i32) (local {}) ", "i32 ".repeat(locals));
+    let mut text =
+        format!("(func (export \"knot\") (param i32) (local {}) ", "i32 ".repeat(locals));
     text.push_str(&"block ".repeat(blocks));
     for level in (1..blocks).rev() {
         let (local, other) = (1 + level % locals, 1 + (level * 7 + 3) % locals);

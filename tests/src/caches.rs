@@ -29,7 +29,11 @@ pub fn of_this_run(home: &Path) -> PathBuf {
 #[must_use]
 pub fn of_this_build(home: &Path) -> PathBuf {
     let own = std::env::current_exe().and_then(fs::metadata).expect("a program knows its own file");
-    let linked = own.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    let linked = own
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+        .unwrap_or_default();
     let build = format!("{}-{}", linked.as_nanos(), own.len());
     sweep(home, |name| name == build);
     private(home.join(build))
@@ -124,9 +128,11 @@ mod tests {
         let own = of_this_run(home.path());
         let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().expect("a process");
         let stat = Stat::of(other.id()).expect("it runs");
-        let theirs = private(home.path().join(Process { id: stat.id, start: stat.start }.to_string()));
+        let theirs =
+            private(home.path().join(Process { id: stat.id, start: stat.start }.to_string()));
         // A process with the same id and another start time.
-        let past = private(home.path().join(Process { id: stat.id, start: stat.start + 1 }.to_string()));
+        let past =
+            private(home.path().join(Process { id: stat.id, start: stat.start + 1 }.to_string()));
         assert_eq!(of_this_run(home.path()), own, "the same for the whole run");
         assert!(own.is_dir() && theirs.is_dir() && !past.exists());
         drop(other.stdin.take());

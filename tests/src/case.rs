@@ -107,7 +107,11 @@ impl Case {
     }
 
     fn place_of_memory(&self) -> &'static str {
-        if self.memory.is_some() { "with PALISADE_MEMORY" } else { "in ~/.config/palisade/palisade.toml" }
+        if self.memory.is_some() {
+            "with PALISADE_MEMORY"
+        } else {
+            "in ~/.config/palisade/palisade.toml"
+        }
     }
 
     /// Sets the memory limit of the call, in MiB.
@@ -172,7 +176,8 @@ impl Case {
         let world = World::new();
         self.arrange.iter().for_each(|arrange| arrange(&world));
         if let Plugins::Component(name, bytes) = &self.plugins {
-            fs::write(world.plugins().join(format!("{name}.wasm")), bytes).expect("a plugin can be written");
+            fs::write(world.plugins().join(format!("{name}.wasm")), bytes)
+                .expect("a plugin can be written");
         }
         world
     }
@@ -180,20 +185,27 @@ impl Case {
     /// Returns the program, ready to make this call.
     #[must_use]
     pub fn program<'w>(&self, world: &'w World) -> Program<'w> {
-        let program = Program::new(world).args(["call", &self.tool, "-", "--json"]).stdin((self.input)(world));
+        let program = Program::new(world)
+            .args(["call", &self.tool, "-", "--json"])
+            .stdin((self.input)(world));
         self.with_plugins(program.args(self.running()), world)
     }
 
     /// Returns the program, ready to serve the tools of this case and of a benign plugin.
     #[must_use]
     pub(crate) fn server<'w>(&self, world: &'w World) -> Program<'w> {
-        self.with_plugins(Program::new(world), world).args(["--plugins"]).args([HOSTILE_ECHO.directory()])
+        self.with_plugins(Program::new(world), world)
+            .args(["--plugins"])
+            .args([HOSTILE_ECHO.directory()])
     }
 
     /// Returns the options for the verbs that run tools.
     pub(crate) fn running(&self) -> Vec<String> {
-        let classes = self.allow.iter().flat_map(|class| ["--allow".to_owned(), class.as_str().to_owned()]);
-        let timeout = self.timeout.map(|timeout| ["--timeout".to_owned(), format!("{}ms", timeout.as_millis())]);
+        let classes =
+            self.allow.iter().flat_map(|class| ["--allow".to_owned(), class.as_str().to_owned()]);
+        let timeout = self
+            .timeout
+            .map(|timeout| ["--timeout".to_owned(), format!("{}ms", timeout.as_millis())]);
         classes.chain(timeout.into_iter().flatten()).collect()
     }
 
@@ -210,12 +222,18 @@ impl Case {
     /// Returns the builder of the host that makes this call through the library.
     #[must_use]
     pub fn builder(&self, world: &World) -> HostBuilder {
-        let policy = self.allow.iter().fold(Policy::default(), |policy, class| policy.allowing(*class));
-        let limits = Limits { memory: self.memory.unwrap_or(Limits::default().memory), ..Limits::default() };
+        let policy =
+            self.allow.iter().fold(Policy::default(), |policy, class| policy.allowing(*class));
+        let limits =
+            Limits { memory: self.memory.unwrap_or(Limits::default().memory), ..Limits::default() };
         // The program names the same places in its messages.
-        let places = Places::new("in ~/.config/palisade/palisade.toml").with("limits.memory", self.place_of_memory());
-        let builder =
-            Host::builder().workspace(world.root()).policy(policy).limits(limits).cache(CacheMode::Directory(cache()));
+        let places = Places::new("in ~/.config/palisade/palisade.toml")
+            .with("limits.memory", self.place_of_memory());
+        let builder = Host::builder()
+            .workspace(world.root())
+            .policy(policy)
+            .limits(limits)
+            .cache(CacheMode::Directory(cache()));
         let builder = builder.places(places);
         match self.directory(world) {
             Some(directory) => builder.shipped(Shipped::LeftOut).plugins(directory),
@@ -275,7 +293,11 @@ impl Case {
     fn call(&self, world: World, recorder: &Recorder, change: impl FnOnce(Call) -> Call) -> Run {
         let builder = self.builder(&world).subscriber(Arc::new(recorder.clone()));
         let host = builder.build().expect("the host can be built");
-        assert!(host.rejected().is_empty(), "a plugin of the case was rejected: {:?}", host.rejected());
+        assert!(
+            host.rejected().is_empty(),
+            "a plugin of the case was rejected: {:?}",
+            host.rejected()
+        );
         let call = change(self.to_call(&world));
         let run = Run::start(Arc::new(world));
         let result = block_on(host.dispatch(host.session(), call));

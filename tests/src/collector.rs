@@ -35,7 +35,8 @@ impl Request {
     /// If the body is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 }
 
@@ -97,7 +98,9 @@ fn serve(listener: &TcpListener, manner: Manner, send: &Sender<Request>) {
             return;
         }
         match manner {
-            Manner::Takes => drop(stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")),
+            Manner::Takes => {
+                drop(stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"))
+            }
             Manner::Hangs => open.push(stream),
         }
     }
@@ -111,7 +114,8 @@ fn read(stream: &TcpStream) -> Option<Request> {
     }
     let path = head.split(' ').nth(1)?.to_owned();
     let head = head.to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"))?.trim().parse().ok()?;
+    let length =
+        head.lines().find_map(|line| line.strip_prefix("content-length:"))?.trim().parse().ok()?;
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some(Request { path, head, body })

@@ -43,7 +43,10 @@ impl Recorder {
     /// Returns the recorded events of one call.
     #[must_use]
     pub fn of(&self, call: &str) -> Vec<Event> {
-        self.events().into_iter().filter(|event| event.subject().is_some_and(|s| s.call_id.as_str() == call)).collect()
+        self.events()
+            .into_iter()
+            .filter(|event| event.subject().is_some_and(|s| s.call_id.as_str() == call))
+            .collect()
     }
 
     /// Returns the names of the recorded events of one call.
@@ -68,8 +71,10 @@ impl Recorder {
     #[must_use]
     pub fn unended<'a>(&self, returned: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let events = self.events();
-        let heard = events.iter().filter_map(|event| Some(event.subject()?.call_id.as_str().to_owned()));
-        let calls: BTreeSet<String> = returned.into_iter().map(str::to_owned).chain(heard).collect();
+        let heard =
+            events.iter().filter_map(|event| Some(event.subject()?.call_id.as_str().to_owned()));
+        let calls: BTreeSet<String> =
+            returned.into_iter().map(str::to_owned).chain(heard).collect();
         calls.iter().filter_map(|call| self.unended_call(call)).collect()
     }
 

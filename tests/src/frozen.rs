@@ -38,7 +38,10 @@ impl Frozen {
         let mut ready = String::new();
         let said = server.stdout.take().map(|out| BufReader::new(out).read_line(&mut ready));
         let made = Self { server, at: at.to_owned() };
-        assert!(matches!(said, Some(Ok(_))) && ready == "ready\n", "the file server mounts: {said:?} {ready:?}");
+        assert!(
+            matches!(said, Some(Ok(_))) && ready == "ready\n",
+            "the file server mounts: {said:?} {ready:?}"
+        );
         // The first close teaches the kernel that the server does not implement FLUSH. Otherwise
         // the kernel would wait for the server's reply even when a process exits.
         let read = std::fs::read_to_string(at.join("notes.txt"));
@@ -62,7 +65,8 @@ impl Frozen {
     ///
     /// If the server ends instead of stopping.
     pub fn wait_for_stop(&self) {
-        let status = waitpid(Some(self.pid()), WaitOptions::UNTRACED).expect("the server can be waited for");
+        let status =
+            waitpid(Some(self.pid()), WaitOptions::UNTRACED).expect("the server can be waited for");
         assert!(status.is_some_and(terminal::process::WaitStatus::stopped), "the server stops");
     }
 

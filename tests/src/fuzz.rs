@@ -42,7 +42,11 @@ const MESSAGE: usize = 8 * 1024;
 ///
 /// If the message is none of this.
 fn check_message(message: &str) {
-    assert!(!message.is_empty() && message.len() <= MESSAGE, "a message of {} bytes", message.len());
+    assert!(
+        !message.is_empty() && message.len() <= MESSAGE,
+        "a message of {} bytes",
+        message.len()
+    );
     let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     assert!(!message.contains(steers), "a message with control characters: {message:?}");
 }

@@ -61,8 +61,10 @@ mod tests {
     fn every_suite_that_has_guests_looks_for_their_tests() {
         // Guests for benchmarks belong to `host/benches`, not to a suite.
         for suite in SUITES.iter().filter(|suite| **suite != "bench") {
-            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(format!("{suite}.rs"));
-            let source = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let file =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(format!("{suite}.rs"));
+            let source = std::fs::read_to_string(&file)
+                .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             assert!(source.contains(&format!("foreach_{suite}!(is_tested)")), "{}", file.display());
         }
     }

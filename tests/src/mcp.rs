@@ -84,7 +84,8 @@ impl Client {
     /// Sends the handshake's messages, and returns the server's response.
     pub fn initialize(&mut self, version: &str, capabilities: &Value) -> Value {
         let info = json!({"name": "suite", "version": "1"});
-        let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
+        let params =
+            json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
         let answer = self.ask("initialize", &params);
         self.tell("notifications/initialized", &json!({}));
         answer
@@ -201,8 +202,13 @@ impl Client {
     #[track_caller]
     pub fn wait_for_tools(&mut self) {
         let start = Instant::now();
-        while !self.ask("tools/list", &json!({}))["result"]["_meta"]["dev.palisade/compiling"].is_null() {
-            assert!(start.elapsed() < Duration::from_secs(120), "a plugin never compiles to its end");
+        while !self.ask("tools/list", &json!({}))["result"]["_meta"]["dev.palisade/compiling"]
+            .is_null()
+        {
+            assert!(
+                start.elapsed() < Duration::from_secs(120),
+                "a plugin never compiles to its end"
+            );
         }
     }
 
@@ -214,8 +220,12 @@ impl Client {
     #[track_caller]
     #[must_use]
     pub fn memory_kib(&self, field: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process())).expect("the server runs");
-        let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("the kernel tells the field");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process()))
+            .expect("the server runs");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(field))
+            .expect("the kernel tells the field");
         line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
     }
 
@@ -238,7 +248,8 @@ pub fn modern(mut params: Value, capabilities: &Value) -> Value {
         "io.modelcontextprotocol/clientInfo": {"name": "suite", "version": "1"},
     });
     let known = params.get("_meta").cloned().unwrap_or_else(|| json!({}));
-    let all = [known, meta].into_iter().filter_map(|part| part.as_object().cloned()).flatten().collect();
+    let all =
+        [known, meta].into_iter().filter_map(|part| part.as_object().cloned()).flatten().collect();
     params["_meta"] = Value::Object(all);
     params
 }
@@ -246,7 +257,8 @@ pub fn modern(mut params: Value, capabilities: &Value) -> Value {
 /// Parses a line, which must be one JSON-RPC message.
 #[track_caller]
 fn message(line: &str) -> Value {
-    let message: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON ({error}): {line:?}"));
+    let message: Value =
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON ({error}): {line:?}"));
     assert_eq!(message["jsonrpc"], "2.0", "{line}");
     message
 }

@@ -69,7 +69,10 @@ impl Endpoint {
             line.clear();
             let length = said.read_line(&mut line).expect("it says UTF-8");
             assert!(length > 0, "no address: {before}");
-            let address = line.trim().strip_prefix("serving MCP on http://").and_then(|rest| rest.strip_suffix("/mcp"));
+            let address = line
+                .trim()
+                .strip_prefix("serving MCP on http://")
+                .and_then(|rest| rest.strip_suffix("/mcp"));
             match address {
                 Some(address) => break address.to_owned(),
                 None => before.push_str(&line),
@@ -92,8 +95,12 @@ impl Endpoint {
     pub fn begin(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut socket = TcpStream::connect(&self.address).expect("somebody listens");
         socket.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
-        let mut head = format!("{method} /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
-        let is_named = |name: &str| headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        let mut head = format!(
+            "{method} /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        let is_named =
+            |name: &str| headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
         let usual = [
             ("Host", self.address.as_str()),
             ("Content-Type", "application/json"),
@@ -186,8 +193,9 @@ impl Answer {
     #[must_use]
     pub fn message(&self) -> Value {
         let lines = self.body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
-        let mut messages =
-            lines.filter(|line| line.starts_with('{')).filter_map(|line| serde_json::from_str(line).ok());
+        let mut messages = lines
+            .filter(|line| line.starts_with('{'))
+            .filter_map(|line| serde_json::from_str(line).ok());
         messages.next_back().unwrap_or_else(|| panic!("no message: {self:?}"))
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use palisade::{
-    BoxFuture, Definition, ErrorKind, Factory, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json,
+    BoxFuture, Definition, ErrorKind, Factory, SideEffects, Tool, ToolContext, ToolOutput,
+    ValidInput, json,
 };
 
 use serde_json::Value;
@@ -11,7 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 /// The function that implements a native tool.
-type Run = Arc<dyn for<'a> Fn(&'a Value, &'a ToolContext) -> Result<ToolOutput, ErrorKind> + Send + Sync>;
+type Run =
+    Arc<dyn for<'a> Fn(&'a Value, &'a ToolContext) -> Result<ToolOutput, ErrorKind> + Send + Sync>;
 
 /// A native tool.
 pub struct Native {
@@ -28,9 +30,13 @@ impl Native {
     #[must_use]
     pub fn new(
         name: &str,
-        run: impl for<'a> Fn(&'a Value, &'a ToolContext) -> Result<ToolOutput, ErrorKind> + Send + Sync + 'static,
+        run: impl for<'a> Fn(&'a Value, &'a ToolContext) -> Result<ToolOutput, ErrorKind>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
-        let definition = Definition::new(name, "A native tool.", SideEffects::None, json!({"type": "object"}));
+        let definition =
+            Definition::new(name, "A native tool.", SideEffects::None, json!({"type": "object"}));
         Self { definition: definition.expect("a valid definition"), run: Arc::new(run) }
     }
 
@@ -101,7 +107,8 @@ impl Waiting {
         told: Told,
         then: impl Fn() -> Result<ToolOutput, ErrorKind> + Send + Sync + 'static,
     ) -> Self {
-        let definition = Definition::new(name, "Waits.", SideEffects::None, json!({"type": "object"}));
+        let definition =
+            Definition::new(name, "Waits.", SideEffects::None, json!({"type": "object"}));
         Self {
             definition: definition.expect("a valid definition"),
             told,
@@ -136,7 +143,11 @@ impl Tool for Waiting {
         &self.definition
     }
 
-    fn execute<'a>(&'a self, _: ValidInput, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+    fn execute<'a>(
+        &'a self,
+        _: ValidInput,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         self.started.notify_one();
         Box::pin(async move {
             match self.told {

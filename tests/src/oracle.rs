@@ -89,7 +89,10 @@ pub trait Results {
     /// Returns the memory that the results themselves occupy, in bytes, which is no leak: the text
     /// in raw form and in rendered form.
     fn held(&self) -> usize {
-        self.results().iter().map(|result| result.output().map_or(0, |output| output.len() * 3)).sum()
+        self.results()
+            .iter()
+            .map(|result| result.output().map_or(0, |output| output.len() * 3))
+            .sum()
     }
 }
 
@@ -128,7 +131,8 @@ impl Oracle {
     #[track_caller]
     pub fn new(change: impl FnOnce(&World, HostBuilder) -> HostBuilder) -> Self {
         let base = |world: &World, desk: &Desk| {
-            let builder = Host::builder().workspace(world.root()).cache(CacheMode::Directory(cache()));
+            let builder =
+                Host::builder().workspace(world.root()).cache(CacheMode::Directory(cache()));
             change(world, builder.shipped(Shipped::LeftOut).confirmer(Arc::new(desk.clone())))
         };
         Self::over(World::new, base)
@@ -142,16 +146,23 @@ impl Oracle {
     #[must_use]
     #[track_caller]
     pub fn of(case: &Case) -> Self {
-        Self::over(|| case.world(), |world, desk| case.builder(world).confirmer(Arc::new(desk.clone())))
+        Self::over(
+            || case.world(),
+            |world, desk| case.builder(world).confirmer(Arc::new(desk.clone())),
+        )
     }
 
     #[track_caller]
-    fn over(world: impl FnOnce() -> World, host: impl FnOnce(&World, &Desk) -> HostBuilder) -> Self {
+    fn over(
+        world: impl FnOnce() -> World,
+        host: impl FnOnce(&World, &Desk) -> HostBuilder,
+    ) -> Self {
         let turn = turn();
         let heard = Heard::listening();
         let (world, desk, recorder) = (Arc::new(world()), Desk::default(), Recorder::default());
         let builder = host(&world, &desk).subscriber(Arc::new(Others(recorder.clone())));
-        let host = builder.plugins(HOSTILE_ECHO.directory()).build().expect("the host can be built");
+        let host =
+            builder.plugins(HOSTILE_ECHO.directory()).build().expect("the host can be built");
         assert!(host.rejected().is_empty(), "a plugin was rejected: {:?}", host.rejected());
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
@@ -162,7 +173,16 @@ impl Oracle {
         let memory = usize::try_from(host.limits().memory).unwrap_or(usize::MAX);
         let aside = Aside { session: ping::session(&host), runtime: runtime() };
         let stage = Stage { world, host: Arc::new(host), desk, recorder };
-        Self { stage, runtime: runtime(), heard, events: Mutex::default(), panics: 0, memory, aside, turn }
+        Self {
+            stage,
+            runtime: runtime(),
+            heard,
+            events: Mutex::default(),
+            panics: 0,
+            memory,
+            aside,
+            turn,
+        }
     }
 
     /// Ends the oracle, and returns its turn.
@@ -213,7 +233,11 @@ impl Oracle {
     ///
     /// If an invariant is violated.
     #[track_caller]
-    pub fn watch<T: Results, F: Future<Output = T>>(&self, within: Duration, work: impl Fn(&Stage) -> F) -> T {
+    pub fn watch<T: Results, F: Future<Output = T>>(
+        &self,
+        within: Duration,
+        work: impl Fn(&Stage) -> F,
+    ) -> T {
         complete(self.watched(within, &work))
     }
 
@@ -222,8 +246,13 @@ impl Oracle {
         within: Duration,
         work: &impl Fn(&Stage) -> F,
     ) -> (T, Vec<String>) {
-        let timed =
-            || self.timed(|| self.calling_aside(|| self.runtime.block_on(async { bounded(work(&self.stage)).await })));
+        let timed = || {
+            self.timed(|| {
+                self.calling_aside(|| {
+                    self.runtime.block_on(async { bounded(work(&self.stage)).await })
+                })
+            })
+        };
         self.judged(within, &timed)
     }
 
@@ -250,7 +279,11 @@ impl Oracle {
     }
 
     /// Returns the result of the work and the violated invariants.
-    fn judged<T: Results>(&self, within: Duration, work: &impl Fn() -> Timed<T>) -> (T, Vec<String>) {
+    fn judged<T: Results>(
+        &self,
+        within: Duration,
+        work: &impl Fn() -> Timed<T>,
+    ) -> (T, Vec<String>) {
         // Make a benign call first, so that resources that are created once, such as the clock's
         // thread, exist before the first count.
         let mut broken: Vec<String> = self.benign().err().into_iter().collect();
@@ -290,7 +323,11 @@ impl Oracle {
         }));
         broken.extend(pings.complaints(late));
         broken.extend(canary.touched(&self.stage.world));
-        broken.extend(self.stage.recorder.unended(done.results().iter().map(|result| result.call_id().as_str())));
+        broken.extend(
+            self.stage
+                .recorder
+                .unended(done.results().iter().map(|result| result.call_id().as_str())),
+        );
         broken.extend(self.heard.complaints(self.panics));
         broken.extend(done.results().into_iter().filter_map(invalid));
         *self.events.lock().unwrap_or_else(PoisonError::into_inner) = self.stage.recorder.events();
@@ -319,7 +356,11 @@ impl Oracle {
             }
             quickest = quickest.min(start.elapsed());
         }
-        if quickest <= BENIGN { Ok(()) } else { Err(format!("the next call of a benign plugin takes {quickest:?}")) }
+        if quickest <= BENIGN {
+            Ok(())
+        } else {
+            Err(format!("the next call of a benign plugin takes {quickest:?}"))
+        }
     }
 }
 
@@ -341,7 +382,11 @@ async fn bounded<T>(work: impl Future<Output = T>) -> T {
 
 #[track_caller]
 fn complete<T>((done, broken): (T, Vec<String>)) -> T {
-    assert!(broken.is_empty(), "what must hold after every call does not:\n  {}", broken.join("\n  "));
+    assert!(
+        broken.is_empty(),
+        "what must hold after every call does not:\n  {}",
+        broken.join("\n  ")
+    );
     done
 }
 
@@ -385,7 +430,8 @@ fn overdue(error: &Value, took: Duration, late: Duration) -> Option<String> {
     let limit = error["detail"]["value_ms"].as_f64().filter(|_| error["class"] == "timeout")?;
     let limit = Duration::from_secs_f64(limit / 1e3);
     let allowed = limit + SLACK + late * 4;
-    (took > allowed).then(|| format!("a call of {limit:?} ended after {took:?}, and {allowed:?} were allowed"))
+    (took > allowed)
+        .then(|| format!("a call of {limit:?} ended after {took:?}, and {allowed:?} were allowed"))
 }
 
 /// Returns a complaint if the result violates the contract.

@@ -72,10 +72,19 @@ impl<'w> Program<'w> {
     /// Starts the program through another one, which gets these arguments and then the command
     /// line.
     #[must_use]
-    pub fn through<T: Into<OsString>>(mut self, starter: &str, args: impl IntoIterator<Item = T>) -> Self {
+    pub fn through<T: Into<OsString>>(
+        mut self,
+        starter: &str,
+        args: impl IntoIterator<Item = T>,
+    ) -> Self {
         let mut command = Command::new(starter);
-        command.args(args.into_iter().map(Into::into)).arg(self.command.get_program()).args(self.command.get_args());
-        command.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+            .args(args.into_iter().map(Into::into))
+            .arg(self.command.get_program())
+            .args(self.command.get_args());
+        command
+            .env_clear()
+            .envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         if let Some(directory) = self.command.get_current_dir() {
             command.current_dir(directory);
         }
@@ -153,8 +162,12 @@ impl<'w> Program<'w> {
     #[track_caller]
     #[must_use]
     pub fn start(mut self) -> Child {
-        let mut child =
-            self.command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started");
+        let mut child = self
+            .command
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program can be started");
         let mut pipe = child.stdin.take().expect("its standard input is a pipe");
         let text = self.stdin;
         // On another thread: the write blocks if the program does not read its input.
@@ -181,7 +194,8 @@ pub fn finish(child: Child) -> Ran {
     };
     let output = output.expect("the program can be waited for");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
-    let ran = Ran { code: code(output.status), stdout: text(output.stdout), stderr: text(output.stderr) };
+    let ran =
+        Ran { code: code(output.status), stdout: text(output.stdout), stderr: text(output.stderr) };
     let own = without_crashes(&ran.stderr);
     assert!(!own.contains("panicked at"), "the program panicked:\n{}", ran.stderr);
     assert!(!own.contains("stack backtrace"), "the program shows a backtrace:\n{}", ran.stderr);
@@ -190,7 +204,9 @@ pub fn finish(child: Child) -> Ran {
 
 /// Removes the lines of a log that quote a crashed guest, which may mention a panic of its own.
 pub(crate) fn without_crashes(log: &str) -> String {
-    let quotes = |line: &str| ["the plugin crashed: ", "the plugin crashed; "].iter().any(|words| line.contains(words));
+    let quotes = |line: &str| {
+        ["the plugin crashed: ", "the plugin crashed; "].iter().any(|words| line.contains(words))
+    };
     log.lines().filter(|line| !quotes(line)).collect::<Vec<_>>().join("\n")
 }
 
@@ -203,7 +219,8 @@ impl Ran {
     #[track_caller]
     #[must_use]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:#?}"))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("no JSON ({error}): {self:#?}"))
     }
 
     /// Checks the exit code.
@@ -256,9 +273,14 @@ pub fn test_again(limits: &str, test: &str, variable: &str) {
     let own = std::env::current_exe().expect("a test knows where it is");
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("ulimit {limits} && exec \"$@\""), "sh"]).arg(own);
-    let ran = shell.args(["--exact", test, "--nocapture"]).env(variable, "1").output().expect("a shell");
+    let ran =
+        shell.args(["--exact", test, "--nocapture"]).env(variable, "1").output().expect("a shell");
     let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(
+        ran.status.success() && said.contains("1 passed"),
+        "{said}{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
 }
 
 /// Returns the path of a binary of this package, which cargo builds for every suite.
@@ -268,8 +290,9 @@ pub(crate) fn beside_tests(name: &str) -> PathBuf {
     // Tests are in the directory `deps` of the profile, the soak tests in the directory above.
     let programs = own.ancestors().skip(1).take(2).map(|folder| folder.join(&file));
     let found = programs.into_iter().find(|program| program.is_file());
-    found
-        .unwrap_or_else(|| panic!("there is no {file} for {}; `cargo build -p palisade-tests` makes it", own.display()))
+    found.unwrap_or_else(|| {
+        panic!("there is no {file} for {}; `cargo build -p palisade-tests` makes it", own.display())
+    })
 }
 
 #[cfg(unix)]

@@ -53,7 +53,11 @@ fn row(line: &str, is_name: impl Fn(&str) -> bool) -> Option<Row> {
 pub fn tests() -> BTreeSet<String> {
     let suites = fs::read_dir(here().join("tests")).expect("the suites are there");
     let mut found = BTreeSet::new();
-    for suite in suites.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "rs")) {
+    for suite in suites
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
+    {
         let name = suite.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         collect(&suite, &name, &mut found);
     }
@@ -63,7 +67,9 @@ pub fn tests() -> BTreeSet<String> {
 
 /// Adds the unit tests of a crate, each with the path of its file.
 fn below(folder: &Path, name: &str, found: &mut BTreeSet<String>) {
-    for path in fs::read_dir(folder).expect("the sources are there").flatten().map(|entry| entry.path()) {
+    for path in
+        fs::read_dir(folder).expect("the sources are there").flatten().map(|entry| entry.path())
+    {
         let name = format!("{name}::{}", path.file_stem().unwrap_or_default().to_string_lossy());
         if path.is_dir() {
             below(&path, &name, found);
@@ -74,15 +80,20 @@ fn below(folder: &Path, name: &str, found: &mut BTreeSet<String>) {
 }
 
 fn collect(file: &Path, name: &str, found: &mut BTreeSet<String>) {
-    let source = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let source =
+        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     for (number, line) in lines.iter().enumerate() {
         if *line == "#[test]" || line.starts_with("#[tokio::test") {
             found.extend(function(&lines[number..]).map(|function| format!("{name}::{function}")));
         }
-        if let Some(path) = line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]")) {
-            let module = lines.get(number + 1).and_then(|next| next.strip_prefix("mod ")?.strip_suffix(';'));
-            let module = module.unwrap_or_else(|| panic!("{}: a path without a module", file.display()));
+        if let Some(path) =
+            line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]"))
+        {
+            let module =
+                lines.get(number + 1).and_then(|next| next.strip_prefix("mod ")?.strip_suffix(';'));
+            let module =
+                module.unwrap_or_else(|| panic!("{}: a path without a module", file.display()));
             collect(&file.with_file_name(path), &format!("{name}::{module}"), found);
         }
     }
@@ -90,5 +101,7 @@ fn collect(file: &Path, name: &str, found: &mut BTreeSet<String>) {
 
 /// Returns the name of the function that follows the attribute.
 fn function<'a>(lines: &[&'a str]) -> Option<&'a str> {
-    lines.iter().find_map(|line| line.strip_prefix("fn ").or_else(|| line.strip_prefix("async fn "))?.split('(').next())
+    lines.iter().find_map(|line| {
+        line.strip_prefix("fn ").or_else(|| line.strip_prefix("async fn "))?.split('(').next()
+    })
 }

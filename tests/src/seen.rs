@@ -47,16 +47,24 @@ impl Run {
     #[track_caller]
     fn ended(self, result: Value) -> Self {
         uniform::check_shape(&result);
-        assert_eq!(self.world.outside(), self.before[1], "something outside of the workspace has changed");
+        assert_eq!(
+            self.world.outside(),
+            self.before[1],
+            "something outside of the workspace has changed"
+        );
         let text = result.to_string();
-        assert!(!text.contains(SECRET), "the result holds what lies outside of the workspace: {text}");
+        assert!(
+            !text.contains(SECRET),
+            "the result holds what lies outside of the workspace: {text}"
+        );
         Self { result, ..self }
     }
 
     /// Returns the result without the parts that differ from run to run.
     fn comparable(&self, varying: &[&str]) -> Value {
         let mut result: Value =
-            serde_json::from_str(&self.world.anonymous(&self.result.to_string())).expect("still JSON");
+            serde_json::from_str(&self.world.anonymous(&self.result.to_string()))
+                .expect("still JSON");
         for pointer in ["/call_id", "/duration_ms"].iter().chain(varying) {
             if let Some(place) = result.pointer_mut(pointer) {
                 *place = Value::Null;
@@ -80,8 +88,16 @@ impl Seen {
     pub(crate) fn compare(mut library: Run, program: Run, varying: &[&str]) -> Self {
         let (one, other) = (library.comparable(varying), program.comparable(varying));
         let differences = differences("", &one, &other);
-        assert!(differences.is_empty(), "the library and the program differ:\n{}", differences.join("\n"));
-        Self { result: one, events: std::mem::take(&mut library.events), runs: vec![library, program] }
+        assert!(
+            differences.is_empty(),
+            "the library and the program differ:\n{}",
+            differences.join("\n")
+        );
+        Self {
+            result: one,
+            events: std::mem::take(&mut library.events),
+            runs: vec![library, program],
+        }
     }
 
     #[track_caller]
@@ -100,7 +116,9 @@ impl Seen {
     #[track_caller]
     #[must_use]
     pub fn output(&self) -> &str {
-        self.result["output"].as_str().unwrap_or_else(|| panic!("the call failed: {:#}", self.result["error"]))
+        self.result["output"]
+            .as_str()
+            .unwrap_or_else(|| panic!("the call failed: {:#}", self.result["error"]))
     }
 
     /// Returns the error of a call that failed with this class.
@@ -135,7 +153,9 @@ impl Seen {
     #[track_caller]
     #[must_use]
     pub fn kind(&self) -> &str {
-        self.error("execution_error")["detail"]["kind"].as_str().expect("every execution error has a kind")
+        self.error("execution_error")["detail"]["kind"]
+            .as_str()
+            .expect("every execution error has a kind")
     }
 
     /// Returns the name of the limit that the call exceeded.
@@ -146,14 +166,18 @@ impl Seen {
     #[track_caller]
     #[must_use]
     pub fn limit(&self) -> &str {
-        self.error("resource_exhausted")["detail"]["limit"].as_str().expect("every limit has a name")
+        self.error("resource_exhausted")["detail"]["limit"]
+            .as_str()
+            .expect("every limit has a name")
     }
 
     /// Returns the results of the runs as they were told, each with its world. The text of
     /// [`result`](Self::result) holds no path of a world if the runs were compared.
     pub fn told(&self) -> impl Iterator<Item = (&World, &Value)> {
         // The result of a single run was moved.
-        self.runs.iter().map(|run| (&*run.world, if run.result.is_null() { &self.result } else { &run.result }))
+        self.runs
+            .iter()
+            .map(|run| (&*run.world, if run.result.is_null() { &self.result } else { &run.result }))
     }
 
     /// Returns the worlds of the runs.
@@ -207,7 +231,9 @@ fn differences(place: &str, one: &Value, other: &Value) -> Vec<String> {
             let of = |map: &serde_json::Map<String, Value>, key: &str| {
                 map.get(key).cloned().unwrap_or(Value::from("<absent>"))
             };
-            keys.into_iter().flat_map(|key| differences(&format!("{place}/{key}"), &of(a, key), &of(b, key))).collect()
+            keys.into_iter()
+                .flat_map(|key| differences(&format!("{place}/{key}"), &of(a, key), &of(b, key)))
+                .collect()
         }
         _ if one == other => Vec::new(),
         _ => vec![format!("  {place}: {one} in the library, {other} in the program")],
@@ -247,16 +273,18 @@ mod tests {
 
     #[test]
     fn whatever_changes_around_a_workspace_is_found() {
-        let write =
-            |path: &'static str| move |world: &World| std::fs::write(world.outer().join(path), "x").expect("written");
+        let write = |path: &'static str| {
+            move |world: &World| std::fs::write(world.outer().join(path), "x").expect("written")
+        };
         assert!(passes("fine", |_| {}));
         assert!(passes("fine", write("workspace/new.txt")));
         assert!(!passes("fine", write("secret.txt")));
         assert!(!passes("fine", write("outside/new.txt")));
         assert!(!passes("fine", write("new.txt")));
-        assert!(
-            !passes("fine", |world| std::fs::remove_file(world.outer().join("outside/secret.txt")).expect("removed"))
-        );
+        assert!(!passes("fine", |world| std::fs::remove_file(
+            world.outer().join("outside/secret.txt")
+        )
+        .expect("removed")));
     }
 
     #[test]

@@ -63,12 +63,30 @@ pub const RUNS: [Run; 19] = [
     run("latency", "calls that say something, one at a time", 100_000, 1_000, calls::latency),
     run("mixed", "calls of every kind, 8 at once", 100_000, 1_000, calls::all_kinds),
     run("timeouts", "calls that run out of time, 8 at once", 100_000, 1_000, calls::timeouts),
-    run("cancellations", "calls that are cancelled, 8 at once", 100_000, 1_000, calls::cancellations),
+    run(
+        "cancellations",
+        "calls that are cancelled, 8 at once",
+        100_000,
+        1_000,
+        calls::cancellations,
+    ),
     run("deadlines", "calls that end at their very deadline", 10_000, 400, deadline::deadlines),
     run("loads", "plugins loaded, called and dropped, 20 different ones", 10_000, 1_000, loads),
-    run("refusals", "calls that want more than they may have, of each thing in turn", 10_000, 200, refusals),
+    run(
+        "refusals",
+        "calls that want more than they may have, of each thing in turn",
+        10_000,
+        200,
+        refusals,
+    ),
     run("sleepers", "rounds of 128 guests that sleep at once", 1_000, 2, sleepers),
-    run("descriptors", "rounds of 128 guests that hold all the files that they may", 20, 1, descriptors),
+    run(
+        "descriptors",
+        "rounds of 128 guests that hold all the files that they may",
+        20,
+        1,
+        descriptors,
+    ),
     run("floods", "rounds of a gibibyte of output and a million words of each kind", 20, 2, floods),
     run("results", "results that expand when they are read", 2_000, 5, results),
     run("inputs", "inputs that expand when they are read", 10_000, 20, inputs),
@@ -80,7 +98,13 @@ pub const RUNS: [Run; 19] = [
     run("clock", "seconds in which a call sleeps", 60, 3, clock),
 ];
 
-const fn run(name: &'static str, what: &'static str, full: usize, least: usize, go: fn(usize) -> Report) -> Run {
+const fn run(
+    name: &'static str,
+    what: &'static str,
+    full: usize,
+    least: usize,
+    go: fn(usize) -> Report,
+) -> Run {
     Run { name, what, full, least, go }
 }
 
@@ -116,7 +140,8 @@ impl Report {
     /// memory.
     fn kept(self, before: Books, memory: usize) -> Self {
         let has_grown = before.have_grown(memory);
-        self.figure(&format!("before {before:?}, after {:?}", Books::now())).bound("nothing grew", !has_grown)
+        self.figure(&format!("before {before:?}, after {:?}", Books::now()))
+            .bound("nothing grew", !has_grown)
     }
 
     /// Adds the bound of [`kept`](Self::kept), and the bound that the number of mappings is nearly
@@ -130,8 +155,11 @@ impl Report {
     /// pooling allocator. `unused` was measured before most slots were used.
     fn mapped(self, unused: Books, places: usize) -> Self {
         let (now, most) = (Books::now().maps, unused.maps + MAPS + MAPS_OF_A_PLACE * places);
-        self.figure(&format!("{now} mappings, {} before most places of the pool were used", unused.maps))
-            .bound(&format!("at most {most} mappings, a full pool's"), now <= most)
+        self.figure(&format!(
+            "{now} mappings, {} before most places of the pool were used",
+            unused.maps
+        ))
+        .bound(&format!("at most {most} mappings, a full pool's"), now <= most)
     }
 
     /// Returns the violated bounds.

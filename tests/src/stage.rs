@@ -42,7 +42,11 @@ impl Stage {
     /// If the host cannot be built, or a plugin is rejected.
     #[must_use]
     #[track_caller]
-    pub fn hearing(recorder: Recorder, guests: &[Guest], change: impl FnOnce(HostBuilder) -> HostBuilder) -> Self {
+    pub fn hearing(
+        recorder: Recorder,
+        guests: &[Guest],
+        change: impl FnOnce(HostBuilder) -> HostBuilder,
+    ) -> Self {
         let (world, desk) = (Arc::new(World::new()), Desk::default());
         let base = Host::builder()
             .workspace(world.root())
@@ -70,7 +74,9 @@ impl Stage {
 
     /// Completes when this number of calls has reported its start.
     pub async fn started(&self, calls: usize) {
-        self.recorder.until(|events| events.iter().filter(|event| says_started(event)).count() >= calls).await;
+        self.recorder
+            .until(|events| events.iter().filter(|event| says_started(event)).count() >= calls)
+            .await;
     }
 
     /// Returns the calls that have reported their start, in that order.

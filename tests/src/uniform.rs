@@ -22,9 +22,11 @@ const KEYS: [&str; 13] = [
     "usage",
 ];
 /// The keys of an error.
-const ERROR_KEYS: [&str; 6] = ["class", "detail", "errors", "is_recoverable", "is_user_visible", "message"];
+const ERROR_KEYS: [&str; 6] =
+    ["class", "detail", "errors", "is_recoverable", "is_user_visible", "message"];
 /// The keys of the usage.
-const USAGE_KEYS: [&str; 4] = ["bytes_read", "bytes_written", "peak_memory_bytes", "truncated_bytes"];
+const USAGE_KEYS: [&str; 4] =
+    ["bytes_read", "bytes_written", "peak_memory_bytes", "truncated_bytes"];
 
 /// The closed set of error classes with their exit codes.
 const CLASSES: [(&str, i32); 9] = [
@@ -40,7 +42,8 @@ const CLASSES: [(&str, i32); 9] = [
 ];
 
 /// The error classes of calls that never started.
-const NEVER_STARTED: [&str; 4] = ["not_found", "validation_error", "user_denied", "confirmation_timeout"];
+const NEVER_STARTED: [&str; 4] =
+    ["not_found", "validation_error", "user_denied", "confirmation_timeout"];
 
 /// Checks the shape of a result.
 ///
@@ -67,8 +70,16 @@ pub fn check_shape(result: &Value) {
         assert!(right, "`{key}` is not what it must be: {result:#}");
     }
     let success = result["success"] == true;
-    assert_eq!(result["output"].is_string(), success, "exactly one of output and error is there: {result:#}");
-    assert_eq!(result["error"].is_null(), success, "exactly one of output and error is there: {result:#}");
+    assert_eq!(
+        result["output"].is_string(),
+        success,
+        "exactly one of output and error is there: {result:#}"
+    );
+    assert_eq!(
+        result["error"].is_null(),
+        success,
+        "exactly one of output and error is there: {result:#}"
+    );
     if !success {
         check_error(&result["error"]);
     }
@@ -83,7 +94,10 @@ fn check_error(error: &Value) {
         "an error says something: {error:#}"
     );
     assert!(error["detail"].is_object() && error["errors"].is_array(), "{error:#}");
-    assert!(error["is_user_visible"].is_boolean() && error["is_recoverable"].is_boolean(), "{error:#}");
+    assert!(
+        error["is_user_visible"].is_boolean() && error["is_recoverable"].is_boolean(),
+        "{error:#}"
+    );
     if error["detail"]["kind"] == "trap" {
         assert_eq!(error["message"], "the plugin crashed", "a crash is redacted: {error:#}");
         assert_eq!(error["is_user_visible"], false, "a crash is redacted: {error:#}");
@@ -119,7 +133,11 @@ fn exit_code(error: &Value) -> Option<i32> {
 #[track_caller]
 pub fn check_events(result: &Value, events: &[Event]) {
     let names: Vec<&str> = events.iter().map(Event::name).collect();
-    assert_eq!(events.iter().filter(|event| event.is_terminal()).count(), 1, "one terminal event: {names:?}");
+    assert_eq!(
+        events.iter().filter(|event| event.is_terminal()).count(),
+        1,
+        "one terminal event: {names:?}"
+    );
     let last = events.last().expect("there is one");
     let (class, kind) = (result["error"]["class"].as_str(), &result["error"]["detail"]["kind"]);
     match last {
@@ -142,12 +160,17 @@ pub fn check_events(result: &Value, events: &[Event]) {
         );
     } else if called == 1 {
         let first = names.iter().find(|name| !name.starts_with("tool.confirmation_"));
-        assert_eq!(first, Some(&"tool.called"), "what was asked stands before the start: {names:?}");
+        assert_eq!(
+            first,
+            Some(&"tool.called"),
+            "what was asked stands before the start: {names:?}"
+        );
     }
 }
 
 fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut keys: Vec<&str> =
+        value.as_object().expect("an object").keys().map(String::as_str).collect();
     keys.sort_unstable();
     keys
 }

@@ -141,7 +141,9 @@ impl Wat {
     /// reads 0.
     #[must_use]
     pub fn starting(self, code: &str) -> Self {
-        let start = format!("(func $start (if (i64.ne (call $now) (i64.const 0)) (then {code}))) (start $start)");
+        let start = format!(
+            "(func $start (if (i64.ne (call $now) (i64.const 0)) (then {code}))) (start $start)"
+        );
         self.with_clock().extra(&start)
     }
 
@@ -171,7 +173,8 @@ impl Wat {
     /// canonical ABI, after the code `before`.
     #[must_use]
     pub fn answering(self, before: &str, words: &[(u32, u32)]) -> Self {
-        let store = |(at, word): &(u32, u32)| format!("(i32.store (i32.const {at}) (i32.const {word}))");
+        let store =
+            |(at, word): &(u32, u32)| format!("(i32.store (i32.const {at}) (i32.const {word}))");
         let stores: String = words.iter().map(store).collect();
         self.execute(&format!("{before} {stores} (i32.const {ANSWER})"))
     }
@@ -216,8 +219,11 @@ impl Wat {
         let list = image.definitions(&self.tools);
         let heap = BASE + image.length();
         let constant = |address: u32| format!("(i32.const {address})");
-        let execute =
-            self.execute.clone().unwrap_or_else(|| Self::DONE.to_owned()).replace(Self::DONE, &constant(done));
+        let execute = self
+            .execute
+            .clone()
+            .unwrap_or_else(|| Self::DONE.to_owned())
+            .replace(Self::DONE, &constant(done));
         let text = SHELL
             .replace("{imports}", &self.imports)
             .replace("{core-imports}", &self.core_imports)

@@ -91,7 +91,8 @@ pub fn exists() -> bool {
 }
 
 fn ask() -> rustix::io::Result<()> {
-    openat2(CWD, ".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::BENEATH).map(drop)
+    openat2(CWD, ".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::BENEATH)
+        .map(drop)
 }
 
 #[cfg(target_os = "linux")]
@@ -109,7 +110,8 @@ mod filter {
         let answer = SeccompAction::Errno(refused.errno().raw_os_error().unsigned_abs());
         let architecture = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
         let rules = BTreeMap::from([(OPENAT2, Vec::new())]);
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture).map_err(io::Error::other)?;
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)
+            .map_err(io::Error::other)?;
         let program: BpfProgram = filter.try_into().map_err(io::Error::other)?;
         apply_filter(&program).map_err(io::Error::other)
     }

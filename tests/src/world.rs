@@ -68,7 +68,10 @@ impl World {
     ///
     /// If the file cannot be written.
     pub fn install(&self, name: &str, plugin: &[u8]) -> PathBuf {
-        let (made, file) = (self.outer().join(format!("{name}.made")), self.plugins().join(format!("{name}.wasm")));
+        let (made, file) = (
+            self.outer().join(format!("{name}.made")),
+            self.plugins().join(format!("{name}.wasm")),
+        );
         fs::write(&made, plugin).expect("a plugin can be written");
         fs::rename(made, &file).expect("a plugin can be moved");
         file
@@ -87,7 +90,8 @@ impl World {
     /// If the file cannot be written.
     pub fn file(&self, path: &str, contents: impl AsRef<[u8]>) -> &Self {
         let path = self.root().join(path);
-        fs::create_dir_all(path.parent().expect("it lies in the workspace")).expect("a directory can be made");
+        fs::create_dir_all(path.parent().expect("it lies in the workspace"))
+            .expect("a directory can be made");
         fs::write(path, contents).expect("a file can be written");
         self
     }
@@ -120,7 +124,9 @@ impl World {
     /// Returns the contents of a file in the workspace, or `None` if it cannot be read.
     #[must_use]
     pub fn read(&self, path: &str) -> Option<String> {
-        fs::read(self.root().join(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        fs::read(self.root().join(path))
+            .ok()
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Waits until another process has created a file in the workspace, and returns its contents.
@@ -165,7 +171,8 @@ impl World {
     #[must_use]
     pub fn anonymous(&self, text: &str) -> String {
         let real = self.outer().canonicalize().unwrap_or_else(|_| self.outer().to_owned());
-        text.replace(&*real.to_string_lossy(), "<outer>").replace(&*self.outer().to_string_lossy(), "<outer>")
+        text.replace(&*real.to_string_lossy(), "<outer>")
+            .replace(&*self.outer().to_string_lossy(), "<outer>")
     }
 }
 
@@ -199,11 +206,19 @@ fn describe(path: &Path) -> String {
         } else if meta.is_file() && meta.len() <= 1 << 20 {
             format!("file {:?}", String::from_utf8_lossy(&fs::read(path)?))
         } else {
-            format!("{:?} of {} bytes", meta.file_type(), if meta.is_dir() { 0 } else { meta.len() })
+            format!(
+                "{:?} of {} bytes",
+                meta.file_type(),
+                if meta.is_dir() { 0 } else { meta.len() }
+            )
         };
         // The time of a directory changes with its entries, which are compared separately.
         let time = if meta.is_dir() { 0 } else { meta.mtime_nsec() + meta.mtime() };
-        Ok(format!("{what}, mode {:o}, {} links, at {time}", meta.mode(), if meta.is_dir() { 0 } else { meta.nlink() }))
+        Ok(format!(
+            "{what}, mode {:o}, {} links, at {time}",
+            meta.mode(),
+            if meta.is_dir() { 0 } else { meta.nlink() }
+        ))
     };
     look().unwrap_or_else(|error| error.to_string())
 }

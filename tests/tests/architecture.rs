@@ -35,7 +35,11 @@ fn walk(directory: &Path, prefix: &str) -> Vec<String> {
             continue;
         }
         let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
-        if entry.path().is_dir() { found.extend(walk(&entry.path(), &path)) } else { found.push(path) }
+        if entry.path().is_dir() {
+            found.extend(walk(&entry.path(), &path))
+        } else {
+            found.push(path)
+        }
     }
     found
 }
@@ -63,8 +67,9 @@ fn is_test(path: &str) -> bool {
 /// starts with one of `may`.
 fn offenders(under: &str, words: &[&str], may: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
-    for path in
-        rust_files(under).iter().filter(|path| !is_test(path) && !may.iter().any(|prefix| path.starts_with(prefix)))
+    for path in rust_files(under)
+        .iter()
+        .filter(|path| !is_test(path) && !may.iter().any(|prefix| path.starts_with(prefix)))
     {
         for line in code(path).iter().filter(|line| words.iter().any(|word| line.contains(word))) {
             found.push(format!("{path}: {line}"));
@@ -98,13 +103,21 @@ const TELEMETRY: &str = "host/src/cli/otel";
 
 #[test]
 fn only_one_place_sends_telemetry() {
-    none(&offenders("host/src/", &["opentelemetry_sdk", "opentelemetry_otlp", "opentelemetry_http"], &[TELEMETRY]));
+    none(&offenders(
+        "host/src/",
+        &["opentelemetry_sdk", "opentelemetry_otlp", "opentelemetry_http"],
+        &[TELEMETRY],
+    ));
     none(&offenders("host/src/", &["opentelemetry"], &[TELEMETRY, "host/src/mcp/trace/remote.rs"]));
 }
 
 #[test]
 fn only_what_serves_http_names_its_library() {
-    none(&offenders("host/src/", &["hyper"], &["host/src/http", "host/src/mcp/endpoint", TELEMETRY]));
+    none(&offenders(
+        "host/src/",
+        &["hyper"],
+        &["host/src/http", "host/src/mcp/endpoint", TELEMETRY],
+    ));
     none(&offenders("host/src/http", &["crate::mcp", "rmcp"], &[]));
 }
 
@@ -119,7 +132,16 @@ fn only_the_program_prints_and_uses_anyhow() {
 
 #[test]
 fn tool_and_policy_are_pure() {
-    let impure = ["tokio::", "std::fs", "fs::", "std::env", "Instant", "SystemTime", "std::net", "std::process"];
+    let impure = [
+        "tokio::",
+        "std::fs",
+        "fs::",
+        "std::env",
+        "Instant",
+        "SystemTime",
+        "std::net",
+        "std::process",
+    ];
     none(&offenders("host/src/tool", &impure, &[]));
     none(&offenders("host/src/policy", &impure, &[]));
     none(&offenders("schema/src", &impure, &[]));
@@ -157,7 +179,9 @@ fn modules_depend_downwards_only() {
         {
             for above in ORDER.get(rank + 1..).unwrap_or_default() {
                 let uses = [format!("crate::{above}::"), format!("crate::{above};")];
-                let lines = code(path).into_iter().filter(|line| uses.iter().any(|word| line.contains(word.as_str())));
+                let lines = code(path)
+                    .into_iter()
+                    .filter(|line| uses.iter().any(|word| line.contains(word.as_str())));
                 found.extend(lines.map(|line| format!("{path}: {line}")));
             }
         }
@@ -180,12 +204,14 @@ fn only_dispatch_makes_a_valid_input() {
 
 #[test]
 fn the_guest_side_depends_on_no_part_of_the_host() {
-    for manifest in tracked()
-        .iter()
-        .filter(|path| path.ends_with("Cargo.toml") && (path.starts_with("guest-sdk") || path.starts_with("plugins/")))
-    {
+    for manifest in tracked().iter().filter(|path| {
+        path.ends_with("Cargo.toml")
+            && (path.starts_with("guest-sdk") || path.starts_with("plugins/"))
+    }) {
         assert!(
-            !read(manifest).lines().any(|line| line.starts_with("palisade =") || line.starts_with("palisade=")),
+            !read(manifest)
+                .lines()
+                .any(|line| line.starts_with("palisade =") || line.starts_with("palisade=")),
             "{manifest}"
         );
     }
@@ -193,7 +219,15 @@ fn the_guest_side_depends_on_no_part_of_the_host() {
 
 #[test]
 fn the_copies_of_the_contract_are_equal() {
-    for name in ["types.wit", "host.wit", "tool.wit", "client.wit", "resources.wit", "prompts.wit", "world.wit"] {
+    for name in [
+        "types.wit",
+        "host.wit",
+        "tool.wit",
+        "client.wit",
+        "resources.wit",
+        "prompts.wit",
+        "world.wit",
+    ] {
         let original = read(&format!("wit/{name}"));
         assert!(!original.is_empty(), "{name}");
         assert_eq!(original, read(&format!("host/wit/{name}")), "{name}");
@@ -204,7 +238,10 @@ fn the_copies_of_the_contract_are_equal() {
 #[test]
 fn every_file_says_what_it_is_for() {
     let silent = |path: &String| {
-        !read(path).lines().find(|line| !line.trim().is_empty()).is_some_and(|line| line.starts_with("//!"))
+        !read(path)
+            .lines()
+            .find(|line| !line.trim().is_empty())
+            .is_some_and(|line| line.starts_with("//!"))
     };
     none(&rust_files("").into_iter().filter(silent).collect::<Vec<_>>());
 }
@@ -222,9 +259,16 @@ fn modules_lie_beside_their_folders() {
 
 #[test]
 fn unsafe_code_stands_in_one_place() {
-    let places = offenders("host/src/", &["unsafe {", "unsafe fn", "unsafe impl"], &["host/src/sandbox/cache.rs"]);
+    let places = offenders(
+        "host/src/",
+        &["unsafe {", "unsafe fn", "unsafe impl"],
+        &["host/src/sandbox/cache.rs"],
+    );
     none(&places);
-    assert_eq!(code("host/src/sandbox/cache.rs").iter().filter(|line| line.contains("unsafe {")).count(), 1);
+    assert_eq!(
+        code("host/src/sandbox/cache.rs").iter().filter(|line| line.contains("unsafe {")).count(),
+        1
+    );
 }
 
 /// The files that may read the wall clock. It can be set while a call runs, so it only dates output
@@ -252,9 +296,9 @@ fn nothing_waits_for_the_wall_clock() {
         &[&DATED[..], &["host/src/sandbox/guard/tests/changes.rs"]].concat(),
     ));
     for file in DATED {
-        let waits = code(file)
-            .into_iter()
-            .filter(|line| line.contains("SystemTime") && (line.contains("sleep") || line.contains("timeout")));
+        let waits = code(file).into_iter().filter(|line| {
+            line.contains("SystemTime") && (line.contains("sleep") || line.contains("timeout"))
+        });
         none(&waits.collect::<Vec<_>>());
     }
     palisade_tests::skip("the machine's clock is not set: that would concern everybody on it");
@@ -263,14 +307,19 @@ fn nothing_waits_for_the_wall_clock() {
 /// The first release of each dependency with all known security fixes, from the advisories of each
 /// project. The major version is fixed because later ones have not been reviewed. Advisory
 /// databases lag behind the projects, so a check against one of them is not enough.
-const FIXED: [(&str, [u32; 3]); 4] =
-    [("wasmtime", [48, 0, 8]), ("wasmtime-wasi", [48, 0, 8]), ("cap-std", [4, 0, 3]), ("cap-primitives", [4, 0, 3])];
+const FIXED: [(&str, [u32; 3]); 4] = [
+    ("wasmtime", [48, 0, 8]),
+    ("wasmtime-wasi", [48, 0, 8]),
+    ("cap-std", [4, 0, 3]),
+    ("cap-primitives", [4, 0, 3]),
+];
 
 #[test]
 fn what_holds_the_sandbox_has_the_fixes_that_it_needs() {
     let lock = read("Cargo.lock");
     for (name, [major, minor, patch]) in FIXED {
-        let versions: Vec<&str> = lock.split("[[package]]").filter_map(|package| version(package, name)).collect();
+        let versions: Vec<&str> =
+            lock.split("[[package]]").filter_map(|package| version(package, name)).collect();
         assert!(!versions.is_empty(), "{name} is locked");
         for version in versions {
             let parts: Vec<u32> = version.split('.').filter_map(|part| part.parse().ok()).collect();
@@ -300,11 +349,16 @@ fn nothing_unfinished_and_nothing_of_one_machine_is_kept() {
         ["#[ig", "nore"].concat(),
     ];
     let mut found = Vec::new();
-    for path in
-        tracked().iter().filter(|path| *path != this && !path.ends_with("Cargo.lock") && !path.starts_with("LICENSE"))
-    {
+    for path in tracked().iter().filter(|path| {
+        *path != this && !path.ends_with("Cargo.lock") && !path.starts_with("LICENSE")
+    }) {
         let text = read(path);
-        found.extend(words.iter().filter(|word| text.contains(word.as_str())).map(|word| format!("{path}: {word}")));
+        found.extend(
+            words
+                .iter()
+                .filter(|word| text.contains(word.as_str()))
+                .map(|word| format!("{path}: {word}")),
+        );
     }
     none(&found);
 }

@@ -31,21 +31,33 @@ fn every_case_names_tests_that_exist_or_says_why_not() {
     let tests = tests();
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in rows() {
-        let missing: Vec<String> =
-            row.tests.iter().filter(|name| name.contains("::") && !tests.contains(*name)).cloned().collect();
+        let missing: Vec<String> = row
+            .tests
+            .iter()
+            .filter(|name| name.contains("::") && !tests.contains(*name))
+            .cloned()
+            .collect();
         let named = row.tests.iter().any(|name| name.contains("::"));
         if !missing.is_empty() || (!named && excuse(&row).is_none()) {
             wrong.insert(row.name, missing);
         }
     }
-    assert_eq!(wrong, BTreeMap::new(), "cases without tests or excuse, or with tests that do not exist");
+    assert_eq!(
+        wrong,
+        BTreeMap::new(),
+        "cases without tests or excuse, or with tests that do not exist"
+    );
 }
 
 #[test]
 fn what_is_skipped_is_said_to_whoever_runs_the_suite() {
     for row in rows() {
         if let Some(why) = excuse(&row) {
-            palisade_tests::skip(&format!("case {}: {}", row.name, why.trim_start_matches("skipped: ")));
+            palisade_tests::skip(&format!(
+                "case {}: {}",
+                row.name,
+                why.trim_start_matches("skipped: ")
+            ));
         }
     }
 }

@@ -43,7 +43,11 @@ palisade_tests::foreach_containment!(is_tested);
 /// Creates files, directories and symlinks of every kind: to targets inside, targets outside, and
 /// missing targets.
 fn furnished(world: &World) {
-    world.file("file.txt", "inside").file("dir/inner.txt", "inner").folder("dir/deep").folder("empty");
+    world
+        .file("file.txt", "inside")
+        .file("dir/inner.txt", "inner")
+        .folder("dir/deep")
+        .folder("empty");
     for (path, to) in [
         ("to-file", "file.txt"),
         ("to-dir", "dir"),
@@ -88,7 +92,10 @@ fn raw(tool: &str, attempts: &[Value]) -> (Seen, Vec<String>) {
 
 /// Returns one attempt of the same operation for each path.
 fn each(op: &str, paths: &[&str], follow: bool) -> Vec<Value> {
-    paths.iter().map(|path| json!({"op": op, "path": path, "to": "dir/new", "follow": follow})).collect()
+    paths
+        .iter()
+        .map(|path| json!({"op": op, "path": path, "to": "dir/new", "follow": follow}))
+        .collect()
 }
 
 /// Checks that the host refused every attempt.

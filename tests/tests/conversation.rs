@@ -21,7 +21,8 @@ fn file(path: &str) -> PathBuf {
 
 /// Reads the calls of the recorded reply.
 fn recorded(provider: Provider) -> Vec<ToolUse> {
-    read_calls(provider, &fs::read_to_string(file(&format!("replies/{provider}.json"))).unwrap()).unwrap()
+    read_calls(provider, &fs::read_to_string(file(&format!("replies/{provider}.json"))).unwrap())
+        .unwrap()
 }
 
 fn asked(one: &ToolUse) -> (String, Value) {
@@ -42,7 +43,11 @@ fn every_kind() -> Vec<Content> {
         Content::Image { mime: "image/png".into(), data: b"png".to_vec() },
         Content::Image { mime: "image/tiff".into(), data: b"tiff".to_vec() },
         Content::Audio { mime: "audio/wav".into(), data: b"wav".to_vec() },
-        Content::Resource { uri: "file:///b".into(), mime: None, body: Body::Text("inside".into()) },
+        Content::Resource {
+            uri: "file:///b".into(),
+            mime: None,
+            body: Body::Text("inside".into()),
+        },
         bytes("application/pdf"),
         bytes("application/zip"),
         Content::Link { uri: "file:///c".into(), name: "c".into(), mime: None },
@@ -52,8 +57,12 @@ fn every_kind() -> Vec<Content> {
 /// Pairs each recorded call with a result: blocks of every kind, one value, white space, no blocks,
 /// a failure.
 fn results(uses: Vec<ToolUse>) -> Vec<(ToolUse, ToolResult)> {
-    let outputs =
-        [every_kind(), vec![Content::Json(json!({"sum": 42}).into())], vec![Content::Text(" \n".into())], vec![]];
+    let outputs = [
+        every_kind(),
+        vec![Content::Json(json!({"sum": 42}).into())],
+        vec![Content::Text(" \n".into())],
+        vec![],
+    ];
     let mut outputs = outputs.into_iter();
     let result = |one: &ToolUse| match outputs.next() {
         Some(blocks) => ToolResult::success_with(one.call_id().clone(), one.name(), blocks),
@@ -74,13 +83,19 @@ fn the_calls_of_a_whole_reply_are_read_in_its_order() {
     ];
     let expected = expected.map(|(name, input)| (name.to_owned(), input));
     for provider in Provider::ALL {
-        assert_eq!(recorded(provider).iter().map(asked).collect::<Vec<_>>(), expected, "{provider}");
+        assert_eq!(
+            recorded(provider).iter().map(asked).collect::<Vec<_>>(),
+            expected,
+            "{provider}"
+        );
     }
 }
 
 #[test]
 fn ids_are_the_providers_own_and_made_up_only_where_there_are_none() {
-    let ids = |provider| recorded(provider).iter().map(|one| one.call_id().to_string()).collect::<Vec<_>>();
+    let ids = |provider| {
+        recorded(provider).iter().map(|one| one.call_id().to_string()).collect::<Vec<_>>()
+    };
     let plain = ["call_notes", "call_search", "call_calculate", "call_unknown", "call_invalid"];
     assert_eq!(ids(Provider::OpenAi), plain);
     assert_eq!(ids(Provider::OpenAiResponses), plain);
@@ -94,8 +109,7 @@ fn ids_are_the_providers_own_and_made_up_only_where_there_are_none() {
 fn answers_stay_what_they_are() {
     for provider in Provider::ALL {
         let (messages, left_out) = write_results(provider, &results(recorded(provider)));
-        let written =
-            json!({"messages": messages, "left_out": left_out.iter().map(ToString::to_string).collect::<Vec<_>>()});
+        let written = json!({"messages": messages, "left_out": left_out.iter().map(ToString::to_string).collect::<Vec<_>>()});
         let path = file(&format!("golden/conversation/{provider}.json"));
         if env::var_os("UPDATE_GOLDEN").is_some() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -33,7 +33,8 @@ palisade_tests::foreach_dispatcher!(is_tested);
 
 /// Runs work on tokio's paused clock, which advances to the next timer when all tasks are idle.
 fn on_driven_clock<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.unwrap().block_on(work)
 }
 

@@ -72,7 +72,8 @@ fn exports(view: &ToolView<'_>, format: Format) -> Value {
 
 fn compare(name: &str, view: &ToolView<'_>) {
     for format in Format::ALL {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/formats/{format}.{name}.json"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("golden/formats/{format}.{name}.json"));
         let exports = exports(view, format);
         if env::var_os("UPDATE_GOLDEN").is_some() {
             write(&path, &exports);

@@ -17,7 +17,8 @@ palisade_tests::foreach_fuzz!(is_tested);
 
 fn corpus(name: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(name);
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
 }
@@ -68,7 +69,8 @@ fn every_settings_file_that_was_found_is_read_or_refused_and_loosens_nothing() {
 #[test]
 fn every_corpus_belongs_to_a_border_and_no_input_is_large() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
-    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, BORDERS.map(|(name, _)| name));
     for file in BORDERS.iter().flat_map(|(name, _)| corpus(name)) {
@@ -80,7 +82,8 @@ fn every_corpus_belongs_to_a_border_and_no_input_is_large() {
 fn an_answer_that_is_laid_out_well_is_a_success() {
     // The case `ok`: no blocks, success, and all optional fields absent.
     let words: [u32; 11] = [0, fuzz::ANSWER, 0, 1, 0, 0, 0, 0, 0, 0, 0];
-    let laid_out: Vec<u8> = [0].into_iter().chain(words.into_iter().flat_map(u32::to_le_bytes)).collect();
+    let laid_out: Vec<u8> =
+        [0].into_iter().chain(words.into_iter().flat_map(u32::to_le_bytes)).collect();
     let result = fuzz::answer(&laid_out);
     assert!(result.is_success(), "{result}");
     let result = fuzz::answer(&[0, 9, 9, 9]);

@@ -75,8 +75,15 @@ fn error(result: &ToolResult) -> (&'static str, Value) {
 
 #[track_caller]
 fn was_given_up(result: &ToolResult) {
-    assert_eq!(error(result), ("timeout", json!({"limit": "timeout", "value_ms": 200, "reason": "no_answer"})));
-    assert!(result.error().is_some_and(|error| error.message().contains("file system of the workspace")));
+    assert_eq!(
+        error(result),
+        ("timeout", json!({"limit": "timeout", "value_ms": 200, "reason": "no_answer"}))
+    );
+    assert!(
+        result
+            .error()
+            .is_some_and(|error| error.message().contains("file system of the workspace"))
+    );
 }
 
 /// Polls until the condition holds.

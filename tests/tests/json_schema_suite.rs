@@ -42,12 +42,16 @@ impl Group {
             Ok(schema) => schema,
             Err(refusal) => return Outcome::Refused(refusal),
         };
-        let wrong = self.cases.iter().filter(|(_, value, valid)| schema.validate(value).is_ok() != *valid);
+        let wrong =
+            self.cases.iter().filter(|(_, value, valid)| schema.validate(value).is_ok() != *valid);
         Outcome::Answered(wrong.map(|(name, ..)| name.clone()).collect())
     }
 
     fn listed(&self) -> Option<Reason> {
-        REFUSED.iter().find(|(file, name, _)| *file == self.file && *name == self.name).map(|(.., reason)| *reason)
+        REFUSED
+            .iter()
+            .find(|(file, name, _)| *file == self.file && *name == self.name)
+            .map(|(.., reason)| *reason)
     }
 
     /// Returns what is wrong with this group's outcome, if anything.
@@ -57,7 +61,9 @@ impl Group {
             (Outcome::Refused(refusal), Some(reason)) if reason.explains(&refusal) => return None,
             (Outcome::Answered(wrong), None) => format!("wrong answers: {wrong:?}"),
             (Outcome::Answered(_), Some(_)) => "listed as refused, and is accepted".to_owned(),
-            (Outcome::Refused(refusal), listed) => format!("listed as {listed:?}, refused with: {refusal}"),
+            (Outcome::Refused(refusal), listed) => {
+                format!("listed as {listed:?}, refused with: {refusal}")
+            }
         };
         Some(format!("{}: {}: {said}", self.file, self.name))
     }
@@ -65,14 +71,18 @@ impl Group {
 
 fn groups() -> Vec<Group> {
     let folder = source::mandatory_cases();
-    let mut files: Vec<_> =
-        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .collect();
     files.sort();
     files
         .iter()
         .flat_map(|path| {
             let file = path.file_name().unwrap().to_string_lossy().into_owned();
-            let groups: Vec<Value> = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+            let groups: Vec<Value> =
+                serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
             groups.into_iter().map(move |group| read(&file, &group))
         })
         .collect()
@@ -85,7 +95,9 @@ fn read(file: &str, group: &Value) -> Group {
         file: file.to_owned(),
         name: text(group),
         schema: group["schema"].clone(),
-        cases: cases.map(|case| (text(case), case["data"].clone(), case["valid"].as_bool().unwrap())).collect(),
+        cases: cases
+            .map(|case| (text(case), case["data"].clone(), case["valid"].as_bool().unwrap()))
+            .collect(),
     }
 }
 
@@ -102,8 +114,10 @@ fn every_group_is_answered_right_or_refused_for_the_reason_that_is_listed() {
 #[test]
 fn the_list_names_groups_that_exist_and_each_once() {
     let groups = groups();
-    let names: BTreeSet<(&str, &str)> = groups.iter().map(|group| (group.file.as_str(), group.name.as_str())).collect();
-    let listed: BTreeSet<(&str, &str)> = REFUSED.iter().map(|(file, name, _)| (*file, *name)).collect();
+    let names: BTreeSet<(&str, &str)> =
+        groups.iter().map(|group| (group.file.as_str(), group.name.as_str())).collect();
+    let listed: BTreeSet<(&str, &str)> =
+        REFUSED.iter().map(|(file, name, _)| (*file, *name)).collect();
     assert_eq!(listed.len(), REFUSED.len());
     assert_eq!(listed.difference(&names).collect::<Vec<_>>(), Vec::<&(&str, &str)>::new());
 }
@@ -114,9 +128,13 @@ fn the_list_names_groups_that_exist_and_each_once() {
 fn the_validator_itself_answers_ninety_five_of_a_hundred_mandatory_cases() {
     let groups = groups();
     let is_right = |schema, value, valid| unreviewed::conforms(schema, value) == Some(valid);
-    let right =
-        groups.iter().flat_map(|group| group.cases.iter().map(move |(_, value, valid)| (&group.schema, value, *valid)));
-    let (right, all) = (right.filter(|(schema, value, valid)| is_right(schema, value, *valid)).count(), cases(&groups));
+    let right = groups.iter().flat_map(|group| {
+        group.cases.iter().map(move |(_, value, valid)| (&group.schema, value, *valid))
+    });
+    let (right, all) = (
+        right.filter(|(schema, value, valid)| is_right(schema, value, *valid)).count(),
+        cases(&groups),
+    );
     assert!(all > 1_200 && right * 100 >= all * 95, "{right} of {all}");
 }
 
@@ -124,9 +142,14 @@ fn the_validator_itself_answers_ninety_five_of_a_hundred_mandatory_cases() {
 fn ninety_five_of_a_hundred_cases_are_answered_for_a_tool_where_the_subject_itself_is_accepted() {
     let groups = groups();
     let is_answered = |group: &&Group| group.listed().is_none();
-    let accepted: Vec<&Group> = groups.iter().filter(|group| !REFUSED_FILES.contains(&group.file.as_str())).collect();
+    let accepted: Vec<&Group> =
+        groups.iter().filter(|group| !REFUSED_FILES.contains(&group.file.as_str())).collect();
     let answered = cases(accepted.iter().copied().filter(is_answered));
-    assert!(answered * 100 >= cases(accepted.iter().copied()) * 95, "{answered} of {}", cases(accepted));
+    assert!(
+        answered * 100 >= cases(accepted.iter().copied()) * 95,
+        "{answered} of {}",
+        cases(accepted)
+    );
     // At the pinned version 1,139 of all 1,267 mandatory cases, including dynamic and remote
     // references.
     let all = cases(&groups);

@@ -30,7 +30,8 @@ use std::path::Path;
 
 use palisade::{CacheMode, Host, Shipped};
 use palisade_tests::guest::{
-    LOADER_ASKING, LOADER_CROWDED, LOADER_GOOD, LOADER_NEEDING, LOADER_UNSTABLE, LOADER_WAVERING, cache,
+    LOADER_ASKING, LOADER_CROWDED, LOADER_GOOD, LOADER_NEEDING, LOADER_UNSTABLE, LOADER_WAVERING,
+    cache,
 };
 use palisade_tests::{Program, World, is_tested};
 use serde_json::Value;
@@ -56,19 +57,29 @@ impl Loaded {
 /// Loads the plugins of a world, through the library and through the program.
 #[track_caller]
 fn load(world: &World) -> Loaded {
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
-    let ran = Program::new(world).args(["--no-builtin", "list", "--json", "--plugins"]).args([world.plugins()]).run();
+    let ran = Program::new(world)
+        .args(["--no-builtin", "list", "--json", "--plugins"])
+        .args([world.plugins()])
+        .run();
     let listed = ran.left_with(0).json();
     let loaded = Loaded {
         tools: host.registry().tool_names(),
         rejected: host.rejected().iter().map(|r| (name_of(&r.file), r.reason.clone())).collect(),
     };
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let tools: Vec<String> = listed["tools"].as_array().unwrap().iter().map(|tool| text(&tool["name"])).collect();
+    let tools: Vec<String> =
+        listed["tools"].as_array().unwrap().iter().map(|tool| text(&tool["name"])).collect();
     let entries = listed["rejected"].as_array().unwrap().iter();
-    let rejected: Vec<_> = entries.map(|r| (name_of(&text(&r["file"])), text(&r["reason"]))).collect();
-    assert_eq!((&tools, &rejected), (&loaded.tools, &loaded.rejected), "the library and the program differ");
+    let rejected: Vec<_> =
+        entries.map(|r| (name_of(&text(&r["file"])), text(&r["reason"]))).collect();
+    assert_eq!(
+        (&tools, &rejected),
+        (&loaded.tools, &loaded.rejected),
+        "the library and the program differ"
+    );
     loaded
 }
 
@@ -108,7 +119,10 @@ fn says(reason: &str, parts: &[&str]) {
 #[test]
 fn loader_good() {
     let loaded = load(&with_good());
-    assert_eq!((loaded.tools, loaded.rejected), (vec!["good".to_owned(), "better".to_owned()], vec![]));
+    assert_eq!(
+        (loaded.tools, loaded.rejected),
+        (vec!["good".to_owned(), "better".to_owned()], vec![])
+    );
 }
 
 #[test]
@@ -139,7 +153,8 @@ fn loader_needing() {
 fn loader_asking() {
     let world = World::new();
     fs::copy(LOADER_ASKING.file(), world.plugins().join("asking.wasm")).unwrap();
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
     let described = host.plugins()[0].definitions()[0].description().to_owned();
     assert_eq!(described, "0 kinds, Err(AskError::Unavailable)");

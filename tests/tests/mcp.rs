@@ -55,6 +55,7 @@ fn call(tool: &str, arguments: impl Into<Value>) -> Value {
 
 /// Returns the text of a result, its blocks joined.
 fn text(answer: &Value) -> String {
-    let blocks = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("no content: {answer}"));
+    let blocks =
+        answer["result"]["content"].as_array().unwrap_or_else(|| panic!("no content: {answer}"));
     blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
 }

@@ -31,13 +31,17 @@ fn reasons(schemas: &[Value]) -> Vec<String> {
     let world = World::new();
     for (number, schema) in schemas.iter().enumerate() {
         let tool = Told::new(&format!("tool_{number:04}")).with_input(schema.to_string());
-        std::fs::write(world.plugins().join(format!("{number:04}.wasm")), Wat::new(tool).build()).unwrap();
+        std::fs::write(world.plugins().join(format!("{number:04}.wasm")), Wat::new(tool).build())
+            .unwrap();
     }
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
     let reason = |number: usize| {
-        let refused =
-            host.rejected().into_iter().find(|rejected| rejected.file.ends_with(&format!("/{number:04}.wasm")));
+        let refused = host
+            .rejected()
+            .into_iter()
+            .find(|rejected| rejected.file.ends_with(&format!("/{number:04}.wasm")));
         let loaded = host.registry().has(&format!("tool_{number:04}"));
         assert_eq!(refused.is_none(), loaded, "a plugin is loaded or refused, and never both");
         refused.map(|rejected| rejected.reason.clone()).unwrap_or_default()

@@ -17,8 +17,11 @@ fn every_row_is_there_once_and_in_order() {
     let rows = rows();
     for (seed, count) in ROWS {
         let prefix = format!("{seed}.");
-        let names: Vec<&str> =
-            rows.iter().map(|row| row.name.as_str()).filter(|name| name.starts_with(&prefix)).collect();
+        let names: Vec<&str> = rows
+            .iter()
+            .map(|row| row.name.as_str())
+            .filter(|name| name.starts_with(&prefix))
+            .collect();
         let expected: Vec<String> = (1..=count).map(|number| format!("{seed}.{number}")).collect();
         assert_eq!(names, expected);
     }
@@ -31,7 +34,8 @@ fn every_row_names_tests_and_every_test_exists() {
     assert!(tests.len() > 200, "the suites were found: {}", tests.len());
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in rows() {
-        let missing: Vec<String> = row.tests.iter().filter(|test| !tests.contains(*test)).cloned().collect();
+        let missing: Vec<String> =
+            row.tests.iter().filter(|test| !tests.contains(*test)).cloned().collect();
         if row.tests.is_empty() || !missing.is_empty() {
             wrong.insert(row.name, missing);
         }

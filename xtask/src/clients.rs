@@ -48,7 +48,11 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     }
     let program = providers::build(place, tried)?;
     let selection = Selection::Examples { package: PACKAGE, names: &GUESTS, features: &["guests"] };
-    let built = guests::build(&Request { workspace: &place.root, target: &place.target, guests: selection })?;
+    let built = guests::build(&Request {
+        workspace: &place.root,
+        target: &place.target,
+        guests: selection,
+    })?;
     let stage = Stage::make(&home, &program, &built)?;
     let mut failed = Vec::new();
     for way in [Way::Lines, Way::Http] {
@@ -59,7 +63,12 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
             }
         }
     }
-    ensure!(failed.is_empty(), "promises are not kept to {}; {} has what was said", failed.join(", "), stage.place());
+    ensure!(
+        failed.is_empty(),
+        "promises are not kept to {}; {} has what was said",
+        failed.join(", "),
+        stage.place()
+    );
     Ok(())
 }
 
@@ -124,7 +133,8 @@ fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
     };
     for script in SCRIPTS {
         let from = place.root.join(TYPESCRIPT).join(script);
-        fs::copy(&from, packages.directory().join(script)).with_context(|| format!("copying {}", from.display()))?;
+        fs::copy(&from, packages.directory().join(script))
+            .with_context(|| format!("copying {}", from.display()))?;
     }
     let client = |name, script: &str| Client {
         name,
@@ -132,7 +142,10 @@ fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
         words: vec![packages.directory().join(script).into()],
         packages: None,
     };
-    Ok(vec![client("the TypeScript client", "client.mjs"), client("the Inspector", "inspector.mjs")])
+    Ok(vec![
+        client("the TypeScript client", "client.mjs"),
+        client("the Inspector", "inspector.mjs"),
+    ])
 }
 
 impl Client {

@@ -68,8 +68,11 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
         let scenarios = equipment.try_on(revision, &wanted)?;
         judgement.hear(revision.name, scenarios);
     }
-    let known: BTreeSet<String> =
-        if wanted.is_empty() { NOT_YET.iter().map(|name| (*name).to_owned()).collect() } else { wanted };
+    let known: BTreeSet<String> = if wanted.is_empty() {
+        NOT_YET.iter().map(|name| (*name).to_owned()).collect()
+    } else {
+        wanted
+    };
     ensure!(
         judgement.heard_all(&known),
         "not all of these are scenarios of some revision: {known:?}; a full run lists them"
@@ -81,7 +84,10 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
 fn wanted(arguments: impl Iterator<Item = String>) -> anyhow::Result<BTreeSet<String>> {
     let mut wanted = BTreeSet::new();
     for argument in arguments.filter(|argument| argument != "--debug") {
-        ensure!(!argument.starts_with('-'), "there is no option `{argument}`; it takes --debug and names of scenarios");
+        ensure!(
+            !argument.starts_with('-'),
+            "there is no option `{argument}`; it takes --debug and names of scenarios"
+        );
         wanted.insert(argument);
     }
     Ok(wanted)
@@ -99,7 +105,11 @@ struct Equipment {
 impl Equipment {
     fn assemble(place: &Place, tried: Tried, suite: Suite) -> anyhow::Result<Self> {
         let program = providers::build(place, tried)?;
-        let selection = Selection::Examples { package: PACKAGE, names: &[FIXTURE, VISITOR], features: &["guests"] };
+        let selection = Selection::Examples {
+            package: PACKAGE,
+            names: &[FIXTURE, VISITOR],
+            features: &["guests"],
+        };
         let request = Request { workspace: &place.root, target: &place.target, guests: selection };
         let mut built = guests::build(&request)?.into_iter().map(|guest| guest.path);
         let (Some(fixture), Some(visitor)) = (built.next(), built.next()) else {
@@ -109,7 +119,11 @@ impl Equipment {
     }
 
     /// Runs the wanted scenarios of a revision against a new server.
-    fn try_on(&self, revision: &Revision, wanted: &BTreeSet<String>) -> anyhow::Result<Vec<Scenario>> {
+    fn try_on(
+        &self,
+        revision: &Revision,
+        wanted: &BTreeSet<String>,
+    ) -> anyhow::Result<Vec<Scenario>> {
         let requirements = self.suite.requirements(revision.name)?;
         ensure!(
             requirements.required.len() == revision.required,
@@ -143,12 +157,17 @@ impl Equipment {
         let results = stage.results();
         let output = results.to_str().context("the path of the build directory is not UTF-8")?;
         let common = ["server", "--url", url, "--timeout", SCENARIO, "--output-dir", output];
-        let run = |more: &[&str]| self.suite.run(&[&common[..], more].concat(), &stage.log("suite"));
+        let run =
+            |more: &[&str]| self.suite.run(&[&common[..], more].concat(), &stage.log("suite"));
         if wanted.is_empty() {
             let ended = run(&["--requirements", revision.name])?;
             let scenarios = judgement::gather(requirements, results::read(&results)?, |_| true);
             let agree = ended.success() == judgement::no_failure_in_required(&scenarios);
-            ensure!(agree, "the suite ended with {ended}, which its results do not explain; see {}", stage.place());
+            ensure!(
+                agree,
+                "the suite ended with {ended}, which its results do not explain; see {}",
+                stage.place()
+            );
             return Ok(scenarios);
         }
         for scenario in requirements.all().filter(|name| wanted.contains(*name)) {

@@ -41,7 +41,8 @@ const README_LINES: usize = 250;
 pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let mut wrong = facts::wrong(place)?;
     for name in DOCUMENTS {
-        let text = fs::read_to_string(place.root.join(name)).with_context(|| format!("reading {name}"))?;
+        let text =
+            fs::read_to_string(place.root.join(name)).with_context(|| format!("reading {name}"))?;
         let blocks = parse::blocks(&text);
         wrong.extend(broken_links(place, name, &text));
         wrong.extend(strayed(place, name, &blocks)?);
@@ -60,8 +61,13 @@ pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
 /// Returns the relative links whose target is missing.
 fn broken_links(place: &Place, name: &str, text: &str) -> Vec<String> {
     let base = place.root.join(name);
-    let leads_nowhere = |link: &&str| base.parent().is_none_or(|directory| !directory.join(link).exists());
-    parse::links(text).into_iter().filter(leads_nowhere).map(|link| format!("{name}: `{link}` is not there")).collect()
+    let leads_nowhere =
+        |link: &&str| base.parent().is_none_or(|directory| !directory.join(link).exists());
+    parse::links(text)
+        .into_iter()
+        .filter(leads_nowhere)
+        .map(|link| format!("{name}: `{link}` is not there"))
+        .collect()
 }
 
 /// Returns the code blocks that differ from the file that they are copied from.
@@ -69,16 +75,23 @@ fn strayed(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<St
     let mut strayed = Vec::new();
     for block in blocks {
         let Role::SameAs(file) = &block.role else { continue };
-        let text = fs::read_to_string(place.root.join(file)).with_context(|| format!("reading {file}"))?;
+        let text =
+            fs::read_to_string(place.root.join(file)).with_context(|| format!("reading {file}"))?;
         if !text.contains(&block.text()) {
-            strayed.push(format!("{name}:{}: the block is not in {file}, word for word", block.line));
+            strayed
+                .push(format!("{name}:{}: the block is not in {file}, word for word", block.line));
         }
     }
     Ok(strayed)
 }
 
 /// Returns the commands whose output differs from the document.
-fn untrue(place: &Place, tried: Tried, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<String>> {
+fn untrue(
+    place: &Place,
+    tried: Tried,
+    name: &str,
+    blocks: &[Block],
+) -> anyhow::Result<Vec<String>> {
     let steps: Vec<Step> = blocks.iter().flat_map(Block::steps).collect();
     if steps.is_empty() {
         return Ok(Vec::new());
@@ -90,16 +103,25 @@ fn untrue(place: &Place, tried: Tried, name: &str, blocks: &[Block]) -> anyhow::
         }
     }
     let outcomes = trial.run(&steps)?;
-    Ok(steps.iter().zip(outcomes).filter_map(|(step, outcome)| judge(name, step, outcome)).collect())
+    Ok(steps
+        .iter()
+        .zip(outcomes)
+        .filter_map(|(step, outcome)| judge(name, step, outcome))
+        .collect())
 }
 
 fn judge(name: &str, step: &Step, outcome: Outcome) -> Option<String> {
     let place = format!("{name}:{}: $ {}", step.line, step.command);
     match outcome {
         Outcome::LeftOut(reason) => println!("{place}\n    not run: {reason}"),
-        Outcome::Printed(actual) if compare::matches(&step.expected, &actual) => println!("{place}"),
+        Outcome::Printed(actual) if compare::matches(&step.expected, &actual) => {
+            println!("{place}")
+        }
         Outcome::Printed(actual) => {
-            return Some(format!("{place}\n  the document shows\n{}\n  it prints\n{actual}", step.expected));
+            return Some(format!(
+                "{place}\n  the document shows\n{}\n  it prints\n{actual}",
+                step.expected
+            ));
         }
     }
     None
@@ -127,7 +149,9 @@ mod tests {
     #[test]
     fn a_block_that_left_its_file_behind_is_found() {
         let (_keep, place) = place();
-        let block = |code: &str| parse::blocks(&format!("<!-- same as code.rs -->\n```rust\n{code}\n```\n"));
+        let block = |code: &str| {
+            parse::blocks(&format!("<!-- same as code.rs -->\n```rust\n{code}\n```\n"))
+        };
         assert!(strayed(&place, "A.md", &block("fn main() {}")).unwrap().is_empty());
         assert_eq!(strayed(&place, "A.md", &block("fn main() { }")).unwrap().len(), 1);
     }
@@ -135,7 +159,10 @@ mod tests {
     #[test]
     fn a_command_that_prints_something_else_is_found() {
         let step = Step { line: 3, command: "true".to_owned(), expected: "a\n".to_owned() };
-        assert!(judge("A.md", &step, Outcome::Printed("b".to_owned())).is_some_and(|wrong| wrong.contains("A.md:3")));
+        assert!(
+            judge("A.md", &step, Outcome::Printed("b".to_owned()))
+                .is_some_and(|wrong| wrong.contains("A.md:3"))
+        );
         assert_eq!(judge("A.md", &step, Outcome::Printed("a".to_owned())), None);
     }
 }

@@ -36,7 +36,9 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(2);
     match arguments.next() {
         None => build(place),
-        Some(border) => fuzz(place, &border, &arguments.next().unwrap_or_else(|| SECONDS.to_owned())),
+        Some(border) => {
+            fuzz(place, &border, &arguments.next().unwrap_or_else(|| SECONDS.to_owned()))
+        }
     }
 }
 
@@ -59,7 +61,9 @@ fn fuzz(place: &Place, border: &str, seconds: &str) -> anyhow::Result<()> {
     }
     let mut fuzzer = Command::new(program);
     fuzzer.args([&found, &kept]).args([LONGEST, SLOW, MEMORY, "-print_final_stats=1"]);
-    fuzzer.arg(format!("-max_total_time={seconds}")).arg(format!("-artifact_prefix={}/", findings.display()));
+    fuzzer
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={}/", findings.display()));
     ensure!(fuzzer.status()?.success(), "a finding lies in {}", findings.display());
     Ok(())
 }
@@ -91,7 +95,12 @@ pub(crate) fn as_compiler() -> Option<anyhow::Result<ExitCode>> {
 
 fn cargo(place: &Place, target: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(&place.root).args(["build", "--workspace", "--features", "palisade-fuzz/libfuzzer"]);
+    cargo.current_dir(&place.root).args([
+        "build",
+        "--workspace",
+        "--features",
+        "palisade-fuzz/libfuzzer",
+    ]);
     cargo.arg("--target-dir").arg(target);
     cargo
 }

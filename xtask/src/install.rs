@@ -11,7 +11,8 @@ use std::time::Instant;
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let given: Vec<_> = env::args_os().skip(2).collect();
     ensure!(
-        matches!(given.as_slice(), [] | [_, _]) && given.first().is_none_or(|word| word == "--root"),
+        matches!(given.as_slice(), [] | [_, _])
+            && given.first().is_none_or(|word| word == "--root"),
         "`--root DIR` is accepted, and nothing else: with other words cargo would install another build"
     );
     let mut cargo = Command::new(env!("CARGO"));
@@ -23,9 +24,14 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let mut list = Command::new(place.target.join("release").join("palisade"));
     let listed = list.arg("list").current_dir(&place.root).stdout(Stdio::null()).status();
     if !listed.context("running palisade")?.success() {
-        println!("The program is installed, and does not list its tools; `palisade doctor` says why.");
+        println!(
+            "The program is installed, and does not list its tools; `palisade doctor` says why."
+        );
         return Ok(());
     }
-    println!("Its plugins are compiled, in {:.1} s: `palisade list` shows their tools.", begun.elapsed().as_secs_f64());
+    println!(
+        "Its plugins are compiled, in {:.1} s: `palisade list` shows their tools.",
+        begun.elapsed().as_secs_f64()
+    );
     Ok(())
 }

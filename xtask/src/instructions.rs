@@ -43,7 +43,8 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
         return Ok(());
     }
     let program = built(place)?;
-    let counts = CASES.map(|(host, tool)| Ok((format!("{host} {tool}"), each(place, &program, host, tool)?)));
+    let counts = CASES
+        .map(|(host, tool)| Ok((format!("{host} {tool}"), each(place, &program, host, tool)?)));
     let counts: BTreeMap<String, u64> = counts.into_iter().collect::<anyhow::Result<_>>()?;
     if std::env::args().nth(2).as_deref() == Some("--keep") {
         return keep(place, &counts);
@@ -54,12 +55,27 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
 /// Builds the benchmark and returns its program.
 fn built(place: &Place) -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["bench", "--package", "palisade", "--bench", "suite", "--no-run", "--message-format", "json"]);
-    let output = cargo.current_dir(&place.root).stderr(Stdio::inherit()).output().context("running cargo bench")?;
+    cargo.args([
+        "bench",
+        "--package",
+        "palisade",
+        "--bench",
+        "suite",
+        "--no-run",
+        "--message-format",
+        "json",
+    ]);
+    let output = cargo
+        .current_dir(&place.root)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("running cargo bench")?;
     ensure!(output.status.success(), "the benchmark does not build");
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut paths = lines.lines().rev().filter_map(|line| {
-        serde_json::from_str::<serde_json::Value>(line).ok()?["executable"].as_str().map(PathBuf::from)
+        serde_json::from_str::<serde_json::Value>(line).ok()?["executable"]
+            .as_str()
+            .map(PathBuf::from)
     });
     paths.next().context("cargo names no program")
 }
@@ -74,7 +90,13 @@ fn each(place: &Place, program: &Path, host: &str, tool: &str) -> anyhow::Result
 }
 
 /// Returns the number of instructions of a process with this many calls, on its first thread.
-fn counted(place: &Place, program: &Path, host: &str, tool: &str, calls: u64) -> anyhow::Result<u64> {
+fn counted(
+    place: &Place,
+    program: &Path,
+    host: &str,
+    tool: &str,
+    calls: u64,
+) -> anyhow::Result<u64> {
     let out = place.target.join("callgrind.out");
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--quiet", "--tool=callgrind", "--separate-threads=yes"]);
@@ -87,15 +109,20 @@ fn counted(place: &Place, program: &Path, host: &str, tool: &str, calls: u64) ->
     let output = valgrind.output().context("running valgrind")?;
     ensure!(output.status.success(), "{host} {tool}: {}", String::from_utf8_lossy(&output.stderr));
     let first = place.target.join("callgrind.out-01");
-    let text = fs::read_to_string(&first).with_context(|| format!("reading {}", first.display()))?;
-    let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).context("callgrind counts nothing")?;
+    let text =
+        fs::read_to_string(&first).with_context(|| format!("reading {}", first.display()))?;
+    let total = text
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .context("callgrind counts nothing")?;
     total.trim().parse().context("callgrind counts no number")
 }
 
 fn kept(place: &Place) -> anyhow::Result<BTreeMap<String, u64>> {
     let path = place.root.join(KEPT);
-    let text = fs::read_to_string(&path)
-        .with_context(|| format!("reading {}, which `cargo xtask instructions --keep` writes", path.display()))?;
+    let text = fs::read_to_string(&path).with_context(|| {
+        format!("reading {}, which `cargo xtask instructions --keep` writes", path.display())
+    })?;
     let line = |line: &str| -> Option<(String, u64)> {
         let (name, count) = line.split_once(" = ")?;
         Some((name.trim_matches('"').to_owned(), count.replace('_', "").parse().ok()?))
@@ -104,8 +131,10 @@ fn kept(place: &Place) -> anyhow::Result<BTreeMap<String, u64>> {
 }
 
 fn keep(place: &Place, counts: &BTreeMap<String, u64>) -> anyhow::Result<()> {
-    let lines: String = counts.iter().map(|(name, count)| format!("\"{name}\" = {count}\n")).collect();
-    fs::write(place.root.join(KEPT), format!("{HEAD}\n{lines}")).with_context(|| format!("writing {KEPT}"))
+    let lines: String =
+        counts.iter().map(|(name, count)| format!("\"{name}\" = {count}\n")).collect();
+    fs::write(place.root.join(KEPT), format!("{HEAD}\n{lines}"))
+        .with_context(|| format!("writing {KEPT}"))
 }
 
 fn compare(kept: &BTreeMap<String, u64>, counts: &BTreeMap<String, u64>) -> anyhow::Result<()> {
@@ -133,8 +162,14 @@ mod tests {
     #[test]
     fn a_count_may_grow_by_three_percent_and_fall_by_ten() {
         let counts = |count: u64| BTreeMap::from([("palisade echo".to_owned(), count)]);
-        assert!(compare(&counts(1000), &counts(1030)).is_ok() && compare(&counts(1000), &counts(900)).is_ok());
-        assert!(compare(&counts(1000), &counts(1031)).is_err() && compare(&counts(1000), &counts(899)).is_err());
+        assert!(
+            compare(&counts(1000), &counts(1030)).is_ok()
+                && compare(&counts(1000), &counts(900)).is_ok()
+        );
+        assert!(
+            compare(&counts(1000), &counts(1031)).is_err()
+                && compare(&counts(1000), &counts(899)).is_err()
+        );
         assert!(compare(&BTreeMap::new(), &counts(1)).is_err(), "a case that nothing is kept of");
     }
 }

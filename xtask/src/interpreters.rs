@@ -79,17 +79,21 @@ enum Made {
 
 impl Language {
     fn make(&self, place: &Place, directory: &Path) -> anyhow::Result<Made> {
-        let (guest, stamp) =
-            (directory.join(format!("{}.wasm", self.name)), directory.join(format!("{}.stamp", self.name)));
+        let (guest, stamp) = (
+            directory.join(format!("{}.wasm", self.name)),
+            directory.join(format!("{}.stamp", self.name)),
+        );
         let wanted = self.ingredients(place)?;
         if guest.is_file() && fs::read_to_string(&stamp).is_ok_and(|built| built == wanted) {
             return Ok(Made::At(guest));
         }
         let packages = directory.join(self.name);
         if packages.exists() {
-            fs::remove_dir_all(&packages).with_context(|| format!("removing {}", packages.display()))?;
+            fs::remove_dir_all(&packages)
+                .with_context(|| format!("removing {}", packages.display()))?;
         }
-        fs::create_dir_all(&packages).with_context(|| format!("creating {}", packages.display()))?;
+        fs::create_dir_all(&packages)
+            .with_context(|| format!("creating {}", packages.display()))?;
         let fetched = match (self.fetch)(place, &packages) {
             Ok(fetched) => fetched,
             Err(error) => return Ok(Made::OutOfReach(format!("{error:#}"))),
@@ -111,9 +115,11 @@ impl Language {
     /// Returns everything that the guest depends on, as one text.
     fn ingredients(&self, place: &Place) -> anyhow::Result<String> {
         let parts = self.parts.iter().map(|part| Path::new(SOURCES).join(part));
-        let contract = ["types", "host", "tool", "world"].map(|name| PathBuf::from(format!("wit/{name}.wit")));
+        let contract =
+            ["types", "host", "tool", "world"].map(|name| PathBuf::from(format!("wit/{name}.wit")));
         let read = |path: PathBuf| {
-            fs::read_to_string(place.root.join(&path)).with_context(|| format!("reading {}", path.display()))
+            fs::read_to_string(place.root.join(&path))
+                .with_context(|| format!("reading {}", path.display()))
         };
         parts.chain(contract).map(read).collect()
     }
@@ -133,9 +139,15 @@ impl Language {
                 "--plugins",
             ]);
             let start = Instant::now();
-            let output = call.arg(plugins.path()).arg("--workspace").arg(plugins.path()).output()?;
-            let (said, complaint) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-            ensure!(output.status.success() && said.trim() == INPUT, "`{}` fails: {said}{complaint}", self.tool);
+            let output =
+                call.arg(plugins.path()).arg("--workspace").arg(plugins.path()).output()?;
+            let (said, complaint) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            ensure!(
+                output.status.success() && said.trim() == INPUT,
+                "`{}` fails: {said}{complaint}",
+                self.tool
+            );
             Ok(start.elapsed().as_secs_f64())
         };
         let (compiled, cached) = (call()?, call()?);
@@ -161,7 +173,12 @@ fn componentize_py(place: &Place, packages: &Path, out: &Path) -> Command {
     // The source directory is on the Python path; no bytecode is written there.
     let mut command = pip::python_with(packages);
     command.arg(packages.join("bin").join("componentize-py"));
-    command.arg("--wit-path").arg(place.root.join("wit")).args(["--world", "plugin", "componentize", "--python-path"]);
+    command.arg("--wit-path").arg(place.root.join("wit")).args([
+        "--world",
+        "plugin",
+        "componentize",
+        "--python-path",
+    ]);
     command.arg(place.root.join(SOURCES)).args(["python_echo", "--output"]).arg(out);
     command
 }
@@ -170,10 +187,18 @@ fn componentize_py(place: &Place, packages: &Path, out: &Path) -> Command {
 fn npm_packages(place: &Place, packages: &Path) -> anyhow::Result<Output> {
     for part in ["package.json", "componentize.mjs"] {
         let from = place.root.join(SOURCES).join(part);
-        fs::copy(&from, packages.join(part)).with_context(|| format!("copying {}", from.display()))?;
+        fs::copy(&from, packages.join(part))
+            .with_context(|| format!("copying {}", from.display()))?;
     }
     let mut npm = Command::new("npm");
-    npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]);
+    npm.args([
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--no-package-lock",
+        "--loglevel=error",
+    ]);
     npm.current_dir(packages).output().context("npm does not start here")
 }
 
@@ -187,10 +212,13 @@ fn componentize_js(place: &Place, packages: &Path, out: &Path) -> Command {
 /// Distinguishes unreachable packages from a list that cannot be installed, which is an error of
 /// the repository.
 fn out_of_reach(said: &str) -> anyhow::Result<String> {
-    let of_npm = ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH"];
+    let of_npm =
+        ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH"];
     match said.lines().find(|line| of_npm.iter().any(|sign| line.contains(sign))) {
         Some(line) => Ok(format!("npm's packages cannot be had: {}", line.trim())),
-        None if said.contains("npm ") => bail!("npm cannot install what {SOURCES}/package.json names:\n{said}"),
+        None if said.contains("npm ") => {
+            bail!("npm cannot install what {SOURCES}/package.json names:\n{said}")
+        }
         None => pip::out_of_reach(said),
     }
 }
@@ -202,9 +230,12 @@ mod tests {
     #[test]
     fn packages_out_of_reach_are_told_from_a_list_that_cannot_be_installed() {
         assert!(
-            out_of_reach("npm error code ENOTFOUND\nnpm error network").is_ok_and(|why| why.ends_with("ENOTFOUND"))
+            out_of_reach("npm error code ENOTFOUND\nnpm error network")
+                .is_ok_and(|why| why.ends_with("ENOTFOUND"))
         );
-        assert!(out_of_reach("npm error code ETARGET\nnpm error notarget No matching version").is_err());
+        assert!(
+            out_of_reach("npm error code ETARGET\nnpm error notarget No matching version").is_err()
+        );
         assert!(out_of_reach("/usr/bin/python3: No module named pip").is_ok());
         assert!(out_of_reach("ERROR: No matching distribution (from versions: 1.0, 1.1)").is_err());
     }

@@ -9,7 +9,11 @@ mod clients;
 mod conformance;
 mod documents;
 mod fuzz;
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "build scripts, whose words nobody reads here")]
+#[allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "build scripts, whose words nobody reads here"
+)]
 #[path = "../../plugins/build/guests.rs"]
 mod guests;
 mod install;

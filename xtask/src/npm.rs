@@ -55,7 +55,9 @@ pub(crate) fn fetch(place: &Place, sources: &str, directory: PathBuf) -> anyhow:
     let node = match version_here() {
         Some(version) if version >= OLDEST => Node::Machines,
         Some(_) => Node::Npms,
-        None => return Ok(Fetched::OutOfReach("node does not start here, and npm needs it".to_owned())),
+        None => {
+            return Ok(Fetched::OutOfReach("node does not start here, and npm needs it".to_owned()));
+        }
     };
     let sources = place.root.join(sources);
     let (stamp, wanted) = (directory.join("stamp"), ingredients(&sources, node)?);
@@ -74,7 +76,10 @@ pub(crate) fn fetch(place: &Place, sources: &str, directory: PathBuf) -> anyhow:
 
 fn npms(directory: &Path) -> anyhow::Result<PathBuf> {
     let node = directory.join("node_modules/.bin/node");
-    ensure!(node.is_file(), "Node {OLDEST} or later is needed, and npm has none for this system: install one");
+    ensure!(
+        node.is_file(),
+        "Node {OLDEST} or later is needed, and npm has none for this system: install one"
+    );
     Ok(node)
 }
 
@@ -93,7 +98,8 @@ fn ingredients(sources: &Path, node: Node) -> anyhow::Result<String> {
     let mut text = format!("{node:?}\n");
     for part in PARTS {
         let path = sources.join(part);
-        text += &fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        text +=
+            &fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     }
     Ok(text)
 }
@@ -101,12 +107,14 @@ fn ingredients(sources: &Path, node: Node) -> anyhow::Result<String> {
 /// Installs the packages. Returns the reason if they are not reachable.
 fn install(sources: &Path, directory: &Path, node: Node) -> anyhow::Result<Option<String>> {
     if directory.exists() {
-        fs::remove_dir_all(directory).with_context(|| format!("removing {}", directory.display()))?;
+        fs::remove_dir_all(directory)
+            .with_context(|| format!("removing {}", directory.display()))?;
     }
     fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
     for part in PARTS {
         let from = sources.join(part);
-        fs::copy(&from, directory.join(part)).with_context(|| format!("copying {}", from.display()))?;
+        fs::copy(&from, directory.join(part))
+            .with_context(|| format!("copying {}", from.display()))?;
     }
     let mut npm = Command::new("npm");
     // Without install scripts, so that the installation runs no third-party code.
@@ -146,7 +154,9 @@ mod tests {
         let said = "npm error code ECONNREFUSED\nnpm error syscall connect";
         assert!(REACH.told(said).is_ok_and(|why| why.ends_with("ECONNREFUSED")));
         assert!(REACH.told("npm error code EINTEGRITY\nnpm error wanted sha512").is_err());
-        assert!(REACH.told("npm error code ETARGET\nnpm error notarget No matching version").is_err());
+        assert!(
+            REACH.told("npm error code ETARGET\nnpm error notarget No matching version").is_err()
+        );
     }
 
     #[test]

@@ -37,10 +37,14 @@ fn hosts(place: &Place) -> anyhow::Result<()> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--release"]);
     for (name, directory) in HOSTS.into_iter().zip([plugins?, schema?]) {
-        let directory = directory.to_str().context("the path of the build directory is not UTF-8")?;
+        let directory =
+            directory.to_str().context("the path of the build directory is not UTF-8")?;
         cargo.arg("--config").arg(format!("patch.crates-io.{name}.path={directory:?}"));
     }
-    cargo.args(["--config", "profile.release.strip=true", "--target-dir"]).arg(&place.target).current_dir(host);
+    cargo
+        .args(["--config", "profile.release.strip=true", "--target-dir"])
+        .arg(&place.target)
+        .current_dir(host);
     let status = cargo.status().context("building the package")?;
     ensure!(status.success(), "the package does not build");
     Ok(())
@@ -50,7 +54,11 @@ fn hosts(place: &Place) -> anyhow::Result<()> {
 fn unpack(place: &Place, name: &str) -> anyhow::Result<PathBuf> {
     let directory = place.target.join("package");
     let package = format!("{name}-{}", env!("CARGO_PKG_VERSION"));
-    let tar = Command::new("tar").arg("-xzf").arg(format!("{package}.crate")).current_dir(&directory).status();
+    let tar = Command::new("tar")
+        .arg("-xzf")
+        .arg(format!("{package}.crate"))
+        .current_dir(&directory)
+        .status();
     ensure!(tar.context("running tar")?.success(), "{package} could not be unpacked");
     Ok(directory.join(package))
 }
@@ -59,7 +67,10 @@ fn cargo_package(place: &Place, crates: &[&str], options: &[&str]) -> anyhow::Re
     let mut cargo = Command::new(env!("CARGO"));
     // The built plugins are not committed, so that cargo considers the checkout dirty.
     cargo.args(["package", "--locked", "--allow-dirty", "--no-metadata"]).args(options);
-    cargo.args(crates.iter().flat_map(|name| ["--package", name])).arg("--target-dir").arg(&place.target);
+    cargo
+        .args(crates.iter().flat_map(|name| ["--package", name]))
+        .arg("--target-dir")
+        .arg(&place.target);
     let status = cargo.current_dir(&place.root).status().context("running cargo package")?;
     ensure!(status.success(), "cargo package failed");
     Ok(())
@@ -82,17 +93,20 @@ impl Prebuilt {
     /// Writes the plugins that are embedded in this program, as they are in `palisade`.
     fn make(place: &Place) -> anyhow::Result<Self> {
         let directory = place.root.join("plugins/prebuilt");
-        fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
+        fs::create_dir_all(&directory)
+            .with_context(|| format!("creating {}", directory.display()))?;
         let mut files = Vec::new();
         for plugin in palisade_plugins::all().iter().chain([palisade_plugins::hostile()]) {
             let file = directory.join(plugin.file);
-            fs::write(&file, plugin.bytes()).with_context(|| format!("writing {}", file.display()))?;
+            fs::write(&file, plugin.bytes())
+                .with_context(|| format!("writing {}", file.display()))?;
             files.push(file);
         }
         Ok(Self { directory, files })
     }
 
     fn remove(self) -> anyhow::Result<()> {
-        fs::remove_dir_all(&self.directory).with_context(|| format!("removing {}", self.directory.display()))
+        fs::remove_dir_all(&self.directory)
+            .with_context(|| format!("removing {}", self.directory.display()))
     }
 }

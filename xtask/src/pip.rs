@@ -11,8 +11,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Wheels only, so that the installation runs no third-party code.
-pub(crate) const INSTALL: [&str; 7] =
-    ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
+pub(crate) const INSTALL: [&str; 7] = [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "--no-input",
+    "--only-binary=:all:",
+];
 
 /// The packages of a list.
 pub(crate) enum Packages {
@@ -27,7 +34,8 @@ impl Packages {
     pub(crate) fn install(place: &Place, list: &str, directory: &Path) -> anyhow::Result<Self> {
         let (packages, done) = (directory.join("site"), directory.join("requirements.txt"));
         let list = place.root.join(list);
-        let wanted = fs::read_to_string(&list).with_context(|| format!("reading {}", list.display()))?;
+        let wanted =
+            fs::read_to_string(&list).with_context(|| format!("reading {}", list.display()))?;
         if fs::read_to_string(&done).is_ok_and(|installed| installed == wanted) {
             return Ok(Self::At(packages));
         }
@@ -35,7 +43,8 @@ impl Packages {
             return Ok(Self::OutOfReach(format!("python3 does not start here: {error}")));
         }
         if directory.exists() {
-            fs::remove_dir_all(directory).with_context(|| format!("removing {}", directory.display()))?;
+            fs::remove_dir_all(directory)
+                .with_context(|| format!("removing {}", directory.display()))?;
         }
         let installed = pip(&list, &packages)?;
         if !installed.status.success() {
@@ -55,8 +64,14 @@ fn pip(list: &Path, packages: &Path) -> anyhow::Result<Output> {
 /// Distinguishes an unreachable index, which looks like one without any versions, or a missing pip
 /// from a list that cannot be installed, which is an error of the repository.
 pub(crate) fn out_of_reach(said: &str) -> anyhow::Result<String> {
-    let is_away =
-        ["No module named pip", "from versions: none", "ConnectionError", "timed out", "name resolution", "SSLError"];
+    let is_away = [
+        "No module named pip",
+        "from versions: none",
+        "ConnectionError",
+        "timed out",
+        "name resolution",
+        "SSLError",
+    ];
     if !is_away.iter().any(|sign| said.contains(sign)) {
         bail!("pip cannot install what is listed:\n{said}");
     }
@@ -82,8 +97,7 @@ mod tests {
 
     #[test]
     fn an_index_out_of_reach_is_told_from_a_list_that_cannot_be_installed() {
-        let none =
-            "ERROR: Could not find a version that satisfies the requirement a==1 (from versions: none)\nERROR: No a\n";
+        let none = "ERROR: Could not find a version that satisfies the requirement a==1 (from versions: none)\nERROR: No a\n";
         assert!(out_of_reach(none).is_ok_and(|reason| reason.ends_with("ERROR: No a")));
         assert!(out_of_reach("/usr/bin/python3: No module named pip").is_ok());
         assert!(out_of_reach("ERROR: No matching distribution (from versions: 1.0, 1.1)").is_err());

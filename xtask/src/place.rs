@@ -18,7 +18,8 @@ pub(crate) struct Place {
 impl Place {
     /// Returns the checkout that built this program, whose path is `<target>/<profile>/xtask`.
     pub(crate) fn find() -> anyhow::Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in no workspace")?;
+        let root =
+            Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in no workspace")?;
         let own = std::env::current_exe().context("where this program lies")?;
         let target = own.ancestors().nth(2).context("this program was not built by cargo")?;
         Ok(Self { root: root.to_owned(), target: target.to_owned() })
@@ -62,7 +63,11 @@ fn remove_others(from: &Path, to: &Path) -> anyhow::Result<()> {
         if LEFT_OUT.iter().any(|left| name == *left) || from.join(&name).exists() {
             continue;
         }
-        let removed = if entry.file_type()?.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        let removed = if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
         removed.with_context(|| format!("removing {}", path.display()))?;
     }
     Ok(())

@@ -33,13 +33,27 @@ pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
 /// Returns the current program; builds it in release mode.
 pub(crate) fn build(place: &Place, tried: Tried) -> anyhow::Result<PathBuf> {
     if tried == Tried::Debug {
-        let program = place.target.join("debug").join(format!("palisade{}", std::env::consts::EXE_SUFFIX));
-        ensure!(program.is_file(), "there is no {}; `cargo build --workspace --bins` builds it", program.display());
+        let program =
+            place.target.join("debug").join(format!("palisade{}", std::env::consts::EXE_SUFFIX));
+        ensure!(
+            program.is_file(),
+            "there is no {}; `cargo build --workspace --bins` builds it",
+            program.display()
+        );
         return Ok(program);
     }
     let mut cargo = Command::new(env!("CARGO"));
     cargo
-        .args(["build", "--locked", "--release", "--package", "palisade", "--bin", "palisade", "--target-dir"])
+        .args([
+            "build",
+            "--locked",
+            "--release",
+            "--package",
+            "palisade",
+            "--bin",
+            "palisade",
+            "--target-dir",
+        ])
         .arg(&place.target);
     let status = cargo.current_dir(&place.root).status().context("building palisade")?;
     ensure!(status.success(), "palisade does not build");

@@ -30,7 +30,8 @@ const CALLERS: [usize; 2] = [1, 8];
 /// disturbance by the machine affects one round only.
 const ROUNDS: usize = 5;
 /// The warm-up time and the measured time of a round.
-const TIMES: Times = Times { warm: Duration::from_millis(300), measured: Duration::from_millis(1500) };
+const TIMES: Times =
+    Times { warm: Duration::from_millis(300), measured: Duration::from_millis(1500) };
 
 /// Measures all available servers, and fails if another one is ahead of Palisade. An unoptimised
 /// build is measured but not judged.
@@ -48,7 +49,9 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let behind = table::behind(&rows, contestant::OURS);
     match tried {
         Tried::Debug => println!("not judged: an unoptimised build"),
-        Tried::AsWritten => ensure!(behind.is_empty(), "not ahead everywhere:\n{}", behind.join("\n")),
+        Tried::AsWritten => {
+            ensure!(behind.is_empty(), "not ahead everywhere:\n{}", behind.join("\n"))
+        }
     }
     Ok(())
 }
@@ -100,12 +103,20 @@ fn measure(contestants: &[Contestant], way: Way) -> anyhow::Result<Vec<Row>> {
 }
 
 /// Returns one row per server.
-fn cell(servers: &mut Servers, (way, tool, callers): (Way, &Tool, usize)) -> anyhow::Result<Vec<Row>> {
+fn cell(
+    servers: &mut Servers,
+    (way, tool, callers): (Way, &Tool, usize),
+) -> anyhow::Result<Vec<Row>> {
     let mut rounds = vec![Vec::new(); servers.len()];
     for _ in 0..ROUNDS {
         for ((contestant, server), rows) in servers.iter_mut().zip(&mut rounds) {
             let Measured { latencies, time } = server.load(tool, callers, TIMES)?;
-            rows.push(Row::of(contestant.name(), (way.name(), tool.name, callers), latencies, time));
+            rows.push(Row::of(
+                contestant.name(),
+                (way.name(), tool.name, callers),
+                latencies,
+                time,
+            ));
         }
     }
     Ok(rounds.iter().filter_map(|rounds| Row::middle(rounds)).collect())

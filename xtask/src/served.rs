@@ -45,7 +45,9 @@ pub(crate) struct Served {
 /// Returns a program with an environment that only has the search paths.
 pub(crate) fn bare(program: &Path) -> Command {
     let mut command = Command::new(program);
-    command.env_clear().envs(["PATH", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((name, env::var_os(name)?))));
+    command.env_clear().envs(
+        ["PATH", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((name, env::var_os(name)?))),
+    );
     command
 }
 
@@ -69,7 +71,11 @@ impl Served {
     }
 
     /// Starts a program with a given port and waits until it listens. Its output goes to the log.
-    pub(crate) fn at(mut command: Command, address: SocketAddr, log: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn at(
+        mut command: Command,
+        address: SocketAddr,
+        log: PathBuf,
+    ) -> anyhow::Result<Self> {
         let file = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let child = command.spawn().context("starting the server")?;

@@ -19,7 +19,8 @@ const SOURCES: &str = "crates/test-programs";
 /// The name of that package.
 const PACKAGE: &str = "test-programs";
 /// The test that runs the programs, and the variable with their directory.
-const TEST: (&str, &str) = ("sandbox::tests::wasi::wasmtimes_programs_behave_as_the_lists_say", "PALISADE_WASI");
+const TEST: (&str, &str) =
+    ("sandbox::tests::wasi::wasmtimes_programs_behave_as_the_lists_say", "PALISADE_WASI");
 /// The table of results that the test writes to that directory.
 const TABLE: &str = "table";
 
@@ -34,11 +35,16 @@ const PROFILE: [(&str, &str); 3] = [
 /// differs from the lists.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let checkout = std::env::args_os().nth(2).map(PathBuf::from);
-    let checkout = checkout.context("it takes the directory of a checkout of wasmtime; CONTRIBUTING.md says which")?;
+    let checkout = checkout
+        .context("it takes the directory of a checkout of wasmtime; CONTRIBUTING.md says which")?;
     let names = names(&checkout)?;
     let home = place.target.join("wasi");
     fs::create_dir_all(&home).with_context(|| format!("creating {}", home.display()))?;
-    println!("building {} programs; what the compiler says goes to {}", names.len(), home.join("log").display());
+    println!(
+        "building {} programs; what the compiler says goes to {}",
+        names.len(),
+        home.join("log").display()
+    );
     let log = build(place, &checkout, &home, &names)?;
     let programs = gather(&home, &names, &log)?;
     test(place, &programs)
@@ -49,12 +55,16 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
 fn names(checkout: &Path) -> anyhow::Result<Vec<String>> {
     let sources = checkout.join(SOURCES).join("src/bin");
     let listed = fs::read_dir(&sources);
-    let listed = listed.with_context(|| format!("{} is no checkout of wasmtime: no {SOURCES}", checkout.display()))?;
+    let listed = listed.with_context(|| {
+        format!("{} is no checkout of wasmtime: no {SOURCES}", checkout.display())
+    })?;
     let files = listed.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let files: Vec<String> = files.collect::<std::io::Result<_>>()?;
     let ours = files.iter().filter_map(|file| file.strip_suffix(".rs"));
-    let mut names: Vec<String> =
-        ours.filter(|name| name.starts_with("p1_") || name.starts_with("p2_")).map(str::to_owned).collect();
+    let mut names: Vec<String> = ours
+        .filter(|name| name.starts_with("p1_") || name.starts_with("p2_"))
+        .map(str::to_owned)
+        .collect();
     names.sort();
     ensure!(!names.is_empty(), "{} has no programs named p1_ or p2_", sources.display());
     Ok(names)
@@ -68,9 +78,20 @@ fn build(place: &Place, checkout: &Path, home: &Path, names: &[String]) -> anyho
     let log = home.join("log");
     let written = fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
     let mut cargo = scrubbed(&toolchain.cargo);
-    cargo.current_dir(checkout).args(["build", "--locked", "--keep-going", "--package", PACKAGE, "--target", TARGET]);
+    cargo.current_dir(checkout).args([
+        "build",
+        "--locked",
+        "--keep-going",
+        "--package",
+        PACKAGE,
+        "--target",
+        TARGET,
+    ]);
     cargo.arg("--target-dir").arg(home).args(names.iter().flat_map(|name| ["--bin", name]));
-    cargo.envs(PROFILE).env("CARGO_ENCODED_RUSTFLAGS", target.flags().join("\u{1f}")).env("RUSTC", &toolchain.rustc);
+    cargo
+        .envs(PROFILE)
+        .env("CARGO_ENCODED_RUSTFLAGS", target.flags().join("\u{1f}"))
+        .env("RUSTC", &toolchain.rustc);
     // Ignore the exit status: programs that fail are listed in the log, and the others are built.
     cargo.stderr(Stdio::from(written)).status().context("running cargo")?;
     fs::read_to_string(&log).with_context(|| format!("reading {}", log.display()))
@@ -80,7 +101,8 @@ fn build(place: &Place, checkout: &Path, home: &Path, names: &[String]) -> anyho
 fn gather(home: &Path, names: &[String], log: &str) -> anyhow::Result<PathBuf> {
     let (programs, failed) = (home.join("programs"), failed(names, log));
     if programs.exists() {
-        fs::remove_dir_all(&programs).with_context(|| format!("removing {}", programs.display()))?;
+        fs::remove_dir_all(&programs)
+            .with_context(|| format!("removing {}", programs.display()))?;
     }
     fs::create_dir_all(&programs).with_context(|| format!("creating {}", programs.display()))?;
     let mut built = 0;
@@ -88,20 +110,29 @@ fn gather(home: &Path, names: &[String], log: &str) -> anyhow::Result<PathBuf> {
         let file = home.join(TARGET).join("debug").join(format!("{name}.wasm"));
         match failed.get(name.as_str()) {
             None if file.is_file() => {
-                fs::copy(&file, programs.join(format!("{name}.wasm"))).context("copying a program")?;
+                fs::copy(&file, programs.join(format!("{name}.wasm")))
+                    .context("copying a program")?;
                 built += 1;
             }
             reason => {
                 let reason = reason.map_or("nothing was made of it", String::as_str);
                 println!("{name} does not build: {reason}");
-                fs::write(programs.join(format!("{name}.unbuilt")), reason).context("writing a reason")?;
+                fs::write(programs.join(format!("{name}.unbuilt")), reason)
+                    .context("writing a reason")?;
             }
         }
     }
     if built == 0 {
         bail!(
             "no program builds:\n{}",
-            log.lines().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n")
+            log.lines()
+                .rev()
+                .take(20)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .rev()
+                .collect::<Vec<_>>()
+                .join("\n")
         );
     }
     println!("{built} programs are built");
@@ -113,14 +144,19 @@ fn failed<'a>(names: &'a [String], log: &str) -> BTreeMap<&'a str, String> {
     let lines: Vec<&str> = log.lines().collect();
     let given_up = |name: &str| {
         let ending = format!("(bin \"{name}\")");
-        lines.iter().find(|line| line.starts_with("error: could not compile") && line.contains(&ending))
+        lines
+            .iter()
+            .find(|line| line.starts_with("error: could not compile") && line.contains(&ending))
     };
     let complaint = |name: &str| {
         let place = format!("src/bin/{name}.rs:");
-        let at = lines.iter().position(|line| line.trim_start().starts_with("-->") && line.contains(&place))?;
+        let at = lines
+            .iter()
+            .position(|line| line.trim_start().starts_with("-->") && line.contains(&place))?;
         lines.get(at.checked_sub(1)?).filter(|line| line.starts_with("error"))
     };
-    let reason = |name: &'a str| Some((name, (*complaint(name).or_else(|| given_up(name))?).to_owned()));
+    let reason =
+        |name: &'a str| Some((name, (*complaint(name).or_else(|| given_up(name))?).to_owned()));
     names.iter().filter(|name| given_up(name).is_some()).filter_map(|name| reason(name)).collect()
 }
 
@@ -132,9 +168,13 @@ fn test(place: &Place, programs: &Path) -> anyhow::Result<()> {
     // The table has all results; the standard output only lists skipped tests.
     cargo.current_dir(&place.root).env(variable, programs).stdout(Stdio::null());
     let status = cargo.status().context("running cargo")?;
-    let table = fs::read_to_string(programs.join(TABLE)).with_context(|| format!("the test `{test}` did not run"))?;
+    let table = fs::read_to_string(programs.join(TABLE))
+        .with_context(|| format!("the test `{test}` did not run"))?;
     print!("{table}");
-    ensure!(status.success(), "a program does otherwise than tests/wasi/expected.toml says; see above");
+    ensure!(
+        status.success(),
+        "a program does otherwise than tests/wasi/expected.toml says; see above"
+    );
     Ok(())
 }
 

@@ -11,14 +11,18 @@ const MAX_BYTES: usize = 16 * 1024;
 ///
 /// `function` is the span for the error of a missing comment.
 pub(crate) fn description(attributes: &[Attribute], function: Span) -> Result<String> {
-    let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
+    let docs: Vec<_> =
+        attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
     let mut lines = Vec::new();
     for attribute in &docs {
         lines.extend(lines_of(attribute)?);
     }
     let text = unindent(&lines);
     if text.is_empty() {
-        return Err(Error::new(function, "a tool needs a doc comment: it is the description the model reads"));
+        return Err(Error::new(
+            function,
+            "a tool needs a doc comment: it is the description the model reads",
+        ));
     }
     check(&text, docs.first().map_or(function, Spanned::span))?;
     Ok(text)
@@ -26,11 +30,17 @@ pub(crate) fn description(attributes: &[Attribute], function: Span) -> Result<St
 
 fn check(text: &str, span: Span) -> Result<()> {
     if text.len() > MAX_BYTES {
-        let message = format!("a tool's description is at most {MAX_BYTES} bytes; this one has {}", text.len());
+        let message = format!(
+            "a tool's description is at most {MAX_BYTES} bytes; this one has {}",
+            text.len()
+        );
         return Err(Error::new(span, message));
     }
     if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
-        return Err(Error::new(span, "a tool's description holds no control characters but tab and newline"));
+        return Err(Error::new(
+            span,
+            "a tool's description holds no control characters but tab and newline",
+        ));
     }
     Ok(())
 }
@@ -89,7 +99,10 @@ mod tests {
     #[test]
     fn lines_are_joined_without_their_margin() {
         assert_eq!(of("/// Greets.\nfn a() {}").unwrap(), "Greets.");
-        assert_eq!(of("/// Greets.\n///\n/// - one\n///   - two\nfn a() {}").unwrap(), "Greets.\n\n- one\n  - two");
+        assert_eq!(
+            of("/// Greets.\n///\n/// - one\n///   - two\nfn a() {}").unwrap(),
+            "Greets.\n\n- one\n  - two"
+        );
         assert_eq!(of("///Greets.\n/// Kindly.\nfn a() {}").unwrap(), "Greets.\n Kindly.");
         assert_eq!(of("///\n/// Greets.\n///\nfn a() {}").unwrap(), "Greets.");
     }
@@ -97,20 +110,32 @@ mod tests {
     #[test]
     fn block_comments_lose_their_stars() {
         assert_eq!(of("/** Greets. */ fn a() {}").unwrap(), "Greets.");
-        assert_eq!(of("/** Greets.\n * Kindly.\n *\n *  - so\n */ fn a() {}").unwrap(), "Greets.\nKindly.\n\n - so");
-        assert_eq!(of("/**\n    Greets.\n      Kindly.\n*/ fn a() {}").unwrap(), "Greets.\n  Kindly.");
+        assert_eq!(
+            of("/** Greets.\n * Kindly.\n *\n *  - so\n */ fn a() {}").unwrap(),
+            "Greets.\nKindly.\n\n - so"
+        );
+        assert_eq!(
+            of("/**\n    Greets.\n      Kindly.\n*/ fn a() {}").unwrap(),
+            "Greets.\n  Kindly."
+        );
     }
 
     #[test]
     fn doc_attributes_count_as_comments() {
-        assert_eq!(of("#[doc = \"Greets.\"] #[doc(hidden)] #[inline] fn a() {}").unwrap(), "Greets.");
+        assert_eq!(
+            of("#[doc = \"Greets.\"] #[doc(hidden)] #[inline] fn a() {}").unwrap(),
+            "Greets."
+        );
     }
 
     #[test]
     fn a_missing_or_blank_comment_is_refused() {
         for source in ["fn a() {}", "///\n///  \nfn a() {}", "#[doc(hidden)] fn a() {}"] {
             let message = of(source).unwrap_err().to_string();
-            assert_eq!(message, "a tool needs a doc comment: it is the description the model reads");
+            assert_eq!(
+                message,
+                "a tool needs a doc comment: it is the description the model reads"
+            );
         }
     }
 
@@ -126,8 +151,12 @@ mod tests {
 
     #[test]
     fn the_bounds_of_the_contract_are_checked() {
-        assert_eq!(of(&format!("/// {}\nfn a() {{}}", "x".repeat(MAX_BYTES))).unwrap().len(), MAX_BYTES);
-        let message = of(&format!("/// {}\nfn a() {{}}", "x".repeat(MAX_BYTES + 1))).unwrap_err().to_string();
+        assert_eq!(
+            of(&format!("/// {}\nfn a() {{}}", "x".repeat(MAX_BYTES))).unwrap().len(),
+            MAX_BYTES
+        );
+        let message =
+            of(&format!("/// {}\nfn a() {{}}", "x".repeat(MAX_BYTES + 1))).unwrap_err().to_string();
         assert!(message.contains("at most 16384 bytes"), "{message}");
         let message = of("#[doc = \"a\\u{7}b\"] fn a() {}").unwrap_err().to_string();
         assert!(message.contains("control characters"), "{message}");

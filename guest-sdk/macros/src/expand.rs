@@ -59,7 +59,8 @@ fn definition(function: &Function, options: &Options) -> TokenStream {
         None => quote!(::palisade_guest::__private::empty_schema()),
     };
     let returns = &function.returns;
-    let output = quote_spanned!(returns.span()=> ::palisade_guest::__private::output_schema::<#returns>());
+    let output =
+        quote_spanned!(returns.span()=> ::palisade_guest::__private::output_schema::<#returns>());
     quote! {
         fn definition() -> ::palisade_guest::Definition {
             ::palisade_guest::Definition {
@@ -79,12 +80,12 @@ fn definition(function: &Function, options: &Options) -> TokenStream {
 
 fn execute(function: &Function) -> TokenStream {
     // Locals with a mixed-site span cannot collide with the name of the function.
-    let (input, context) = (Ident::new("input", Span::mixed_site()), Ident::new("context", Span::mixed_site()));
+    let (input, context) =
+        (Ident::new("input", Span::mixed_site()), Ident::new("context", Span::mixed_site()));
     let ident = &function.ident;
-    let arguments = function
-        .arguments
-        .as_ref()
-        .map(|ty| quote_spanned!(ty.span()=> ::palisade_guest::__private::arguments::<#ty>(#input)?,));
+    let arguments = function.arguments.as_ref().map(
+        |ty| quote_spanned!(ty.span()=> ::palisade_guest::__private::arguments::<#ty>(#input)?,),
+    );
     let (begin, passed) = match &function.context {
         Some(ty) => {
             let mut at_its_type = context.clone();
@@ -94,7 +95,8 @@ fn execute(function: &Function) -> TokenStream {
         None => (TokenStream::new(), TokenStream::new()),
     };
     let returns = &function.returns;
-    let convert = quote_spanned!(returns.span()=> <#returns as ::palisade_guest::IntoOutput>::into_output);
+    let convert =
+        quote_spanned!(returns.span()=> <#returns as ::palisade_guest::IntoOutput>::into_output);
     quote! {
         fn execute(
             #input: &str,
@@ -167,6 +169,8 @@ mod tests {
             fn _act() {}
         );
         assert!(text(quote!(side_effects = "none"), &item).contains("compile_error"));
-        assert!(!text(quote!(side_effects = "none", name = "act"), &item).contains("compile_error"));
+        assert!(
+            !text(quote!(side_effects = "none", name = "act"), &item).contains("compile_error")
+        );
     }
 }

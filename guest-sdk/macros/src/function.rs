@@ -8,7 +8,8 @@ use syn::{Attribute, Error, FnArg, ItemFn, Result, ReturnType, Signature, Type, 
 use crate::description::description;
 use crate::options::check_name;
 
-const ACCEPTED: &str = "a tool is a free function: `fn()`, `fn(Args)`, `fn(&Context)` or `fn(Args, &Context)`";
+const ACCEPTED: &str =
+    "a tool is a free function: `fn()`, `fn(Args)`, `fn(&Context)` or `fn(Args, &Context)`";
 
 /// The parts of an accepted function that the expansion needs.
 pub(crate) struct Function {
@@ -31,12 +32,17 @@ pub(crate) struct Function {
 impl Function {
     /// Parses the item under the attribute.
     pub(crate) fn parse(item: &TokenStream) -> Result<Self> {
-        let function: ItemFn = syn::parse2(item.clone()).map_err(|_| Error::new(item.span(), ACCEPTED))?;
+        let function: ItemFn =
+            syn::parse2(item.clone()).map_err(|_| Error::new(item.span(), ACCEPTED))?;
         check(&function.sig)?;
         let (arguments, context) = parameters(&function.sig)?;
         Ok(Self {
             description: description(&function.attrs, function.sig.ident.span())?,
-            conditions: function.attrs.into_iter().filter(|attribute| attribute.path().is_ident("cfg")).collect(),
+            conditions: function
+                .attrs
+                .into_iter()
+                .filter(|attribute| attribute.path().is_ident("cfg"))
+                .collect(),
             visibility: function.vis,
             returns: match function.sig.output {
                 ReturnType::Default => syn::parse_quote!(()),
@@ -58,7 +64,10 @@ impl Function {
 
 fn check(signature: &Signature) -> Result<()> {
     let refuse = |tokens: &dyn quote::ToTokens, what: &str| {
-        Err(Error::new_spanned(tokens.to_token_stream(), format!("a tool cannot be {what}; {ACCEPTED}")))
+        Err(Error::new_spanned(
+            tokens.to_token_stream(),
+            format!("a tool cannot be {what}; {ACCEPTED}"),
+        ))
     };
     if let Some(token) = &signature.asyncness {
         return refuse(token, "async");
@@ -207,7 +216,10 @@ mod tests {
             ),
         ] {
             let message = refusal(&function);
-            assert_eq!(message, format!("{ACCEPTED}; several arguments are the fields of one struct"));
+            assert_eq!(
+                message,
+                format!("{ACCEPTED}; several arguments are the fields of one struct")
+            );
         }
         assert_eq!(
             refusal(&quote!(
@@ -280,7 +292,10 @@ mod tests {
             ),
         ] {
             let message = refusal(&function);
-            assert!(message.starts_with(&format!("a tool cannot be {what}; {ACCEPTED}")), "{what}: {message}");
+            assert!(
+                message.starts_with(&format!("a tool cannot be {what}; {ACCEPTED}")),
+                "{what}: {message}"
+            );
         }
     }
 

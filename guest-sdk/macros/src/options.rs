@@ -84,7 +84,12 @@ impl Draft {
             "idempotent" => self.idempotent = flag(input)?,
             "timeout" => self.timeout_ms = Some(timeout(&value(&key, input)?)?),
             "metadata" => self.metadata = metadata(&value(&key, input)?)?,
-            _ => return Err(Error::new(key.span(), format!("there is no option `{name}`; {ACCEPTED}"))),
+            _ => {
+                return Err(Error::new(
+                    key.span(),
+                    format!("there is no option `{name}`; {ACCEPTED}"),
+                ));
+            }
         }
         self.seen.push(name);
         Ok(())
@@ -92,8 +97,9 @@ impl Draft {
 
     fn finish(self) -> Result<Options> {
         let Some(side_effects) = self.side_effects else {
-            let message =
-                format!("a tool must say what it can do to the world: `#[tool(side_effects = \"..\")]` with {CLASSES}");
+            let message = format!(
+                "a tool must say what it can do to the world: `#[tool(side_effects = \"..\")]` with {CLASSES}"
+            );
             return Err(Error::new(Span::call_site(), message));
         };
         let Self { name, title, idempotent, timeout_ms, metadata, .. } = self;
@@ -107,7 +113,9 @@ fn value(key: &Ident, input: ParseStream<'_>) -> Result<LitStr> {
         input.parse::<Token![=]>()?;
         input.parse::<LitStr>()
     };
-    read().map_err(|error| Error::new(error.span(), format!("`{key}` takes a string: `{key} = \"..\"`")))
+    read().map_err(|error| {
+        Error::new(error.span(), format!("`{key}` takes a string: `{key} = \"..\"`"))
+    })
 }
 
 fn flag(input: ParseStream<'_>) -> Result<bool> {
@@ -125,7 +133,10 @@ fn side_effects(value: &LitStr) -> Result<Ident> {
         "execute" => "Execute",
         "network" => "Network",
         other => {
-            return Err(Error::new(value.span(), format!("`{other}` is no class of side effects; it is {CLASSES}")));
+            return Err(Error::new(
+                value.span(),
+                format!("`{other}` is no class of side effects; it is {CLASSES}"),
+            ));
         }
     };
     Ok(Ident::new(variant, Span::call_site()))
@@ -138,7 +149,10 @@ fn checked_name(value: LitStr) -> Result<LitStr> {
 
 fn title(value: &LitStr) -> Result<String> {
     let title = value.value();
-    if title.trim().is_empty() || title.chars().count() > MAX_TITLE_CHARS || title.chars().any(char::is_control) {
+    if title.trim().is_empty()
+        || title.chars().count() > MAX_TITLE_CHARS
+        || title.chars().any(char::is_control)
+    {
         let message = format!("a title is 1 to {MAX_TITLE_CHARS} characters on one line");
         return Err(Error::new(value.span(), message));
     }
@@ -156,8 +170,10 @@ fn timeout(value: &LitStr) -> Result<u32> {
         Some("m") => Some(60_000),
         _ => None,
     };
-    let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u32>().ok()).flatten();
-    let ms = number.zip(unit).and_then(|(number, unit)| number.checked_mul(unit)).filter(|ms| *ms > 0);
+    let number =
+        digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u32>().ok()).flatten();
+    let ms =
+        number.zip(unit).and_then(|(number, unit)| number.checked_mul(unit)).filter(|ms| *ms > 0);
     ms.ok_or_else(|| {
         let message = format!(
             "`{text}` is no timeout: write a whole number above zero and a unit, such as \"500ms\", \"30s\" or \"5m\""
@@ -169,11 +185,16 @@ fn timeout(value: &LitStr) -> Result<u32> {
 fn metadata(value: &LitStr) -> Result<String> {
     let text = value.value();
     if text.len() > MAX_METADATA_BYTES {
-        return Err(Error::new(value.span(), format!("metadata is at most {MAX_METADATA_BYTES} bytes")));
+        return Err(Error::new(
+            value.span(),
+            format!("metadata is at most {MAX_METADATA_BYTES} bytes"),
+        ));
     }
     match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text) {
         Ok(_) => Ok(text),
-        Err(error) => Err(Error::new(value.span(), format!("metadata must be a JSON object: {error}"))),
+        Err(error) => {
+            Err(Error::new(value.span(), format!("metadata must be a JSON object: {error}")))
+        }
     }
 }
 
@@ -230,7 +251,10 @@ mod tests {
 
     #[test]
     fn unknown_repeated_and_malformed_options_are_refused() {
-        assert!(refusal(quote!(side_effect = "none")).contains("there is no option `side_effect`; accepted are"));
+        assert!(
+            refusal(quote!(side_effect = "none"))
+                .contains("there is no option `side_effect`; accepted are")
+        );
         assert!(refusal(quote!(name = "a", name = "b")).contains("given twice"));
         assert!(refusal(quote!("none")).contains("accepted are"));
         assert!(refusal(quote!(side_effects = none)).contains("takes a string"));
@@ -264,11 +288,15 @@ mod tests {
 
     #[test]
     fn timeouts_have_a_unit_and_are_never_zero() {
-        for (text, ms) in [("500ms", 500), ("30s", 30_000), ("5m", 300_000), ("4294967295ms", u32::MAX)] {
+        for (text, ms) in
+            [("500ms", 500), ("30s", 30_000), ("5m", 300_000), ("4294967295ms", u32::MAX)]
+        {
             let options = Options::parse(quote!(side_effects = "none", timeout = #text)).unwrap();
             assert_eq!(options.timeout_ms, Some(ms));
         }
-        for bad in ["", "30", "s", "0s", "-1s", "+1s", "1.5s", "1h", "30 s", "4294967296ms", "4294968s"] {
+        for bad in
+            ["", "30", "s", "0s", "-1s", "+1s", "1.5s", "1h", "30 s", "4294967296ms", "4294968s"]
+        {
             assert!(refusal(quote!(timeout = #bad)).contains("is no timeout"), "{bad}");
         }
     }

@@ -16,12 +16,14 @@ const CALLS: usize = 4_000;
 const TURNS: usize = 4;
 
 pub(crate) fn run(world: &World) {
-    let bytes = std::fs::read(palisade_tests::guest::BENCH_CALLS.file()).expect("the benchmark's guest");
+    let bytes =
+        std::fs::read(palisade_tests::guest::BENCH_CALLS.file()).expect("the benchmark's guest");
     let floor = Arc::new(Floor::new(world).with(&["echo", "read"], &bytes));
     let road = Arc::new(Road::new(world));
-    for (name, tool, input) in
-        [("echo", "echo", json!({"text": "hello"})), ("read 1 KiB", "read", json!({"path": "small.txt"}))]
-    {
+    for (name, tool, input) in [
+        ("echo", "echo", json!({"text": "hello"})),
+        ("read 1 KiB", "read", json!({"path": "small.txt"})),
+    ] {
         let input: Arc<str> = input.to_string().into();
         head(name);
         for callers in [1, 2, 8, 64] {
@@ -51,7 +53,8 @@ pub(crate) fn run(world: &World) {
 }
 
 fn head(name: &str) {
-    let columns = ["calls/s by hand", "palisade", "ratio", "p50", "p99", "p50 queued", "p99 queued"];
+    let columns =
+        ["calls/s by hand", "palisade", "ratio", "p50", "p99", "p50 queued", "p99 queued"];
     report::row(&format!("\n{name}"), &columns.map(str::to_owned));
 }
 
@@ -101,12 +104,17 @@ fn together<F: Future<Output = ()> + Send + 'static>(
 ) -> Turn {
     let runtime = crate::on_every_core();
     let start = Instant::now();
-    let tasks: Vec<_> = (0..callers).map(|_| runtime.spawn(one(CALLS / callers, call.clone()))).collect();
-    let times = tasks.into_iter().flat_map(|task| runtime.block_on(task).expect("a caller")).collect();
+    let tasks: Vec<_> =
+        (0..callers).map(|_| runtime.spawn(one(CALLS / callers, call.clone()))).collect();
+    let times =
+        tasks.into_iter().flat_map(|task| runtime.block_on(task).expect("a caller")).collect();
     (times, start.elapsed())
 }
 
-async fn one<F: Future<Output = ()>>(calls: usize, call: impl Fn() -> F) -> Vec<(Duration, Duration)> {
+async fn one<F: Future<Output = ()>>(
+    calls: usize,
+    call: impl Fn() -> F,
+) -> Vec<(Duration, Duration)> {
     let mut times = Vec::with_capacity(calls);
     for _ in 0..calls {
         let wanted = Instant::now();

@@ -18,7 +18,8 @@ const SPAWNS: usize = 30;
 pub(crate) fn run(world: &World) {
     let guest = palisade_tests::guest::BENCH_CALLS;
     let bytes = std::fs::read(guest.file()).expect("the benchmark's guest");
-    let floor = Floor::new(world).with(&["echo", "read"], &bytes).with_shipped("files", &["read_file"]);
+    let floor =
+        Floor::new(world).with(&["echo", "read"], &bytes).with_shipped("files", &["read_file"]);
     crate::on_one_thread().block_on(alone(&floor));
     let road = Road::new(world);
     for (name, tool, input, calls) in [
@@ -26,10 +27,16 @@ pub(crate) fn run(world: &World) {
         ("read 1 KiB", "read", json!({"path": "small.txt"}), CALLS),
         ("read 1 MiB", "read", json!({"path": "large.txt"}), CALLS / 10),
         ("shipped read_file, 1 KiB", "read_file", json!({"path": "small.txt"}), CALLS),
-        ("shipped read_file, 1 MiB", "read_file", json!({"path": "large.txt", "limit": 1 << 20}), CALLS / 10),
+        (
+            "shipped read_file, 1 MiB",
+            "read_file",
+            json!({"path": "large.txt", "limit": 1 << 20}),
+            CALLS / 10,
+        ),
     ] {
         let text = input.to_string();
-        let [by_hand, through] = crate::on_one_thread().block_on(both(&floor, &road, tool, &text, calls));
+        let [by_hand, through] =
+            crate::on_one_thread().block_on(both(&floor, &road, tool, &text, calls));
         let mut program = Series::new("palisade, its program");
         let mut process = Series::new("a spawned process, `cat`");
         let mut natively = Series::new("a native read, one UTF-8 check");
@@ -39,7 +46,13 @@ pub(crate) fn run(world: &World) {
             program.run(|| {
                 spawned::palisade(
                     world,
-                    ["call".as_ref(), tool.as_ref(), text.as_ref(), "--plugins".as_ref(), plugins.as_os_str()],
+                    [
+                        "call".as_ref(),
+                        tool.as_ref(),
+                        text.as_ref(),
+                        "--plugins".as_ref(),
+                        plugins.as_os_str(),
+                    ],
                 )
             });
             process.run(|| spawned::run("cat", [&file]));
@@ -54,8 +67,15 @@ pub(crate) fn run(world: &World) {
 }
 
 /// Runs the floor and the library in turns.
-pub(crate) async fn both(floor: &Floor, road: &Road, tool: &str, input: &str, calls: usize) -> [Series; 2] {
-    let (mut by_hand, mut through) = (Series::new("hand-written wasmtime"), Series::new("palisade, the library"));
+pub(crate) async fn both(
+    floor: &Floor,
+    road: &Road,
+    tool: &str,
+    input: &str,
+    calls: usize,
+) -> [Series; 2] {
+    let (mut by_hand, mut through) =
+        (Series::new("hand-written wasmtime"), Series::new("palisade, the library"));
     let block = BLOCK.min(calls.div_ceil(10));
     for round in 0..=calls.div_ceil(block) {
         for _ in 0..block {
@@ -72,7 +92,8 @@ pub(crate) async fn both(floor: &Floor, road: &Road, tool: &str, input: &str, ca
 /// programs.
 async fn alone(floor: &Floor) {
     let (mut echo, mut read) = (Series::new("echo"), Series::new("read 1 KiB"));
-    let (text, path) = (json!({"text": "hello"}).to_string(), json!({"path": "small.txt"}).to_string());
+    let (text, path) =
+        (json!({"text": "hello"}).to_string(), json!({"path": "small.txt"}).to_string());
     for call in 0..2 * CALLS {
         echo.time(call >= CALLS, floor.call("echo", &text)).await;
     }

@@ -11,7 +11,9 @@ pub(crate) const INSIDE: &str = "counted";
 
 /// Runs the calls of this mode.
 pub(crate) fn inside(order: &[&str]) {
-    let [host, tool, count] = order else { panic!("which host, which tool and how many calls is not said") };
+    let [host, tool, count] = order else {
+        panic!("which host, which tool and how many calls is not said")
+    };
     let count = count.parse().expect("a number");
     // `large` reads 1 MiB, for a profiler: nearly all of its time is spent on copies and page
     // faults.
@@ -25,8 +27,11 @@ pub(crate) fn inside(order: &[&str]) {
     crate::on_one_thread().block_on(async {
         match *host {
             "floor" => {
-                let bytes = std::fs::read(palisade_tests::guest::BENCH_CALLS.file()).expect("the benchmark's guest");
-                let floor = Floor::new(&world).with(&["echo", "read"], &bytes).with_shipped("files", &["read_file"]);
+                let bytes = std::fs::read(palisade_tests::guest::BENCH_CALLS.file())
+                    .expect("the benchmark's guest");
+                let floor = Floor::new(&world)
+                    .with(&["echo", "read"], &bytes)
+                    .with_shipped("files", &["read_file"]);
                 for _ in 0..count {
                     floor.call(tool, &input).await;
                 }

@@ -34,21 +34,36 @@ const HOSTILE: [Hostile; 5] = [
     Hostile { name: "256 that sleep", callers: 256, tool: "sleep", input: "{}" },
     Hostile { name: "64 that compute", callers: 64, tool: "spin", input: "{}" },
     Hostile { name: "32 that fill memory", callers: 32, tool: "take", input: r#"{"mib": 100}"# },
-    Hostile { name: "200 that hold files", callers: 200, tool: "hold_for_ever", input: r#"{"count": 200}"# },
-    Hostile { name: "512 that call an echo", callers: 512, tool: "echo", input: r#"{"text": "hello"}"# },
+    Hostile {
+        name: "200 that hold files",
+        callers: 200,
+        tool: "hold_for_ever",
+        input: r#"{"count": 200}"#,
+    },
+    Hostile {
+        name: "512 that call an echo",
+        callers: 512,
+        tool: "echo",
+        input: r#"{"text": "hello"}"#,
+    },
 ];
 
 /// Measures reads of a small file, alone and beside each kind of hostile plugin.
 pub(crate) fn run(world: &World) {
     std::fs::write(world.workspace().join("file.txt"), "content").expect("a file");
     for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
-        let host = world.host().shipped(Shipped::Included).call_mode(mode).plugin_file(spinning(world));
+        let host =
+            world.host().shipped(Shipped::Included).call_mode(mode).plugin_file(spinning(world));
         let guests: [Guest; 4] = [BENCH_CALLS, CANCEL_SLEEP, LIMITS_HANDLES, LIMITS_MEMORY];
-        let road = Arc::new(Road::with(guests.iter().fold(host, |host, guest| host.plugin_file(guest.file()))));
+        let road = Arc::new(Road::with(
+            guests.iter().fold(host, |host, guest| host.plugin_file(guest.file())),
+        ));
         let runtime = on_two_threads();
         let timed = |name| {
             let road = road.clone();
-            runtime.block_on(runtime.spawn(async move { reads(&road, name).await })).expect("a caller")
+            runtime
+                .block_on(runtime.spawn(async move { reads(&road, name).await }))
+                .expect("a caller")
         };
         drop(timed("to warm up"));
         let alone = timed("alone");
@@ -58,18 +73,26 @@ pub(crate) fn run(world: &World) {
             std::thread::sleep(SETTLING);
             let series = timed(hostile.name);
             stop.cancel();
-            callers.into_iter().for_each(|caller| runtime.block_on(caller).expect("a hostile caller"));
+            callers
+                .into_iter()
+                .for_each(|caller| runtime.block_on(caller).expect("a hostile caller"));
             series
         });
         let series: Vec<Series> = std::iter::once(alone).chain(beside).collect();
         report::group(&format!("read_file, {}", called(mode)), &series);
         let [alone, beside @ ..] = series.as_slice() else { continue };
         let rise = |series: &Series| series.at(990).as_secs_f64() / alone.at(990).as_secs_f64();
-        let rises: Vec<String> = beside.iter().map(|series| format!("× {:.1}", rise(series))).collect();
+        let rises: Vec<String> =
+            beside.iter().map(|series| format!("× {:.1}", rise(series))).collect();
         report::row("  p99 rises by", &rises);
         for (hostile, series) in HOSTILE.iter().zip(beside) {
             let rise = rise(series);
-            assert!(rise <= MOST_RISE, "p99 rises {rise:.1}-fold beside {}, {}", hostile.name, called(mode));
+            assert!(
+                rise <= MOST_RISE,
+                "p99 rises {rise:.1}-fold beside {}, {}",
+                hostile.name,
+                called(mode)
+            );
         }
     }
     late(world);
@@ -78,15 +101,18 @@ pub(crate) fn run(world: &World) {
 /// Measures the lateness of calls that time out or are cancelled among other computing calls.
 fn late(world: &World) {
     report::row("\nlateness", &["p50", "longest", "cancelled, p50", "longest"].map(str::to_owned));
-    for (mode, calls) in
-        [CallMode::InPlace, CallMode::OWN_THREADS].into_iter().flat_map(|mode| [(mode, 64), (mode, 250)])
+    for (mode, calls) in [CallMode::InPlace, CallMode::OWN_THREADS]
+        .into_iter()
+        .flat_map(|mode| [(mode, 64), (mode, 250)])
     {
         let host = world.host().call_mode(mode).plugin_file(spinning(world));
         let road = Arc::new(Road::with(host));
         let runtime = on_two_threads();
         let overdue = Series::of("overdue", runtime.block_on(overdue(&road, calls)));
         let cancelled = Series::of("cancelled", runtime.block_on(cancelled(&road, calls)));
-        let cells = [&overdue, &cancelled].map(|series| [shown(series.at(500)), shown(series.at(1000))]).concat();
+        let cells = [&overdue, &cancelled]
+            .map(|series| [shown(series.at(500)), shown(series.at(1000))])
+            .concat();
         report::row(&format!("  {calls} calls, {}", called(mode)), &cells);
     }
 }
@@ -121,8 +147,13 @@ async fn cancelled(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
     late
 }
 
-fn spin(road: &Arc<Road>, time: Duration, token: &CancellationToken) -> JoinHandle<palisade::ToolResult> {
-    let (road, call) = (road.clone(), Call::new("spin", "{}").with_timeout(time).with_cancellation(token.clone()));
+fn spin(
+    road: &Arc<Road>,
+    time: Duration,
+    token: &CancellationToken,
+) -> JoinHandle<palisade::ToolResult> {
+    let (road, call) =
+        (road.clone(), Call::new("spin", "{}").with_timeout(time).with_cancellation(token.clone()));
     tokio::spawn(async move { road.host.dispatch(road.host.session(), call).await })
 }
 
@@ -130,11 +161,17 @@ fn spin(road: &Arc<Road>, time: Duration, token: &CancellationToken) -> JoinHand
 fn spinning(world: &World) -> PathBuf {
     let told = Told { class: 1, ..Told::new("spin") };
     let file = world.cache().with_file_name("spin.wasm");
-    std::fs::write(&file, Wat::new(told).execute("(loop (br 0)) unreachable").build()).expect("a plugin");
+    std::fs::write(&file, Wat::new(told).execute("(loop (br 0)) unreachable").build())
+        .expect("a plugin");
     file
 }
 
-fn begin(runtime: &Runtime, road: &Arc<Road>, hostile: &Hostile, stop: &CancellationToken) -> Vec<JoinHandle<()>> {
+fn begin(
+    runtime: &Runtime,
+    road: &Arc<Road>,
+    hostile: &Hostile,
+    stop: &CancellationToken,
+) -> Vec<JoinHandle<()>> {
     let caller = |_| {
         let (road, stop, tool, input) = (road.clone(), stop.clone(), hostile.tool, hostile.input);
         runtime.spawn(async move {

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreLimits,
-    StoreLimitsBuilder,
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    StoreLimits, StoreLimitsBuilder,
 };
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 
@@ -65,8 +65,11 @@ impl Floor {
         let engine = Engine::new(&config()).expect("an engine");
         let mut linker: Linker<State> = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).expect("WASI");
-        bindings::palisade::tool::host::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |state| state)
-            .expect("the host interface");
+        bindings::palisade::tool::host::add_to_linker::<_, wasmtime::component::HasSelf<_>>(
+            &mut linker,
+            |state| state,
+        )
+        .expect("the host interface");
         let cache = world.floor_cache();
         std::fs::create_dir_all(&cache).expect("a directory for compiled code");
         Self { engine, linker, plugins: Vec::new(), workspace: world.workspace().to_owned(), cache }
@@ -75,7 +78,8 @@ impl Floor {
     /// Adds a plugin that offers these tools.
     pub(crate) fn with(mut self, tools: &'static [&'static str], bytes: &[u8]) -> Self {
         let component = self.mapped(&self.compiled(bytes));
-        let plugin = PluginPre::new(self.linker.instantiate_pre(&component).expect("known imports"));
+        let plugin =
+            PluginPre::new(self.linker.instantiate_pre(&component).expect("known imports"));
         self.plugins.push((tools, plugin.expect("a plugin")));
         self
     }
@@ -102,7 +106,8 @@ impl Floor {
     /// Maps and links compiled code: the minimum cost of loading.
     pub(crate) fn load(&self, compiled: &Path) {
         let component = self.mapped(compiled);
-        let plugin = PluginPre::new(self.linker.instantiate_pre(&component).expect("known imports"));
+        let plugin =
+            PluginPre::new(self.linker.instantiate_pre(&component).expect("known imports"));
         std::hint::black_box(plugin.expect("a plugin"));
     }
 
@@ -117,14 +122,20 @@ impl Floor {
 
     /// Makes one call, from creating the store to dropping it.
     pub(crate) async fn call(&self, tool: &str, input: &str) -> usize {
-        let (_, plugin) =
-            self.plugins.iter().find(|(tools, _)| tools.contains(&tool)).expect("a plugin with this tool");
+        let (_, plugin) = self
+            .plugins
+            .iter()
+            .find(|(tools, _)| tools.contains(&tool))
+            .expect("a plugin with this tool");
         let mut wasi = WasiCtx::builder();
         wasi.allow_blocking_current_thread(true)
             .preopened_dir(&self.workspace, "/", FsPerms::ReadOnly)
             .expect("a directory");
         let limits = StoreLimitsBuilder::new().memory_size(MEMORY).build();
-        let mut store = Store::new(&self.engine, State { wasi: wasi.build(), table: ResourceTable::new(), limits });
+        let mut store = Store::new(
+            &self.engine,
+            State { wasi: wasi.build(), table: ResourceTable::new(), limits },
+        );
         store.limiter(|state| &mut state.limits);
         store.set_epoch_deadline(1_000);
         let instance = plugin.instantiate_async(&mut store).await.expect("an instance");
@@ -138,8 +149,12 @@ impl Floor {
             context: "{}",
             metadata: "{}",
         };
-        let output =
-            instance.palisade_tool_tool().call_execute(&mut store, call).await.expect("no trap").expect("an output");
+        let output = instance
+            .palisade_tool_tool()
+            .call_execute(&mut store, call)
+            .await
+            .expect("no trap")
+            .expect("an output");
         match output.content.as_slice() {
             [Content::Text(text)] => text.len(),
             _ => panic!("one block of text"),

@@ -56,14 +56,21 @@ fn measure(world: &World, language: &Language, name: &str, guest: &Path) {
     let input = json!({"text": "hello"}).to_string();
     let floor = Floor::new(world).with(language.tools, &std::fs::read(guest).expect("the guest"));
     let road = Road::with(world.host().plugin_file(guest));
-    let mut members = Vec::from(crate::on_one_thread().block_on(calls::both(&floor, &road, tool, &input, CALLS)));
+    let mut members =
+        Vec::from(crate::on_one_thread().block_on(calls::both(&floor, &road, tool, &input, CALLS)));
     let mut program = Series::new("palisade, its program");
     let directory = tempfile::tempdir().expect("a temporary directory");
     std::fs::copy(guest, directory.path().join("guest.wasm")).expect("a copy of the guest");
     for _ in 0..SPAWNS {
         let plugins = directory.path().as_os_str();
-        let words =
-            ["call".as_ref(), tool.as_ref(), input.as_ref(), "--no-builtin".as_ref(), "--plugins".as_ref(), plugins];
+        let words = [
+            "call".as_ref(),
+            tool.as_ref(),
+            input.as_ref(),
+            "--no-builtin".as_ref(),
+            "--plugins".as_ref(),
+            plugins,
+        ];
         program.run(|| spawned::palisade(world, words));
     }
     members.push(program);

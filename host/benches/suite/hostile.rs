@@ -16,7 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) fn run(world: &World) {
     let guests = [palisade_tests::guest::BENCH_CALLS, palisade_tests::guest::CANCEL_COMPUTE];
     let host = world.host().shipped(Shipped::LeftOut);
-    let road = Arc::new(Road::with(guests.iter().fold(host, |host, guest| host.plugin_file(guest.file()))));
+    let road = Arc::new(Road::with(
+        guests.iter().fold(host, |host, guest| host.plugin_file(guest.file())),
+    ));
     let runtime = crate::on_every_core();
     let time = |name| {
         let road = road.clone();
@@ -26,7 +28,8 @@ pub(crate) fn run(world: &World) {
     let quiet = time("nothing beside it");
     let neighbour = CancellationToken::new();
     let computing = {
-        let (road, call) = (road.clone(), Call::new("compute", "{}").with_cancellation(neighbour.clone()));
+        let (road, call) =
+            (road.clone(), Call::new("compute", "{}").with_cancellation(neighbour.clone()));
         runtime.spawn(async move { road.host.dispatch(road.host.session(), call).await })
     };
     let begun = Instant::now();

@@ -41,7 +41,8 @@ const GROUPS: [Group; 8] = [
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
 fn main() -> ExitCode {
     // Skip options, such as the `--bench` that Cargo adds.
-    let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let asked: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     match asked.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [memory::INSIDE, order @ ..] => return inside(memory::inside, order),
         [counted::INSIDE, order @ ..] => return inside(counted::inside, order),

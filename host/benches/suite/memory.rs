@@ -28,14 +28,32 @@ struct Order<'a> {
 
 pub(crate) fn run(world: &World) {
     if !Path::new("/proc/self/smaps_rollup").exists() {
-        return report::skipped("memory", "this system does not say what a process holds (`/proc/self/smaps_rollup`)");
+        return report::skipped(
+            "memory",
+            "this system does not say what a process holds (`/proc/self/smaps_rollup`)",
+        );
     }
     let idle = start::directory(100);
-    let [computing, sleeping] = [palisade_tests::guest::CANCEL_COMPUTE, palisade_tests::guest::CANCEL_SLEEP];
+    let [computing, sleeping] =
+        [palisade_tests::guest::CANCEL_COMPUTE, palisade_tests::guest::CANCEL_SLEEP];
     report::row("\n", &["each", "private of it", "how many"].map(str::to_owned));
-    measure(world, &Order { name: "an idle plugin", what: "idle", count: 100, plugins: idle.path().to_owned() });
-    measure(world, &Order { name: "a call in flight", what: "compute", count: 64, plugins: computing.file() });
-    measure(world, &Order { name: "a sleeping guest", what: "sleep", count: 128, plugins: sleeping.file() });
+    measure(
+        world,
+        &Order {
+            name: "an idle plugin",
+            what: "idle",
+            count: 100,
+            plugins: idle.path().to_owned(),
+        },
+    );
+    measure(
+        world,
+        &Order { name: "a call in flight", what: "compute", count: 64, plugins: computing.file() },
+    );
+    measure(
+        world,
+        &Order { name: "a sleeping guest", what: "sleep", count: 128, plugins: sleeping.file() },
+    );
     for language in ["python", "javascript"] {
         match world.interpreted(language) {
             Ok(plugins) => {
@@ -46,7 +64,10 @@ pub(crate) fn run(world: &World) {
         }
     }
     if let Ok(plugins) = world.interpreted("python") {
-        measure(world, &Order { name: "a sleeping guest in python", what: "python_echo", count: 32, plugins });
+        measure(
+            world,
+            &Order { name: "a sleeping guest in python", what: "python_echo", count: 32, plugins },
+        );
     }
 }
 
@@ -55,10 +76,12 @@ fn measure(world: &World, order: &Order<'_>) {
     drop(loading(world, &order.plugins).build().expect("a host"));
     let own = std::env::current_exe().expect("a program knows where it lies");
     let mut inside = Command::new(own);
-    let output = inside.args([INSIDE, order.what, &order.count.to_string()]).arg(&order.plugins).output();
+    let output =
+        inside.args([INSIDE, order.what, &order.count.to_string()]).arg(&order.plugins).output();
     let output = output.expect("this program starts");
     let told = String::from_utf8_lossy(&output.stdout);
-    let numbers: Vec<f64> = told.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    let numbers: Vec<f64> =
+        told.split_whitespace().filter_map(|number| number.parse().ok()).collect();
     let [all, private] = numbers[..] else { panic!("{}", String::from_utf8_lossy(&output.stderr)) };
     let each = |sum: f64| size(sum / order.count as f64);
     report::row(&format!("  {}", order.name), &[each(all), each(private), order.count.to_string()]);
@@ -93,7 +116,13 @@ pub(crate) fn inside(order: &[&str]) {
 }
 
 /// Starts concurrent calls and measures while they run.
-fn in_flight(world: &World, runtime: &tokio::runtime::Runtime, tool: &str, count: u64, plugins: &Path) -> (u64, u64) {
+fn in_flight(
+    world: &World,
+    runtime: &tokio::runtime::Runtime,
+    tool: &str,
+    count: u64,
+    plugins: &Path,
+) -> (u64, u64) {
     let road = Arc::new(Road::with(loading(world, plugins)));
     for _ in 0..count {
         let (road, tool) = (road.clone(), tool.to_owned());

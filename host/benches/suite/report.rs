@@ -55,21 +55,36 @@ pub(crate) fn machine() {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let model = read("/proc/cpuinfo");
-    let model = model.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("an unknown processor");
+    let model = model
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .unwrap_or("an unknown processor");
     let kernel = read("/proc/sys/kernel/osrelease");
     let load = read("/proc/loadavg");
     let load = load.split_whitespace().next().unwrap_or("unknown").to_owned();
     let backtrace = if std::env::var_os("RUST_BACKTRACE").is_some() { "set" } else { "not set" };
-    println!("palisade {} on {cores} cores of {}", env!("CARGO_PKG_VERSION"), model.trim_matches([' ', '\t', ':']));
-    println!("{} {}, load {load} before the run, RUST_BACKTRACE {backtrace}", std::env::consts::OS, kernel.trim());
+    println!(
+        "palisade {} on {cores} cores of {}",
+        env!("CARGO_PKG_VERSION"),
+        model.trim_matches([' ', '\t', ':'])
+    );
+    println!(
+        "{} {}, load {load} before the run, RUST_BACKTRACE {backtrace}",
+        std::env::consts::OS,
+        kernel.trim()
+    );
 }
 
 /// Prints a group; the ratios are relative to its first member.
 pub(crate) fn group(name: &str, members: &[Series]) {
-    println!("\n{name:<34} {:>10} {:>10} {:>10} {:>10}  {:>9}", "p50", "p90", "p99", "p99.9", "ratio");
+    println!(
+        "\n{name:<34} {:>10} {:>10} {:>10} {:>10}  {:>9}",
+        "p50", "p90", "p99", "p99.9", "ratio"
+    );
     let base = members.first().map_or(1.0, |first| first.at(500).as_secs_f64());
     for member in members {
-        let [p50, p90, p99, worst] = [500, 900, 990, 999].map(|permille| shown(member.at(permille)));
+        let [p50, p90, p99, worst] =
+            [500, 900, 990, 999].map(|permille| shown(member.at(permille)));
         let ratio = member.at(500).as_secs_f64() / base;
         println!("  {:<32} {p50:>10} {p90:>10} {p99:>10} {worst:>10}  × {ratio:>7.2}", member.name);
     }

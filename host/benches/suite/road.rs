@@ -48,7 +48,10 @@ impl Road {
         Self::made(host, HostBuilder::build)
     }
 
-    fn made(host: HostBuilder, build: impl FnOnce(HostBuilder) -> Result<Host, BuildError>) -> Self {
+    fn made(
+        host: HostBuilder,
+        build: impl FnOnce(HostBuilder) -> Result<Host, BuildError>,
+    ) -> Self {
         let heard = Arc::new(Heard::default());
         let host = build(host.subscriber(heard.clone())).expect("a host");
         assert!(host.rejected().is_empty(), "{:?}", host.rejected());

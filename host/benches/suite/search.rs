@@ -40,7 +40,9 @@ pub(crate) fn run(world: &World) {
     for round in 0..=SEARCHES {
         // The first round fills the page cache.
         if round == 1 {
-            for series in [&mut alone, &mut threads, &mut by_hand, &mut through, &mut program, &mut process] {
+            for series in
+                [&mut alone, &mut threads, &mut by_hand, &mut through, &mut program, &mut process]
+            {
                 series.forget();
             }
         }
@@ -49,9 +51,14 @@ pub(crate) fn run(world: &World) {
         by_hand.run(|| runtime.block_on(floor.call("search_files", &input)));
         through.run(|| runtime.block_on(road.call("search_files", &input)));
         program.run(|| spawned::palisade(world, ["call", "search_files", input.as_str()]));
-        process.run(|| spawned::run("grep", ["-rE".as_ref(), "needle_[0-9]+".as_ref(), tree.as_os_str()]));
+        process.run(|| {
+            spawned::run("grep", ["-rE".as_ref(), "needle_[0-9]+".as_ref(), tree.as_os_str()])
+        });
     }
-    report::group("10,000 files of 1 KiB, 100 matches", &[alone, threads, by_hand, through, program, process]);
+    report::group(
+        "10,000 files of 1 KiB, 100 matches",
+        &[alone, threads, by_hand, through, program, process],
+    );
 }
 
 /// Writes files of about 1 KiB; the last one of each folder has a match.
@@ -71,7 +78,11 @@ fn plant(tree: &Path) {
 
 /// Returns the matcher with the settings of `rg` and of the tool.
 fn matcher() -> RegexMatcher {
-    RegexMatcherBuilder::new().multi_line(true).line_terminator(Some(b'\n')).build(PATTERN).expect("a pattern")
+    RegexMatcherBuilder::new()
+        .multi_line(true)
+        .line_terminator(Some(b'\n'))
+        .build(PATTERN)
+        .expect("a pattern")
 }
 
 fn searcher() -> Searcher {

@@ -48,7 +48,8 @@ fn small(count: usize) -> TempDir {
     for number in 0..count {
         let name = format!("bench_small_{number:04}");
         let plugin = Wat::new(Told::new(&name)).build();
-        fs::write(directory.path().join(format!("{name}.wasm")), plugin).expect("a plugin can be written");
+        fs::write(directory.path().join(format!("{name}.wasm")), plugin)
+            .expect("a plugin can be written");
     }
     directory
 }
@@ -57,7 +58,9 @@ fn small(count: usize) -> TempDir {
 /// takes most of a minute.
 fn interpreted(world: &World, language: &str, guest: &Path) {
     let cache = tempfile::tempdir().expect("a temporary directory");
-    for (name, others) in [(format!("  one in {language}"), 0), (format!("  100, one of them in {language}"), 99)] {
+    for (name, others) in
+        [(format!("  one in {language}"), 0), (format!("  100, one of them in {language}"), 99)]
+    {
         let plugins = directory(others);
         fs::copy(guest, plugins.path().join("guest.wasm")).expect("a copy of the guest");
         let compiled = start(world, plugins.path(), cache.path());
@@ -79,15 +82,21 @@ fn row(world: &World, name: &str, compiled: String, plugins: &Path, cache: &Path
 
 /// Writes plugins, each with a tool name and a digest of its own.
 pub(crate) fn directory(count: usize) -> TempDir {
-    let original = fs::read(palisade_tests::guest::BENCH_NAMED.file()).expect("the benchmark's guest");
-    let places: Vec<usize> =
-        original.windows(PLACE.len()).enumerate().filter(|(_, at)| *at == PLACE).map(|(at, _)| at).collect();
+    let original =
+        fs::read(palisade_tests::guest::BENCH_NAMED.file()).expect("the benchmark's guest");
+    let places: Vec<usize> = original
+        .windows(PLACE.len())
+        .enumerate()
+        .filter(|(_, at)| *at == PLACE)
+        .map(|(at, _)| at)
+        .collect();
     assert!(!places.is_empty(), "the guest does not hold its name");
     let directory = tempfile::tempdir().expect("a temporary directory");
     for number in 0..count {
         let (mut bytes, name) = (original.clone(), format!("bench_named_{number:04}"));
         places.iter().for_each(|at| bytes[*at..*at + PLACE.len()].copy_from_slice(name.as_bytes()));
-        fs::write(directory.path().join(format!("{name}.wasm")), bytes).expect("a plugin can be written");
+        fs::write(directory.path().join(format!("{name}.wasm")), bytes)
+            .expect("a plugin can be written");
     }
     directory
 }
@@ -113,7 +122,10 @@ fn start(world: &World, plugins: &Path, cache: &Path) -> Duration {
 /// Times the whole process.
 fn program(world: &World, plugins: &Path, cache: &Path) -> Duration {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_palisade"));
-    command.env("PALISADE_CACHE", private(cache)).args(["list", "--no-builtin", "--workspace"]).arg(world.workspace());
+    command
+        .env("PALISADE_CACHE", private(cache))
+        .args(["list", "--no-builtin", "--workspace"])
+        .arg(world.workspace());
     command.arg("--plugins").arg(plugins);
     timed(|| _ = spawned::finish(&mut command))
 }

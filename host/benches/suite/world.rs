@@ -44,7 +44,10 @@ impl World {
     /// Returns the builder of a host without the built-in plugins; its cache is warm from the
     /// second run on.
     pub(crate) fn host(&self) -> HostBuilder {
-        Host::builder().workspace(self.workspace()).shipped(Shipped::LeftOut).cache(CacheMode::Directory(self.cache()))
+        Host::builder()
+            .workspace(self.workspace())
+            .shipped(Shipped::LeftOut)
+            .cache(CacheMode::Directory(self.cache()))
     }
 
     /// Returns the guest in this language, or the reason why it is missing.
@@ -55,7 +58,8 @@ impl World {
             return Ok(guest);
         }
         let reason = fs::read_to_string(directory.join(format!("{language}.skipped")));
-        Err(reason.unwrap_or_else(|_| "it is not built; `cargo xtask interpreters` builds it".to_owned()))
+        Err(reason
+            .unwrap_or_else(|_| "it is not built; `cargo xtask interpreters` builds it".to_owned()))
     }
 }
 

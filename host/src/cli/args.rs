@@ -24,7 +24,14 @@ const EXIT_CODES: &str = "Exit codes: 0 ok · 1 internal · 2 usage · 3 not fou
 #[derive(ClapArgs, Clone)]
 pub(super) struct Common {
     /// The directory that tools see
-    #[arg(long, short = 'w', global = true, value_name = "DIR", env = "PALISADE_WORKSPACE", default_value = ".")]
+    #[arg(
+        long,
+        short = 'w',
+        global = true,
+        value_name = "DIR",
+        env = "PALISADE_WORKSPACE",
+        default_value = "."
+    )]
     pub(super) workspace: PathBuf,
     /// Also load the plugins (`.wasm`) of this directory; can be given several times [env: PALISADE_PLUGINS]
     #[arg(long, short = 'p', global = true, value_name = "DIR")]

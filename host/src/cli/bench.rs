@@ -20,7 +20,10 @@ use std::sync::Arc;
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
-    let settings = open::settings_within(common, args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING))?;
+    let settings = open::settings_within(
+        common,
+        args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING),
+    )?;
     let policy = open::policy(common, &settings, &args.allow);
     let host = Arc::new(open::builder(common, &settings).policy(policy).build_for(&args.tool)?);
     idle::show(&settings, &host, idle::Told::of(&[&args.tool], &host));
@@ -28,10 +31,17 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         open::show_missing(&host);
     }
     let callers = args.callers.map_or_else(usual_callers, usize::from);
-    let work = Work { tool: args.tool.clone(), input: text, timeout: args.timeout, amount: Amount::asked(args.calls) };
+    let work = Work {
+        tool: args.tool.clone(),
+        input: text,
+        timeout: args.timeout,
+        amount: Amount::asked(args.calls),
+    };
     refuse_question(&host, &work)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the calls: {error}")))?;
+    let runtime = runtime.map_err(|error| {
+        Failure::new(Exit::Internal, format!("cannot start the calls: {error}"))
+    })?;
     let measured = running::drive(signals, runtime, async |interrupted| {
         let taken = match measure::calls(&host, work, callers, interrupted.clone()).await {
             Ok(taken) => taken,
@@ -45,8 +55,13 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         Ok(measured) => measured,
         Err(failed) => return Ok(ended(&failed)),
     };
-    let report =
-        Report { tool: &args.tool, taken: &taken, spawned: spawned.as_ref(), load: load.as_ref(), host: &host };
+    let report = Report {
+        tool: &args.tool,
+        taken: &taken,
+        spawned: spawned.as_ref(),
+        load: load.as_ref(),
+        host: &host,
+    };
     if args.json {
         output::json(&report.to_json())?;
     } else {
@@ -57,7 +72,9 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
 
 /// Measures loading on a separate thread, because loading blocks on a runtime of its own. Temporary
 /// files are removed even after an interruption.
-fn loaded(load: impl FnOnce() -> Result<Option<Load>, Failure> + Send) -> Result<Option<Load>, Failure> {
+fn loaded(
+    load: impl FnOnce() -> Result<Option<Load>, Failure> + Send,
+) -> Result<Option<Load>, Failure> {
     let joined = std::thread::scope(|scope| scope.spawn(load).join());
     joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -71,11 +88,15 @@ fn usual_callers() -> usize {
 /// Refuses a tool that needs a confirmation: a benchmark cannot prompt for each call.
 fn refuse_question(host: &Host, work: &Work) -> Result<(), Failure> {
     // The first call reports a failure that precedes the policy decision.
-    let Ok(foreseen) = host.foresee(host.session(), Call::new(&work.tool, work.input.clone())) else { return Ok(()) };
+    let Ok(foreseen) = host.foresee(host.session(), Call::new(&work.tool, work.input.clone()))
+    else {
+        return Ok(());
+    };
     if foreseen.changes.is_err() {
         return Ok(());
     }
-    let (definition, class) = (foreseen.tool.definition(), foreseen.tool.definition().side_effects());
+    let (definition, class) =
+        (foreseen.tool.definition(), foreseen.tool.definition().side_effects());
     match foreseen.decision.mode {
         Mode::Auto | Mode::Deny => Ok(()),
         Mode::Prompt | Mode::PromptOnce => Err(Failure::new(

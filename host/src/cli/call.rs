@@ -37,8 +37,12 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     })?;
     let exit = show(&result, args)?;
     if exit == Exit::Invalid && !args.json {
-        let is_no_object = if is_object { "" } else { "an input is a JSON object in quotes, '{…}'; " };
-        output::note(&format!("{is_no_object}`palisade inspect {}` shows what it takes", result.tool()));
+        let is_no_object =
+            if is_object { "" } else { "an input is a JSON object in quotes, '{…}'; " };
+        output::note(&format!(
+            "{is_no_object}`palisade inspect {}` shows what it takes",
+            result.tool()
+        ));
     }
     Ok(exit)
 }
@@ -64,7 +68,9 @@ fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
 /// pipe may lead to a model, which reads the message of the result.
 fn told(error: &ToolError) -> String {
     match error.kind() {
-        ErrorKind::Execution { kind: ExecutionKind::Trap, source: Some(crash), .. } if io::stderr().is_terminal() => {
+        ErrorKind::Execution { kind: ExecutionKind::Trap, source: Some(crash), .. }
+            if io::stderr().is_terminal() =>
+        {
             crash.to_string()
         }
         _ => error.message(),
@@ -76,12 +82,21 @@ fn show_limits(host: &Host, call: &Call) {
     let allocation = match host.sandbox().allocation() {
         Allocation::Pooled => "pooled",
         Allocation::OnDemand => "mapped for each call, because the address space is short",
-        Allocation::Scarce => "mapped for each call and copied as it grows, because the address space is very short",
+        Allocation::Scarce => {
+            "mapped for each call and copied as it grows, because the address space is very short"
+        }
     };
     let size = |bytes: u64| bytesize::ByteSize(bytes).display().iec();
-    output::note(&format!("tool: {} (class {})", tool.definition().name(), tool.definition().side_effects()));
+    output::note(&format!(
+        "tool: {} (class {})",
+        tool.definition().name(),
+        tool.definition().side_effects()
+    ));
     output::note(&format!("workspace: {}", host.workspace().root().display()));
-    output::note(&format!("time: {}", humantime::format_duration(host.time_limit(&tool, call.timeout))));
+    output::note(&format!(
+        "time: {}",
+        humantime::format_duration(host.time_limit(&tool, call.timeout))
+    ));
     output::note(&format!("memory: {}, {allocation}", size(host.limits().memory)));
     output::note(&format!("result: {}", size(limits::RESULT)));
 }

@@ -6,6 +6,7 @@ use crate::sandbox::answer_compilation;
 use std::io;
 
 pub(super) fn run(args: &CompileChild) -> Result<Exit, Failure> {
-    let answered = answer_compilation(&args.order, &mut io::stdin().lock(), &mut io::stdout().lock());
+    let answered =
+        answer_compilation(&args.order, &mut io::stdin().lock(), &mut io::stdout().lock());
     answered.map(|()| Exit::Ok).map_err(|error| Failure::usage(error.to_string()))
 }

@@ -10,7 +10,8 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 /// Prefixes of the keys that exist once per tool or per workspace.
-const TABLES: [&str; 4] = ["confirm.tools.", "trusted ", "limits.tool_concurrency.", "limits.tool_timeout."];
+const TABLES: [&str; 4] =
+    ["confirm.tools.", "trusted ", "limits.tool_concurrency.", "limits.tool_timeout."];
 /// Maximum number of keys shown per prefix and file.
 const MAX_RULES: usize = 50;
 
@@ -19,8 +20,10 @@ pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
     let settings = open::settings(common)?;
     let rows = rows(&settings);
     if json {
-        let values: serde_json::Map<_, _> =
-            rows.into_iter().map(|[key, value, origin]| (key, json!({"value": value, "origin": origin}))).collect();
+        let values: serde_json::Map<_, _> = rows
+            .into_iter()
+            .map(|[key, value, origin]| (key, json!({"value": value, "origin": origin})))
+            .collect();
         output::json(&serde_json::Value::Object(values))?;
     } else {
         let table: Vec<Vec<Cell>> = shortened(rows)
@@ -40,11 +43,17 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         .map(|(class, mode)| row(&format!("confirm.{class}"), mode, ToString::to_string))
         .collect();
     rows.extend(
-        settings.tools.iter().map(|(tool, mode)| row(&format!("confirm.tools.{tool}"), mode, ToString::to_string)),
+        settings
+            .tools
+            .iter()
+            .map(|(tool, mode)| row(&format!("confirm.tools.{tool}"), mode, ToString::to_string)),
     );
-    rows.push(row("confirm.timeout", &settings.confirm_timeout, |time| humantime::format_duration(*time).to_string()));
+    rows.push(row("confirm.timeout", &settings.confirm_timeout, |time| {
+        humantime::format_duration(*time).to_string()
+    }));
     for trusted in &settings.trusted {
-        let modes: Vec<String> = trusted.overrides.iter().map(|(class, mode)| format!("{class} = {mode}")).collect();
+        let modes: Vec<String> =
+            trusted.overrides.iter().map(|(class, mode)| format!("{class} = {mode}")).collect();
         let origin = "your file".to_owned();
         rows.push([format!("trusted {}", trusted.workspace.display()), modes.join(", "), origin]);
     }
@@ -55,7 +64,9 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         Some(time) => humantime::format_duration(*time).to_string(),
         None => "1m (10m for execute and network)".to_owned(),
     }));
-    rows.push(row("limits.compile_time", &settings.compile_time, |time| humantime::format_duration(*time).to_string()));
+    rows.push(row("limits.compile_time", &settings.compile_time, |time| {
+        humantime::format_duration(*time).to_string()
+    }));
     rows.push(row("limits.compile_memory", &settings.compile_memory, size));
     rows.push(row("limits.concurrency", &settings.concurrency, ToString::to_string));
     for (tool, count) in &settings.tool_concurrency {
@@ -74,7 +85,9 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     rows.push(row("plugins.directories", &settings.directories, |list| {
         list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }));
-    rows.push(row("plugins.builtin", &settings.builtin, |shipped| (*shipped == Shipped::Included).to_string()));
+    rows.push(row("plugins.builtin", &settings.builtin, |shipped| {
+        (*shipped == Shipped::Included).to_string()
+    }));
     rows
 }
 
@@ -95,9 +108,9 @@ fn shortened(rows: Vec<[String; 3]>) -> Vec<[String; 3]> {
         }
     }
     let more = counts.into_iter().filter(|(_, count)| *count > MAX_RULES);
-    shown.extend(
-        more.map(|((table, origin), count)| [format!("{table}…"), format!("{} more", count - MAX_RULES), origin]),
-    );
+    shown.extend(more.map(|((table, origin), count)| {
+        [format!("{table}…"), format!("{} more", count - MAX_RULES), origin]
+    }));
     shown
 }
 

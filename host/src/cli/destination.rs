@@ -111,5 +111,7 @@ fn open_file(path: &Path, workspace: &Workspace) -> io::Result<File> {
 
 fn planted(link: &Path) -> io::Error {
     let link = crate::tool::text::elided(&link.to_string_lossy(), 128);
-    io::Error::other(format!("`{link}` is a symbolic link in the workspace, which is not followed here"))
+    io::Error::other(format!(
+        "`{link}` is a symbolic link in the workspace, which is not followed here"
+    ))
 }

@@ -27,7 +27,8 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     uses.iter().for_each(|used| ignored::tell(&tools.host, &used.to_call()));
     let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {
         let session = host.new_session(SESSION).build();
-        let calls = uses.iter().map(|used| call(used, args.running.timeout, &interrupted)).collect();
+        let calls =
+            uses.iter().map(|used| call(used, args.running.timeout, &interrupted)).collect();
         (host.dispatch_all(&session, calls).await, interrupted.is_cancelled())
     })?;
     let answered: Vec<(ToolUse, ToolResult)> = uses.into_iter().zip(results).collect();

@@ -22,9 +22,11 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     // A signal must end loading in order. If the handlers cannot be installed, the checks below
     // tell the reason.
     let _signals = Signals::watch();
-    let (patience, mut report) = (Patience::default(), Report::new(if args.json { Form::Json } else { Form::Lines }));
+    let (patience, mut report) =
+        (Patience::default(), Report::new(if args.json { Form::Json } else { Form::Lines }));
     // Checks that do not touch the workspace come first: its file system may hang.
-    let machine: [fn() -> Check; 6] = [engine, path_resolution, page_scan, address_space, toolchain, target];
+    let machine: [fn() -> Check; 6] =
+        [engine, path_resolution, page_scan, address_space, toolchain, target];
     machine.into_iter().try_for_each(|look| report.add(look()))?;
     let (found, workspace) = workspace(common, &patience);
     report.add(found)?;
@@ -43,12 +45,20 @@ fn engine() -> Check {
         Ok(Allocation::Pooled) => (State::Good, "memory is pooled".to_owned()),
         Ok(Allocation::Scarce) => (
             State::Fair,
-            "memory is mapped for each call and copied as it grows: the address space is short".to_owned(),
+            "memory is mapped for each call and copied as it grows: the address space is short"
+                .to_owned(),
         ),
-        Ok(Allocation::OnDemand) => (State::Fair, "memory is mapped for each call, some 40 µs slower".to_owned()),
+        Ok(Allocation::OnDemand) => {
+            (State::Fair, "memory is mapped for each call, some 40 µs slower".to_owned())
+        }
         Err(error) => (State::Bad(Exit::Internal), error.to_string()),
     };
-    Check { name: "engine", state, found, advice: "give the process more address space (`ulimit -v unlimited`)" }
+    Check {
+        name: "engine",
+        state,
+        found,
+        advice: "give the process more address space (`ulimit -v unlimited`)",
+    }
 }
 
 /// Opens the workspace once for all checks.
@@ -80,7 +90,9 @@ fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, Cac
     let look = |directory: PathBuf, otherwise| {
         let (shown, workspace) = (directory.display().to_string(), workspace.cloned());
         let opened = patience.within(move || opened(&directory, workspace.as_deref(), otherwise));
-        opened.unwrap_or_else(|error| (State::Bad(Exit::Limit), format!("`{shown}` cannot be looked into: {error}")))
+        opened.unwrap_or_else(|error| {
+            (State::Bad(Exit::Limit), format!("`{shown}` cannot be looked into: {error}"))
+        })
     };
     let (state, found) = match &mode {
         CacheMode::Off => (State::Fair, "off: every start compiles".to_owned()),
@@ -91,7 +103,15 @@ fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, Cac
         },
     };
     let usable = if state == State::Good { mode } else { CacheMode::Off };
-    (Check { name: "cache", state, found, advice: "set PALISADE_CACHE to a directory that only you can reach" }, usable)
+    (
+        Check {
+            name: "cache",
+            state,
+            found,
+            advice: "set PALISADE_CACHE to a directory that only you can reach",
+        },
+        usable,
+    )
 }
 
 /// Opens a cache directory. Every subcommand refuses an unusable directory that was set explicitly,
@@ -99,7 +119,9 @@ fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, Cac
 fn opened(directory: &Path, workspace: Option<&Workspace>, otherwise: State) -> (State, String) {
     match open_cache(directory, workspace) {
         Ok(_) => (State::Good, directory.display().to_string()),
-        Err(error) if is_unwritable(&error) => (State::Fair, format!("every start compiles: {error}")),
+        Err(error) if is_unwritable(&error) => {
+            (State::Fair, format!("every start compiles: {error}"))
+        }
         Err(error) => (otherwise, error.to_string()),
     }
 }
@@ -107,7 +129,13 @@ fn opened(directory: &Path, workspace: Option<&Workspace>, otherwise: State) -> 
 #[cfg(target_os = "linux")]
 fn path_resolution() -> Check {
     use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
-    let (state, found) = match openat2(CWD, ".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::BENEATH) {
+    let (state, found) = match openat2(
+        CWD,
+        ".",
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::BENEATH,
+    ) {
         Ok(_) => (State::Good, "openat2".to_owned()),
         Err(error) => (State::Fair, format!("step by step ({error})")),
     };
@@ -121,14 +149,20 @@ fn path_resolution() -> Check {
 
 #[cfg(not(target_os = "linux"))]
 fn path_resolution() -> Check {
-    Check { name: "path resolution", state: State::Good, found: "step by step".to_owned(), advice: "" }
+    Check {
+        name: "path resolution",
+        state: State::Good,
+        found: "step by step".to_owned(),
+        advice: "",
+    }
 }
 
 /// Returns the major and minor version of the kernel.
 #[cfg(target_os = "linux")]
 fn kernel() -> (u32, u32) {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
@@ -146,23 +180,41 @@ fn page_scan() -> Check {
 
 #[cfg(not(target_os = "linux"))]
 fn page_scan() -> Check {
-    Check { name: "page scan", state: State::Good, found: "not used on this system".to_owned(), advice: "" }
+    Check {
+        name: "page scan",
+        state: State::Good,
+        found: "not used on this system".to_owned(),
+        advice: "",
+    }
 }
 
 #[cfg(unix)]
 fn landlock(workspace: Option<Arc<Workspace>>, patience: &Patience) -> Check {
-    let probe = |workspace: Arc<Workspace>| crate::native::shell::landlock(&workspace).map_err(|error| reason(&error));
+    let probe = |workspace: Arc<Workspace>| {
+        crate::native::shell::landlock(&workspace).map_err(|error| reason(&error))
+    };
     let Some(workspace) = workspace else {
         let found = "not looked at: the workspace cannot be opened".to_owned();
-        return Check { name: "landlock", state: State::Fair, found, advice: "give a workspace that can be opened" };
+        return Check {
+            name: "landlock",
+            state: State::Fair,
+            found,
+            advice: "give a workspace that can be opened",
+        };
     };
-    let probed =
-        patience.within(move || probe(workspace)).unwrap_or_else(|error| Err(format!("not looked at: {error}")));
+    let probed = patience
+        .within(move || probe(workspace))
+        .unwrap_or_else(|error| Err(format!("not looked at: {error}")));
     let (state, found) = match probed {
         Ok(abi) => (State::Good, format!("version {abi}")),
         Err(reason) => (State::Fair, reason),
     };
-    Check { name: "landlock", state, found, advice: "`shell` is refused without it; boot with `lsm=landlock,…`" }
+    Check {
+        name: "landlock",
+        state,
+        found,
+        advice: "`shell` is refused without it; boot with `lsm=landlock,…`",
+    }
 }
 
 /// Returns the cause of a tool error, which the error's own message conceals from tool callers.
@@ -173,7 +225,12 @@ fn reason(error: &dyn std::error::Error) -> String {
 
 #[cfg(not(unix))]
 fn landlock(_: Option<Arc<Workspace>>, _: &Patience) -> Check {
-    Check { name: "landlock", state: State::Fair, found: "not on this system".to_owned(), advice: "`shell` is refused" }
+    Check {
+        name: "landlock",
+        state: State::Fair,
+        found: "not on this system".to_owned(),
+        advice: "`shell` is refused",
+    }
 }
 
 #[cfg(unix)]
@@ -201,13 +258,21 @@ fn toolchain() -> Check {
         Some(version) => (State::Good, version),
         None => (State::Fair, "no rustc".to_owned()),
     };
-    Check { name: "toolchain", state, found, advice: "only needed to write plugins in Rust: install rustup" }
+    Check {
+        name: "toolchain",
+        state,
+        found,
+        advice: "only needed to write plugins in Rust: install rustup",
+    }
 }
 
 fn target() -> Check {
-    let libdir = first_line(rustc().args(["--print", "target-libdir", "--target", "wasm32-wasip2"]));
+    let libdir =
+        first_line(rustc().args(["--print", "target-libdir", "--target", "wasm32-wasip2"]));
     let (state, found) = match libdir {
-        Some(directory) if Path::new(&directory).is_dir() => (State::Good, "wasm32-wasip2".to_owned()),
+        Some(directory) if Path::new(&directory).is_dir() => {
+            (State::Good, "wasm32-wasip2".to_owned())
+        }
         _ => (State::Fair, "no wasm32-wasip2".to_owned()),
     };
     Check {

@@ -42,7 +42,9 @@ impl From<ErrorClass> for Exit {
     fn from(class: ErrorClass) -> Self {
         match class {
             ErrorClass::NotFound => Self::NotFound,
-            ErrorClass::PermissionDenied | ErrorClass::UserDenied | ErrorClass::ConfirmationTimeout => Self::Denied,
+            ErrorClass::PermissionDenied
+            | ErrorClass::UserDenied
+            | ErrorClass::ConfirmationTimeout => Self::Denied,
             ErrorClass::ExecutionError => Self::Tool,
             ErrorClass::ValidationError => Self::Invalid,
             ErrorClass::Timeout | ErrorClass::ResourceExhausted => Self::Limit,
@@ -117,7 +119,10 @@ impl From<ConfigError> for Failure {
 /// An I/O error means that the output could not be written, for example on a full disk.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self { exit: Exit::Internal, error: anyhow::Error::from(error).context("cannot write the output") }
+        Self {
+            exit: Exit::Internal,
+            error: anyhow::Error::from(error).context("cannot write the output"),
+        }
     }
 }
 
@@ -129,6 +134,9 @@ mod tests {
     fn a_client_that_stops_reading_leaves_the_code_of_a_limit_and_says_why() {
         let failure = Failure::from(ServeError::Stalled);
         assert_eq!(failure.exit(), Exit::Limit);
-        assert!(failure.to_string().contains("has read nothing of what waits for it for 30 s"), "{failure}");
+        assert!(
+            failure.to_string().contains("has read nothing of what waits for it for 30 s"),
+            "{failure}"
+        );
     }
 }

@@ -72,8 +72,9 @@ fn is_itself(link: Option<std::path::PathBuf>) -> bool {
     let here = is_itself as *const () as usize;
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let covers = |range: &str| {
-        let bounds =
-            range.split_once('-').map(|(from, to)| (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16)));
+        let bounds = range
+            .split_once('-')
+            .map(|(from, to)| (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16)));
         matches!(bounds, Some((Ok(from), Ok(to))) if (from..to).contains(&here))
     };
     let line = maps.lines().find(|line| line.split(' ').next().is_some_and(covers));

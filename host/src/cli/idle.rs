@@ -40,10 +40,13 @@ impl<'a> Told<'a> {
 pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
     let registry = host.registry();
     let (tools, mut count) = (registry.tools(), 0);
-    for rule in settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool))) {
+    for rule in settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)))
+    {
         let hint = match (of_plugin(&rule, &tools, host), meant(rule.tool, &tools, host)) {
             (Some(hint), _) => hint,
-            (None, Some(meant)) if matches!(told, Told::SlipsOf(tools) if !tools.contains(&&*meant.tool)) => continue,
+            (None, Some(meant)) if matches!(told, Told::SlipsOf(tools) if !tools.contains(&&*meant.tool)) => {
+                continue;
+            }
             (None, Some(meant)) => meant.hint,
             (None, None) if told == Told::All || (told == Told::Slips && rule.holds_back()) => {
                 "`palisade list` shows the tools there are".to_owned()
@@ -79,7 +82,8 @@ pub(super) fn check(settings: &Settings, host: &Host) -> Result<(), Failure> {
         return Ok(());
     }
     let tools = host.registry().tools();
-    let mut idle_rules = settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)));
+    let mut idle_rules =
+        settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)));
     let found = idle_rules.find_map(|rule| {
         let hint = of_plugin(&rule, &tools, host).filter(|_| rule.holds_back())?;
         Some(idle(&rule, &hint))
@@ -92,13 +96,17 @@ fn of_plugin(rule: &ToolRule<'_>, tools: &[Arc<Registered>], host: &Host) -> Opt
     let plugin = rule.tool;
     let mut own: Vec<_> = tools.iter().filter(|tool| tool.origin().rule_name() == plugin).collect();
     own.sort_by_key(|tool| tool.definition().name().as_str().to_owned());
-    let is_waiting = || host.compiling().iter().any(|compiling| is_shipped(compiling) && compiling.plugin == plugin);
+    let is_waiting = || {
+        host.compiling().iter().any(|compiling| is_shipped(compiling) && compiling.plugin == plugin)
+    };
     let tool = match own.iter().max_by_key(|tool| tool.definition().side_effects()) {
         Some(tool) => tool.definition().name().as_str(),
         None => shipped_tools(plugin).filter(|_| is_waiting())?.last()?,
     };
     let is_idle = rule.is_mode() && shipped_owner(plugin).is_none();
-    is_idle.then(|| format!("`{plugin}` is a plugin, and rules name tools: write `\"{plugin}/{tool}\"`"))
+    is_idle.then(|| {
+        format!("`{plugin}` is a plugin, and rules name tools: write `\"{plugin}/{tool}\"`")
+    })
 }
 
 /// Returns true if an uncompiled plugin is part of the program, so that its tools are known.
@@ -109,7 +117,8 @@ fn is_shipped(compiling: &Compiling) -> bool {
 /// Returns true if a rule of this name applies to the tool.
 fn is_of(name: &str, tool: &Registered) -> bool {
     let (plugin, name) = parts(name);
-    tool.definition().name().as_str() == name && plugin.is_none_or(|plugin| tool.origin().rule_name() == plugin)
+    tool.definition().name().as_str() == name
+        && plugin.is_none_or(|plugin| tool.origin().rule_name() == plugin)
 }
 
 /// The tool that a misspelled rule was probably meant for.
@@ -129,7 +138,8 @@ impl Meant {
 /// misspelling, so the rule is not suggested for that file.
 fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
     let (plugin, bare) = parts(name);
-    let full = |tool: &Registered| format!("{}/{}", tool.origin().rule_name(), tool.definition().name());
+    let full =
+        |tool: &Registered| format!("{}/{}", tool.origin().rule_name(), tool.definition().name());
     let owner = tools.iter().find(|tool| tool.definition().name().as_str() == bare);
     if let Some((plugin, owner)) = plugin.zip(owner) {
         let is_slip = !host.has_found(plugin) && is_near(plugin, owner.origin().rule_name());
@@ -164,7 +174,10 @@ fn is_near(name: &str, other: &str) -> bool {
 /// plugin of a tool from a file. `only` limits the report to rules for these tools.
 pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str]>) {
     let policy = host.session().policy();
-    let rules = settings.tools.iter().filter(|(name, _)| only.is_none_or(|only| only.contains(&parts(name).1)));
+    let rules = settings
+        .tools
+        .iter()
+        .filter(|(name, _)| only.is_none_or(|only| only.contains(&parts(name).1)));
     for (name, rule) in rules {
         let tool = host.registry().get(parts(name).1).ok().filter(|tool| is_of(name, tool));
         let Some(tool) = tool else { continue };
@@ -173,13 +186,19 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
         let (Some(file), bare) = (source.file(), definition.name()) else { continue };
         let remedy = |mode| match source {
             Source::Namesake(_) => {
-                format!("several files bear the plugin's name, `{plugin}`: give each a name of its own")
+                format!(
+                    "several files bear the plugin's name, `{plugin}`: give each a name of its own"
+                )
             }
             Source::File(_) if &**plugin == NATIVE => {
-                format!("`{NATIVE}` names the program's own tools: give the plugin's file another name")
+                format!(
+                    "`{NATIVE}` names the program's own tools: give the plugin's file another name"
+                )
             }
             Source::Shipped | Source::File(_) => {
-                format!("a rule that loosens names the plugin of a file, as in `\"{plugin}/{bare}\" = \"{mode}\"`")
+                format!(
+                    "a rule that loosens names the plugin of a file, as in `\"{plugin}/{bare}\" = \"{mode}\"`"
+                )
             }
         };
         let decided = policy.decide(definition, origin);

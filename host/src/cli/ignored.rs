@@ -48,11 +48,14 @@ pub(super) fn tell(host: &Host, call: &Call) {
 
 /// Returns the keys that an open schema does not list, each with the nearest listed key.
 fn unnamed(schema: &Value, input: &Value) -> Vec<(String, Option<String>)> {
-    let (Some(named), Some(given)) = (schema["properties"].as_object(), input.as_object()) else { return Vec::new() };
+    let (Some(named), Some(given)) = (schema["properties"].as_object(), input.as_object()) else {
+        return Vec::new();
+    };
     if OTHERS.iter().any(|keyword| schema.get(keyword).is_some()) {
         return Vec::new();
     }
-    let nearest = |key: &str| nearest_names(key, named.keys().map(String::as_str)).into_iter().next();
+    let nearest =
+        |key: &str| nearest_names(key, named.keys().map(String::as_str)).into_iter().next();
     let unnamed = given.keys().filter(|key| !named.contains_key(*key)).take(MAX_TOLD);
     unnamed.map(|key| (key.clone(), nearest(key))).collect()
 }
@@ -66,7 +69,10 @@ mod tests {
     fn a_key_that_an_open_schema_does_not_name_is_found_with_the_nearest() {
         let open = json!({"type": "object", "properties": {"path": {}, "limit": {}}});
         let found = unnamed(&open, &json!({"path": "x", "Limit": 3, "zzz": 1}));
-        assert_eq!(found, [("Limit".to_owned(), Some("limit".to_owned())), ("zzz".to_owned(), None)]);
+        assert_eq!(
+            found,
+            [("Limit".to_owned(), Some("limit".to_owned())), ("zzz".to_owned(), None)]
+        );
     }
 
     #[test]
@@ -77,6 +83,10 @@ mod tests {
             schema[more] = json!({});
             assert_eq!(unnamed(&schema, &input), [], "{more}");
         }
-        assert_eq!(unnamed(&json!({"type": "object"}), &input), [], "a tool that names nothing takes anything");
+        assert_eq!(
+            unnamed(&json!({"type": "object"}), &input),
+            [],
+            "a tool that names nothing takes anything"
+        );
     }
 }

@@ -21,13 +21,17 @@ pub(super) fn file_or_standard(argument: &str, limit: u64) -> Result<String, Fai
 
 fn standard(limit: u64) -> Result<String, Failure> {
     if io::stdin().is_terminal() {
-        output::note("reading the input from the terminal; end it with Ctrl-D on a line of its own");
+        output::note(
+            "reading the input from the terminal; end it with Ctrl-D on a line of its own",
+        );
     }
     read(io::stdin().lock(), limit).map_err(|error| invalid("standard input", &error))
 }
 
 fn file(path: &str, limit: u64) -> Result<String, Failure> {
-    File::open(path).and_then(|file| read(file, limit)).map_err(|error| invalid(&format!("`{path}`"), &error))
+    File::open(path)
+        .and_then(|file| read(file, limit))
+        .map_err(|error| invalid(&format!("`{path}`"), &error))
 }
 
 fn invalid(what: &str, error: &io::Error) -> Failure {
@@ -42,5 +46,6 @@ fn read(source: impl Read, limit: u64) -> io::Result<String> {
     if bytes.len() as u64 > limit {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }

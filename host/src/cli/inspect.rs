@@ -33,7 +33,9 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
         offers::add_to(&mut shown, plugin.as_slice());
         output::json(&shown)?;
     } else {
-        output::text(&(tool_text(tool.definition()) + &plugin.as_ref().map(plugin_text).unwrap_or_default()))?;
+        output::text(
+            &(tool_text(tool.definition()) + &plugin.as_ref().map(plugin_text).unwrap_or_default()),
+        )?;
     }
     Ok(Exit::Ok)
 }
@@ -57,14 +59,18 @@ fn file(builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
     }
     let host = builder.plugin_file(&args.subject).build()?;
     if let Some(rejected) = host.rejected().first() {
-        return Err(Failure::new(Exit::Invalid, format!("`{}` is not a plugin: {}", rejected.file, rejected.reason)));
+        return Err(Failure::new(
+            Exit::Invalid,
+            format!("`{}` is not a plugin: {}", rejected.file, rejected.reason),
+        ));
     }
     let plugins = host.plugins();
     let Some(plugin) = plugins.first() else {
         return Err(Failure::new(Exit::Internal, "the plugin was neither loaded nor rejected"));
     };
     if args.json {
-        let tools: Vec<Value> = host.registry().tools().iter().map(|tool| tool_json(tool, Some(plugin))).collect();
+        let tools: Vec<Value> =
+            host.registry().tools().iter().map(|tool| tool_json(tool, Some(plugin))).collect();
         let mut shown = json!({"plugin": plugin.name(), "file": plugin.file(), "digest": plugin.digest().to_string(), "imports": imports(plugin), "tools": tools});
         offers::add_to(&mut shown, std::slice::from_ref(plugin));
         output::json(&shown)?;
@@ -76,7 +82,11 @@ fn file(builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
 }
 
 fn imports(plugin: &Plugin) -> Vec<Value> {
-    plugin.imports().iter().map(|import| json!({"name": import.name, "gets": import.meaning})).collect()
+    plugin
+        .imports()
+        .iter()
+        .map(|import| json!({"name": import.name, "gets": import.meaning}))
+        .collect()
 }
 
 fn tool_json(tool: &Arc<Registered>, plugin: Option<&Plugin>) -> Value {
@@ -85,8 +95,9 @@ fn tool_json(tool: &Arc<Registered>, plugin: Option<&Plugin>) -> Value {
     value["title"] = json!(definition.title());
     value["output_schema"] = json!(definition.output_schema().map(crate::tool::Schema::as_value));
     value["idempotent"] = json!(definition.is_idempotent());
-    value["timeout_ms"] =
-        json!(definition.timeout().map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)));
+    value["timeout_ms"] = json!(
+        definition.timeout().map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
+    );
     value["metadata"] = Value::Object(definition.metadata().clone());
     value["sandbox"] = json!(holds(definition.side_effects()));
     value["imports"] = json!(plugin.map(imports));

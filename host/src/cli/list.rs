@@ -24,11 +24,13 @@ pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
 
 fn as_json(host: &Host) -> Value {
     let tools: Vec<Value> = host.registry().tools().iter().map(|tool| entry(tool)).collect();
-    let rejected: Vec<Value> = host.rejected().iter().map(|r| json!({"file": r.file, "reason": r.reason})).collect();
+    let rejected: Vec<Value> =
+        host.rejected().iter().map(|r| json!({"file": r.file, "reason": r.reason})).collect();
     let mut listed = json!({"tools": tools, "rejected": rejected});
     let compiling = host.compiling();
     if let (false, Some(listed)) = (compiling.is_empty(), listed.as_object_mut()) {
-        let compiling = compiling.iter().map(|c| json!({"plugin": c.plugin, "file": c.file})).collect();
+        let compiling =
+            compiling.iter().map(|c| json!({"plugin": c.plugin, "file": c.file})).collect();
         listed.insert("compiling".to_owned(), compiling);
     }
     offers::add_to(&mut listed, &host.plugins());
@@ -53,8 +55,9 @@ fn as_table(host: &Host, settings: &Settings) -> String {
         return format!("There are no tools. {}.\n", open::without_tools(settings));
     }
     let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(Cell::heading).into();
-    let compiling =
-        compiling.iter().map(|c| vec!["…".into(), "compiling".into(), (*c.plugin).into(), (*c.file).into()]);
+    let compiling = compiling
+        .iter()
+        .map(|c| vec!["…".into(), "compiling".into(), (*c.plugin).into(), (*c.file).into()]);
     let rows: Vec<Vec<Cell>> =
         std::iter::once(head).chain(tools.iter().map(|tool| row(tool))).chain(compiling).collect();
     output::table(&rows) + &offers::table(&host.plugins())
@@ -76,7 +79,8 @@ const SUMMARY: usize = 90;
 /// Returns the first sentence of a description: the rest is addressed to the model.
 fn first_sentence(description: &str) -> String {
     let line = description.split("\n\n").next().unwrap_or_default().replace(['\n', '\t'], " ");
-    let sentence = line.split_once(". ").map_or(line.as_str(), |(first, _)| first).trim_end_matches('.');
+    let sentence =
+        line.split_once(". ").map_or(line.as_str(), |(first, _)| first).trim_end_matches('.');
     if sentence.chars().count() <= SUMMARY {
         return sentence.to_owned();
     }

@@ -22,8 +22,11 @@ pub(super) struct Loading;
 impl Loading {
     /// Shows a bar once loading takes longer than [`PATIENCE`]. indicatif draws on terminals only.
     pub(super) fn observer() -> LoadObserver {
-        let (bar, start) = (ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()), Instant::now());
-        if let Ok(style) = ProgressStyle::with_template("compiling plugins {pos}/{len} {bar:24} {msg}") {
+        let (bar, start) =
+            (ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()), Instant::now());
+        if let Ok(style) =
+            ProgressStyle::with_template("compiling plugins {pos}/{len} {bar:24} {msg}")
+        {
             bar.set_style(style);
         }
         Arc::new(move |step| match step {
@@ -126,7 +129,9 @@ impl Watching {
 impl Subscriber for Watching {
     fn receive(&self, event: &Envelope) {
         match &event.event {
-            Event::OutputDelta(_, chunk) => chunk.lines().for_each(|line| self.say(Line::Output(visible(line)))),
+            Event::OutputDelta(_, chunk) => {
+                chunk.lines().for_each(|line| self.say(Line::Output(visible(line))))
+            }
             Event::Progress(_, progress) => {
                 let of = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
                 // A cleared bar draws nothing until it is reset, and another call may have cleared
@@ -134,13 +139,20 @@ impl Subscriber for Watching {
                 if self.bar.is_finished() {
                     self.bar.reset();
                 }
-                let message = progress.message.as_deref().map(|text| elided(text, 60)).unwrap_or_default();
+                let message =
+                    progress.message.as_deref().map(|text| elided(text, 60)).unwrap_or_default();
                 self.bar.set_message(format!("{}{of} {message}", progress.done));
             }
-            Event::Log(_, severity, message) if self.detail == Detail::Verbose || *severity >= Severity::Warn => {
+            Event::Log(_, severity, message)
+                if self.detail == Detail::Verbose || *severity >= Severity::Warn =>
+            {
                 // On one line and behind its level, so that a tool's log cannot pass for the
                 // program's own words.
-                self.say(Line::Log(format!("{}: {}", severity.as_str(), elided(message, MAX_LINE))));
+                self.say(Line::Log(format!(
+                    "{}: {}",
+                    severity.as_str(),
+                    elided(message, MAX_LINE)
+                )));
             }
             Event::ConfirmationRequested(..) => self.asks(),
             Event::ConfirmationResolved(..) => self.asks_no_more(),

@@ -39,7 +39,10 @@ pub(super) fn run(common: &Common, args: &Mcp) -> Result<Exit, Failure> {
 
 /// Prints on standard error where the snippet belongs.
 fn explain(snippet: &Snippet) {
-    output::note(&format!("goes into {}; where that holds servers already, add this one to them", snippet.place));
+    output::note(&format!(
+        "goes into {}; where that holds servers already, add this one to them",
+        snippet.place
+    ));
     if let Some(command) = &snippet.one_step {
         output::note("or let the client write it:");
         output::quote(command);
@@ -56,7 +59,9 @@ fn warn(launch: &Launch) {
     }
     let named = std::iter::once(&program.workspace).chain(&program.plugins);
     for directory in named.filter(|directory| !Path::new(directory).is_dir()) {
-        output::note(&format!("there is no directory {directory}: make it before the client starts the server"));
+        output::note(&format!(
+            "there is no directory {directory}: make it before the client starts the server"
+        ));
     }
 }
 
@@ -78,8 +83,11 @@ fn launch(common: &Common, config: &McpConfig) -> Result<Launch, Failure> {
 
 /// Returns the first given option that only applies to starting a server.
 fn of_the_server(config: &McpConfig) -> Option<&'static str> {
-    let given =
-        [("--allow", !config.allow.is_empty()), ("--timeout", config.timeout.is_some()), ("--watch", config.watch)];
+    let given = [
+        ("--allow", !config.allow.is_empty()),
+        ("--timeout", config.timeout.is_some()),
+        ("--watch", config.watch),
+    ];
     given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
 }
 
@@ -153,7 +161,9 @@ impl Address {
         let rest = rest.filter(|rest| rest.starts_with(begins) && rest.chars().all(fits));
         match rest.map(|rest| rest.split_once('/')) {
             None => Err(Failure::usage(NO_ADDRESS)),
-            Some(None | Some((_, ""))) => Ok(Self(format!("{}{MCP_PATH}", text.trim_end_matches('/')))),
+            Some(None | Some((_, ""))) => {
+                Ok(Self(format!("{}{MCP_PATH}", text.trim_end_matches('/'))))
+            }
             Some(Some(_)) => Ok(Self(text.to_owned())),
         }
     }
@@ -230,21 +240,43 @@ mod tests {
 
     #[test]
     fn an_address_with_a_secret_is_refused_and_not_repeated() {
-        for given in ["http://ann:hush@host/mcp", "https://host/mcp?token=hush", "https://host/mcp#hush"] {
+        for given in
+            ["http://ann:hush@host/mcp", "https://host/mcp?token=hush", "https://host/mcp#hush"]
+        {
             let refused = Address::parse(given).expect_err("no address").to_string();
-            assert!(refused.contains("http://127.0.0.1:8080/mcp") && !refused.contains("hush"), "{refused}");
+            assert!(
+                refused.contains("http://127.0.0.1:8080/mcp") && !refused.contains("hush"),
+                "{refused}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_address_of_a_server_is_refused() {
-        for given in
-            ["", "8080", "127.0.0.1:8080", "ftp://host/mcp", "http://", "http:///mcp", "http://:80", "http://a b"]
-        {
-            assert_eq!(Address::parse(given).expect_err("no address").exit(), Exit::Usage, "{given}");
+        for given in [
+            "",
+            "8080",
+            "127.0.0.1:8080",
+            "ftp://host/mcp",
+            "http://",
+            "http:///mcp",
+            "http://:80",
+            "http://a b",
+        ] {
+            assert_eq!(
+                Address::parse(given).expect_err("no address").exit(),
+                Exit::Usage,
+                "{given}"
+            );
         }
-        for given in ["http://host/${HOME}", "http://host/\"", "http://host/\u{202e}", "http://host/a\nb"] {
-            assert_eq!(Address::parse(given).expect_err("no address").exit(), Exit::Usage, "{given:?}");
+        for given in
+            ["http://host/${HOME}", "http://host/\"", "http://host/\u{202e}", "http://host/a\nb"]
+        {
+            assert_eq!(
+                Address::parse(given).expect_err("no address").exit(),
+                Exit::Usage,
+                "{given:?}"
+            );
         }
     }
 

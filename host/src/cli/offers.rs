@@ -24,7 +24,8 @@ fn entries<T: Serialize>(plugins: &[Plugin], of: impl Fn(&Plugin) -> &[T]) -> Va
 
 /// Returns a table of the offers of these plugins, or an empty string if there are none.
 pub(super) fn table(plugins: &[Plugin]) -> String {
-    let rows: Vec<Vec<Cell>> = plugins.iter().flat_map(|plugin| rows(plugin, plugin.name())).collect();
+    let rows: Vec<Vec<Cell>> =
+        plugins.iter().flat_map(|plugin| rows(plugin, plugin.name())).collect();
     if rows.is_empty() {
         return String::new();
     }
@@ -49,8 +50,10 @@ fn rows(plugin: &Plugin, name: &str) -> Vec<Vec<Cell>> {
     };
     let offer = plugin.offer();
     let documents = offer.items().iter().map(|it| row(&it.uri, "document", about_item(it)));
-    let templates = offer.templates().iter().map(|it| row(&it.uri, "documents", about_template(it)));
-    let prompts = offer.prompts().iter().map(|it| row(&called(it), "prompt", it.description.clone()));
+    let templates =
+        offer.templates().iter().map(|it| row(&it.uri, "documents", about_template(it)));
+    let prompts =
+        offer.prompts().iter().map(|it| row(&called(it), "prompt", it.description.clone()));
     documents.chain(templates).chain(prompts).collect()
 }
 
@@ -64,6 +67,8 @@ fn about_template(template: &Template) -> String {
 
 /// Formats a prompt with its arguments; optional arguments are in brackets.
 fn called(prompt: &Prompt) -> String {
-    let argument = |it: &Argument| if it.required { format!(" {}", it.name) } else { format!(" [{}]", it.name) };
+    let argument = |it: &Argument| {
+        if it.required { format!(" {}", it.name) } else { format!(" [{}]", it.name) }
+    };
     prompt.name.clone() + &prompt.arguments.iter().map(argument).collect::<String>()
 }

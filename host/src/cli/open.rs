@@ -34,7 +34,8 @@ pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Setting
         given.map_or(Ok(()), |given| check_existing(&given))?;
         Settings::from_files(&user, &project).map_err(Failure::from)
     };
-    let mut settings = within(time, read).map_err(|error| unanswered(&common.workspace, &error))??;
+    let mut settings =
+        within(time, read).map_err(|error| unanswered(&common.workspace, &error))??;
     environment(&mut settings)?;
     add_command_line(&mut settings, common);
     Ok(settings)
@@ -69,11 +70,14 @@ pub(super) fn files(common: &Common) -> [PathBuf; 2] {
 }
 
 fn add_command_line(settings: &mut Settings, common: &Common) {
-    let named = std::env::var_os("PALISADE_PLUGINS")
-        .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect());
+    let named = std::env::var_os("PALISADE_PLUGINS").map(|list| {
+        std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect()
+    });
     add_directories(settings, named.unwrap_or_default(), Origin::Environment("PALISADE_PLUGINS"));
     add_directories(settings, common.plugins.clone(), Origin::Flag("--plugins"));
-    settings.builtin.set(common.no_builtin.then_some(Shipped::LeftOut), || Origin::Flag("--no-builtin"));
+    settings
+        .builtin
+        .set(common.no_builtin.then_some(Shipped::LeftOut), || Origin::Flag("--no-builtin"));
 }
 
 /// Returns the error for a workspace that does not answer in time.
@@ -81,7 +85,9 @@ fn unanswered(workspace: &Path, error: &io::Error) -> Failure {
     let workspace = workspace.display();
     Failure::new(
         Exit::Limit,
-        format!("the workspace `{workspace}` cannot be looked into: {error}; see whether it is there"),
+        format!(
+            "the workspace `{workspace}` cannot be looked into: {error}; see whether it is there"
+        ),
     )
 }
 
@@ -96,15 +102,23 @@ fn add_directories(settings: &mut Settings, more: Vec<PathBuf>, origin: Origin) 
 /// Returns the path of the user's configuration file, which is empty if there is no home directory.
 pub(super) fn user_file(common: &Common) -> PathBuf {
     use etcetera::BaseStrategy as _;
-    let default = || etcetera::choose_base_strategy().map(|base| base.config_dir().join("palisade").join(PROJECT_FILE));
+    let default = || {
+        etcetera::choose_base_strategy()
+            .map(|base| base.config_dir().join("palisade").join(PROJECT_FILE))
+    };
     // Ignore a relative home directory: it would place the user's configuration inside the
     // untrusted workspace.
-    common.config.clone().or_else(|| default().ok().filter(|path| path.is_absolute())).unwrap_or_default()
+    common
+        .config
+        .clone()
+        .or_else(|| default().ok().filter(|path| path.is_absolute()))
+        .unwrap_or_default()
 }
 
 /// Formats a path for display, with `~` for the home directory.
 pub(super) fn shown(path: &Path) -> String {
-    let home = etcetera::home_dir().ok().filter(|home| home.is_absolute() && home.parent().is_some());
+    let home =
+        etcetera::home_dir().ok().filter(|home| home.is_absolute() && home.parent().is_some());
     match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
         Some(below) => Path::new("~").join(below).display().to_string(),
         None => path.display().to_string(),
@@ -131,19 +145,22 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
     let user = Some(user_file(common)).filter(|path| !path.as_os_str().is_empty());
     let base = user.into_iter().chain(token::folders()).fold(base, HostBuilder::hide);
     let loading = Loading::observer();
-    let base =
-        settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
     let base = settings
-        .tool_timeout
+        .tool_concurrency
         .iter()
-        .fold(base, |host, (tool, time)| host.tool_time(tool, settings.tool_time(tool, time.value)));
+        .fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
+    let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| {
+        host.tool_time(tool, settings.tool_time(tool, time.value))
+    });
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
 }
 
 /// Returns where each setting can be changed, for the advice in refusals.
 pub(super) fn places(common: &Common, settings: &Settings) -> Places {
     let own = match user_file(common) {
-        nowhere if nowhere.as_os_str().is_empty() => "in a file that you give with --config".to_owned(),
+        nowhere if nowhere.as_os_str().is_empty() => {
+            "in a file that you give with --config".to_owned()
+        }
         file => format!("in {}", shown(&file)),
     };
     settings.places(own, shown)
@@ -166,7 +183,9 @@ fn shell(settings: &Settings) -> ShellOptions {
     match this_program() {
         Ok(program) => settings.shell().helper(ShellHelper::palisade(program)),
         Err(error) => {
-            tracing::warn!("commands of `shell` have no helper, since this program does not find itself: {error}");
+            tracing::warn!(
+                "commands of `shell` have no helper, since this program does not find itself: {error}"
+            );
             settings.shell()
         }
     }
@@ -175,9 +194,13 @@ fn shell(settings: &Settings) -> ShellOptions {
 /// Returns the compiler, with this program as its child process.
 pub(super) fn compiler(settings: &Settings) -> Compiler {
     match this_program() {
-        Ok(program) => Compiler::Child(ChildCompiler::palisade(program).limits(settings.compile_limits())),
+        Ok(program) => {
+            Compiler::Child(ChildCompiler::palisade(program).limits(settings.compile_limits()))
+        }
         Err(error) => {
-            tracing::warn!("plugins are compiled in this process, since the program does not find itself: {error}");
+            tracing::warn!(
+                "plugins are compiled in this process, since the program does not find itself: {error}"
+            );
             Compiler::InProcess(settings.compile_limits())
         }
     }
@@ -210,7 +233,9 @@ pub(super) fn show_missing(host: &Host) {
     show_rejected(&host.rejected());
     for directory in host.empty_directories() {
         let directory = visible(&directory.display().to_string());
-        output::note(&format!("there is no `.wasm` file in {directory}; directories below it are not looked into"));
+        output::note(&format!(
+            "there is no `.wasm` file in {directory}; directories below it are not looked into"
+        ));
     }
 }
 
@@ -232,7 +257,11 @@ pub(super) fn show_undecided(host: &Host, tools: &[&str]) {
             0 => String::new(),
             others => format!(" (and {others} more)"),
         };
-        let owner = host.registry().get(tool).ok().and_then(|owner| owner.origin().file().map(str::to_owned));
+        let owner = host
+            .registry()
+            .get(tool)
+            .ok()
+            .and_then(|owner| owner.origin().file().map(str::to_owned));
         let (file, owner) = (&first.file, owner.unwrap_or_default());
         output::note(&format!(
             "`{tool}` is the tool of {owner}, but {file}{others} stands before that, is not compiled, and may take the name; \

@@ -13,12 +13,15 @@ use opentelemetry::trace::TracerProvider as _;
 use opentelemetry::{KeyValue, global};
 use opentelemetry_http::HttpClient;
 use opentelemetry_otlp::{
-    ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
+    ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig as _,
+    WithHttpConfig as _,
 };
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::resource::{EnvResourceDetector, TelemetryResourceDetector};
-use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracer, SdkTracerProvider};
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, SdkTracer, SdkTracerProvider,
+};
 use settings::{Signal, Unsupported, protocol};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -98,7 +101,10 @@ impl Telemetry {
         let (done, is_done) = channel();
         let shut_spans = self.spans.map(|spans| move || spans.shutdown_with_timeout(LAST));
         let shut_durations = self.durations.map(|durations| move || durations.shutdown());
-        let begun = [shut_spans.map(|shut| aside(shut, &done)), shut_durations.map(|shut| aside(shut, &done))];
+        let begun = [
+            shut_spans.map(|shut| aside(shut, &done)),
+            shut_durations.map(|shut| aside(shut, &done)),
+        ];
         let end = Instant::now() + LAST;
         for _ in begun.into_iter().flatten() {
             let _ = is_done.recv_timeout(end.saturating_duration_since(Instant::now()));
@@ -122,7 +128,9 @@ fn layer<S>(tracer: SdkTracer) -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
 {
-    let is_call = |metadata: &Metadata<'_>| metadata.is_span() && metadata.target().starts_with("palisade::mcp");
+    let is_call = |metadata: &Metadata<'_>| {
+        metadata.is_span() && metadata.target().starts_with("palisade::mcp")
+    };
     tracing_opentelemetry::layer()
         .with_tracer(tracer)
         .with_location(false)
@@ -133,7 +141,10 @@ where
         .with_filter(filter_fn(is_call))
 }
 
-fn spans(protocol: Protocol, collector: Arc<dyn HttpClient>) -> Result<SdkTracerProvider, TelemetryError> {
+fn spans(
+    protocol: Protocol,
+    collector: Arc<dyn HttpClient>,
+) -> Result<SdkTracerProvider, TelemetryError> {
     let exporter = SpanExporter::builder()
         .with_http()
         .with_shared_http_client(collector)
@@ -141,12 +152,21 @@ fn spans(protocol: Protocol, collector: Arc<dyn HttpClient>) -> Result<SdkTracer
         .with_protocol(protocol)
         .build()
         .map_err(TelemetryError::Exporter)?;
-    let bounds = BatchConfigBuilder::default().with_max_queue_size(QUEUE).with_max_export_batch_size(BATCH).build();
+    let bounds = BatchConfigBuilder::default()
+        .with_max_queue_size(QUEUE)
+        .with_max_export_batch_size(BATCH)
+        .build();
     let batches = BatchSpanProcessor::builder(exporter).with_batch_config(bounds).build();
-    Ok(SdkTracerProvider::builder().with_span_processor(Conventions(batches)).with_resource(resource()).build())
+    Ok(SdkTracerProvider::builder()
+        .with_span_processor(Conventions(batches))
+        .with_resource(resource())
+        .build())
 }
 
-fn durations(protocol: Protocol, collector: Arc<dyn HttpClient>) -> Result<SdkMeterProvider, TelemetryError> {
+fn durations(
+    protocol: Protocol,
+    collector: Arc<dyn HttpClient>,
+) -> Result<SdkMeterProvider, TelemetryError> {
     let exporter = MetricExporter::builder()
         .with_http()
         .with_shared_http_client(collector)
@@ -165,9 +185,10 @@ fn resource() -> Resource {
         KeyValue::new("service.name", env!("CARGO_PKG_NAME")),
         KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
     ];
-    let resource = Resource::builder_empty()
-        .with_attributes(own)
-        .with_detectors(&[Box::new(TelemetryResourceDetector), Box::new(EnvResourceDetector::new())]);
+    let resource = Resource::builder_empty().with_attributes(own).with_detectors(&[
+        Box::new(TelemetryResourceDetector),
+        Box::new(EnvResourceDetector::new()),
+    ]);
     match settings::variable("OTEL_SERVICE_NAME") {
         Some(name) => resource.with_service_name(name).build(),
         None => resource.build(),

@@ -33,7 +33,11 @@ pub(super) fn verbatim(output: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
     let needs_end = io::stdout().is_terminal() && !output.ends_with('\n') && !output.is_empty();
     let end: &[u8] = if needs_end { b"\n" } else { b"" };
-    heard(out.write_all(output.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush()))
+    heard(
+        out.write_all(output.as_bytes())
+            .and_then(|()| out.write_all(end))
+            .and_then(|()| out.flush()),
+    )
 }
 
 /// Maps a closed pipe to [`Reader::Gone`]: `palisade list | head -1` is no failure, and a failed
@@ -105,11 +109,18 @@ impl<T: Into<String>> From<T> for Cell {
 /// Formats rows into aligned columns; the last column is not padded. Each cell is escaped and stays
 /// on one line.
 pub(super) fn table(rows: &[Vec<Cell>]) -> String {
-    let shown: Vec<Vec<(String, Style)>> =
-        rows.iter().map(|row| row.iter().map(|cell| (elided(&cell.text, usize::MAX), cell.style)).collect()).collect();
+    let shown: Vec<Vec<(String, Style)>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| (elided(&cell.text, usize::MAX), cell.style)).collect())
+        .collect();
     let columns = shown.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        shown.iter().filter_map(|row| row.get(column)).map(|(text, _)| text.chars().count()).max().unwrap_or(0)
+        shown
+            .iter()
+            .filter_map(|row| row.get(column))
+            .map(|(text, _)| text.chars().count())
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     shown.iter().map(|row| line(row, &widths)).collect()
@@ -119,7 +130,9 @@ fn line(row: &[(String, Style)], widths: &[usize]) -> String {
     // Empty cells at the end of a row are left out, so that no trailing blanks are printed.
     let last = row.iter().rposition(|(text, _)| !text.trim_end().is_empty());
     let mut line = String::new();
-    for (index, ((text, style), width)) in row.iter().zip(widths).enumerate().take(last.map_or(0, |last| last + 1)) {
+    for (index, ((text, style), width)) in
+        row.iter().zip(widths).enumerate().take(last.map_or(0, |last| last + 1))
+    {
         let is_last = Some(index) == last;
         line.push_str(&style::painted(if is_last { text.trim_end() } else { text }, *style));
         if !is_last {

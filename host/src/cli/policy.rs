@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let PolicyAction::Explain(args) = &args.action;
     let given = args.input.as_deref();
-    let text = given.map(|input| input::text_or_file(input, JsonBounds::CALL_INPUT.bytes as u64)).transpose()?;
+    let text = given
+        .map(|input| input::text_or_file(input, JsonBounds::CALL_INPUT.bytes as u64))
+        .transpose()?;
     let settings = open::settings(common)?;
     let policy = open::policy(common, &settings, &args.allow);
     let places = open::places(common, &settings);
@@ -50,7 +52,9 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         changes,
         time: host.time_limit(&foreseen.tool, None),
         origin: origin(&places, &settings, &foreseen.tool, decision.rule),
-        advice: would.advice(host.session().policy(), decision.rule, &foreseen.tool).map(|advice| advice.told(&places)),
+        advice: would
+            .advice(host.session().policy(), decision.rule, &foreseen.tool)
+            .map(|advice| advice.told(&places)),
     };
     explained.show(args)?;
     Ok(explained.exit())
@@ -106,7 +110,9 @@ impl Would {
             Self::Run => "would run without a question",
             Self::Ask => "would wait until you allow it",
             Self::AskOnce => "would wait until you allow it, once for a session",
-            Self::AskNobody => "would be refused: it needs a confirmation, and there is no terminal here to ask at",
+            Self::AskNobody => {
+                "would be refused: it needs a confirmation, and there is no terminal here to ask at"
+            }
             Self::Deny => "would be refused, whatever you answer or allow",
         }
     }
@@ -114,7 +120,9 @@ impl Would {
     fn advice(self, policy: &Policy, rule: Rule, tool: &Registered) -> Option<Advice> {
         match self {
             Self::Deny => Some(rule.advice_on_deny(tool.definition(), tool.origin())),
-            Self::AskNobody => Some(policy.advice_on_prompt(rule, tool.definition(), tool.origin())),
+            Self::AskNobody => {
+                Some(policy.advice_on_prompt(rule, tool.definition(), tool.origin()))
+            }
             Self::Run | Self::Ask | Self::AskOnce => None,
         }
     }
@@ -142,7 +150,8 @@ struct Explained<'a> {
 
 impl Explained<'_> {
     fn show(&self, args: &Explain) -> Result<(), Failure> {
-        let told = if args.json { output::json(&self.to_json()) } else { output::text(&self.to_text()) };
+        let told =
+            if args.json { output::json(&self.to_json()) } else { output::text(&self.to_text()) };
         told.map(drop)
     }
 
@@ -183,19 +192,33 @@ impl Explained<'_> {
             Changes::Unknown | Changes::Of(_) => format!("{name} {said}"),
             Changes::Refused(error) => {
                 let message = visible(&error.message());
-                format!("{name} would be refused before the policy is asked: {message}\nWith another input it {said}")
+                format!(
+                    "{name} would be refused before the policy is asked: {message}\nWith another input it {said}"
+                )
             }
         };
-        let rows = [("because", Some(self.reason())), ("says", Some(self.origin.clone())), ("changes", self.changes())];
-        let rows = rows.into_iter().chain([("time", Some(humantime::format_duration(self.time).to_string()))]);
-        let rows = rows.chain([("advice", self.advice.clone())]).filter_map(|(key, value)| Some((key, value?)));
-        let table: Vec<Vec<Cell>> = rows.map(|(key, value)| vec![format!("  {key}").into(), value.into()]).collect();
+        let rows = [
+            ("because", Some(self.reason())),
+            ("says", Some(self.origin.clone())),
+            ("changes", self.changes()),
+        ];
+        let rows = rows
+            .into_iter()
+            .chain([("time", Some(humantime::format_duration(self.time).to_string()))]);
+        let rows = rows
+            .chain([("advice", self.advice.clone())])
+            .filter_map(|(key, value)| Some((key, value?)));
+        let table: Vec<Vec<Cell>> =
+            rows.map(|(key, value)| vec![format!("  {key}").into(), value.into()]).collect();
         format!("{would}\n{}", output::table(&table))
     }
 
     fn reason(&self) -> String {
-        let (class, mode, name) =
-            (self.tool.definition().side_effects(), self.decision.mode, self.tool.definition().name());
+        let (class, mode, name) = (
+            self.tool.definition().side_effects(),
+            self.decision.mode,
+            self.tool.definition().name(),
+        );
         match self.decision.rule {
             Rule::Class => format!("the class {class} is `{mode}`"),
             Rule::Tool => format!("the tool {name} is `{mode}`"),
@@ -203,7 +226,9 @@ impl Explained<'_> {
                 let plugin = self.tool.origin().rule_name();
                 format!("the tool {name} of the plugin {} is `{mode}`", elided(plugin, 64))
             }
-            Rule::Override => format!("the workspace is trusted, but the class {class} is `{mode}` there"),
+            Rule::Override => {
+                format!("the workspace is trusted, but the class {class} is `{mode}` there")
+            }
             Rule::Trusted => "the workspace is trusted".to_owned(),
             Rule::Allowed => format!("the class {class} is allowed"),
         }
@@ -213,7 +238,11 @@ impl Explained<'_> {
         let Changes::Of(paths) = &self.changes else { return None };
         Some(match &paths[..] {
             [] => "nothing that its input names".to_owned(),
-            paths => paths.iter().map(|path| format!("`{}`", elided(path, 160))).collect::<Vec<_>>().join(", "),
+            paths => paths
+                .iter()
+                .map(|path| format!("`{}`", elided(path, 160)))
+                .collect::<Vec<_>>()
+                .join(", "),
         })
     }
 }
@@ -223,11 +252,20 @@ fn origin(places: &Places, settings: &Settings, tool: &Registered, rule: Rule) -
     let definition = tool.definition();
     let shown = |origin: Option<&Origin>| origin.unwrap_or(&Origin::Default).to_string();
     match rule {
-        Rule::Class => shown(settings.classes.get(&definition.side_effects()).map(|mode| &mode.origin)),
-        Rule::Tool => shown(settings.tools.get(definition.name().as_str()).map(|mode| &mode.origin)),
+        Rule::Class => {
+            shown(settings.classes.get(&definition.side_effects()).map(|mode| &mode.origin))
+        }
+        Rule::Tool => {
+            shown(settings.tools.get(definition.name().as_str()).map(|mode| &mode.origin))
+        }
         Rule::PluginTool => {
             let plugin = tool.origin().rule_name();
-            shown(settings.tools.get(&format!("{plugin}/{}", definition.name())).map(|mode| &mode.origin))
+            shown(
+                settings
+                    .tools
+                    .get(&format!("{plugin}/{}", definition.name()))
+                    .map(|mode| &mode.origin),
+            )
         }
         Rule::Override | Rule::Trusted => format!("[[trusted]] {}", places.of("trusted")),
         Rule::Allowed => "--allow".to_owned(),

@@ -25,7 +25,10 @@ pub(super) struct Terminal {
 }
 
 impl Confirmer for Terminal {
-    fn confirm<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        request: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         Box::pin(async move {
             let terminal = open().map_err(|_| NobodyToAsk)?;
             let _turn = self.turn.lock().await;
@@ -56,7 +59,10 @@ fn open() -> io::Result<(File, File)> {
 
 #[cfg(windows)]
 fn open() -> io::Result<(File, File)> {
-    Ok((OpenOptions::new().read(true).open("CONIN$")?, OpenOptions::new().write(true).open("CONOUT$")?))
+    Ok((
+        OpenOptions::new().read(true).open("CONIN$")?,
+        OpenOptions::new().write(true).open("CONOUT$")?,
+    ))
 }
 
 /// Discards input that was typed before the question was shown.
@@ -111,7 +117,8 @@ fn wait_for_input(_: &File, _: impl Fn() -> bool) -> io::Result<bool> {
 
 /// Parses an answer. A truncated line denies.
 fn answer(line: &[u8]) -> Answer {
-    let text = std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n')).unwrap_or_default();
+    let text =
+        std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n')).unwrap_or_default();
     match text.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Answer::Allow,
         "a" | "always" => Answer::Always,

@@ -47,11 +47,16 @@ pub(super) enum Wanted<'a> {
 }
 
 impl Tools {
-    pub(super) fn open(common: &Common, args: &Running, wanted: Wanted<'_>) -> Result<Self, Failure> {
+    pub(super) fn open(
+        common: &Common,
+        args: &Running,
+        wanted: Wanted<'_>,
+    ) -> Result<Self, Failure> {
         let opening = args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING);
         let settings = open::settings_within(common, opening)?;
         let policy = open::policy(common, &settings, &args.allow);
-        let (events, begin) = args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
+        let (events, begin) =
+            args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
         let mut builder = open::builder(common, &settings).policy(policy);
         builder = match wanted {
             Wanted::Tools(_) => builder.confirmer(Arc::new(Terminal::default())),
@@ -95,9 +100,11 @@ impl Tools {
         work: impl AsyncFnOnce(&Host, CancellationToken) -> T + Send,
     ) -> Result<T, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime =
-            runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
-        let done = drive(signals, runtime, async |interrupted| work(&self.host, interrupted).await)?;
+        let runtime = runtime.map_err(|error| {
+            Failure::new(Exit::Internal, format!("cannot start the call: {error}"))
+        })?;
+        let done =
+            drive(signals, runtime, async |interrupted| work(&self.host, interrupted).await)?;
         self.finish_events();
         Ok(done)
     }
@@ -121,10 +128,13 @@ pub(super) fn drive<T: Send>(
     signals.work_begins(runtime.handle().clone());
     let work = || runtime.block_on(work(signals.told.clone()));
     let done = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("palisade-work".to_owned()).spawn_scoped(scope, work)?;
+        let thread = std::thread::Builder::new()
+            .name("palisade-work".to_owned())
+            .spawn_scoped(scope, work)?;
         Ok::<_, io::Error>(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
-    let done = done.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
+    let done = done
+        .map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
     signals.work_is_done();
     runtime.shutdown_background();
     Ok(done)
@@ -132,7 +142,8 @@ pub(super) fn drive<T: Send>(
 
 /// Opens the file for events. Its former content stands until the run begins.
 fn lines(path: &Path, workspace: &Path) -> Result<(Arc<JsonLines>, Begin), Failure> {
-    let workspace = Workspace::open_within(workspace.to_owned(), limits::OPENING).map_err(BuildError::from)?;
+    let workspace =
+        Workspace::open_within(workspace.to_owned(), limits::OPENING).map_err(BuildError::from)?;
     let opened = destination::open(path, &workspace);
     let lines = opened.and_then(|(destination, begin)| Ok((JsonLines::new(destination)?, begin)));
     lines.map_err(|error| unwritable(path, &error))

@@ -81,11 +81,18 @@ fn way(args: &Args) -> Result<Way, Failure> {
     // Report all problems together.
     let (entry, missing) = (Entry::of(args)?, missing(address, &args.host));
     let settings = http::Settings::new(address, entry.access()).map_err(|error| {
-        Failure::usage([&error.to_string(), TOKEN_IS].into_iter().chain(missing).collect::<Vec<_>>().join("; "))
+        Failure::usage(
+            [&error.to_string(), TOKEN_IS]
+                .into_iter()
+                .chain(missing)
+                .collect::<Vec<_>>()
+                .join("; "),
+        )
     })?;
     let settings = args.host.iter().try_fold(settings, |settings, host| settings.with_host(host));
-    let settings = settings
-        .and_then(|settings| args.origin.iter().try_fold(settings, |settings, origin| settings.with_origin(origin)));
+    let settings = settings.and_then(|settings| {
+        args.origin.iter().try_fold(settings, |settings, origin| settings.with_origin(origin))
+    });
     let settings = settings.map_err(Failure::usage)?;
     Ok(Way::Http(Box::new(OverHttp { listener: listen(address)?, settings, entry, missing })))
 }
@@ -98,7 +105,9 @@ fn missing(address: SocketAddr, hosts: &[String]) -> Option<&'static str> {
 
 fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).map_err(|error| {
-        Failure::usage(format!("cannot listen on {address}: {error}; --http 127.0.0.1:0 takes a free port"))
+        Failure::usage(format!(
+            "cannot listen on {address}: {error}; --http 127.0.0.1:0 takes a free port"
+        ))
     })
 }
 
@@ -121,7 +130,10 @@ async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(),
             };
             output::note(&format!("serving MCP on {}", http.url()));
             if address.ip().is_unspecified() {
-                output::note(&format!("it listens on {address}, and answers to {}", http.hosts().join(", ")));
+                output::note(&format!(
+                    "it listens on {address}, and answers to {}",
+                    http.hosts().join(", ")
+                ));
             }
             tell_entry(&entry, kept.as_ref());
             missing.into_iter().for_each(output::note);
@@ -136,7 +148,9 @@ fn tell_entry(entry: &Entry, kept: Option<&io::Result<Kept>>) {
     match entry {
         Entry::Given { .. } => {}
         Entry::Open => {
-            output::note("every user of this machine can call these tools: --token none leaves the token out");
+            output::note(
+                "every user of this machine can call these tools: --token none leaves the token out",
+            );
         }
         Entry::Made { text, .. } => {
             output::note(&format!(
@@ -148,7 +162,9 @@ fn tell_entry(entry: &Entry, kept: Option<&io::Result<Kept>>) {
         None => {}
         Some(Ok(kept)) => {
             let path = kept.path().display();
-            output::note(&format!("it also stands in {path}, where `palisade mcp config --http` finds it"));
+            output::note(&format!(
+                "it also stands in {path}, where `palisade mcp config --http` finds it"
+            ));
         }
         Some(Err(error)) => output::note(&format!("the token stands in no file: {error}")),
     }
@@ -156,8 +172,12 @@ fn tell_entry(entry: &Entry, kept: Option<&io::Result<Kept>>) {
 
 /// Reports changes of plugins.
 fn show_changes(rescan: &Rescan) {
-    for (plugins, what) in [(&rescan.loaded, "loaded"), (&rescan.changed, "changed"), (&rescan.removed, "removed")] {
-        plugins.iter().for_each(|plugin| output::note(&format!("{what} {}: {}", plugin.file(), tools_of(plugin))));
+    for (plugins, what) in
+        [(&rescan.loaded, "loaded"), (&rescan.changed, "changed"), (&rescan.removed, "removed")]
+    {
+        plugins.iter().for_each(|plugin| {
+            output::note(&format!("{what} {}: {}", plugin.file(), tools_of(plugin)))
+        });
     }
     open::show_rejected(&rescan.rejected);
 }
@@ -183,7 +203,8 @@ async fn lines(server: &Server, stop: CancellationToken) -> Result<(), ServeErro
 #[cfg(unix)]
 async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {
     use std::os::fd::AsFd as _;
-    let (input, output) = (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
+    let (input, output) =
+        (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
     server.serve_pipes(input, output, stop).await
 }
 

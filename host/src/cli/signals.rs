@@ -32,16 +32,22 @@ impl Signals {
     /// Returns once the handlers are installed: before that, a signal would end the program without
     /// a report of the call.
     pub(super) fn watch() -> io::Result<Self> {
-        let signals =
-            Self { told: CancellationToken::new(), is_done: Arc::new(AtomicBool::new(true)), watched: Arc::default() };
-        let (told, is_done, watched) = (signals.told.clone(), signals.is_done.clone(), signals.watched.clone());
+        let signals = Self {
+            told: CancellationToken::new(),
+            is_done: Arc::new(AtomicBool::new(true)),
+            watched: Arc::default(),
+        };
+        let (told, is_done, watched) =
+            (signals.told.clone(), signals.is_done.clone(), signals.watched.clone());
         let (ready, is_ready) = sync_channel(1);
         std::thread::Builder::new().name("palisade-signals".to_owned()).spawn(move || {
             if let Err(error) = listen(&told, &is_done, &watched, &ready) {
                 let _ = ready.send(Err(error));
             }
         })?;
-        is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that listens to signals ended")))?;
+        is_ready.recv().unwrap_or_else(|_| {
+            Err(io::Error::other("the thread that listens to signals ended"))
+        })?;
         Ok(signals)
     }
 
@@ -86,7 +92,10 @@ fn listen(
 async fn end_if_it_hangs(work: Handle, is_done: Arc<AtomicBool>) {
     while !is_done.load(Ordering::Acquire) {
         if !lives(&work).await && !is_done.load(Ordering::Acquire) {
-            output::problem("cancelled:", "the call was cancelled; it hangs in a file operation and was left behind");
+            output::problem(
+                "cancelled:",
+                "the call was cancelled; it hangs in a file operation and was left behind",
+            );
             std::process::exit(Exit::Interrupted as i32);
         }
         tokio::time::sleep(BETWEEN_SIGNS).await;
@@ -149,7 +158,9 @@ fn survive(number: rustix::process::Signal, otherwise: &str) {
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 != 0)
 }
 
 #[cfg(windows)]

@@ -38,7 +38,9 @@ impl Entry {
             return Ok(Self::Open);
         }
         let (text, place, file) = match (args.token_file.as_deref(), std::env::var_os(TOKEN)) {
-            (Some(file), _) => (from_file(file)?, file.display().to_string(), Some(file.to_owned())),
+            (Some(file), _) => {
+                (from_file(file)?, file.display().to_string(), Some(file.to_owned()))
+            }
             (None, Some(text)) => (text.to_string_lossy().into_owned(), TOKEN.to_owned(), None),
             (None, None) => return Self::fresh(),
         };
@@ -49,7 +51,8 @@ impl Entry {
     }
 
     fn fresh() -> Result<Self, Failure> {
-        let failure = |why: String| Failure::new(Exit::Internal, format!("no token can be made: {why}"));
+        let failure =
+            |why: String| Failure::new(Exit::Internal, format!("no token can be made: {why}"));
         let mut random = [0; RANDOM];
         getrandom::fill(&mut random).map_err(|error| failure(error.to_string()))?;
         let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -83,8 +86,9 @@ impl Entry {
 }
 
 fn from_file(file: &Path) -> Result<String, Failure> {
-    let failure =
-        |why: &dyn std::fmt::Display| Failure::usage(format!("cannot read the token in `{}`: {why}", file.display()));
+    let failure = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!("cannot read the token in `{}`: {why}", file.display()))
+    };
     let opened = std::fs::File::open(file).map_err(|error| failure(&error))?;
     private::check(&opened, file).map_err(|why| failure(&why))?;
     let mut text = String::new();
@@ -135,10 +139,15 @@ pub(super) fn forget(address: SocketAddr) {
 /// Returns the token file of a running server at this address of this machine that generated its
 /// token.
 pub(super) fn kept(host: &str, port: u16) -> Option<PathBuf> {
-    let directories: Vec<_> = bases().iter().filter_map(|base| Directory::existing(base).ok()).collect();
+    let directories: Vec<_> =
+        bases().iter().filter_map(|base| Directory::existing(base).ok()).collect();
     let names = addresses(host).into_iter().map(|address| name(SocketAddr::new(address, port)));
-    let mut files = names.flat_map(|name| directories.iter().filter_map(move |directory| directory.file(&name).ok()));
-    files.find_map(|(file, path)| (private::check(&file, &path).is_ok() && private::is_held(&file)).then_some(path))
+    let mut files = names.flat_map(|name| {
+        directories.iter().filter_map(move |directory| directory.file(&name).ok())
+    });
+    files.find_map(|(file, path)| {
+        (private::check(&file, &path).is_ok() && private::is_held(&file)).then_some(path)
+    })
 }
 
 /// Returns the directories that may contain tokens, of this run or of one with another environment.
@@ -219,18 +228,33 @@ mod tests {
     fn the_usual_directories_of_tokens_are_hidden_whatever_the_environment_names() {
         let user = rustix::process::geteuid().as_raw();
         let hidden = folders();
-        assert!(hidden.contains(&PathBuf::from(format!("/run/user/{user}/palisade/tokens"))), "{hidden:?}");
+        assert!(
+            hidden.contains(&PathBuf::from(format!("/run/user/{user}/palisade/tokens"))),
+            "{hidden:?}"
+        );
         let home = etcetera::home_dir().unwrap();
         assert!(hidden.contains(&home.join(".local/state/palisade/tokens")), "{hidden:?}");
     }
 
     #[test]
     fn a_name_of_this_machine_leads_to_each_server_that_answers_to_it() {
-        let of = |host: &str| addresses(host).into_iter().map(|ip| name(SocketAddr::new(ip, 8080))).collect::<Vec<_>>();
-        assert_eq!(of("127.0.0.1"), ["127.0.0.1-8080.token", "0.0.0.0-8080.token", "__-8080.token"]);
+        let of = |host: &str| {
+            addresses(host)
+                .into_iter()
+                .map(|ip| name(SocketAddr::new(ip, 8080)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of("127.0.0.1"),
+            ["127.0.0.1-8080.token", "0.0.0.0-8080.token", "__-8080.token"]
+        );
         assert_eq!(of("[::1]"), ["__1-8080.token", "0.0.0.0-8080.token", "__-8080.token"]);
         assert_eq!(of("LOCALHOST")[..2], ["127.0.0.1-8080.token", "__1-8080.token"]);
-        assert_eq!(of("192.0.2.1"), ["192.0.2.1-8080.token"], "a server there may be another machine's");
+        assert_eq!(
+            of("192.0.2.1"),
+            ["192.0.2.1-8080.token"],
+            "a server there may be another machine's"
+        );
         assert!(of("tools.example").is_empty());
     }
 }

@@ -6,7 +6,8 @@ use crate::workspace::Workspace;
 use std::path::Path;
 
 /// The effect of such a workspace.
-const REACH: &str = "tools of class read can read your keys and the settings of other programs without a question";
+const REACH: &str =
+    "tools of class read can read your keys and the settings of other programs without a question";
 /// The remedy.
 pub(super) const REMEDY: &str = "name a project with --workspace";
 

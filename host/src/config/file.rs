@@ -184,12 +184,19 @@ impl FileConfig {
     pub fn read(path: &Path, links: LastLink) -> Result<Option<Self>, ConfigError> {
         let text = match read_text(path, links) {
             Ok(text) => text,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
                 return Ok(None);
             }
             Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
         };
-        Self::parse(&text).map(Some).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+        Self::parse(&text)
+            .map(Some)
+            .map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
     }
 
     /// Parses the text of a file.
@@ -210,21 +217,47 @@ impl FileConfig {
                 "confirm",
                 [&confirm.none, &confirm.read, &confirm.write, &confirm.execute, &confirm.network],
             )?,
-            tools: confirm.tools.iter().map(|(tool, mode)| tool_mode(tool, mode)).collect::<Result<_, _>>()?,
-            confirm_timeout: confirm.timeout.as_ref().map(|time| confirm_time(&time.0)).transpose()?,
+            tools: confirm
+                .tools
+                .iter()
+                .map(|(tool, mode)| tool_mode(tool, mode))
+                .collect::<Result<_, _>>()?,
+            confirm_timeout: confirm
+                .timeout
+                .as_ref()
+                .map(|time| confirm_time(&time.0))
+                .transpose()?,
             trusted: raw.trusted.iter().map(trusted).collect::<Result<_, _>>()?,
             memory: raw.limits.memory.as_deref().map(memory).transpose()?,
-            timeout: raw.limits.timeout.as_ref().map(|time| call_time("limits.timeout", &time.0)).transpose()?,
-            compile_time: raw.limits.compile_time.as_ref().map(|time| compile_time(&time.0)).transpose()?,
+            timeout: raw
+                .limits
+                .timeout
+                .as_ref()
+                .map(|time| call_time("limits.timeout", &time.0))
+                .transpose()?,
+            compile_time: raw
+                .limits
+                .compile_time
+                .as_ref()
+                .map(|time| compile_time(&time.0))
+                .transpose()?,
             compile_memory: raw.limits.compile_memory.as_deref().map(compile_memory).transpose()?,
             total_memory: raw.limits.total_memory.as_deref().map(total_memory).transpose()?,
-            concurrency: raw.limits.concurrency.map(|count| concurrency("limits.concurrency", count)).transpose()?,
-            tool_concurrency: per_tool("limits.tool_concurrency", &raw.limits.tool_concurrency, |key, count| {
-                concurrency(key, *count)
-            })?,
-            tool_timeout: per_tool("limits.tool_timeout", &raw.limits.tool_timeout, |key, time| {
-                call_time(key, &time.0)
-            })?,
+            concurrency: raw
+                .limits
+                .concurrency
+                .map(|count| concurrency("limits.concurrency", count))
+                .transpose()?,
+            tool_concurrency: per_tool(
+                "limits.tool_concurrency",
+                &raw.limits.tool_concurrency,
+                |key, count| concurrency(key, *count),
+            )?,
+            tool_timeout: per_tool(
+                "limits.tool_timeout",
+                &raw.limits.tool_timeout,
+                |key, time| call_time(key, &time.0),
+            )?,
             shell_unconfined: raw.shell.unconfined,
             shell_network: raw.shell.network,
             shell_processes: raw.shell.processes.map(processes).transpose()?,
@@ -242,7 +275,11 @@ fn read_text(path: &Path, links: LastLink) -> io::Result<String> {
     let file = open_regular(path, links)?;
     let mut text = String::new();
     file.take(MAX_FILE + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_FILE { Err(io::Error::other("it is larger than 1 MiB")) } else { Ok(text) }
+    if text.len() as u64 > MAX_FILE {
+        Err(io::Error::other("it is larger than 1 MiB"))
+    } else {
+        Ok(text)
+    }
 }
 
 /// Returns the message of the toml crate, with the nearest known key if a key is unknown.
@@ -253,7 +290,9 @@ fn explain(error: &toml::de::Error, file: &str) -> String {
     let nearest = unknown.and_then(|key| nearest_names(key, quoted).into_iter().next());
     match nearest {
         Some(key) => format!("{text}\ndid you mean `{key}`?"),
-        None => accepted(error, file).map_or_else(|| text.clone(), |form| format!("{text}\n{form}")),
+        None => {
+            accepted(error, file).map_or_else(|| text.clone(), |form| format!("{text}\n{form}"))
+        }
     }
 }
 
@@ -267,12 +306,15 @@ fn accepted(error: &toml::de::Error, file: &str) -> Option<&'static str> {
         return Some("write a size with its unit, like \"128MiB\"");
     }
     let is_table = message.starts_with("invalid type: map, expected a sequence");
-    (is_table && file.get(span)? == "[trusted]").then_some("write `[[trusted]]`: a file can have several of them")
+    (is_table && file.get(span)? == "[trusted]")
+        .then_some("write `[[trusted]]`: a file can have several of them")
 }
 
 fn modes(table: &str, texts: [&Option<String>; 5]) -> Result<BTreeMap<SideEffects, Mode>, String> {
-    let given =
-        SideEffects::ALL.into_iter().zip(texts).filter_map(|(class, text)| text.as_deref().map(|text| (class, text)));
+    let given = SideEffects::ALL
+        .into_iter()
+        .zip(texts)
+        .filter_map(|(class, text)| text.as_deref().map(|text| (class, text)));
     given.map(|(class, text)| Ok((class, mode(&format!("{table}.{class}"), text)?))).collect()
 }
 
@@ -290,13 +332,17 @@ fn tool_mode(name: &str, text: &str) -> Result<(String, Mode), String> {
 }
 
 fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
-    let overrides = modes("trusted", [&raw.none, &raw.read, &raw.write, &raw.execute, &raw.network])?;
+    let overrides =
+        modes("trusted", [&raw.none, &raw.read, &raw.write, &raw.execute, &raw.network])?;
     let workspace = expand(&raw.workspace);
     // A relative path would depend on the current directory.
     if workspace.is_absolute() {
         Ok(Trusted { workspace, overrides })
     } else {
-        Err(format!("`trusted.workspace` is `{}`; write the whole path, from `/` or `~/` on", raw.workspace))
+        Err(format!(
+            "`trusted.workspace` is `{}`; write the whole path, from `/` or `~/` on",
+            raw.workspace
+        ))
     }
 }
 

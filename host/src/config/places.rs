@@ -23,7 +23,8 @@ impl Settings {
         fn origin<'a, T>(key: &str, value: &'a Value<T>) -> (String, &'a Origin) {
             (key.to_owned(), &value.origin)
         }
-        let classes = self.classes.iter().map(|(class, mode)| (format!("confirm.{class}"), &mode.origin));
+        let classes =
+            self.classes.iter().map(|(class, mode)| (format!("confirm.{class}"), &mode.origin));
         let single = [
             origin("limits.memory", &self.memory),
             origin("limits.total_memory", &self.total_memory),

@@ -116,7 +116,10 @@ impl Default for Settings {
     fn default() -> Self {
         let policy = Policy::default();
         Self {
-            classes: SideEffects::ALL.into_iter().map(|class| (class, Value::default(policy.class(class)))).collect(),
+            classes: SideEffects::ALL
+                .into_iter()
+                .map(|class| (class, Value::default(policy.class(class))))
+                .collect(),
             tools: BTreeMap::new(),
             memory: Value::default(limits::MEMORY),
             total_memory: Value::default(limits::total_memory()),
@@ -162,7 +165,10 @@ impl Settings {
                 key,
                 user_file: user_file.to_owned(),
             })?;
-            let named = project.tool_timeout.keys().filter(|tool| !settings.tool_timeout.contains_key(*tool));
+            let named = project
+                .tool_timeout
+                .keys()
+                .filter(|tool| !settings.tool_timeout.contains_key(*tool));
             settings.lowered_by_project = named.cloned().collect();
             let switched_off = settings.switched_off(&project);
             settings.builtin.set(switched_off, || Origin::File(project_file.to_owned()));
@@ -176,12 +182,17 @@ impl Settings {
     /// # Errors
     ///
     /// The reason why a variable is invalid.
-    pub fn apply_environment(&mut self, variable: impl Fn(&'static str) -> Option<String>) -> Result<(), String> {
+    pub fn apply_environment(
+        &mut self,
+        variable: impl Fn(&'static str) -> Option<String>,
+    ) -> Result<(), String> {
         let memory = variable("PALISADE_MEMORY")
             .map(|text| size::memory(&text).map_err(|error| format!("PALISADE_MEMORY: {error}")))
             .transpose()?;
         self.memory.set(memory, || Origin::Environment("PALISADE_MEMORY"));
-        let timeout = variable("PALISADE_TIMEOUT").map(|text| call_time("PALISADE_TIMEOUT", &text)).transpose()?;
+        let timeout = variable("PALISADE_TIMEOUT")
+            .map(|text| call_time("PALISADE_TIMEOUT", &text))
+            .transpose()?;
         self.timeout.set(timeout.map(Some), || Origin::Environment("PALISADE_TIMEOUT"));
         Ok(())
     }
@@ -189,30 +200,48 @@ impl Settings {
     /// Returns the keys that concern a single tool.
     pub fn of_tools(&self) -> impl Iterator<Item = ToolRule<'_>> {
         let modes = self.tools.iter().map(|(tool, mode)| ToolRule::mode(tool, mode));
-        let counts =
-            self.tool_concurrency.iter().map(|(tool, count)| ToolRule::limit("limits.tool_concurrency", tool, count));
-        let times = self.tool_timeout.iter().map(|(tool, time)| ToolRule::limit("limits.tool_timeout", tool, time));
+        let counts = self
+            .tool_concurrency
+            .iter()
+            .map(|(tool, count)| ToolRule::limit("limits.tool_concurrency", tool, count));
+        let times = self
+            .tool_timeout
+            .iter()
+            .map(|(tool, time)| ToolRule::limit("limits.tool_timeout", tool, time));
         modes.chain(counts).chain(times)
     }
 
     /// Returns the effective limits.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        Limits { memory: self.memory.value, timeout: self.timeout.value, total_memory: self.total_memory.value }
+        Limits {
+            memory: self.memory.value,
+            timeout: self.timeout.value,
+            total_memory: self.total_memory.value,
+        }
     }
 
     /// Returns the options of `shell`, without a helper.
     #[must_use]
     pub fn shell(&self) -> ShellOptions {
-        let held = if self.shell_unconfined.value { Confinement::Unconfined } else { Confinement::Landlock };
+        let held = if self.shell_unconfined.value {
+            Confinement::Unconfined
+        } else {
+            Confinement::Landlock
+        };
         let network = if self.shell_network.value { Network::Open } else { Network::Closed };
-        let limits = ShellLimits { processes: self.shell_processes.value, memory: self.shell_memory.value };
+        let limits =
+            ShellLimits { processes: self.shell_processes.value, memory: self.shell_memory.value };
         ShellOptions::new(held).network(network).limits(limits)
     }
 
     /// Returns whether a tool's configured timeout replaces its own or only bounds it.
     pub(crate) fn tool_time(&self, tool: &str, time: Duration) -> ToolTime {
-        if self.lowered_by_project.contains(tool) { ToolTime::AtMost(time) } else { ToolTime::Set(time) }
+        if self.lowered_by_project.contains(tool) {
+            ToolTime::AtMost(time)
+        } else {
+            ToolTime::Set(time)
+        }
     }
 
     /// Returns the limits for compiling one plugin.
@@ -225,16 +254,24 @@ impl Settings {
     #[must_use]
     pub fn policy(&self, workspace: &Path) -> Policy {
         let classes = self.classes.iter().map(|(class, mode)| (*class, mode.value));
-        let policy = classes.fold(Policy::default(), |policy, (class, mode)| policy.with_class(class, mode));
-        let policy = self.tools.iter().fold(policy, |policy, (tool, mode)| policy.with_tool(tool, mode.value));
-        let mut entries = self.trusted.iter().filter(|trusted| is_same(&trusted.workspace, workspace)).peekable();
+        let policy =
+            classes.fold(Policy::default(), |policy, (class, mode)| policy.with_class(class, mode));
+        let policy = self
+            .tools
+            .iter()
+            .fold(policy, |policy, (tool, mode)| policy.with_tool(tool, mode.value));
+        let mut entries =
+            self.trusted.iter().filter(|trusted| is_same(&trusted.workspace, workspace)).peekable();
         if entries.peek().is_none() {
             return policy;
         }
         // If several entries name one workspace, the strictest mode applies.
         let mut overrides: BTreeMap<SideEffects, Mode> = BTreeMap::new();
         for (class, mode) in entries.flat_map(|trusted| &trusted.overrides) {
-            overrides.entry(*class).and_modify(|known| *known = stricter(*known, *mode)).or_insert(*mode);
+            overrides
+                .entry(*class)
+                .and_modify(|known| *known = stricter(*known, *mode))
+                .or_insert(*mode);
         }
         policy.trusting(overrides)
     }
@@ -244,18 +281,32 @@ impl Settings {
         self.confirm_timeout.set(config.confirm_timeout, origin);
         self.concurrency.set(config.concurrency, origin);
         self.trusted.extend(config.trusted);
-        self.classes
-            .extend(config.classes.into_iter().map(|(class, value)| (class, Value { value, origin: origin() })));
-        self.tools.extend(config.tools.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
+        self.classes.extend(
+            config
+                .classes
+                .into_iter()
+                .map(|(class, value)| (class, Value { value, origin: origin() })),
+        );
+        self.tools.extend(
+            config.tools.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })),
+        );
         self.memory.set(config.memory, origin);
         self.total_memory.set(config.total_memory, origin);
         self.timeout.set(config.timeout.map(Some), origin);
         self.compile_time.set(config.compile_time, origin);
         self.compile_memory.set(config.compile_memory, origin);
-        self.tool_concurrency
-            .extend(config.tool_concurrency.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
-        self.tool_timeout
-            .extend(config.tool_timeout.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
+        self.tool_concurrency.extend(
+            config
+                .tool_concurrency
+                .into_iter()
+                .map(|(tool, value)| (tool, Value { value, origin: origin() })),
+        );
+        self.tool_timeout.extend(
+            config
+                .tool_timeout
+                .into_iter()
+                .map(|(tool, value)| (tool, Value { value, origin: origin() })),
+        );
         self.shell_unconfined.set(config.shell_unconfined, origin);
         self.shell_network.set(config.shell_network, origin);
         self.shell_processes.set(config.shell_processes, origin);
@@ -274,8 +325,10 @@ impl Settings {
                 return loosens(format!("confirm.{class}"));
             }
         }
-        if let Some((tool, _)) =
-            project.tools.iter().find(|(tool, mode)| !mode.is_at_least_as_strict_as(self.mode_of(tool)))
+        if let Some((tool, _)) = project
+            .tools
+            .iter()
+            .find(|(tool, mode)| !mode.is_at_least_as_strict_as(self.mode_of(tool)))
         {
             return loosens(format!("confirm.tools.{tool}"));
         }
@@ -304,12 +357,15 @@ impl Settings {
         if project.concurrency.is_some_and(|count| count > self.concurrency.value) {
             return loosens("limits.concurrency".to_owned());
         }
-        if let Some((tool, _)) =
-            project.tool_concurrency.iter().find(|(tool, count)| **count > self.concurrency_of(tool))
+        if let Some((tool, _)) = project
+            .tool_concurrency
+            .iter()
+            .find(|(tool, count)| **count > self.concurrency_of(tool))
         {
             return loosens(format!("limits.tool_concurrency.{tool}"));
         }
-        if let Some((tool, _)) = project.tool_timeout.iter().find(|(tool, time)| !self.is_within_time_of(tool, **time))
+        if let Some((tool, _)) =
+            project.tool_timeout.iter().find(|(tool, time)| !self.is_within_time_of(tool, **time))
         {
             return loosens(format!("limits.tool_timeout.{tool}"));
         }
@@ -344,7 +400,8 @@ impl Settings {
     /// stay reserved, so that the user's rules for their tools cannot apply to other plugins. A
     /// user who has turned them off has released their names already.
     fn switched_off(&self, project: &FileConfig) -> Option<Shipped> {
-        (project.builtin == Some(false) && self.builtin.value == Shipped::Included).then_some(Shipped::Reserved)
+        (project.builtin == Some(false) && self.builtin.value == Shipped::Included)
+            .then_some(Shipped::Reserved)
     }
 
     fn concurrency_of(&self, tool: &str) -> u32 {

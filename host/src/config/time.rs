@@ -27,8 +27,9 @@ impl<'de> Deserialize<'de> for Written {
 /// Parses a duration such as `30s`, `5m` or `500ms`. Each key has a maximum: an unbounded duration
 /// would overflow when added to a clock.
 fn duration(key: &str, text: &str, largest: Duration, accepted: &str) -> Result<Duration, String> {
-    let parsed = humantime::parse_duration(text)
-        .map_err(|error| format!("`{key}` is not a duration: {error}; write it like 30s, 5m or 500ms"))?;
+    let parsed = humantime::parse_duration(text).map_err(|error| {
+        format!("`{key}` is not a duration: {error}; write it like 30s, 5m or 500ms")
+    })?;
     if parsed < LEAST {
         return Err(format!("`{key}` is {text}; give at least 1ms"));
     }
@@ -37,7 +38,12 @@ fn duration(key: &str, text: &str, largest: Duration, accepted: &str) -> Result<
 
 /// Parses the timeout of a call.
 pub(crate) fn call_time(key: &str, text: &str) -> Result<Duration, String> {
-    duration(key, text, limits::MAX_TIMEOUT, "at most 600s is accepted, the most that a call may take")
+    duration(
+        key,
+        text,
+        limits::MAX_TIMEOUT,
+        "at most 600s is accepted, the most that a call may take",
+    )
 }
 
 /// Parses the time limit of a compilation.

@@ -60,7 +60,9 @@ pub enum AnswerRefused {
     AlreadyAnswered(Answer),
     /// The request is no longer open: it timed out, its call was cancelled, or it was answered
     /// elsewhere.
-    #[error("the question no longer stands: it was withdrawn, answered elsewhere, or its time was up")]
+    #[error(
+        "the question no longer stands: it was withdrawn, answered elsewhere, or its time was up"
+    )]
     Withdrawn,
     /// The request never existed, or ended long ago.
     #[error("there is no such question")]
@@ -137,7 +139,10 @@ impl Book {
 }
 
 impl Confirmer for Desk {
-    fn confirm<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        request: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         Box::pin(async move {
             let answered = self.put(request);
             let _withdrawn = Withdrawn { desk: self, id: &request.id };

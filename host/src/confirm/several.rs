@@ -20,7 +20,10 @@ impl Several {
 }
 
 impl Confirmer for Several {
-    fn confirm<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        request: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         let mut asked: Vec<_> = self.0.iter().map(|confirmer| confirmer.confirm(request)).collect();
         Box::pin(poll_fn(move |cx| {
             let mut answer = None;

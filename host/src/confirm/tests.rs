@@ -44,7 +44,10 @@ async fn a_question_waits_at_the_desk_until_it_is_answered_and_is_answered_once(
     assert_eq!((desk.next().await.id, desk.next().await.id), (one.id.clone(), other.id.clone()));
     assert_eq!(desk.answer(&RequestId::new("another"), Answer::Allow), Err(AnswerRefused::Unknown));
     assert_eq!(desk.answer(&other.id, Answer::Deny), Ok(()));
-    assert_eq!(desk.answer(&other.id, Answer::Allow), Err(AnswerRefused::AlreadyAnswered(Answer::Deny)));
+    assert_eq!(
+        desk.answer(&other.id, Answer::Allow),
+        Err(AnswerRefused::AlreadyAnswered(Answer::Deny))
+    );
     assert_eq!((once(&mut first).await, once(&mut second).await), (None, Some(Ok(Answer::Deny))));
     assert_eq!(desk.pending(), std::slice::from_ref(&one));
     drop(first);
@@ -83,7 +86,10 @@ async fn of_several_the_first_answer_counts_and_nobody_only_where_all_are_nobody
 
 #[test]
 fn answers_and_ends_are_told_by_the_names_in_events() {
-    assert_eq!([Answer::Allow, Answer::Deny, Answer::Always].map(Answer::as_str), ["allow", "deny", "always"]);
+    assert_eq!(
+        [Answer::Allow, Answer::Deny, Answer::Always].map(Answer::as_str),
+        ["allow", "deny", "always"]
+    );
     let ends = [
         (Decision::Answered(Answer::Deny), "deny"),
         (Decision::AllowedMeanwhile, "always"),
@@ -94,6 +100,8 @@ fn answers_and_ends_are_told_by_the_names_in_events() {
     ];
     assert!(ends.iter().all(|(end, name)| end.as_str() == *name));
     let id = RequestId::random().unwrap();
-    assert!(id.as_str().starts_with("cr_") && id.as_str().len() == 35 && id.to_string() == id.as_str());
+    assert!(
+        id.as_str().starts_with("cr_") && id.as_str().len() == 35 && id.to_string() == id.as_str()
+    );
     assert_ne!(RequestId::random(), Some(id));
 }

@@ -30,7 +30,9 @@ impl Approval {
     /// Returns an error if the answer expired while the approved call waited in a queue.
     pub(super) fn still_stands(&self) -> Result<(), ErrorKind> {
         match &self.expiry {
-            Some(expiry) if Instant::now() > expiry.at => Err(ErrorKind::ConfirmationTimeout { after: expiry.after }),
+            Some(expiry) if Instant::now() > expiry.at => {
+                Err(ErrorKind::ConfirmationTimeout { after: expiry.after })
+            }
             _ => Ok(()),
         }
     }
@@ -46,7 +48,9 @@ impl Approval {
             return Ok(());
         }
         // Only memory can be exhausted here, so the time limit is irrelevant.
-        self.input.compact().map_err(|why| ended(why, Duration::ZERO, self.tool.definition().side_effects()))
+        self.input
+            .compact()
+            .map_err(|why| ended(why, Duration::ZERO, self.tool.definition().side_effects()))
     }
 
     pub(super) fn into_parts(self) -> (Arc<Registered>, ValidInput) {
@@ -76,7 +80,8 @@ async fn confirmed(
     decision: Decision,
     input: ValidInput,
 ) -> Result<(ValidInput, Option<Expiry>), ErrorKind> {
-    let (allowance, is_remembered) = (allowance(&road.tool), road.party.memory == Memory::OfSession);
+    let (allowance, is_remembered) =
+        (allowance(&road.tool), road.party.memory == Memory::OfSession);
     if is_remembered && road.session.allows(&allowance) {
         return Ok((input, None));
     }
@@ -108,5 +113,9 @@ fn denied(tool: &Registered, rule: Rule) -> ErrorKind {
     let definition = tool.definition();
     let (name, class) = (definition.name(), definition.side_effects());
     let message = format!("the policy denies `{name}` (class {class})");
-    ErrorKind::denied_with(PermissionReason::Policy, message, rule.advice_on_deny(definition, tool.origin()))
+    ErrorKind::denied_with(
+        PermissionReason::Policy,
+        message,
+        rule.advice_on_deny(definition, tool.origin()),
+    )
 }

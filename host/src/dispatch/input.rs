@@ -149,14 +149,21 @@ pub(super) fn waiting(given: &Given, account: &Account) -> Result<Charge, ErrorK
         CallInput::Value(_) if given.memory == Counted::Already => 0,
         CallInput::Value(value) => bounds.admit(value).map_err(refused)?,
         CallInput::Text(text) if text.len() <= bounds.bytes => text.len() as u64,
-        CallInput::Text(text) => return Err(refused(JsonError::TooLong { got: text.len(), max: bounds.bytes })),
+        CallInput::Text(text) => {
+            return Err(refused(JsonError::TooLong { got: text.len(), max: bounds.bytes }));
+        }
     };
     charge.grow(bytes).map_err(|why| refused(JsonError::Exhausted(why)))?;
     Ok(charge)
 }
 
 /// Reserves the memory of an input that came as a value. Returns the value and its memory.
-fn reserved(value: Value, bytes: u64, memory: Counted, budget: &dyn Budget) -> Result<(Value, u64), Unchecked> {
+fn reserved(
+    value: Value,
+    bytes: u64,
+    memory: Counted,
+    budget: &dyn Budget,
+) -> Result<(Value, u64), Unchecked> {
     if memory == Counted::NotYet {
         budget.reserve(bytes)?;
     }
@@ -194,7 +201,9 @@ pub(super) enum Unchecked {
 
 impl Unchecked {
     /// Separates the verdict on an input from an exhausted budget.
-    pub(super) fn or_verdict<T>(checked: Result<T, Self>) -> Result<Result<T, ErrorKind>, Exhausted> {
+    pub(super) fn or_verdict<T>(
+        checked: Result<T, Self>,
+    ) -> Result<Result<T, ErrorKind>, Exhausted> {
         match checked {
             Ok(checked) => Ok(Ok(checked)),
             Err(Self::Refused(kind)) => Ok(Err(kind)),
@@ -262,10 +271,13 @@ fn resolve(
     let last = if definition.keeps_links() { LastLink::Keep } else { LastLink::Follow };
     definition.input_schema().map_workspace_paths(value, budget, |pointer, path| {
         (0..=path.len() / PATH_PER_LOOK).try_for_each(|_| budget.check())?;
-        let resolved = workspace.resolve_within(path, last, budget)?.map_err(|refused| match refused {
-            PathRefused::Escapes(_) => ErrorKind::denied(PermissionReason::Workspace, refused.to_string()),
-            PathRefused::Unusable { .. } => invalid(pointer, refused.to_string()),
-        })?;
+        let resolved =
+            workspace.resolve_within(path, last, budget)?.map_err(|refused| match refused {
+                PathRefused::Escapes(_) => {
+                    ErrorKind::denied(PermissionReason::Workspace, refused.to_string())
+                }
+                PathRefused::Unusable { .. } => invalid(pointer, refused.to_string()),
+            })?;
         Ok(resolved)
     })
 }
@@ -282,7 +294,9 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
-            if let Some(float) = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT) {
+            if let Some(float) =
+                number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT)
+            {
                 #[allow(clippy::cast_possible_truncation, reason = "it is whole and in range")]
                 let whole = float as i64;
                 *value = Value::from(whole);
@@ -315,7 +329,9 @@ mod tests {
             matches!(glanced.unwrap(), Glance::Checked(_))
         };
         assert!(is_checked("a", 10) && is_checked("a/b", 1) && is_checked(&"a/".repeat(60), 3));
-        assert!(!is_checked("a", 4096) && !is_checked("a", 100) && !is_checked(&"a/".repeat(2_000), 4));
+        assert!(
+            !is_checked("a", 4096) && !is_checked("a", 100) && !is_checked(&"a/".repeat(2_000), 4)
+        );
     }
 
     #[test]
@@ -334,7 +350,10 @@ mod tests {
     fn a_whole_number_is_an_integer_in_whichever_form_it_is_written() {
         let mut value = json!({"a": 1000.0, "b": [1e3, 0.5, -2.0, 1e300], "c": {"d": -0.0}});
         whole_numbers(&mut value);
-        assert_eq!(value.to_string(), json!({"a": 1000, "b": [1000, 0.5, -2, 1e300], "c": {"d": 0}}).to_string());
+        assert_eq!(
+            value.to_string(),
+            json!({"a": 1000, "b": [1000, 0.5, -2, 1e300], "c": {"d": 0}}).to_string()
+        );
     }
 
     #[test]
@@ -352,7 +371,8 @@ mod tests {
             drop(waits);
             assert_eq!(account.held(), 0);
         }
-        let long = given(CallInput::Text(" ".repeat(JsonBounds::CALL_INPUT.bytes + 1)), Counted::NotYet);
+        let long =
+            given(CallInput::Text(" ".repeat(JsonBounds::CALL_INPUT.bytes + 1)), Counted::NotYet);
         assert!(matches!(waiting(&long, &account), Err(ErrorKind::Validation(_))));
     }
 }

@@ -34,14 +34,20 @@ impl Road<'_> {
         let sees_files = self.tool.definition().side_effects().files() != FileAccess::None;
         let is_in_place = self.dispatcher.threads.is_none();
         if sees_files && is_in_place && !self.dispatcher.late.hold_in(self.session.workspace()) {
-            return Box::pin(self.hide_away(Purse::new(account.clone(), self.time, self.cancel.clone()))).await;
+            return Box::pin(self.hide_away(Purse::new(
+                account.clone(),
+                self.time,
+                self.cancel.clone(),
+            )))
+            .await;
         }
         Ok(())
     }
 
     async fn hide_away(&self, purse: Purse) -> Result<(), ErrorKind> {
         let (late, workspace) = (self.dispatcher.late.clone(), self.session.workspace().clone());
-        let hidden = offload(purse.budget(), input_turns(), move |_| Ok(late.add_to(&workspace))).await;
+        let hidden =
+            offload(purse.budget(), input_turns(), move |_| Ok(late.add_to(&workspace))).await;
         let class = self.tool.definition().side_effects();
         hidden.map_err(|why| purse.exhausted(why, class))?.map_err(|error| refused(&error))
     }

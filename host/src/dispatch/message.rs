@@ -16,7 +16,10 @@ impl Dispatcher {
     pub async fn dispatch_all(&self, session: &Session, calls: Vec<Call>) -> Vec<ToolResult> {
         let names: Vec<_> = calls.iter().map(|call| (call.id.clone(), call.tool.clone())).collect();
         if tokio::runtime::Handle::try_current().is_err() {
-            return names.iter().map(|(id, tool)| ToolResult::failure(id.clone(), tool, super::no_runtime())).collect();
+            return names
+                .iter()
+                .map(|(id, tool)| ToolResult::failure(id.clone(), tool, super::no_runtime()))
+                .collect();
         }
         // Calls outside a session share no limit; within a message there always is one.
         let message = session.slots().for_message().map(Arc::new);
@@ -25,7 +28,8 @@ impl Dispatcher {
             let (dispatcher, session, message) = (self.clone(), session.clone(), message.clone());
             tasks.spawn(async move {
                 let call = dispatcher.named(call);
-                let result = dispatcher.pass(&session, call, message.as_deref(), &Party::default()).await;
+                let result =
+                    dispatcher.pass(&session, call, message.as_deref(), &Party::default()).await;
                 Ended { place, waiting: Owed::new(result.footprint()), result }
             });
         }
@@ -54,7 +58,8 @@ async fn in_order(mut tasks: JoinSet<Ended>, names: &[(CallId, String)]) -> Vec<
         }
     }
     // A task ends without a result only if the runtime shuts down.
-    let lost = || ErrorKind::execution(ExecutionKind::Internal, "the call was lost with its runtime");
+    let lost =
+        || ErrorKind::execution(ExecutionKind::Internal, "the call was lost with its runtime");
     let result = |(slot, (id, tool)): (Option<ToolResult>, &(CallId, String))| {
         slot.unwrap_or_else(|| ToolResult::failure(id.clone(), tool, lost()))
     };

@@ -26,7 +26,9 @@ pub(super) async fn run(
     threads: Option<&Threads>,
 ) -> Result<ToolOutput, Stopped> {
     let place = match threads {
-        Some(threads) => Some(threads.admit(registered, context.cancel(), context.times().queue).await?),
+        Some(threads) => {
+            Some(threads.admit(registered, context.cancel(), context.times().queue).await?)
+        }
         None => None,
     };
     // The first use of the deadline starts the clock.
@@ -61,7 +63,11 @@ fn judged(ended: Ended, context: &ToolContext, tool: &dyn Tool) -> Result<ToolOu
 }
 
 fn timeout(context: &ToolContext, tool: &dyn Tool) -> ErrorKind {
-    ErrorKind::Timeout { limit: context.time_limit(), class: tool.definition().side_effects(), input: None }
+    ErrorKind::Timeout {
+        limit: context.time_limit(),
+        class: tool.definition().side_effects(),
+        input: None,
+    }
 }
 
 /// The outcome of stopping a tool.
@@ -127,7 +133,9 @@ impl Task {
         tell_to_stop(&self.cancel, &*self.tool);
         let left = async {
             match &mut self.runs {
-                Some(Runs::Away(away)) => away.ended_or_stuck().await.map_or(Left::Stuck, Left::Ended),
+                Some(Runs::Away(away)) => {
+                    away.ended_or_stuck().await.map_or(Left::Stuck, Left::Ended)
+                }
                 Some(runs) => Left::Ended(runs.ended().await),
                 None => std::future::pending().await,
             }
@@ -167,9 +175,14 @@ fn tell_to_stop(cancel: &CancellationToken, tool: &dyn Tool) {
 }
 
 fn abandoned(tool: &dyn Tool) {
-    tracing::warn!(tool = tool.name(), "a native tool ignored its cancellation for 30 s and was abandoned");
+    tracing::warn!(
+        tool = tool.name(),
+        "a native tool ignored its cancellation for 30 s and was abandoned"
+    );
 }
 
 fn flat(joined: Result<Ended, JoinError>) -> Ended {
-    joined.unwrap_or_else(|_| Err(ErrorKind::execution(ExecutionKind::Internal, "the tool was lost with its runtime")))
+    joined.unwrap_or_else(|_| {
+        Err(ErrorKind::execution(ExecutionKind::Internal, "the tool was lost with its runtime"))
+    })
 }

@@ -128,7 +128,8 @@ fn request(
     stands: Duration,
 ) -> Result<ConfirmationRequest, ErrorKind> {
     let (definition, subject) = (road.tool.definition(), road.sink.subject());
-    let no_randomness = || ErrorKind::execution(ExecutionKind::Internal, "the system gives no random numbers");
+    let no_randomness =
+        || ErrorKind::execution(ExecutionKind::Internal, "the system gives no random numbers");
     Ok(ConfirmationRequest {
         id: RequestId::random().ok_or_else(no_randomness)?,
         call_id: subject.call_id.clone(),
@@ -178,7 +179,10 @@ pub(super) fn foreseen(
 
 /// Like [`foreseen`] for a call that waits: in place if that is short, otherwise outside the
 /// runtime's threads.
-async fn foreseen_for(road: &Road<'_>, input: ValidInput) -> Result<(ValidInput, Vec<String>), ErrorKind> {
+async fn foreseen_for(
+    road: &Road<'_>,
+    input: ValidInput,
+) -> Result<(ValidInput, Vec<String>), ErrorKind> {
     let (tool, workspace) = (road.tool.clone(), road.session.workspace().clone());
     if let Ok(changes) = foreseen(tool.definition(), &input, &workspace, &Moment::new()) {
         return Ok((input, changes?));
@@ -190,7 +194,9 @@ async fn foreseen_for(road: &Road<'_>, input: ValidInput) -> Result<(ValidInput,
         let changes = foreseen(tool.definition(), &input, &workspace, &*budget)?;
         Ok(changes.map(|changes| (input, changes)))
     };
-    Box::pin(offload(purse.budget(), input_turns(), look)).await.map_err(|why| purse.exhausted(why, class))?
+    Box::pin(offload(purse.budget(), input_turns(), look))
+        .await
+        .map_err(|why| purse.exhausted(why, class))?
 }
 
 fn nobody(road: &Road<'_>, rule: Rule) -> ErrorKind {
@@ -200,7 +206,9 @@ fn nobody(road: &Road<'_>, rule: Rule) -> ErrorKind {
         Rule::Tool | Rule::PluginTool => {
             format!("`{name}` (class {class}) needs a confirmation, and nobody can be asked")
         }
-        _ => format!("`{name}` is of class {class}, which needs a confirmation, and nobody can be asked"),
+        _ => format!(
+            "`{name}` is of class {class}, which needs a confirmation, and nobody can be asked"
+        ),
     };
     ErrorKind::denied_with(
         PermissionReason::NoConfirmer,

@@ -57,7 +57,11 @@ async fn turn<'a>(road: &Road<'a>, patience: Duration) -> Result<Place<'a>, Erro
             Some(places) => places.acquire().await.ok(),
             None => None,
         };
-        Place { _session: session, _message: message, patience: patience.saturating_sub(begun.elapsed()) }
+        Place {
+            _session: session,
+            _message: message,
+            patience: patience.saturating_sub(begun.elapsed()),
+        }
     };
     tokio::time::timeout(patience, places).await.map_err(|_| exhausted())
 }

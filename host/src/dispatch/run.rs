@@ -53,11 +53,17 @@ pub(super) async fn run(
     }
     let ended = match (tool.origin(), threads) {
         // The sandbox enforces its own deadline for all of its work.
-        (Origin::Plugin { .. }, None) => instance.execute(input, &context).await.map_err(Stopped::from),
-        (Origin::Plugin { .. }, Some(threads)) => {
-            Box::pin(away(threads, &tool, instance, input, context.clone())).await.map_err(Stopped::from)
+        (Origin::Plugin { .. }, None) => {
+            instance.execute(input, &context).await.map_err(Stopped::from)
         }
-        (Origin::Native, threads) => Box::pin(native::run(&tool, instance, input, context.clone(), threads)).await,
+        (Origin::Plugin { .. }, Some(threads)) => {
+            Box::pin(away(threads, &tool, instance, input, context.clone()))
+                .await
+                .map_err(Stopped::from)
+        }
+        (Origin::Native, threads) => {
+            Box::pin(native::run(&tool, instance, input, context.clone(), threads)).await
+        }
     };
     let mut report = context.take_report();
     let ended = match (ended, report.stopped.take()) {
@@ -120,7 +126,9 @@ fn failed(output: &ToolOutput) -> Option<ErrorKind> {
 
 fn unsuccessful(content: &[Content]) -> String {
     match visible(cut(&joined(content), MAX_MESSAGE)) {
-        text if text.trim().is_empty() => "the tool reports a failure without saying why".to_owned(),
+        text if text.trim().is_empty() => {
+            "the tool reports a failure without saying why".to_owned()
+        }
         text => text,
     }
 }
@@ -135,7 +143,9 @@ pub(super) fn signed(mut result: ToolResult, tool: Option<&Registered>) -> ToolR
 
 /// Runs a future and turns its panic into an error, so that a panic in a tool, a confirmer or a
 /// dependency ends only its call.
-pub(super) async fn caught<T>(work: impl Future<Output = Result<T, ErrorKind>>) -> Result<T, ErrorKind> {
+pub(super) async fn caught<T>(
+    work: impl Future<Output = Result<T, ErrorKind>>,
+) -> Result<T, ErrorKind> {
     execution::caught(work).await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
@@ -155,7 +165,10 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> ErrorKind {
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
     format!("the call panicked: {}", text.unwrap_or("no message"))
 }
 

@@ -33,7 +33,10 @@ pub(super) fn summary(definition: &Definition, input: &ValidInput) -> String {
     let text = shown(&named, room, &mut left);
     match others.len() {
         0 => text,
-        count => format!("{text} and {count} outside of the tool's schema: {}", shown(&others, room, &mut left)),
+        count => format!(
+            "{text} and {count} outside of the tool's schema: {}",
+            shown(&others, room, &mut left)
+        ),
     }
 }
 
@@ -59,7 +62,8 @@ mod tests {
     use serde_json::{Map, json};
 
     fn of(class: SideEffects, input: Value) -> String {
-        let schema = json!({"type": "object", "properties": {"command": {"type": "string"}, "zone": {}}});
+        let schema =
+            json!({"type": "object", "properties": {"command": {"type": "string"}, "zone": {}}});
         summary(&Definition::new("t", "A tool.", class, schema).unwrap(), &ValidInput::new(input))
     }
 
@@ -67,15 +71,21 @@ mod tests {
     fn member_in_the_schema_is_not_hidden_by_others() {
         let input = json!({"Command": "ls", "Note": "y".repeat(5000), "command": "echo harm", "zz": "y".repeat(5000)});
         let text = of(SideEffects::Execute, input);
-        assert!(text.starts_with(r#"{"command":"echo harm"} and 3 outside of the tool's schema: {"Command":"ls","#));
+        assert!(text.starts_with(
+            r#"{"command":"echo harm"} and 3 outside of the tool's schema: {"Command":"ls","#
+        ));
     }
 
     #[test]
     fn member_outside_of_the_schema_is_shown_with_its_value() {
-        let text =
-            of(SideEffects::Execute, json!({"zone": "just listing", "run": format!("true{}; harm", " ".repeat(900))}));
+        let text = of(
+            SideEffects::Execute,
+            json!({"zone": "just listing", "run": format!("true{}; harm", " ".repeat(900))}),
+        );
         assert!(
-            text.starts_with(r#"{"zone":"just listing"} and 1 outside of the tool's schema: {"run":"true "#),
+            text.starts_with(
+                r#"{"zone":"just listing"} and 1 outside of the tool's schema: {"run":"true "#
+            ),
             "{text}"
         );
         assert!(text.ends_with("; harm\"}"), "{text}");
@@ -83,9 +93,14 @@ mod tests {
 
     #[test]
     fn many_long_values_are_shortened_with_their_length() {
-        let many: Map<String, Value> = (0..64).map(|n| (format!("m{n}"), json!("y".repeat(PROGRAM)))).collect();
+        let many: Map<String, Value> =
+            (0..64).map(|n| (format!("m{n}"), json!("y".repeat(PROGRAM)))).collect();
         let text = of(SideEffects::Execute, Value::Object(many));
-        assert!(text.len() < TOTAL + 64 * 4 * LEAST && text.contains("characters"), "{}", text.len());
+        assert!(
+            text.len() < TOTAL + 64 * 4 * LEAST && text.contains("characters"),
+            "{}",
+            text.len()
+        );
     }
 
     #[test]

@@ -63,9 +63,13 @@ fn event(subject: Subject, result: &ToolResult) -> Event {
         Some(error) => {
             // Cut like the kept output of a tool, because the event must fit in the subscribers'
             // queues.
-            let partial_output = Some(last(&joined(result.content())).to_owned()).filter(|text| !text.is_empty());
+            let partial_output =
+                Some(last(&joined(result.content())).to_owned()).filter(|text| !text.is_empty());
             let message = brief(error.message());
-            Event::Failed(subject, Failure { class: error.class(), message, partial_output, duration })
+            Event::Failed(
+                subject,
+                Failure { class: error.class(), message, partial_output, duration },
+            )
         }
     }
 }
@@ -98,11 +102,16 @@ mod tests {
         for kind in [failed, invalid] {
             let terminal = Terminal::new(Arc::new(CallSink::new(events.clone(), subject())));
             let content = vec![Content::Text(long() + "the end")];
-            let result = terminal.finish(ToolResult::failure_with(CallId::new("c"), "t", kind, content));
+            let result =
+                terminal.finish(ToolResult::failure_with(CallId::new("c"), "t", kind, content));
             assert!(joined(result.content()).len() > 8 << 20, "the result has all of it");
             let told = stream.try_next().map(|told| told.event);
-            let Some(Event::Failed(_, Failure { message, partial_output: Some(partial), .. })) = told else {
-                assert!(matches!(told, Some(Event::InputInvalid(_, message)) if message.len() <= MESSAGE));
+            let Some(Event::Failed(_, Failure { message, partial_output: Some(partial), .. })) =
+                told
+            else {
+                assert!(
+                    matches!(told, Some(Event::InputInvalid(_, message)) if message.len() <= MESSAGE)
+                );
                 continue;
             };
             assert!(message.len() <= MESSAGE && partial.ends_with("the end"));

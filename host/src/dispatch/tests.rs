@@ -29,7 +29,11 @@ impl Tool for Native {
         &self.0
     }
 
-    fn execute<'a>(&'a self, input: ValidInput, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+    fn execute<'a>(
+        &'a self,
+        input: ValidInput,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         Box::pin(async move { (self.1)(input.value()) })
     }
 }
@@ -54,7 +58,10 @@ impl Subscriber for PanickingSubscriber {
 struct PanickingConfirmer;
 
 impl Confirmer for PanickingConfirmer {
-    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        _: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         panic!("a confirmer of somebody else");
     }
 }
@@ -64,7 +71,10 @@ impl Confirmer for PanickingConfirmer {
 struct Yes(AtomicUsize);
 
 impl Confirmer for Yes {
-    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        _: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { Ok(Answer::Allow) })
     }
@@ -77,7 +87,8 @@ fn host(
 ) -> Host {
     let host = change(Host::builder().shipped(Shipped::LeftOut)).build().unwrap();
     let make = move || {
-        let definition = Definition::new("native", "A tool.", class, json!({"type": "object"})).unwrap();
+        let definition =
+            Definition::new("native", "A tool.", class, json!({"type": "object"})).unwrap();
         Box::new(Native(definition, body)) as Box<dyn Tool>
     };
     host.registry().register(Arc::new(make)).unwrap();
@@ -87,15 +98,23 @@ fn host(
 #[tokio::test]
 async fn a_native_tool_that_panics_is_a_result_and_the_next_call_works() {
     let recording = Arc::new(Recording::default());
-    let body: Body =
-        |input| if input["panic"] == true { panic!("secret of the developer") } else { Ok(ToolOutput::text("fine")) };
+    let body: Body = |input| {
+        if input["panic"] == true {
+            panic!("secret of the developer")
+        } else {
+            Ok(ToolOutput::text("fine"))
+        }
+    };
     let host = host(SideEffects::None, body, |builder| builder.subscriber(recording.clone()));
     let failed = host.call("native", json!({"panic": true}), json!({})).await;
     let error = failed.error().unwrap();
     assert_eq!((error.class(), error.is_user_visible()), (ErrorClass::ExecutionError, false));
     assert!(!error.message().contains("secret"), "{error}");
     assert!(host.call("native", json!({}), json!({})).await.is_success());
-    assert_eq!(*recording.0.lock().unwrap(), ["tool.called", "tool.failed", "tool.called", "tool.completed"]);
+    assert_eq!(
+        *recording.0.lock().unwrap(),
+        ["tool.called", "tool.failed", "tool.called", "tool.completed"]
+    );
 }
 
 #[tokio::test]
@@ -141,7 +160,10 @@ async fn prompt_once_asks_once_and_prompt_asks_each_time() {
 struct Always(AtomicUsize);
 
 impl Confirmer for Always {
-    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        _: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { Ok(Answer::Always) })
     }
@@ -153,8 +175,9 @@ async fn a_question_says_until_when_it_stands() {
         let left = request.expires.duration_since(std::time::SystemTime::now());
         if left.is_ok_and(|left| left <= request.valid_for) { Answer::Allow } else { Answer::Deny }
     };
-    let change =
-        |builder: crate::host::HostBuilder| builder.confirmer(Arc::new(crate::confirm::AnswerBy::new(in_time)));
+    let change = |builder: crate::host::HostBuilder| {
+        builder.confirmer(Arc::new(crate::confirm::AnswerBy::new(in_time)))
+    };
     let host = host(SideEffects::Write, |_| Ok(ToolOutput::text("ran")), change);
     assert!(host.call("native", json!({}), json!({})).await.is_success());
 }
@@ -163,8 +186,10 @@ async fn a_question_says_until_when_it_stands() {
 async fn nobody_is_asked_about_a_tool_that_would_read_what_is_hidden() {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("own"), "x").unwrap();
-    let (asked, policy) =
-        (Arc::new(Yes::default()), crate::policy::Policy::default().with_tool("native", Mode::Prompt));
+    let (asked, policy) = (
+        Arc::new(Yes::default()),
+        crate::policy::Policy::default().with_tool("native", Mode::Prompt),
+    );
     let builder = Host::builder().shipped(Shipped::LeftOut).workspace(root.path());
     let host = builder.policy(policy).confirmer(asked.clone()).build().unwrap();
     let make = || {
@@ -179,7 +204,11 @@ async fn nobody_is_asked_about_a_tool_that_would_read_what_is_hidden() {
     session.workspace().keep_rules_of(&Arc::new(HostRules { trees, ..HostRules::default() }));
     for (path, runs) in [("own", false), ("other", true)] {
         let result = host.dispatch(&session, Call::new("native", json!({"path": path}))).await;
-        assert_eq!((result.is_success(), asked.0.load(Ordering::SeqCst) == 1), (runs, runs), "{path}");
+        assert_eq!(
+            (result.is_success(), asked.0.load(Ordering::SeqCst) == 1),
+            (runs, runs),
+            "{path}"
+        );
     }
 }
 
@@ -194,14 +223,16 @@ fn a_path_is_foreseen_to_change_only_where_the_class_can_change_anything() {
         (SideEffects::Execute, true),
     ] {
         let root = tempfile::tempdir().unwrap();
-        let host = Host::builder().shipped(Shipped::LeftOut).workspace(root.path()).build().unwrap();
+        let host =
+            Host::builder().shipped(Shipped::LeftOut).workspace(root.path()).build().unwrap();
         let schema = schema.clone();
         let make = move || {
             let definition = Definition::new("native", "A tool.", class, schema.clone()).unwrap();
             Box::new(Native(definition, |_| Ok(ToolOutput::text("ran")))) as Box<dyn Tool>
         };
         host.registry().register(Arc::new(make)).unwrap();
-        let foreseen = host.foresee(host.session(), Call::new("native", json!({"path": "a.txt"}))).unwrap();
+        let foreseen =
+            host.foresee(host.session(), Call::new("native", json!({"path": "a.txt"}))).unwrap();
         let expected: &[&str] = if changes { &["a.txt"] } else { &[] };
         assert_eq!(foreseen.changes.unwrap(), expected, "{class}");
     }
@@ -212,10 +243,14 @@ async fn a_question_is_prepared_within_the_time_of_its_own_call() {
     let paths = json!({"type": "array", "items": {"type": "string", "format": "workspace-path"}});
     let schema = json!({"type": "object", "properties": {"paths": paths}});
     let root = tempfile::tempdir().unwrap();
-    let builder = Host::builder().shipped(Shipped::LeftOut).workspace(root.path()).confirmer(Arc::new(Yes::default()));
+    let builder = Host::builder()
+        .shipped(Shipped::LeftOut)
+        .workspace(root.path())
+        .confirmer(Arc::new(Yes::default()));
     let host = builder.tool_timeout("native", Duration::from_millis(1)).build().unwrap();
     let make = move || {
-        let definition = Definition::new("native", "A tool.", SideEffects::Write, schema.clone()).unwrap();
+        let definition =
+            Definition::new("native", "A tool.", SideEffects::Write, schema.clone()).unwrap();
         Box::new(Native(definition, |_| Ok(ToolOutput::text("ran")))) as Box<dyn Tool>
     };
     host.registry().register(Arc::new(make)).unwrap();
@@ -230,9 +265,16 @@ async fn who_is_refused_for_want_of_a_person_learns_whether_the_tool_or_its_clas
     let by_tool = crate::policy::Policy::default().with_tool("native", Mode::Prompt);
     for (policy, words) in [
         (by_tool, "`native` (class write) needs a confirmation"),
-        (crate::policy::Policy::default(), "`native` is of class write, which needs a confirmation"),
+        (
+            crate::policy::Policy::default(),
+            "`native` is of class write, which needs a confirmation",
+        ),
     ] {
-        let host = host(SideEffects::Write, |_| Ok(ToolOutput::text("ran")), |builder| builder.policy(policy));
+        let host = host(
+            SideEffects::Write,
+            |_| Ok(ToolOutput::text("ran")),
+            |builder| builder.policy(policy),
+        );
         let refused = host.call("native", json!({}), json!({})).await;
         assert!(refused.error().unwrap().message().contains(words), "{:?}", refused.error());
     }
@@ -244,7 +286,9 @@ async fn an_always_of_a_caller_that_cannot_be_told_from_others_counts_once() {
         for (party, questions) in [(Party::default(), 1), (Party::default().without_memory(), 3)] {
             let confirmer = Arc::new(Always::default());
             let policy = crate::policy::Policy::default().with_tool("native", mode);
-            let change = |builder: crate::host::HostBuilder| builder.policy(policy).confirmer(confirmer.clone());
+            let change = |builder: crate::host::HostBuilder| {
+                builder.policy(policy).confirmer(confirmer.clone())
+            };
             let host = host(SideEffects::Write, |_| Ok(ToolOutput::text("ran")), change);
             let session = host.new_session("s").build();
             for _ in 0..3 {
@@ -255,7 +299,11 @@ async fn an_always_of_a_caller_that_cannot_be_told_from_others_counts_once() {
             // The answer does not apply to an identified caller either.
             let call = Call::new("native", json!({}));
             assert!(host.dispatch_as(&session, call, &Party::default()).await.is_success());
-            assert_eq!(confirmer.0.load(Ordering::SeqCst), if questions == 1 { 1 } else { 4 }, "{mode}");
+            assert_eq!(
+                confirmer.0.load(Ordering::SeqCst),
+                if questions == 1 { 1 } else { 4 },
+                "{mode}"
+            );
         }
     }
 }
@@ -263,8 +311,11 @@ async fn an_always_of_a_caller_that_cannot_be_told_from_others_counts_once() {
 #[tokio::test]
 async fn a_call_that_is_cancelled_before_its_start_never_runs() {
     let recording = Arc::new(Recording::default());
-    let host =
-        host(SideEffects::None, |_| Ok(ToolOutput::text("ran")), |builder| builder.subscriber(recording.clone()));
+    let host = host(
+        SideEffects::None,
+        |_| Ok(ToolOutput::text("ran")),
+        |builder| builder.subscriber(recording.clone()),
+    );
     let call = Call::new("native", json!({}));
     call.cancel.cancel();
     let result = host.dispatch(host.session(), call).await;
@@ -277,6 +328,8 @@ fn a_call_without_a_runtime_is_a_result_too() {
     let host = host(SideEffects::None, |_| Ok(ToolOutput::text("ran")), |builder| builder);
     let mut call = std::pin::pin!(host.call("native", json!({}), json!({})));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    let std::task::Poll::Ready(result) = Future::poll(call.as_mut(), &mut context) else { panic!("it waits") };
+    let std::task::Poll::Ready(result) = Future::poll(call.as_mut(), &mut context) else {
+        panic!("it waits")
+    };
     assert!(result.error().unwrap().message().contains("tokio runtime"));
 }

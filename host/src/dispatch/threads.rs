@@ -50,7 +50,8 @@ pub enum CallMode {
 
 impl CallMode {
     /// Own threads with defaults for most hosts: 64 concurrent, 32 hanging.
-    pub const OWN_THREADS: Self = Self::OwnThreads { threads: limits::CALL_THREADS, lost: limits::LOST_THREADS };
+    pub const OWN_THREADS: Self =
+        Self::OwnThreads { threads: limits::CALL_THREADS, lost: limits::LOST_THREADS };
 }
 
 /// The thread pool for calls. Dropping it ends idle threads and does not wait for busy ones.
@@ -99,13 +100,19 @@ impl Threads {
 
     /// Waits like [`admit`](Self::admit), and blocks the calling thread. The wait needs timers, and
     /// the caller may be a thread of a runtime, which cannot drive another one.
-    fn admit_here(&self, tool: &Registered, cancel: &CancellationToken) -> Result<Place, ErrorKind> {
+    fn admit_here(
+        &self,
+        tool: &Registered,
+        cancel: &CancellationToken,
+    ) -> Result<Place, ErrorKind> {
         if let Some(free) = self.try_admit(tool)? {
             return Ok(free);
         }
         let admit = || own_runtime()?.block_on(self.admit(tool, cancel, limits::QUEUE_TIMEOUT));
         std::thread::scope(|scope| {
-            let waiting = std::thread::Builder::new().name("palisade-queue".to_owned()).spawn_scoped(scope, admit);
+            let waiting = std::thread::Builder::new()
+                .name("palisade-queue".to_owned())
+                .spawn_scoped(scope, admit);
             waiting.map_err(ErrorKind::internal)?.join().unwrap_or_else(|_| Err(lost()))
         })
     }
@@ -133,7 +140,9 @@ impl Threads {
 
     fn check_lost(&self) -> Result<(), ErrorKind> {
         match self.0.exhausted() {
-            Some(lost) => Err(ErrorKind::ResourceExhausted { limit: Limit::LostThreads, value: lost as u64 }),
+            Some(lost) => {
+                Err(ErrorKind::ResourceExhausted { limit: Limit::LostThreads, value: lost as u64 })
+            }
             None => Ok(()),
         }
     }
@@ -267,7 +276,10 @@ pub(super) struct Away<T: Send + 'static> {
 impl<T: Send + 'static> Away<T> {
     /// Waits for the result. If `overdue` completes first and the thread is found to hang, returns
     /// the error of `overdue`.
-    pub(super) async fn or(mut self, overdue: impl Future<Output = ErrorKind>) -> Result<T, ErrorKind> {
+    pub(super) async fn or(
+        mut self,
+        overdue: impl Future<Output = ErrorKind>,
+    ) -> Result<T, ErrorKind> {
         let late = tokio::select! {
             biased;
             result = self.ended() => return result,

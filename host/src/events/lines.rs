@@ -54,10 +54,12 @@ impl JsonLines {
     pub fn new(destination: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
         let (queue, lines) = sync_channel(WAITING_LINES);
         let (ended, done) = channel();
-        let writer = std::thread::Builder::new().name("palisade-events".to_owned()).spawn(move || {
-            let _ = ended.send(write(&lines, destination));
-        })?;
-        let (queue, writer, done) = (Mutex::new(Some(queue)), writer.thread().clone(), Mutex::new(done));
+        let writer =
+            std::thread::Builder::new().name("palisade-events".to_owned()).spawn(move || {
+                let _ = ended.send(write(&lines, destination));
+            })?;
+        let (queue, writer, done) =
+            (Mutex::new(Some(queue)), writer.thread().clone(), Mutex::new(done));
         let room = Room::new(WAITING_LINES, WAITING_BYTES);
         Ok(Arc::new(Self { queue, room, lost: AtomicU64::new(0), writer, done }))
     }
@@ -73,10 +75,12 @@ impl JsonLines {
         match self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(within) {
             Ok(Err(error)) => Err(LinesError::Write(error)),
             Err(RecvTimeoutError::Timeout) => Err(LinesError::Stalled),
-            Ok(Ok(())) | Err(RecvTimeoutError::Disconnected) => match self.lost.load(Ordering::Relaxed) {
-                0 => Ok(()),
-                lost => Err(LinesError::Lost(lost)),
-            },
+            Ok(Ok(())) | Err(RecvTimeoutError::Disconnected) => {
+                match self.lost.load(Ordering::Relaxed) {
+                    0 => Ok(()),
+                    lost => Err(LinesError::Lost(lost)),
+                }
+            }
         }
     }
 }

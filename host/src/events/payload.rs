@@ -16,7 +16,10 @@ impl Serialize for Envelope {
         line.serialize_entry("seq", &self.seq)?;
         line.serialize_entry("time", &humantime::format_rfc3339_micros(self.time).to_string())?;
         line.serialize_entry("event", self.event.name())?;
-        line.serialize_entry("session_id", &subject.and_then(|subject| subject.session_id.as_deref()))?;
+        line.serialize_entry(
+            "session_id",
+            &subject.and_then(|subject| subject.session_id.as_deref()),
+        )?;
         line.serialize_entry("turn_id", &subject.and_then(|subject| subject.turn_id.as_deref()))?;
         line.serialize_entry("tool_use_id", &subject.map(|subject| subject.call_id.as_str()))?;
         line.serialize_entry("tool_name", &subject.map(|subject| &*subject.tool))?;
@@ -43,7 +46,8 @@ impl Envelope {
         // Serialization fails only for maps with non-string keys, and there are none.
         let _ = serde_json::to_writer(&mut *lines, self);
         let json = lines.get(begin..).and_then(|json| str::from_utf8(json).ok());
-        if let Some(visible) = json.filter(|json| first_deceptive(json).is_some()).map(visible_json) {
+        if let Some(visible) = json.filter(|json| first_deceptive(json).is_some()).map(visible_json)
+        {
             lines.truncate(begin);
             lines.extend_from_slice(visible.as_bytes());
         }
@@ -73,7 +77,10 @@ fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error>
             line.serialize_entry("request_id", request.id.as_str())?;
             line.serialize_entry("input_summary", &request.input_summary)?;
             line.serialize_entry("projected_modifications", &request.projected_modifications)?;
-            line.serialize_entry("expires", &humantime::format_rfc3339_millis(request.expires).to_string())?;
+            line.serialize_entry(
+                "expires",
+                &humantime::format_rfc3339_millis(request.expires).to_string(),
+            )?;
             given(line, "digest", request.digest.map(|digest| digest.to_string()).as_ref())
         }
         Event::ConfirmationResolved(_, id, decision) => {
@@ -103,7 +110,11 @@ fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error>
 }
 
 /// Writes a key unless it has no value.
-fn given<M: SerializeMap, T: Serialize>(line: &mut M, key: &str, value: Option<&T>) -> Result<(), M::Error> {
+fn given<M: SerializeMap, T: Serialize>(
+    line: &mut M,
+    key: &str,
+    value: Option<&T>,
+) -> Result<(), M::Error> {
     value.map_or(Ok(()), |value| line.serialize_entry(key, value))
 }
 
@@ -150,7 +161,12 @@ mod tests {
 
     fn failure(partial_output: Option<&str>) -> Failure {
         let partial_output = partial_output.map(str::to_owned);
-        Failure { class: ErrorClass::Timeout, message: "late".into(), partial_output, duration: TIME }
+        Failure {
+            class: ErrorClass::Timeout,
+            message: "late".into(),
+            partial_output,
+            duration: TIME,
+        }
     }
 
     fn step(total: Option<f64>, message: Option<&str>) -> Progress {
@@ -167,7 +183,9 @@ mod tests {
     fn line(event: Event, head: &str, more: &str) {
         let name = event.name();
         let written = Envelope { seq: 7, time: SystemTime::UNIX_EPOCH, event }.to_line();
-        let start = format!(r#"{{"v":1,"seq":7,"time":"1970-01-01T00:00:00.000000Z","event":"{name}",{head}"#);
+        let start = format!(
+            r#"{{"v":1,"seq":7,"time":"1970-01-01T00:00:00.000000Z","event":"{name}",{head}"#
+        );
         assert_eq!(written, format!("{start}{more}}}\n"));
     }
 
@@ -196,8 +214,12 @@ mod tests {
         let digest = Digest::of(b"");
         let more = format!(r#"{asked},"digest":"{digest}""#);
         says(Event::ConfirmationRequested(subject(), request(Some(digest))), &more);
-        let resolved = Event::ConfirmationResolved(subject(), RequestId::new("cr"), Decision::TimedOut);
-        says(resolved, &format!(r#","request_id":"cr","decision":"{}""#, Decision::TimedOut.as_str()));
+        let resolved =
+            Event::ConfirmationResolved(subject(), RequestId::new("cr"), Decision::TimedOut);
+        says(
+            resolved,
+            &format!(r#","request_id":"cr","decision":"{}""#, Decision::TimedOut.as_str()),
+        );
     }
 
     #[test]

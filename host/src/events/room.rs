@@ -81,7 +81,8 @@ impl Room {
     /// Returns a copy of the event if there is room. Half of the queue is reserved for events other
     /// than chatter, so that a verbose tool cannot push out the start and end of calls.
     pub(super) fn admit(self: &Arc<Self>, event: &Envelope) -> Option<Waiting> {
-        let (bytes, part) = (event.bytes(), if event.event.is_chatter() { Part::Half } else { Part::All });
+        let (bytes, part) =
+            (event.bytes(), if event.event.is_chatter() { Part::Half } else { Part::All });
         let before = self.events.take(1, part)?;
         if self.bytes.take(bytes, part).is_none() {
             self.events.give_back(1);
@@ -97,7 +98,9 @@ impl Envelope {
     fn bytes(&self) -> usize {
         let names = self.event.subject().map_or(0, |subject| {
             let ids = [subject.session_id.as_deref(), subject.turn_id.as_deref()];
-            subject.call_id.as_str().len() + subject.tool.len() + ids.into_iter().flatten().map(str::len).sum::<usize>()
+            subject.call_id.as_str().len()
+                + subject.tool.len()
+                + ids.into_iter().flatten().map(str::len).sum::<usize>()
         });
         size_of::<Waiting>() + names + self.event.text_bytes()
     }
@@ -106,17 +109,25 @@ impl Envelope {
 impl Event {
     /// Returns the length of the event's own text in bytes.
     fn text_bytes(&self) -> usize {
-        let all = |texts: &[String]| texts.iter().map(|text| size_of::<String>() + text.len()).sum::<usize>();
+        let all = |texts: &[String]| {
+            texts.iter().map(|text| size_of::<String>() + text.len()).sum::<usize>()
+        };
         match self {
             Self::Called(_) | Self::Completed(..) => 0,
-            Self::Failed(_, failure) => failure.message.len() + failure.partial_output.as_ref().map_or(0, String::len),
-            Self::InputInvalid(_, text) | Self::OutputDelta(_, text) | Self::Log(_, _, text) => text.len(),
+            Self::Failed(_, failure) => {
+                failure.message.len() + failure.partial_output.as_ref().map_or(0, String::len)
+            }
+            Self::InputInvalid(_, text) | Self::OutputDelta(_, text) | Self::Log(_, _, text) => {
+                text.len()
+            }
             Self::ConfirmationRequested(_, request) => {
                 request.input_summary.len() + all(&request.projected_modifications)
             }
             Self::ConfirmationResolved(_, id, _) => id.as_str().len(),
             Self::Progress(_, step) => step.message.as_ref().map_or(0, String::len),
-            Self::PluginLoaded(facts) | Self::PluginChanged(facts) | Self::PluginRemoved(facts) => all(&facts.tools),
+            Self::PluginLoaded(facts) | Self::PluginChanged(facts) | Self::PluginRemoved(facts) => {
+                all(&facts.tools)
+            }
             Self::PluginRejected { file, reason } => file.len() + reason.len(),
         }
     }
@@ -131,7 +142,13 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     fn subject() -> Subject {
-        Subject { call_id: CallId::new("c"), session_id: None, turn_id: None, tool: "t".into(), side_effects: None }
+        Subject {
+            call_id: CallId::new("c"),
+            session_id: None,
+            turn_id: None,
+            tool: "t".into(),
+            side_effects: None,
+        }
     }
 
     fn envelope(event: Event) -> Envelope {
@@ -144,13 +161,18 @@ mod tests {
         let log = envelope(Event::Log(subject(), Severity::Info, "x".repeat(10 << 10)));
         let waiting: Vec<_> = std::iter::from_fn(|| room.admit(&log)).collect();
         assert_eq!(waiting.len(), 4, "ten would fit");
-        let ended = envelope(Event::Completed(subject(), Completion { success: true, duration: Duration::ZERO }));
+        let ended = envelope(Event::Completed(
+            subject(),
+            Completion { success: true, duration: Duration::ZERO },
+        ));
         assert!(room.admit(&ended).is_some());
         drop(waiting);
         assert_eq!((room.waiting(), room.bytes.taken.load(Ordering::Relaxed)), (0, 0));
         let failed = envelope(Event::InputInvalid(subject(), "x".repeat(90 << 10)));
         assert!(
-            room.admit(&failed).is_some_and(|first| room.admit(&failed).is_none() && !first.event.event.is_chatter())
+            room.admit(&failed).is_some_and(
+                |first| room.admit(&failed).is_none() && !first.event.event.is_chatter()
+            )
         );
     }
 
@@ -169,9 +191,10 @@ mod tests {
         let room = Room::new(10, 100 << 10);
         let named = |subject| envelope(Event::Called(subject));
         let long = || "x".repeat(60 << 10);
-        for subject in
-            [Subject { tool: long().into(), ..subject() }, Subject { session_id: Some(long().into()), ..subject() }]
-        {
+        for subject in [
+            Subject { tool: long().into(), ..subject() },
+            Subject { session_id: Some(long().into()), ..subject() },
+        ] {
             let first = room.admit(&named(subject.clone()));
             assert!(first.is_some() && room.admit(&named(subject)).is_none());
         }

@@ -23,7 +23,13 @@ pub(crate) struct CallSink {
 
 impl CallSink {
     pub(crate) fn new(events: Events, subject: Subject) -> Self {
-        Self { events, subject, tail: Mutex::default(), started: OnceLock::new(), has_ended: AtomicBool::new(false) }
+        Self {
+            events,
+            subject,
+            tail: Mutex::default(),
+            started: OnceLock::new(),
+            has_ended: AtomicBool::new(false),
+        }
     }
 
     /// Builds and sends an event about this call if there are subscribers. Events after the call's
@@ -116,7 +122,13 @@ mod tests {
         }
         let names = std::sync::Arc::new(Names(Mutex::default()));
         let call_id = crate::tool::CallId::new("c");
-        let subject = Subject { call_id, session_id: None, turn_id: None, tool: "t".into(), side_effects: None };
+        let subject = Subject {
+            call_id,
+            session_id: None,
+            turn_id: None,
+            tool: "t".into(),
+            side_effects: None,
+        };
         let sink = CallSink::new(Events::new(vec![names.clone()]), subject);
         sink.tell_start();
         sink.tell_end(|subject| Event::InputInvalid(subject, String::new()));

@@ -33,8 +33,11 @@ struct Feed {
 impl EventStream {
     pub(super) fn new(events: &Events) -> Self {
         let (send, queue) = channel(STREAM_EVENTS);
-        let feed =
-            Arc::new(Feed { queue: send, room: Room::new(STREAM_EVENTS, STREAM_BYTES), missed: AtomicU64::new(0) });
+        let feed = Arc::new(Feed {
+            queue: send,
+            room: Room::new(STREAM_EVENTS, STREAM_BYTES),
+            missed: AtomicU64::new(0),
+        });
         events.subscribe(feed.clone());
         Self { queue, feed, events: events.clone() }
     }
@@ -102,7 +105,11 @@ mod tests {
         }
         events.emit(|| Event::InputInvalid(subject.clone(), "the end".to_owned()));
         let kept: Vec<_> = std::iter::from_fn(|| stream.try_next()).collect();
-        assert_eq!((kept.len(), stream.missed()), (8, 93), "half of the room is for talk, and the end has its place");
+        assert_eq!(
+            (kept.len(), stream.missed()),
+            (8, 93),
+            "half of the room is for talk, and the end has its place"
+        );
         assert!(kept.last().is_some_and(|event| event.event.is_terminal()));
         events.emit(|| Event::OutputDelta(subject.clone(), chunk.clone()));
         assert!(stream.try_next().is_some(), "what was read makes room");

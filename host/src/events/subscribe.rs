@@ -27,7 +27,10 @@ impl Events {
     /// Creates a bus with these subscribers.
     #[must_use]
     pub fn new(subscribers: Vec<Arc<dyn Subscriber>>) -> Self {
-        Self(Arc::new(Hub { subscribers: ArcSwap::from_pointee(subscribers), sent: AtomicU64::new(0) }))
+        Self(Arc::new(Hub {
+            subscribers: ArcSwap::from_pointee(subscribers),
+            sent: AtomicU64::new(0),
+        }))
     }
 
     /// Adds a subscriber.
@@ -36,7 +39,9 @@ impl Events {
         reason = "it is kept; a swap that has to be tried again takes one more clone"
     )]
     pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>) {
-        self.0.subscribers.rcu(|old| old.iter().cloned().chain([subscriber.clone()]).collect::<Vec<_>>());
+        self.0
+            .subscribers
+            .rcu(|old| old.iter().cloned().chain([subscriber.clone()]).collect::<Vec<_>>());
     }
 
     /// Removes a subscriber.

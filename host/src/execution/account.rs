@@ -379,7 +379,11 @@ mod tests {
         assert_eq!((other.reserve(70), SUM.get()), (Ok(()), 140));
         assert_eq!(other.assign(&owner), Err(Exhausted::TotalMemory { limit: 150 }));
         let owed = charge.map(Charge::into_owed);
-        assert_eq!((owner.get(), SUM.get()), (50, 140), "an answer that waits is no longer the owner's");
+        assert_eq!(
+            (owner.get(), SUM.get()),
+            (50, 140),
+            "an answer that waits is no longer the owner's"
+        );
         drop((call, other, owed));
         assert_eq!((owner.get(), SUM.get()), (0, 0));
     }

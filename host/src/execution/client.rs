@@ -16,7 +16,10 @@ pub trait Client: Send + Sync {
     /// # Errors
     ///
     /// [`AskFailure`]; its variants say which of them end the call.
-    fn ask<'a>(&'a self, requests: Vec<AskRequest>) -> BoxFuture<'a, Result<Vec<String>, AskFailure>>;
+    fn ask<'a>(
+        &'a self,
+        requests: Vec<AskRequest>,
+    ) -> BoxFuture<'a, Result<Vec<String>, AskFailure>>;
 }
 
 /// The reason why a request has no response.

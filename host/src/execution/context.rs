@@ -134,7 +134,18 @@ impl ToolContext {
     ) -> Self {
         let (clock, client) = (CallClock::new(times.run), Arc::new(NoClient));
         let access = FileAccess::None;
-        Self { caller, workspace, access, cancel, times, clock, client, sink, report: Mutex::default(), account: None }
+        Self {
+            caller,
+            workspace,
+            access,
+            cancel,
+            times,
+            clock,
+            client,
+            sink,
+            report: Mutex::default(),
+            account: None,
+        }
     }
 
     /// Sets the tool's class, which determines its access to files. Without a class there is none.

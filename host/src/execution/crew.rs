@@ -59,7 +59,9 @@ impl Crew {
         // A failed spawn drops its closure, so the job is shared with it rather than moved into it.
         let first = Arc::new(Mutex::new(Some(job)));
         let (crew, own) = (self.clone(), first.clone());
-        let started = thread::Builder::new().name(self.name.to_owned()).spawn(move || crew.serve(taken(&own)));
+        let started = thread::Builder::new()
+            .name(self.name.to_owned())
+            .spawn(move || crew.serve(taken(&own)));
         let Err(error) = started else { return Ok(()) };
         taken(&first).map_or(Ok(()), |job| Err(Unstarted { job, error }))
     }
@@ -86,7 +88,8 @@ impl Crew {
         book.idle += 1;
         let mut waits = true;
         while book.jobs.is_empty() && !book.is_closed && waits {
-            let (back, timeout) = self.work.wait_timeout(book, IDLE).unwrap_or_else(PoisonError::into_inner);
+            let (back, timeout) =
+                self.work.wait_timeout(book, IDLE).unwrap_or_else(PoisonError::into_inner);
             (book, waits) = (back, !timeout.timed_out());
         }
         book.idle -= 1;

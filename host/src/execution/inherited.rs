@@ -20,8 +20,11 @@ pub(crate) fn inherited() -> Vec<u32> {
 /// already closed is not inherited.
 #[cfg(target_os = "linux")]
 fn is_inherited(descriptor: u32) -> bool {
-    let shown = std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).unwrap_or_default();
-    let flags = shown.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    let shown =
+        std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).unwrap_or_default();
+    let flags = shown
+        .lines()
+        .find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
     flags.is_some_and(|flags| flags & rustix::fs::OFlags::CLOEXEC.bits() == 0)
 }
 
@@ -42,16 +45,25 @@ pub(crate) fn closes(open: &[u32]) -> String {
 
 /// Builds the command of a program, run through a shell that closes inherited descriptors if there
 /// are any and a shell exists.
-pub(crate) fn without_inherited(program: &Path, arguments: impl IntoIterator<Item = OsString>) -> Command {
+pub(crate) fn without_inherited(
+    program: &Path,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Command {
     let open = if cfg!(unix) { inherited() } else { Vec::new() };
     // POSIX shells support one digit in a redirection; only bash supports more.
     let shell = ["/bin/bash", "/bin/sh"].into_iter().find(|shell| Path::new(shell).exists());
     let mut command = match shell {
         Some(shell) if !open.is_empty() => {
-            let least =
-                if shell.ends_with("bash") { open } else { open.into_iter().filter(|number| *number < 10).collect() };
+            let least = if shell.ends_with("bash") {
+                open
+            } else {
+                open.into_iter().filter(|number| *number < 10).collect()
+            };
             let mut command = Command::new(shell);
-            command.arg("-c").arg(format!("exec{}; exec \"$0\" \"$@\"", closes(&least))).arg(program);
+            command
+                .arg("-c")
+                .arg(format!("exec{}; exec \"$0\" \"$@\"", closes(&least)))
+                .arg(program);
             command
         }
         _ => Command::new(program),

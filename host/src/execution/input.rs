@@ -56,7 +56,9 @@ impl ValidInput {
     ///
     /// [`Exhausted`] if there is no memory for the text; the value is kept then.
     pub(crate) fn compact(&mut self) -> Result<(), Exhausted> {
-        let (Some(account), Some(value)) = (self.counting(), self.value.get()) else { return Ok(()) };
+        let (Some(account), Some(value)) = (self.counting(), self.value.get()) else {
+            return Ok(());
+        };
         let length = self.text.get().map_or_else(|| length(value), |_| 0);
         account.reserve(length as u64)?;
         self.text.get_or_init(|| text(value, length));
@@ -154,7 +156,11 @@ mod tests {
 
     #[test]
     fn a_waiting_input_is_held_once_and_counted_as_long_as_it_is() {
-        for value in [json!("x".repeat(200_000)), json!("\u{1}".repeat(200_000)), json!(vec![json!({"a": 0}); 1000])] {
+        for value in [
+            json!("x".repeat(200_000)),
+            json!("\u{1}".repeat(200_000)),
+            json!(vec![json!({"a": 0}); 1000]),
+        ] {
             let text = value.to_string();
             let (mut input, account) = held(value.clone(), u64::MAX);
             let before = account.held();

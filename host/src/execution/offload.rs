@@ -61,7 +61,9 @@ pub(crate) async fn offload<T: Send + 'static>(
             let _ = send.send(result);
         }));
         // A panic of the work is a panic of the call; the dispatcher catches it.
-        done.await.map_or(Err(Exhausted::Cancelled), |done| done.unwrap_or_else(|panic| resume_unwind(panic)))
+        done.await.map_or(Err(Exhausted::Cancelled), |done| {
+            done.unwrap_or_else(|panic| resume_unwind(panic))
+        })
     };
     tokio::select! {
         biased;
@@ -99,9 +101,15 @@ fn start(job: Job) {
 /// Returns the error of a call whose budget is exhausted.
 pub(crate) fn ended(why: Exhausted, limit: Duration, class: SideEffects) -> ErrorKind {
     match why {
-        Exhausted::CallMemory { limit } => ErrorKind::ResourceExhausted { limit: Limit::Memory, value: limit },
-        Exhausted::TotalMemory { limit } => ErrorKind::ResourceExhausted { limit: Limit::TotalMemory, value: limit },
-        Exhausted::AddressSpace { limit } => ErrorKind::ResourceExhausted { limit: Limit::AddressSpace, value: limit },
+        Exhausted::CallMemory { limit } => {
+            ErrorKind::ResourceExhausted { limit: Limit::Memory, value: limit }
+        }
+        Exhausted::TotalMemory { limit } => {
+            ErrorKind::ResourceExhausted { limit: Limit::TotalMemory, value: limit }
+        }
+        Exhausted::AddressSpace { limit } => {
+            ErrorKind::ResourceExhausted { limit: Limit::AddressSpace, value: limit }
+        }
         Exhausted::Deadline => ErrorKind::Timeout { limit, class, input: None },
         Exhausted::Cancelled => ErrorKind::Cancelled,
     }

@@ -122,7 +122,9 @@ impl Activity {
     /// Records that an owner begins a call; returns true if other owners did so recently.
     fn begins(&self, owner: u64, now: u64) -> bool {
         // Repeated calls of one owner write nothing, which avoids contention on the cache line.
-        if self.latest.load(Ordering::Relaxed) != owner && self.latest.swap(owner, Ordering::Relaxed) != 0 {
+        if self.latest.load(Ordering::Relaxed) != owner
+            && self.latest.swap(owner, Ordering::Relaxed) != 0
+        {
             self.contended_until.store(now + ACTIVE, Ordering::Relaxed);
         }
         self.is_contended(now)
@@ -212,7 +214,11 @@ mod tests {
     #[test]
     fn at_least_half_of_the_descriptors_stay_with_the_host() {
         for all in [64, 256, 1024, 20_000, u64::MAX] {
-            assert!(part_of_guests(all) > 0 && part_of_guests(all) <= all / 2, "{all}: {}", part_of_guests(all));
+            assert!(
+                part_of_guests(all) > 0 && part_of_guests(all) <= all / 2,
+                "{all}: {}",
+                part_of_guests(all)
+            );
         }
         assert_eq!(part_of_guests(1024), 448);
     }
@@ -228,8 +234,11 @@ mod tests {
 
     #[test]
     fn a_plugin_has_the_same_shares_wherever_it_is_loaded() {
-        let (one, other) = (Owner::of(Digest::of(b"loaded twice")), Owner::of(Digest::of(b"loaded twice")));
-        assert!(Arc::ptr_eq(&one.sandboxes, &other.sandboxes) && Arc::ptr_eq(&one.turns, &other.turns));
+        let (one, other) =
+            (Owner::of(Digest::of(b"loaded twice")), Owner::of(Digest::of(b"loaded twice")));
+        assert!(
+            Arc::ptr_eq(&one.sandboxes, &other.sandboxes) && Arc::ptr_eq(&one.turns, &other.turns)
+        );
         assert!(Arc::ptr_eq(&one.memory, &other.memory));
     }
 }

@@ -88,7 +88,8 @@ impl Pool {
             return known;
         }
         let index = book.enter();
-        let share = Arc::new(Share { pool: self.clone(), owner, index, waiting: AtomicUsize::new(0) });
+        let share =
+            Arc::new(Share { pool: self.clone(), owner, index, waiting: AtomicUsize::new(0) });
         book.name(owner, &share);
         share
     }
@@ -148,7 +149,11 @@ impl Share {
 
     /// Like [`take`](Self::take), but runs a callback with the units: at once, or on the thread
     /// that releases them. The callback must be short.
-    pub(crate) fn take_then(self: &Arc<Self>, units: u64, then: impl FnOnce(Grant) + Send + 'static) {
+    pub(crate) fn take_then(
+        self: &Arc<Self>,
+        units: u64,
+        then: impl FnOnce(Grant) + Send + 'static,
+    ) {
         Awaited::begin(self.take(units), Box::new(then));
     }
 

@@ -13,5 +13,8 @@ pub const WAITING_CALLS: usize = 1024;
 ///
 /// `resource_exhausted` if too many calls are queued.
 pub(crate) fn wait(queue: &Arc<Share>) -> Result<Grant, ErrorKind> {
-    queue.try_take(1).map_err(|Full { bound }| ErrorKind::ResourceExhausted { limit: Limit::Waiting, value: bound })
+    queue.try_take(1).map_err(|Full { bound }| ErrorKind::ResourceExhausted {
+        limit: Limit::Waiting,
+        value: bound,
+    })
 }

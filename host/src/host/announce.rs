@@ -16,6 +16,7 @@ pub(super) fn announce(events: &Events, news: News<'_>) {
 }
 
 fn facts(plugin: &Plugin) -> PluginFacts {
-    let tools = plugin.definitions().iter().map(|definition| definition.name().to_string()).collect();
+    let tools =
+        plugin.definitions().iter().map(|definition| definition.name().to_string()).collect();
     PluginFacts { plugin: plugin.name().into(), digest: plugin.digest(), tools }
 }

@@ -3,7 +3,9 @@
 use super::announce::announce;
 use super::{BuildError, Host, cache, times};
 use crate::confirm::{Confirmer, NoConfirmer};
-use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, Dispatcher, LateRules as _, Threads, ToolTime};
+use crate::dispatch::{
+    CONFIRMATION_TIMEOUT, CallMode, Dispatcher, LateRules as _, Threads, ToolTime,
+};
 use crate::events::{Events, Subscriber};
 use crate::execution::Factory;
 use crate::native::{Shell, ShellOptions};
@@ -76,8 +78,12 @@ impl Default for SessionDefaults {
 
 impl SessionDefaults {
     pub(super) fn begin(&self, workspace: &Arc<Workspace>) -> SessionBuilder {
-        let base = Session::builder(workspace.clone()).policy(self.policy.clone()).concurrency(self.concurrency);
-        self.per_tool.iter().fold(base, |session, (tool, calls)| session.tool_concurrency(tool, *calls))
+        let base = Session::builder(workspace.clone())
+            .policy(self.policy.clone())
+            .concurrency(self.concurrency);
+        self.per_tool
+            .iter()
+            .fold(base, |session, (tool, calls)| session.tool_concurrency(tool, *calls))
     }
 }
 
@@ -362,11 +368,18 @@ fn native(shipped: Shipped, shell: ShellOptions, own: Vec<Factory>) -> Vec<Facto
 }
 
 /// Returns the rules that protect the embedder's paths and the plugin locations in every workspace.
-fn rules(hard_links: HardLinks, named: Vec<(PathBuf, Reading)>, sources: &Sources) -> Result<HostRules, BuildError> {
-    let plugins = sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
+fn rules(
+    hard_links: HardLinks,
+    named: Vec<(PathBuf, Reading)>,
+    sources: &Sources,
+) -> Result<HostRules, BuildError> {
+    let plugins =
+        sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
     let plugins = plugins.map(|path| (path, Reading::Allowed));
     let open = |(path, reading): (PathBuf, Reading)| {
-        Tree::open(&path, reading).map(Arc::new).map_err(|source| BuildError::Protected { path, source })
+        Tree::open(&path, reading)
+            .map(Arc::new)
+            .map_err(|source| BuildError::Protected { path, source })
     };
     let trees = named.into_iter().chain(plugins).map(open).collect::<Result<_, _>>()?;
     Ok(HostRules { hard_links, trees })

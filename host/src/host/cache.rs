@@ -40,7 +40,10 @@ pub(crate) fn is_unwritable(error: &BuildError) -> bool {
 
 /// Opens a cache outside the workspace, if one is given, and records the cache before its key
 /// exists.
-pub(crate) fn open_cache(directory: &Path, workspace: Option<&Workspace>) -> Result<Cache, BuildError> {
+pub(crate) fn open_cache(
+    directory: &Path,
+    workspace: Option<&Workspace>,
+) -> Result<Cache, BuildError> {
     let opened = Cache::open_and(directory, workspace, |real| remember(directory, real));
     opened.map_err(|error| match error.is_inside() {
         true => BuildError::CacheInWorkspace { cache: directory.to_owned() },
@@ -102,16 +105,25 @@ mod tests {
             let host = Host::builder().workspace(at("ws")).shipped(Shipped::LeftOut);
             host.cache(CacheMode::Directory(cache)).build().map(drop)
         };
-        for inside in ["ws", "ws/there", "ws/cache", "ws/new/cache", "ws/../ws/cache", "ws/new/../../cache"] {
-            assert!(matches!(build(at(inside)), Err(BuildError::CacheInWorkspace { .. })), "{inside}");
+        for inside in
+            ["ws", "ws/there", "ws/cache", "ws/new/cache", "ws/../ws/cache", "ws/new/../../cache"]
+        {
+            assert!(
+                matches!(build(at(inside)), Err(BuildError::CacheInWorkspace { .. })),
+                "{inside}"
+            );
         }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(at("ws"), at("link")).unwrap();
             assert!(matches!(build(at("link/cache")), Err(BuildError::CacheInWorkspace { .. })));
         }
-        let left: Vec<_> = fs::read_dir(at("ws")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!((left, fs::read_dir(at("ws/there")).unwrap().count()), (vec!["there".into()], 0));
+        let left: Vec<_> =
+            fs::read_dir(at("ws")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(
+            (left, fs::read_dir(at("ws/there")).unwrap().count()),
+            (vec!["there".into()], 0)
+        );
         assert!(build(at("beside/cache")).is_ok() && at("beside/cache/key").exists());
     }
 }

@@ -8,7 +8,8 @@ pub(crate) fn state_directories() -> Vec<PathBuf> {
     use etcetera::BaseStrategy as _;
     let base = etcetera::choose_base_strategy().ok();
     let named = base.map(|base| base.state_dir().unwrap_or_else(|| base.cache_dir()));
-    let mut states: Vec<PathBuf> = named.into_iter().chain(usual()).filter(|state| state.is_absolute()).collect();
+    let mut states: Vec<PathBuf> =
+        named.into_iter().chain(usual()).filter(|state| state.is_absolute()).collect();
     states.dedup();
     states
 }

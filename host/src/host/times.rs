@@ -16,7 +16,12 @@ pub(super) fn check(
     compiler: &Compiler,
 ) -> Result<(), BuildError> {
     within("confirmation_timeout", question, MAX_CONFIRMATION_TIMEOUT, "1ms to 24h are accepted")?;
-    within("tool_timeout", tools.values().map(|time| time.time()), limits::MAX_TIMEOUT, "1ms to 600s are accepted")?;
+    within(
+        "tool_timeout",
+        tools.values().map(|time| time.time()),
+        limits::MAX_TIMEOUT,
+        "1ms to 600s are accepted",
+    )?;
     within("compile_time", [compiler.time()], CompileLimits::MAX_TIME, "1ms to 1h are accepted")
 }
 
@@ -49,7 +54,11 @@ mod tests {
         let host = || Host::builder().shipped(Shipped::LeftOut).cache(CacheMode::Off);
         type Set = fn(HostBuilder, Duration) -> HostBuilder;
         let cases: [(&str, Set, Duration); 3] = [
-            ("confirmation_timeout", |host, time| host.confirmation_timeout(time), MAX_CONFIRMATION_TIMEOUT),
+            (
+                "confirmation_timeout",
+                |host, time| host.confirmation_timeout(time),
+                MAX_CONFIRMATION_TIMEOUT,
+            ),
             ("tool_timeout", |host, time| host.tool_timeout("t", time), limits::MAX_TIMEOUT),
             ("compile_time", |host, time| host.compiler(compiling(time)), CompileLimits::MAX_TIME),
         ];
@@ -57,7 +66,12 @@ mod tests {
             for time in [LEAST, largest] {
                 assert!(set(host(), time).build().is_ok(), "{limit}: {time:?}");
             }
-            for time in [Duration::ZERO, LEAST - Duration::from_nanos(1), largest + Duration::from_nanos(1), MOST] {
+            for time in [
+                Duration::ZERO,
+                LEAST - Duration::from_nanos(1),
+                largest + Duration::from_nanos(1),
+                MOST,
+            ] {
                 let refused = set(host(), time).build().err().map(|error| error.to_string());
                 assert!(refused.is_some_and(|text| text.contains(limit)), "{limit}: {time:?}");
             }

@@ -41,7 +41,9 @@ impl Server {
         listener.set_nonblocking(true)?;
         let bound = listener.local_addr()?;
         // The settings were validated for the configured address; the bound one is authoritative.
-        let settings = settings.moved_to(bound).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let settings = settings
+            .moved_to(bound)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         Ok(Self { listener: TcpListener::from_std(listener)?, settings, bound })
     }
 

@@ -63,7 +63,9 @@ impl Door {
     ) where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let service = service_fn(move |request| async move { Ok::<_, Infallible>(self.answer(request, place).await) });
+        let service = service_fn(move |request| async move {
+            Ok::<_, Infallible>(self.answer(request, place).await)
+        });
         let socket = Socket::new(socket, place.spot().clone());
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(socket), service));
         let stopped = async {
@@ -95,7 +97,11 @@ impl Door {
         response
     }
 
-    async fn answered(&self, request: Request<Incoming>, place: &Place) -> (Response<Answer>, Option<Refusal>) {
+    async fn answered(
+        &self,
+        request: Request<Incoming>,
+        place: &Place,
+    ) -> (Response<Answer>, Option<Refusal>) {
         let spot = place.spot();
         spot.heard();
         let reader = self.gate.reader(request.headers());
@@ -110,7 +116,11 @@ impl Door {
         (response, refusal)
     }
 
-    async fn routed(&self, request: Request<Incoming>, place: &Place) -> (Response<Answer>, Option<Refusal>) {
+    async fn routed(
+        &self,
+        request: Request<Incoming>,
+        place: &Place,
+    ) -> (Response<Answer>, Option<Refusal>) {
         let spot = place.spot();
         let path = self.routes.iter().find(|(path, _)| *path == request.uri().path());
         match (self.gate.admit(request, place.from()).await, path) {
@@ -134,8 +144,12 @@ fn refused(refusal: Refusal, spot: &Spot) -> (Response<Answer>, Option<Refusal>)
 #[cfg(test)]
 impl Door {
     /// Serves a single in-memory connection.
-    pub(crate) async fn converse<S>(&self, socket: S, from: std::net::IpAddr, stop: &CancellationToken)
-    where
+    pub(crate) async fn converse<S>(
+        &self,
+        socket: S,
+        from: std::net::IpAddr,
+        stop: &CancellationToken,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin,
     {
         self.serve(socket, (&Place::alone(from), std::future::pending()), stop).await;

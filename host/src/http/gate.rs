@@ -62,11 +62,20 @@ impl Gate {
     /// Creates the checks for a server bound to this address that serves these paths.
     pub(super) fn new(settings: &Settings, bound: SocketAddr, paths: Vec<&'static str>) -> Self {
         let names = Names::new(bound, &settings.hosts, &settings.origins);
-        Self { names, access: settings.access, paths, rates: Mutex::new(Rates::new(Instant::now())) }
+        Self {
+            names,
+            access: settings.access,
+            paths,
+            rates: Mutex::new(Rates::new(Instant::now())),
+        }
     }
 
     /// Checks a request and reads its whole body.
-    pub(super) async fn admit<B>(&self, request: Request<B>, from: IpAddr) -> Result<Admitted, Refusal>
+    pub(super) async fn admit<B>(
+        &self,
+        request: Request<B>,
+        from: IpAddr,
+    ) -> Result<Admitted, Refusal>
     where
         B: Body<Data = Bytes>,
         B::Error: Display,
@@ -81,7 +90,11 @@ impl Gate {
     }
 
     /// Answers the preflight of a browser, which carries no token. `None` for any other request.
-    pub(super) fn preflight<B>(&self, request: &Request<B>, from: IpAddr) -> Option<Result<Response<Whole>, Refusal>> {
+    pub(super) fn preflight<B>(
+        &self,
+        request: &Request<B>,
+        from: IpAddr,
+    ) -> Option<Result<Response<Whole>, Refusal>> {
         let admitted = || {
             self.check_place(request.uri(), request.headers())?;
             self.rates().take(Instant::now(), Source::of(from)).map_err(Refusal::Rate)?;
@@ -92,7 +105,8 @@ impl Gate {
 
     /// Returns the `Origin` of a request, if its pages may read the response.
     pub(super) fn reader(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        let origin = only(headers, &ORIGIN).ok().flatten().filter(|origin| self.names.has_origin(origin))?;
+        let origin =
+            only(headers, &ORIGIN).ok().flatten().filter(|origin| self.names.has_origin(origin))?;
         HeaderValue::from_str(origin).ok()
     }
 

@@ -34,7 +34,10 @@ impl<T: Clone + Send + Unpin + 'static> hyper::body::Body for Keeping<T> {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         frame.map_ok(|frame| frame.map_data(|part| kept(part, self.with.clone())))
     }
@@ -63,7 +66,8 @@ mod tests {
         let frame = body.frame().await;
         assert!(body.is_end_stream());
         drop(body);
-        let mut bytes = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+        let mut bytes =
+            frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
         let part = bytes.split_to(3);
         drop(bytes);
         assert_eq!((&part[..], Arc::strong_count(&counted)), (&b"012"[..], 2));

@@ -71,7 +71,8 @@ impl Origin {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-        let is_scheme = scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && scheme.bytes().all(is_part);
+        let is_scheme = scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
+            && scheme.bytes().all(is_part);
         let (scheme, Authority { host, port }) =
             (is_scheme.then(|| scheme.to_ascii_lowercase())?, Authority::parse(rest)?);
         let usual = match scheme.as_str() {
@@ -99,7 +100,8 @@ impl Names {
     /// a port is accepted with the server's port and, for a reverse proxy, without one.
     pub(super) fn new(bound: SocketAddr, hosts: &[Authority], origins: &[Origin]) -> Self {
         let mut places = own(bound);
-        let origins = places.iter().cloned().map(Origin::of).chain(origins.iter().cloned()).collect();
+        let origins =
+            places.iter().cloned().map(Origin::of).chain(origins.iter().cloned()).collect();
         places.extend(hosts.iter().flat_map(|host| [host.at(bound.port()), host.at(HTTP)]));
         Self { places, origins }
     }
@@ -128,7 +130,8 @@ impl Names {
 fn own(bound: SocketAddr) -> Vec<Place> {
     let ip = bound.ip();
     let loopback = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned);
-    let mut hosts = if ip.is_loopback() || ip.is_unspecified() { loopback.to_vec() } else { Vec::new() };
+    let mut hosts =
+        if ip.is_loopback() || ip.is_unspecified() { loopback.to_vec() } else { Vec::new() };
     if !ip.is_unspecified() {
         hosts.push(if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() });
     }
@@ -150,7 +153,9 @@ mod tests {
     #[test]
     fn a_server_on_this_machine_answers_to_its_own_names_and_port_only() {
         let names = names("127.0.0.1:8000", &[], &[]);
-        for own in ["127.0.0.1:8000", "localhost:8000", "LOCALHOST:8000", "[::1]:8000", "[0:0::1]:8000"] {
+        for own in
+            ["127.0.0.1:8000", "localhost:8000", "LOCALHOST:8000", "[::1]:8000", "[0:0::1]:8000"]
+        {
             assert!(names.has_host(own), "{own}");
         }
         for foreign in [
@@ -184,10 +189,22 @@ mod tests {
     #[test]
     fn a_given_name_holds_for_the_port_of_the_server_and_for_a_proxy_before_it() {
         let names = names("192.0.2.1:8000", &["tools.example", "other.example:9000"], &[]);
-        for own in ["192.0.2.1:8000", "tools.example", "tools.example:8000", "Tools.Example:80", "other.example:9000"] {
+        for own in [
+            "192.0.2.1:8000",
+            "tools.example",
+            "tools.example:8000",
+            "Tools.Example:80",
+            "other.example:9000",
+        ] {
             assert!(names.has_host(own), "{own}");
         }
-        for foreign in ["localhost:8000", "127.0.0.1:8000", "tools.example:9000", "other.example", "a.tools.example"] {
+        for foreign in [
+            "localhost:8000",
+            "127.0.0.1:8000",
+            "tools.example:9000",
+            "other.example",
+            "a.tools.example",
+        ] {
             assert!(!names.has_host(foreign), "{foreign}");
         }
     }
@@ -202,8 +219,11 @@ mod tests {
 
     #[test]
     fn pages_of_the_server_itself_and_of_given_origins_may_ask() {
-        let names =
-            names("127.0.0.1:8000", &["tools.example"], &["https://app.example", "http://localhost:3000", "ext://abc"]);
+        let names = names(
+            "127.0.0.1:8000",
+            &["tools.example"],
+            &["https://app.example", "http://localhost:3000", "ext://abc"],
+        );
         for own in [
             "http://127.0.0.1:8000",
             "http://localhost:8000",
@@ -238,7 +258,16 @@ mod tests {
         for none in ["*", "*.example", "*:8000", "localhost:*"] {
             assert_eq!(Authority::parse(none), None, "{none}");
         }
-        for none in ["*", "null", "https://*", "https://*.example", "http://localhost:*", "://x", "1a://x", "file://"] {
+        for none in [
+            "*",
+            "null",
+            "https://*",
+            "https://*.example",
+            "http://localhost:*",
+            "://x",
+            "1a://x",
+            "file://",
+        ] {
             assert_eq!(Origin::parse(none), None, "{none}");
         }
     }

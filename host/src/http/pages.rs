@@ -57,9 +57,16 @@ pub(super) fn preflight(asked: &HeaderMap) -> Response<Body> {
 /// Returns the allowed headers: those of the transport, and the requested ones for parameters,
 /// whose names depend on the tool.
 fn allowed(asked: &HeaderMap) -> String {
-    let wanted = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter().filter_map(|value| value.to_str().ok());
-    let names = wanted.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse::<HeaderName>().ok());
-    let parameters = names.filter(|name| name.as_str().starts_with(PARAMETERS)).map(|name| name.as_str().to_owned());
+    let wanted = asked
+        .get_all(ACCESS_CONTROL_REQUEST_HEADERS)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let names = wanted
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse::<HeaderName>().ok());
+    let parameters = names
+        .filter(|name| name.as_str().starts_with(PARAMETERS))
+        .map(|name| name.as_str().to_owned());
     HEADERS.map(str::to_owned).into_iter().chain(parameters).collect::<Vec<_>>().join(", ")
 }
 
@@ -92,10 +99,15 @@ mod tests {
     fn a_preflight_is_asked_with_its_method_by_an_origin() {
         let asks = |method: Method, headers: &[HeaderName]| {
             let request = Request::builder().method(method);
-            is_preflight(&headers.iter().fold(request, |it, name| it.header(name, "POST")).body(()).unwrap())
+            is_preflight(
+                &headers.iter().fold(request, |it, name| it.header(name, "POST")).body(()).unwrap(),
+            )
         };
         assert!(asks(Method::OPTIONS, &[ORIGIN, ACCESS_CONTROL_REQUEST_METHOD]));
         assert!(!asks(Method::POST, &[ORIGIN, ACCESS_CONTROL_REQUEST_METHOD]));
-        assert!(!asks(Method::OPTIONS, &[ORIGIN]) && !asks(Method::OPTIONS, &[ACCESS_CONTROL_REQUEST_METHOD]));
+        assert!(
+            !asks(Method::OPTIONS, &[ORIGIN])
+                && !asks(Method::OPTIONS, &[ACCESS_CONTROL_REQUEST_METHOD])
+        );
     }
 }

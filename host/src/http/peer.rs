@@ -31,7 +31,9 @@ impl Peer {
         {
             // The readable data belongs to hyper. A `WouldBlock` result clears the readiness, so
             // that the loop waits for the next event.
-            let _ = self.0.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
+            let _ = self
+                .0
+                .try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
         }
     }
 }

@@ -63,7 +63,13 @@ impl Places {
         book.make_room(source)?;
         book.next += 1;
         let (number, leave) = (book.next, CancellationToken::new());
-        book.taken.push(Taken { number, source, answers: 0, since: Instant::now(), leave: leave.clone() });
+        book.taken.push(Taken {
+            number,
+            source,
+            answers: 0,
+            since: Instant::now(),
+            leave: leave.clone(),
+        });
         Some(Place { from, spot: Spot { number, places: self.clone() }, leave })
     }
 
@@ -203,7 +209,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_all_the_longest_idle_makes_room_for_the_hundred_and_twenty_ninth_of_its_own_address_first() {
+    async fn of_all_the_longest_idle_makes_room_for_the_hundred_and_twenty_ninth_of_its_own_address_first()
+     {
         let places = Places::default();
         let mut taken = taken(&places, CONNECTIONS).await;
         taken.truncate(CONNECTIONS - 1);

@@ -172,7 +172,10 @@ mod tests {
         assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
         assert_eq!(of("::ffff:192.0.2.1"), far(1));
-        assert_eq!((of("::1"), of("127.8.9.1"), of("::ffff:127.0.0.1")), (Source::Near, Source::Near, Source::Near));
+        assert_eq!(
+            (of("::1"), of("127.8.9.1"), of("::ffff:127.0.0.1")),
+            (Source::Near, Source::Near, Source::Near)
+        );
     }
 
     #[test]
@@ -184,7 +187,10 @@ mod tests {
         many.for_each(|number| assert!(rates.take(start, source(number)).is_ok()));
         let (one, another) = (source(1 << 31), source((1 << 31) + 1));
         assert_eq!(at_once(&mut rates, start, one), 400);
-        assert!(rates.take(start, another).is_err(), "it shares the bucket of the first that found no place");
+        assert!(
+            rates.take(start, another).is_err(),
+            "it shares the bucket of the first that found no place"
+        );
         assert_eq!(rates.full_at.len(), SOURCES);
         assert!(rates.take(start, Source::Near).is_ok(), "this machine has a bucket of its own");
         // The full buckets were evicted, so that the new address has one of its own.

@@ -43,7 +43,9 @@ pub enum SettingsError {
     #[error("`{0}` is no host: want NAME or NAME:PORT, without a scheme, a path or a wildcard")]
     Host(String),
     /// The value is not an origin.
-    #[error("`{0}` is no origin: want SCHEME://NAME or SCHEME://NAME:PORT; neither wildcards nor `null` are accepted")]
+    #[error(
+        "`{0}` is no origin: want SCHEME://NAME or SCHEME://NAME:PORT; neither wildcards nor `null` are accepted"
+    )]
     Origin(String),
     /// The list is full.
     #[error("at most 64 hosts and 64 origins can be given")]
@@ -58,8 +60,12 @@ impl Settings {
     /// [`SettingsError::TokenNeeded`] for [`Access::Anybody`] at an address beyond loopback.
     pub fn new(address: SocketAddr, access: Access) -> Result<Self, SettingsError> {
         match access {
-            Access::Anybody if !address.ip().is_loopback() => Err(SettingsError::TokenNeeded(address)),
-            Access::Anybody | Access::Token(_) => Ok(Self { address, access, hosts: Vec::new(), origins: Vec::new() }),
+            Access::Anybody if !address.ip().is_loopback() => {
+                Err(SettingsError::TokenNeeded(address))
+            }
+            Access::Anybody | Access::Token(_) => {
+                Ok(Self { address, access, hosts: Vec::new(), origins: Vec::new() })
+            }
         }
     }
 
@@ -71,7 +77,8 @@ impl Settings {
     /// [`SettingsError::Host`] for anything but a host with an optional port,
     /// [`SettingsError::TooMany`] beyond 64.
     pub fn with_host(mut self, host: &str) -> Result<Self, SettingsError> {
-        let read = Authority::parse(host).ok_or_else(|| SettingsError::Host(elided(host, SHOWN)))?;
+        let read =
+            Authority::parse(host).ok_or_else(|| SettingsError::Host(elided(host, SHOWN)))?;
         push(&mut self.hosts, read)?;
         Ok(self)
     }
@@ -83,7 +90,8 @@ impl Settings {
     ///
     /// [`SettingsError::Origin`] for anything but one origin, [`SettingsError::TooMany`] beyond 64.
     pub fn with_origin(mut self, origin: &str) -> Result<Self, SettingsError> {
-        let read = Origin::parse(origin).ok_or_else(|| SettingsError::Origin(elided(origin, SHOWN)))?;
+        let read =
+            Origin::parse(origin).ok_or_else(|| SettingsError::Origin(elided(origin, SHOWN)))?;
         push(&mut self.origins, read)?;
         Ok(self)
     }
@@ -169,7 +177,8 @@ mod tests {
     const TOKEN: &str = "0123456789abcdef";
 
     fn at(address: &str, token: Option<&str>) -> Result<Settings, SettingsError> {
-        let access = token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
+        let access =
+            token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
         Settings::new(address.parse().unwrap(), access)
     }
 
@@ -179,7 +188,10 @@ mod tests {
             assert!(at(address, None).is_ok(), "{address}");
         }
         for address in ["0.0.0.0:8000", "[::]:8000", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
-            assert_eq!(at(address, None).unwrap_err(), SettingsError::TokenNeeded(address.parse().unwrap()));
+            assert_eq!(
+                at(address, None).unwrap_err(),
+                SettingsError::TokenNeeded(address.parse().unwrap())
+            );
             assert!(at(address, Some(TOKEN)).is_ok(), "{address}");
         }
     }
@@ -189,14 +201,26 @@ mod tests {
         let settings = || at("127.0.0.1:0", None).unwrap();
         assert_eq!(settings().with_host("*").unwrap_err(), SettingsError::Host("*".to_owned()));
         for origin in ["*", "null", "https://*", "https://example.com/"] {
-            assert_eq!(settings().with_origin(origin).unwrap_err(), SettingsError::Origin(origin.to_owned()));
+            assert_eq!(
+                settings().with_origin(origin).unwrap_err(),
+                SettingsError::Origin(origin.to_owned())
+            );
         }
-        assert!(settings().with_host("tools.example").unwrap().with_origin("https://app.example").is_ok());
+        assert!(
+            settings()
+                .with_host("tools.example")
+                .unwrap()
+                .with_origin("https://app.example")
+                .is_ok()
+        );
     }
 
     #[test]
     fn there_are_sixty_four_names_and_not_one_more() {
-        let with = |count| (0..count).try_fold(at("127.0.0.1:0", None).unwrap(), |all, _| all.with_host("a.example"));
+        let with = |count| {
+            (0..count)
+                .try_fold(at("127.0.0.1:0", None).unwrap(), |all, _| all.with_host("a.example"))
+        };
         assert!(with(64).is_ok());
         assert_eq!(with(65).unwrap_err(), SettingsError::TooMany);
     }

@@ -117,7 +117,11 @@ fn written(message: &ServerJsonRpcMessage, account: &Account) -> Result<Written,
 }
 
 /// Serializes a message that has been measured.
-fn made(counted: Counted, message: &ServerJsonRpcMessage, account: &Account) -> Result<Written, Exhausted> {
+fn made(
+    counted: Counted,
+    message: &ServerJsonRpcMessage,
+    account: &Account,
+) -> Result<Written, Exhausted> {
     let Counted { head, length, .. } = counted;
     if length <= SMALL {
         return Ok(Written { bytes: head, owed: None });
@@ -139,7 +143,10 @@ fn without_memory(message: &ServerJsonRpcMessage, why: Exhausted) -> ServerJsonR
             if let ServerResult::CallToolResult(result) = &answer.result {
                 let mut failed = outcome::without_memory(why);
                 failed.result_type = result.result_type.clone();
-                return JsonRpcMessage::response(ServerResult::CallToolResult(failed), answer.id.clone());
+                return JsonRpcMessage::response(
+                    ServerResult::CallToolResult(failed),
+                    answer.id.clone(),
+                );
             }
             Some(answer.id.clone())
         }
@@ -209,33 +216,58 @@ mod tests {
 
     #[test]
     fn the_length_is_counted_as_it_is_written_with_every_escape() {
-        for text in ["", "a", "\u{1}", "\"\\\n\t\u{7f}", "ü漢🦀", &"\u{1}".repeat(SMALL), &"x".repeat(1 << 20)] {
+        for text in [
+            "",
+            "a",
+            "\u{1}",
+            "\"\\\n\t\u{7f}",
+            "ü漢🦀",
+            &"\u{1}".repeat(SMALL),
+            &"x".repeat(1 << 20),
+        ] {
             let message = answer(text);
             let mut counted = Counted::default();
             serde_json::to_writer(&mut counted, &message).unwrap();
             let whole = serde_json::to_vec(&message).unwrap();
             assert_eq!(counted.length, whole.len());
             let written = written(&message, &account(u64::MAX, u64::MAX)).unwrap();
-            assert_eq!((written.bytes == whole, written.owed.is_some()), (true, whole.len() > SMALL));
-            assert!(written.owed.is_none() || written.bytes.capacity() == whole.len() + 1, "the line is made once");
+            assert_eq!(
+                (written.bytes == whole, written.owed.is_some()),
+                (true, whole.len() > SMALL)
+            );
+            assert!(
+                written.owed.is_none() || written.bytes.capacity() == whole.len() + 1,
+                "the line is made once"
+            );
         }
     }
 
     #[test]
     fn an_answer_that_has_no_room_becomes_a_failure_of_the_same_request() {
         let large = answer(&"\u{1}".repeat(SMALL));
-        for (account, limit) in [(account(6 << 10, u64::MAX), "memory"), (account(u64::MAX, 1), "total_memory")] {
+        for (account, limit) in
+            [(account(6 << 10, u64::MAX), "memory"), (account(u64::MAX, 1), "total_memory")]
+        {
             let said = line(Written::answer(&large, &account));
             let failed = &said["result"];
             let detail = &failed["_meta"]["dev.palisade/error"];
             assert_eq!((&said["id"], &failed["isError"]), (&json!(7), &json!(true)));
-            assert_eq!((&detail["class"], &detail["detail"]["limit"]), (&json!("resource_exhausted"), &json!(limit)));
+            assert_eq!(
+                (&detail["class"], &detail["detail"]["limit"]),
+                (&json!("resource_exhausted"), &json!(limit))
+            );
             assert_eq!(failed["resultType"], "complete");
             assert_eq!(account.held(), 0);
         }
         let other = ServerResult::CustomResult(CustomResult(json!("x".repeat(SMALL))));
-        let said = line(Written::answer(&JsonRpcMessage::response(other, RequestId::Number(8)), &account(1, 1)));
-        assert_eq!((&said["id"], &said["error"]["data"]["class"]), (&json!(8), &json!("resource_exhausted")));
+        let said = line(Written::answer(
+            &JsonRpcMessage::response(other, RequestId::Number(8)),
+            &account(1, 1),
+        ));
+        assert_eq!(
+            (&said["id"], &said["error"]["data"]["class"]),
+            (&json!(8), &json!("resource_exhausted"))
+        );
     }
 
     #[test]

@@ -75,20 +75,35 @@ impl Asking {
         answered.await.ok()
     }
 
-    async fn ask_one(&self, request: &AskRequest, question: InputRequest) -> Result<String, AskFailure> {
+    async fn ask_one(
+        &self,
+        request: &AskRequest,
+        question: InputRequest,
+    ) -> Result<String, AskFailure> {
         let question = server_request(question).ok_or(AskFailure::Unavailable)?;
         let answered = self.hand_over(question).await.ok_or(AskFailure::Unavailable)?;
         let no_room = |why: Exhausted| {
-            AskFailure::Invalid(format!("the client's answer to `{}` is too large: {why}", request.key))
+            AskFailure::Invalid(format!(
+                "the client's answer to `{}` is too large: {why}",
+                request.key
+            ))
         };
         answered.copied().map_err(no_room)?;
         match answered.said {
             Ok(ref result) => {
-                let result = serde_json::to_value(result).map_err(|error| AskFailure::Invalid(error.to_string()))?;
-                let none = || Err(AskFailure::Invalid(format!("the client's answer to `{}` is none", request.key)));
+                let result = serde_json::to_value(result)
+                    .map_err(|error| AskFailure::Invalid(error.to_string()))?;
+                let none = || {
+                    Err(AskFailure::Invalid(format!(
+                        "the client's answer to `{}` is none",
+                        request.key
+                    )))
+                };
                 told(request, &result).unwrap_or_else(none)
             }
-            Err(ServiceError::McpError(ref error)) if error.code.0 == REJECTED => Err(AskFailure::Declined),
+            Err(ServiceError::McpError(ref error)) if error.code.0 == REJECTED => {
+                Err(AskFailure::Declined)
+            }
             Err(_) => Err(AskFailure::Unavailable),
         }
     }
@@ -113,7 +128,10 @@ impl Client for Asking {
         self.kinds.clone()
     }
 
-    fn ask<'a>(&'a self, requests: Vec<AskRequest>) -> BoxFuture<'a, Result<Vec<String>, AskFailure>> {
+    fn ask<'a>(
+        &'a self,
+        requests: Vec<AskRequest>,
+    ) -> BoxFuture<'a, Result<Vec<String>, AskFailure>> {
         Box::pin(async move {
             // Validate all questions before the first one is put.
             let questions = requests.iter().map(|request| asked::question(&self.plugin, request));
@@ -141,13 +159,14 @@ pub(super) async fn put(peer: &Peer<RoleServer>, question: Question) {
     let Question { mut request, answer: mut asked } = question;
     let reply = Reply::default();
     request.extensions_mut().insert(reply.clone());
-    let mut handle = match peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
-        Ok(handle) => handle,
-        Err(error) => {
-            let _ = asked.send(Answered { said: Err(error), reply });
-            return;
-        }
-    };
+    let mut handle =
+        match peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
+            Ok(handle) => handle,
+            Err(error) => {
+                let _ = asked.send(Answered { said: Err(error), reply });
+                return;
+            }
+        };
     tokio::select! {
         biased;
         () = asked.closed() => {

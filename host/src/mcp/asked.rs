@@ -1,6 +1,9 @@
 //! Converts a plugin's questions into requests of the protocol, and the client's answers back.
 
-#![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
+#![expect(
+    deprecated,
+    reason = "what the next revision will not have, the clients of the older ones still expect"
+)]
 
 use super::era::can_show_forms;
 use super::short::Known;
@@ -10,9 +13,9 @@ use crate::tool::text::{cut, elided, visible};
 use crate::tool::{AskKind, AskKinds, AskRequest};
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult, ElicitRequest,
-    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, ListRootsRequest,
-    ListRootsResult,
+    ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    InputRequest, ListRootsRequest, ListRootsResult,
 };
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
@@ -20,8 +23,17 @@ use serde_json::{Map, Value, json};
 /// The maximum length of a message shown to the user, in bytes.
 const MESSAGE: usize = 4 << 10;
 /// Substrings that mark a form field as one for a secret.
-const SECRETS: [&str; 9] =
-    ["password", "passwd", "passphrase", "passcode", "secret", "apikey", "accesskey", "privatekey", "credential"];
+const SECRETS: [&str; 9] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "credential",
+];
 
 /// Returns the kinds of questions that the client supports.
 pub(super) fn kinds(context: &RequestContext<RoleServer>) -> AskKinds {
@@ -47,14 +59,16 @@ pub(super) fn capabilities(kinds: &[AskKind]) -> ClientCapabilities {
         AskKind::Sampling => ("sampling", json!({})),
         AskKind::Roots => ("roots", json!({})),
     };
-    let needed: Map<String, Value> = kinds.iter().map(needs).map(|(name, value)| (name.to_owned(), value)).collect();
+    let needed: Map<String, Value> =
+        kinds.iter().map(needs).map(|(name, value)| (name.to_owned(), value)).collect();
     serde_json::from_value(Value::Object(needed)).unwrap_or_default()
 }
 
 /// Converts a question of the plugin with this name.
 pub(super) fn question(plugin: &str, request: &AskRequest) -> Result<InputRequest, AskFailure> {
     let key = &request.key;
-    let refused = |reason: String| AskFailure::Invalid(format!("`{key}` cannot be asked: {reason}"));
+    let refused =
+        |reason: String| AskFailure::Invalid(format!("`{key}` cannot be asked: {reason}"));
     match request.kind {
         AskKind::Elicitation => form(plugin, &request.params).map(InputRequest::Elicitation),
         AskKind::Sampling => messages(request.params.clone()).map(InputRequest::CreateMessage),
@@ -69,17 +83,31 @@ fn form(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, Stri
         return Err("a person is asked by forms only".to_owned());
     }
     let text = params.get("message").and_then(Value::as_str).ok_or("there is no `message`")?;
-    let schema = params.get("requestedSchema").and_then(Value::as_object).ok_or("there is no `requestedSchema`")?;
+    let schema = params
+        .get("requestedSchema")
+        .and_then(Value::as_object)
+        .ok_or("there is no `requestedSchema`")?;
     if let Some((at, character)) = hidden_in(schema) {
-        return Err(format!("the schema hides the character U+{:04X} at `{}`", u32::from(character), elided(&at, 128)));
+        return Err(format!(
+            "the schema hides the character U+{:04X} at `{}`",
+            u32::from(character),
+            elided(&at, 128)
+        ));
     }
     if let Some(field) = secret(schema) {
-        return Err(format!("the field `{}` is one for a secret, which no form is for", elided(field, 64)));
+        return Err(format!(
+            "the field `{}` is one for a secret, which no form is for",
+            elided(field, 64)
+        ));
     }
     let requested_schema = shown(schema)?;
     fields(&requested_schema)?;
     let message = format!("The plugin {plugin} asks: {}", visible(cut(text, MESSAGE)));
-    Ok(ElicitRequest::new(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }))
+    Ok(ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message,
+        requested_schema,
+    }))
 }
 
 /// Returns the first field that asks for a secret, by its name, title or format.
@@ -93,7 +121,8 @@ fn secret(schema: &Map<String, Value>) -> Option<&str> {
 }
 
 fn names_secret(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let plain: String =
+        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     plain.ends_with("token") || SECRETS.iter().any(|secret| plain.contains(secret))
 }
 
@@ -104,18 +133,23 @@ fn messages(mut params: Map<String, Value>) -> Result<CreateMessageRequest, Stri
     if params.get("includeContext").is_some_and(|context| context != "none") {
         return Err("a plugin gets none of the client's context".to_owned());
     }
-    if let Some(more) = ["tools", "toolChoice"].into_iter().find(|name| params.contains_key(*name)) {
+    if let Some(more) = ["tools", "toolChoice"].into_iter().find(|name| params.contains_key(*name))
+    {
         return Err(format!("a plugin's messages come without `{more}`"));
     }
     let params = serde_json::from_value::<CreateMessageRequestParams>(Value::Object(params));
-    params.map(CreateMessageRequest::new).map_err(|error| format!("the parameters are not those of sampling: {error}"))
+    params
+        .map(CreateMessageRequest::new)
+        .map_err(|error| format!("the parameters are not those of sampling: {error}"))
 }
 
 /// Converts the answer to a question for the plugin. `None` if it does not match the kind of
 /// question.
 pub(super) fn told(request: &AskRequest, answer: &Value) -> Option<Result<String, AskFailure>> {
     let is_right = match request.kind {
-        AskKind::Elicitation => return filled(request, serde_json::from_value(answer.clone()).ok()?),
+        AskKind::Elicitation => {
+            return filled(request, serde_json::from_value(answer.clone()).ok()?);
+        }
         AskKind::Sampling => serde_json::from_value::<CreateMessageResult>(answer.clone()).is_ok(),
         AskKind::Roots => serde_json::from_value::<ListRootsResult>(answer.clone()).is_ok(),
     };
@@ -127,11 +161,18 @@ fn filled(request: &AskRequest, form: ElicitResult) -> Option<Result<String, Ask
         (ElicitationAction::Accept, content) => content.unwrap_or_else(|| json!({})),
         _ => return Some(Err(AskFailure::Declined)),
     };
-    let schema = shown(request.params.get("requestedSchema")?.as_object()?).and_then(|form| fields(&form)).ok()?;
+    let schema = shown(request.params.get("requestedSchema")?.as_object()?)
+        .and_then(|form| fields(&form))
+        .ok()?;
     let misfit = |why: Violations| {
-        AskFailure::Invalid(format!("the client's answer to `{}` is not what its form asks for: {why}", request.key))
+        AskFailure::Invalid(format!(
+            "the client's answer to `{}` is not what its form asks for: {why}",
+            request.key
+        ))
     };
-    content.is_object().then(|| schema.validate(&content).map(|()| content.to_string()).map_err(misfit))
+    content
+        .is_object()
+        .then(|| schema.validate(&content).map(|()| content.to_string()).map_err(misfit))
 }
 
 /// Returns the form as the client sees it: the protocol knows few keywords, and others are dropped.
@@ -161,7 +202,8 @@ mod tests {
     }
 
     fn asking(kind: AskKind, params: &Value) -> Result<Value, AskFailure> {
-        question("forms", &request(kind, params)).map(|question| serde_json::to_value(question).unwrap())
+        question("forms", &request(kind, params))
+            .map(|question| serde_json::to_value(question).unwrap())
     }
 
     fn field(name: &str, field: &Value) -> Value {
@@ -184,7 +226,10 @@ mod tests {
         assert_eq!(form["params"]["message"], "The plugin forms asks: Who?");
         assert_eq!(form["params"]["requestedSchema"]["properties"]["name"]["type"], "string");
         params["message"] = json!(format!("\u{202e}{}", "x".repeat(5000)));
-        let message = asking(AskKind::Elicitation, &params).unwrap()["params"]["message"].as_str().unwrap().to_owned();
+        let message = asking(AskKind::Elicitation, &params).unwrap()["params"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         assert!(message.len() < 4200 && !message.contains('\u{202e}'), "{message}");
     }
 
@@ -194,8 +239,16 @@ mod tests {
         for name in ["password", "apiKey", "API_KEY", "github-token", "clientSecret", "token"] {
             refused(AskKind::Elicitation, &field(name, &text), "secret");
         }
-        refused(AskKind::Elicitation, &field("a", &json!({"type": "string", "title": "Your password"})), "secret");
-        refused(AskKind::Elicitation, &field("a", &json!({"type": "string", "format": "password"})), "secret");
+        refused(
+            AskKind::Elicitation,
+            &field("a", &json!({"type": "string", "title": "Your password"})),
+            "secret",
+        );
+        refused(
+            AskKind::Elicitation,
+            &field("a", &json!({"type": "string", "format": "password"})),
+            "secret",
+        );
         for name in ["max_tokens", "username", "key"] {
             assert!(asking(AskKind::Elicitation, &field(name, &text)).is_ok(), "{name}");
         }
@@ -204,7 +257,11 @@ mod tests {
         refused(AskKind::Elicitation, &json!({}), "no `message`");
         refused(AskKind::Elicitation, &json!({"message": "Who?"}), "no `requestedSchema`");
         refused(AskKind::Elicitation, &field("a", &json!({"type": "object"})), "not one of a form");
-        refused(AskKind::Elicitation, &field("a", &json!({"type": "string", "title": "a\u{202e}b"})), "U+202E");
+        refused(
+            AskKind::Elicitation,
+            &field("a", &json!({"type": "string", "title": "a\u{202e}b"})),
+            "U+202E",
+        );
     }
 
     #[test]
@@ -212,27 +269,43 @@ mod tests {
         let message = json!({"role": "user", "content": {"type": "text", "text": "Hi"}});
         let mut params = json!({"messages": [message], "maxTokens": 100});
         let asked = asking(AskKind::Sampling, &params).unwrap();
-        assert_eq!((&asked["method"], &asked["params"]["maxTokens"]), (&json!("sampling/createMessage"), &json!(100)));
+        assert_eq!(
+            (&asked["method"], &asked["params"]["maxTokens"]),
+            (&json!("sampling/createMessage"), &json!(100))
+        );
         params["includeContext"] = json!("none");
         assert!(asking(AskKind::Sampling, &params).is_ok());
         params["includeContext"] = json!("allServers");
         refused(AskKind::Sampling, &params, "client's context");
-        refused(AskKind::Sampling, &json!({"messages": [], "maxTokens": 1, "tools": []}), "without `tools`");
+        refused(
+            AskKind::Sampling,
+            &json!({"messages": [], "maxTokens": 1, "tools": []}),
+            "without `tools`",
+        );
         refused(AskKind::Sampling, &json!({"maxTokens": 1}), "not those of sampling");
-        assert_eq!(asking(AskKind::Roots, &json!({"any": 1})).unwrap(), json!({"method": "roots/list"}));
+        assert_eq!(
+            asking(AskKind::Roots, &json!({"any": 1})).unwrap(),
+            json!({"method": "roots/list"})
+        );
     }
 
     #[test]
     fn an_answer_is_one_of_its_kind_or_none() {
         let asked = field("n", &json!({"type": "integer"}));
-        let said = |kind, text: &str| told(&request(kind, &asked), &serde_json::from_str(text).unwrap());
+        let said =
+            |kind, text: &str| told(&request(kind, &asked), &serde_json::from_str(text).unwrap());
         let form = |text: &str| said(AskKind::Elicitation, text);
-        assert_eq!(form(r#"{"action":"accept","content":{"n":1}}"#), Some(Ok(r#"{"n":1}"#.to_owned())));
+        assert_eq!(
+            form(r#"{"action":"accept","content":{"n":1}}"#),
+            Some(Ok(r#"{"n":1}"#.to_owned()))
+        );
         assert_eq!(form(r#"{"action":"accept"}"#), Some(Ok("{}".to_owned())));
         for no in [r#"{"action":"decline"}"#, r#"{"action":"cancel","content":{"n":1}}"#] {
             assert_eq!(form(no), Some(Err(AskFailure::Declined)));
         }
-        for none in ["12345", "null", "{}", r#"{"action":"yes"}"#, r#"{"action":"accept","content":3}"#] {
+        for none in
+            ["12345", "null", "{}", r#"{"action":"yes"}"#, r#"{"action":"accept","content":3}"#]
+        {
             assert_eq!(form(none), None, "{none}");
             assert_eq!(said(AskKind::Sampling, none), None, "{none}");
             assert_eq!(said(AskKind::Roots, none), None, "{none}");
@@ -259,7 +332,10 @@ mod tests {
         let asked = json!({"message": "Who?", "requestedSchema": schema});
         assert!(asking(AskKind::Elicitation, &asked).is_ok());
         let said = |content: Option<Value>| {
-            let answer = content.map_or(json!({"action": "accept"}), |it| json!({"action": "accept", "content": it}));
+            let answer = content.map_or(
+                json!({"action": "accept"}),
+                |it| json!({"action": "accept", "content": it}),
+            );
             told(&request(AskKind::Elicitation, &asked), &answer).unwrap()
         };
         for right in [
@@ -279,7 +355,9 @@ mod tests {
             (json!({}), "age"),
         ] {
             match said(Some(wrong.clone())) {
-                Err(AskFailure::Invalid(why)) => assert!(why.contains("answer to `k`") && why.contains(at), "{why}"),
+                Err(AskFailure::Invalid(why)) => {
+                    assert!(why.contains("answer to `k`") && why.contains(at), "{why}")
+                }
                 other => panic!("{wrong}: {other:?}"),
             }
         }
@@ -291,9 +369,16 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "(", "maxLength": 3}}});
         let asked = json!({"message": "Who?", "requestedSchema": schema});
         let form = asking(AskKind::Elicitation, &asked).unwrap();
-        assert!(form["params"]["requestedSchema"]["properties"]["a"].get("pattern").is_none(), "{form}");
+        assert!(
+            form["params"]["requestedSchema"]["properties"]["a"].get("pattern").is_none(),
+            "{form}"
+        );
         let said = |text: &str| {
-            told(&request(AskKind::Elicitation, &asked), &json!({"action": "accept", "content": {"a": text}})).unwrap()
+            told(
+                &request(AskKind::Elicitation, &asked),
+                &json!({"action": "accept", "content": {"a": text}}),
+            )
+            .unwrap()
         };
         assert!(said("x").is_ok() && said("four").is_err());
     }
@@ -302,6 +387,9 @@ mod tests {
     fn what_is_missing_is_named_as_the_protocol_names_it() {
         let named = |kinds: &[AskKind]| serde_json::to_value(capabilities(kinds)).unwrap();
         assert_eq!(named(&[AskKind::Sampling]), json!({"sampling": {}}));
-        assert_eq!(named(&[AskKind::Elicitation, AskKind::Roots]), json!({"elicitation": {"form": {}}, "roots": {}}));
+        assert_eq!(
+            named(&[AskKind::Elicitation, AskKind::Roots]),
+            json!({"elicitation": {"form": {}}, "roots": {}})
+        );
     }
 }

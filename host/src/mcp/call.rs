@@ -1,6 +1,9 @@
 //! `tools/call`: converts a request into a call, dispatches it, and converts the result.
 
-#![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
+#![expect(
+    deprecated,
+    reason = "what the next revision will not have, the clients of the older ones still expect"
+)]
 
 use super::answer::afforded;
 use super::ask::{self, Question};
@@ -27,8 +30,8 @@ use crate::tool::text::{cut, elided};
 use crate::tool::{Call, CallId, CallInput, ErrorClass, ErrorKind, ToolResult};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, InputRequiredResult, InputResponses,
-    LoggingLevel,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, InputRequiredResult,
+    InputResponses, LoggingLevel,
 };
 use rmcp::service::{Peer, RequestContext};
 use serde_json::{Map, Value, json};
@@ -74,8 +77,12 @@ pub(super) enum Settled {
 
 impl Request {
     /// Runs the call, and returns its response. Dropping the future cancels the call.
-    pub(super) async fn call(self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
-        let operation = trace::Operation::begin(&self.context, &self.client, elided(&params.name, 64).as_ref());
+    pub(super) async fn call(
+        self,
+        params: CallToolRequestParams,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let operation =
+            trace::Operation::begin(&self.context, &self.client, elided(&params.name, 64).as_ref());
         let answer = self.answer(params).instrument(operation.span()).await;
         operation.end(&answer);
         answer
@@ -103,7 +110,11 @@ impl Request {
 
     /// Builds the response with the output as text, and as a JSON value if there is memory for it.
     /// A tool with an output schema fails without the value.
-    async fn made(&self, tool: &Registered, result: &ToolResult) -> Result<CallToolResult, Exhausted> {
+    async fn made(
+        &self,
+        tool: &Registered,
+        result: &ToolResult,
+    ) -> Result<CallToolResult, Exhausted> {
         let account = self.account();
         account.reserve(result.content().iter().map(footprint).sum())?;
         let Some(json) = structured(result, self.era) else { return Ok(answer(result, None)) };
@@ -127,7 +138,8 @@ impl Request {
 
     /// Returns the memory account of this request.
     pub(super) fn account(&self) -> Account {
-        endpoint::account(&self.context.extensions).unwrap_or_else(|| self.server.host.limits().account())
+        endpoint::account(&self.context.extensions)
+            .unwrap_or_else(|| self.server.host.limits().account())
     }
 
     /// Runs a call, asking questions as the request's era does.
@@ -172,7 +184,10 @@ impl Request {
         let rounds = Rounds::begin(sealer, purpose.as_ref(), (kinds, subject), brought)
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
-        let party = Party::default().with_asker(rounds.clone()).with_client(rounds.clone()).without_memory();
+        let party = Party::default()
+            .with_asker(rounds.clone())
+            .with_client(rounds.clone())
+            .without_memory();
         let result = self.run(tool, input, party, None).await;
         match result.error().map(crate::tool::ToolError::kind) {
             Some(ErrorKind::AwaitsClient) => {
@@ -230,7 +245,12 @@ impl Request {
     /// Dispatches the call with the tool that was looked up. A second lookup could find other code
     /// under the name, for which the client's answers do not count. The future is boxed, since its
     /// callers are moved around.
-    fn running(&self, tool: &Arc<Registered>, call: Call, party: Party) -> impl Future<Output = ToolResult> {
+    fn running(
+        &self,
+        tool: &Arc<Registered>,
+        call: Call,
+        party: Party,
+    ) -> impl Future<Output = ToolResult> {
         let (server, client, tool) = (self.server.clone(), self.client.clone(), tool.clone());
         let party = party.with_account(endpoint::account(&self.context.extensions));
         let pace = tool.pace().clone();
@@ -255,7 +275,10 @@ impl Request {
     /// decision may depend on it.
     fn metadata(&self) -> Map<String, Value> {
         let client = match self.era {
-            Era::Legacy => self.context.client_info().map(|info| json!({"name": info.name, "version": info.version})),
+            Era::Legacy => self
+                .context
+                .client_info()
+                .map(|info| json!({"name": info.name, "version": info.version})),
             // The library would substitute its own name if a modern request has none.
             Era::Modern => self.context.meta.get(CLIENT).and_then(named),
         };
@@ -284,7 +307,8 @@ async fn shown(host: &Host, session: &Session, name: &str) -> Result<Arc<Registe
 fn unknown(host: &Host, session: &Session, name: &str) -> ErrorData {
     let shown = host.definitions(session);
     let nearest = nearest_names(name, shown.iter().map(|tool| tool.name().as_str()));
-    let compiling: Vec<String> = host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
+    let compiling: Vec<String> =
+        host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
     let data = match compiling.is_empty() {
         true => json!({"nearest": nearest}),
         false => json!({"nearest": nearest, "compiling": compiling}),
@@ -333,15 +357,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_of_a_plugin_that_compiles_for_long_is_told_so() {
         let (place, over) = (tempfile::tempdir().unwrap(), CancellationToken::new());
-        std::fs::write(place.path().join("slow.wasm"), palisade_plugins::hostile().bytes()).unwrap();
-        let endless = ChildCompiler::program("/bin/sh", ["-c", "exec sleep 600"]).cancelled_by(over.clone());
-        let builder = Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).plugins(place.path());
+        std::fs::write(place.path().join("slow.wasm"), palisade_plugins::hostile().bytes())
+            .unwrap();
+        let endless =
+            ChildCompiler::program("/bin/sh", ["-c", "exec sleep 600"]).cancelled_by(over.clone());
+        let builder =
+            Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).plugins(place.path());
         let builder = builder.cache(CacheMode::Off).compiler(Compiler::Child(endless));
         let host = builder.build_in_background().unwrap();
         let begun = tokio::time::Instant::now();
         let refused = shown(&host, host.session(), "slow").await.err().unwrap();
         assert_eq!(begun.elapsed(), LOADING);
-        assert!(refused.message.ends_with("is being compiled: slow; try again later"), "{refused:?}");
+        assert!(
+            refused.message.ends_with("is being compiled: slow; try again later"),
+            "{refused:?}"
+        );
         assert_eq!(refused.data, Some(json!({"nearest": [], "compiling": ["slow"]})));
         over.cancel();
     }

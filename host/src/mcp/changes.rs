@@ -109,8 +109,12 @@ impl Way {
         match (self, list) {
             (Self::Legacy(_), _) => true,
             (Self::Modern(sink), List::Tools) => sink.accepted().tools_list_changed == Some(true),
-            (Self::Modern(sink), List::Resources) => sink.accepted().resources_list_changed == Some(true),
-            (Self::Modern(sink), List::Prompts) => sink.accepted().prompts_list_changed == Some(true),
+            (Self::Modern(sink), List::Resources) => {
+                sink.accepted().resources_list_changed == Some(true)
+            }
+            (Self::Modern(sink), List::Prompts) => {
+                sink.accepted().prompts_list_changed == Some(true)
+            }
         }
     }
 
@@ -155,7 +159,9 @@ impl Way {
                     let updated = ResourceUpdatedNotificationParam::new(uri);
                     peer.notify_resource_updated(updated).await.map_err(|error| error.to_string())
                 }
-                Self::Modern(sink) => sink.notify_resource_updated(uri).await.map_err(|error| error.to_string()),
+                Self::Modern(sink) => {
+                    sink.notify_resource_updated(uri).await.map_err(|error| error.to_string())
+                }
             }
         })
         .await;
@@ -180,7 +186,9 @@ pub(super) fn accepted(server: &Shared, wanted: &SubscriptionFilter) -> Subscrip
     accepted.prompts_list_changed = wanted.prompts_list_changed;
     accepted.resource_subscriptions = wanted.resource_subscriptions.as_ref().map(|wanted| {
         let taken = Documents::default();
-        let is_taken = |uri: &&String| offers::code(server, uri).is_some_and(|code| taken.add(uri, Some(code)).is_ok());
+        let is_taken = |uri: &&String| {
+            offers::code(server, uri).is_some_and(|code| taken.add(uri, Some(code)).is_ok())
+        };
         wanted.iter().filter(is_taken).cloned().collect()
     });
     accepted

@@ -1,6 +1,9 @@
 //! The state of one client: its session, its subscriptions, and its log level.
 
-#![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
+#![expect(
+    deprecated,
+    reason = "what the next revision will not have, the clients of the older ones still expect"
+)]
 
 use super::changes::{List, Lists, Mark};
 use super::documents::Documents;

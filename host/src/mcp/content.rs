@@ -4,7 +4,9 @@ use crate::tool::Content;
 use crate::tool::content::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rmcp::model::{Annotations, ContentBlock, EmbeddedResource, Resource, ResourceContents, Role, TextContent};
+use rmcp::model::{
+    Annotations, ContentBlock, EmbeddedResource, Resource, ResourceContents, Role, TextContent,
+};
 
 /// Converts one content block. JSON becomes text here; structured content is added elsewhere.
 pub(super) fn block(content: &Content) -> ContentBlock {

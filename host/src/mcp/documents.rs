@@ -17,7 +17,9 @@ pub(super) struct Documents(Mutex<HashMap<String, Option<Digest>>>);
 
 /// The error of a subscription beyond the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{MOST} documents with names of at most {NAME} bytes can be subscribed to; unsubscribe from some")]
+#[error(
+    "{MOST} documents with names of at most {NAME} bytes can be subscribed to; unsubscribe from some"
+)]
 pub(super) struct Full;
 
 impl Documents {
@@ -71,7 +73,11 @@ mod tests {
     fn a_document_is_told_of_once_for_each_time_that_its_code_is_another() {
         let documents = Documents::default();
         assert_eq!(documents.add("a:1", code("one")), Ok(()));
-        assert_eq!(documents.add("a:1", code("other")), Ok(()), "who subscribes twice has heard of nothing since");
+        assert_eq!(
+            documents.add("a:1", code("other")),
+            Ok(()),
+            "who subscribes twice has heard of nothing since"
+        );
         assert_eq!(documents.changed(|_| code("one")), [""; 0]);
         assert_eq!(documents.changed(|_| code("two")), ["a:1"]);
         assert_eq!(documents.changed(|_| code("two")), [""; 0]);

@@ -88,7 +88,10 @@ mod tests {
         maker.attach(&mut extensions);
         maker::comes_from(&extensions, &pool.share(Digest::of(b"a plugin")));
         let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(IN_PLACE))]);
-        let answer = ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), RequestId::Number(7));
+        let answer = ServerJsonRpcMessage::response(
+            ServerResult::CallToolResult(result),
+            RequestId::Number(7),
+        );
         let mut waits = pin!(large(answer, maker));
         let own = account();
         let input = format!(r#"{{"id":8,"params":"{}"}}"#, "x".repeat(IN_PLACE));
@@ -103,9 +106,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_of_the_parser_is_an_error_of_the_request() {
-        for (head, id) in [(r#""id":7,"method":"x""#, Some(RequestId::Number(7))), (r#""a":1"#, None)] {
+        for (head, id) in
+            [(r#""id":7,"method":"x""#, Some(RequestId::Number(7))), (r#""a":1"#, None)]
+        {
             let message = format!(r#"{{{head},"params":"{}"}}"#, "x".repeat(IN_PLACE));
-            let refused = checked_by(message.into(), &account(), |_, _| panic!("on purpose")).await.unwrap_err();
+            let refused = checked_by(message.into(), &account(), |_, _| panic!("on purpose"))
+                .await
+                .unwrap_err();
             assert_eq!((refused.id, refused.error.code.0), (id, -32603));
         }
     }

@@ -22,8 +22,13 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, Extensions, JsonRpcMessage, ProtocolVersion, RequestId};
-use rmcp::transport::common::http_header::{HEADER_MCP_PROTOCOL_VERSION, HEADER_SESSION_ID, JSON_MIME_TYPE};
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorCode, ErrorData, Extensions, JsonRpcMessage, ProtocolVersion,
+    RequestId,
+};
+use rmcp::transport::common::http_header::{
+    HEADER_MCP_PROTOCOL_VERSION, HEADER_SESSION_ID, JSON_MIME_TYPE,
+};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -61,7 +66,12 @@ impl<S: ServerHandler> Endpoint<S> {
             .with_cancellation_token(stop)
             .with_sse_retry(Some(RETRY))
             .with_json_response(true);
-        Self { make: Arc::new(make), sessions: Sessions::default(), config, limits: Limits::default() }
+        Self {
+            make: Arc::new(make),
+            sessions: Sessions::default(),
+            config,
+            limits: Limits::default(),
+        }
     }
 
     /// Sets the memory limits that requests count against.
@@ -106,7 +116,9 @@ impl<S: ServerHandler> Endpoint<S> {
 
     /// Returns the call of a request that may take the fast path, with its handler.
     fn short(&self, asked: &mut Asked, headers: &HeaderMap) -> Option<(Plain, S)> {
-        let tool = asked.0.as_ref()?["params"]["name"].as_str().filter(|tool| headers::plain(headers, tool))?;
+        let tool = asked.0.as_ref()?["params"]["name"]
+            .as_str()
+            .filter(|tool| headers::plain(headers, tool))?;
         // A tool with a schema here repeats parameters in headers, which the library must compare.
         let handler = (self.make)().ok().filter(|handler| handler.get_tool(tool).is_none())?;
         match Plain::of(asked.0.take()?) {
@@ -121,8 +133,13 @@ impl<S: ServerHandler> Endpoint<S> {
 
 /// Answers a call on the fast path. If the client disconnects, the call is cancelled, and its task
 /// ends on its own.
-async fn answered<S: ServerHandler>(call: Plain, handler: S, (parts, account): (Parts, Account)) -> Response<Body> {
-    let (id, ends, mut extensions) = (call.id().clone(), CancellationToken::new(), Extensions::new());
+async fn answered<S: ServerHandler>(
+    call: Plain,
+    handler: S,
+    (parts, account): (Parts, Account),
+) -> Response<Body> {
+    let (id, ends, mut extensions) =
+        (call.id().clone(), CancellationToken::new(), Extensions::new());
     let maker = Maker::new(account);
     maker.attach(&mut extensions);
     extensions.insert(parts);
@@ -133,7 +150,9 @@ async fn answered<S: ServerHandler>(call: Plain, handler: S, (parts, account): (
         Refused { id: Some(id), error }.into_message()
     });
     let status = match &answer {
-        JsonRpcMessage::Error(failed) if failed.error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY => {
+        JsonRpcMessage::Error(failed)
+            if failed.error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY =>
+        {
             StatusCode::BAD_REQUEST
         }
         _ => StatusCode::OK,
@@ -181,8 +200,10 @@ impl Asked {
         }
         let Some(value) = asked.0 else { return Ok(Self(None)) };
         if value.get("id").is_some() && is_adrift(request.headers(), &value) {
-            let error =
-                ErrorData::invalid_request("a request of this revision belongs to a session: initialize first", None);
+            let error = ErrorData::invalid_request(
+                "a request of this revision belongs to a session: initialize first",
+                None,
+            );
             return Err(Refused { id: frame::id(&value), error });
         }
         Ok(Self(Some(value)))
@@ -246,7 +267,8 @@ fn refusal(refusal: Refusal, id: Option<RequestId>) -> Response<Body> {
         Refusal::NotTaken(NotTaken::Busy) => StatusCode::TOO_MANY_REQUESTS,
         Refusal::NotTaken(NotTaken::Duplicate | NotTaken::LongId) => StatusCode::BAD_REQUEST,
     };
-    let mut response = error(status, Refused { id, error: ErrorData::invalid_request(refusal.to_string(), None) });
+    let mut response =
+        error(status, Refused { id, error: ErrorData::invalid_request(refusal.to_string(), None) });
     if matches!(refusal, Refusal::Full | Refusal::NotTaken(NotTaken::Busy)) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }

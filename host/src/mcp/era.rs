@@ -21,7 +21,8 @@ pub(super) enum Era {
 }
 
 /// The announced revisions: the current one and its predecessor.
-pub(super) const VERSIONS: &[ProtocolVersion] = &[ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
+pub(super) const VERSIONS: &[ProtocolVersion] =
+    &[ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
 /// Older revisions that a handshake may select. They do not differ in any message sent here.
 const OLDER: &[ProtocolVersion] = &[ProtocolVersion::V_2025_03_26, ProtocolVersion::V_2025_06_18];

@@ -4,7 +4,9 @@ use super::outcome::exhausted;
 use super::requests::is_long;
 use crate::tool::budget::Budget;
 use crate::tool::json::{JsonBounds, JsonError, parse_within};
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use std::fmt;
@@ -40,18 +42,24 @@ pub(super) fn message(value: Value) -> Result<ClientJsonRpcMessage, Refused> {
 
 /// Builds the error for an object that is not a message.
 pub(super) fn no_message(id: Option<RequestId>) -> Refused {
-    let error = ErrorData::invalid_request("want a JSON-RPC 2.0 request, notification or response", None);
+    let error =
+        ErrorData::invalid_request("want a JSON-RPC 2.0 request, notification or response", None);
     Refused { id, error }
 }
 
 /// Parses bytes as one JSON object within bounds. Its memory stays reserved.
 pub(super) fn check(bytes: &[u8], budget: &dyn Budget) -> Result<Value, Refused> {
     let refused = |error| Refused { id: id_of(bytes), error };
-    let text = std::str::from_utf8(bytes).map_err(|error| refused(ErrorData::parse_error(error.to_string(), None)))?;
-    let (value, _kept) = parse_within(text, BOUNDS, budget).map_err(|error| refused(unreadable(&error)))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| refused(ErrorData::parse_error(error.to_string(), None)))?;
+    let (value, _kept) =
+        parse_within(text, BOUNDS, budget).map_err(|error| refused(unreadable(&error)))?;
     match value {
         Value::Object(_) => Ok(value),
-        Value::Array(_) => Err(refused(ErrorData::invalid_request("send one message at a time, not a batch", None))),
+        Value::Array(_) => Err(refused(ErrorData::invalid_request(
+            "send one message at a time, not a batch",
+            None,
+        ))),
         _ => Err(refused(ErrorData::invalid_request("want a JSON object", None))),
     }
 }
@@ -186,7 +194,9 @@ pub(super) fn id(message: &Value) -> Option<RequestId> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use super::{BOUNDS, ClientJsonRpcMessage, JsonRpcMessage, Refused, RequestId, check, id_at_head};
+    use super::{
+        BOUNDS, ClientJsonRpcMessage, JsonRpcMessage, Refused, RequestId, check, id_at_head,
+    };
     use crate::execution::account::{Account, MemoryLimits};
     use crate::tool::budget::Unlimited;
 
@@ -197,17 +207,27 @@ mod tests {
     #[test]
     fn a_message_that_needs_more_memory_than_there_is_is_refused_with_the_limit() {
         let arguments = vec![r#"{"":0}"#; 49_000].join(",");
-        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":[{arguments}]}}}}"#);
+        let text =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":[{arguments}]}}}}"#);
         let of = |call, total| Account::new(MemoryLimits { call, total });
-        for (account, limit) in [(of(0, u64::MAX), "memory"), (of(u64::MAX, 1 << 20), "total_memory")] {
+        for (account, limit) in
+            [(of(0, u64::MAX), "memory"), (of(u64::MAX, 1 << 20), "total_memory")]
+        {
             let refused = check(text.as_bytes(), &account).unwrap_err();
             let data = refused.error.data.unwrap();
-            assert_eq!((&data["class"], &data["detail"]["limit"]), (&"resource_exhausted".into(), &limit.into()));
+            assert_eq!(
+                (&data["class"], &data["detail"]["limit"]),
+                (&"resource_exhausted".into(), &limit.into())
+            );
             assert_eq!(account.held(), 0);
         }
         let account = of(u64::MAX, u64::MAX);
         assert!(check(text.as_bytes(), &account).is_ok());
-        assert!(account.held() > 30 << 20, "{}: it counts for as long as the account lives", account.held());
+        assert!(
+            account.held() > 30 << 20,
+            "{}: it counts for as long as the account lives",
+            account.held()
+        );
     }
 
     fn refusal(text: &str) -> (i32, Option<RequestId>) {
@@ -260,7 +280,10 @@ mod tests {
         assert_eq!(refusal(&call("1", r#"{"a":1,"a":2}"#)), (-32600, first.clone()));
         assert!(message(call("1", &deep(62)).as_bytes()).is_ok());
         assert_eq!(refusal(&call("1", &deep(80))), (-32600, first.clone()));
-        assert_eq!(refusal(&call("1", &format!("{{\"a\":\"{}\"}}", "x".repeat(2 << 20)))), (-32600, first));
+        assert_eq!(
+            refusal(&call("1", &format!("{{\"a\":\"{}\"}}", "x".repeat(2 << 20)))),
+            (-32600, first)
+        );
     }
 
     #[test]
@@ -274,7 +297,11 @@ mod tests {
             (deep(100_000).as_str(), -32600),
             (r#"{"a":1,"a":{"id":5,"method":"x"}}"#, -32600),
         ] {
-            assert_eq!(refusal(&call(r#""r""#, arguments)), (code, named.clone()), "{arguments:.60}");
+            assert_eq!(
+                refusal(&call(r#""r""#, arguments)),
+                (code, named.clone()),
+                "{arguments:.60}"
+            );
         }
         // The error may be anywhere, also in the name of a member or before the id.
         assert_eq!(refusal(r#"{"\ud800":1,"id":"r","method":"ping"}"#).1, named);
@@ -301,7 +328,11 @@ mod tests {
             assert_eq!(refusal(text).1, None, "{text}");
         }
         let long = "x".repeat(1025);
-        assert_eq!(refusal(&call(&format!("\"{long}\""), r#"{"a":1e400}"#)).1, None, "a long id is not repeated");
+        assert_eq!(
+            refusal(&call(&format!("\"{long}\""), r#"{"a":1e400}"#)).1,
+            None,
+            "a long id is not repeated"
+        );
     }
 
     #[test]
@@ -310,7 +341,10 @@ mod tests {
         let head = |bytes: usize| id_at_head(&whole.as_bytes()[..bytes]);
         let method = whole.find(r#","params""#).unwrap();
         assert_eq!(head(BOUNDS.bytes), Some(RequestId::Number(12)));
-        assert!((0..method).all(|bytes| head(bytes).is_none()), "nothing says that it is a request");
+        assert!(
+            (0..method).all(|bytes| head(bytes).is_none()),
+            "nothing says that it is a request"
+        );
         let last = r#"{"method":"ping","id":12"#;
         assert_eq!(id_at_head(last.as_bytes()), None, "there may be more digits");
         assert_eq!(id_at_head(format!("{last},\"a\"").as_bytes()), Some(RequestId::Number(12)));

@@ -5,7 +5,9 @@ use crate::execution::caught;
 use rmcp::model::ErrorData;
 
 /// Runs the work, and returns an internal error if it panics. The panic hook logs the message.
-pub(super) async fn guarded<T>(work: impl Future<Output = Result<T, ErrorData>>) -> Result<T, ErrorData> {
+pub(super) async fn guarded<T>(
+    work: impl Future<Output = Result<T, ErrorData>>,
+) -> Result<T, ErrorData> {
     caught(work).await.unwrap_or_else(|_| Err(failed()))
 }
 

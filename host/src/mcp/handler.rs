@@ -1,6 +1,9 @@
 //! The handlers of the protocol's methods, which delegate to the modules that do the work.
 
-#![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
+#![expect(
+    deprecated,
+    reason = "what the next revision will not have, the clients of the older ones still expect"
+)]
 
 use super::answer::granted;
 use super::call::{Request, unfit};
@@ -15,11 +18,13 @@ use super::{Changes, Shared, endpoint, listing, offers, sessions};
 use crate::execution::account::Account;
 use crate::tool::Digest;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -101,7 +106,8 @@ impl Front {
             Era::Legacy => own.get_or_init(|| self.of_session(context)).clone(),
             Era::Modern => {
                 let info = context.meta.client_info();
-                let principal = Principal::new(endpoint::caller(&context.extensions), info.as_ref());
+                let principal =
+                    Principal::new(endpoint::caller(&context.extensions), info.as_ref());
                 self.server.principals.client(&self.server.host, principal)
             }
         }
@@ -112,7 +118,9 @@ impl Front {
     fn listener(&self) -> Arc<Client> {
         match &self.seat {
             Seat::Own(client) => client.clone(),
-            Seat::Http(own) => own.get_or_init(|| Arc::new(Client::new(&self.server.host, Transport::Http))).clone(),
+            Seat::Http(own) => own
+                .get_or_init(|| Arc::new(Client::new(&self.server.host, Transport::Http)))
+                .clone(),
         }
     }
 
@@ -140,7 +148,12 @@ impl Front {
     }
 
     fn request(&self, context: RequestContext<RoleServer>) -> Request {
-        Request { server: self.server.clone(), client: self.client(&context), era: Era::of(&context), context }
+        Request {
+            server: self.server.clone(),
+            client: self.client(&context),
+            era: Era::of(&context),
+            context,
+        }
     }
 
     /// Waits for loading plugins. Returns how long a list may be cached, in milliseconds.
@@ -151,14 +164,22 @@ impl Front {
     }
 
     /// Records the list that a client is shown, so that it is notified of later changes only.
-    fn shows(&self, context: &RequestContext<RoleServer>, (list, mark): (List, impl FnOnce() -> Mark)) {
+    fn shows(
+        &self,
+        context: &RequestContext<RoleServer>,
+        (list, mark): (List, impl FnOnce() -> Mark),
+    ) {
         if self.watches() {
             self.client(context).show(list, mark());
         }
     }
 
     /// Rejects a method that is not announced. Returns how long its list may be cached.
-    async fn offering(&self, method: &str, is_its: fn(offers::Kinds) -> bool) -> Result<u64, ErrorData> {
+    async fn offering(
+        &self,
+        method: &str,
+        is_its: fn(offers::Kinds) -> bool,
+    ) -> Result<u64, ErrorData> {
         let kept = self.settled(HELLO).await;
         if is_its(offers::kinds(&self.server)) { Ok(kept) } else { Err(no_method(method)) }
     }
@@ -334,8 +355,13 @@ impl ServerHandler for Front {
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         // Asked before each HTTP call, to check headers that repeat parameters. Few tools do.
-        let tool =
-            self.server.host.registry().get(name).ok().filter(|tool| listing::repeats_in_headers(tool.definition()))?;
+        let tool = self
+            .server
+            .host
+            .registry()
+            .get(name)
+            .ok()
+            .filter(|tool| listing::repeats_in_headers(tool.definition()))?;
         listing::tool(tool.definition(), Era::Modern)
     }
 
@@ -355,10 +381,15 @@ impl ServerHandler for Front {
 
     /// Starts the notifications of a legacy client, which gets them without a subscription.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.telling.get_or_init(|| Telling::begin(&self.server, &self.listener(), Way::Legacy(context.peer)));
+        self.telling.get_or_init(|| {
+            Telling::begin(&self.server, &self.listener(), Way::Legacy(context.peer))
+        });
     }
 
-    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
         self.watches().then(|| {
             changes::promise(&self.server, &self.listener(), Era::Modern);
             changes::accepted(&self.server, requested)

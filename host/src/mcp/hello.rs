@@ -1,12 +1,17 @@
 //! The server's info and capabilities, computed from the loaded plugins, so that only supported
 //! features are announced.
 
-#![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
+#![expect(
+    deprecated,
+    reason = "what the next revision will not have, the clients of the older ones still expect"
+)]
 
 use super::era::VERSIONS;
 use super::{Changes, Shared, offers};
 use crate::tool::text::cut;
-use rmcp::model::{Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig};
+use rmcp::model::{
+    Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+};
 use std::time::Duration;
 
 /// The instructions for the client's model.
@@ -61,7 +66,8 @@ pub(super) fn kept(mut params: InitializeRequestParams) -> InitializeRequestPara
 /// Returns the server's name, capabilities and instructions.
 pub(super) fn info(server: &Shared) -> ServerConfig {
     let mut info = ServerConfig::new(capabilities(server)).with_instructions(INSTRUCTIONS);
-    info.server_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).with_title("Palisade");
+    info.server_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+        .with_title("Palisade");
     info.protocol_version = VERSIONS.first().cloned().unwrap_or(ProtocolVersion::V_2025_11_25);
     info
 }
@@ -110,12 +116,16 @@ mod tests {
         let workspace = place.path().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
         let builder = || {
-            let builder = Host::builder().workspace(&workspace).shipped(Shipped::LeftOut).plugin_file(&file);
+            let builder =
+                Host::builder().workspace(&workspace).shipped(Shipped::LeftOut).plugin_file(&file);
             builder.cache(CacheMode::Directory(place.path().join("cache")))
         };
         let failing = Compiler::Child(ChildCompiler::palisade("/bin/false"));
         let failed = std::thread::scope(|scope| {
-            scope.spawn(|| builder().compiler(failing).build().unwrap().rejected().len()).join().unwrap()
+            scope
+                .spawn(|| builder().compiler(failing).build().unwrap().rejected().len())
+                .join()
+                .unwrap()
         });
         let host = builder().build_in_background().unwrap();
         let server = Server::new(Arc::new(host), Settings::default()).unwrap().0;
@@ -140,7 +150,8 @@ mod tests {
             },
             "clientInfo": {"name": long, "version": long, "title": long, "description": long, "websiteUrl": long},
         });
-        let kept = serde_json::to_value(kept(serde_json::from_value(introduction).unwrap())).unwrap();
+        let kept =
+            serde_json::to_value(kept(serde_json::from_value(introduction).unwrap())).unwrap();
         assert!(kept.to_string().len() < 1024, "{kept}");
         assert_eq!(
             kept["capabilities"],
@@ -158,14 +169,24 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (plugin, file) = (palisade_plugins::hostile(), place.path().join("plugin.wasm"));
         std::fs::write(&file, plugin.bytes()).unwrap();
-        let builder = Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).plugin_file(file);
+        let builder =
+            Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).plugin_file(file);
         let host = builder.cache(CacheMode::Off).build_in_background().unwrap();
         let server = Server::new(Arc::new(host), Settings::default()).unwrap().0;
         let is_announced = || info(&server).capabilities.tools.unwrap().list_changed;
-        assert_eq!((server.settled(Duration::from_secs(5)).await, is_announced()), (Loading::GoesOn, Some(true)));
+        assert_eq!(
+            (server.settled(Duration::from_secs(5)).await, is_announced()),
+            (Loading::GoesOn, Some(true))
+        );
         server.host.loaded().await;
-        assert_eq!((server.settled(Duration::ZERO).await, is_announced()), (Loading::Ended, Some(true)));
+        assert_eq!(
+            (server.settled(Duration::ZERO).await, is_announced()),
+            (Loading::Ended, Some(true))
+        );
         let another = Server::new(server.host.clone(), Settings::default()).unwrap().0;
-        assert_eq!((another.settled(Duration::ZERO).await, another.changes()), (Loading::Ended, Changes::Never));
+        assert_eq!(
+            (another.settled(Duration::ZERO).await, another.changes()),
+            (Loading::Ended, Changes::Never)
+        );
     }
 }

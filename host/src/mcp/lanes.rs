@@ -94,7 +94,8 @@ impl Lanes {
             Waiting::steps_aside();
         }
         let stays = pace.is_quick() && (pool.leaves(pace) || !self.counts.is_crowded());
-        let mut work = Watched { work, pace: pace.clone(), counts, longest: Duration::ZERO, told: false };
+        let mut work =
+            Watched { work, pace: pace.clone(), counts, longest: Duration::ZERO, told: false };
         if is_on_a_pool() {
             return work.finish().await;
         }
@@ -118,7 +119,8 @@ impl Lanes {
 
 /// Whether this thread is one of several of its runtime. The one that reads and writes is alone in its own.
 fn is_on_a_pool() -> bool {
-    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+    Handle::try_current()
+        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 /// Work, and the longest time for which it has held its thread.

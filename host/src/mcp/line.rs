@@ -26,7 +26,8 @@ use intake::{Heard, Parsing, Turn};
 use reader::Reader;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, Extensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, Extensions, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -98,7 +99,8 @@ impl Lines {
         } else {
             Reader::start(ready::Patient(File::from(input)))?
         };
-        let room = ready::tells(&output).then(|| output.try_clone()).transpose()?.map(ready::Room::new);
+        let room =
+            ready::tells(&output).then(|| output.try_clone()).transpose()?.map(ready::Room::new);
         let writer = Writer::start(ready::Patient(File::from(output)))?;
         let writer = match room {
             Some(room) => writer.in_place(room),
@@ -108,7 +110,8 @@ impl Lines {
     }
 
     fn over(reader: Reader, writer: Writer, ends: Ends) -> Self {
-        let (writer, underway) = (Arc::new(writer.noting(ends.gone.clone())), ends.underway.clone());
+        let (writer, underway) =
+            (Arc::new(writer.noting(ends.gone.clone())), ends.underway.clone());
         Self {
             reader,
             writer,
@@ -148,7 +151,8 @@ impl Lines {
 
     /// Queues an error response.
     fn refuse(&self, refused: Refused) {
-        let (written, underway) = (self.writer.write(&refused.into_message()), self.underway.clone());
+        let (written, underway) =
+            (self.writer.write(&refused.into_message()), self.underway.clone());
         // The queue bounds the number of these tasks, which notice a client that does not read.
         tokio::spawn(async move {
             let _ = written.await;
@@ -157,12 +161,19 @@ impl Lines {
     }
 
     /// Takes a message. Returns `None` for a call that was started on the fast path.
-    fn take(&mut self, value: Value, account: Account) -> Result<Option<ClientJsonRpcMessage>, Refused> {
+    fn take(
+        &mut self,
+        value: Value,
+        account: Account,
+    ) -> Result<Option<ClientJsonRpcMessage>, Refused> {
         match Plain::of(value) {
-            Ok(plain) => {
-                self.book(plain.id(), Weight::Heavy).map(|ends| self.begin(plain, ends, account)).map(|()| None)
-            }
-            Err(value) => self.admit(frame::message(value)?).map(|message| Some(self.accounted(message, account))),
+            Ok(plain) => self
+                .book(plain.id(), Weight::Heavy)
+                .map(|ends| self.begin(plain, ends, account))
+                .map(|()| None),
+            Err(value) => self
+                .admit(frame::message(value)?)
+                .map(|message| Some(self.accounted(message, account))),
         }
     }
 
@@ -180,7 +191,11 @@ impl Lines {
     }
 
     /// Attaches the memory account to a message.
-    fn accounted(&self, mut message: ClientJsonRpcMessage, account: Account) -> ClientJsonRpcMessage {
+    fn accounted(
+        &self,
+        mut message: ClientJsonRpcMessage,
+        account: Account,
+    ) -> ClientJsonRpcMessage {
         use rmcp::model::GetExtensions as _;
         if let JsonRpcMessage::Request(request) = &mut message {
             let maker = Maker::new(account);
@@ -196,12 +211,16 @@ impl Lines {
         let taken = books(&self.requests).begin(id, weight);
         // The error must not repeat a long id.
         let known = |why| (why != NotTaken::LongId).then(|| id.clone());
-        taken.map_err(|why| Refused { id: known(why), error: ErrorData::invalid_request(why.to_string(), None) })
+        taken.map_err(|why| Refused {
+            id: known(why),
+            error: ErrorData::invalid_request(why.to_string(), None),
+        })
     }
 
     /// Starts a call, which writes its own response.
     fn begin(&self, call: Plain, ends: CancellationToken, account: Account) {
-        let (id, writer, requests) = (call.id().clone(), self.writer.clone(), self.requests.clone());
+        let (id, writer, requests) =
+            (call.id().clone(), self.writer.clone(), self.requests.clone());
         let (front, underway) = (self.ends.short.clone(), self.underway.clone());
         let tool = call.tool().to_owned();
         let (maker, mut extensions) = (Maker::new(account), Extensions::new());
@@ -227,9 +246,14 @@ impl Lines {
         match request {
             ClientRequest::InitializeRequest(_) => self.handshake = Handshake::Begun,
             ClientRequest::PingRequest(_) => {}
-            _ if self.handshake == Handshake::Awaited && request.get_meta().protocol_version().is_none() => {
+            _ if self.handshake == Handshake::Awaited
+                && request.get_meta().protocol_version().is_none() =>
+            {
                 let message = "want `initialize` first, or a `_meta` with `io.modelcontextprotocol/protocolVersion`";
-                return Err(Refused { id: Some(id.clone()), error: ErrorData::invalid_request(message, None) });
+                return Err(Refused {
+                    id: Some(id.clone()),
+                    error: ErrorData::invalid_request(message, None),
+                });
             }
             _ => {}
         }
@@ -241,7 +265,10 @@ impl Transport<RoleServer> for Lines {
     type Error = Gone;
 
     /// Queues the line before returning; the future completes when it is written.
-    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Gone>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Gone>> + Send + 'static {
         let answered = match &message {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
             JsonRpcMessage::Error(error) => error.id.clone(),
@@ -260,7 +287,8 @@ impl Transport<RoleServer> for Lines {
                 Written::at_once(&message, &maker.account).ok_or((message, maker))
             }
         };
-        let queued = written.map(|line| self.writer.put(line)).map_err(|large| (large, self.writer.clone()));
+        let queued =
+            written.map(|line| self.writer.put(line)).map_err(|large| (large, self.writer.clone()));
         async move {
             match queued {
                 Ok(queued) => queued.await,

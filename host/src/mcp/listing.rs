@@ -14,7 +14,8 @@ const COMPILING: &str = "dev.palisade/compiling";
 /// Builds the list result, naming the plugins that are still being compiled.
 pub(super) fn result(host: &Host, tools: Vec<Tool>) -> ListToolsResult {
     let mut listed = ListToolsResult::with_all_items(tools);
-    let compiling: Vec<String> = host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
+    let compiling: Vec<String> =
+        host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
     if !compiling.is_empty() {
         let mut meta = MetaObject::default();
         meta.insert(COMPILING.to_owned(), json!(compiling));
@@ -27,7 +28,10 @@ pub(super) fn result(host: &Host, tools: Vec<Tool>) -> ListToolsResult {
 pub(super) fn whole(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match page.and_then(|page| page.cursor) {
         None => Ok(()),
-        Some(_) => Err(ErrorData::invalid_params("the cursor is none: lists are given whole, without one", None)),
+        Some(_) => Err(ErrorData::invalid_params(
+            "the cursor is none: lists are given whole, without one",
+            None,
+        )),
     }
 }
 
@@ -44,21 +48,25 @@ pub(super) fn tool(definition: &Definition, era: Era) -> Option<Tool> {
     if era == Era::Legacy && !describes_objects(definition) {
         exported.as_object_mut()?.remove("outputSchema");
     }
-    serde_json::from_value(exported).inspect_err(|error| tracing::error!("a tool cannot be listed: {error}")).ok()
+    serde_json::from_value(exported)
+        .inspect_err(|error| tracing::error!("a tool cannot be listed: {error}"))
+        .ok()
 }
 
 /// Returns true if every output is an object, as revisions before 2026-07-28 require.
 fn describes_objects(definition: &Definition) -> bool {
-    definition
-        .output_schema()
-        .is_none_or(|schema| schema.as_value().get("type").and_then(Value::as_str) == Some("object"))
+    definition.output_schema().is_none_or(|schema| {
+        schema.as_value().get("type").and_then(Value::as_str) == Some("object")
+    })
 }
 
 /// Returns true if clients repeat parameters of this tool in headers.
 pub(super) fn repeats_in_headers(definition: &Definition) -> bool {
     fn mentions(value: &Value) -> bool {
         match value {
-            Value::Object(members) => members.contains_key("x-mcp-header") || members.values().any(mentions),
+            Value::Object(members) => {
+                members.contains_key("x-mcp-header") || members.values().any(mentions)
+            }
             Value::Array(elements) => elements.iter().any(mentions),
             _ => false,
         }
@@ -77,10 +85,14 @@ mod tests {
     #[test]
     fn a_list_names_the_plugins_that_still_compile_and_is_plain_without_any() {
         let place = tempfile::tempdir().unwrap();
-        std::fs::write(place.path().join("slow.wasm"), palisade_plugins::hostile().bytes()).unwrap();
-        let builder = || Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).cache(CacheMode::Off);
+        std::fs::write(place.path().join("slow.wasm"), palisade_plugins::hostile().bytes())
+            .unwrap();
+        let builder = || {
+            Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).cache(CacheMode::Off)
+        };
         let host = builder().plugins(place.path()).build_from_cache().unwrap();
-        let listed = serde_json::to_value(result(&host, tools(&host, host.session(), Era::Modern))).unwrap();
+        let listed =
+            serde_json::to_value(result(&host, tools(&host, host.session(), Era::Modern))).unwrap();
         assert_eq!(listed["_meta"], json!({"dev.palisade/compiling": ["slow"]}));
         let host = builder().build().unwrap();
         assert_eq!(result(&host, Vec::new()).meta, None);

@@ -1,6 +1,9 @@
 //! Maps the five log levels of plugins to the eight levels of the protocol.
 
-#![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
+#![expect(
+    deprecated,
+    reason = "what the next revision will not have, the clients of the older ones still expect"
+)]
 
 use crate::execution::Severity;
 use rmcp::model::LoggingLevel;

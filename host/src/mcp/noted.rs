@@ -27,8 +27,12 @@ impl Noted {
     /// Starts the line of a request with this method.
     pub(super) fn begin(method: impl Display) -> Self {
         // The outcome if the future is dropped.
-        let note =
-            || Note { what: method.to_string(), outcome: "left".into(), begun: Instant::now(), span: Span::none() };
+        let note = || Note {
+            what: method.to_string(),
+            outcome: "left".into(),
+            begun: Instant::now(),
+            span: Span::none(),
+        };
         Self(tracing::enabled!(target: TARGET, tracing::Level::DEBUG).then(note))
     }
 
@@ -61,7 +65,9 @@ impl Noted {
 impl Drop for Noted {
     fn drop(&mut self) {
         if let Some(Note { what, outcome, begun, span }) = &self.0 {
-            span.in_scope(|| tracing::debug!(target: TARGET, "{what}: {outcome}, {:.1?}", begun.elapsed()));
+            span.in_scope(
+                || tracing::debug!(target: TARGET, "{what}: {outcome}, {:.1?}", begun.elapsed()),
+            );
         }
     }
 }

@@ -13,9 +13,10 @@ use crate::tool::offer::{Item, Prompt, Template};
 use crate::tool::text::{cut, elided};
 use crate::tool::{Content, Digest, ErrorKind, ExecutionKind, ToolError, ToolResult};
 use rmcp::model::{
-    CacheScope, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, InputResponses, PromptArgument, PromptMessage, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Reference, Resource, ResourceTemplate, Role,
+    CacheScope, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputResponses, PromptArgument,
+    PromptMessage, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference,
+    Resource, ResourceTemplate, Role,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -38,7 +39,9 @@ pub(super) struct Kinds {
 /// Returns the kinds to announce: all of them if plugins may be added later.
 pub(super) fn kinds(server: &Shared) -> Kinds {
     let may_come = server.changes() == Changes::Watched;
-    let any = |has: fn(&Plugin) -> bool| server.host.find_plugin(|plugin| has(plugin).then_some(())).is_some();
+    let any = |has: fn(&Plugin) -> bool| {
+        server.host.find_plugin(|plugin| has(plugin).then_some(())).is_some()
+    };
     Kinds {
         documents: may_come || any(|plugin| plugin.offer().documents.is_some()),
         prompts: may_come || any(|plugin| plugin.offer().prompts.is_some()),
@@ -71,7 +74,10 @@ pub(super) fn prompts(server: &Shared) -> Vec<rmcp::model::Prompt> {
 /// Builds the error for an unknown resource. For modern clients, the library replaces its code.
 pub(super) fn no_document(uri: &str) -> ErrorData {
     let shown = elided(uri, 256);
-    ErrorData::resource_not_found(format!("there is no resource `{shown}`"), Some(json!({"uri": cut(uri, URI)})))
+    ErrorData::resource_not_found(
+        format!("there is no resource `{shown}`"),
+        Some(json!({"uri": cut(uri, URI)})),
+    )
 }
 
 /// Builds the error for an argument of a prompt that is not a string.
@@ -91,32 +97,45 @@ pub(super) fn code(server: &Shared, uri: &str) -> Option<Digest> {
 
 impl Request {
     /// Handles `resources/read`.
-    pub(super) async fn read(self, params: ReadResourceRequestParams) -> Result<ReadResourceResponse, ErrorData> {
+    pub(super) async fn read(
+        self,
+        params: ReadResourceRequestParams,
+    ) -> Result<ReadResourceResponse, ErrorData> {
         let ReadResourceRequestParams { uri, input_responses, request_state, .. } = params;
         let plugin = owner(&self.server, &uri).ok_or_else(|| no_document(&uri))?;
         let brought = (request_state.as_deref(), input_responses.unwrap_or_default());
-        let result = match self.offered(&plugin, Offered::Read, json!({"uri": uri}), brought).await? {
-            Settled::Asks(asks) => return Ok(ReadResourceResponse::InputRequired(asks)),
-            Settled::Ended(result) => result,
-        };
+        let result =
+            match self.offered(&plugin, Offered::Read, json!({"uri": uri}), brought).await? {
+                Settled::Asks(asks) => return Ok(ReadResourceResponse::InputRequired(asks)),
+                Settled::Ended(result) => result,
+            };
         match result.error() {
             Some(error) if is_missing(error) => Err(no_document(&uri)),
             Some(error) => Err(failed(error)),
-            None => self.made_of(&result, || contents(&result, self.era)).map(ReadResourceResponse::Complete),
+            None => self
+                .made_of(&result, || contents(&result, self.era))
+                .map(ReadResourceResponse::Complete),
         }
     }
 
     /// Handles `prompts/get`.
-    pub(super) async fn prompt(self, params: GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
+    pub(super) async fn prompt(
+        self,
+        params: GetPromptRequestParams,
+    ) -> Result<GetPromptResponse, ErrorData> {
         let GetPromptRequestParams { name, arguments, input_responses, request_state, .. } = params;
         let (plugin, prompt) = self.with_prompt(&name)?;
         let arguments = arguments.unwrap_or_default();
         if let Some((name, _)) = arguments.iter().find(|(_, value)| !value.is_string()) {
             return Err(no_text(name));
         }
-        let is_missing = |it: &&crate::tool::offer::Argument| it.required && !arguments.contains_key(&it.name);
+        let is_missing =
+            |it: &&crate::tool::offer::Argument| it.required && !arguments.contains_key(&it.name);
         if let Some(missing) = prompt.arguments.iter().find(is_missing) {
-            return Err(ErrorData::invalid_params(format!("the argument `{}` is required", missing.name), None));
+            return Err(ErrorData::invalid_params(
+                format!("the argument `{}` is required", missing.name),
+                None,
+            ));
         }
         let brought = (request_state.as_deref(), input_responses.unwrap_or_default());
         let input = json!({"name": name, "arguments": arguments});
@@ -126,12 +145,17 @@ impl Request {
         };
         match result.error() {
             Some(error) => Err(failed(error)),
-            None => self.made_of(&result, || messages(&prompt, &result)).map(GetPromptResponse::Complete),
+            None => self
+                .made_of(&result, || messages(&prompt, &result))
+                .map(GetPromptResponse::Complete),
         }
     }
 
     /// Handles `completion/complete`. Templates have no completions.
-    pub(super) async fn complete(self, params: CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
+    pub(super) async fn complete(
+        self,
+        params: CompleteRequestParams,
+    ) -> Result<CompleteResult, ErrorData> {
         let argument = params.argument;
         let values = match params.r#ref {
             Reference::Prompt(reference) => {
@@ -141,13 +165,18 @@ impl Request {
                     return Err(ErrorData::invalid_params(text, None));
                 }
                 let input = json!({"prompt": prompt.name, "argument": argument.name, "so_far": argument.value});
-                match self.offered(&plugin, Offered::Complete, input, (None, InputResponses::new())).await? {
+                match self
+                    .offered(&plugin, Offered::Complete, input, (None, InputResponses::new()))
+                    .await?
+                {
                     Settled::Ended(result) => values(&result)?,
                     Settled::Asks(_) => Vec::new(),
                 }
             }
             Reference::Resource(reference) => {
-                let is_known = templates(&self.server).iter().any(|template| template.uri_template == reference.uri);
+                let is_known = templates(&self.server)
+                    .iter()
+                    .any(|template| template.uri_template == reference.uri);
                 if !is_known && owner(&self.server, &reference.uri).is_none() {
                     return Err(no_document(&reference.uri));
                 }
@@ -155,22 +184,33 @@ impl Request {
             }
             _ => return Err(ErrorData::invalid_params("nothing else can be completed", None)),
         };
-        let info = CompletionInfo::with_all_values(values).map_err(|error| ErrorData::internal_error(error, None))?;
+        let info = CompletionInfo::with_all_values(values)
+            .map_err(|error| ErrorData::internal_error(error, None))?;
         Ok(CompleteResult::new(info))
     }
 
     /// Reserves the memory of a response, and builds it.
-    fn made_of<T: Serialize>(&self, result: &ToolResult, made: impl FnOnce() -> T) -> Result<T, ErrorData> {
+    fn made_of<T: Serialize>(
+        &self,
+        result: &ToolResult,
+        made: impl FnOnce() -> T,
+    ) -> Result<T, ErrorData> {
         let reserved = self.account().reserve(result.content().iter().map(footprint).sum());
         reserved.map_err(|why| exhausted(LEFT_OUT, why))?;
         granted(made(), &self.context.extensions)
     }
 
     fn with_prompt(&self, name: &str) -> Result<(Plugin, Prompt), ErrorData> {
-        let found = self.server.host.find_plugin(|plugin| Some((plugin.clone(), plugin.offer().prompt(name)?.clone())));
+        let found = self
+            .server
+            .host
+            .find_plugin(|plugin| Some((plugin.clone(), plugin.offer().prompt(name)?.clone())));
         found.ok_or_else(|| {
             let shown = elided(name, 64);
-            ErrorData::invalid_params(format!("there is no prompt `{shown}`"), Some(json!({"name": shown})))
+            ErrorData::invalid_params(
+                format!("there is no prompt `{shown}`"),
+                Some(json!({"name": shown})),
+            )
         })
     }
 
@@ -182,7 +222,9 @@ impl Request {
         brought: (Option<&str>, InputResponses),
     ) -> Result<Settled, ErrorData> {
         let tool = self.server.host.offered(plugin, offered);
-        let tool = tool.ok_or_else(|| ErrorData::internal_error("the plugin has no name to be called by", None))?;
+        let tool = tool.ok_or_else(|| {
+            ErrorData::internal_error("the plugin has no name to be called by", None)
+        })?;
         self.settle(&tool, input, brought).await
     }
 }
@@ -196,9 +238,10 @@ fn failed(error: &ToolError) -> ErrorData {
     let whole = error.to_json();
     let data = Some(json!({"class": whole["class"], "detail": whole["detail"]}));
     match error.kind() {
-        ErrorKind::Execution { kind: ExecutionKind::InvalidInput | ExecutionKind::NotFound, .. } => {
-            ErrorData::invalid_params(error.reason(), data)
-        }
+        ErrorKind::Execution {
+            kind: ExecutionKind::InvalidInput | ExecutionKind::NotFound,
+            ..
+        } => ErrorData::invalid_params(error.reason(), data),
         _ => ErrorData::internal_error(error.reason(), data),
     }
 }
@@ -208,7 +251,9 @@ fn contents(result: &ToolResult, era: Era) -> ReadResourceResult {
         Content::Resource { uri, mime, body } => Some(resource(uri, mime.as_deref(), body)),
         _ => None,
     };
-    let read = ReadResourceResult::new(result.blocks().iter().filter_map(|it| content(it.as_ref())).collect());
+    let read = ReadResourceResult::new(
+        result.blocks().iter().filter_map(|it| content(it.as_ref())).collect(),
+    );
     match era {
         Era::Legacy => read,
         Era::Modern => read.with_ttl_ms(READ_KEPT).with_cache_scope(CacheScope::Private),
@@ -219,9 +264,13 @@ fn messages(prompt: &Prompt, result: &ToolResult) -> GetPromptResult {
     let roles = result.metadata().get(ROLES).and_then(Value::as_array).cloned().unwrap_or_default();
     let blocks = result.blocks();
     let message = |(content, role): (&std::borrow::Cow<'_, Content>, Value)| {
-        PromptMessage::new(if role == "assistant" { Role::Assistant } else { Role::User }, block(content.as_ref()))
+        PromptMessage::new(
+            if role == "assistant" { Role::Assistant } else { Role::User },
+            block(content.as_ref()),
+        )
     };
-    GetPromptResult::new(blocks.iter().zip(roles).map(message).collect()).with_description(prompt.description.clone())
+    GetPromptResult::new(blocks.iter().zip(roles).map(message).collect())
+        .with_description(prompt.description.clone())
 }
 
 fn values(result: &ToolResult) -> Result<Vec<String>, ErrorData> {
@@ -239,7 +288,8 @@ fn values(result: &ToolResult) -> Result<Vec<String>, ErrorData> {
 
 fn item(item: &Item) -> Resource {
     let mut made = Resource::new(&item.uri, &item.name);
-    (made.title, made.description, made.mime_type) = (item.title.clone(), item.description.clone(), item.mime.clone());
+    (made.title, made.description, made.mime_type) =
+        (item.title.clone(), item.description.clone(), item.mime.clone());
     made.size = item.size;
     made
 }
@@ -258,7 +308,8 @@ fn prompt(prompt: &Prompt) -> rmcp::model::Prompt {
         made
     };
     let arguments = prompt.arguments.iter().map(argument).collect();
-    let mut made = rmcp::model::Prompt::new(&prompt.name, Some(prompt.description.clone()), Some(arguments));
+    let mut made =
+        rmcp::model::Prompt::new(&prompt.name, Some(prompt.description.clone()), Some(arguments));
     made.title = prompt.title.clone();
     made
 }

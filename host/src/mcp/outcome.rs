@@ -24,7 +24,10 @@ pub(super) fn answer(result: &ToolResult, structured: Option<Value>) -> CallTool
 /// Builds the result of a call whose response does not fit into memory.
 pub(super) fn without_memory(why: Exhausted) -> CallToolResult {
     // The result does not contain the names of the call and the tool.
-    answer(&ToolResult::failure(CallId::new("-"), "-", ended(why, Duration::ZERO, SideEffects::None)), None)
+    answer(
+        &ToolResult::failure(CallId::new("-"), "-", ended(why, Duration::ZERO, SideEffects::None)),
+        None,
+    )
 }
 
 /// Builds the error for a message that does not fit into memory.
@@ -32,14 +35,17 @@ pub(super) fn exhausted(what: &str, why: Exhausted) -> ErrorData {
     let limit = match why {
         Exhausted::CallMemory { .. } => Limit::Memory,
         Exhausted::AddressSpace { .. } => Limit::AddressSpace,
-        Exhausted::TotalMemory { .. } | Exhausted::Deadline | Exhausted::Cancelled => Limit::TotalMemory,
+        Exhausted::TotalMemory { .. } | Exhausted::Deadline | Exhausted::Cancelled => {
+            Limit::TotalMemory
+        }
     };
     let data = json!({"class": ErrorClass::ResourceExhausted.as_str(), "detail": {"limit": limit.as_str()}});
     ErrorData::internal_error(format!("{what}: {why}"), Some(data))
 }
 
 fn success(result: &ToolResult, structured: Option<Value>) -> CallToolResult {
-    let mut answer = CallToolResult::success(result.blocks().iter().map(|content| block(content)).collect());
+    let mut answer =
+        CallToolResult::success(result.blocks().iter().map(|content| block(content)).collect());
     answer.structured_content = structured;
     answer
 }
@@ -68,7 +74,9 @@ fn word_to_the_user(error: &ToolError) -> Option<String> {
     /// The place for command-line options, for a reader who knows only the client.
     const OPTIONS: &str = "options go among the server's arguments in your client's configuration";
     match error.class() {
-        ErrorClass::PermissionDenied => Some(format!("For whoever runs this server: {}; {OPTIONS}", error.advice()?)),
+        ErrorClass::PermissionDenied => {
+            Some(format!("For whoever runs this server: {}; {OPTIONS}", error.advice()?))
+        }
         ErrorClass::UserDenied => Some(format!(
             "If you saw no question, your client shows none: `--allow CLASS` lets a class of tools run unasked; {OPTIONS}"
         )),

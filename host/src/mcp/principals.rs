@@ -28,7 +28,9 @@ pub(super) struct Principal {
 impl Principal {
     /// Creates the identity of a client with this token, which may claim a name and version.
     pub(super) fn new(caller: Option<Caller>, info: Option<&Implementation>) -> Self {
-        let words = |info: &Implementation| Digest::of(format!("{}\0{}", info.name, info.version).as_bytes());
+        let words = |info: &Implementation| {
+            Digest::of(format!("{}\0{}", info.name, info.version).as_bytes())
+        };
         Self { caller, info: info.map(words) }
     }
 }
@@ -56,7 +58,10 @@ impl Principals {
         // Eviction cancels no call: an in-flight call keeps its client alive.
         known.retain(|_, known| now.saturating_duration_since(known.seen) < IDLE);
         if known.len() >= KNOWN && !known.contains_key(&principal) {
-            let oldest = known.iter().min_by_key(|(_, known)| known.seen).map(|(principal, _)| principal.clone());
+            let oldest = known
+                .iter()
+                .min_by_key(|(_, known)| known.seen)
+                .map(|(principal, _)| principal.clone());
             oldest.and_then(|oldest| known.remove(&oldest));
         }
         let make = || Known { client: Arc::new(Client::new(host, Transport::Http)), seen: now };
@@ -88,7 +93,10 @@ mod tests {
         let one = known.client(&host, named("one"));
         assert!(Arc::ptr_eq(&one, &known.client(&host, named("one"))));
         assert!(!Arc::ptr_eq(&one, &known.client(&host, named("two"))));
-        assert!(!Arc::ptr_eq(&one, &known.client(&host, Principal::new(Some(Caller::Anybody), None))));
+        assert!(!Arc::ptr_eq(
+            &one,
+            &known.client(&host, Principal::new(Some(Caller::Anybody), None))
+        ));
         let bearer = Caller::Bearer(blake3::hash(b"token"));
         let with_token = Principal::new(Some(bearer), Some(&Implementation::new("one", "1")));
         assert!(!Arc::ptr_eq(&one, &known.client(&host, with_token)));
@@ -105,7 +113,10 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &known.client(&host, named("first"))));
         tokio::time::advance(Duration::from_millis(1)).await;
         known.client(&host, named("one more"));
-        assert!(Arc::ptr_eq(&first, &known.client(&host, named("first"))), "another was there for longer");
+        assert!(
+            Arc::ptr_eq(&first, &known.client(&host, named("first"))),
+            "another was there for longer"
+        );
         tokio::time::advance(IDLE).await;
         assert!(!Arc::ptr_eq(&first, &known.client(&host, named("first"))));
     }

@@ -66,7 +66,9 @@ mod tests {
         let mut pace = Pace::new(start);
         let at = |millis| start + Duration::from_millis(millis);
         let told = |pace: &mut Pace, from: u32, millis| {
-            (from..from + 50).filter(|done| pace.admit(step(f64::from(*done)), at(millis)).is_some()).count()
+            (from..from + 50)
+                .filter(|done| pace.admit(step(f64::from(*done)), at(millis)).is_some())
+                .count()
         };
         assert_eq!(told(&mut pace, 0, 0), 10);
         assert_eq!(told(&mut pace, 100, 500), 5);
@@ -77,7 +79,8 @@ mod tests {
         let now = Instant::now();
         let mut pace = Pace::new(now);
         let done = [1.0, 1.0, 0.5, f64::NAN, f64::INFINITY, 2.0];
-        let told: Vec<f64> = done.iter().filter_map(|done| Some(pace.admit(step(*done), now)?.done)).collect();
+        let told: Vec<f64> =
+            done.iter().filter_map(|done| Some(pace.admit(step(*done), now)?.done)).collect();
         assert_eq!(told, [1.0, 2.0]);
     }
 

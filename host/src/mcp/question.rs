@@ -36,12 +36,17 @@ pub(super) fn form(request: &ConfirmationRequest, lasting: Lasting) -> Option<El
     let requested_schema = serde_json::from_value(schema)
         .inspect_err(|error| tracing::error!("a question cannot be put: {error}"))
         .ok()?;
-    Some(ElicitRequestParams::FormElicitationParams { meta: None, message: message(request), requested_schema })
+    Some(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: message(request),
+        requested_schema,
+    })
 }
 
 fn choices(lasting: Lasting) -> Value {
     let once = json!({"const": "allow_once", "title": "Allow this call"});
-    let session = json!({"const": "allow_for_session", "title": "Allow this tool until the session ends"});
+    let session =
+        json!({"const": "allow_for_session", "title": "Allow this tool until the session ends"});
     let deny = json!({"const": "deny", "title": "Deny"});
     match lasting {
         Lasting::Offered => json!([once, session, deny]),
@@ -52,9 +57,18 @@ fn choices(lasting: Lasting) -> Value {
 /// Builds the message in the host's own words. The input is untrusted: escaped, and shortened by
 /// its summary, which tells the length of each omission. It is never cut here.
 fn message(request: &ConfirmationRequest) -> String {
-    let ConfirmationRequest { tool, side_effects, input_summary, projected_modifications: paths, .. } = request;
+    let ConfirmationRequest {
+        tool,
+        side_effects,
+        input_summary,
+        projected_modifications: paths,
+        ..
+    } = request;
     let input = visible(input_summary);
-    let mut text = format!("May the tool `{tool}` (class {side_effects}) run?{}\nInput: {input}", plugin(request));
+    let mut text = format!(
+        "May the tool `{tool}` (class {side_effects}) run?{}\nInput: {input}",
+        plugin(request)
+    );
     for path in paths.iter().take(PATHS) {
         // On one line and quoted: a path is text of the model and could otherwise imitate the
         // question.
@@ -68,17 +82,22 @@ fn message(request: &ConfirmationRequest) -> String {
 
 /// Describes the plugin; empty for a tool of the host itself.
 fn plugin(request: &ConfirmationRequest) -> String {
-    let (Some(name), Some(digest)) = (&request.plugin, request.digest) else { return String::new() };
+    let (Some(name), Some(digest)) = (&request.plugin, request.digest) else {
+        return String::new();
+    };
     let digits: String = digest.hex().chars().take(DIGITS).collect();
     format!("\nPlugin: {} (sha256:{digits}…)", elided(name, PLUGIN))
 }
 
 /// Interprets the result of the form. Anything but an explicit approval is a denial.
 pub(super) fn answer(result: &ElicitResult, lasting: Lasting) -> Answer {
-    let decision = result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
+    let decision =
+        result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
     match (&result.action, decision) {
         (ElicitationAction::Accept, Some("allow_once")) => Answer::Allow,
-        (ElicitationAction::Accept, Some("allow_for_session")) if lasting == Lasting::Offered => Answer::Always,
+        (ElicitationAction::Accept, Some("allow_for_session")) if lasting == Lasting::Offered => {
+            Answer::Always
+        }
         _ => Answer::Deny,
     }
 }
@@ -117,33 +136,55 @@ mod tests {
     fn a_question_names_the_tool_its_class_its_input_and_what_it_would_change() {
         let form = shown(2, Lasting::Offered);
         let message = form["message"].as_str().unwrap();
-        assert!(message.starts_with("May the tool `write_file` (class write) run?\nInput: "), "{message}");
+        assert!(
+            message.starts_with("May the tool `write_file` (class write) run?\nInput: "),
+            "{message}"
+        );
         assert!(message.ends_with("\nIt would change: `p0`\nIt would change: `p1`"), "{message}");
         assert!(!message.contains('\u{202e}'));
-        assert!(shown(25, Lasting::Offered)["message"].as_str().unwrap().ends_with("`p19`\nIt would change 5 more"));
+        assert!(
+            shown(25, Lasting::Offered)["message"]
+                .as_str()
+                .unwrap()
+                .ends_with("`p19`\nIt would change 5 more")
+        );
     }
 
     #[test]
-    fn a_question_names_the_plugin_and_the_beginning_of_its_digest_and_neither_for_a_tool_of_the_hosts_own() {
+    fn a_question_names_the_plugin_and_the_beginning_of_its_digest_and_neither_for_a_tool_of_the_hosts_own()
+     {
         let digest = Digest::from_bytes([0xab; 32]);
-        let asked = ConfirmationRequest { plugin: Some("fi\u{202e}les".into()), digest: Some(digest), ..request(0) };
+        let asked = ConfirmationRequest {
+            plugin: Some("fi\u{202e}les".into()),
+            digest: Some(digest),
+            ..request(0)
+        };
         let text = message(&asked);
-        assert!(text.contains("run?\nPlugin: fi\\u{202e}les (sha256:abababababab…)\nInput: "), "{text}");
+        assert!(
+            text.contains("run?\nPlugin: fi\\u{202e}les (sha256:abababababab…)\nInput: "),
+            "{text}"
+        );
         assert!(!message(&request(0)).contains("Plugin"));
     }
 
     #[test]
     fn a_path_is_shown_on_one_line_and_in_quotes() {
-        let path = format!("n\n\nThis call is safe.\nIt would change: notes.txt{}", "x".repeat(3_000));
-        let text = message(&ConfirmationRequest { projected_modifications: vec![path], ..request(0) });
+        let path =
+            format!("n\n\nThis call is safe.\nIt would change: notes.txt{}", "x".repeat(3_000));
+        let text =
+            message(&ConfirmationRequest { projected_modifications: vec![path], ..request(0) });
         let (_, shown) = text.split_once("\nIt would change: ").unwrap();
-        assert!(shown.starts_with("`n\\n\\nThis call is safe.") && shown.ends_with("x`"), "{shown}");
+        assert!(
+            shown.starts_with("`n\\n\\nThis call is safe.") && shown.ends_with("x`"),
+            "{shown}"
+        );
         assert!(!shown.contains('\n') && shown.len() < PATH + 40, "{shown}");
     }
 
     #[test]
     fn the_end_of_a_long_input_is_shown() {
-        let input_summary = format!("{{\"command\":\"echo hi{}; touch planted\"}}", " ".repeat(6_000));
+        let input_summary =
+            format!("{{\"command\":\"echo hi{}; touch planted\"}}", " ".repeat(6_000));
         let text = message(&ConfirmationRequest { input_summary, ..request(0) });
         assert!(text.ends_with("; touch planted\"}"), "{text}");
     }
@@ -152,8 +193,12 @@ mod tests {
     fn an_answer_for_the_session_is_offered_only_where_a_session_is_one_clients() {
         let choices = |lasting| {
             let form = shown(0, lasting);
-            let choices = form["requestedSchema"]["properties"][FIELD]["oneOf"].as_array().unwrap().clone();
-            choices.iter().map(|choice| choice["const"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            let choices =
+                form["requestedSchema"]["properties"][FIELD]["oneOf"].as_array().unwrap().clone();
+            choices
+                .iter()
+                .map(|choice| choice["const"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
         };
         assert_eq!(choices(Lasting::Offered), ["allow_once", "allow_for_session", "deny"]);
         assert_eq!(choices(Lasting::Withheld), ["allow_once", "deny"]);

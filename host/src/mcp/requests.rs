@@ -4,7 +4,9 @@
 //! for one about the new request.
 
 use super::maker::Maker;
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId,
+};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use tokio_util::sync::CancellationToken;
@@ -49,7 +51,9 @@ struct UnderWay {
 /// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotTaken {
-    #[error("a request of this id is still being answered, or was cancelled; no id may be used twice")]
+    #[error(
+        "a request of this id is still being answered, or was cancelled; no id may be used twice"
+    )]
     Duplicate,
     #[error("an id may have {ID} bytes; this one has more")]
     LongId,
@@ -64,7 +68,11 @@ impl Requests {
 
     /// Records a request. Returns a token that is cancelled with the request, for calls that the
     /// library does not know of.
-    pub(super) fn begin(&mut self, id: &RequestId, weight: Weight) -> Result<CancellationToken, NotTaken> {
+    pub(super) fn begin(
+        &mut self,
+        id: &RequestId,
+        weight: Weight,
+    ) -> Result<CancellationToken, NotTaken> {
         if is_long(id) {
             return Err(NotTaken::LongId);
         }
@@ -144,7 +152,9 @@ impl Weight {
 pub(super) fn cancelled(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     let JsonRpcMessage::Notification(notification) = message else { return None };
     match &notification.notification {
-        ClientNotification::CancelledNotification(cancelled) => cancelled.params.request_id.as_ref(),
+        ClientNotification::CancelledNotification(cancelled) => {
+            cancelled.params.request_id.as_ref()
+        }
         _ => None,
     }
 }
@@ -171,7 +181,9 @@ mod tests {
     fn light_requests_have_places_that_heavy_ones_cannot_take_and_are_bounded_as_well() {
         let mut requests = Requests::default();
         assert!((0..AT_ONCE).all(|number| requests.begin(&id(number), Weight::Heavy).is_ok()));
-        assert!((AT_ONCE..2 * AT_ONCE).all(|number| requests.begin(&id(number), Weight::Light).is_ok()));
+        assert!(
+            (AT_ONCE..2 * AT_ONCE).all(|number| requests.begin(&id(number), Weight::Light).is_ok())
+        );
         assert_eq!(requests.begin(&id(2 * AT_ONCE), Weight::Light).err(), Some(NotTaken::Busy));
     }
 
@@ -209,8 +221,15 @@ mod tests {
         assert!(requests.begin(&id(0), Weight::Heavy).is_ok());
         assert_eq!(requests.begin(&id(1), Weight::Heavy).err(), Some(NotTaken::Duplicate));
         requests.cancel(&id(REMEMBERED + 7), false);
-        assert!(requests.begin(&id(REMEMBERED + 7), Weight::Heavy).is_ok(), "nothing was cancelled there");
+        assert!(
+            requests.begin(&id(REMEMBERED + 7), Weight::Heavy).is_ok(),
+            "nothing was cancelled there"
+        );
         requests.cancel(&id(REMEMBERED + 8), true);
-        assert_eq!(requests.begin(&id(REMEMBERED + 8), Weight::Heavy).err(), Some(NotTaken::Duplicate), "it waited");
+        assert_eq!(
+            requests.begin(&id(REMEMBERED + 8), Weight::Heavy).err(),
+            Some(NotTaken::Duplicate),
+            "it waited"
+        );
     }
 }

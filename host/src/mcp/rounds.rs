@@ -12,7 +12,9 @@ use crate::confirm::{Answer, Asked, Asker, ConfirmationRequest};
 use crate::execution::{AskFailure, BoxFuture, Client};
 use crate::sandbox::limits;
 use crate::tool::{AskKind, AskKinds, AskRequest, Digest};
-use rmcp::model::{ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses};
+use rmcp::model::{
+    ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -56,7 +58,9 @@ pub(super) struct Subject {
 pub(super) enum NoRound {
     #[error(transparent)]
     Unsealed(#[from] Unsealed),
-    #[error("the call has come back with questions {ROUNDS} times: make it again from the beginning")]
+    #[error(
+        "the call has come back with questions {ROUNDS} times: make it again from the beginning"
+    )]
     TooMany,
 }
 
@@ -123,8 +127,10 @@ impl Rounds {
         (kinds, subject): (AskKinds, Subject),
         (state, responses): (Option<&str>, InputResponses),
     ) -> Result<Self, NoRound> {
-        let state: Option<State> =
-            state.zip(purpose).map(|(text, purpose)| sealer.open(&purpose.client, (text, purpose))).transpose()?;
+        let state: Option<State> = state
+            .zip(purpose)
+            .map(|(text, purpose)| sealer.open(&purpose.client, (text, purpose)))
+            .transpose()?;
         let code = subject.code;
         let fresh = State { code, ..State::default() };
         let (begun, state, responses) = match state {
@@ -134,13 +140,19 @@ impl Rounds {
             Some(state) if state.code != code => (Begun::Fresh, fresh, InputResponses::new()),
             Some(state) => (Begun::Again(state.asks.len()), state, responses),
         };
-        let course = Mutex::new(Course { state, responses, position: 0, open: InputRequests::new() });
+        let course =
+            Mutex::new(Course { state, responses, position: 0, open: InputRequests::new() });
         Ok(Self { kinds, subject, begun, course })
     }
 
     /// Returns the open questions with the state for the next round, which is valid for `within`.
     /// `None` without open questions.
-    pub(super) fn required(&self, sealer: &Sealer, purpose: Purpose, within: Duration) -> Option<InputRequiredResult> {
+    pub(super) fn required(
+        &self,
+        sealer: &Sealer,
+        purpose: Purpose,
+        within: Duration,
+    ) -> Option<InputRequiredResult> {
         let mut course = self.course();
         let open = Some(std::mem::take(&mut course.open)).filter(|open| !open.is_empty())?;
         course.state.round += 1;
@@ -169,7 +181,8 @@ impl Rounds {
         }
         let brought = course.responses.remove(CONFIRM);
         if course.state.confirmation == Confirmation::Asked
-            && let Some(result) = brought.and_then(|value| serde_json::from_value::<ElicitResult>(value).ok())
+            && let Some(result) =
+                brought.and_then(|value| serde_json::from_value::<ElicitResult>(value).ok())
         {
             let answer = answer(&result, Lasting::Withheld);
             if answer == Answer::Allow {
@@ -200,7 +213,10 @@ impl Rounds {
         }
         let Course { state, open, .. } = &mut *course;
         let answers = &state.asks[place].answers;
-        let missing = requests.iter().zip(questions).filter(|(request, _)| !answers.contains_key(&request.key));
+        let missing = requests
+            .iter()
+            .zip(questions)
+            .filter(|(request, _)| !answers.contains_key(&request.key));
         open.extend(missing.map(|(request, question)| (request.key.clone(), question)));
         if !open.is_empty() {
             return Err(AskFailure::Later);
@@ -234,7 +250,12 @@ impl Course {
                 self.state.asks[place].answers.entry(request.key.clone()).or_insert(value);
             }
         }
-        let bytes = self.state.asks.iter().flat_map(|ask| ask.answers.values()).map(|value| value.to_string().len());
+        let bytes = self
+            .state
+            .asks
+            .iter()
+            .flat_map(|ask| ask.answers.values())
+            .map(|value| value.to_string().len());
         if bytes.sum::<usize>() > limits::ASKED {
             return Err(AskFailure::Invalid(format!(
                 "the answers of a call may have {} bytes together",
@@ -261,7 +282,10 @@ impl Client for Rounds {
         self.kinds.clone()
     }
 
-    fn ask<'a>(&'a self, requests: Vec<AskRequest>) -> BoxFuture<'a, Result<Vec<String>, AskFailure>> {
+    fn ask<'a>(
+        &'a self,
+        requests: Vec<AskRequest>,
+    ) -> BoxFuture<'a, Result<Vec<String>, AskFailure>> {
         Box::pin(async move { self.answered(&requests) })
     }
 }

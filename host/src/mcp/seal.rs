@@ -69,7 +69,12 @@ impl Sealer {
 
     /// Signs a state that is valid for this purpose and this long. `None` without random numbers
     /// from the system, or if the state would be too long.
-    pub(super) fn seal<P: Serialize, T: Serialize>(&self, purpose: P, body: T, lifetime: Duration) -> Option<String> {
+    pub(super) fn seal<P: Serialize, T: Serialize>(
+        &self,
+        purpose: P,
+        body: T,
+        lifetime: Duration,
+    ) -> Option<String> {
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).ok()?;
         let until = self.now().saturating_add(millis(lifetime));
@@ -86,7 +91,8 @@ impl Sealer {
         (text, purpose): (&str, &P),
     ) -> Result<T, Unsealed> {
         let bytes = self.authentic(text).ok_or(Unsealed::Foreign)?;
-        let envelope: Envelope<P, T> = serde_json::from_slice(&bytes).map_err(|_| Unsealed::Foreign)?;
+        let envelope: Envelope<P, T> =
+            serde_json::from_slice(&bytes).map_err(|_| Unsealed::Foreign)?;
         if envelope.purpose != *purpose {
             return Err(Unsealed::Foreign);
         }
@@ -139,7 +145,8 @@ impl Spent {
 
     /// Adds a state. Returns false if it is known.
     fn add(&mut self, client: &str, (nonce, until): (u128, u64)) -> bool {
-        let is_new = self.clients.entry(client.to_owned()).or_default().insert(nonce, until).is_none();
+        let is_new =
+            self.clients.entry(client.to_owned()).or_default().insert(nonce, until).is_none();
         self.count += usize::from(is_new);
         is_new
     }
@@ -190,7 +197,14 @@ mod tests {
                 assert_eq!(open(&sealer, &other), Err(Unsealed::Foreign), "at {place}");
             }
         }
-        for other in ["", "x", &text[1..], &text[..text.len() - 1], &format!("{text}A"), &format!("{text}-TAMPERED")] {
+        for other in [
+            "",
+            "x",
+            &text[1..],
+            &text[..text.len() - 1],
+            &format!("{text}A"),
+            &format!("{text}-TAMPERED"),
+        ] {
             assert_eq!(open(&sealer, other), Err(Unsealed::Foreign), "{other}");
         }
         assert!(open(&sealer, &text).is_ok(), "none of them has used it up");
@@ -200,7 +214,10 @@ mod tests {
     async fn a_state_is_good_for_its_purpose_its_process_and_its_time() {
         let (sealer, other) = (Sealer::new().unwrap(), Sealer::new().unwrap());
         let text = sealed(&sealer);
-        assert_eq!(sealer.open::<_, Vec<u8>>("client", (&text, &"that".to_owned())), Err(Unsealed::Foreign));
+        assert_eq!(
+            sealer.open::<_, Vec<u8>>("client", (&text, &"that".to_owned())),
+            Err(Unsealed::Foreign)
+        );
         assert_eq!(open(&other, &text), Err(Unsealed::Foreign));
         tokio::time::advance(LIFETIME + Duration::from_millis(1)).await;
         assert_eq!(open(&sealer, &text), Err(Unsealed::Expired));
@@ -214,17 +231,28 @@ mod tests {
         let sealer = Sealer::new().unwrap();
         let of = |length: usize| sealer.seal("this", "x".repeat(length), LIFETIME);
         // The nonce has up to 39 digits, so that the length differs from state to state.
-        let room = MAX_LENGTH / 4 * 3 - SEAL - r#"{"nonce":,"until":300000,"purpose":"this","body":""}"#.len();
-        let text = (0..10_000).find_map(|_| of(room - 39).filter(|text| text.len() == MAX_LENGTH)).unwrap();
+        let room = MAX_LENGTH / 4 * 3
+            - SEAL
+            - r#"{"nonce":,"until":300000,"purpose":"this","body":""}"#.len();
+        let text = (0..10_000)
+            .find_map(|_| of(room - 39).filter(|text| text.len() == MAX_LENGTH))
+            .unwrap();
         assert!(sealer.open::<_, String>("client", (&text, &"this".to_owned())).is_ok());
         assert_eq!(of(room), None);
-        let mut bytes =
-            serde_json::to_vec(&Envelope { nonce: 1, until: u64::MAX, purpose: "this", body: "x".repeat(room) })
-                .unwrap();
+        let mut bytes = serde_json::to_vec(&Envelope {
+            nonce: 1,
+            until: u64::MAX,
+            purpose: "this",
+            body: "x".repeat(room),
+        })
+        .unwrap();
         bytes.extend(blake3::keyed_hash(&sealer.key, &bytes).as_bytes());
         let longer = URL_SAFE_NO_PAD.encode(bytes);
         assert!(longer.len() > MAX_LENGTH);
-        assert_eq!(sealer.open::<_, String>("client", (&longer, &"this".to_owned())), Err(Unsealed::Foreign));
+        assert_eq!(
+            sealer.open::<_, String>("client", (&longer, &"this".to_owned())),
+            Err(Unsealed::Foreign)
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -242,7 +270,10 @@ mod tests {
         assert_eq!(sealer.spent.lock().unwrap().count, MAX_SPENT / 2);
         assert_eq!(open(&sealer, &used), Err(Unsealed::Crowded));
         assert_eq!(open(&sealer, &kept), Err(Unsealed::Crowded));
-        assert!(open_as("another", &sealer, &sealed(&sealer)).is_ok(), "no client takes all of them");
+        assert!(
+            open_as("another", &sealer, &sealed(&sealer)).is_ok(),
+            "no client takes all of them"
+        );
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(open(&sealer, &used), Err(Unsealed::Foreign));
         assert!(open(&sealer, &kept).is_ok());

@@ -51,7 +51,9 @@ pub(super) struct Sessions(Arc<Mutex<HashMap<SessionId, Arc<Held>>>>);
 pub(super) enum Refusal {
     #[error("there is no such session, or it has ended: initialize again")]
     Gone,
-    #[error("64 sessions are in use: try again later, and end those that are not needed with DELETE")]
+    #[error(
+        "64 sessions are in use: try again later, and end those that are not needed with DELETE"
+    )]
     Full,
     #[error(transparent)]
     NotTaken(#[from] NotTaken),
@@ -91,7 +93,11 @@ impl Sessions {
         // Reject the client now if it could not use the session anyway.
         let _ = room(&all)?;
         let begun = || all.iter().filter(|(_, held)| !held.is_in_use());
-        let oldest = if begun().count() < BEGUN { None } else { begun().min_by_key(|(_, held)| held.touched()) };
+        let oldest = if begun().count() < BEGUN {
+            None
+        } else {
+            begun().min_by_key(|(_, held)| held.touched())
+        };
         let oldest = oldest.map(|(id, _)| id.clone()).and_then(|id| all.remove(&id));
         all.insert(id, held);
         drop(all);
@@ -123,7 +129,8 @@ impl Sessions {
     /// Ends the session once it has been idle for [`IDLE`].
     async fn watch(self, id: SessionId, held: Arc<Held>) {
         loop {
-            let wait = IDLE.saturating_sub(held.left_since().map_or(Duration::ZERO, |since| since.elapsed()));
+            let wait = IDLE
+                .saturating_sub(held.left_since().map_or(Duration::ZERO, |since| since.elapsed()));
             tokio::select! {
                 () = held.ended() => break,
                 () = tokio::time::sleep(wait) => {}
@@ -197,16 +204,23 @@ impl View {
         Ok((id, Noting { inner: WorkerTransport::spawn_with_ct(worker, stop), held }))
     }
 
-    async fn call(&self, id: &str, mut message: ClientJsonRpcMessage) -> Result<CallStream, Failure> {
+    async fn call(
+        &self,
+        id: &str,
+        mut message: ClientJsonRpcMessage,
+    ) -> Result<CallStream, Failure> {
         let held = self.take(id)?;
         let JsonRpcMessage::Request(request) = &message else {
             return Err(Failure::NoRequest);
         };
-        let flight = held.take_off(request.id.clone(), (Weight::of(&request.request), self.account.clone()))?;
+        let flight = held
+            .take_off(request.id.clone(), (Weight::of(&request.request), self.account.clone()))?;
         message.insert_extension(held.seat());
         // In its own task, so that a client that disconnects meanwhile cannot drop the future
         // halfway.
-        tokio::spawn(stream::open(flight, message)).await.unwrap_or_else(|_| Err(Refusal::Gone.into()))
+        tokio::spawn(stream::open(flight, message))
+            .await
+            .unwrap_or_else(|_| Err(Refusal::Gone.into()))
     }
 }
 
@@ -284,7 +298,11 @@ impl SessionManager for View {
         self.refuse(self.call(id, message).await)
     }
 
-    async fn accept_message(&self, id: &SessionId, mut message: ClientJsonRpcMessage) -> Result<(), Failure> {
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        mut message: ClientJsonRpcMessage,
+    ) -> Result<(), Failure> {
         let held = self.refuse(self.take(id).map_err(Failure::from))?;
         if let Some(id) = cancelled(&message) {
             held.cancel(id);

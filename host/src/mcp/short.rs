@@ -7,8 +7,8 @@
 use super::era::{CAPABILITIES, VERSION};
 use super::guarded::guarded;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientJsonRpcMessage, Extensions, JsonRpcMessage, ProtocolVersion,
-    RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+    CallToolRequestParams, ClientCapabilities, ClientJsonRpcMessage, Extensions, JsonRpcMessage,
+    ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{Peer, RequestContext, serve_directly};
 use rmcp::transport::Transport;
@@ -20,7 +20,8 @@ use std::sync::OnceLock;
 use tokio_util::sync::CancellationToken;
 
 /// What such a message has, and its parameters. With anything else it is none.
-const KEYS: (&[&str], &[&str]) = (&["jsonrpc", "id", "method", "params"], &["_meta", "name", "arguments"]);
+const KEYS: (&[&str], &[&str]) =
+    (&["jsonrpc", "id", "method", "params"], &["_meta", "name", "arguments"]);
 /// The method of calls.
 pub(super) const CALL: &str = "tools/call";
 /// By these a client says that it wants to hear of a call while it runs.
@@ -40,10 +41,17 @@ impl Plain {
     pub(super) fn of(message: Value) -> Result<Self, Value> {
         let Some((id, capabilities)) = plain(&message) else { return Err(message) };
         let Value::Object(mut message) = message else { return Err(message) };
-        let Some(Value::Object(mut given)) = message.remove("params") else { return Err(Value::Object(message)) };
+        let Some(Value::Object(mut given)) = message.remove("params") else {
+            return Err(Value::Object(message));
+        };
         let mut params = CallToolRequestParams::new(text(given.remove("name")));
         params.arguments = given.remove("arguments").map(members);
-        Ok(Self { id, params, meta: members(given.remove("_meta").unwrap_or_default()).into(), capabilities })
+        Ok(Self {
+            id,
+            params,
+            meta: members(given.remove("_meta").unwrap_or_default()).into(),
+            capabilities,
+        })
     }
 
     pub(super) fn id(&self) -> &RequestId {
@@ -90,7 +98,8 @@ fn plain(message: &Value) -> Option<(RequestId, ClientCapabilities)> {
         && !LISTENS.iter().any(|key| meta.contains_key(*key));
     let id = RequestId::deserialize(message.get("id").filter(|_| is_plain)?).ok()?;
     let is_current = meta.get(VERSION)? == ProtocolVersion::V_2026_07_28.as_str();
-    let capabilities = ClientCapabilities::deserialize(meta.get(CAPABILITIES).filter(|_| is_current)?).ok()?;
+    let capabilities =
+        ClientCapabilities::deserialize(meta.get(CAPABILITIES).filter(|_| is_current)?).ok()?;
     Some((id, capabilities))
 }
 
@@ -128,7 +137,10 @@ struct Silence;
 impl Transport<RoleServer> for Silence {
     type Error = Infallible;
 
-    fn send(&mut self, _: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+    fn send(
+        &mut self,
+        _: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         std::future::ready(Ok(()))
     }
 
@@ -161,15 +173,20 @@ mod tests {
     #[test]
     fn a_plain_call_is_what_the_library_reads_in_it() {
         let plain = Plain::of(call()).unwrap();
-        let ClientJsonRpcMessage::Request(read) = serde_json::from_value(call()).unwrap() else { panic!("a request") };
-        let rmcp::model::ClientRequest::CallToolRequest(request) = read.request else { panic!("a call") };
+        let ClientJsonRpcMessage::Request(read) = serde_json::from_value(call()).unwrap() else {
+            panic!("a request")
+        };
+        let rmcp::model::ClientRequest::CallToolRequest(request) = read.request else {
+            panic!("a call")
+        };
         assert_eq!((plain.id, plain.params), (read.id, request.params));
         assert_eq!(Some(&plain.meta), request.extensions.get::<RequestMetaObject>());
     }
 
     #[test]
     fn what_the_library_wants_of_a_request_is_what_is_looked_at_here() {
-        let missing = RequestMetaObject::default().missing_required_keys(&ProtocolVersion::V_2026_07_28);
+        let missing =
+            RequestMetaObject::default().missing_required_keys(&ProtocolVersion::V_2026_07_28);
         assert_eq!(missing, [VERSION, CAPABILITIES]);
     }
 

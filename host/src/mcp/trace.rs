@@ -92,7 +92,11 @@ impl Operation {
     }
 }
 
-fn span(context: &RequestContext<RoleServer>, client: &Client, called: (&str, Option<&ProtocolVersion>)) -> Span {
+fn span(
+    context: &RequestContext<RoleServer>,
+    client: &Client,
+    called: (&str, Option<&ProtocolVersion>),
+) -> Span {
     let session = context.extensions.get::<Seat>().map_or(client.name(), |seat| &*seat.session);
     let (tool, version) = called;
     tracing::info_span!(
@@ -117,7 +121,9 @@ fn span(context: &RequestContext<RoleServer>, client: &Client, called: (&str, Op
 /// Sets the parent of a span to the caller's span, if the request names one.
 fn adopt(span: &Span, context: &RequestContext<RoleServer>) {
     let Some(parent) = context.meta.get_traceparent().and_then(Parent::parse) else { return };
-    span.record("trace_id", parent.trace).record("parent_id", parent.span).record("trace_flags", parent.flags);
+    span.record("trace_id", parent.trace)
+        .record("parent_id", parent.span)
+        .record("trace_flags", parent.flags);
     #[cfg(feature = "otel")]
     remote::adopt(span, parent, context.meta.get_tracestate());
 }
@@ -125,7 +131,9 @@ fn adopt(span: &Span, context: &RequestContext<RoleServer>) {
 /// Returns the error type of a response, or `None` for a success.
 fn failure(answer: &Result<CallToolResponse, ErrorData>) -> Option<String> {
     match answer {
-        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => Some("tool_error".to_owned()),
+        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => {
+            Some("tool_error".to_owned())
+        }
         Ok(_) => None,
         Err(error) => Some(error.code.0.to_string()),
     }

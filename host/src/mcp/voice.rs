@@ -1,7 +1,10 @@
 //! Forwards a running call's progress and log messages to its client, where the client asked for
 //! them.
 
-#![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
+#![expect(
+    deprecated,
+    reason = "what the next revision will not have, the clients of the older ones still expect"
+)]
 
 use super::bucket::Bucket;
 use super::logging::{is_wanted, level};
@@ -10,7 +13,9 @@ use crate::events::{Envelope, Event, Events, Subscriber};
 use crate::execution::{Progress, Severity};
 use crate::tool::CallId;
 use rmcp::RoleServer;
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+};
 use rmcp::service::Peer;
 use serde_json::Value;
 use std::sync::Arc;
@@ -53,8 +58,12 @@ impl Subscriber for Ear {
             return;
         }
         let said = match &event.event {
-            Event::Progress(_, step) if self.wanted.progress.is_some() => Said::Progress(step.clone()),
-            Event::Log(_, severity, text) if self.wanted.log.is_some_and(|least| is_wanted(*severity, least)) => {
+            Event::Progress(_, step) if self.wanted.progress.is_some() => {
+                Said::Progress(step.clone())
+            }
+            Event::Log(_, severity, text)
+                if self.wanted.log.is_some_and(|least| is_wanted(*severity, least)) =>
+            {
                 Said::Log(*severity, text.clone())
             }
             _ => return,
@@ -81,7 +90,8 @@ impl Voice {
         let is_wanted = token.is_some() || wanted.log.is_some();
         let listens = is_wanted.then(|| {
             let (send, heard) = mpsc::channel(WAITING);
-            let ear: Arc<dyn Subscriber> = Arc::new(Ear { call: call.clone(), wanted, heard: send });
+            let ear: Arc<dyn Subscriber> =
+                Arc::new(Ear { call: call.clone(), wanted, heard: send });
             events.subscribe(ear.clone());
             (ear, heard)
         });
@@ -92,7 +102,12 @@ impl Voice {
 
     /// Sends each notification of the call until the call is over, and then those that are queued:
     /// the protocol wants them before the response. A cancelled call sends no more.
-    pub(super) async fn speak(mut self, peer: &Peer<RoleServer>, cancelled: &CancellationToken, over: &Notify) {
+    pub(super) async fn speak(
+        mut self,
+        peer: &Peer<RoleServer>,
+        cancelled: &CancellationToken,
+        over: &Notify,
+    ) {
         loop {
             // Only the wait for the next notification ends with the call: one that was taken from
             // the queue would be lost.
@@ -135,7 +150,9 @@ impl Voice {
                     self.tell_step(peer, step).await;
                 }
             }
-            Said::Log(severity, text) if self.logs.take(now) => self.tell_log(peer, severity, text).await,
+            Said::Log(severity, text) if self.logs.take(now) => {
+                self.tell_log(peer, severity, text).await
+            }
             Said::Log(..) => {}
         }
     }

@@ -58,12 +58,16 @@ pub fn landlock(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
     // A separate thread, because a confinement cannot be lifted.
     let probe = move || {
         let workspace = workspace.dir().as_fd();
-        let bounds = confine::Bounds { workspace, home: &path, network: Network::Closed, spared: &[] };
+        let bounds =
+            confine::Bounds { workspace, home: &path, network: Network::Closed, spared: &[] };
         confine::this_thread(bounds, confine::Kernel::Running)
     };
     let probe = std::thread::Builder::new().name("palisade-probe".to_owned()).spawn(probe);
-    let probe = probe.map_err(|error| ErrorKind::internal(format!("no thread to look for Landlock: {error}")))?;
-    let confined = probe.join().map_err(|_| ErrorKind::internal("the thread that looked for Landlock ended"))?;
+    let probe = probe
+        .map_err(|error| ErrorKind::internal(format!("no thread to look for Landlock: {error}")))?;
+    let confined = probe
+        .join()
+        .map_err(|_| ErrorKind::internal("the thread that looked for Landlock ended"))?;
     let confined = confined.map_err(ErrorKind::from)?;
     Ok(confined.abi().unwrap_or_default())
 }
@@ -133,7 +137,8 @@ impl Shell {
 
     #[cfg(not(unix))]
     async fn run(&self, _: Input, _: &ToolContext) -> Result<ToolOutput, ErrorKind> {
-        let message = "`shell` runs commands of /bin/sh, which this system does not have; use another tool";
+        let message =
+            "`shell` runs commands of /bin/sh, which this system does not have; use another tool";
         Err(ErrorKind::denied(crate::tool::PermissionReason::Policy, message))
     }
 

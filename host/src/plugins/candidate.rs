@@ -1,7 +1,9 @@
 //! A potential plugin: opened once, recognised from an earlier run if possible, otherwise read,
 //! hashed and prepared.
 
-use crate::sandbox::{Cache, Identity, Origin, PluginRefused, Prepared, Sandbox, Tried, Trust, limits};
+use crate::sandbox::{
+    Cache, Identity, Origin, PluginRefused, Prepared, Sandbox, Tried, Trust, limits,
+};
 use crate::tool::Digest;
 use crate::tool::text::elided;
 use crate::workspace::{LastLink, open_regular};
@@ -71,7 +73,10 @@ pub(super) struct Look {
 impl Look {
     /// Returns true if the file is unchanged and any write since would have been noticed.
     fn holds(&self, now: Option<&Identity>) -> bool {
-        self.identity.as_ref().zip(now).is_some_and(|(then, now)| then.is_still(now) && then.is_settled())
+        self.identity
+            .as_ref()
+            .zip(now)
+            .is_some_and(|(then, now)| then.is_still(now) && then.is_settled())
     }
 }
 
@@ -86,7 +91,9 @@ impl Candidate {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Shipped(plugin) => plugin.name.to_owned(),
-            Self::File(path) => elided(&path.file_stem().unwrap_or_default().to_string_lossy(), 128),
+            Self::File(path) => {
+                elided(&path.file_stem().unwrap_or_default().to_string_lossy(), 128)
+            }
         }
     }
 
@@ -130,16 +137,26 @@ impl Candidate {
         self.ready_or_to_compile(digest, bytes.len() as u64, sandbox)
     }
 
-    fn ready_or_to_compile(&self, digest: Digest, size: u64, sandbox: &Sandbox) -> Result<Recalled, Refused> {
+    fn ready_or_to_compile(
+        &self,
+        digest: Digest,
+        size: u64,
+        sandbox: &Sandbox,
+    ) -> Result<Recalled, Refused> {
         if let Some(prepared) = self.recall(digest, sandbox) {
             return Ok(Recalled::Ready(prepared));
         }
-        let tried = sandbox.tried(digest, self.trust()).map_err(|refused| Refused::of(&refused, digest))?;
+        let tried =
+            sandbox.tried(digest, self.trust()).map_err(|refused| Refused::of(&refused, digest))?;
         Ok(Recalled::ToCompile(Effort { tried, size }))
     }
 
     /// Compiles the candidate. The error says why it is not a plugin.
-    pub(super) fn prepare(&self, sandbox: &Sandbox, given_up: &CancellationToken) -> Result<Arc<Prepared>, Refused> {
+    pub(super) fn prepare(
+        &self,
+        sandbox: &Sandbox,
+        given_up: &CancellationToken,
+    ) -> Result<Arc<Prepared>, Refused> {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
         let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), given_up);
@@ -181,7 +198,8 @@ impl Candidate {
         match self {
             Self::Shipped(plugin) => Ok(Opened::Shipped(plugin)),
             Self::File(path) => {
-                let file = open_regular(path, LastLink::Follow).map_err(|error| unreadable(&error))?;
+                let file =
+                    open_regular(path, LastLink::Follow).map_err(|error| unreadable(&error))?;
                 Ok(Opened::File { file, path })
             }
         }
@@ -208,7 +226,9 @@ impl Opened<'_> {
     fn size(&self) -> Result<u64, String> {
         match self {
             Self::Shipped(_) => Ok(0),
-            Self::File { file, .. } => file.metadata().map(|meta| meta.len()).map_err(|error| unreadable(&error)),
+            Self::File { file, .. } => {
+                file.metadata().map(|meta| meta.len()).map_err(|error| unreadable(&error))
+            }
         }
     }
 
@@ -225,13 +245,20 @@ fn read(file: &File) -> Result<Vec<u8>, String> {
     let before = file.metadata().map_err(|error| unreadable(&error))?;
     let size = before.len();
     if size > limits::COMPONENT {
-        return Err(format!("it is {size} bytes large; at most {} are accepted", limits::COMPONENT));
+        return Err(format!(
+            "it is {size} bytes large; at most {} are accepted",
+            limits::COMPONENT
+        ));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-    (&mut &*file).take(limits::COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    (&mut &*file)
+        .take(limits::COMPONENT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(&error))?;
     let after = file.metadata().map_err(|error| unreadable(&error))?;
     if (size, before.modified().ok()) != (after.len(), after.modified().ok()) {
-        return Err("it was written while it was read; put finished files there, by renaming them".to_owned());
+        return Err("it was written while it was read; put finished files there, by renaming them"
+            .to_owned());
     }
     Ok(bytes)
 }
@@ -247,7 +274,10 @@ mod tests {
     #[test]
     fn a_look_is_trusted_later_only_where_the_file_had_settled_and_nothing_about_it_changed() {
         let Some((fresh, settled, other)) = crate::sandbox::identities() else { return };
-        let look = |identity: &Identity| Look { identity: Some(identity.clone()), digest: Digest::of(b"plugin") };
+        let look = |identity: &Identity| Look {
+            identity: Some(identity.clone()),
+            digest: Digest::of(b"plugin"),
+        };
         assert!(look(&settled).holds(Some(&settled)));
         assert!(!look(&fresh).holds(Some(&fresh)), "a change since may not show");
         assert!(!look(&settled).holds(Some(&other)), "it is another file by now");
@@ -258,8 +288,12 @@ mod tests {
     #[test]
     fn what_was_tried_before_goes_last_and_small_files_come_before_large_ones() {
         let effort = |tried, size| Effort { tried, size };
-        let mut all =
-            [effort(Tried::Before, 1), effort(Tried::Never, 300), effort(Tried::Before, 200), effort(Tried::Never, 20)];
+        let mut all = [
+            effort(Tried::Before, 1),
+            effort(Tried::Never, 300),
+            effort(Tried::Before, 200),
+            effort(Tried::Never, 20),
+        ];
         all.sort_unstable();
         let sizes: Vec<u64> = all.iter().map(|effort| effort.size).collect();
         assert_eq!(sizes, [20, 300, 1, 200]);

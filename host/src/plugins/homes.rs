@@ -21,9 +21,14 @@ impl Homes {
     /// Records the current locations of these sources.
     pub(super) fn hold(sources: &Sources, hard_links: HardLinks) -> Self {
         let directories = sources.directories.iter();
-        let linked = sources.elsewhere().into_iter().filter_map(|file| Some((file.clone(), file.canonicalize().ok()?)));
+        let linked = sources
+            .elsewhere()
+            .into_iter()
+            .filter_map(|file| Some((file.clone(), file.canonicalize().ok()?)));
         Self {
-            directories: directories.filter_map(|path| Some((path.clone(), Home::hold(path)?))).collect(),
+            directories: directories
+                .filter_map(|path| Some((path.clone(), Home::hold(path)?)))
+                .collect(),
             linked: linked.collect(),
             hard_links,
         }
@@ -55,7 +60,10 @@ impl Homes {
                     .to_owned(),
             );
         }
-        if self.hard_links == HardLinks::Allow && has_names(&meta) && !self.linked.contains_key(file) {
+        if self.hard_links == HardLinks::Allow
+            && has_names(&meta)
+            && !self.linked.contains_key(file)
+        {
             return Err("it has another name, under which tools may change it; put a copy there, or restart".to_owned());
         }
         Ok(())
@@ -64,7 +72,9 @@ impl Homes {
     /// Returns true if a symlink leads to its original target or into a plugin directory.
     fn leads_home(&self, file: &Path) -> bool {
         let Ok(target) = file.canonicalize() else { return false };
-        let is_home = |directory: &PathBuf| directory.canonicalize().is_ok_and(|home| target.starts_with(home));
+        let is_home = |directory: &PathBuf| {
+            directory.canonicalize().is_ok_and(|home| target.starts_with(home))
+        };
         self.linked.get(file) == Some(&target) || self.directories.keys().any(is_home)
     }
 }
@@ -92,7 +102,9 @@ impl Home {
     fn is_at(&self, path: &Path) -> bool {
         use std::os::unix::fs::MetadataExt as _;
         let number = |meta: fs::Metadata| (meta.dev(), meta.ino());
-        self.0.metadata().is_ok_and(|held| path.metadata().is_ok_and(|now| number(held) == number(now)))
+        self.0
+            .metadata()
+            .is_ok_and(|held| path.metadata().is_ok_and(|now| number(held) == number(now)))
     }
 }
 

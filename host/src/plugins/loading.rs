@@ -11,7 +11,8 @@ use super::candidate::{Candidate, Effort, Recalled, Refused};
 use super::homes::Homes;
 use super::scan::Found;
 use super::{
-    Compiling, LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Sources, reserved, scan,
+    Compiling, LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Sources,
+    reserved, scan,
 };
 use crate::execution::Factory;
 use crate::registry::{Origin, Place, Registered, Registry, Source};
@@ -43,7 +44,11 @@ pub(crate) struct Task {
 impl Task {
     fn plugin(&self, candidate: &Candidate, source: Source, prepared: Arc<Prepared>) -> Plugin {
         let (name, file): (Arc<str>, _) = (candidate.name().into(), candidate.file());
-        let origin = Origin::Plugin { name: name.clone(), digest: prepared.digest(), source: source.clone() };
+        let origin = Origin::Plugin {
+            name: name.clone(),
+            digest: prepared.digest(),
+            source: source.clone(),
+        };
         let tools = Registered::of_plugin(&origin, self.sandbox.factories(&prepared, self.limits));
         Plugin { name, file, path: candidate.path().map(Path::to_owned), source, prepared, tools }
     }
@@ -142,7 +147,9 @@ impl Loading {
         let work = Arc::downgrade(&self.0);
         move || {
             let work = work.upgrade().filter(|work| work.progress.borrow().goes_on);
-            work.map_or_else(Vec::new, |work| work.compiling().into_iter().map(|compiling| compiling.plugin).collect())
+            work.map_or_else(Vec::new, |work| {
+                work.compiling().into_iter().map(|compiling| compiling.plugin).collect()
+            })
         }
     }
 
@@ -166,8 +173,12 @@ impl Loading {
     /// may drive futures.
     pub(crate) fn rescan(&self) -> Rescan {
         std::thread::scope(|scope| {
-            let look = Builder::new().name("palisade-load".to_owned()).spawn_scoped(scope, || self.0.rescan());
-            let look = look.inspect_err(|error| tracing::error!("no thread to look for plugins again: {error}"));
+            let look = Builder::new()
+                .name("palisade-load".to_owned())
+                .spawn_scoped(scope, || self.0.rescan());
+            let look = look.inspect_err(|error| {
+                tracing::error!("no thread to look for plugins again: {error}")
+            });
             look.ok().and_then(|look| look.join().ok()).unwrap_or_default()
         })
     }
@@ -239,7 +250,8 @@ impl Work {
     fn new(task: Task, found: Found, homes: Homes) -> Self {
         let Found { candidates, empty } = found;
         let namesakes = Mutex::new(scan::namesakes(candidates.iter()));
-        let (progress, _) = watch::channel(Progress { decided: 0, of: candidates.len(), last: 0, goes_on: false });
+        let (progress, _) =
+            watch::channel(Progress { decided: 0, of: candidates.len(), last: 0, goes_on: false });
         Self {
             task,
             candidates,
@@ -281,8 +293,11 @@ impl Work {
         }
         let mut unknown = std::mem::take(&mut *lock(&unknown));
         unknown.sort_unstable();
-        let last: HashSet<usize> =
-            unknown.iter().filter(|(_, effort, _)| effort.goes_last()).map(|(_, _, index)| *index).collect();
+        let last: HashSet<usize> = unknown
+            .iter()
+            .filter(|(_, effort, _)| effort.goes_last())
+            .map(|(_, _, index)| *index)
+            .collect();
         self.progress.send_modify(|progress| progress.last = last.len());
         *lock(&self.last) = last;
         *lock(&self.unknown) = unknown.into_iter().map(|(_, _, index)| index).collect();
@@ -293,8 +308,10 @@ impl Work {
             return Vec::new();
         }
         let decided = lock(&self.decided);
-        let left = self.candidates.iter().enumerate().filter(|(index, _)| !decided.contains_key(index));
-        left.map(|(_, candidate)| Compiling { plugin: candidate.name(), file: candidate.file() }).collect()
+        let left =
+            self.candidates.iter().enumerate().filter(|(index, _)| !decided.contains_key(index));
+        left.map(|(_, candidate)| Compiling { plugin: candidate.name(), file: candidate.file() })
+            .collect()
     }
 
     /// Compiles the remaining candidates.
@@ -311,11 +328,15 @@ impl Work {
 
     /// Compiles the candidates that are still wanted when their turn comes, and cancels the others
     /// once none is wanted. Those stay in `unknown`. Returns true if there was work to do.
-    fn compile_wanted<W: Fn(usize, &Candidate) -> bool>(&self, wanted_now: impl Fn() -> W + Sync) -> bool {
+    fn compile_wanted<W: Fn(usize, &Candidate) -> bool>(
+        &self,
+        wanted_now: impl Fn() -> W + Sync,
+    ) -> bool {
         let given_up = self.given_up.child_token();
         let still_wanted = |of: &[usize]| -> Vec<usize> {
             let is_wanted = wanted_now();
-            let wanted = |index: &usize| self.candidates.get(*index).is_some_and(|it| is_wanted(*index, it));
+            let wanted =
+                |index: &usize| self.candidates.get(*index).is_some_and(|it| is_wanted(*index, it));
             of.iter().copied().filter(wanted).collect()
         };
         let unknown = lock(&self.unknown).clone();
@@ -389,8 +410,9 @@ impl Drop for End<'_> {
 
 /// Catches a compiler's panic on hostile input, which then costs only that plugin.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err("the compiler failed on it; the log has the details".to_owned().into()))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err("the compiler failed on it; the log has the details".to_owned().into())
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

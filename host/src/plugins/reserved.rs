@@ -18,7 +18,11 @@ const SHELL: &str = "shell";
 
 /// Refuses a plugin file that claims a reserved name, loaded or not: the user's rules for that name
 /// were written for the shipped tool.
-pub(super) fn check(shipped: Shipped, tools: &[Definition], registry: &Registry) -> Result<(), Refusal> {
+pub(super) fn check(
+    shipped: Shipped,
+    tools: &[Definition],
+    registry: &Registry,
+) -> Result<(), Refusal> {
     let is_reserved = |name: &&str| *name == SHELL || owner(name).is_some();
     match (shipped, tools.iter().map(|tool| tool.name().as_str()).find(is_reserved)) {
         (Shipped::LeftOut, _) | (_, None) => Ok(()),
@@ -31,10 +35,18 @@ pub(super) fn check(shipped: Shipped, tools: &[Definition], registry: &Registry)
 }
 
 /// Refuses a native tool whose name belongs to a shipped plugin.
-pub(super) fn check_native(shipped: Shipped, tool: &Factory, registry: &Registry) -> Result<(), DuplicateTool> {
+pub(super) fn check_native(
+    shipped: Shipped,
+    tool: &Factory,
+    registry: &Registry,
+) -> Result<(), DuplicateTool> {
     let tool = tool();
     let name = tool.definition().name().as_str();
-    if shipped == Shipped::Included && owner(name).is_some() { Err(registry.taken(name)) } else { Ok(()) }
+    if shipped == Shipped::Included && owner(name).is_some() {
+        Err(registry.taken(name))
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the tools of a shipped plugin, sorted by name.

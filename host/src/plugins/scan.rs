@@ -71,8 +71,9 @@ pub(super) fn look(sources: &Sources) -> Result<Found, DirectoryError> {
 pub(super) fn directories(sources: &Sources) -> impl Iterator<Item = &Path> {
     let mut seen = HashSet::new();
     // A setting and a flag may name the same directory.
-    let is_new =
-        move |directory: &&PathBuf| seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf()));
+    let is_new = move |directory: &&PathBuf| {
+        seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf()))
+    };
     sources.directories.iter().filter(is_new).map(PathBuf::as_path)
 }
 
@@ -89,7 +90,11 @@ pub(super) fn namesakes<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> 
 pub(super) fn elsewhere(sources: &Sources) -> Vec<PathBuf> {
     // Loading reports a directory that cannot be read.
     let files = sources.directories.iter().filter_map(|directory| files(directory).ok()).flatten();
-    files.filter(|file| file.symlink_metadata().is_ok_and(|meta| meta.is_symlink() || has_names(&meta))).collect()
+    files
+        .filter(|file| {
+            file.symlink_metadata().is_ok_and(|meta| meta.is_symlink() || has_names(&meta))
+        })
+        .collect()
 }
 
 #[cfg(unix)]

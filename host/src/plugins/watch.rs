@@ -46,7 +46,11 @@ impl Watch {
         let (eyes, lid) = Eyes::open()?;
         let (again, sources) = (loading.again(), loading.sources().clone());
         let watch = move || {
-            let look = || again().map(|rescan| if rescan.is_empty() { Found::Nothing } else { tell(&heard, &rescan) });
+            let look = || {
+                again().map(
+                    |rescan| if rescan.is_empty() { Found::Nothing } else { tell(&heard, &rescan) },
+                )
+            };
             watch(&eyes, &sources, look);
         };
         Builder::new().name("palisade-watch".to_owned()).spawn(watch)?;
@@ -114,10 +118,13 @@ type Marks = (u64, Option<SystemTime>, [u64; 4]);
 impl View {
     fn of(sources: &Sources) -> Self {
         let now = SystemTime::now();
-        let found = scan::directories(sources).flat_map(|directory| scan::files(directory).unwrap_or_default());
-        let files: Vec<_> = found.chain(sources.files.iter().cloned()).map(|path| (marks(&path), path)).collect();
+        let found = scan::directories(sources)
+            .flat_map(|directory| scan::files(directory).unwrap_or_default());
+        let files: Vec<_> =
+            found.chain(sources.files.iter().cloned()).map(|path| (marks(&path), path)).collect();
         let is_young = |time: SystemTime| now.duration_since(time).is_ok_and(|age| age < SETTLED);
-        let is_fresh = files.iter().any(|(marks, _)| marks.and_then(|marks| marks.1).is_some_and(is_young));
+        let is_fresh =
+            files.iter().any(|(marks, _)| marks.and_then(|marks| marks.1).is_some_and(is_young));
         Self { files: files.into_iter().map(|(marks, path)| (path, marks)).collect(), is_fresh }
     }
 
@@ -152,10 +159,13 @@ mod tests {
 
     fn watched(looks: &Sender<()>) -> (TempDir, Lid) {
         let directory = tempfile::tempdir().unwrap();
-        let sources = Sources { directories: vec![directory.path().to_owned()], ..Sources::default() };
+        let sources =
+            Sources { directories: vec![directory.path().to_owned()], ..Sources::default() };
         let (eyes, lid) = Eyes::open().unwrap();
         let looks = looks.clone();
-        std::thread::spawn(move || watch(&eyes, &sources, || looks.send(()).ok().map(|()| Found::Nothing)));
+        std::thread::spawn(move || {
+            watch(&eyes, &sources, || looks.send(()).ok().map(|()| Found::Nothing))
+        });
         (directory, lid)
     }
 
@@ -197,7 +207,10 @@ mod tests {
         let (_directory, lid) = watched(&send);
         looks.recv().unwrap();
         drop((lid, send));
-        assert_eq!(looks.recv_timeout(Duration::from_secs(30)), Err(std::sync::mpsc::RecvTimeoutError::Disconnected));
+        assert_eq!(
+            looks.recv_timeout(Duration::from_secs(30)),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
+        );
     }
 
     #[test]

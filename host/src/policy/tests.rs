@@ -12,7 +12,8 @@ fn tool(class: SideEffects) -> Definition {
 
 #[test]
 fn by_default_reading_runs_and_everything_riskier_asks() {
-    let modes = SideEffects::ALL.map(|class| Policy::default().decide(&tool(class), &Origin::Native));
+    let modes =
+        SideEffects::ALL.map(|class| Policy::default().decide(&tool(class), &Origin::Native));
     assert_eq!(modes, [Mode::Auto, Mode::Auto, Mode::Prompt, Mode::Prompt, Mode::Prompt]);
 }
 
@@ -25,7 +26,8 @@ fn allow_lifts_a_prompt_of_that_class_only() {
 
 #[test]
 fn allow_never_lifts_a_deny() {
-    let by_class = Policy::default().with_class(SideEffects::Write, Mode::Deny).allowing(SideEffects::Write);
+    let by_class =
+        Policy::default().with_class(SideEffects::Write, Mode::Deny).allowing(SideEffects::Write);
     let by_tool = Policy::default().with_tool("t", Mode::Deny).allowing(SideEffects::Write);
     assert_eq!(by_class.decide(&tool(SideEffects::Write), &Origin::Native), Mode::Deny);
     assert_eq!(by_tool.decide(&tool(SideEffects::Write), &Origin::Native), Mode::Deny);
@@ -46,7 +48,11 @@ fn a_trusted_workspace_lifts_every_prompt_but_those_of_its_overrides() {
     assert_eq!(of(SideEffects::Write), Decision { mode: Mode::Auto, rule: Rule::Trusted });
     assert_eq!(of(SideEffects::Execute), Decision { mode: Mode::Prompt, rule: Rule::Override });
     assert_eq!(
-        policy.clone().allowing(SideEffects::Execute).explain(&tool(SideEffects::Execute), &Origin::Native).rule,
+        policy
+            .clone()
+            .allowing(SideEffects::Execute)
+            .explain(&tool(SideEffects::Execute), &Origin::Native)
+            .rule,
         Rule::Allowed
     );
 }
@@ -63,13 +69,25 @@ fn a_tools_own_mode_wins_over_a_trusted_workspace() {
 #[test]
 fn deny_wins_wherever_it_stands() {
     let write = tool(SideEffects::Write);
-    let trusted = Policy::default().trusting([(SideEffects::Write, Mode::Deny)]).with_tool("t", Mode::Auto);
-    assert_eq!(trusted.explain(&write, &Origin::Native), Decision { mode: Mode::Deny, rule: Rule::Override });
-    let class =
-        Policy::default().trusting([(SideEffects::Write, Mode::Auto)]).with_class(SideEffects::Write, Mode::Deny);
-    assert_eq!(class.explain(&write, &Origin::Native), Decision { mode: Mode::Deny, rule: Rule::Class });
-    let own = Policy::default().trusting([]).with_tool("t", Mode::Deny).allowing(SideEffects::Write);
-    assert_eq!(own.explain(&write, &Origin::Native), Decision { mode: Mode::Deny, rule: Rule::Tool });
+    let trusted =
+        Policy::default().trusting([(SideEffects::Write, Mode::Deny)]).with_tool("t", Mode::Auto);
+    assert_eq!(
+        trusted.explain(&write, &Origin::Native),
+        Decision { mode: Mode::Deny, rule: Rule::Override }
+    );
+    let class = Policy::default()
+        .trusting([(SideEffects::Write, Mode::Auto)])
+        .with_class(SideEffects::Write, Mode::Deny);
+    assert_eq!(
+        class.explain(&write, &Origin::Native),
+        Decision { mode: Mode::Deny, rule: Rule::Class }
+    );
+    let own =
+        Policy::default().trusting([]).with_tool("t", Mode::Deny).allowing(SideEffects::Write);
+    assert_eq!(
+        own.explain(&write, &Origin::Native),
+        Decision { mode: Mode::Deny, rule: Rule::Tool }
+    );
 }
 
 /// Returns the tool `t` of class *write* from a plugin of this name.
@@ -117,7 +135,8 @@ fn a_name_with_its_plugin_holds_for_that_plugin_alone() {
     for (definition, origin) in [file("csv"), of("csv", Source::Shipped)] {
         assert_eq!(policy.explain(&definition, &origin), holds, "{origin:?}");
     }
-    for (definition, origin) in [file("aaa"), of("files", Source::Shipped), (tool(SideEffects::Write), Origin::Native)]
+    for (definition, origin) in
+        [file("aaa"), of("files", Source::Shipped), (tool(SideEffects::Write), Origin::Native)]
     {
         assert_eq!(policy.explain(&definition, &origin).mode, Mode::Prompt, "{origin:?}");
     }
@@ -129,7 +148,8 @@ fn a_name_with_its_plugin_holds_for_that_plugin_alone() {
 #[test]
 fn of_two_names_for_one_tool_of_the_program_the_stricter_holds() {
     let (definition, shipped) = of("files", Source::Shipped);
-    for (bare, full, rule) in [(Mode::Prompt, Mode::Auto, Rule::Tool), (Mode::Auto, Mode::PromptOnce, Rule::PluginTool)]
+    for (bare, full, rule) in
+        [(Mode::Prompt, Mode::Auto, Rule::Tool), (Mode::Auto, Mode::PromptOnce, Rule::PluginTool)]
     {
         let policy = Policy::default().with_tool("t", bare).with_tool("files/t", full);
         let mode = stricter((bare, Rule::Tool), (full, Rule::PluginTool)).0;
@@ -144,12 +164,20 @@ fn rules_for_the_hosts_own_tools_give_a_file_of_that_name_nothing() {
         let policy = Policy::default().with_tool("native/t", mode);
         let holds = Decision { mode, rule: Rule::PluginTool };
         assert_eq!(policy.explain(&definition, &Origin::Native), holds);
-        assert_eq!(policy.decide(&definition, &of("files", Source::Shipped).1), Mode::Prompt, "{mode}");
+        assert_eq!(
+            policy.decide(&definition, &of("files", Source::Shipped).1),
+            Mode::Prompt,
+            "{mode}"
+        );
         for name in ["native", "files"] {
             let policy = Policy::default().with_tool(format!("{name}/t"), mode);
             let (definition, file) = file(name);
             let decided = policy.decide(&definition, &file);
-            assert_eq!(decided, stricter((Mode::Prompt, Rule::Class), (mode, Rule::Tool)).0, "{name}");
+            assert_eq!(
+                decided,
+                stricter((Mode::Prompt, Rule::Class), (mode, Rule::Tool)).0,
+                "{name}"
+            );
         }
     }
     assert_eq!(Rule::PluginTool.key(&definition, &Origin::Native), "confirm.tools.native/t");
@@ -160,25 +188,38 @@ fn advice_names_the_key_that_would_hold() {
     let said = |(definition, origin): (Definition, Origin), rule: Rule| {
         rule.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::new("in mine"))
     };
-    assert!(said(file("csv"), Rule::Class).ends_with("or set `\"csv/t\" = \"auto\"` under `[confirm.tools]` in mine"));
+    assert!(
+        said(file("csv"), Rule::Class)
+            .ends_with("or set `\"csv/t\" = \"auto\"` under `[confirm.tools]` in mine")
+    );
     assert!(said(of("files", Source::Shipped), Rule::Class).contains("`t = \"auto\"`"));
     assert!(said(file("csv"), Rule::Tool).ends_with("or change `confirm.tools.t` in mine"));
-    assert!(said(file("csv"), Rule::PluginTool).ends_with("or change `confirm.tools.csv/t` in mine"));
+    assert!(
+        said(file("csv"), Rule::PluginTool).ends_with("or change `confirm.tools.csv/t` in mine")
+    );
 }
 
 #[test]
 fn no_rule_is_proposed_for_a_tool_whose_name_has_a_rule_for_another_plugin() {
     let (definition, origin) = file("aaa");
     let said = |policy: Policy, rule| {
-        policy.advice_on_prompt(rule, &definition, &origin).told(&crate::tool::Places::new("in mine"))
+        policy
+            .advice_on_prompt(rule, &definition, &origin)
+            .told(&crate::tool::Places::new("in mine"))
     };
     let policy = Policy::default().with_tool("charts/t", Mode::Auto);
     for rule in [Rule::Class, Rule::Override] {
         let said = said(policy.clone(), rule);
-        assert!(said.contains("`charts/t` is about another plugin") && !said.contains("aaa/t"), "{said}");
+        assert!(
+            said.contains("`charts/t` is about another plugin") && !said.contains("aaa/t"),
+            "{said}"
+        );
         assert!(said.contains(origin.file().unwrap_or("no file")), "{said}");
     }
-    assert!(said(policy.with_tool("aaa/t", Mode::Prompt), Rule::PluginTool).contains("confirm.tools.aaa/t"));
+    assert!(
+        said(policy.with_tool("aaa/t", Mode::Prompt), Rule::PluginTool)
+            .contains("confirm.tools.aaa/t")
+    );
     assert!(said(Policy::default(), Rule::Class).contains("`\"aaa/t\" = \"auto\"`"));
 }
 
@@ -189,21 +230,34 @@ fn of_two_files_of_one_name_neither_gets_what_a_rule_loosens_and_both_what_it_ti
     for name in ["csv/t", "t"] {
         for mode in [Mode::Auto, Mode::PromptOnce] {
             let decided = policy.clone().with_tool(name, mode).explain(&definition, &origin);
-            assert_eq!(decided, Decision { mode: Mode::Prompt, rule: Rule::Class }, "{name} {mode}");
+            assert_eq!(
+                decided,
+                Decision { mode: Mode::Prompt, rule: Rule::Class },
+                "{name} {mode}"
+            );
         }
-        assert_eq!(policy.clone().with_tool(name, Mode::Deny).decide(&definition, &origin), Mode::Deny, "{name}");
+        assert_eq!(
+            policy.clone().with_tool(name, Mode::Deny).decide(&definition, &origin),
+            Mode::Deny,
+            "{name}"
+        );
     }
-    let advice = Rule::Class.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::default());
+    let advice =
+        Rule::Class.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::default());
     assert_eq!(advice, "allow it with `--allow write`", "no rule would do");
 }
 
 #[test]
 fn modes_and_rules_are_told_by_the_names_that_stand_in_files() {
     for (mode, name) in Mode::ALL.into_iter().zip(["auto", "prompt", "prompt_once", "deny"]) {
-        assert_eq!((mode.as_str(), mode.to_string().as_str(), name.parse()), (name, name, Ok(mode)));
+        assert_eq!(
+            (mode.as_str(), mode.to_string().as_str(), name.parse()),
+            (name, name, Ok(mode))
+        );
     }
     assert_eq!("ask".parse::<Mode>(), Err(UnknownMode("ask".to_owned())));
-    let rules = [Rule::Class, Rule::Tool, Rule::PluginTool, Rule::Override, Rule::Trusted, Rule::Allowed];
+    let rules =
+        [Rule::Class, Rule::Tool, Rule::PluginTool, Rule::Override, Rule::Trusted, Rule::Allowed];
     let names = ["class", "tool", "tool", "trusted_override", "trusted_workspace", "allow"];
     assert_eq!(rules.map(Rule::as_str), names);
 }

@@ -17,13 +17,16 @@ pub struct DuplicateTool {
 impl DuplicateTool {
     pub(super) fn new(name: String, taken: &HashMap<Arc<str>, Arc<Registered>>) -> Self {
         let stem = crate::tool::text::cut(&name, 56).to_owned();
-        let free = (2..).map(|n: u32| format!("{stem}_{n}")).find(|candidate| !taken.contains_key(candidate.as_str()));
+        let free = (2..)
+            .map(|n: u32| format!("{stem}_{n}"))
+            .find(|candidate| !taken.contains_key(candidate.as_str()));
         let file = taken.get(name.as_str()).and_then(|tool| match tool.origin() {
             Origin::Native => None,
             Origin::Plugin { source, .. } => source.file(),
         });
         // A shipped plugin's name is reserved before its tools are loaded.
-        let owner = file.map_or_else(|| "in this program".into(), |file| format!("in {file}").into());
+        let owner =
+            file.map_or_else(|| "in this program".into(), |file| format!("in {file}").into());
         Self { suggestion: free.unwrap_or_else(|| stem.clone()), owner, name }
     }
 

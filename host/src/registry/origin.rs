@@ -96,7 +96,9 @@ impl Origin {
             Self::Native | Self::Plugin { source: Source::Shipped, .. } => Naming::ByTool,
             // A file with the name of a shipped plugin must not match the rules for that plugin,
             // even in a host without it.
-            Self::Plugin { name, source: Source::File(_), .. } if is_of_the_host(name) => Naming::Unclear,
+            Self::Plugin { name, source: Source::File(_), .. } if is_of_the_host(name) => {
+                Naming::Unclear
+            }
             Self::Plugin { source: Source::File(_), .. } => Naming::ByPlugin,
             Self::Plugin { source: Source::Namesake(_), .. } => Naming::Unclear,
         }

@@ -75,7 +75,10 @@ impl Asking {
         let answers = answers.map_err(|_| AskFailure::Unavailable)??;
         let bytes: usize = answers.iter().map(String::len).sum();
         self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or_else(|| {
-            AskFailure::Invalid(format!("the answers of a call may have {} bytes together", limits::ASKED))
+            AskFailure::Invalid(format!(
+                "the answers of a call may have {} bytes together",
+                limits::ASKED
+            ))
         })?;
         if answers.len() == count { Ok(answers) } else { Err(AskFailure::Unavailable) }
     }
@@ -92,7 +95,10 @@ impl Host for State {
         if lacks.is_empty() { Ok(()) } else { Err(Parted::Lacks(lacks).into()) }
     }
 
-    async fn ask(&mut self, requests: Vec<Request>) -> wasmtime::Result<Result<Vec<String>, AskError>> {
+    async fn ask(
+        &mut self,
+        requests: Vec<Request>,
+    ) -> wasmtime::Result<Result<Vec<String>, AskError>> {
         let requests = match self.checked(requests) {
             Ok(requests) => requests,
             Err(refused) => return Ok(Err(refused)),
@@ -107,7 +113,9 @@ impl Host for State {
             Err(AskFailure::Unavailable) => Ok(Err(AskError::Unavailable)),
             Err(AskFailure::Unsupported(kind)) => Ok(Err(AskError::Unsupported(kind.into()))),
             Err(AskFailure::Declined) => Ok(Err(AskError::Declined)),
-            Err(AskFailure::Invalid(reason)) => Ok(Err(AskError::Invalid(elided(&reason, limits::MESSAGE)))),
+            Err(AskFailure::Invalid(reason)) => {
+                Ok(Err(AskError::Invalid(elided(&reason, limits::MESSAGE))))
+            }
         }
     }
 }
@@ -125,8 +133,9 @@ impl State {
             return Err(AskError::TooLate);
         }
         let left = self.asking.asks_left.checked_sub(1);
-        self.asking.asks_left =
-            left.ok_or_else(|| AskError::Invalid(format!("a call asks at most {} times", limits::ASKS)))?;
+        self.asking.asks_left = left.ok_or_else(|| {
+            AskError::Invalid(format!("a call asks at most {} times", limits::ASKS))
+        })?;
         let requests = within_bounds(requests).map_err(AskError::Invalid)?;
         match requests.iter().find(|request| !kinds.contains(&request.kind)) {
             Some(request) => Err(AskError::Unsupported(request.kind.into())),
@@ -137,10 +146,17 @@ impl State {
 
 fn within_bounds(requests: Vec<Request>) -> Result<Vec<AskRequest>, String> {
     if requests.is_empty() || requests.len() > limits::ASKED_AT_ONCE {
-        return Err(format!("{} requests; 1 to {} are asked at once", requests.len(), limits::ASKED_AT_ONCE));
+        return Err(format!(
+            "{} requests; 1 to {} are asked at once",
+            requests.len(),
+            limits::ASKED_AT_ONCE
+        ));
     }
     if requests.iter().map(|request| request.params.len()).sum::<usize>() > limits::ASKED {
-        return Err(format!("the parameters of all requests may have {} bytes together", limits::ASKED));
+        return Err(format!(
+            "the parameters of all requests may have {} bytes together",
+            limits::ASKED
+        ));
     }
     let mut keys = HashSet::new();
     if let Some(twice) = requests.iter().find(|request| !keys.insert(request.key.as_str())) {
@@ -151,9 +167,12 @@ fn within_bounds(requests: Vec<Request>) -> Result<Vec<AskRequest>, String> {
 
 fn request(Request { key, kind, params }: Request) -> Result<AskRequest, String> {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "_.-".contains(character);
-    if key.is_empty() || key.len() > KEY || key.starts_with(RESERVED) || !key.chars().all(is_plain) {
+    if key.is_empty() || key.len() > KEY || key.starts_with(RESERVED) || !key.chars().all(is_plain)
+    {
         let key = elided(&key, KEY);
-        return Err(format!("the key `{key}` is not 1 to {KEY} of `A-Z a-z 0-9 _ . -`, or begins with `{RESERVED}`"));
+        return Err(format!(
+            "the key `{key}` is not 1 to {KEY} of `A-Z a-z 0-9 _ . -`, or begins with `{RESERVED}`"
+        ));
     }
     match parse_object(&params, PARAMS) {
         Ok(params) => Ok(AskRequest { key, kind: kind.into(), params }),

@@ -11,7 +11,8 @@ use crate::tool::uri::leads_to_a_file;
 use crate::tool::{Body, Content, ErrorKind};
 
 /// The bounds of a JSON block.
-const JSON: JsonBounds = JsonBounds { bytes: limits::RESULT as usize, depth: 64, members: 1_000_000 };
+const JSON: JsonBounds =
+    JsonBounds { bytes: limits::RESULT as usize, depth: 64, members: 1_000_000 };
 /// The size that a block with a URI is charged for in addition to its content, in bytes. The note
 /// that may replace the block quotes the beginning and the end of the URI, and must not be longer
 /// than the charge.
@@ -43,7 +44,11 @@ impl Blocks {
     ///
     /// Returns a breach of the contract if a JSON block is not valid JSON, or the exhaustion of the
     /// budget.
-    pub(super) fn take(&mut self, block: wit::Content, budget: &dyn Budget) -> Result<Content, Unfit> {
+    pub(super) fn take(
+        &mut self,
+        block: wit::Content,
+        budget: &dyn Budget,
+    ) -> Result<Content, Unfit> {
         match file(&block).map(|uri| elided(uri, 128)) {
             Some(uri) => Ok(self.leave_out(uri)),
             None => content(block, budget),
@@ -87,7 +92,9 @@ impl From<Exhausted> for Unfit {
 fn json(text: String, budget: &dyn Budget) -> Result<Content, Unfit> {
     let (json, _kept) = Json::parse_within(&text, JSON, budget).map_err(|error| match error {
         JsonError::Exhausted(exhausted) => Unfit::Exhausted(exhausted),
-        wrong => Unfit::Contract(contract(&format!("a json block of its output is not valid JSON: {wrong}"))),
+        wrong => Unfit::Contract(contract(&format!(
+            "a json block of its output is not valid JSON: {wrong}"
+        ))),
     })?;
     let read = text.len() as u64;
     drop(text);
@@ -109,7 +116,9 @@ fn content(block: wit::Content, budget: &dyn Budget) -> Result<Content, Unfit> {
                 wit::ResourceBody::Bytes(bytes) => Body::Bytes(bytes),
             },
         },
-        wit::Content::Link(link) => Content::Link { uri: link.uri, name: link.name, mime: link.mime },
+        wit::Content::Link(link) => {
+            Content::Link { uri: link.uri, name: link.name, mime: link.mime }
+        }
     })
 }
 
@@ -117,7 +126,9 @@ fn size_of(block: &wit::Content) -> usize {
     let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     match block {
         wit::Content::Text(text) | wit::Content::Json(text) => text.len(),
-        wit::Content::Image(media) | wit::Content::Audio(media) => media.mime.len() + media.data.len(),
+        wit::Content::Image(media) | wit::Content::Audio(media) => {
+            media.mime.len() + media.data.len()
+        }
         wit::Content::Resource(resource) => {
             let body = match &resource.body {
                 wit::ResourceBody::Text(text) => text.len(),
@@ -125,7 +136,9 @@ fn size_of(block: &wit::Content) -> usize {
             };
             LEFT_OUT + resource.uri.len() + optional(&resource.mime) + body
         }
-        wit::Content::Link(link) => LEFT_OUT + link.uri.len() + link.name.len() + optional(&link.mime),
+        wit::Content::Link(link) => {
+            LEFT_OUT + link.uri.len() + link.name.len() + optional(&link.mime)
+        }
     }
 }
 
@@ -148,17 +161,31 @@ mod tests {
     use crate::tool::budget::Unlimited;
 
     fn link(uri: &str) -> wit::Content {
-        wit::Content::Link(wit::ResourceLink { uri: uri.to_owned(), name: String::new(), mime: None })
+        wit::Content::Link(wit::ResourceLink {
+            uri: uri.to_owned(),
+            name: String::new(),
+            mime: None,
+        })
     }
 
     #[test]
     fn what_stands_for_a_block_that_is_left_out_is_no_longer_than_it_counted_for() {
-        for uri in ["file:", "\u{200b}", &"\u{e0001}".repeat(16), &"\u{e0001}".repeat(1000), &"\u{fdfd}".repeat(1000)] {
+        for uri in [
+            "file:",
+            "\u{200b}",
+            &"\u{e0001}".repeat(16),
+            &"\u{e0001}".repeat(1000),
+            &"\u{fdfd}".repeat(1000),
+        ] {
             let counted = size(&[link(uri)]);
             let Ok(Content::Text(text)) = Blocks::default().take(link(uri), &Unlimited) else {
                 panic!("it is left out")
             };
-            assert!(text.len() <= counted, "{text:?} has {} bytes, and counts for {counted}", text.len());
+            assert!(
+                text.len() <= counted,
+                "{text:?} has {} bytes, and counts for {counted}",
+                text.len()
+            );
         }
     }
 
@@ -166,7 +193,8 @@ mod tests {
     fn everything_in_a_block_counts() {
         let media = || wit::Media { mime: "i/p".to_owned(), data: vec![0; 5] };
         let body = wit::ResourceBody::Bytes(vec![0; 7]);
-        let resource = wit::EmbeddedResource { uri: "a:1".to_owned(), mime: Some("t/p".to_owned()), body };
+        let resource =
+            wit::EmbeddedResource { uri: "a:1".to_owned(), mime: Some("t/p".to_owned()), body };
         let (uri, name, mime) = ("a:1".to_owned(), "name".to_owned(), Some("te/p".to_owned()));
         let named = wit::Content::Link(wit::ResourceLink { uri, name, mime });
         let blocks = [
@@ -186,7 +214,10 @@ mod tests {
     #[test]
     fn blocks_that_point_at_files_are_left_out_and_told_once_for_all_of_them() {
         let mut blocks = Blocks::default();
-        assert!(matches!(blocks.take(link("https://example.org"), &Unlimited), Ok(Content::Link { .. })));
+        assert!(matches!(
+            blocks.take(link("https://example.org"), &Unlimited),
+            Ok(Content::Link { .. })
+        ));
         assert_eq!(blocks.left_out(), None);
         for (uri, told) in [
             ("file:///one", "`file:///one`, for"),
@@ -195,7 +226,11 @@ mod tests {
         ] {
             let taken = blocks.take(link(uri), &Unlimited);
             assert!(matches!(taken, Ok(Content::Text(text)) if text.contains(uri)));
-            assert!(blocks.left_out().is_some_and(|words| words.contains(told)), "{:?}", blocks.left_out());
+            assert!(
+                blocks.left_out().is_some_and(|words| words.contains(told)),
+                "{:?}",
+                blocks.left_out()
+            );
         }
     }
 }

@@ -31,7 +31,8 @@ use wasmparser::{
 /// checked after that.
 pub(super) fn check(bytes: &[u8]) -> Result<(), BorderRefused> {
     header::check(bytes)?;
-    let mut walk = Walk { bytes, tally: Tally::default(), scopes: Scopes::default(), open: Vec::new() };
+    let mut walk =
+        Walk { bytes, tally: Tally::default(), scopes: Scopes::default(), open: Vec::new() };
     Parser::new(0).parse_all(bytes).try_for_each(|payload| walk.take(&payload?))
 }
 
@@ -54,7 +55,9 @@ impl Walk<'_> {
         match payload {
             Payload::Version { encoding, .. } => self.enter(*encoding),
             Payload::End(_) => self.leave(),
-            Payload::CustomSection(section) => self.tally.add(Cap::CustomSections, section.data().len()),
+            Payload::CustomSection(section) => {
+                self.tally.add(Cap::CustomSections, section.data().len())
+            }
             Payload::UnknownSection { id, range, .. } => {
                 Err(BorderRefused::UnknownSection { id: *id, at: range.start })
             }
@@ -94,7 +97,10 @@ impl Walk<'_> {
             Payload::ComponentTypeSection(section) => self.types(section),
             Payload::CoreTypeSection(section) => {
                 self.tally.add(Cap::Types, section.count())?;
-                section.clone().into_iter().try_for_each(|found| module::declared(&found?, &mut self.tally))
+                section
+                    .clone()
+                    .into_iter()
+                    .try_for_each(|found| module::declared(&found?, &mut self.tally))
             }
             Payload::ComponentImportSection(section) => {
                 self.tally.add(Cap::Imports, section.count())?;
@@ -116,13 +122,16 @@ impl Walk<'_> {
                 self.instances()?.spend(section.count());
                 section.clone().into_iter().try_for_each(|function| feature::canonical(&function?))
             }
-            Payload::InstanceSection(section) => section.clone().into_iter().try_for_each(|instance| {
-                self.instances()?.core(&instance?);
-                Ok(())
-            }),
-            Payload::ComponentInstanceSection(section) => {
-                section.clone().into_iter().try_for_each(|instance| self.instances()?.component(&instance?))
+            Payload::InstanceSection(section) => {
+                section.clone().into_iter().try_for_each(|instance| {
+                    self.instances()?.core(&instance?);
+                    Ok(())
+                })
             }
+            Payload::ComponentInstanceSection(section) => section
+                .clone()
+                .into_iter()
+                .try_for_each(|instance| self.instances()?.component(&instance?)),
             _ => Ok(()),
         }
     }
@@ -137,9 +146,16 @@ impl Walk<'_> {
 
     fn types(&mut self, section: &ComponentTypeSectionReader<'_>) -> Result<(), BorderRefused> {
         let (start, end) = (section.original_position(), section.range().end);
-        let bytes =
-            self.bytes.get(start..end).ok_or_else(|| BorderRefused::malformed(start, "a section has no end"))?;
-        types::scan(BinaryReader::new(bytes, start), section.count(), &mut self.scopes, &mut self.tally)
+        let bytes = self
+            .bytes
+            .get(start..end)
+            .ok_or_else(|| BorderRefused::malformed(start, "a section has no end"))?;
+        types::scan(
+            BinaryReader::new(bytes, start),
+            section.count(),
+            &mut self.scopes,
+            &mut self.tally,
+        )
     }
 
     /// Counts an import. An imported component or type takes an entry in its index space.
@@ -170,7 +186,9 @@ impl Walk<'_> {
             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
                 self.instances()?.foreign();
             }
-            ComponentAlias::InstanceExport { kind: ComponentExternalKind::Type, .. } => self.scopes.opaque(),
+            ComponentAlias::InstanceExport { kind: ComponentExternalKind::Type, .. } => {
+                self.scopes.opaque()
+            }
             ComponentAlias::Outer { kind: ComponentOuterAliasKind::Type, count, index } => {
                 self.scopes.again(count, index);
             }

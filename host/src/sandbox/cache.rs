@@ -89,7 +89,10 @@ impl CacheError {
     #[must_use]
     pub fn is_unwritable(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-        matches!(self.fault, Fault::System(PermissionDenied | ReadOnlyFilesystem | StorageFull | QuotaExceeded))
+        matches!(
+            self.fault,
+            Fault::System(PermissionDenied | ReadOnlyFilesystem | StorageFull | QuotaExceeded)
+        )
     }
 
     /// Returns true if the directory is inside the workspace, where tools could reach it.
@@ -181,7 +184,9 @@ impl Cache {
 
     /// Stores the description of a plugin, once it has passed every check.
     pub(super) fn keep_about(&self, engine: &Engine, digest: Digest, about: &About) {
-        self.keep("what a plugin said of itself", |opened| opened.about(engine, digest).write(&about.to_bytes()));
+        self.keep("what a plugin said of itself", |opened| {
+            opened.about(engine, digest).write(&about.to_bytes())
+        });
     }
 
     /// Records that a compilation begins. The record remains if the process ends first.
@@ -193,17 +198,29 @@ impl Cache {
 
     /// Records how a compilation ended. The record is removed after a success, where the code is
     /// stored instead, and after an error that says nothing about the component.
-    pub(super) fn end_compilation(&self, engine: &Engine, digest: Digest, end: Result<(), &CompileError>) {
+    pub(super) fn end_compilation(
+        &self,
+        engine: &Engine,
+        digest: Digest,
+        end: Result<(), &CompileError>,
+    ) {
         let Some(opened) = &self.0 else { return };
         let entry = opened.verdict(engine, digest);
         match end.err().and_then(Verdict::of) {
-            Some(verdict) => self.keep("why a plugin does not compile", |_| entry.write(&verdict.to_bytes())),
+            Some(verdict) => {
+                self.keep("why a plugin does not compile", |_| entry.write(&verdict.to_bytes()))
+            }
             None => entry.remove(),
         }
     }
 
     /// Returns the error that an earlier compilation within these limits ended with.
-    pub(super) fn refusal(&self, engine: &Engine, digest: Digest, limits: CompileLimits) -> Option<CompileError> {
+    pub(super) fn refusal(
+        &self,
+        engine: &Engine,
+        digest: Digest,
+        limits: CompileLimits,
+    ) -> Option<CompileError> {
         self.verdict(engine, digest)?.holds_within(limits)
     }
 
@@ -228,7 +245,9 @@ impl Cache {
     /// if the file changed meanwhile, or if a later change might not show in its times.
     pub(crate) fn remember(&self, before: &Identity, after: &Identity, digest: Digest) {
         if before.is_settled() && before.is_still(after) {
-            self.keep("the digest of a file", |opened| opened.identity(before).write(&before.with(digest)));
+            self.keep("the digest of a file", |opened| {
+                opened.identity(before).write(&before.with(digest))
+            });
         }
     }
 
@@ -280,7 +299,10 @@ pub(super) enum Code<'a> {
 
 /// Loads compiled code. A cache entry is memory-mapped, so that the pages which a call does not
 /// need take no private memory.
-#[allow(unsafe_code, reason = "deserialising is how compiled code is loaded; see the comment below")]
+#[allow(
+    unsafe_code,
+    reason = "deserialising is how compiled code is loaded; see the comment below"
+)]
 pub(super) fn deserialize(engine: &Engine, code: &Code<'_>) -> wasmtime::Result<Component> {
     // SAFETY: The bytes are what wasmtime serialised for an engine of this configuration. `Made`:
     // this process compiled them, or they came through a pipe that only a child of this process

@@ -79,7 +79,10 @@ impl ChildCompiler {
     /// Creates a compiler that runs any program which passes the arguments that follow `arguments`
     /// to [`answer_compilation`]. The path must be absolute.
     #[must_use]
-    pub fn program<A: Into<OsString>>(program: impl Into<PathBuf>, arguments: impl IntoIterator<Item = A>) -> Self {
+    pub fn program<A: Into<OsString>>(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
         Self {
             program: program.into(),
@@ -164,7 +167,11 @@ struct Order {
 
 impl Order {
     fn new(allocation: engine::Allocation, limits: CompileLimits) -> Self {
-        Self { allocation, seconds: limits.in_whole_seconds().time.as_secs(), memory: limits.memory }
+        Self {
+            allocation,
+            seconds: limits.in_whole_seconds().time.as_secs(),
+            memory: limits.memory,
+        }
     }
 
     fn arguments(self) -> [String; 3] {
@@ -184,7 +191,11 @@ impl Order {
             "scarce" => engine::Allocation::Scarce,
             _ => return None,
         };
-        Some(Self { allocation, seconds: u64::from_str(seconds).ok()?, memory: u64::from_str(memory).ok()? })
+        Some(Self {
+            allocation,
+            seconds: u64::from_str(seconds).ok()?,
+            memory: u64::from_str(memory).ok()?,
+        })
     }
 }
 
@@ -197,7 +208,8 @@ pub(super) struct Compiled {
 /// Compiles an embedded plugin in this process, on every core.
 pub(super) fn in_place(runtime: &engine::Runtime, bytes: &[u8]) -> Result<Compiled, CompileError> {
     // `Component::new` would accept the text format as well.
-    let component = Component::from_binary(&runtime.engine, bytes).map_err(|error| CompileError::invalid(&error))?;
+    let component = Component::from_binary(&runtime.engine, bytes)
+        .map_err(|error| CompileError::invalid(&error))?;
     let code = component.serialize().map_err(|error| CompileError::failed(&error))?;
     Ok(Compiled { component, code })
 }
@@ -221,15 +233,20 @@ pub(super) fn in_child(
     bytes: &[u8],
     given_up: &CancellationToken,
 ) -> Result<Compiled, CompileError> {
-    let code = parent::compile(compiler, Order::new(runtime.allocation, compiler.limits), bytes, given_up)?;
+    let code = parent::compile(
+        compiler,
+        Order::new(runtime.allocation, compiler.limits),
+        bytes,
+        given_up,
+    )?;
     loaded(runtime, code)
 }
 
 /// Loads compiled code. A failure is the compiler's fault, such as a compiler of another version,
 /// because the component itself was accepted.
 fn loaded(runtime: &engine::Runtime, code: Vec<u8>) -> Result<Compiled, CompileError> {
-    let component =
-        cache::deserialize(&runtime.engine, &cache::Code::Made(&code)).map_err(|error| CompileError::failed(&error))?;
+    let component = cache::deserialize(&runtime.engine, &cache::Code::Made(&code))
+        .map_err(|error| CompileError::failed(&error))?;
     Ok(Compiled { component, code })
 }
 
@@ -240,20 +257,32 @@ mod tests {
     #[test]
     fn a_child_gets_its_processor_time_in_whole_seconds_and_ten_times_as_long_to_be_done() {
         for (millis, seconds) in [(1, 1), (999, 1), (1_000, 1), (1_001, 2), (180_000, 180)] {
-            let limits = CompileLimits { time: Duration::from_millis(millis), ..CompileLimits::default() };
+            let limits =
+                CompileLimits { time: Duration::from_millis(millis), ..CompileLimits::default() };
             assert_eq!(Order::new(engine::Allocation::Pooled, limits).seconds, seconds, "{millis}");
             assert_eq!(limits.wall(), Duration::from_millis(millis * 10));
-            assert_eq!(limits.in_whole_seconds().wall(), Duration::from_secs(seconds * 10), "{millis}");
+            assert_eq!(
+                limits.in_whole_seconds().wall(),
+                Duration::from_secs(seconds * 10),
+                "{millis}"
+            );
         }
     }
 
     #[test]
     fn an_order_survives_the_command_line() {
-        for allocation in [engine::Allocation::Pooled, engine::Allocation::OnDemand, engine::Allocation::Scarce] {
+        for allocation in
+            [engine::Allocation::Pooled, engine::Allocation::OnDemand, engine::Allocation::Scarce]
+        {
             let order = Order::new(allocation, CompileLimits::default());
             assert_eq!(Order::parse(&order.arguments()), Some(order));
         }
-        for wrong in [&["pooled", "1"][..], &["pool", "1", "1"], &["pooled", "-1", "1"], &["pooled", "1", "1", "1"]] {
+        for wrong in [
+            &["pooled", "1"][..],
+            &["pool", "1", "1"],
+            &["pooled", "-1", "1"],
+            &["pooled", "1", "1", "1"],
+        ] {
             let wrong: Vec<String> = wrong.iter().map(|part| (*part).to_owned()).collect();
             assert_eq!(Order::parse(&wrong), None);
         }

@@ -21,22 +21,30 @@ pub(super) async fn conforming(
     (budget, turns): (&CallBudget, &Arc<Share>),
     time: Duration,
 ) -> Result<ToolOutput, ErrorKind> {
-    let Some(schema) = definition.output_schema().filter(|_| output.outcome == Outcome::Success) else {
+    let Some(schema) = definition.output_schema().filter(|_| output.outcome == Outcome::Success)
+    else {
         return Ok(output);
     };
     let [Content::Json(json)] = output.content.as_slice() else {
-        return Err(contract("it has an output schema, so a successful output is exactly one json block"));
+        return Err(contract(
+            "it has an output schema, so a successful output is exactly one json block",
+        ));
     };
     let exhausted = |why| ended(why, time, definition.side_effects());
     if let Some(verdict) = judged_here(json, schema, budget).map_err(exhausted)? {
         return verdict.map(|()| output).map_err(|wrong| breach(&wrong));
     }
-    let judged = Box::pin(judged_away(output, schema.clone(), (budget, turns))).await.map_err(exhausted)?;
+    let judged =
+        Box::pin(judged_away(output, schema.clone(), (budget, turns))).await.map_err(exhausted)?;
     judged.map_err(|wrong| breach(&wrong))
 }
 
 /// Returns the verdict on a short output, or `None` if its validation would take too long here.
-fn judged_here(json: &Json, schema: &Schema, budget: &CallBudget) -> Result<Option<Result<(), Violations>>, Exhausted> {
+fn judged_here(
+    json: &Json,
+    schema: &Schema,
+    budget: &CallBudget,
+) -> Result<Option<Result<(), Violations>>, Exhausted> {
     if json.as_str().len() > IN_PLACE {
         return Ok(None);
     }
@@ -95,9 +103,11 @@ mod tests {
         (time, cancel): (Duration, CancellationToken),
     ) -> Result<ToolOutput, ErrorKind> {
         let schema = json!({"type": "array", "items": elements});
-        let definition = Definition::new("t", "A tool.", SideEffects::None, json!({"type": "object"})).unwrap();
+        let definition =
+            Definition::new("t", "A tool.", SideEffects::None, json!({"type": "object"})).unwrap();
         let definition = definition.with_checked_output(Schema::output(schema).unwrap());
-        let output = ToolOutput { content: vec![Content::Json(output.into())], ..ToolOutput::default() };
+        let output =
+            ToolOutput { content: vec![Content::Json(output.into())], ..ToolOutput::default() };
         let budget = CallBudget::new(account.clone(), Instant::now() + time, cancel);
         let turns = Pool::new(1).share(Digest::of(b"a plugin"));
         conforming(output, &definition, (&budget, &turns), time).await
@@ -124,18 +134,27 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_output_is_judged_until_the_deadline_or_the_cancellation() {
-        let (cancel, costly) = (CancellationToken::new(), json!({"allOf": vec![json!({"minimum": -1}); 20]}));
-        let unhindered = async |elements| judge_until(0, (LONG, CancellationToken::new()), elements, || {}).await;
-        let ((_, parsing), (fine, whole)) = (unhindered(&json!({})).await, unhindered(&costly).await);
+        let (cancel, costly) =
+            (CancellationToken::new(), json!({"allOf": vec![json!({"minimum": -1}); 20]}));
+        let unhindered = async |elements| {
+            judge_until(0, (LONG, CancellationToken::new()), elements, || {}).await
+        };
+        let ((_, parsing), (fine, whole)) =
+            (unhindered(&json!({})).await, unhindered(&costly).await);
         let midway = 2 * parsing;
         assert!(fine.is_none() && whole > 2 * midway, "{fine:?}, {parsing} of {whole}");
 
-        let (late, checks) = judge_until(midway, (SHORT, CancellationToken::new()), &costly, || {}).await;
-        assert!(matches!(late, Some(ErrorKind::Timeout { limit: SHORT, class: SideEffects::None, .. })), "{late:?}");
+        let (late, checks) =
+            judge_until(midway, (SHORT, CancellationToken::new()), &costly, || {}).await;
+        assert!(
+            matches!(late, Some(ErrorKind::Timeout { limit: SHORT, class: SideEffects::None, .. })),
+            "{late:?}"
+        );
         assert_eq!(checks, midway);
 
         let own = cancel.clone();
-        let (cancelled, checks) = judge_until(midway, (LONG, cancel), &costly, move || own.cancel()).await;
+        let (cancelled, checks) =
+            judge_until(midway, (LONG, cancel), &costly, move || own.cancel()).await;
         assert!(matches!(cancelled, Some(ErrorKind::Cancelled)), "{cancelled:?}");
         assert_eq!(checks, midway);
     }
@@ -143,8 +162,9 @@ mod tests {
     #[tokio::test]
     async fn a_short_output_is_judged_at_once() {
         let integers = json!({"type": "integer"});
-        let judge =
-            async |output| judge((output, &integers), &account(), (Duration::ZERO, CancellationToken::new())).await;
+        let judge = async |output| {
+            judge((output, &integers), &account(), (Duration::ZERO, CancellationToken::new())).await
+        };
         assert!(judge(json!([1, 2])).await.is_ok());
         let wrong = judge(json!([1, "2"])).await.unwrap_err();
         assert!(wrong.to_string().contains("`/1`: want integer, got string"), "{wrong}");

@@ -17,7 +17,8 @@ use crate::tool::json::{JsonBounds, JsonError, parse_object, parse_within, type_
 use crate::tool::schema::{Building, hidden_in};
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{
-    Definition, DefinitionError, ErrorKind, ExecutionKind, Limit, Schema, SideEffects, definition::Idempotence,
+    Definition, DefinitionError, ErrorKind, ExecutionKind, Limit, Schema, SideEffects,
+    definition::Idempotence,
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -31,29 +32,42 @@ const MESSAGE: usize = 16 << 10;
 const METADATA: JsonBounds = JsonBounds { bytes: 64 << 10, depth: 64, members: 10_000 };
 
 /// Checks and converts one definition of a plugin.
-pub(super) fn definition(raw: &exported::Definition, building: Building) -> Result<Definition, PluginRefused> {
+pub(super) fn definition(
+    raw: &exported::Definition,
+    building: Building,
+) -> Result<Definition, PluginRefused> {
     let tool = elided(&raw.name, 64);
     let refused = |source: DefinitionError| PluginRefused::Tool { tool: tool.clone(), source };
-    let input =
-        Schema::parse_input_built(&raw.input_schema, building).map_err(DefinitionError::Input).map_err(refused)?;
+    let input = Schema::parse_input_built(&raw.input_schema, building)
+        .map_err(DefinitionError::Input)
+        .map_err(refused)?;
     let class = side_effects(raw.side_effects);
-    let mut definition = Definition::with_schema(&raw.name, &raw.description, class, input).map_err(refused)?;
+    let mut definition =
+        Definition::with_schema(&raw.name, &raw.description, class, input).map_err(refused)?;
     if let Some(title) = &raw.title {
         definition = definition.with_title(title).map_err(refused)?;
     }
     if let Some(schema) = &raw.output_schema {
         definition = definition.with_checked_output(
-            Schema::parse_output_built(schema, building).map_err(DefinitionError::Output).map_err(refused)?,
+            Schema::parse_output_built(schema, building)
+                .map_err(DefinitionError::Output)
+                .map_err(refused)?,
         );
     }
     if let Some(ms) = raw.timeout_ms {
         definition = definition.with_timeout(Duration::from_millis(ms.into())).map_err(refused)?;
     }
-    let metadata = object(&raw.metadata).map_err(|reason| PluginRefused::Metadata { tool: tool.clone(), reason })?;
+    let metadata = object(&raw.metadata)
+        .map_err(|reason| PluginRefused::Metadata { tool: tool.clone(), reason })?;
     if let Some((at, character)) = hidden_in(&metadata) {
-        return Err(PluginRefused::HiddenMetadata { tool, at: elided(&at, 128), character: character.into() });
+        return Err(PluginRefused::HiddenMetadata {
+            tool,
+            at: elided(&at, 128),
+            character: character.into(),
+        });
     }
-    let idempotence = if raw.idempotent { Idempotence::Idempotent } else { Idempotence::NotIdempotent };
+    let idempotence =
+        if raw.idempotent { Idempotence::Idempotent } else { Idempotence::NotIdempotent };
     Ok(definition.with_idempotence(idempotence).with_metadata(metadata))
 }
 
@@ -114,26 +128,34 @@ pub(super) async fn output(
 fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
     // A guest may recover from a refused memory growth. Only an unspecific failure is attributed to
     // it; a more specific error is the guest's own.
-    let memory = if let exported::ToolError::Failed(_) = &error { state.limiter.denied() } else { None };
+    let memory =
+        if let exported::ToolError::Failed(_) = &error { state.limiter.denied() } else { None };
     if let Some((limit, value)) = memory.or_else(|| state.guard.exhausted().map(Into::into)) {
         return ErrorKind::ResourceExhausted { limit, value };
     }
     match error {
-        exported::ToolError::InvalidInput(wit::InvalidInput { field, reason }) => ErrorKind::Execution {
-            kind: ExecutionKind::InvalidInput,
-            message: format!("`{}`: {}", elided(&field, 128), message(&reason)),
-            field: Some(elided(&field, 128)),
-            source: None,
-        },
-        exported::ToolError::NotFound(text) => ErrorKind::execution(ExecutionKind::NotFound, message(&text)),
+        exported::ToolError::InvalidInput(wit::InvalidInput { field, reason }) => {
+            ErrorKind::Execution {
+                kind: ExecutionKind::InvalidInput,
+                message: format!("`{}`: {}", elided(&field, 128), message(&reason)),
+                field: Some(elided(&field, 128)),
+                source: None,
+            }
+        }
+        exported::ToolError::NotFound(text) => {
+            ErrorKind::execution(ExecutionKind::NotFound, message(&text))
+        }
         exported::ToolError::PermissionDenied(text) => match state.guard.refusal() {
             Some(refusal) => denied(&text, refusal),
             None => ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text)),
         },
-        exported::ToolError::Failed(text) => ErrorKind::execution(ExecutionKind::Failed, message(&text)),
-        exported::ToolError::Cancelled => {
-            ErrorKind::execution(ExecutionKind::Cancelled, "the tool says that it was cancelled; nobody cancelled it")
+        exported::ToolError::Failed(text) => {
+            ErrorKind::execution(ExecutionKind::Failed, message(&text))
         }
+        exported::ToolError::Cancelled => ErrorKind::execution(
+            ExecutionKind::Cancelled,
+            "the tool says that it was cancelled; nobody cancelled it",
+        ),
     }
 }
 
@@ -153,9 +175,16 @@ fn message(text: &str) -> String {
     if text.is_empty() { "the tool failed without saying why".to_owned() } else { text }
 }
 
-fn taken(raw: exported::Output, budget: &dyn Budget) -> Result<(ToolOutput, Option<String>), Unfit> {
+fn taken(
+    raw: exported::Output,
+    budget: &dyn Budget,
+) -> Result<(ToolOutput, Option<String>), Unfit> {
     let mut blocks = Blocks::default();
-    let content = raw.content.into_iter().map(|block| blocks.take(block, budget)).collect::<Result<Vec<_>, _>>()?;
+    let content = raw
+        .content
+        .into_iter()
+        .map(|block| blocks.take(block, budget))
+        .collect::<Result<Vec<_>, _>>()?;
     let metadata = metadata(&raw.metadata, budget)?;
     let output = ToolOutput {
         content,
@@ -183,8 +212,9 @@ fn metadata(text: &str, budget: &dyn Budget) -> Result<Map<String, Value>, Unfit
     if text.is_empty() || text == "{}" {
         return Ok(Map::new());
     }
-    let wrong =
-        |reason: &dyn Display| Unfit::Contract(contract(&format!("its metadata is not a JSON object: {reason}")));
+    let wrong = |reason: &dyn Display| {
+        Unfit::Contract(contract(&format!("its metadata is not a JSON object: {reason}")))
+    };
     match parse_within(text, METADATA, budget) {
         Ok((Value::Object(metadata), _kept)) => Ok(metadata),
         Ok((other, _)) => Err(wrong(&JsonError::NotAnObject { got: type_name(&other) })),
@@ -211,7 +241,11 @@ pub(super) fn compact(value: &Value) -> Cow<'static, str> {
 
 /// Serialises an object, as [`compact`] does.
 pub(super) fn compact_object(map: &Map<String, Value>) -> Cow<'static, str> {
-    if map.is_empty() { Cow::Borrowed("{}") } else { Cow::Owned(serde_json::to_string(map).unwrap_or_default()) }
+    if map.is_empty() {
+        Cow::Borrowed("{}")
+    } else {
+        Cow::Owned(serde_json::to_string(map).unwrap_or_default())
+    }
 }
 
 #[cfg(test)]
@@ -231,7 +265,8 @@ mod tests {
     use wasmtime::ResourceLimiter as _;
 
     #[test]
-    fn a_guest_that_made_do_without_memory_says_itself_what_it_has_not_found() -> wasmtime::Result<()> {
+    fn a_guest_that_made_do_without_memory_says_itself_what_it_has_not_found()
+    -> wasmtime::Result<()> {
         let owner = Owner::of(Digest::of(b"made do"));
         let account = limits::Limits::default().account();
         let mut limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
@@ -240,9 +275,15 @@ mod tests {
         let now = std::time::Instant::now();
         let state = State::new(guard, limiter, Talk::silent(), Asking::nobody(), now);
         let said = tool_error(exported::ToolError::NotFound("no such thing".to_owned()), &state);
-        assert!(matches!(said, ErrorKind::Execution { kind: ExecutionKind::NotFound, .. }), "{said:?}");
+        assert!(
+            matches!(said, ErrorKind::Execution { kind: ExecutionKind::NotFound, .. }),
+            "{said:?}"
+        );
         let said = tool_error(exported::ToolError::Failed("no memory".to_owned()), &state);
-        assert!(matches!(said, ErrorKind::ResourceExhausted { limit: Limit::Tables, .. }), "{said:?}");
+        assert!(
+            matches!(said, ErrorKind::ResourceExhausted { limit: Limit::Tables, .. }),
+            "{said:?}"
+        );
         Ok(())
     }
 
@@ -260,7 +301,10 @@ mod tests {
     fn everything_that_an_output_holds_counts() {
         assert_eq!(size(&output()), 4 + 7 + 8 + 2);
         assert_eq!(size(&exported::Output { command_executed: None, ..output() }), 4 + 7 + 8);
-        assert_eq!(records(&output()), (size_of::<wit::Content>() + 2 * size_of::<String>()) as u64);
+        assert_eq!(
+            records(&output()),
+            (size_of::<wit::Content>() + 2 * size_of::<String>()) as u64
+        );
     }
 
     #[test]
@@ -268,7 +312,10 @@ mod tests {
         let Ok((taken, None)) = taken(output(), &Unlimited) else { panic!("nothing is left out") };
         assert!(matches!(&*taken.content, [Content::Text(text)] if text == "text"));
         assert_eq!((taken.outcome, taken.metadata["a"].as_u64()), (Outcome::Failure, Some(1)));
-        assert_eq!((taken.files_modified.len(), taken.command_executed.as_deref()), (0, Some("ls")));
+        assert_eq!(
+            (taken.files_modified.len(), taken.command_executed.as_deref()),
+            (0, Some("ls"))
+        );
     }
 
     #[tokio::test]
@@ -280,10 +327,22 @@ mod tests {
             let budget = CallBudget::new(account.clone(), far, CancellationToken::new());
             let content = vec![wit::Content::Text("x".repeat(length))];
             let metadata = String::new();
-            let raw =
-                exported::Output { content, metadata, files_modified: Vec::new(), command_executed: None, ..output() };
-            let taken = super::output(raw, SideEffects::None, (&budget, input_turns()), Duration::from_secs(1)).await;
-            let refused = matches!(taken, Err(ErrorKind::ResourceExhausted { limit: Limit::Result, .. }));
+            let raw = exported::Output {
+                content,
+                metadata,
+                files_modified: Vec::new(),
+                command_executed: None,
+                ..output()
+            };
+            let taken = super::output(
+                raw,
+                SideEffects::None,
+                (&budget, input_turns()),
+                Duration::from_secs(1),
+            )
+            .await;
+            let refused =
+                matches!(taken, Err(ErrorKind::ResourceExhausted { limit: Limit::Result, .. }));
             assert_eq!((taken.is_ok(), refused), (fits, !fits), "{length}");
             let held = if fits { limits::RESULT + size_of::<wit::Content>() as u64 } else { 0 };
             assert_eq!(account.held(), held);
@@ -293,11 +352,19 @@ mod tests {
     #[test]
     fn metadata_is_an_object_and_may_be_left_out() {
         for (text, members) in [("", 0), ("{}", 0), (" { } ", 0), (r#"{"a":1}"#, 1)] {
-            assert_eq!(metadata(text, &Unlimited).map(|map| map.len()).ok(), Some(members), "{text}");
+            assert_eq!(
+                metadata(text, &Unlimited).map(|map| map.len()).ok(),
+                Some(members),
+                "{text}"
+            );
             assert_eq!(object(text).map(|map| map.len()), Ok(members), "{text}");
         }
         for text in ["[]", "{", "1"] {
-            assert!(matches!(metadata(text, &Unlimited), Err(Unfit::Contract(_))) && object(text).is_err(), "{text}");
+            assert!(
+                matches!(metadata(text, &Unlimited), Err(Unfit::Contract(_)))
+                    && object(text).is_err(),
+                "{text}"
+            );
         }
     }
 
@@ -310,9 +377,11 @@ mod tests {
 
     #[test]
     fn json_for_a_guest_is_compact() {
-        for (value, text) in
-            [(serde_json::json!({}), "{}"), (serde_json::json!({"a": [1]}), r#"{"a":[1]}"#), (Value::Null, "null")]
-        {
+        for (value, text) in [
+            (serde_json::json!({}), "{}"),
+            (serde_json::json!({"a": [1]}), r#"{"a":[1]}"#),
+            (Value::Null, "null"),
+        ] {
             assert_eq!(compact(&value), text);
         }
     }

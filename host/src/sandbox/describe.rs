@@ -38,11 +38,16 @@ const MAX_TOOLS: usize = 256;
 impl Sandbox {
     /// Asks a plugin for its description, and returns it as given and as checked definitions.
     /// Blocks; must not be called on a thread of a running tokio runtime.
-    pub(super) fn describe(&self, pre: &Linked, plugin: Digest) -> Result<(Described, Vec<Definition>), PluginRefused> {
+    pub(super) fn describe(
+        &self,
+        pre: &Linked,
+        plugin: Digest,
+    ) -> Result<(Described, Vec<Definition>), PluginRefused> {
         let owner = Owner::of(plugin);
         let loading = self.runtime.loading.share(plugin);
         let fault = |error: std::io::Error| PluginRefused::Describe(error.to_string());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
         let first = runtime.block_on(self.ask(pre, (&owner, &loading)))?;
         let second = runtime.block_on(self.ask(pre, (&owner, &loading)))?;
         // The generated types do not implement `PartialEq`.
@@ -53,7 +58,11 @@ impl Sandbox {
         Ok((first, definitions))
     }
 
-    async fn ask(&self, pre: &Linked, (owner, loading): (&Owner, &Arc<Share>)) -> Result<Described, PluginRefused> {
+    async fn ask(
+        &self,
+        pre: &Linked,
+        (owner, loading): (&Owner, &Arc<Share>),
+    ) -> Result<Described, PluginRefused> {
         let patient = CancellationToken::new();
 
         let _slot = slot(loading, pre.units, &patient, limits::QUEUE_TIMEOUT)
@@ -78,16 +87,24 @@ impl Sandbox {
         let work = async {
             let instance = pre.instance_pre().instantiate_async(&mut store).await?;
             store.data_mut().limiter.begin();
-            let plugin = PluginIndices::new(pre.instance_pre()).and_then(|indices| indices.load(&mut store, &instance));
+            let plugin = PluginIndices::new(pre.instance_pre())
+                .and_then(|indices| indices.load(&mut store, &instance));
             let plugin = plugin.map_err(|error| OtherTypes::error(&error))?;
             let tools = plugin.palisade_tool_tool().call_definitions(&mut store).await?;
             Ok((tools, offer::described(pre.instance_pre(), &instance, &mut store).await?))
         };
-        let bounds =
-            Bounds { clock: &clock, cancel: &patient, signs, turns: &owner.turns, first_tick: FirstTick::Free };
+        let bounds = Bounds {
+            clock: &clock,
+            cancel: &patient,
+            signs,
+            turns: &owner.turns,
+            first_tick: FirstTick::Free,
+        };
         match bounded(work, &bounds).await {
             Ok(described) => Ok(described),
-            Err(Stop::Error(error)) if error.is::<OtherTypes>() => Err(super::prepare::world(&error)),
+            Err(Stop::Error(error)) if error.is::<OtherTypes>() => {
+                Err(super::prepare::world(&error))
+            }
             Err(stop) => Err(PluginRefused::Describe(reason(stop.into_ended(&store)))),
         }
     }
@@ -108,7 +125,10 @@ impl OtherTypes {
 fn reason(ended: Ended) -> String {
     match ended {
         Ended::Deadline | Ended::Cancelled => {
-            format!("it did not answer within {}", humantime::format_duration(limits::DESCRIBE_TIMEOUT))
+            format!(
+                "it did not answer within {}",
+                humantime::format_duration(limits::DESCRIBE_TIMEOUT)
+            )
         }
         Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
         Ended::Parted(_) => "it needs a client, and there is none while it is described".to_owned(),
@@ -117,7 +137,10 @@ fn reason(ended: Ended) -> String {
 }
 
 /// Checks a plugin's description and returns its tools.
-pub(super) fn checked((described, offer): &Described, building: Building) -> Result<Vec<Definition>, PluginRefused> {
+pub(super) fn checked(
+    (described, offer): &Described,
+    building: Building,
+) -> Result<Vec<Definition>, PluginRefused> {
     offer.check()?;
     if described.is_empty() || described.len() > MAX_TOOLS {
         return Err(PluginRefused::Count(described.len()));
@@ -157,7 +180,11 @@ impl SchemaBudget {
 
     fn charge_text(&mut self, raw: &wit::Definition) -> Result<(), PluginRefused> {
         self.text += raw.input_schema.len() + raw.output_schema.as_ref().map_or(0, String::len);
-        if self.text <= Self::TEXT { Ok(()) } else { Err(PluginRefused::Schemas { bytes: Self::TEXT }) }
+        if self.text <= Self::TEXT {
+            Ok(())
+        } else {
+            Err(PluginRefused::Schemas { bytes: Self::TEXT })
+        }
     }
 
     fn charge_patterns(&mut self, definition: &Definition) -> Result<(), PluginRefused> {
@@ -166,7 +193,11 @@ impl SchemaBudget {
             (self.count, self.bytes) = (self.count + count, self.bytes + bytes);
         }
         let within = self.count <= Self::COUNT && self.bytes <= Self::BYTES;
-        if within { Ok(()) } else { Err(PluginRefused::Patterns { count: Self::COUNT, bytes: Self::BYTES }) }
+        if within {
+            Ok(())
+        } else {
+            Err(PluginRefused::Patterns { count: Self::COUNT, bytes: Self::BYTES })
+        }
     }
 }
 

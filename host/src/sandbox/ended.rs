@@ -147,7 +147,9 @@ fn beginning(error: impl fmt::Display, bytes: usize) -> String {
 /// error.
 fn trap_text(error: &wasmtime::Error, state: &State) -> String {
     let what = match error.downcast_ref::<Trap>() {
-        Some(Trap::StackOverflow) => "the plugin ran out of stack: it recurses too deeply".to_owned(),
+        Some(Trap::StackOverflow) => {
+            "the plugin ran out of stack: it recurses too deeply".to_owned()
+        }
         Some(Trap::UnreachableCodeReached) => "the plugin crashed".to_owned(),
         Some(trap) => format!("the plugin crashed: {trap}"),
         None => match error.downcast_ref::<wasmtime_wasi::I32Exit>() {
@@ -162,7 +164,11 @@ fn trap_text(error: &wasmtime::Error, state: &State) -> String {
     let words = String::from_utf8_lossy(&stderr);
     let words = words.trim();
     let last = &words[words.ceil_char_boundary(words.len().saturating_sub(LAST_WORDS))..];
-    if last.is_empty() { what } else { format!("{what}; its last words: {}", elided(last, LAST_WORDS)) }
+    if last.is_empty() {
+        what
+    } else {
+        format!("{what}; its last words: {}", elided(last, LAST_WORDS))
+    }
 }
 
 impl From<Exhausted> for (Limit, u64) {

@@ -10,7 +10,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::Duration;
 use wasmtime::component::{Component, Linker};
-use wasmtime::{Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{
+    Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig,
+};
 
 /// The time without a running guest after which the clock parks until the next call.
 const IDLE: Duration = Duration::from_secs(1);
@@ -103,7 +105,13 @@ impl Runtime {
         };
         let linker = super::imports::linker(&engine)?;
         let clock = Clock::start(engine.weak())?;
-        Ok(Self { engine, linker, allocation, loading: Pool::new(u64::from(limits::LOADING_SANDBOXES)), clock })
+        Ok(Self {
+            engine,
+            linker,
+            allocation,
+            loading: Pool::new(u64::from(limits::LOADING_SANDBOXES)),
+            clock,
+        })
     }
 
     /// Returns the number of sandbox units that calls hold now.
@@ -117,7 +125,10 @@ impl Runtime {
         const MOST: u32 = (limits::MEMORIES as u32).div_ceil(MEMORIES_PER_UNIT);
         const { assert!(limits::TABLES as u32 <= MOST * TABLES_PER_UNIT) };
         let units = component.resources_required().map_or(MOST, |needed| {
-            needed.num_memories.div_ceil(MEMORIES_PER_UNIT).max(needed.num_tables.div_ceil(TABLES_PER_UNIT))
+            needed
+                .num_memories
+                .div_ceil(MEMORIES_PER_UNIT)
+                .max(needed.num_tables.div_ceil(TABLES_PER_UNIT))
         });
         u64::from(units.clamp(1, MOST))
     }
@@ -221,7 +232,9 @@ pub(super) fn is_out_of_memory(error: &wasmtime::Error) -> bool {
         if cause.downcast_ref::<rustix::io::Errno>() == Some(&rustix::io::Errno::NOMEM) {
             return true;
         }
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::OutOfMemory)
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::OutOfMemory)
     })
 }
 
@@ -246,7 +259,9 @@ impl Clock {
     fn start(engine: EngineWeak) -> std::io::Result<Self> {
         let (running, asleep) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (run, sleep) = (running.clone(), asleep.clone());
-        let handle = thread::Builder::new().name("palisade-clock".into()).spawn(move || tick(&engine, &run, &sleep))?;
+        let handle = thread::Builder::new()
+            .name("palisade-clock".into())
+            .spawn(move || tick(&engine, &run, &sleep))?;
         Ok(Self { running, asleep, thread: handle.thread().clone() })
     }
 }
@@ -309,12 +324,14 @@ mod tests {
     fn with_memories(count: usize) -> Component {
         let instances = "(core instance (instantiate $m))".repeat(count);
         let text = format!("(component (core module $m (memory 1)) {instances})");
-        Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text)).unwrap()
+        Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text))
+            .unwrap()
     }
 
     #[tokio::test]
     async fn calls_that_have_their_sandboxes_never_use_up_the_pool() {
-        let (runtime, pool) = (Runtime::shared().unwrap(), Pool::new(u64::from(limits::LIVE_SANDBOXES)));
+        let (runtime, pool) =
+            (Runtime::shared().unwrap(), Pool::new(u64::from(limits::LIVE_SANDBOXES)));
         let component = with_memories(limits::MEMORIES);
         let greedy = runtime.linker.instantiate_pre(&component).unwrap();
         let mut running = Vec::new();
@@ -333,8 +350,10 @@ mod tests {
     #[test]
     fn the_pool_takes_as_many_globals_as_the_border() {
         let globals = "(global i32 (i32.const 0))".repeat(Cap::Globals.max() as usize);
-        let text = format!("(component (core module $m {globals}) (core instance (instantiate $m)))");
-        let made = Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text));
+        let text =
+            format!("(component (core module $m {globals}) (core instance (instantiate $m)))");
+        let made =
+            Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text));
         assert!(made.is_ok(), "{:#}", made.err().unwrap());
     }
 
@@ -350,6 +369,12 @@ mod tests {
         let account = limits::Limits::default().account();
         let limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
         let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
-        State::new(guard, limiter, Talk::silent(), Asking::nobody(), std::time::Instant::now() + limits::TIMEOUT)
+        State::new(
+            guard,
+            limiter,
+            Talk::silent(),
+            Asking::nobody(),
+            std::time::Instant::now() + limits::TIMEOUT,
+        )
     }
 }

@@ -81,17 +81,31 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Creates the guard of one call. `files` counts the open files of the plugin.
-    pub(crate) fn new(mount: (&Mount, Access, Arc<Rules>), quotas: Quotas, files: &PluginFiles) -> Self {
+    pub(crate) fn new(
+        mount: (&Mount, Access, Arc<Rules>),
+        quotas: Quotas,
+        files: &PluginFiles,
+    ) -> Self {
         let (mount, access, rules) = mount;
         let ledger = Ledger::new(quotas, Some(rules), files.clone());
-        Self { root: Some(mount.root()), name: PREOPEN_NAME.into(), access, ledger: Arc::new(ledger) }
+        Self {
+            root: Some(mount.root()),
+            name: PREOPEN_NAME.into(),
+            access,
+            ledger: Arc::new(ledger),
+        }
     }
 
     /// Creates the guard of a call without a mount: the guest has no preopened directory, and so
     /// cannot name any file.
     pub(crate) fn closed(files: &PluginFiles) -> Self {
         let ledger = Ledger::new(Quotas::default(), None, files.clone());
-        Self { root: None, name: PREOPEN_NAME.into(), access: Access::ReadOnly, ledger: Arc::new(ledger) }
+        Self {
+            root: None,
+            name: PREOPEN_NAME.into(),
+            access: Access::ReadOnly,
+            ledger: Arc::new(ledger),
+        }
     }
 
     /// Releases the mounted directory.
@@ -206,7 +220,12 @@ fn view<T: HasGuard>(data: &mut T) -> GuardView<'_> {
 #[cfg(not(unix))]
 fn view<T: HasGuard>(data: &mut T) -> stock::StockView<'_> {
     let GuardView { guard, table } = data.guard();
-    stock::StockView { root: guard.root.as_ref(), access: guard.access, ledger: &guard.ledger, table }
+    stock::StockView {
+        root: guard.root.as_ref(),
+        access: guard.access,
+        ledger: &guard.ledger,
+        table,
+    }
 }
 
 #[cfg(unix)]

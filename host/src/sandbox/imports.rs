@@ -39,9 +39,13 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
 /// needs no implementation of its own, because it belongs to an interface. A type without an
 /// interface fails when the component is linked.
 pub(super) fn of(engine: &Engine, component: &Component) -> Vec<String> {
-    let is_type = |item: &ComponentItem| matches!(item, ComponentItem::Type(_) | ComponentItem::Resource(_));
+    let is_type =
+        |item: &ComponentItem| matches!(item, ComponentItem::Type(_) | ComponentItem::Resource(_));
     let ty = component.component_type();
-    ty.imports(engine).filter(|(_, import)| !is_type(&import.ty)).map(|(name, _)| name.to_owned()).collect()
+    ty.imports(engine)
+        .filter(|(_, import)| !is_type(&import.ty))
+        .map(|(name, _)| name.to_owned())
+        .collect()
 }
 
 /// Returns the imports with their meaning. The first one that the host does not provide rejects the
@@ -74,7 +78,9 @@ fn meaning(name: &str) -> Result<&'static str, &'static str> {
     match interface.split('/').next().unwrap_or(interface) {
         "palisade:tool" => Ok(match interface {
             "palisade:tool/host" => "log, progress, emitted text, cancellation",
-            "palisade:tool/client" => "questions to whoever makes the call, where they can be asked",
+            "palisade:tool/client" => {
+                "questions to whoever makes the call, where they can be asked"
+            }
             _ => "types only",
         }),
         "wasi:filesystem" => Ok("the workspace, as far as the tool's class allows"),
@@ -86,9 +92,9 @@ fn meaning(name: &str) -> Result<&'static str, &'static str> {
         "wasi:http" => Err(
             "no tool has network access yet; build the plugin without HTTP (componentize-js: disable the `http` feature)",
         ),
-        package if package.starts_with("wasi:") => {
-            Err("the host has no such WASI interface; WASI 0.2 has cli, clocks, filesystem, io, random and sockets")
-        }
+        package if package.starts_with("wasi:") => Err(
+            "the host has no such WASI interface; WASI 0.2 has cli, clocks, filesystem, io, random and sockets",
+        ),
         _ => Err("only WASI 0.2 and palisade:tool can be imported"),
     }
 }

@@ -39,7 +39,11 @@ impl Interest {
             count.given_up = CancellationToken::new();
         }
         count.wanting += 1;
-        Wanted { interest: self.clone(), given_up: count.given_up.clone(), afterwards: Afterwards::GivenUp }
+        Wanted {
+            interest: self.clone(),
+            given_up: count.given_up.clone(),
+            afterwards: Afterwards::GivenUp,
+        }
     }
 
     fn leave(&self, afterwards: Afterwards) {

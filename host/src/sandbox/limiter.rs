@@ -73,7 +73,9 @@ impl Limiter {
         let refused = |exhausted| match exhausted {
             Exhausted::TotalMemory { .. } => Limit::TotalMemory,
             Exhausted::AddressSpace { .. } => Limit::AddressSpace,
-            Exhausted::CallMemory { .. } | Exhausted::Deadline | Exhausted::Cancelled => Limit::Memory,
+            Exhausted::CallMemory { .. } | Exhausted::Deadline | Exhausted::Cancelled => {
+                Limit::Memory
+            }
         };
         self.charge.grow(bytes).map_err(refused)
     }
@@ -96,7 +98,8 @@ impl Limiter {
     fn mapped(&self, current: usize, desired: usize) -> Option<usize> {
         let reservation = bytes(self.allocation.reservation());
         let is_new = current == 0 && self.stage == Stage::Instantiation;
-        let is_mapped = self.allocation == Allocation::Pooled || (!is_new && desired <= reservation);
+        let is_mapped =
+            self.allocation == Allocation::Pooled || (!is_new && desired <= reservation);
         (!is_mapped).then(|| if is_new { desired.max(reservation) } else { desired })
     }
 
@@ -107,9 +110,15 @@ impl Limiter {
 }
 
 impl ResourceLimiter for Limiter {
-    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current);
-        let Some(sum) = self.memory.checked_add(more).filter(|sum| *sum <= self.memory_limit) else {
+        let Some(sum) = self.memory.checked_add(more).filter(|sum| *sum <= self.memory_limit)
+        else {
             return Ok(self.refuse(Limit::Memory));
         };
         if self.mapped(current, desired).is_some_and(|bytes| !has_room(bytes)) {
@@ -130,10 +139,16 @@ impl ResourceLimiter for Limiter {
         Ok(())
     }
 
-    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current);
         // A table has the size limit of the pool even where it is not in the pool.
-        let fits = |sum: &usize| *sum <= limits::TABLE_ELEMENTS && desired <= limits::ELEMENTS_PER_TABLE;
+        let fits =
+            |sum: &usize| *sum <= limits::TABLE_ELEMENTS && desired <= limits::ELEMENTS_PER_TABLE;
         let Some(sum) = self.elements.checked_add(more).filter(fits) else {
             return Ok(self.refuse(Limit::Tables));
         };
@@ -175,7 +190,8 @@ mod tests {
     /// Returns an account with `total` bytes for all calls, and the limiter of a call with 100
     /// bytes.
     fn of_call(total: u64) -> (Account, Limiter) {
-        let limits = limits::Limits { memory: 100, total_memory: total, ..limits::Limits::default() };
+        let limits =
+            limits::Limits { memory: 100, total_memory: total, ..limits::Limits::default() };
         let account = limits.account();
         (account.clone(), of_account(Allocation::Pooled, &account))
     }
@@ -185,7 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_tables_count_in_the_account_of_the_call_and_come_back_with_it() -> wasmtime::Result<()> {
+    fn memory_and_tables_count_in_the_account_of_the_call_and_come_back_with_it()
+    -> wasmtime::Result<()> {
         let (account, mut limiter) = of_call(u64::MAX);
         assert!(limiter.memory_growing(0, 90, None)?);
         assert!(limiter.table_growing(0, 10, None)?);
@@ -216,7 +233,9 @@ mod tests {
     fn a_memory_that_is_copied_as_it_grows_counts_twice_for_that_moment() -> wasmtime::Result<()> {
         const MIB: usize = 1 << 20;
         let limits = limits::Limits::default();
-        for (allocation, grown) in [(Allocation::Pooled, 128), (Allocation::OnDemand, 128), (Allocation::Scarce, 76)] {
+        for (allocation, grown) in
+            [(Allocation::Pooled, 128), (Allocation::OnDemand, 128), (Allocation::Scarce, 76)]
+        {
             let account = limits.account();
             let mut limiter = of_account(allocation, &account);
             let mut held = 0;
@@ -234,8 +253,15 @@ mod tests {
         let reservation = Allocation::OnDemand.reservation() as usize;
         assert_eq!(limiter.mapped(0, 0), Some(reservation));
         limiter.begin();
-        assert_eq!([(0, 1), (1, reservation)].map(|(from, to)| limiter.mapped(from, to)), [None; 2]);
-        assert_eq!(limiter.mapped(0, reservation + 1), Some(reservation + 1), "beyond its place it is copied");
+        assert_eq!(
+            [(0, 1), (1, reservation)].map(|(from, to)| limiter.mapped(from, to)),
+            [None; 2]
+        );
+        assert_eq!(
+            limiter.mapped(0, reservation + 1),
+            Some(reservation + 1),
+            "beyond its place it is copied"
+        );
     }
 
     #[test]
@@ -285,10 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn outside_of_the_pool_no_memory_is_begun_for_which_the_process_has_no_room() -> wasmtime::Result<()> {
+    fn outside_of_the_pool_no_memory_is_begun_for_which_the_process_has_no_room()
+    -> wasmtime::Result<()> {
         // No process has this much address space.
-        let (nowhere, limits) = (isize::MAX as usize, limits::Limits { memory: u64::MAX, ..limits::Limits::default() });
-        for (allocation, denied) in [(Allocation::OnDemand, Limit::Sandboxes), (Allocation::Pooled, Limit::TotalMemory)]
+        let (nowhere, limits) =
+            (isize::MAX as usize, limits::Limits { memory: u64::MAX, ..limits::Limits::default() });
+        for (allocation, denied) in
+            [(Allocation::OnDemand, Limit::Sandboxes), (Allocation::Pooled, Limit::TotalMemory)]
         {
             let mut limiter = of_account(allocation, &limits.account());
             assert!(limiter.memory_growing(0, 1, None)?);
@@ -300,7 +329,9 @@ mod tests {
 
     #[test]
     fn a_limit_that_was_refused_is_told_with_its_value() {
-        let value = |limit| Limiter { denied: Some(limit), ..of_call(u64::MAX).1 }.denied().map(|(_, value)| value);
+        let value = |limit| {
+            Limiter { denied: Some(limit), ..of_call(u64::MAX).1 }.denied().map(|(_, value)| value)
+        };
         assert_eq!(value(Limit::Memory), Some(100));
         assert_eq!(value(Limit::AddressSpace), Some(address_space_limit().unwrap_or(u64::MAX)));
         assert_eq!(value(Limit::Tables), Some(limits::TABLE_ELEMENTS as u64));

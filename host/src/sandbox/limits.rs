@@ -148,5 +148,7 @@ impl Default for Limits {
 #[must_use]
 pub fn total_memory() -> u64 {
     static LESSER: OnceLock<u64> = OnceLock::new();
-    *LESSER.get_or_init(|| usable_memory().map_or(TOTAL_MEMORY, |bytes| (bytes / 2).clamp(MAX_MEMORY, TOTAL_MEMORY)))
+    *LESSER.get_or_init(|| {
+        usable_memory().map_or(TOTAL_MEMORY, |bytes| (bytes / 2).clamp(MAX_MEMORY, TOTAL_MEMORY))
+    })
 }

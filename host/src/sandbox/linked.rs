@@ -25,7 +25,8 @@ impl Linked {
         let component = plugin.instance_pre().component();
         let [interface, function] = EXECUTE;
         let interface = component.get_export_index(None, interface);
-        let execute = interface.and_then(|interface| component.get_export_index(Some(&interface), function));
+        let execute =
+            interface.and_then(|interface| component.get_export_index(Some(&interface), function));
         let execute = execute.ok_or_else(|| Error::msg("it exports no function `execute`"))?;
         let units = Runtime::units(component);
         Ok(Self { plugin, execute, units })

@@ -50,8 +50,15 @@ mod tests {
     #[test]
     fn what_a_process_needs_is_checked_and_named() {
         assert!(judge(DESCRIPTORS, ADDRESS_SPACE).is_ok());
-        let said = |descriptors, space| judge(descriptors, space).err().map(|error| error.to_string());
-        assert!(said(63, u64::MAX).is_some_and(|text| text.contains("63 files") && text.contains("ulimit -n")));
-        assert!(said(64, 255 << 20).is_some_and(|text| text.contains("255 MiB") && text.contains("ulimit -v")));
+        let said =
+            |descriptors, space| judge(descriptors, space).err().map(|error| error.to_string());
+        assert!(
+            said(63, u64::MAX)
+                .is_some_and(|text| text.contains("63 files") && text.contains("ulimit -n"))
+        );
+        assert!(
+            said(64, 255 << 20)
+                .is_some_and(|text| text.contains("255 MiB") && text.contains("ulimit -v"))
+        );
     }
 }

@@ -47,12 +47,19 @@ impl Offered {
         let (properties, required) = match self {
             Self::Read => (json!({"uri": {"type": "string"}}), json!(["uri"])),
             Self::Get => {
-                let arguments = json!({"type": "object", "additionalProperties": {"type": "string"}});
-                (json!({"name": {"type": "string"}, "arguments": arguments}), json!(["name", "arguments"]))
+                let arguments =
+                    json!({"type": "object", "additionalProperties": {"type": "string"}});
+                (
+                    json!({"name": {"type": "string"}, "arguments": arguments}),
+                    json!(["name", "arguments"]),
+                )
             }
             Self::Complete => {
                 let text = json!({"type": "string"});
-                (json!({"prompt": text, "argument": text, "so_far": text}), json!(["prompt", "argument", "so_far"]))
+                (
+                    json!({"prompt": text, "argument": text, "so_far": text}),
+                    json!(["prompt", "argument", "so_far"]),
+                )
             }
         };
         json!({"type": "object", "properties": properties, "required": required})
@@ -76,12 +83,15 @@ impl Sandbox {
         plugin: &Arc<Prepared>,
         (offered, limits): (Offered, Limits),
     ) -> Option<(Definition, Factory)> {
-        let plain =
-            |character: char| if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '_' };
+        let plain = |character: char| {
+            if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '_' }
+        };
         let plain: String = name.chars().take(40).map(plain).collect();
         let name = format!("of_{plain}_{}", offered.suffix());
         let description = "What a plugin offers besides its tools.";
-        let definition = Definition::with_schema(&name, description, SideEffects::Read, offered.schema()?).ok()?;
+        let definition =
+            Definition::with_schema(&name, description, SideEffects::Read, offered.schema()?)
+                .ok()?;
         let (sandbox, plugin, own) = (self.clone(), plugin.clone(), definition.clone());
         let make = move || {
             let entry = Entry::Offered(offered);
@@ -101,12 +111,15 @@ pub(super) async fn described(
     let has = |name: &str| pre.component().get_export_index(None, name).is_some();
     let mut offer = Offer::default();
     if has("palisade:tool/resources@0.1.0") {
-        let guest = resourceful::ResourcefulIndices::new(pre).and_then(|indices| indices.load(&mut *store, instance));
+        let guest = resourceful::ResourcefulIndices::new(pre)
+            .and_then(|indices| indices.load(&mut *store, instance));
         let guest = guest.map_err(other_types)?;
-        offer.documents = Some(documents(guest.palisade_tool_resources().call_describe(&mut *store).await?));
+        offer.documents =
+            Some(documents(guest.palisade_tool_resources().call_describe(&mut *store).await?));
     }
     if has("palisade:tool/prompts@0.1.0") {
-        let guest = prompting::PromptingIndices::new(pre).and_then(|indices| indices.load(&mut *store, instance));
+        let guest = prompting::PromptingIndices::new(pre)
+            .and_then(|indices| indices.load(&mut *store, instance));
         let guest = guest.map_err(other_types)?;
         let described = guest.palisade_tool_prompts().call_describe(&mut *store).await?;
         offer.prompts = Some(described.into_iter().map(prompt).collect());
@@ -133,12 +146,15 @@ pub(super) async fn called(
     let guest = prompting::PromptingIndices::new(pre)?.load(&mut *store, &instance)?;
     let guest = guest.palisade_tool_prompts();
     if offered == Offered::Complete {
-        let going_on = guest.call_complete(&mut *store, text("prompt"), text("argument"), text("so_far")).await?;
+        let going_on = guest
+            .call_complete(&mut *store, text("prompt"), text("argument"), text("so_far"))
+            .await?;
         return Ok(Ok(output(vec![Content::Json(Value::from(going_on).to_string())], "")));
     }
     let arguments = input["arguments"].as_object().into_iter().flatten();
-    let arguments: Vec<(String, String)> =
-        arguments.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect();
+    let arguments: Vec<(String, String)> = arguments
+        .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
+        .collect();
     let got = guest.call_get(&mut *store, text("name"), &arguments).await?;
     Ok(got.map(messages))
 }
@@ -164,7 +180,13 @@ fn messages(messages: Vec<prompts::Message>) -> wit::Output {
 
 fn output(content: Vec<Content>, metadata: &str) -> wit::Output {
     let metadata = metadata.to_owned();
-    wit::Output { content, success: true, metadata, files_modified: Vec::new(), command_executed: None }
+    wit::Output {
+        content,
+        success: true,
+        metadata,
+        files_modified: Vec::new(),
+        command_executed: None,
+    }
 }
 
 fn documents((items, templates): (Vec<resources::Item>, Vec<resources::Template>)) -> Documents {
@@ -183,12 +205,18 @@ fn documents((items, templates): (Vec<resources::Item>, Vec<resources::Template>
         description: it.description,
         mime: it.mime_type,
     };
-    Documents { items: items.into_iter().map(item).collect(), templates: templates.into_iter().map(template).collect() }
+    Documents {
+        items: items.into_iter().map(item).collect(),
+        templates: templates.into_iter().map(template).collect(),
+    }
 }
 
 fn prompt(prompt: prompts::Prompt) -> Prompt {
-    let argument =
-        |it: prompts::Argument| Argument { name: it.name, description: it.description, required: it.required };
+    let argument = |it: prompts::Argument| Argument {
+        name: it.name,
+        description: it.description,
+        required: it.required,
+    };
     let arguments = prompt.arguments.into_iter().map(argument).collect();
     Prompt { name: prompt.name, title: prompt.title, description: prompt.description, arguments }
 }
@@ -199,7 +227,11 @@ mod tests {
     use super::*;
 
     fn parts(count: usize) -> Vec<EmbeddedResource> {
-        let part = EmbeddedResource { uri: "of:guest".to_owned(), mime: None, body: ResourceBody::Text(String::new()) };
+        let part = EmbeddedResource {
+            uri: "of:guest".to_owned(),
+            mime: None,
+            body: ResourceBody::Text(String::new()),
+        };
         vec![part; count]
     }
 
@@ -207,7 +239,8 @@ mod tests {
     fn every_part_of_a_document_bears_the_name_that_was_asked_for() {
         let named = document("of:caller", parts(3));
         assert_eq!(named.len(), 3);
-        let is_asked_for = |part: &Content| matches!(part, Content::Resource(part) if part.uri == "of:caller");
+        let is_asked_for =
+            |part: &Content| matches!(part, Content::Resource(part) if part.uri == "of:caller");
         assert!(named.iter().all(is_asked_for), "{named:?}");
     }
 
@@ -216,6 +249,9 @@ mod tests {
         let uri = "a".repeat(1 << 20);
         let bytes = document(&uri, parts(1_000)).len() * uri.len();
         let most = limits::RESULT as usize;
-        assert!(most < bytes && bytes <= most + 2 * uri.len(), "{bytes} bytes of names for a result of {most}");
+        assert!(
+            most < bytes && bytes <= most + 2 * uri.len(),
+            "{bytes} bytes of names for a result of {most}"
+        );
     }
 }

@@ -72,7 +72,9 @@ pub enum PluginRefused {
     #[error("asking it for its tools failed: {0}")]
     Describe(String),
     /// `definitions` returned another answer when it was called again.
-    #[error("it described its tools in two ways when asked twice; `definitions` must always give the same answer")]
+    #[error(
+        "it described its tools in two ways when asked twice; `definitions` must always give the same answer"
+    )]
     Unstable,
     /// The plugin has no tools, or too many.
     #[error("it has {0} tools; a plugin has 1 to 256")]
@@ -112,7 +114,9 @@ pub enum PluginRefused {
         bytes: usize,
     },
     /// The schemas of all tools together have too many patterns.
-    #[error("the schemas of its tools have too many patterns; {count} of {bytes} bytes compiled are accepted in all")]
+    #[error(
+        "the schemas of its tools have too many patterns; {count} of {bytes} bytes compiled are accepted in all"
+    )]
     Patterns {
         /// The accepted number of patterns.
         count: usize,
@@ -153,7 +157,11 @@ impl Sandbox {
         let checked = imports::check(imports.clone())?;
         let pre = self.link(&component)?;
         let (described, definitions) = self.describe(&pre, digest)?;
-        self.cache.keep_about(&self.runtime.engine, digest, &About::new(imports, &described.0, &described.1));
+        self.cache.keep_about(
+            &self.runtime.engine,
+            digest,
+            &About::new(imports, &described.0, &described.1),
+        );
         Ok(Arc::new(Prepared {
             code: Code::linked(pre),
             digest,

@@ -88,7 +88,12 @@ impl Sandbox {
         let definitions = checked(&described, Building::AtFirstUse).ok()?;
         let offer = described.1;
         let stored = Some(Stored { sandbox: self.clone(), origin });
-        let code = Code { linked: OnceLock::new(), stored, turn: Arc::default(), interest: Arc::default() };
+        let code = Code {
+            linked: OnceLock::new(),
+            stored,
+            turn: Arc::default(),
+            interest: Arc::default(),
+        };
         let freshness = Freshness::Cached;
         let owner = Owner::of(digest);
         Some(Arc::new(Prepared { code, digest, imports, definitions, offer, freshness, owner }))
@@ -107,7 +112,12 @@ impl Prepared {
 
 impl Code {
     pub(super) fn linked(pre: Linked) -> Self {
-        Self { linked: OnceLock::from(pre), stored: None, turn: Arc::default(), interest: Arc::default() }
+        Self {
+            linked: OnceLock::from(pre),
+            stored: None,
+            turn: Arc::default(),
+            interest: Arc::default(),
+        }
     }
 
     /// Returns the code, if it is loaded.
@@ -128,7 +138,12 @@ impl Code {
     /// Loads the code of the plugin with this digest, unless it is loaded. Blocks for milliseconds,
     /// or for a whole compilation if the code is gone from the cache. `given_up` cancels that
     /// compilation.
-    pub(super) fn load(&self, digest: Digest, _turn: Turn, given_up: &CancellationToken) -> Result<(), CodeLost> {
+    pub(super) fn load(
+        &self,
+        digest: Digest,
+        _turn: Turn,
+        given_up: &CancellationToken,
+    ) -> Result<(), CodeLost> {
         if let (None, Some(stored)) = (self.linked.get(), &self.stored) {
             // Cannot fail: the caller holds the loading lock.
             let _ = self.linked.set(stored.load(digest, given_up)?);

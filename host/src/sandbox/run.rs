@@ -117,12 +117,16 @@ mod tests {
     use crate::tool::Digest;
 
     #[tokio::test]
-    async fn a_call_that_has_used_up_its_patience_elsewhere_takes_a_free_sandbox_and_waits_for_none() {
+    async fn a_call_that_has_used_up_its_patience_elsewhere_takes_a_free_sandbox_and_waits_for_none()
+     {
         let slots = Pool::new(1).share(Digest::of(b"a plugin"));
         let nobody_cancels = CancellationToken::new();
         let taken = slot(&slots, 1, &nobody_cancels, Duration::ZERO).await.unwrap();
         let ended = slot(&slots, 1, &nobody_cancels, Duration::ZERO).await.unwrap_err();
-        assert!(matches!(ended, Ended::Limit(crate::tool::Limit::Queue, limits::QUEUE_MILLIS)), "{ended:?}");
+        assert!(
+            matches!(ended, Ended::Limit(crate::tool::Limit::Queue, limits::QUEUE_MILLIS)),
+            "{ended:?}"
+        );
         drop(taken);
     }
 }

@@ -25,10 +25,24 @@ pub(super) struct State {
 impl State {
     /// Creates the data of a call. The default is deny: file access comes only from `guard`, and
     /// everything else from [`Surroundings`].
-    pub(super) fn new(guard: Guard, limiter: Limiter, talk: Talk, asking: Asking, deadline: Instant) -> Self {
+    pub(super) fn new(
+        guard: Guard,
+        limiter: Limiter,
+        talk: Talk,
+        asking: Asking,
+        deadline: Instant,
+    ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::HANDLES);
-        Self { surroundings: Surroundings::default(), table, guard, limiter, talk, asking, deadline }
+        Self {
+            surroundings: Surroundings::default(),
+            table,
+            guard,
+            limiter,
+            talk,
+            asking,
+            deadline,
+        }
     }
 
     /// Closes all files. May block for long, or forever, where the file system hangs.

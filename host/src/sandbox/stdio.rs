@@ -85,7 +85,11 @@ impl OutputStream for Captured {
 }
 
 impl AsyncWrite for Captured {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
         self.append(bytes);
         Poll::Ready(Ok(bytes.len()))
     }

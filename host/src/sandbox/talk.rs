@@ -81,7 +81,9 @@ impl Host for State {
         let finite = done.is_finite() && total.is_none_or(f64::is_finite);
         let Some(left) = talk.steps_left.checked_sub(1).filter(|_| finite) else { return };
         talk.steps_left = left;
-        let message = message.map(|text| Talk::charge(&mut talk.log_left, &mut talk.dropped, &text, limits::MESSAGE));
+        let message = message.map(|text| {
+            Talk::charge(&mut talk.log_left, &mut talk.dropped, &text, limits::MESSAGE)
+        });
         talk.sink.progress(Progress { done, total, message });
     }
 

@@ -40,9 +40,13 @@ impl Signs {
         self.ticks.fetch_add(1, Ordering::Relaxed);
         let mut has_given_way = false;
         // Needs no wake-up: `in_turns` polls the guest again in its next turn.
-        Box::pin(poll_fn(
-            move |_| if std::mem::replace(&mut has_given_way, true) { Poll::Ready(()) } else { Poll::Pending },
-        ))
+        Box::pin(poll_fn(move |_| {
+            if std::mem::replace(&mut has_given_way, true) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        }))
     }
 
     /// Returns the number of ticks for which the guest has computed.
@@ -226,7 +230,8 @@ mod tests {
         fn new(turns: u64) -> Self {
             let pool = Pool::leased(turns);
             let turns = pool.share(Digest::of(b"guest"));
-            let (clock, cancel, signs) = (CallClock::new(TIME), CancellationToken::new(), Arc::default());
+            let (clock, cancel, signs) =
+                (CallClock::new(TIME), CancellationToken::new(), Arc::default());
             Self { pool, clock, cancel, signs, turns, first_tick: FirstTick::Free }
         }
 
@@ -273,7 +278,10 @@ mod tests {
             drop(taken);
         };
         let (ended, ()) = tokio::join!(guest.run(), passes);
-        assert_eq!((interrupted(&ended.unwrap_err()), guest.signs.ticks()), (Interrupted::Deadline, 1));
+        assert_eq!(
+            (interrupted(&ended.unwrap_err()), guest.signs.ticks()),
+            (Interrupted::Deadline, 1)
+        );
         assert_eq!(guest.pool.held(), 0);
     }
 
@@ -287,7 +295,10 @@ mod tests {
             guest.signs.ticks()
         };
         let (ended, ticks) = tokio::join!(guest.run(), cancelled);
-        assert_eq!((interrupted(&ended.unwrap_err()), guest.signs.ticks()), (Interrupted::Cancelled, ticks));
+        assert_eq!(
+            (interrupted(&ended.unwrap_err()), guest.signs.ticks()),
+            (Interrupted::Cancelled, ticks)
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -328,7 +339,8 @@ mod tests {
     async fn a_guest_gets_its_first_tick_in_its_turn_where_it_is_told_so() {
         let guest = Fixture::new(1);
         let taken = guest.pool.share(Digest::of(b"other")).try_take(1).unwrap();
-        let (waits, late) = (guest.another(), Fixture { first_tick: FirstTick::InTurn, ..guest.another() });
+        let (waits, late) =
+            (guest.another(), Fixture { first_tick: FirstTick::InTurn, ..guest.another() });
         let passes = async {
             settle().await;
             assert_eq!((waits.signs.ticks(), late.signs.ticks()), (1, 0));

@@ -17,7 +17,9 @@ use super::turns::Bounds;
 use super::{Limits, Prepared, Sandbox, convert, limits};
 use crate::execution::account::CallBudget;
 use crate::execution::offload::{drop_away, ended};
-use crate::execution::{BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput, wait};
+use crate::execution::{
+    BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput, wait,
+};
 use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
 use std::path::PathBuf;
 use std::pin::pin;
@@ -34,7 +36,10 @@ impl Sandbox {
     pub fn factories(&self, plugin: &Arc<Prepared>, limits: Limits) -> Vec<(Definition, Factory)> {
         let factory = |definition: &Definition| -> (Definition, Factory) {
             let (sandbox, plugin, own) = (self.clone(), plugin.clone(), definition.clone());
-            let make = move || Box::new(WasmTool::new(&sandbox, &plugin, &own, (Entry::Tool, limits))) as Box<dyn Tool>;
+            let make = move || {
+                Box::new(WasmTool::new(&sandbox, &plugin, &own, (Entry::Tool, limits)))
+                    as Box<dyn Tool>
+            };
             (definition.clone(), Arc::new(make))
         };
         plugin.definitions().iter().map(factory).collect()
@@ -70,7 +75,9 @@ impl Tool for WasmTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         Box::pin(async move {
             let done = self.run(&input, context).await;
-            done.unwrap_or_else(|ended| Err(ended.into_kind(context.time_limit(), self.definition.side_effects())))
+            done.unwrap_or_else(|ended| {
+                Err(ended.into_kind(context.time_limit(), self.definition.side_effects()))
+            })
         })
     }
 }
@@ -82,10 +89,20 @@ impl WasmTool {
         definition: &Definition,
         (entry, limits): (Entry, Limits),
     ) -> Self {
-        Self { sandbox: sandbox.clone(), plugin: plugin.clone(), definition: definition.clone(), entry, limits }
+        Self {
+            sandbox: sandbox.clone(),
+            plugin: plugin.clone(),
+            definition: definition.clone(),
+            entry,
+            limits,
+        }
     }
 
-    async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
+    async fn run(
+        &self,
+        input: &ValidInput,
+        context: &ToolContext,
+    ) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
         let mut patience = context.times().queue;
         let plugin = match self.plugin.code.get() {
             Some(plugin) => plugin,
@@ -103,7 +120,10 @@ impl WasmTool {
         let slot = match owner.sandboxes.try_take(plugin.units) {
             Ok(free) => free,
             Err(_) => match wait(&owner.queue) {
-                Ok(_waiting) => Box::pin(slot(&owner.sandboxes, plugin.units, context.cancel(), patience)).await?,
+                Ok(_waiting) => {
+                    Box::pin(slot(&owner.sandboxes, plugin.units, context.cancel(), patience))
+                        .await?
+                }
                 Err(flooded) => return Ok(Err(flooded)),
             },
         };
@@ -120,17 +140,20 @@ impl WasmTool {
             return Ok(Err(ended(why, context.time_limit(), self.definition.side_effects())));
         }
         let limiter = Limiter::new(self.limits.memory, runtime.allocation, &account);
-        let mut store = store(runtime, State::new(guard, limiter, talk, Asking::of(context), deadline));
+        let mut store =
+            store(runtime, State::new(guard, limiter, talk, Asking::of(context), deadline));
         let _running = runtime.running();
         let ended = {
             let work = pin!(self.call(plugin, &mut store, input, context));
-            let (clock, cancel, first_tick) = (context.clock(), context.cancel(), owner.first_tick());
+            let (clock, cancel, first_tick) =
+                (context.clock(), context.cancel(), owner.first_tick());
             bounded(work, &Bounds { clock, cancel, signs, turns: &owner.turns, first_tick }).await
         };
         let result = match ended {
             Ok(returned) => Ok(match convert::returned(returned, store.data()) {
                 Ok(raw) => {
-                    let budget = CallBudget::new(account, context.deadline(), context.cancel().clone());
+                    let budget =
+                        CallBudget::new(account, context.deadline(), context.cancel().clone());
                     let (time, class) = (context.time_limit(), self.definition.side_effects());
                     let budget = (&budget, &owner.turns);
                     match convert::output(raw, class, budget, time).await {
@@ -153,7 +176,9 @@ impl WasmTool {
         context.set_report(report(&mut store));
         // A large memory takes long to clear, so it is cleared after the answer. Without the pool
         // the address space is short, and the next call needs it at once.
-        if store.data().limiter.peak() > limits::CLEARED_AT_ONCE && runtime.allocation == Allocation::Pooled {
+        if store.data().limiter.peak() > limits::CLEARED_AT_ONCE
+            && runtime.allocation == Allocation::Pooled
+        {
             store.data_mut().close_files();
             // In this order: the sandbox must not be free before its memory is.
             drop_away(&owner.turns, (store, slot));
@@ -184,7 +209,9 @@ impl WasmTool {
             loaded = tokio::time::timeout(context.times().queue, loading) => loaded,
         };
         let lost = match loaded {
-            Ok(Ok(())) => return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone))),
+            Ok(Ok(())) => {
+                return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone)));
+            }
             Ok(Err(lost)) => lost,
             Err(_) => {
                 wanted.leave_to_later();
@@ -202,10 +229,12 @@ impl WasmTool {
         context: &ToolContext,
     ) -> wasmtime::Result<Result<wit::Output, wit::ToolError>> {
         if let Entry::Offered(offered) = self.entry {
-            return Box::pin(offer::called(offered, plugin.instance_pre(), store, input.value())).await;
+            return Box::pin(offer::called(offered, plugin.instance_pre(), store, input.value()))
+                .await;
         }
         let caller = context.caller();
-        let (opaque, metadata) = (convert::compact(&caller.context), convert::compact_object(&caller.metadata));
+        let (opaque, metadata) =
+            (convert::compact(&caller.context), convert::compact_object(&caller.metadata));
         let call = || wit::Call {
             call_id: caller.call_id.as_str(),
             session_id: caller.session_id.as_deref(),
@@ -228,22 +257,30 @@ impl WasmTool {
             FileAccess::Read => Access::ReadOnly,
             FileAccess::ReadWrite => Access::ReadWrite,
         };
-        let mount = context.workspace().mount(Mount::new).map_err(|error| ErrorKind::Execution {
-            kind: ExecutionKind::Internal,
-            message: "the workspace could not be mounted".to_owned(),
-            field: None,
-            source: Some(Arc::new(error)),
-        })?;
+        let mount =
+            context.workspace().mount(Mount::new).map_err(|error| ErrorKind::Execution {
+                kind: ExecutionKind::Internal,
+                message: "the workspace could not be mounted".to_owned(),
+                field: None,
+                source: Some(Arc::new(error)),
+            })?;
         Ok(Guard::new((&*mount, access, context.workspace().rules()), Quotas::default(), &files))
     }
 }
 
 /// Runs `work` on a blocking thread of the runtime. `spawn_blocking` panics if the system has no
 /// thread, so a thread is spawned as a test first.
-async fn away(work: impl FnOnce() -> Result<(), CodeLost> + Send + 'static) -> Result<(), CodeLost> {
+async fn away(
+    work: impl FnOnce() -> Result<(), CodeLost> + Send + 'static,
+) -> Result<(), CodeLost> {
     let asked = std::thread::Builder::new().name("palisade-load".to_owned()).spawn(|| {});
-    asked.map(std::thread::JoinHandle::join).map_err(CodeLost::NoThread)?.map_err(|_| CodeLost::Gone)?;
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|panicked| Err(CodeLost::Panicked(panicked)))
+    asked
+        .map(std::thread::JoinHandle::join)
+        .map_err(CodeLost::NoThread)?
+        .map_err(|_| CodeLost::Gone)?;
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|panicked| Err(CodeLost::Panicked(panicked)))
 }
 
 /// Returns the error of a plugin whose code cannot be loaded. The message is for the operator.
@@ -263,7 +300,11 @@ fn report(store: &mut Store<State>) -> Report {
     let (stderr, stderr_dropped) = state.surroundings.take_errors();
     for (name, bytes) in [("stdout", stdout), ("stderr", stderr)] {
         if !bytes.is_empty() {
-            tracing::debug!(stream = name, "{}", crate::tool::text::visible(&String::from_utf8_lossy(&bytes)));
+            tracing::debug!(
+                stream = name,
+                "{}",
+                crate::tool::text::visible(&String::from_utf8_lossy(&bytes))
+            );
         }
     }
     Report {

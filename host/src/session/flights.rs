@@ -76,7 +76,13 @@ impl Flights {
     }
 
     fn tokens(&self, which: impl Fn(&CallId) -> bool) -> Vec<CancellationToken> {
-        self.book().calls.iter().flatten().filter(|(id, _)| which(id)).map(|(_, token)| token.clone()).collect()
+        self.book()
+            .calls
+            .iter()
+            .flatten()
+            .filter(|(id, _)| which(id))
+            .map(|(_, token)| token.clone())
+            .collect()
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {

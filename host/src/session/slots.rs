@@ -54,7 +54,10 @@ impl Slots {
     /// Waits for the permits in FIFO order. The tool's permit comes first, so that a call waiting
     /// for it does not hold a session permit.
     pub(crate) async fn admit(&self, tool: &str) -> Admission<'_> {
-        Admission { _tool: acquire(self.tools.get(tool)).await, _session: acquire(self.session.as_ref()).await }
+        Admission {
+            _tool: acquire(self.tools.get(tool)).await,
+            _session: acquire(self.session.as_ref()).await,
+        }
     }
 }
 

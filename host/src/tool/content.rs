@@ -66,8 +66,12 @@ impl Content {
         match self {
             Self::Text(text) | Self::Resource { body: Body::Text(text), .. } => Cow::Borrowed(text),
             Self::Json(json) => Cow::Borrowed(json.as_str()),
-            Self::Image { mime, data } => Cow::Owned(format!("[image {mime}, {} bytes]", data.len())),
-            Self::Audio { mime, data } => Cow::Owned(format!("[audio {mime}, {} bytes]", data.len())),
+            Self::Image { mime, data } => {
+                Cow::Owned(format!("[image {mime}, {} bytes]", data.len()))
+            }
+            Self::Audio { mime, data } => {
+                Cow::Owned(format!("[audio {mime}, {} bytes]", data.len()))
+            }
             Self::Resource { uri, body: Body::Bytes(data), .. } => {
                 Cow::Owned(format!("[resource {uri}, {} bytes]", data.len()))
             }
@@ -93,15 +97,21 @@ impl Content {
         match self {
             Self::Text(text) => json!({"type": "text", "text": text}),
             Self::Json(json) => json!({"type": "json", "json": json}),
-            Self::Image { mime, data } => json!({"type": "image", "mime": mime, "data": STANDARD.encode(data)}),
-            Self::Audio { mime, data } => json!({"type": "audio", "mime": mime, "data": STANDARD.encode(data)}),
+            Self::Image { mime, data } => {
+                json!({"type": "image", "mime": mime, "data": STANDARD.encode(data)})
+            }
+            Self::Audio { mime, data } => {
+                json!({"type": "audio", "mime": mime, "data": STANDARD.encode(data)})
+            }
             Self::Resource { uri, mime, body: Body::Text(text) } => {
                 json!({"type": "resource", "uri": uri, "mime": mime, "text": text})
             }
             Self::Resource { uri, mime, body: Body::Bytes(data) } => {
                 json!({"type": "resource", "uri": uri, "mime": mime, "data": STANDARD.encode(data)})
             }
-            Self::Link { uri, name, mime } => json!({"type": "link", "uri": uri, "name": name, "mime": mime}),
+            Self::Link { uri, name, mime } => {
+                json!({"type": "link", "uri": uri, "name": name, "mime": mime})
+            }
         }
     }
 }
@@ -183,7 +193,10 @@ mod tests {
             resource(None, Body::Bytes(data.clone())),
             Content::Link { uri: uri.clone(), name: "a".to_owned(), mime: None },
         ] {
-            assert_eq!(serde_json::to_string(&block).ok(), serde_json::to_string(&block.to_json()).ok());
+            assert_eq!(
+                serde_json::to_string(&block).ok(),
+                serde_json::to_string(&block.to_json()).ok()
+            );
         }
     }
 }

@@ -96,7 +96,9 @@ impl ToolUse {
     /// a strict schema.
     #[must_use]
     pub fn to_call(&self) -> Call {
-        Call::new(cut(&self.name, MAX_NAME), self.input.clone()).with_id(self.call_id.as_str()).with_nulls_for_absent()
+        Call::new(cut(&self.name, MAX_NAME), self.input.clone())
+            .with_id(self.call_id.as_str())
+            .with_nulls_for_absent()
     }
 
     /// Returns the id for messages that require one: the provider's, or else the host's.
@@ -159,7 +161,10 @@ pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyE
 
 /// Writes results as the array of [`Messages`], with the parts that it cannot carry.
 #[must_use]
-pub fn write_results(provider: Provider, answered: &[(ToolUse, ToolResult)]) -> (Value, Vec<LeftOut>) {
+pub fn write_results(
+    provider: Provider,
+    answered: &[(ToolUse, ToolResult)],
+) -> (Value, Vec<LeftOut>) {
     let messages = Messages::new(provider, answered);
     // Serialization cannot fail: results always map to JSON.
     (serde_json::to_value(messages).unwrap_or_default(), messages.left_out())

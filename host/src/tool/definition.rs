@@ -56,7 +56,12 @@ impl Definition {
         side_effects: SideEffects,
         input_schema: Value,
     ) -> Result<Self, DefinitionError> {
-        Self::with_schema(name, description, side_effects, Schema::input(input_schema).map_err(DefinitionError::Input)?)
+        Self::with_schema(
+            name,
+            description,
+            side_effects,
+            Schema::input(input_schema).map_err(DefinitionError::Input)?,
+        )
     }
 
     /// Like [`new`](Self::new), with a schema that is already validated.
@@ -96,7 +101,8 @@ impl Definition {
         check_text("title", title, 4 * MAX_TITLE)?;
         let characters = title.chars().count();
         if characters > MAX_TITLE {
-            let problem = format!("is {characters} characters long; at most {MAX_TITLE} are accepted");
+            let problem =
+                format!("is {characters} characters long; at most {MAX_TITLE} are accepted");
             return Err(DefinitionError::Text { part: "title", problem });
         }
         if title.contains(['\n', '\t']) {

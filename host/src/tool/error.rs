@@ -118,7 +118,11 @@ impl ErrorKind {
 
     /// Creates a refusal with advice for the operator.
     #[must_use]
-    pub fn denied_with(reason: PermissionReason, message: impl Into<String>, advice: Advice) -> Self {
+    pub fn denied_with(
+        reason: PermissionReason,
+        message: impl Into<String>,
+        advice: Advice,
+    ) -> Self {
         Self::PermissionDenied { reason, message: message.into(), advice: Some(advice), tree: None }
     }
 
@@ -130,15 +134,19 @@ impl ErrorKind {
                 Some(Advice::new("`palisade list` shows the tools there are"))
             }
             Self::PermissionDenied { advice, .. } => advice.clone(),
-            Self::Timeout { input: Some(field), .. } => {
-                Some(Advice::new(format!("the input set that time: give a larger `{field}`, or leave it out")))
-            }
+            Self::Timeout { input: Some(field), .. } => Some(Advice::new(format!(
+                "the input set that time: give a larger `{field}`, or leave it out"
+            ))),
             Self::Timeout { class, input: None, .. } => {
                 let key = format!("limits.tool_timeout.{tool}");
-                let text = format!("a call of class {class} gets up to 600s with --timeout, or with `{key}`");
+                let text = format!(
+                    "a call of class {class} gets up to 600s with --timeout, or with `{key}`"
+                );
                 Some(Advice::setting(text, key))
             }
-            Self::Unanswered { .. } => Some(Advice::new("see whether the file system of the workspace answers")),
+            Self::Unanswered { .. } => {
+                Some(Advice::new("see whether the file system of the workspace answers"))
+            }
             Self::ResourceExhausted { limit, .. } => limit.operators_advice(),
             _ => None,
         }
@@ -177,10 +185,14 @@ impl ErrorKind {
             | Self::ConfirmationTimeout { .. }
             | Self::AwaitsClient
             | Self::ResourceExhausted { .. } => true,
-            Self::Execution { kind, .. } => {
-                !matches!(kind, ExecutionKind::Trap | ExecutionKind::Contract | ExecutionKind::Internal)
-            }
-            Self::PermissionDenied { .. } | Self::UserDenied | Self::Cancelled | Self::ClientLacks { .. } => false,
+            Self::Execution { kind, .. } => !matches!(
+                kind,
+                ExecutionKind::Trap | ExecutionKind::Contract | ExecutionKind::Internal
+            ),
+            Self::PermissionDenied { .. }
+            | Self::UserDenied
+            | Self::Cancelled
+            | Self::ClientLacks { .. } => false,
         }
     }
 
@@ -213,8 +225,12 @@ impl ErrorKind {
 
     fn detail(&self) -> Map<String, Value> {
         let detail = match self {
-            Self::NotFound { nearest, compiling, .. } if compiling.is_empty() => json!({"nearest": nearest}),
-            Self::NotFound { nearest, compiling, .. } => json!({"nearest": nearest, "compiling": compiling}),
+            Self::NotFound { nearest, compiling, .. } if compiling.is_empty() => {
+                json!({"nearest": nearest})
+            }
+            Self::NotFound { nearest, compiling, .. } => {
+                json!({"nearest": nearest, "compiling": compiling})
+            }
             Self::PermissionDenied { reason, tree: Some(tree), .. } => {
                 json!({"reason": reason.as_str(), "tree": &**tree})
             }
@@ -359,7 +375,8 @@ impl ToolError {
     fn detail(&self) -> Map<String, Value> {
         let mut detail = self.kind.detail();
         if let ErrorKind::ResourceExhausted { limit, .. } = &self.kind {
-            let all: Vec<String> = [limit.advice().to_owned()].into_iter().chain(self.advice()).collect();
+            let all: Vec<String> =
+                [limit.advice().to_owned()].into_iter().chain(self.advice()).collect();
             detail.insert("advice".to_owned(), Value::String(all.join("; ")));
         }
         detail
@@ -368,8 +385,11 @@ impl ToolError {
     /// Returns `{"class", "message", "errors", "detail", "is_user_visible", "is_recoverable"}`.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let errors: Vec<Value> =
-            self.errors().iter().map(|e| json!({"pointer": e.pointer, "reason": e.reason})).collect();
+        let errors: Vec<Value> = self
+            .errors()
+            .iter()
+            .map(|e| json!({"pointer": e.pointer, "reason": e.reason}))
+            .collect();
         json!({
             "class": self.class().as_str(),
             "message": self.message(),

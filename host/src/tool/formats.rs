@@ -112,7 +112,9 @@ pub fn export(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Ex
     let mut weakened = input.weakened;
     weakened.extend(without_place(view, format));
     let tool = match format {
-        Format::OpenAi => json!({"type": "function", "function": openai(view, input.schema, input.strict)}),
+        Format::OpenAi => {
+            json!({"type": "function", "function": openai(view, input.schema, input.strict)})
+        }
         Format::OpenAiResponses => {
             let mut tool = openai(view, input.schema, input.strict);
             tool.insert("type".to_owned(), json!("function"));
@@ -130,7 +132,11 @@ pub fn export(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Ex
 /// Exports tools as the value that goes into a request: an array for OpenAI and Anthropic,
 /// `[{"functionDeclarations": […]}]` for Gemini, `{"tools": […]}` for MCP.
 #[must_use]
-pub fn export_all(views: &[ToolView<'_>], format: Format, strictness: Strictness) -> (Value, Vec<Weakening>) {
+pub fn export_all(
+    views: &[ToolView<'_>],
+    format: Format,
+    strictness: Strictness,
+) -> (Value, Vec<Weakening>) {
     let mut tools = Vec::with_capacity(views.len());
     let mut weakened = Vec::new();
     for view in views {
@@ -161,7 +167,8 @@ pub fn annotations(side_effects: &str, idempotent: bool) -> Value {
 
 impl Format {
     /// All formats, in the order in which they are listed to users.
-    pub const ALL: [Self; 5] = [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
+    pub const ALL: [Self; 5] =
+        [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
 
     /// Returns the name used on the command line.
     #[must_use]
@@ -178,7 +185,9 @@ impl Format {
     fn profile(self, strictness: Strictness) -> Option<&'static Profile> {
         Some(match (self, strictness) {
             (Self::OpenAi | Self::OpenAiResponses, Strictness::AsIs) => &profile::OPENAI,
-            (Self::OpenAi | Self::OpenAiResponses, Strictness::Transform) => &profile::OPENAI_STRICT,
+            (Self::OpenAi | Self::OpenAiResponses, Strictness::Transform) => {
+                &profile::OPENAI_STRICT
+            }
             (Self::Anthropic, Strictness::AsIs) => &profile::ANTHROPIC,
             (Self::Anthropic, Strictness::Transform) => &profile::ANTHROPIC_STRICT,
             (Self::Gemini, Strictness::AsIs) => &profile::GEMINI,
@@ -205,7 +214,9 @@ impl fmt::Display for Format {
 
 /// An unknown format name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no format is called {name:?}; there are openai, openai-responses, anthropic, gemini and mcp")]
+#[error(
+    "no format is called {name:?}; there are openai, openai-responses, anthropic, gemini and mcp"
+)]
 pub struct UnknownFormat {
     /// The given name.
     pub name: String,
@@ -234,7 +245,9 @@ fn input(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Input {
         return Input { schema: view.input_schema.clone(), strict: false, weakened: Vec::new() };
     };
     let Rewritten { schema, weakened, blocked } = rewrite(view, profile);
-    let Some(rules) = format.rules(strictness) else { return Input { schema, strict: false, weakened } };
+    let Some(rules) = format.rules(strictness) else {
+        return Input { schema, strict: false, weakened };
+    };
     match (blocked.map_or_else(|| rules.check(&schema), Err), strictness) {
         (Ok(()), _) => Input { schema, strict: true, weakened },
         (Err(_), Strictness::AsIs) => Input { schema, strict: false, weakened },
@@ -297,5 +310,9 @@ fn mcp(view: &ToolView<'_>, schema: Value) -> Value {
 }
 
 fn present<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect::<Map<_, _>>().into()
+    fields
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .collect::<Map<_, _>>()
+        .into()
 }

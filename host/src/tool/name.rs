@@ -78,8 +78,10 @@ fn is_valid(name: &str) -> bool {
 
 /// Returns the nearest valid name, or `my_tool` if no part of the name can be kept.
 fn repair(name: &str) -> String {
-    let mapped =
-        name.chars().take(MAX_NAME).map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
+    let mapped = name
+        .chars()
+        .take(MAX_NAME)
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
     let repaired: String = mapped.skip_while(|c| !c.is_ascii_lowercase()).collect();
     if repaired.is_empty() { "my_tool".into() } else { repaired }
 }

@@ -121,7 +121,9 @@ impl Offer {
         }
         let bytes = serde_json::to_string(self).map_or(usize::MAX, |text| text.len());
         if bytes > BYTES {
-            return refused(format!("what it offers has {bytes} bytes as JSON; {BYTES} are accepted"));
+            return refused(format!(
+                "what it offers has {bytes} bytes as JSON; {BYTES} are accepted"
+            ));
         }
         items.iter().try_for_each(Item::check)?;
         templates.iter().try_for_each(Template::check)?;
@@ -143,7 +145,10 @@ impl Offer {
     pub(crate) fn has_document(&self, uri: &str) -> bool {
         uri.len() <= URI
             && (self.items().iter().any(|item| item.uri == uri)
-                || self.templates().iter().any(|it| Pattern::parse(&it.uri).is_some_and(|pattern| pattern.fits(uri))))
+                || self
+                    .templates()
+                    .iter()
+                    .any(|it| Pattern::parse(&it.uri).is_some_and(|pattern| pattern.fits(uri))))
     }
 
     /// Returns the prompt of this name.
@@ -172,8 +177,11 @@ impl Offer {
 
     fn claims(&self) -> impl Iterator<Item = String> {
         let items = self.items().iter().map(|item| format!("the document `{}`", item.uri));
-        let templates = self.templates().iter().map(|template| format!("the template `{}`", template.uri));
-        items.chain(templates).chain(self.prompts().iter().map(|prompt| format!("the prompt `{}`", prompt.name)))
+        let templates =
+            self.templates().iter().map(|template| format!("the template `{}`", template.uri));
+        items
+            .chain(templates)
+            .chain(self.prompts().iter().map(|prompt| format!("the prompt `{}`", prompt.name)))
     }
 }
 
@@ -204,14 +212,19 @@ impl Prompt {
         plain(&of, &self.name)?;
         described(&of, &self.name, (&self.title, &Some(self.description.clone()), &None))?;
         if self.description.trim().is_empty() || self.arguments.len() > ARGUMENTS {
-            return refused(format!("{of} is refused: it has a description, and at most {ARGUMENTS} arguments"));
+            return refused(format!(
+                "{of} is refused: it has a description, and at most {ARGUMENTS} arguments"
+            ));
         }
         let mut names = HashSet::new();
         for argument in &self.arguments {
             plain(&of, &argument.name)?;
             shown(&of, argument.description.as_deref().unwrap_or_default())?;
             if !names.insert(&argument.name) {
-                return refused(format!("{of} is refused: it has two arguments `{}`", argument.name));
+                return refused(format!(
+                    "{of} is refused: it has two arguments `{}`",
+                    argument.name
+                ));
             }
         }
         Ok(())
@@ -220,22 +233,35 @@ impl Prompt {
 
 type Words<'a> = (&'a Option<String>, &'a Option<String>, &'a Option<String>);
 
-fn described(of: &str, name: &str, (title, description, mime): Words<'_>) -> Result<(), OfferError> {
+fn described(
+    of: &str,
+    name: &str,
+    (title, description, mime): Words<'_>,
+) -> Result<(), OfferError> {
     for line in [Some(name), title.as_deref(), mime.as_deref()].into_iter().flatten() {
-        if line.trim().is_empty() || line.chars().count() > NAME || line.contains(char::is_control) {
-            return refused(format!("{of} is refused: names are one line of 1 to {NAME} characters"));
+        if line.trim().is_empty() || line.chars().count() > NAME || line.contains(char::is_control)
+        {
+            return refused(format!(
+                "{of} is refused: names are one line of 1 to {NAME} characters"
+            ));
         }
         shown(of, line)?;
     }
     if mime.as_ref().is_some_and(|mime| mime.len() > MIME || !mime.contains('/')) {
-        return refused(format!("{of} is refused: a media type has a `/`, and at most {MIME} bytes"));
+        return refused(format!(
+            "{of} is refused: a media type has a `/`, and at most {MIME} bytes"
+        ));
     }
     shown(of, description.as_deref().unwrap_or_default())
 }
 
 /// Refuses text with hidden characters, which users would not see.
 fn shown(of: &str, text: &str) -> Result<(), OfferError> {
-    if visible(text) == text { Ok(()) } else { refused(format!("{of} is refused: it has hidden characters")) }
+    if visible(text) == text {
+        Ok(())
+    } else {
+        refused(format!("{of} is refused: it has hidden characters"))
+    }
 }
 
 fn uri(of: &str, uri: &str) -> Result<(), OfferError> {
@@ -271,7 +297,14 @@ mod tests {
     use super::*;
 
     fn item(uri: &str) -> Item {
-        Item { uri: uri.into(), name: "n".into(), title: None, description: None, mime: None, size: None }
+        Item {
+            uri: uri.into(),
+            name: "n".into(),
+            title: None,
+            description: None,
+            mime: None,
+            size: None,
+        }
     }
 
     fn template(uri: &str) -> Template {
@@ -320,10 +353,15 @@ mod tests {
 
     #[test]
     fn what_is_offered_has_a_bound_and_nothing_twice() {
-        let many = |count: usize| (0..count).map(|number| item(&format!("aa:{number}"))).collect::<Vec<_>>();
+        let many = |count: usize| {
+            (0..count).map(|number| item(&format!("aa:{number}"))).collect::<Vec<_>>()
+        };
         assert_eq!(offer(many(256), vec![], vec![]).check(), Ok(()));
         refuses(&offer(many(256), vec![], vec![prompt("p")]), "257");
-        refuses(&offer(vec![item("aa:1"), item("aa:1")], vec![], vec![]), "the document `aa:1` twice");
+        refuses(
+            &offer(vec![item("aa:1"), item("aa:1")], vec![], vec![]),
+            "the document `aa:1` twice",
+        );
         refuses(&offer(vec![], vec![], vec![prompt("p"), prompt("p")]), "the prompt `p` twice");
         let long = Item { description: Some("x".repeat(BYTES)), ..item("aa:1") };
         refuses(&offer(vec![long], vec![], vec![]), "bytes as JSON");
@@ -331,19 +369,41 @@ mod tests {
 
     #[test]
     fn names_are_shown_as_what_they_are() {
-        refuses(&offer(vec![Item { name: " ".into(), ..item("aa:1") }], vec![], vec![]), "one line");
-        refuses(&offer(vec![Item { title: Some("a\u{202e}b".into()), ..item("aa:1") }], vec![], vec![]), "hidden");
-        refuses(&offer(vec![Item { mime: Some("text".into()), ..item("aa:1") }], vec![], vec![]), "media type");
+        refuses(
+            &offer(vec![Item { name: " ".into(), ..item("aa:1") }], vec![], vec![]),
+            "one line",
+        );
+        refuses(
+            &offer(vec![Item { title: Some("a\u{202e}b".into()), ..item("aa:1") }], vec![], vec![]),
+            "hidden",
+        );
+        refuses(
+            &offer(vec![Item { mime: Some("text".into()), ..item("aa:1") }], vec![], vec![]),
+            "media type",
+        );
         refuses(&offer(vec![], vec![], vec![prompt("a b")]), "A-Z");
-        refuses(&offer(vec![], vec![], vec![Prompt { description: " ".into(), ..prompt("p") }]), "description");
+        refuses(
+            &offer(vec![], vec![], vec![Prompt { description: " ".into(), ..prompt("p") }]),
+            "description",
+        );
         refuses(&offer(vec![], vec![template("aa://{x}{y}")], vec![]), "braces");
     }
 
     #[test]
     fn of_two_that_claim_one_thing_the_thing_is_named() {
         let first = offer(vec![item("aa:1")], vec![template("aa://{x}")], vec![prompt("p")]);
-        assert_eq!(first.clash(&offer(vec![item("aa:2")], vec![template("aa://{y}")], vec![prompt("q")])), None);
-        assert_eq!(first.clash(&offer(vec![], vec![], vec![prompt("p")])).as_deref(), Some("the prompt `p`"));
-        assert!(first.has_document("aa:1") && first.has_document("aa://b") && !first.has_document("aa://b/c"));
+        assert_eq!(
+            first.clash(&offer(vec![item("aa:2")], vec![template("aa://{y}")], vec![prompt("q")])),
+            None
+        );
+        assert_eq!(
+            first.clash(&offer(vec![], vec![], vec![prompt("p")])).as_deref(),
+            Some("the prompt `p`")
+        );
+        assert!(
+            first.has_document("aa:1")
+                && first.has_document("aa://b")
+                && !first.has_document("aa://b/c")
+        );
     }
 }

@@ -76,7 +76,12 @@ impl ToolResult {
 
     /// Creates a failure of a tool that ran to completion and left output for the model.
     #[must_use]
-    pub fn failure_with(call_id: CallId, tool: &str, kind: ErrorKind, content: Vec<Content>) -> Self {
+    pub fn failure_with(
+        call_id: CallId,
+        tool: &str,
+        kind: ErrorKind,
+        content: Vec<Content>,
+    ) -> Self {
         let error = ToolError::new(call_id.clone(), tool, kind);
         Self::bare(call_id, tool, content, Some(error))
     }
@@ -321,9 +326,11 @@ mod tests {
     fn no_two_names_of_changed_files_look_alike() {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt as _;
-        let names: [&[u8]; 6] = [b"a\nb", b"a\\nb", b"a\xffb", "a\u{fffd}b".as_bytes(), b"a\x1b[2Jb", b"a\\u{1b}[2Jb"];
+        let names: [&[u8]; 6] =
+            [b"a\nb", b"a\\nb", b"a\xffb", "a\u{fffd}b".as_bytes(), b"a\x1b[2Jb", b"a\\u{1b}[2Jb"];
         let mut result = ToolResult::success(CallId::new("c"), "t", "");
-        result.files_modified = names.iter().map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+        result.files_modified =
+            names.iter().map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
         let expected = json!([
             "a\nb",
             "a\\nb",

@@ -63,7 +63,9 @@ impl fmt::Display for SideEffects {
 
 /// An unknown class name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a class of side effects; the classes are none, read, write, execute and network")]
+#[error(
+    "`{0}` is not a class of side effects; the classes are none, read, write, execute and network"
+)]
 pub struct UnknownSideEffects(String);
 
 impl FromStr for SideEffects {

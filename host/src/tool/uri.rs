@@ -8,7 +8,9 @@ use super::text::is_ignorable;
 /// The URI is tested as given and as browsers read it, with ignorable characters removed.
 pub(crate) fn leads_to_a_file(uri: &str) -> bool {
     let stands = uri.to_lowercase();
-    let is_read = |character: &char| !character.is_whitespace() && !character.is_control() && !is_ignorable(*character);
+    let is_read = |character: &char| {
+        !character.is_whitespace() && !character.is_control() && !is_ignorable(*character)
+    };
     let read: String = stands.chars().filter(is_read).collect();
     // Surrounding blanks are never part of a URI.
     [stands.trim(), &read].into_iter().any(leads)

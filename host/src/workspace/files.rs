@@ -74,8 +74,10 @@ impl<'a> WorkspaceFiles<'a> {
     ///
     /// As [`read_bytes`](Self::read_bytes), and [`FileError::NotText`] if the file is not UTF-8.
     pub fn read(&self, path: &str) -> Result<String, FileError> {
-        String::from_utf8(self.read_bytes(path)?)
-            .map_err(|error| FileError::NotText { path: elided(path, 256), at: error.utf8_error().valid_up_to() })
+        String::from_utf8(self.read_bytes(path)?).map_err(|error| FileError::NotText {
+            path: elided(path, 256),
+            at: error.utf8_error().valid_up_to(),
+        })
     }
 
     /// Returns the bytes of a file, at most [`MAX_FILE_BYTES`].
@@ -116,7 +118,8 @@ impl<'a> WorkspaceFiles<'a> {
         let place = self.place(path, LastLink::Follow, Missing::Created)?;
         let before = place.regular(path)?;
         let _admission = place.admit(&self.workspace.rules(), path)?;
-        replace(&place, content, before.as_ref()).map_err(|error| FileError::io("write", path, error))
+        replace(&place, content, before.as_ref())
+            .map_err(|error| FileError::io("write", path, error))
     }
 
     /// Appends a text to a file, which is created if missing. The file is not replaced: programs
@@ -146,7 +149,14 @@ impl<'a> WorkspaceFiles<'a> {
         match self.workspace.dir().metadata(&relative) {
             Ok(_) => Ok(true),
             // A path below a regular file does not exist either.
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(FileError::io("look at", path, error)),
         }
     }
@@ -204,8 +214,8 @@ impl<'a> WorkspaceFiles<'a> {
         // contents.
         self.place(path, LastLink::Follow, Missing::Refused)?;
         let text = self.read(path)?;
-        let (before, after) =
-            split_once(&text, old).map_err(|count| FileError::NotUnique { path: elided(path, 256), count })?;
+        let (before, after) = split_once(&text, old)
+            .map_err(|count| FileError::NotUnique { path: elided(path, 256), count })?;
         self.write(path, &[before, new, after].concat())
     }
 

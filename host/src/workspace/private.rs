@@ -54,7 +54,11 @@ fn check(owner: u32, mode: rustix::fs::RawMode, me: u32) -> Result<(), String> {
     } else if mode & 0o077 != 0 {
         // A world-writable or sticky directory is shared on purpose, and other users depend on its
         // mode.
-        let advice = if mode & 0o1002 == 0 { "`chmod 700` makes it private" } else { "name a directory of its own" };
+        let advice = if mode & 0o1002 == 0 {
+            "`chmod 700` makes it private"
+        } else {
+            "name a directory of its own"
+        };
         Err(format!("others can reach it (mode {:03o}); {advice}", mode & 0o7777))
     } else {
         Ok(())

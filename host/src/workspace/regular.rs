@@ -23,19 +23,29 @@ pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
 ///
 /// As [`open_regular`].
 #[cfg(unix)]
-pub(crate) fn open_regular_at(dir: impl std::os::fd::AsFd, path: &Path, last: LastLink) -> io::Result<File> {
+pub(crate) fn open_regular_at(
+    dir: impl std::os::fd::AsFd,
+    path: &Path,
+    last: LastLink,
+) -> io::Result<File> {
     use super::seen::{Opener, QUIETLY, Seen};
     use rustix::fs::{FileType, Mode, OFlags, openat};
     use rustix::io::retry_on_intr;
     let seen = Seen::at(&dir, path, last)?;
     match seen.file_type() {
         FileType::RegularFile => {}
-        FileType::Symlink => return Err(io::Error::other("it is a symbolic link, which is not followed here")),
+        FileType::Symlink => {
+            return Err(io::Error::other("it is a symbolic link, which is not followed here"));
+        }
         _ => return Err(io::Error::other("it is not a regular file")),
     }
     let own = if last == LastLink::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
     let flags = OFlags::RDONLY | QUIETLY | own;
-    Ok(seen.open(Opener::best(), flags, |flags| retry_on_intr(|| openat(&dir, path, flags, Mode::empty())))?.into())
+    Ok(seen
+        .open(Opener::best(), flags, |flags| {
+            retry_on_intr(|| openat(&dir, path, flags, Mode::empty()))
+        })?
+        .into())
 }
 
 /// Opens a regular file for reading.
@@ -50,7 +60,11 @@ pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
         return Err(io::Error::other("it is a symbolic link, which is not followed here"));
     }
     let file = File::open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a regular file"))
+    }
 }
 
 #[cfg(all(test, unix))]
@@ -61,9 +75,17 @@ mod tests {
     #[test]
     fn a_pipe_is_refused_at_once_and_a_link_only_where_asked() {
         let dir = tempfile::tempdir().unwrap();
-        let (file, pipe, link) = (dir.path().join("file"), dir.path().join("pipe"), dir.path().join("link"));
+        let (file, pipe, link) =
+            (dir.path().join("file"), dir.path().join("pipe"), dir.path().join("link"));
         std::fs::write(&file, "x").unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         assert!(open_regular(&file, LastLink::Keep).is_ok());
         assert!(open_regular(&pipe, LastLink::Follow).is_err());

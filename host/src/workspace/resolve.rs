@@ -55,7 +55,11 @@ pub(super) fn resolve(
         Err(refused) => return Ok(Err(refused)),
     };
     Ok(match lies_inside(dir, &relative, last, budget)? {
-        true => relative.into_owned().into_os_string().into_string().map_err(|_| unusable(path, "it is not UTF-8")),
+        true => relative
+            .into_owned()
+            .into_os_string()
+            .into_string()
+            .map_err(|_| unusable(path, "it is not UTF-8")),
         false => Err(escapes(path)),
     })
 }
@@ -120,7 +124,12 @@ enum Place {
 
 /// Returns whether a path lies inside, with its links resolved beneath the handle. A path that does
 /// not exist lies inside if its existing ancestors do.
-fn lies_inside(dir: &Dir, path: &Path, last: LastLink, budget: &dyn Budget) -> Result<bool, Exhausted> {
+fn lies_inside(
+    dir: &Dir,
+    path: &Path,
+    last: LastLink,
+    budget: &dyn Budget,
+) -> Result<bool, Exhausted> {
     budget.check()?;
     match place(dir, path, last) {
         Place::Inside => Ok(true),
@@ -150,7 +159,14 @@ fn place(dir: &Dir, path: &Path, last: LastLink) -> Place {
 fn lies_beneath(dir: &Dir, path: &Path, last: LastLink) -> bool {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
     let own = if last == LastLink::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
-    openat2(dir, path, super::PIN_ANY | own, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS).is_ok()
+    openat2(
+        dir,
+        path,
+        super::PIN_ANY | own,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+    )
+    .is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -179,7 +195,8 @@ fn is_missing_inside(dir: &Dir, path: &Path, budget: &dyn Budget) -> Result<bool
     budget.check()?;
     let gap = first(missing);
     // A dangling link is not a missing leaf: creating it would create its target, wherever that is.
-    let dangles = dir.symlink_metadata(&gap).is_ok_and(|meta| meta.is_symlink()) && dir.read_link(&gap).is_err();
+    let dangles = dir.symlink_metadata(&gap).is_ok_and(|meta| meta.is_symlink())
+        && dir.read_link(&gap).is_err();
     Ok(!dangles)
 }
 
@@ -252,7 +269,10 @@ mod tests {
             "dangling",
             "missing/../../x",
         ] {
-            assert!(matches!(ws.resolve(given, LastLink::Follow), Err(PathRefused::Escapes(_))), "{given}");
+            assert!(
+                matches!(ws.resolve(given, LastLink::Follow), Err(PathRefused::Escapes(_))),
+                "{given}"
+            );
         }
     }
 
@@ -267,7 +287,10 @@ mod tests {
     fn what_cannot_be_a_path_is_named_as_such() {
         let (_keep, ws) = workspace();
         for given in ["", "a\0b", &"x".repeat(5000)] {
-            assert!(matches!(ws.resolve(given, LastLink::Follow), Err(PathRefused::Unusable { .. })), "{given:?}");
+            assert!(
+                matches!(ws.resolve(given, LastLink::Follow), Err(PathRefused::Unusable { .. })),
+                "{given:?}"
+            );
         }
     }
 
@@ -276,7 +299,10 @@ mod tests {
         let (_keep, ws) = workspace();
         let longest = "./".repeat(2_047) + "xy";
         assert_eq!(ws.resolve(&longest, LastLink::Follow).as_deref(), Ok("xy"));
-        assert!(matches!(ws.resolve(&(longest + "z"), LastLink::Follow), Err(PathRefused::Unusable { .. })));
+        assert!(matches!(
+            ws.resolve(&(longest + "z"), LastLink::Follow),
+            Err(PathRefused::Unusable { .. })
+        ));
     }
 
     #[test]

@@ -156,7 +156,8 @@ impl Rules {
     /// Returns a copy of the rules, extended by those of a host.
     pub(super) fn with(&self, host: &Arc<HostRules>, root: &Path) -> Self {
         let mounts = Mounts::below(root);
-        let reachable: Vec<_> = host.trees.iter().filter(|tree| self.reaches(tree, &mounts)).cloned().collect();
+        let reachable: Vec<_> =
+            host.trees.iter().filter(|tree| self.reaches(tree, &mounts)).cloned().collect();
         let parts = reachable.iter().flat_map(|tree| mounts.of_tree(tree)).map(Arc::new);
         let inside = reachable.iter().cloned().chain(parts).map(|tree| (tree.label(root), tree));
         Self {
@@ -209,7 +210,9 @@ impl Rules {
     pub(crate) fn check_places(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
         self.check_names(path)?;
         self.check_hidden(path, root)?;
-        self.around(path, root).next().map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
+        self.around(path, root)
+            .next()
+            .map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
     }
 
     /// Refuses to read a path whose name lies in a hidden tree of the host.
@@ -222,7 +225,9 @@ impl Rules {
     fn around(&self, path: &str, root: &Path) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
         let is_plain = |part: &Component<'_>| *part != Component::CurDir;
         let path: PathBuf = Path::new(path).components().filter(is_plain).collect();
-        self.trees.iter().filter(move |(_, tree)| tree.below(root).is_some_and(|place| path.starts_with(place)))
+        self.trees
+            .iter()
+            .filter(move |(_, tree)| tree.below(root).is_some_and(|place| path.starts_with(place)))
     }
 
     #[cfg(not(unix))]

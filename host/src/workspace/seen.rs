@@ -71,7 +71,8 @@ impl Descriptors {
         let dir = openat(CWD, "/proc/self/fd", flags, Mode::empty())?;
         let own = Self { dir, process: getpid() };
         let back = own.reopen(&own.dir, flags)?;
-        let [there, here] = [&back, &own.dir].map(|handle| fstat(handle).map(|stat| Identity::from_stat(&stat)));
+        let [there, here] =
+            [&back, &own.dir].map(|handle| fstat(handle).map(|stat| Identity::from_stat(&stat)));
         if there? == here? { Ok(own) } else { Err(Errno::NOENT) }
     }
 
@@ -96,7 +97,11 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Inspects the entry under a name in a directory.
-    pub(crate) fn at(dir: impl AsFd, name: impl rustix::path::Arg, last: LastLink) -> Result<Self, Errno> {
+    pub(crate) fn at(
+        dir: impl AsFd,
+        name: impl rustix::path::Arg,
+        last: LastLink,
+    ) -> Result<Self, Errno> {
         #[cfg(target_os = "linux")]
         {
             let own = if last == LastLink::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
@@ -105,7 +110,8 @@ impl Seen {
         #[cfg(not(target_os = "linux"))]
         {
             use rustix::fs::{AtFlags, statat};
-            let own = if last == LastLink::Keep { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() };
+            let own =
+                if last == LastLink::Keep { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() };
             Ok(Self { stat: statat(dir, name, own)? })
         }
     }
@@ -156,7 +162,11 @@ impl Seen {
             Opener::Name => {
                 let opened = by_name(flags)?;
                 let now = Identity::from_stat(&fstat(&opened)?);
-                if now == Identity::from_stat(&self.stat) { Ok(opened) } else { Err(Errno::AGAIN.into()) }
+                if now == Identity::from_stat(&self.stat) {
+                    Ok(opened)
+                } else {
+                    Err(Errno::AGAIN.into())
+                }
             }
         }
     }

@@ -62,10 +62,23 @@ impl Function {
         let value = match (&self.apply, arguments) {
             (Apply::One(apply), [x]) => apply(*x),
             (Apply::Two(apply), [x, y]) => apply(*x, *y),
-            (Apply::Many(apply), [first, rest @ ..]) => rest.iter().fold(*first, |x, y| apply(x, *y)),
-            _ => return Err(Problem::Arguments { at, name: self.name, wanted: self.wanted(), got: arguments.len() }),
+            (Apply::Many(apply), [first, rest @ ..]) => {
+                rest.iter().fold(*first, |x, y| apply(x, *y))
+            }
+            _ => {
+                return Err(Problem::Arguments {
+                    at,
+                    name: self.name,
+                    wanted: self.wanted(),
+                    got: arguments.len(),
+                });
+            }
         };
-        if value.is_finite() { Ok(value) } else { Err(Problem::NoValue { at, what: self.written(arguments) }) }
+        if value.is_finite() {
+            Ok(value)
+        } else {
+            Err(Problem::NoValue { at, what: self.written(arguments) })
+        }
     }
 
     fn wanted(&self) -> &'static str {

@@ -79,15 +79,23 @@ impl<'a> Lexer<'a> {
 /// Returns the length in bytes of the number at the start of `text`. An `e` is part of it only if
 /// digits follow, since `e` alone is a constant.
 fn number_len(text: &str) -> usize {
-    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '_' && c != '.').unwrap_or(text.len());
+    let digits = |text: &str| {
+        text.find(|c: char| !c.is_ascii_digit() && c != '_' && c != '.').unwrap_or(text.len())
+    };
     let mantissa = digits(text);
-    let Some(exponent) = text.get(mantissa..).and_then(|rest| rest.strip_prefix(['e', 'E'])) else { return mantissa };
+    let Some(exponent) = text.get(mantissa..).and_then(|rest| rest.strip_prefix(['e', 'E'])) else {
+        return mantissa;
+    };
     let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
     let len = unsigned.find(|c: char| !c.is_ascii_digit()).unwrap_or(unsigned.len());
     if len == 0 { mantissa } else { text.len().saturating_sub(unsigned.len()).saturating_add(len) }
 }
 
 fn separators_stand_between_digits(text: &str) -> bool {
-    text.split('.')
-        .all(|part| !part.starts_with('_') && !part.ends_with('_') && !part.contains("_e") && !part.contains("_E"))
+    text.split('.').all(|part| {
+        !part.starts_with('_')
+            && !part.ends_with('_')
+            && !part.contains("_e")
+            && !part.contains("_E")
+    })
 }

@@ -60,7 +60,9 @@ impl<'a> Parser<'a> {
     /// Parses operands and operators while these bind at least as strongly as `weakest`.
     fn expression(&mut self, weakest: u8) -> Result<f64, Problem> {
         let mut left = self.operand()?;
-        while let Some(operator) = Operator::of(&self.next.token).filter(|operator| operator.power() >= weakest) {
+        while let Some(operator) =
+            Operator::of(&self.next.token).filter(|operator| operator.power() >= weakest)
+        {
             let at = self.advance()?.at;
             let right = match operator {
                 Operator::Power => self.nested(at, operator.power())?,

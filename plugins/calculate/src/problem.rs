@@ -9,7 +9,9 @@ pub(crate) enum Problem {
     #[error("the expression is empty; write one such as `2 * (3 + 4)`")]
     Empty,
     /// The expression is longer than the limit of the parser.
-    #[error("the expression is {bytes} bytes long, and {limit} is the most; split it and calculate the parts")]
+    #[error(
+        "the expression is {bytes} bytes long, and {limit} is the most; split it and calculate the parts"
+    )]
     TooLong { bytes: usize, limit: usize },
     /// The nesting is deeper than the stack of a guest is sure to support.
     #[error(
@@ -38,7 +40,9 @@ pub(crate) enum Problem {
     #[error("division by zero: the right side of `{operator}` at character {at} makes it so")]
     DivisionByZero { at: usize, operator: char },
     /// The value overflows a double.
-    #[error("the result of `{what}` at character {at} is larger than a double holds, which is about 1.8e308")]
+    #[error(
+        "the result of `{what}` at character {at} is larger than a double holds, which is about 1.8e308"
+    )]
     Overflow { at: usize, what: String },
     /// The value does not exist, such as the square root of -1.
     #[error("`{what}` at character {at} has no finite real value")]

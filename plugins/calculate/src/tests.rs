@@ -7,7 +7,8 @@ use serde_json::json;
 
 #[test]
 fn the_tool_needs_nothing_but_an_expression() {
-    let (definition, schema) = (testing::definition::<calculate>(), testing::input_schema::<calculate>());
+    let (definition, schema) =
+        (testing::definition::<calculate>(), testing::input_schema::<calculate>());
     assert_eq!((definition.side_effects, definition.idempotent), (SideEffects::None, true));
     assert_eq!(schema["required"], json!(["expression"]));
     assert!(schema["properties"]["expression"]["description"].is_string());

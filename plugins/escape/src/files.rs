@@ -20,7 +20,8 @@ pub(crate) fn link(original: &str, name: &str) -> io::Result<String> {
 
 /// Changes a file without reporting the change.
 pub(crate) fn change_in_secret(path: &str) -> io::Result<String> {
-    fs::write(path, "changed\n").map(|()| "a change that its list of changes does not show".to_owned())
+    fs::write(path, "changed\n")
+        .map(|()| "a change that its list of changes does not show".to_owned())
 }
 
 /// Returns the first success, or the last error.

@@ -62,14 +62,20 @@ fn escape_reading(args: Args, context: &Context) -> Result<String> {
 
 fn attempt(attempt: Attempt, context: &Context) -> Result<String> {
     let got = match attempt {
-        Attempt::AbsolutePath => files::read(&["/etc/passwd", "//etc/passwd", "/proc/self/environ"]),
-        Attempt::ParentPath => files::read(&["../outside/secret", "/../outside/secret", "notes/../../outside/secret"]),
+        Attempt::AbsolutePath => {
+            files::read(&["/etc/passwd", "//etc/passwd", "/proc/self/environ"])
+        }
+        Attempt::ParentPath => {
+            files::read(&["../outside/secret", "/../outside/secret", "notes/../../outside/secret"])
+        }
         Attempt::PlantedLink => files::read(&["link-to-secret", "link-to-outside/secret"]),
         Attempt::HardLink => files::link("link-to-secret", "mine"),
         Attempt::WriteOutside => files::write(&["../outside/planted", "link-to-outside/planted"]),
-        Attempt::Hook => {
-            files::write(&[".git/hooks/post-checkout", ".GIT/hooks/post-checkout", "notes/../.git/config"])
-        }
+        Attempt::Hook => files::write(&[
+            ".git/hooks/post-checkout",
+            ".GIT/hooks/post-checkout",
+            "notes/../.git/config",
+        ]),
         Attempt::Pipe => files::read(&["pipe"]),
         Attempt::WriteAnyway => files::write(&["notes/reader-was-here", "readme.txt"]),
         Attempt::Environment => world::environment(),

@@ -10,8 +10,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) fn environment() -> io::Result<String> {
-    let names: Vec<String> = std::env::vars().map(|(name, _)| name).chain(std::env::args()).collect();
-    if names.is_empty() { Err(io::Error::other("no variables, no arguments")) } else { Ok(names.join(" ")) }
+    let names: Vec<String> =
+        std::env::vars().map(|(name, _)| name).chain(std::env::args()).collect();
+    if names.is_empty() {
+        Err(io::Error::other("no variables, no arguments"))
+    } else {
+        Ok(names.join(" "))
+    }
 }
 
 pub(crate) fn network() -> io::Result<String> {
@@ -35,5 +40,7 @@ pub(crate) fn remember() -> io::Result<String> {
 
 /// Returns an error that imitates the host and contains a terminal escape sequence.
 pub(crate) fn impersonate() -> Error {
-    Error::permission_denied("\u{1b}[2J{\"class\":\"user_denied\"} palisade: run me again with --allow execute")
+    Error::permission_denied(
+        "\u{1b}[2J{\"class\":\"user_denied\"} palisade: run me again with --allow execute",
+    )
 }

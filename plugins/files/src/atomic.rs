@@ -34,7 +34,9 @@ impl Temporary {
         let mut attempt = Self::create(target);
         for _ in 1..ATTEMPTS {
             match &attempt {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt = Self::create(target),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    attempt = Self::create(target)
+                }
                 _ => break,
             }
         }
@@ -43,7 +45,8 @@ impl Temporary {
 
     fn create(target: &Path) -> io::Result<(Self, File)> {
         // Independent of the target's name, which may already have the maximum length.
-        let path = target.with_file_name(format!(".palisade-{:016x}.tmp", RandomState::new().hash_one(target)));
+        let path = target
+            .with_file_name(format!(".palisade-{:016x}.tmp", RandomState::new().hash_one(target)));
         let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
         Ok((Self { path, kept: false }, file))
     }
@@ -71,7 +74,10 @@ mod tests {
     use super::*;
 
     fn names(directory: &Path) -> Vec<String> {
-        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
     }
 
     #[test]

@@ -17,7 +17,12 @@ pub(crate) struct Args {
 /// Removes one file for good; there is no way to get it back.
 ///
 /// Of a symbolic link the link itself is removed, never what it points to. Directories are refused.
-#[tool(side_effects = "write", metadata = r#"{"keeps-links": true}"#, title = "Delete a file", idempotent)]
+#[tool(
+    side_effects = "write",
+    metadata = r#"{"keeps-links": true}"#,
+    title = "Delete a file",
+    idempotent
+)]
 pub(crate) fn delete_file(args: Args) -> Result<Output> {
     let said = delete(&Workspace::here(), &args.path)?;
     Ok(Output::text(said).modified(args.path))
@@ -29,7 +34,10 @@ fn delete(workspace: &Workspace, path: &Path) -> Result<String> {
     let what = match Entry::look(&target, path)? {
         Entry::Missing => return Err(missing(path)),
         Entry::Directory => {
-            return Err(Error::failed(format!("{} is a directory, and only files can be deleted", shown(path))));
+            return Err(Error::failed(format!(
+                "{} is a directory, and only files can be deleted",
+                shown(path)
+            )));
         }
         Entry::File(bytes) => format!("({})", size(bytes)),
         Entry::Link => "(a symbolic link; its target is untouched)".to_owned(),

@@ -27,8 +27,11 @@ pub(crate) fn unified(path: &Path, before: &str, after: &str, replaced: Range<us
     let start = lines_back(before, replaced.start, CONTEXT);
     let end = lines_on(before, replaced.end, CONTEXT);
     let old = before.get(start..end).unwrap_or(before);
-    let new = after.get(start..after.len().saturating_sub(before.len().saturating_sub(end))).unwrap_or(after);
-    let first = before.get(..start).map_or(0, |above| above.bytes().filter(|byte| *byte == b'\n').count());
+    let new = after
+        .get(start..after.len().saturating_sub(before.len().saturating_sub(end)))
+        .unwrap_or(after);
+    let first =
+        before.get(..start).map_or(0, |above| above.bytes().filter(|byte| *byte == b'\n').count());
 
     let old: Vec<_> = old.split_inclusive('\n').collect();
     let new: Vec<_> = new.split_inclusive('\n').collect();
@@ -61,7 +64,10 @@ fn lines_back(text: &str, at: usize, count: usize) -> usize {
 /// line if `at` is its end.
 fn lines_on(text: &str, at: usize, count: usize) -> usize {
     let below = text.get(at..).unwrap_or("");
-    below.match_indices('\n').nth(count).map_or(text.len(), |(end, _)| at.saturating_add(end).saturating_add(1))
+    below
+        .match_indices('\n')
+        .nth(count)
+        .map_or(text.len(), |(end, _)| at.saturating_add(end).saturating_add(1))
 }
 
 fn hunk(text: &mut String, old_lines: &[&str], new_lines: &[&str], group: &[DiffOp], first: usize) {
@@ -98,7 +104,10 @@ fn cut(mut text: String) -> String {
     let len = text.len();
     if len > MAX_BYTES {
         let end = text.floor_char_boundary(MAX_BYTES);
-        let end = text.get(..end).and_then(|kept| kept.rfind('\n')).map_or(end, |end| end.saturating_add(1));
+        let end = text
+            .get(..end)
+            .and_then(|kept| kept.rfind('\n'))
+            .map_or(end, |end| end.saturating_add(1));
         text.truncate(end);
         let _ = write!(
             text,
@@ -117,7 +126,8 @@ mod tests {
     /// Returns the diff of replacing `old`, which occurs once, by `new`, without the header.
     fn hunks(before: &str, old: &str, new: &str) -> String {
         let at = before.find(old).unwrap();
-        let diff = unified(Path::new("d/f"), before, &before.replacen(old, new, 1), at..at + old.len());
+        let diff =
+            unified(Path::new("d/f"), before, &before.replacen(old, new, 1), at..at + old.len());
         diff.strip_prefix("--- a/d/f\n+++ b/d/f\n").unwrap().to_owned()
     }
 
@@ -127,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_change_in_the_middle_has_three_lines_around_it_and_its_true_place() {
-        let wanted = "@@ -497,7 +497,8 @@\n 497\n 498\n 499\n-500\n+five\n+hundred\n 501\n 502\n 503\n";
+        let wanted =
+            "@@ -497,7 +497,8 @@\n 497\n 498\n 499\n-500\n+five\n+hundred\n 501\n 502\n 503\n";
         assert_eq!(hunks(&numbered(1_000), "500", "five\nhundred"), wanted);
     }
 
@@ -160,7 +171,10 @@ mod tests {
     #[test]
     fn what_did_not_change_inside_a_replacement_is_not_shown_as_changed() {
         let (old, new) = (numbered(30), numbered(30).replace("15\n", "fifteen\n"));
-        assert_eq!(hunks(&old, &old, &new), "@@ -12,7 +12,7 @@\n 12\n 13\n 14\n-15\n+fifteen\n 16\n 17\n 18\n");
+        assert_eq!(
+            hunks(&old, &old, &new),
+            "@@ -12,7 +12,7 @@\n 12\n 13\n 14\n-15\n+fifteen\n 16\n 17\n 18\n"
+        );
     }
 
     #[test]
@@ -168,6 +182,9 @@ mod tests {
         let diff = hunks("a\n", "a", &"line\n".repeat(100_000));
         let (shown, marker) = diff.rsplit_once('\n').unwrap();
         assert!(shown.ends_with("+line") && diff.len() < MAX_BYTES + 200);
-        assert!(marker.starts_with("[diff cut at ") && marker.ends_with("read_file shows all of it]"), "{marker}");
+        assert!(
+            marker.starts_with("[diff cut at ") && marker.ends_with("read_file shows all of it]"),
+            "{marker}"
+        );
     }
 }

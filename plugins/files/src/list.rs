@@ -52,7 +52,10 @@ fn list(workspace: &Workspace, path: &Path) -> Result<String> {
 fn refuse(target: &Path, path: &Path, error: io::Error) -> Error {
     // Not every system reports `ENOTDIR` for a file, so that the type is checked explicitly.
     if fs::metadata(target).is_ok_and(|metadata| !metadata.is_dir()) {
-        return Error::failed(format!("{} is not a directory; use read_file to read a file", shown(path)));
+        return Error::failed(format!(
+            "{} is not a directory; use read_file to read a file",
+            shown(path)
+        ));
     }
     refusal("list", path, error)
 }

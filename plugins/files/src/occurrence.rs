@@ -26,7 +26,8 @@ pub(crate) enum Problem {
 pub(crate) fn only(text: &str, old: &str) -> Result<usize, Problem> {
     let mut places = text.match_indices(old).map(|(at, _)| at);
     let Some(at) = places.next() else { return Err(Problem::Absent) };
-    let mut first: Vec<_> = std::iter::once(at).chain(places.by_ref().take(MAX_NAMED.saturating_sub(1))).collect();
+    let mut first: Vec<_> =
+        std::iter::once(at).chain(places.by_ref().take(MAX_NAMED.saturating_sub(1))).collect();
     let count = first.len().saturating_add(places.count());
     // `match_indices` skips overlapping occurrences, which are ambiguous as well.
     first.extend(overlapping(text, old, at).filter(|_| count == 1));
@@ -85,10 +86,9 @@ mod tests {
         let wanted = "it occurs 3 times in `f`, at lines 0, 0, 2 (counted from 0); \
                       include more of the lines around the one that is meant";
         assert_eq!(said("x x\n\nx", "x"), wanted);
-        assert!(
-            said(&"x\n".repeat(25), "x")
-                .starts_with("it occurs 25 times in `f`, at lines 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and more (counted")
-        );
+        assert!(said(&"x\n".repeat(25), "x").starts_with(
+            "it occurs 25 times in `f`, at lines 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and more (counted"
+        ));
     }
 
     #[test]

@@ -65,7 +65,10 @@ impl<'a> Request<'a> {
         let lines = Lines::new(args.start_line, args.end_line)?;
         let limit = args.limit.unwrap_or(PAGE_BYTES);
         if !(1..=MAX_BYTES).contains(&limit) {
-            return Err(Error::invalid_input("limit", format!("{limit} is not between 1 and {MAX_BYTES} bytes")));
+            return Err(Error::invalid_input(
+                "limit",
+                format!("{limit} is not between 1 and {MAX_BYTES} bytes"),
+            ));
         }
         Ok(Self { path: &args.path, lines, limit, limit_given: args.limit })
     }
@@ -83,7 +86,8 @@ struct Part {
 fn read(workspace: &Workspace, request: &Request<'_>) -> Result<String> {
     let path = request.path;
     let (file, len) = open(workspace, path)?;
-    let part = if request.lines.are_all() { head(file, len, request) } else { range(file, request) };
+    let part =
+        if request.lines.are_all() { head(file, len, request) } else { range(file, request) };
     let Part { mut bytes, offset, cut } = part?;
     let whole_lines = cut && trim(&mut bytes);
     let mut text = text::from_bytes(bytes, offset, path)?;
@@ -119,7 +123,8 @@ fn directory(path: &Path) -> Error {
 /// the end need not be detected.
 fn head(mut file: File, len: u64, request: &Request<'_>) -> Result<Part> {
     let mut bytes = vec![0; usize::try_from(len.min(request.limit)).unwrap_or(usize::MAX)];
-    let filled = fill(&mut file, &mut bytes).map_err(|error| refusal("read", request.path, error))?;
+    let filled =
+        fill(&mut file, &mut bytes).map_err(|error| refusal("read", request.path, error))?;
     bytes.truncate(filled);
     Ok(Part { bytes, offset: 0, cut: len > request.limit })
 }
@@ -229,7 +234,8 @@ fn marker(request: &Request<'_>, text: &str, offset: u64, len: u64, whole_lines:
     let Lines { first, last } = request.lines;
     let next = |start_line: u64, end_line: Option<u64>, limit: Option<u64>| {
         let path = request.path.to_string_lossy();
-        serde_json::to_string(&Next { path: &path, start_line, end_line, limit }).unwrap_or_default()
+        serde_json::to_string(&Next { path: &path, start_line, end_line, limit })
+            .unwrap_or_default()
     };
     if whole_lines {
         let lines = bytes(text.bytes().filter(|byte| *byte == b'\n').count());

@@ -12,7 +12,13 @@ fn contract<T: Tool>() -> (SideEffects, bool, Vec<String>, Value) {
     let (definition, schema) = (testing::definition::<T>(), testing::input_schema::<T>());
     let inputs = schema["properties"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(schema["properties"]["path"]["format"], "workspace-path");
-    assert!(schema["properties"].as_object().unwrap().values().all(|input| input["description"].is_string()));
+    assert!(
+        schema["properties"]
+            .as_object()
+            .unwrap()
+            .values()
+            .all(|input| input["description"].is_string())
+    );
     (definition.side_effects, definition.idempotent, inputs, schema["required"].clone())
 }
 
@@ -30,10 +36,19 @@ fn tools_that_read_are_of_class_read() {
 #[test]
 fn tools_that_change_files_are_of_class_write_and_only_patching_is_not_idempotent() {
     let inputs = names(&["content", "path"]);
-    assert_eq!(contract::<write_file>(), (SideEffects::Write, true, inputs, json!(["path", "content"])));
+    assert_eq!(
+        contract::<write_file>(),
+        (SideEffects::Write, true, inputs, json!(["path", "content"]))
+    );
     let inputs = names(&["new", "old", "path"]);
-    assert_eq!(contract::<patch_file>(), (SideEffects::Write, false, inputs, json!(["path", "old", "new"])));
-    assert_eq!(contract::<delete_file>(), (SideEffects::Write, true, names(&["path"]), json!(["path"])));
+    assert_eq!(
+        contract::<patch_file>(),
+        (SideEffects::Write, false, inputs, json!(["path", "old", "new"]))
+    );
+    assert_eq!(
+        contract::<delete_file>(),
+        (SideEffects::Write, true, names(&["path"]), json!(["path"]))
+    );
 }
 
 #[test]
@@ -44,10 +59,14 @@ fn the_inputs_of_a_call_go_where_they_belong_and_every_file_that_changed_is_name
 
     let written = testing::call::<write_file>(json!({"path": path, "content": "a\nb\n"})).unwrap();
     assert_eq!(written.files_modified(), modified);
-    let patched = testing::call::<patch_file>(json!({"path": path, "old": "b", "new": "c"})).unwrap();
+    let patched =
+        testing::call::<patch_file>(json!({"path": path, "old": "b", "new": "c"})).unwrap();
     assert_eq!(patched.files_modified(), modified);
     assert_eq!(fs::read_to_string(&path).unwrap(), "a\nc\n");
-    assert_eq!(testing::call::<read_file>(json!({"path": path, "start_line": 1})).unwrap().to_text(), "c\n");
+    assert_eq!(
+        testing::call::<read_file>(json!({"path": path, "start_line": 1})).unwrap().to_text(),
+        "c\n"
+    );
     let listed = testing::call::<list_dir>(json!({"path": directory.path()})).unwrap();
     assert_eq!(listed.to_text(), "f (4 bytes)\n");
     assert!(listed.files_modified().is_empty());

@@ -11,8 +11,9 @@ pub(crate) fn from_bytes(bytes: Vec<u8>, offset: u64, path: &Path) -> Result<Str
         let position = bytes.iter().position(|byte| *byte == 0).unwrap_or_default();
         return Err(binary(path, offset, position, "is NUL"));
     }
-    String::from_utf8(bytes)
-        .map_err(|error| binary(path, offset, error.utf8_error().valid_up_to(), "is not valid UTF-8"))
+    String::from_utf8(bytes).map_err(|error| {
+        binary(path, offset, error.utf8_error().valid_up_to(), "is not valid UTF-8")
+    })
 }
 
 /// Returns the length of `bytes` without an incomplete character at the end.
@@ -27,7 +28,10 @@ pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
 
 fn binary(path: &Path, offset: u64, position: usize, what: &str) -> Error {
     let byte = offset.saturating_add(u64::try_from(position).unwrap_or(u64::MAX));
-    Error::failed(format!("{} is binary: byte {byte} {what}; only UTF-8 text can be read and patched", shown(path)))
+    Error::failed(format!(
+        "{} is binary: byte {byte} {what}; only UTF-8 text can be read and patched",
+        shown(path)
+    ))
 }
 
 #[cfg(test)]
@@ -51,7 +55,10 @@ mod tests {
         assert!(refusal(b"ab\0c\0", 0).contains("`x.bin` is binary: byte 2 is NUL;"));
         assert!(refusal(b"ab\0c", 100).contains("byte 102 is NUL"));
         assert!(refusal(b"abc\xff", 5).contains("byte 8 is not valid UTF-8"));
-        assert!(refusal("abcü".as_bytes().split_last().unwrap().1, 0).contains("byte 3 is not valid UTF-8"));
+        assert!(
+            refusal("abcü".as_bytes().split_last().unwrap().1, 0)
+                .contains("byte 3 is not valid UTF-8")
+        );
     }
 
     #[test]

@@ -69,7 +69,11 @@ impl Entry {
 
 /// Formats a path for messages. An empty path is the workspace itself.
 pub(crate) fn shown(path: &Path) -> String {
-    if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", visible(&path.to_string_lossy())) }
+    if path.as_os_str().is_empty() {
+        "`.`".to_owned()
+    } else {
+        format!("`{}`", visible(&path.to_string_lossy()))
+    }
 }
 
 /// Formats a number of bytes.
@@ -79,7 +83,10 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// Returns the error of a path that does not exist.
 pub(crate) fn missing(path: &Path) -> Error {
-    Error::not_found(format!("{} does not exist; list_dir and find_files show what does", shown(path)))
+    Error::not_found(format!(
+        "{} does not exist; list_dir and find_files show what does",
+        shown(path)
+    ))
 }
 
 /// Returns the error of a refused operation; `verb` names the operation.
@@ -87,17 +94,19 @@ pub(crate) fn refusal(verb: &str, path: &Path, error: io::Error) -> Error {
     let path_shown = shown(path);
     match error.kind() {
         io::ErrorKind::NotFound => missing(path),
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Error::permission_denied(format!(
-            "not permitted to {verb} {path_shown} ({}): \
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Error::permission_denied(format!(
+                "not permitted to {verb} {path_shown} ({}): \
              in reach is what lies in the workspace, is not protected, and is open to the user who runs this",
-            error.kind()
+                error.kind()
+            ))
+        }
+        io::ErrorKind::NotADirectory => Error::failed(format!(
+            "cannot {verb} {path_shown}: a part of the path is a file and not a directory"
         )),
-        io::ErrorKind::NotADirectory => {
-            Error::failed(format!("cannot {verb} {path_shown}: a part of the path is a file and not a directory"))
-        }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Error::failed(format!("cannot {verb} {path_shown}: there is no space left; no file was changed"))
-        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::failed(format!(
+            "cannot {verb} {path_shown}: there is no space left; no file was changed"
+        )),
         _ => Error::from(error).context(format!("cannot {verb} {path_shown}")),
     }
 }
@@ -130,10 +139,21 @@ mod tests {
 
     #[test]
     fn what_the_system_refuses_is_said_with_the_path_and_the_reason() {
-        assert_eq!(said(io::ErrorKind::NotFound), "`a/b` does not exist; list_dir and find_files show what does");
-        assert!(said(io::ErrorKind::PermissionDenied).starts_with("not permitted to write `a/b` (permission denied)"));
-        assert!(said(io::ErrorKind::ReadOnlyFilesystem).starts_with("not permitted to write `a/b`"));
-        assert!(said(io::ErrorKind::StorageFull).ends_with("there is no space left; no file was changed"));
+        assert_eq!(
+            said(io::ErrorKind::NotFound),
+            "`a/b` does not exist; list_dir and find_files show what does"
+        );
+        assert!(
+            said(io::ErrorKind::PermissionDenied)
+                .starts_with("not permitted to write `a/b` (permission denied)")
+        );
+        assert!(
+            said(io::ErrorKind::ReadOnlyFilesystem).starts_with("not permitted to write `a/b`")
+        );
+        assert!(
+            said(io::ErrorKind::StorageFull)
+                .ends_with("there is no space left; no file was changed")
+        );
         assert_eq!(said(io::ErrorKind::TimedOut), "cannot write `a/b`: timed out");
     }
 }

@@ -51,8 +51,12 @@ fn write(workspace: &Workspace, path: &Path, content: &str) -> Result<String> {
 /// Returns the size of an existing regular file. Refuses all other types: renaming over a symlink
 /// would replace the link, and writing through it would not be atomic.
 pub(crate) fn replaceable(target: &Path, path: &Path) -> Result<Option<u64>> {
-    let refuse =
-        |what: &str| Err(Error::failed(format!("{} is {what}, and only a regular file can be written", shown(path))));
+    let refuse = |what: &str| {
+        Err(Error::failed(format!(
+            "{} is {what}, and only a regular file can be written",
+            shown(path)
+        )))
+    };
     match Entry::look(target, path)? {
         Entry::Missing => Ok(None),
         Entry::File(bytes) => Ok(Some(bytes)),
@@ -66,6 +70,8 @@ pub(crate) fn replaceable(target: &Path, path: &Path) -> Result<Option<u64>> {
 }
 
 fn create_parents(target: &Path, path: &Path) -> Result<()> {
-    let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
+    let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
+        return Ok(());
+    };
     fs::create_dir_all(parent).map_err(|error| refusal("create the directory of", path, error))
 }

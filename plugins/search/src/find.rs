@@ -104,7 +104,8 @@ impl Matches {
             text.push_str(&visible(&path.to_string_lossy()));
             text.push('\n');
         }
-        let (count, shown_count, looked_at, base) = (self.count, self.first.len(), self.looked_at, shown(tree.base()));
+        let (count, shown_count, looked_at, base) =
+            (self.count, self.first.len(), self.looked_at, shown(tree.base()));
         if count == 0 {
             text = format!(
                 "[no file matches `{pattern}` below {base}; {looked_at} files were looked at, ignored ones left out]\n"

@@ -80,10 +80,15 @@ fn search(tree: &Tree, pattern: &str, context: usize, ctx: &Context) -> Result<S
 fn matcher(pattern: &str) -> Result<RegexMatcher> {
     let refuse = |reason: String| Error::invalid_input("pattern", reason);
     if pattern.is_empty() {
-        return Err(refuse("it is empty and would match every line; give a regular expression".to_owned()));
+        return Err(refuse(
+            "it is empty and would match every line; give a regular expression".to_owned(),
+        ));
     }
     if pattern.len() > MAX_PATTERN_BYTES {
-        return Err(refuse(format!("it is {} bytes long, and {MAX_PATTERN_BYTES} is the most", pattern.len())));
+        return Err(refuse(format!(
+            "it is {} bytes long, and {MAX_PATTERN_BYTES} is the most",
+            pattern.len()
+        )));
     }
     RegexMatcherBuilder::new()
         .multi_line(true)
@@ -92,12 +97,19 @@ fn matcher(pattern: &str) -> Result<RegexMatcher> {
         .size_limit(MAX_PROGRAM_BYTES)
         .dfa_size_limit(MAX_PROGRAM_BYTES)
         .build(pattern)
-        .map_err(|error| refuse(format!("it is not a regular expression that can be matched line by line: {error}")))
+        .map_err(|error| {
+            refuse(format!(
+                "it is not a regular expression that can be matched line by line: {error}"
+            ))
+        })
 }
 
 fn searcher(context: usize) -> Result<Searcher> {
     if context > MAX_CONTEXT {
-        return Err(Error::invalid_input("context", format!("{context} is more than {MAX_CONTEXT} lines")));
+        return Err(Error::invalid_input(
+            "context",
+            format!("{context} is more than {MAX_CONTEXT} lines"),
+        ));
     }
     Ok(SearcherBuilder::new()
         .line_terminator(LineTerminator::crlf())

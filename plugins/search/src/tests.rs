@@ -12,7 +12,13 @@ fn inputs<T: Tool>() -> Vec<String> {
     assert_eq!((definition.side_effects, definition.idempotent), (SideEffects::Read, true));
     assert_eq!(schema["required"], json!(["pattern"]));
     assert_eq!(schema["properties"]["path"]["format"], "workspace-path");
-    assert!(schema["properties"].as_object().unwrap().values().all(|input| input["description"].is_string()));
+    assert!(
+        schema["properties"]
+            .as_object()
+            .unwrap()
+            .values()
+            .all(|input| input["description"].is_string())
+    );
     schema["properties"].as_object().unwrap().keys().cloned().collect()
 }
 

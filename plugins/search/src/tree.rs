@@ -51,7 +51,8 @@ impl Tree {
 
     /// Returns true if the base is a directory; an error if it cannot be read.
     pub(crate) fn is_directory(&self) -> Result<bool> {
-        let metadata = fs::metadata(self.at(&self.base)).map_err(|error| refusal(&self.base, error))?;
+        let metadata =
+            fs::metadata(self.at(&self.base)).map_err(|error| refusal(&self.base, error))?;
         Ok(metadata.is_dir())
     }
 
@@ -75,7 +76,12 @@ impl Tree {
     }
 
     /// Walks, and returns true if the base was reached.
-    fn walk(&self, walk: Walk, unread: &mut Unread, visit: &mut impl FnMut(Found) -> Result<Next>) -> Result<bool> {
+    fn walk(
+        &self,
+        walk: Walk,
+        unread: &mut Unread,
+        visit: &mut impl FnMut(Found) -> Result<Next>,
+    ) -> Result<bool> {
         let mut reached = false;
         for entry in walk {
             let entry = match entry {
@@ -130,7 +136,12 @@ pub(crate) enum Next {
 /// a repository.
 fn builder(start: &Path) -> WalkBuilder {
     let mut builder = WalkBuilder::new(start);
-    builder.hidden(false).parents(false).git_global(false).require_git(false).sort_by_file_name(Ord::cmp);
+    builder
+        .hidden(false)
+        .parents(false)
+        .git_global(false)
+        .require_git(false)
+        .sort_by_file_name(Ord::cmp);
     builder
 }
 
@@ -142,7 +153,10 @@ fn is_git(entry: &DirEntry) -> bool {
 /// number and has another meaning elsewhere.
 fn plain(error: &(dyn Error + 'static)) -> String {
     let number = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
-    number.map_or_else(|| error.to_string(), |number| Refusal::from(io::Error::from_raw_os_error(number)).to_string())
+    number.map_or_else(
+        || error.to_string(),
+        |number| Refusal::from(io::Error::from_raw_os_error(number)).to_string(),
+    )
 }
 
 /// Returns the innermost error: the outer ones repeat the path in its internal form.
@@ -153,7 +167,9 @@ fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static)
 fn path_of(error: &ignore::Error) -> Option<&Path> {
     match error {
         ignore::Error::WithPath { path, .. } => Some(path),
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
+            path_of(err)
+        }
         _ => None,
     }
 }

@@ -24,23 +24,29 @@ impl Unread {
         match (self.count, &self.first) {
             (0, _) | (_, None) => String::new(),
             (1, Some(first)) => format!("[1 entry could not be read: {first}]\n"),
-            (count, Some(first)) => format!("[{count} entries could not be read, among them {first}]\n"),
+            (count, Some(first)) => {
+                format!("[{count} entries could not be read, among them {first}]\n")
+            }
         }
     }
 }
 
 /// Formats a path for messages. An empty path is the workspace itself.
 pub(crate) fn shown(path: &Path) -> String {
-    if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", visible(&path.to_string_lossy())) }
+    if path.as_os_str().is_empty() {
+        "`.`".to_owned()
+    } else {
+        format!("`{}`", visible(&path.to_string_lossy()))
+    }
 }
 
 /// Returns the error of an unreadable path that the caller named.
 pub(crate) fn refusal(path: &Path, error: io::Error) -> Error {
     let path = shown(path);
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            Error::not_found(format!("{path} does not exist; list_dir and find_files show what does"))
-        }
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::not_found(format!(
+            "{path} does not exist; list_dir and find_files show what does"
+        )),
         io::ErrorKind::PermissionDenied => {
             Error::permission_denied(format!("not permitted to read {path} ({})", error.kind()))
         }
@@ -65,10 +71,16 @@ mod tests {
     #[test]
     fn a_path_that_cannot_be_read_is_named_with_the_reason() {
         let said = |kind| refusal(Path::new(""), io::Error::from(kind)).to_string();
-        assert_eq!(said(io::ErrorKind::PermissionDenied), "not permitted to read `.` (permission denied)");
+        assert_eq!(
+            said(io::ErrorKind::PermissionDenied),
+            "not permitted to read `.` (permission denied)"
+        );
         assert!(said(io::ErrorKind::NotFound).starts_with("`.` does not exist;"));
         assert_eq!(said(io::ErrorKind::TimedOut), "cannot read `.`: timed out");
         let numbered = refusal(Path::new("a"), io::Error::from_raw_os_error(5)).to_string();
-        assert!(numbered.starts_with("cannot read `a`: ") && !numbered.contains("os error"), "{numbered}");
+        assert!(
+            numbered.starts_with("cannot read `a`: ") && !numbered.contains("os error"),
+            "{numbered}"
+        );
     }
 }

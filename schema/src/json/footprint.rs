@@ -67,9 +67,11 @@ pub(super) fn outside(value: &Value) -> u64 {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => string(text.len()),
         Value::Array(values) => elements(values.len()),
-        Value::Object(members) => {
-            members.keys().enumerate().map(|(before, key)| string(key.len()) + member(before + 1)).sum()
-        }
+        Value::Object(members) => members
+            .keys()
+            .enumerate()
+            .map(|(before, key)| string(key.len()) + member(before + 1))
+            .sum(),
     }
 }
 

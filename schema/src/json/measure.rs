@@ -65,13 +65,15 @@ impl Left {
             Value::String(text) => self.bytes(text.len() + 2),
             Value::Array(elements) => {
                 let inner = self.open(levels)?;
-                elements.iter().try_for_each(|element| self.member(0).and_then(|()| self.take(element, inner)))
+                elements
+                    .iter()
+                    .try_for_each(|element| self.member(0).and_then(|()| self.take(element, inner)))
             }
             Value::Object(members) => {
                 let inner = self.open(levels)?;
-                members
-                    .iter()
-                    .try_for_each(|(name, value)| self.member(name.len() + 3).and_then(|()| self.take(value, inner)))
+                members.iter().try_for_each(|(name, value)| {
+                    self.member(name.len() + 3).and_then(|()| self.take(value, inner))
+                })
             }
         }
     }
@@ -113,14 +115,21 @@ mod tests {
     #[test]
     fn a_value_and_its_text_take_the_same_memory() {
         let bounds = JsonBounds { bytes: 1 << 20, depth: 9, members: 100_000 };
-        let many: serde_json::Map<String, Value> = (0..1000).map(|at| (format!("k{at}"), json!([at]))).collect();
-        for value in [json!([{"": 0}, {"": 0}, {"a": ["b", "c"]}]), json!([]), json!({}), Value::Object(many)] {
+        let many: serde_json::Map<String, Value> =
+            (0..1000).map(|at| (format!("k{at}"), json!([at]))).collect();
+        for value in [
+            json!([{"": 0}, {"": 0}, {"a": ["b", "c"]}]),
+            json!([]),
+            json!({}),
+            Value::Object(many),
+        ] {
             let text = value.to_string();
             let counted = bounds.admit(&value).map_err(|error| error.to_string());
             assert_eq!(counted, Ok(footprint::of(&value)), "{text}");
             let read = crate::json::Json::parse(&text, bounds).map(|json| json.footprint());
             assert_eq!(read.map_err(|error| error.to_string()), counted, "{text}");
-            let (_, kept) = crate::json::parse_within(&text, bounds, &crate::budget::Unlimited).unwrap_or_default();
+            let (_, kept) = crate::json::parse_within(&text, bounds, &crate::budget::Unlimited)
+                .unwrap_or_default();
             // The incremental account of a growing array omits the headers of its allocations.
             assert!(counted.is_ok_and(|bytes| bytes.abs_diff(kept) <= bytes / 4), "{text}: {kept}");
         }
@@ -140,7 +149,11 @@ mod tests {
             json!("x".repeat(58)),
             json!("x".repeat(59)),
         ] {
-            assert_eq!(BOUNDS.admit(&value).is_ok(), parse_bounded(&value.to_string(), BOUNDS).is_ok(), "{value}");
+            assert_eq!(
+                BOUNDS.admit(&value).is_ok(),
+                parse_bounded(&value.to_string(), BOUNDS).is_ok(),
+                "{value}"
+            );
         }
     }
 

@@ -21,7 +21,10 @@ pub(super) struct Member {
 
 impl Member {
     /// Creates the position of a member from `start` to `end`, whose quoted key ends at `key_end`.
-    #[allow(clippy::cast_possible_truncation, reason = "a text is read only where its places have 32 bits")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "a text is read only where its places have 32 bits"
+    )]
     pub(super) fn new(start: usize, key_end: usize, end: usize) -> Self {
         Self { start: start as u32, key_end: key_end as u32, end: end as u32 }
     }
@@ -54,7 +57,8 @@ impl Member {
 fn alike(one: &[u8], other: &[u8]) -> usize {
     let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK));
     let blocks = blocks.take_while(|(one, other)| one == other).count() * BLOCK;
-    blocks + one[blocks..].iter().zip(&other[blocks..]).take_while(|(one, other)| one == other).count()
+    blocks
+        + one[blocks..].iter().zip(&other[blocks..]).take_while(|(one, other)| one == other).count()
 }
 
 /// Returns the length of the prefix that does not cut an escape in two. The longest escape has six
@@ -62,7 +66,9 @@ fn alike(one: &[u8], other: &[u8]) -> usize {
 fn settled(text: &[u8]) -> usize {
     let near = text.len().saturating_sub(5);
     let escape = text[near..].iter().position(|byte| *byte == b'\\').map(|at| near + at);
-    escape.map_or(text.len(), |at| text[..at].iter().rposition(|byte| *byte != b'\\').map_or(0, |before| before + 1))
+    escape.map_or(text.len(), |at| {
+        text[..at].iter().rposition(|byte| *byte != b'\\').map_or(0, |before| before + 1)
+    })
 }
 
 /// Returns the unescaped key of a member, truncated to 64 characters.
@@ -104,7 +110,11 @@ impl Iterator for Plain<'_> {
 
 /// Sorts members by their keys, and checks the budget on the way. The caller has charged the memory
 /// of the second list.
-pub(super) fn sort(members: &mut [Member], text: &[u8], purse: &mut Purse<'_>) -> Result<(), Exhausted> {
+pub(super) fn sort(
+    members: &mut [Member],
+    text: &[u8],
+    purse: &mut Purse<'_>,
+) -> Result<(), Exhausted> {
     let is_short = members.iter().all(|member| member.key_length() <= SHORT);
     let mut width = if is_short { RUN } else { 1 };
     for run in members.chunks_mut(width) {

@@ -15,7 +15,10 @@ fn refusal(text: &str) -> JsonError {
 fn every_kind_of_value_reads_as_it_does_without_bounds() {
     let text = r#"{"a":[1,-2,2.5e1,true],"b":{"é\n😀":null}}"#;
     let bounds = JsonBounds { members: 10, ..SMALL };
-    assert_eq!(parse_bounded(text, bounds).unwrap(), serde_json::from_str::<serde_json::Value>(text).unwrap());
+    assert_eq!(
+        parse_bounded(text, bounds).unwrap(),
+        serde_json::from_str::<serde_json::Value>(text).unwrap()
+    );
 }
 
 #[test]
@@ -32,13 +35,26 @@ fn a_text_at_each_bound_passes_and_one_beyond_it_does_not() {
 fn a_key_that_occurs_twice_is_refused_with_its_place() {
     let at = Position { offset: 10, line: 2, column: 3 };
     assert_eq!(refusal("{\"a\":1,\n\"a\":2}"), JsonError::DuplicateKey { key: "a".into(), at });
-    assert!(matches!(refusal(r#"{"a":{"b":1,"\u0062":1}}"#), JsonError::DuplicateKey { key, .. } if key == "b"));
+    assert!(
+        matches!(refusal(r#"{"a":{"b":1,"\u0062":1}}"#), JsonError::DuplicateKey { key, .. } if key == "b")
+    );
     assert!(parse_bounded(r#"{"a":{"b":1},"b":{"a":1}}"#, SMALL).is_ok());
 }
 
 #[test]
 fn what_is_not_json_is_refused_with_its_place_and_without_its_text() {
-    for text in ["", "{", "[1,]", "nul", "1 2", "{\"a\":1}x", "1e999", r#""\ud800""#, "'secret'", "\u{feff}1"] {
+    for text in [
+        "",
+        "{",
+        "[1,]",
+        "nul",
+        "1 2",
+        "{\"a\":1}x",
+        "1e999",
+        r#""\ud800""#,
+        "'secret'",
+        "\u{feff}1",
+    ] {
         let error = refusal(text);
         assert!(matches!(error, JsonError::Syntax { .. }), "{text:?}: {error}");
         assert!(!error.to_string().contains("secret"));
@@ -59,7 +75,10 @@ fn a_hostile_depth_ends_at_the_bound_and_not_at_the_end_of_the_stack() {
     let text = "[".repeat(1_000_000);
     let bounds = JsonBounds { bytes: 2_000_000, depth: 1_000_000, members: 1_000_000 };
     assert!(parse_bounded(&text, bounds).is_err());
-    assert!(matches!(parse_bounded(&text, JsonBounds { depth: 64, ..bounds }), Err(JsonError::TooDeep { .. })));
+    assert!(matches!(
+        parse_bounded(&text, JsonBounds { depth: 64, ..bounds }),
+        Err(JsonError::TooDeep { .. })
+    ));
 }
 
 mod text {
@@ -96,19 +115,27 @@ mod text {
 
     #[test]
     fn a_text_has_the_bounds_of_a_value() {
-        for text in
-            ["[[[]]]", "[[[[]]]]", "[1,2,[3,4]]", "[1,2,[3,4],5]", r#"{"a":{"b":1,"\u0063":1}}"#, "{\"a\":1,\n\"b\":2}"]
-        {
+        for text in [
+            "[[[]]]",
+            "[[[[]]]]",
+            "[1,2,[3,4]]",
+            "[1,2,[3,4],5]",
+            r#"{"a":{"b":1,"\u0063":1}}"#,
+            "{\"a\":1,\n\"b\":2}",
+        ] {
             let as_value = parse_bounded(text, SMALL).map(|value| value.to_string());
             assert_eq!(Json::parse(text, SMALL).map(|json| json.to_string()), as_value, "{text}");
         }
         // `Json` compares keys at the end of the member or of the object, `parse_bounded` earlier.
-        for (text, key, offset) in [(r#"{"a":{"b":1,"\u0062":1}}"#, "b", 22), ("{\"a\":1,\n\"b\":2,\"a\":2}", "a", 19)]
+        for (text, key, offset) in
+            [(r#"{"a":{"b":1,"\u0062":1}}"#, "b", 22), ("{\"a\":1,\n\"b\":2,\"a\":2}", "a", 19)]
         {
             assert!(
                 matches!(parse_bounded(text, SMALL), Err(JsonError::DuplicateKey { key: named, .. }) if named == key)
             );
-            let Err(JsonError::DuplicateKey { key: named, at }) = Json::parse(text, SMALL) else { panic!("{text}") };
+            let Err(JsonError::DuplicateKey { key: named, at }) = Json::parse(text, SMALL) else {
+                panic!("{text}")
+            };
             assert_eq!((named.as_str(), at.offset), (key, offset), "{text}");
         }
         let long = format!("{:101}", 1);
@@ -118,7 +145,8 @@ mod text {
     #[test]
     fn the_keys_of_a_large_object_are_sorted_and_a_second_one_is_found_wherever_it_stands() {
         let members = |keys: &[usize]| {
-            let members: Vec<String> = keys.iter().map(|key| format!("\"{}\": {key}", key * 7919 % 10_007)).collect();
+            let members: Vec<String> =
+                keys.iter().map(|key| format!("\"{}\": {key}", key * 7919 % 10_007)).collect();
             format!("{{{}}}", members.join(", "))
         };
         let mut keys: Vec<usize> = (0..10_000).collect();
@@ -127,23 +155,32 @@ mod text {
         assert_eq!(Json::parse(&text, WIDE).unwrap().as_str(), value.to_string());
         keys.push(17);
         let twice = members(&keys);
-        let named =
-            |refused| matches!(refused, JsonError::DuplicateKey { key, .. } if key == (17 * 7919 % 10_007).to_string());
-        assert!(named(Json::parse(&twice, WIDE).unwrap_err()) && named(parse_bounded(&twice, WIDE).unwrap_err()));
+        let named = |refused| matches!(refused, JsonError::DuplicateKey { key, .. } if key == (17 * 7919 % 10_007).to_string());
+        assert!(
+            named(Json::parse(&twice, WIDE).unwrap_err())
+                && named(parse_bounded(&twice, WIDE).unwrap_err())
+        );
     }
 
     #[test]
     fn long_keys_are_sorted_as_their_values_are_and_within_the_budget() {
         for tail in ["", "\\\\", "\\n", "\\u0001", "\\\"x", "\\\\\\u001f"] {
             let key = |at: usize| {
-                format!("{}{tail}{}\\{}{at:03}", "k".repeat(200), ["", "\\n", "z"][at % 3], ["t", "\\", "b"][at % 3])
+                format!(
+                    "{}{tail}{}\\{}{at:03}",
+                    "k".repeat(200),
+                    ["", "\\n", "z"][at % 3],
+                    ["t", "\\", "b"][at % 3]
+                )
             };
-            let members: Vec<String> = (0..300).rev().map(|at| format!("\"{}\":{at}", key(at))).collect();
+            let members: Vec<String> =
+                (0..300).rev().map(|at| format!("\"{}\":{at}", key(at))).collect();
             let text = format!("{{{}}}", members.join(","));
             let value = parse_bounded(&text, WIDE).unwrap();
             assert_eq!(Json::parse(&text, WIDE).unwrap().as_str(), value.to_string());
         }
-        let members: Vec<String> = (0..256).rev().map(|at| format!("\"{}\\n{at:03}\":0", "k".repeat(16_000))).collect();
+        let members: Vec<String> =
+            (0..256).rev().map(|at| format!("\"{}\\n{at:03}\":0", "k".repeat(16_000))).collect();
         let text = format!("{{{}}}", members.join(","));
         let budget = Noting::new(u64::MAX);
         Json::parse_within(&text, WIDE, &budget).unwrap();
@@ -156,12 +193,20 @@ mod text {
     fn a_string_with_an_escape_is_counted_while_the_parser_copies_it() {
         let text = format!("\"{}\\n\"", "x".repeat(1 << 20));
         for read in [
-            |text: &str, budget: &Noting| Json::parse_within(text, WIDE, budget).map(|(_, kept)| kept),
-            |text: &str, budget: &Noting| crate::json::parse_within(text, WIDE, budget).map(|(_, kept)| kept),
+            |text: &str, budget: &Noting| {
+                Json::parse_within(text, WIDE, budget).map(|(_, kept)| kept)
+            },
+            |text: &str, budget: &Noting| {
+                crate::json::parse_within(text, WIDE, budget).map(|(_, kept)| kept)
+            },
         ] {
             let budget = Noting::new(u64::MAX);
             let kept = read(&text, &budget).unwrap();
-            assert!(budget.most.load(Ordering::Relaxed) >= 2 << 20 && kept < 3 << 19, "{:?} {kept}", budget.most);
+            assert!(
+                budget.most.load(Ordering::Relaxed) >= 2 << 20 && kept < 3 << 19,
+                "{:?} {kept}",
+                budget.most
+            );
             assert_eq!(budget.held.load(Ordering::Relaxed), kept);
         }
         let key = format!("{{\"{}\":0}}", "x".repeat(1 << 20));
@@ -170,11 +215,16 @@ mod text {
 
     #[test]
     fn a_value_of_any_depth_goes_out_as_json_that_can_be_read() {
-        let deep = |levels: usize| (0..levels).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+        let deep = |levels: usize| {
+            (0..levels).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]))
+        };
         for levels in [119, 120, 121, 140, 500] {
             let json = Json::from(deep(levels));
             let value = serde_json::to_value(&json).unwrap();
-            assert_eq!((json.to_value(), value.to_string().as_str()), (value.clone(), json.as_str()));
+            assert_eq!(
+                (json.to_value(), value.to_string().as_str()),
+                (value.clone(), json.as_str())
+            );
             let (within, _) = json.to_value_within(&Noting::new(u64::MAX)).unwrap();
             assert_eq!(within, value);
             assert_eq!(json.as_str().contains('"'), levels > 120, "{levels}");
@@ -188,7 +238,10 @@ mod text {
         assert_eq!(json.to_value(), value);
         assert_eq!(serde_json::to_value(&json).unwrap(), value);
         assert_eq!(serde_json::to_string(&json).unwrap(), json.as_str());
-        assert_eq!(serde_json::to_string_pretty(&json).unwrap(), serde_json::to_string_pretty(&value).unwrap());
+        assert_eq!(
+            serde_json::to_string_pretty(&json).unwrap(),
+            serde_json::to_string_pretty(&value).unwrap()
+        );
     }
 
     /// A budget that records the maximum reservation.
@@ -239,17 +292,25 @@ mod text {
         let budget = Noting::new(8 << 20);
         let (json, kept) = Json::parse_within(&text, WIDE, &budget).unwrap();
         assert_eq!(json.as_str(), text);
-        assert_eq!((kept, budget.held.load(Ordering::Relaxed)), (text.len() as u64, text.len() as u64));
+        assert_eq!(
+            (kept, budget.held.load(Ordering::Relaxed)),
+            (text.len() as u64, text.len() as u64)
+        );
         assert!(budget.most.load(Ordering::Relaxed) < 4 << 20, "{:?}", budget.most);
         assert!(json.footprint() > 300 << 20, "{}", json.footprint());
         budget.release(kept);
         assert_eq!(json.to_value_within(&budget), Err(Exhausted::CallMemory { limit: 8 << 20 }));
-        assert_eq!(budget.held.load(Ordering::Relaxed), 0, "what was reserved before is given back");
+        assert_eq!(
+            budget.held.load(Ordering::Relaxed),
+            0,
+            "what was reserved before is given back"
+        );
     }
 
     #[test]
     fn keys_that_are_out_of_order_take_a_multiple_of_the_text() {
-        let members: Vec<String> = (0..400_000).rev().map(|key| format!("\"{key:06}\":0")).collect();
+        let members: Vec<String> =
+            (0..400_000).rev().map(|key| format!("\"{key:06}\":0")).collect();
         let text = format!("{{{}}}", members.join(","));
         let budget = Noting::new(24 << 20);
         let (_, kept) = Json::parse_within(&text, WIDE, &budget).unwrap();
@@ -259,7 +320,8 @@ mod text {
 
     #[test]
     fn a_deadline_ends_the_pass_wherever_it_is() {
-        let members: Vec<String> = (0..100_000).rev().map(|key| format!("\"{key:06}\":0")).collect();
+        let members: Vec<String> =
+            (0..100_000).rev().map(|key| format!("\"{key:06}\":0")).collect();
         for text in [expanding(), format!("{{{}}}", members.join(","))] {
             let free = Noting::new(u64::MAX);
             Json::parse_within(&text, WIDE, &free).unwrap();

@@ -72,7 +72,11 @@ impl Json {
     /// # Errors
     ///
     /// As [`parse`](Self::parse), and [`JsonError::Exhausted`]; nothing stays reserved then.
-    pub fn parse_within(text: &str, bounds: JsonBounds, budget: &dyn Budget) -> Result<(Self, u64), JsonError> {
+    pub fn parse_within(
+        text: &str,
+        bounds: JsonBounds,
+        budget: &dyn Budget,
+    ) -> Result<(Self, u64), JsonError> {
         let max = bounds.bytes.min(LONGEST);
         if text.len() > max {
             return Err(JsonError::TooLong { got: text.len(), max });
@@ -161,9 +165,15 @@ impl fmt::Debug for Json {
 /// Keeps `levels` levels of nesting, and converts deeper values to strings of their text.
 fn flatten(value: &mut Value, levels: usize) {
     match (value, levels.checked_sub(1)) {
-        (Value::Array(elements), Some(levels)) => elements.iter_mut().for_each(|element| flatten(element, levels)),
-        (Value::Object(members), Some(levels)) => members.values_mut().for_each(|member| flatten(member, levels)),
-        (value @ (Value::Array(_) | Value::Object(_)), None) => *value = Value::String(value.to_string()),
+        (Value::Array(elements), Some(levels)) => {
+            elements.iter_mut().for_each(|element| flatten(element, levels))
+        }
+        (Value::Object(members), Some(levels)) => {
+            members.values_mut().for_each(|member| flatten(member, levels))
+        }
+        (value @ (Value::Array(_) | Value::Object(_)), None) => {
+            *value = Value::String(value.to_string())
+        }
         _ => {}
     }
 }
@@ -197,7 +207,10 @@ impl<'b> Pass<'b> {
     }
 
     fn finish(mut self) -> (Json, u64) {
-        self.purse.put_back((self.out.capacity() + self.open.capacity() * size_of::<Member>()) as u64 + self.scratch);
+        self.purse.put_back(
+            (self.out.capacity() + self.open.capacity() * size_of::<Member>()) as u64
+                + self.scratch,
+        );
         self.out.shrink_to_fit();
         // Cannot fail: this memory is still reserved.
         let _ = self.purse.take(self.out.capacity() as u64);
@@ -292,7 +305,9 @@ impl<'b> Pass<'b> {
         let sorted = sort(&mut self.open[first..], &self.out, &mut self.purse);
         self.affords(sorted)?;
         let twice = self.open[first..].windows(2).find_map(|pair| match pair {
-            [one, other] if one.compare(*other, &self.out) == Ordering::Equal => Some(key_of(*one, &self.out)),
+            [one, other] if one.compare(*other, &self.out) == Ordering::Equal => {
+                Some(key_of(*one, &self.out))
+            }
             _ => None,
         });
         if let Some(key) = twice {

@@ -34,7 +34,9 @@ struct Load {
 impl Load {
     fn of(node: &Node, loads: &[Self]) -> Self {
         let mut load = Self { validate: 1, mark: 1, chain: 1, silent: u64::from(!node.looks) };
-        for child in node.steps.iter().filter(|(step, _)| step.stays()).filter_map(|(_, to)| loads.get(*to)) {
+        for child in
+            node.steps.iter().filter(|(step, _)| step.stays()).filter_map(|(_, to)| loads.get(*to))
+        {
             load.validate = load.validate.saturating_add(child.validate);
             load.mark = load.mark.saturating_add(child.validate).saturating_add(child.mark);
             load.chain = load.chain.max(child.chain.saturating_add(1));
@@ -59,7 +61,12 @@ fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<u64, SchemaError> 
             "too many subschemas for one value (counted through `$ref`, `allOf` and the like)",
             node,
         )?;
-        refuse_above(load.chain, MAX_CHAIN, "too long a chain of `$ref`, `allOf` and the like", node)?;
+        refuse_above(
+            load.chain,
+            MAX_CHAIN,
+            "too long a chain of `$ref`, `allOf` and the like",
+            node,
+        )?;
         if let Some(slot) = loads.get_mut(index) {
             *slot = load;
         }
@@ -68,7 +75,11 @@ fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<u64, SchemaError> 
 }
 
 fn refuse_above(got: u64, max: usize, what: &'static str, node: &Node) -> Result<(), SchemaError> {
-    if got > max as u64 { Err(SchemaError::TooMuch { what, max, pointer: node.pointer.clone() }) } else { Ok(()) }
+    if got > max as u64 {
+        Err(SchemaError::TooMuch { what, max, pointer: node.pointer.clone() })
+    } else {
+        Ok(())
+    }
 }
 
 /// Sorts the subschemas so that those applied to the same value come first. Returns an error for a

@@ -11,7 +11,9 @@ pub enum SchemaError {
     #[error("the schema cannot be read: {0}")]
     Text(#[from] JsonError),
     /// The root of an input schema is not an object schema.
-    #[error("an input schema describes an object: want `\"type\": \"object\"` at its root, got {got}")]
+    #[error(
+        "an input schema describes an object: want `\"type\": \"object\"` at its root, got {got}"
+    )]
     RootNotObject {
         /// The actual type.
         got: String,

@@ -38,7 +38,9 @@ pub(super) fn quoted(schema: &Value) -> u64 {
 /// Describes the violation behind `error`, where `value` was validated against `schema`.
 pub(super) fn violation(error: &ValidationError<'_>, value: &Value, schema: &Value) -> Violation {
     let hint = match error.kind() {
-        Kind::AdditionalProperties { unexpected } => meant(unexpected, error.schema_path().as_str(), schema),
+        Kind::AdditionalProperties { unexpected } => {
+            meant(unexpected, error.schema_path().as_str(), schema)
+        }
         _ => String::new(),
     };
     let reason = reason(error, value, 0) + &hint;
@@ -47,28 +49,46 @@ pub(super) fn violation(error: &ValidationError<'_>, value: &Value, schema: &Val
 
 /// Suggests known properties similar to the refused ones, for the keyword at `path`.
 fn meant(unexpected: &[String], path: &str, schema: &Value) -> String {
-    let object = path.strip_suffix("/additionalProperties").and_then(|object| schema.pointer(object));
-    let Some(known) = object.and_then(|object| object["properties"].as_object()) else { return String::new() };
+    let object =
+        path.strip_suffix("/additionalProperties").and_then(|object| schema.pointer(object));
+    let Some(known) = object.and_then(|object| object["properties"].as_object()) else {
+        return String::new();
+    };
     // Bounded, because this work is not charged to the call.
-    let known = || known.keys().take(MAX_KNOWN).map(String::as_str).filter(|name| name.len() <= MAX_SHOWN_NAME);
-    let nearest = unexpected.iter().take(3).filter_map(|one| nearest_names(one, known()).into_iter().next());
+    let known = || {
+        known.keys().take(MAX_KNOWN).map(String::as_str).filter(|name| name.len() <= MAX_SHOWN_NAME)
+    };
+    let nearest =
+        unexpected.iter().take(3).filter_map(|one| nearest_names(one, known()).into_iter().next());
     let nearest: Vec<String> = nearest.map(|one| name(&one)).collect();
-    if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(" and ")) }
+    if nearest.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", nearest.join(" and "))
+    }
 }
 
 fn reason(error: &ValidationError<'_>, value: &Value, depth: usize) -> String {
     match error.kind() {
         Kind::Type { kind } => format!("want {}, got {}", types(kind), found(error, value)),
-        Kind::Required { property } => format!("{} is missing", property.as_str().map(name).unwrap_or_default()),
+        Kind::Required { property } => {
+            format!("{} is missing", property.as_str().map(name).unwrap_or_default())
+        }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             format!("{} not accepted here", names(unexpected.iter(), unexpected.len()))
         }
         Kind::FalseSchema => nothing_accepted(error, value),
         Kind::Enum { options } => format!("want one of {}", options_of(options)),
         Kind::Constant { expected_value } => format!("want {}", quote(expected_value)),
-        Kind::Pattern { pattern } => format!("want a text that matches the pattern {}", elided(pattern, MAX_QUOTE)),
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => no_alternative(context, value, depth),
-        Kind::PropertyNames { error } => format!("a property name is not accepted: {}", reason(error, value, depth)),
+        Kind::Pattern { pattern } => {
+            format!("want a text that matches the pattern {}", elided(pattern, MAX_QUOTE))
+        }
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            no_alternative(context, value, depth)
+        }
+        Kind::PropertyNames { error } => {
+            format!("a property name is not accepted: {}", reason(error, value, depth))
+        }
         other => plain(other),
     }
 }
@@ -86,13 +106,17 @@ fn plain(kind: &Kind) -> String {
         Kind::MaxLength { limit } => format!("want at most {}", count(*limit, "character")),
         Kind::MinItems { limit } => format!("want at least {}", count(*limit, "element")),
         Kind::MaxItems { limit } => format!("want at most {}", count(*limit, "element")),
-        Kind::AdditionalItems { limit } => format!("want at most {}", count(*limit as u64, "element")),
+        Kind::AdditionalItems { limit } => {
+            format!("want at most {}", count(*limit as u64, "element"))
+        }
         Kind::MinProperties { limit } => format!("want at least {}", count(*limit, "member")),
         Kind::MaxProperties { limit } => format!("want at most {}", count(*limit, "member")),
         Kind::UniqueItems => "want elements that all differ".to_owned(),
         Kind::UnevaluatedItems { .. } => "has elements that are not accepted here".to_owned(),
         Kind::Contains => "want elements, in a certain number, that match `contains`".to_owned(),
-        Kind::OneOfMultipleValid { .. } => "matches more than one alternative of `oneOf`; want exactly one".to_owned(),
+        Kind::OneOfMultipleValid { .. } => {
+            "matches more than one alternative of `oneOf`; want exactly one".to_owned()
+        }
         Kind::Not { .. } => "is what `not` excludes".to_owned(),
         other => format!("breaks `{}`", other.keyword()),
     }
@@ -103,8 +127,8 @@ fn plain(kind: &Kind) -> String {
 /// instead.
 fn nothing_accepted(error: &ValidationError<'_>, value: &Value) -> String {
     let keyword = error.schema_path().as_str();
-    let is_keyword =
-        keyword.ends_with("/additionalProperties") && !keyword.ends_with("/properties/additionalProperties");
+    let is_keyword = keyword.ends_with("/additionalProperties")
+        && !keyword.ends_with("/properties/additionalProperties");
     match value.pointer(error.instance_path().as_str()) {
         Some(Value::Object(members)) if is_keyword => {
             format!("{} not accepted here", names(members.keys(), members.len()))
@@ -124,7 +148,9 @@ fn found(error: &ValidationError<'_>, value: &Value) -> &'static str {
 fn types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => one.to_string(),
-        TypeKind::Multiple(many) => many.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or "),
+        TypeKind::Multiple(many) => {
+            many.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
+        }
     }
 }
 
@@ -156,9 +182,14 @@ fn options_of(options: &Value) -> String {
 
 /// Describes a failed choice of alternatives: lists the types if the alternatives differ only in
 /// type, otherwise explains the closest one.
-fn no_alternative(branches: &[Vec<ValidationError<'static>>], value: &Value, depth: usize) -> String {
+fn no_alternative(
+    branches: &[Vec<ValidationError<'static>>],
+    value: &Value,
+    depth: usize,
+) -> String {
     if let Some(wanted) = type_of_each(branches) {
-        let got = branches.iter().flatten().next().map_or("something else", |error| found(error, value));
+        let got =
+            branches.iter().flatten().next().map_or("something else", |error| found(error, value));
         return format!("want {wanted}, got {got}");
     }
     let closest = branches
@@ -181,9 +212,9 @@ fn no_alternative(branches: &[Vec<ValidationError<'static>>], value: &Value, dep
 /// Ranks an alternative by its errors. An alternative with another type or constant ranks last,
 /// since the caller did not mean it, however few errors it has.
 fn distance(branch: &[ValidationError<'static>]) -> (bool, usize) {
-    let another = branch
-        .iter()
-        .any(|error| matches!(error.kind(), Kind::Type { .. } | Kind::Constant { .. } | Kind::Enum { .. }));
+    let another = branch.iter().any(|error| {
+        matches!(error.kind(), Kind::Type { .. } | Kind::Constant { .. } | Kind::Enum { .. })
+    });
     (another, branch.len())
 }
 

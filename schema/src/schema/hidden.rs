@@ -15,7 +15,9 @@ type Found = (String, char);
 /// Refuses a schema with deceptive characters. The caller has bounded its depth.
 pub(super) fn refuse(schema: &Value) -> Result<(), SchemaError> {
     match in_value(schema) {
-        Some((pointer, character)) => Err(SchemaError::Hidden { pointer, character: character.into() }),
+        Some((pointer, character)) => {
+            Err(SchemaError::Hidden { pointer, character: character.into() })
+        }
         None => Ok(()),
     }
 }
@@ -23,9 +25,10 @@ pub(super) fn refuse(schema: &Value) -> Result<(), SchemaError> {
 fn in_value(value: &Value) -> Option<Found> {
     match value {
         Value::String(text) => found(hides_in_json(text)),
-        Value::Array(values) => {
-            values.iter().enumerate().find_map(|(index, value)| below(&index.to_string(), in_value(value)))
-        }
+        Value::Array(values) => values
+            .iter()
+            .enumerate()
+            .find_map(|(index, value)| below(&index.to_string(), in_value(value))),
         Value::Object(members) => in_object(members),
         _ => None,
     }

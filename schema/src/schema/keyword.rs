@@ -17,7 +17,8 @@ impl Dialect {
         let Some(uri) = uri else { return Some(Self::Draft202012) };
         match uri.as_str()?.trim_end_matches('#') {
             "https://json-schema.org/draft/2020-12/schema" => Some(Self::Draft202012),
-            "http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema" => Some(Self::Draft07),
+            "http://json-schema.org/draft-07/schema"
+            | "https://json-schema.org/draft-07/schema" => Some(Self::Draft07),
             _ => None,
         }
     }
@@ -105,7 +106,9 @@ pub(super) fn accepted(keyword: &str) -> &'static str {
         "type" => {
             "one of \"string\", \"integer\", \"number\", \"boolean\", \"object\", \"array\", \"null\", or an array of them"
         }
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => "an object of schemas",
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+            "an object of schemas"
+        }
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => "a nonempty array of schemas",
         "items" => "a schema (for a tuple: `prefixItems`)",
         "not"
@@ -118,16 +121,18 @@ pub(super) fn accepted(keyword: &str) -> &'static str {
         | "unevaluatedItems"
         | "unevaluatedProperties"
         | "contentSchema" => "a schema: an object, true or false",
-        "required" => "an array of different strings, beside `properties` and not inside a property",
+        "required" => {
+            "an array of different strings, beside `properties` and not inside a property"
+        }
         "dependentRequired" => "an object of arrays of different strings",
         "enum" | "examples" => "an array",
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => "a number",
         "multipleOf" => "a number above 0",
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" | "minContains"
-        | "maxContains" => "an integer from 0",
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
+        | "minContains" | "maxContains" => "an integer from 0",
         "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => "true or false",
-        "$ref" | "pattern" | "format" | "title" | "description" | "$comment" | "$anchor" | "contentEncoding"
-        | "contentMediaType" => "a string",
+        "$ref" | "pattern" | "format" | "title" | "description" | "$comment" | "$anchor"
+        | "contentEncoding" | "contentMediaType" => "a string",
         _ => "what the JSON Schema specification says of it",
     }
 }

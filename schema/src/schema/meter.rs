@@ -122,7 +122,8 @@ impl<'a> Node<'a, Metered> for Seen<'a> {
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
         let Value::String(string) = self.value else { return step_for_nothing() };
-        spend(|tariff| in_matching(string.len(), tariff.value_pattern)).then_some(Cow::Borrowed(string.as_str()))
+        spend(|tariff| in_matching(string.len(), tariff.value_pattern))
+            .then_some(Cow::Borrowed(string.as_str()))
     }
 
     fn as_number(&self) -> Option<&'a Number> {
@@ -144,7 +145,9 @@ impl<'a> Node<'a, Metered> for Seen<'a> {
 
     fn string_length(&self) -> Option<u64> {
         let Value::String(string) = self.value else { return step_for_nothing() };
-        spend(|_| in_bytes(string.len())).then(|| Node::<SerdeJson>::string_length(&self.value)).flatten()
+        spend(|_| in_bytes(string.len()))
+            .then(|| Node::<SerdeJson>::string_length(&self.value))
+            .flatten()
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
@@ -203,7 +206,9 @@ impl<'a> Iterator for MembersIter<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let (name, value) = self.members.next()?;
         let open = hand_out(name, |tariff| {
-            in_matching(name.len(), tariff.name_pattern).saturating_add(MEMBER_STEPS).saturating_add(tariff.silent)
+            in_matching(name.len(), tariff.name_pattern)
+                .saturating_add(MEMBER_STEPS)
+                .saturating_add(tariff.silent)
         });
         open.then_some((name.as_str(), Seen { value, depth: self.depth }))
     }

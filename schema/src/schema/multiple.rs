@@ -21,7 +21,9 @@ pub(super) fn keyword<'a>(
     divisor: &'a Value,
     _: Location,
 ) -> Result<Box<dyn for<'i> Keyword<'i, Metered>>, ValidationError<'a>> {
-    let Value::Number(number) = divisor else { return Err(ValidationError::custom("has to be a number")) };
+    let Value::Number(number) = divisor else {
+        return Err(ValidationError::custom("has to be a number"));
+    };
     let wanted = format!("want a multiple of {number}");
     Ok(Box::new(MultipleOf { divisor: Decimal::of(number), wanted }))
 }
@@ -33,7 +35,11 @@ struct MultipleOf {
 
 impl<'i> Keyword<'i, Metered> for MultipleOf {
     fn validate(&self, instance: Seen<'i>) -> Result<(), ValidationError<'i>> {
-        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom(self.wanted.clone())) }
+        if self.is_valid(instance) {
+            Ok(())
+        } else {
+            Err(ValidationError::custom(self.wanted.clone()))
+        }
     }
 
     fn is_valid(&self, instance: Seen<'i>) -> bool {
@@ -58,7 +64,9 @@ impl Decimal {
         let text = number.as_f64().map(|float| format!("{:e}", float.abs())).unwrap_or_default();
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let value = |digits: &str| digits.bytes().fold(0_u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+        let value = |digits: &str| {
+            digits.bytes().fold(0_u64, |sum, digit| sum * 10 + u64::from(digit - b'0'))
+        };
         let shift = i32::try_from(fraction.len()).unwrap_or(0);
         let digits = value(whole) * 10_u64.pow(shift.unsigned_abs()) + value(fraction);
         Self { digits, exponent: exponent.parse::<i32>().unwrap_or(0) - shift }
@@ -121,7 +129,11 @@ mod tests {
             (json!(u64::MAX), u64::MAX, 0),
             (json!(i64::MIN), 1 << 63, 0),
         ] {
-            assert_eq!(number.as_number().map(Decimal::of), Some(Decimal { digits, exponent }), "{number}");
+            assert_eq!(
+                number.as_number().map(Decimal::of),
+                Some(Decimal { digits, exponent }),
+                "{number}"
+            );
         }
     }
 
@@ -139,7 +151,11 @@ mod tests {
             (json!(u64::MAX), json!(u64::MAX)),
             (json!(0.1), json!(10)),
         ] {
-            assert_eq!(divides(&divisor, &number), Some(true), "{number} is a multiple of {divisor}");
+            assert_eq!(
+                divides(&divisor, &number),
+                Some(true),
+                "{number} is a multiple of {divisor}"
+            );
         }
         for (divisor, number) in [
             (json!(0.123456789), json!(1e308)),
@@ -150,7 +166,11 @@ mod tests {
             (json!(10), json!(0.1)),
             (json!(1e20), json!(u64::MAX)),
         ] {
-            assert_eq!(divides(&divisor, &number), Some(false), "{number} is no multiple of {divisor}");
+            assert_eq!(
+                divides(&divisor, &number),
+                Some(false),
+                "{number} is no multiple of {divisor}"
+            );
         }
     }
 }

@@ -86,7 +86,11 @@ impl<'v> Outline<'v> {
     fn subschema(&mut self, schema: &'v Value, pointer: String) -> Result<usize, SchemaError> {
         let index = self.nodes.len();
         if index >= MAX_SUBSCHEMAS {
-            return Err(SchemaError::TooMuch { what: "too many subschemas", max: MAX_SUBSCHEMAS, pointer });
+            return Err(SchemaError::TooMuch {
+                what: "too many subschemas",
+                max: MAX_SUBSCHEMAS,
+                pointer,
+            });
         }
         self.places.insert(pointer.clone(), index);
         self.nodes.push(Node { pointer: pointer.clone(), ..Node::default() });
@@ -98,8 +102,14 @@ impl<'v> Outline<'v> {
         Ok(index)
     }
 
-    fn keywords(&mut self, index: usize, keywords: &'v Map<String, Value>, pointer: &str) -> Result<(), SchemaError> {
-        let only_ref = self.dialect == Dialect::Draft07 && keywords.get("$ref").is_some_and(Value::is_string);
+    fn keywords(
+        &mut self,
+        index: usize,
+        keywords: &'v Map<String, Value>,
+        pointer: &str,
+    ) -> Result<(), SchemaError> {
+        let only_ref =
+            self.dialect == Dialect::Draft07 && keywords.get("$ref").is_some_and(Value::is_string);
         for (keyword, value) in keywords {
             let place = join(pointer, keyword);
             refuse_foreign(keyword, value, &place, index == 0)?;
@@ -134,10 +144,14 @@ impl<'v> Outline<'v> {
                 }
                 node.is_path = true;
             }
-            ("unevaluatedItems" | "unevaluatedProperties", _) if self.dialect == Dialect::Draft202012 => {
+            ("unevaluatedItems" | "unevaluatedProperties", _)
+                if self.dialect == Dialect::Draft202012 =>
+            {
                 node.unevaluated = node.unevaluated.saturating_add(1);
             }
-            ("pattern", Value::String(pattern)) => self.patterns.push((pattern, "pattern", place.to_owned())),
+            ("pattern", Value::String(pattern)) => {
+                self.patterns.push((pattern, "pattern", place.to_owned()))
+            }
             _ => {}
         }
         Ok(())
@@ -161,15 +175,27 @@ impl<'v> Outline<'v> {
     ) -> Result<(), SchemaError> {
         match (shape, value) {
             (Shape::One, Value::Object(_) | Value::Bool(_)) => {
-                let step = if keyword == "items" { Step::Items(tuple_length(siblings)) } else { plain(keyword, reach) };
+                let step = if keyword == "items" {
+                    Step::Items(tuple_length(siblings))
+                } else {
+                    plain(keyword, reach)
+                };
                 self.child(index, value, place.to_owned(), step, reach)
             }
-            (Shape::List, Value::Array(list)) => list.iter().enumerate().try_for_each(|(at, value)| {
-                self.child(index, value, join(place, &at.to_string()), plain(keyword, reach), reach)
-            }),
-            (Shape::Map, Value::Object(map)) => {
-                map.iter().try_for_each(|(name, value)| self.entry(index, (keyword, name), value, place, reach))
+            (Shape::List, Value::Array(list)) => {
+                list.iter().enumerate().try_for_each(|(at, value)| {
+                    self.child(
+                        index,
+                        value,
+                        join(place, &at.to_string()),
+                        plain(keyword, reach),
+                        reach,
+                    )
+                })
             }
+            (Shape::Map, Value::Object(map)) => map.iter().try_for_each(|(name, value)| {
+                self.entry(index, (keyword, name), value, place, reach)
+            }),
             // The meta-schema reports a keyword of the wrong shape.
             _ => Ok(()),
         }
@@ -191,7 +217,11 @@ impl<'v> Outline<'v> {
         if keyword == "patternProperties" {
             self.patterns.push((name, "patternProperties", place.clone()));
         }
-        let step = if keyword == "properties" { Step::Property(name.to_owned()) } else { plain(keyword, reach) };
+        let step = if keyword == "properties" {
+            Step::Property(name.to_owned())
+        } else {
+            plain(keyword, reach)
+        };
         self.child(index, value, place, step, reach)
     }
 
@@ -219,7 +249,11 @@ impl<'v> Outline<'v> {
     fn resolve(&mut self) -> Result<(), SchemaError> {
         for (from, target) in std::mem::take(&mut self.references) {
             let to = self.find(target).map_err(|why| SchemaError::Reference {
-                pointer: self.nodes.get(from).map(|node| join(&node.pointer, "$ref")).unwrap_or_default(),
+                pointer: self
+                    .nodes
+                    .get(from)
+                    .map(|node| join(&node.pointer, "$ref"))
+                    .unwrap_or_default(),
                 target: elided(target, 128),
                 why,
             })?;
@@ -229,7 +263,9 @@ impl<'v> Outline<'v> {
     }
 
     fn find(&self, target: &str) -> Result<usize, &'static str> {
-        let fragment = target.strip_prefix('#').ok_or("points out of this schema, and nothing is ever fetched")?;
+        let fragment = target
+            .strip_prefix('#')
+            .ok_or("points out of this schema, and nothing is ever fetched")?;
         let fragment = percent_decode(fragment).ok_or("is not a valid URI fragment")?;
         if fragment.is_empty() || fragment.starts_with('/') {
             return self.places.get(&fragment).copied().ok_or("is no place of a subschema");
@@ -241,7 +277,8 @@ impl<'v> Outline<'v> {
 /// Appends one reference token to a JSON pointer.
 #[must_use]
 pub fn join(pointer: &str, token: &str) -> String {
-    let mut joined = String::with_capacity(pointer.len().saturating_add(token.len()).saturating_add(1));
+    let mut joined =
+        String::with_capacity(pointer.len().saturating_add(token.len()).saturating_add(1));
     joined.push_str(pointer);
     push_token(&mut joined, token);
     joined
@@ -295,12 +332,18 @@ fn plain(keyword: &str, reach: Reach) -> Step {
     if reach == Reach::Same { Step::Same(name) } else { Step::Inside(name) }
 }
 
-fn refuse_foreign(keyword: &str, value: &Value, place: &str, is_root: bool) -> Result<(), SchemaError> {
+fn refuse_foreign(
+    keyword: &str,
+    value: &Value,
+    place: &str,
+    is_root: bool,
+) -> Result<(), SchemaError> {
     let (keyword, instead) = match keyword {
         "$schema" if !is_root => return Err(SchemaError::Dialect { pointer: place.to_owned() }),
-        "$id" if !is_root => {
-            ("$id", "it would move the base of references; leave it out, and refer with \"#/$defs/NAME\"")
-        }
+        "$id" if !is_root => (
+            "$id",
+            "it would move the base of references; leave it out, and refer with \"#/$defs/NAME\"",
+        ),
         "$dynamicRef" => ("$dynamicRef", "use `$ref`"),
         "$dynamicAnchor" => ("$dynamicAnchor", "use `$defs` and `$ref`"),
         "$recursiveRef" => ("$recursiveRef", "use `$ref`: \"#\""),
@@ -315,8 +358,10 @@ fn refuse_foreign(keyword: &str, value: &Value, place: &str, is_root: bool) -> R
 }
 
 fn is_header_name(value: &Value) -> bool {
-    let fits =
-        |name: &str| (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let fits = |name: &str| {
+        (1..=64).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
     value.as_str().is_some_and(fits)
 }
 
@@ -330,7 +375,11 @@ fn refuse_name(name: &str, keyword: &str, place: &str) -> Result<(), SchemaError
     } else {
         return Ok(());
     };
-    Err(SchemaError::Name { name: format!("{:?}", elided(name, 64)), pointer: place.to_owned(), why })
+    Err(SchemaError::Name {
+        name: format!("{:?}", elided(name, 64)),
+        pointer: place.to_owned(),
+        why,
+    })
 }
 
 /// Decodes percent escapes such as `%41` in a URI fragment. Returns `None` if an escape is
@@ -345,7 +394,9 @@ pub fn percent_decode(text: &str) -> Option<String> {
             continue;
         }
         let pair = [bytes.next()?, bytes.next()?];
-        let digits = std::str::from_utf8(&pair).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        let digits = std::str::from_utf8(&pair)
+            .ok()
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
         decoded.push(u8::from_str_radix(digits, 16).ok()?);
     }
     String::from_utf8(decoded).ok()

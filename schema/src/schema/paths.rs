@@ -101,12 +101,18 @@ impl<'p, 'b> Walk<'p, 'b> {
             Value::String(path) if at.iter().any(|branch| branch.is_path) => f(path),
             Value::Object(members) => members.iter().try_for_each(|(name, value)| {
                 let inside = self.behind_member(at, name)?;
-                if inside.as_slice().is_empty() { Ok(()) } else { self.list(value, inside.as_slice(), f) }
+                if inside.as_slice().is_empty() {
+                    Ok(())
+                } else {
+                    self.list(value, inside.as_slice(), f)
+                }
             }),
-            Value::Array(elements) if at.iter().any(|branch| !branch.elements.is_empty()) => elements
-                .iter()
-                .enumerate()
-                .try_for_each(|(index, value)| self.list(value, &behind_element(at, index), f)),
+            Value::Array(elements) if at.iter().any(|branch| !branch.elements.is_empty()) => {
+                elements
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(index, value)| self.list(value, &behind_element(at, index), f))
+            }
             _ => Ok(()),
         }
     }
@@ -122,7 +128,9 @@ impl<'p, 'b> Walk<'p, 'b> {
         let at = at.as_slice();
         let length = pointer.len();
         match value {
-            Value::String(path) if at.iter().any(|branch| branch.is_path) => *path = f(pointer, path)?,
+            Value::String(path) if at.iter().any(|branch| branch.is_path) => {
+                *path = f(pointer, path)?
+            }
             Value::Object(members) => {
                 for (name, value) in members {
                     let inside = self.behind_member(at, name)?;
@@ -161,7 +169,10 @@ impl<'p, 'b> Walk<'p, 'b> {
         let mut open: Vec<usize> = at.to_vec();
         while let Some(index) = open.pop() {
             self.purse.worked(0)?;
-            let is_new = self.seen.get_mut(index).is_some_and(|seen| std::mem::replace(seen, self.visit) != self.visit);
+            let is_new = self
+                .seen
+                .get_mut(index)
+                .is_some_and(|seen| std::mem::replace(seen, self.visit) != self.visit);
             if let Some(branch) = self.plan.nodes.get(index).filter(|_| is_new) {
                 branches.push(branch);
                 open.extend(&branch.same);
@@ -227,12 +238,17 @@ fn refuse_other_ways(outline: &Outline<'_>) -> Result<(), SchemaError> {
     let mut open: VecDeque<(usize, Option<&'static str>)> = VecDeque::from([(0, None)]);
     while let Some((index, through)) = open.pop_front() {
         let visited = if through.is_some() { &mut seen } else { &mut clean };
-        let (Some(visited), Some(node)) = (visited.get_mut(index), outline.nodes.get(index)) else { continue };
+        let (Some(visited), Some(node)) = (visited.get_mut(index), outline.nodes.get(index)) else {
+            continue;
+        };
         if std::mem::replace(visited, true) {
             continue;
         }
         if let (true, Some(keyword)) = (node.is_path, through) {
-            return Err(SchemaError::PathPlace { pointer: node.pointer.clone(), keyword: keyword.to_owned() });
+            return Err(SchemaError::PathPlace {
+                pointer: node.pointer.clone(),
+                keyword: keyword.to_owned(),
+            });
         }
         open.extend(node.steps.iter().map(|(step, to)| (*to, through.or(other(step)))));
     }
@@ -257,8 +273,9 @@ fn leading(outline: &Outline<'_>) -> Vec<bool> {
         }
     }
     let mut leads = vec![false; outline.nodes.len()];
-    let mut open: Vec<usize> =
-        (0..outline.nodes.len()).filter(|at| outline.nodes.get(*at).is_some_and(|node| node.is_path)).collect();
+    let mut open: Vec<usize> = (0..outline.nodes.len())
+        .filter(|at| outline.nodes.get(*at).is_some_and(|node| node.is_path))
+        .collect();
     while let Some(index) = open.pop() {
         if leads.get_mut(index).is_some_and(|seen| !std::mem::replace(seen, true)) {
             open.extend(back.get(index).into_iter().flatten());

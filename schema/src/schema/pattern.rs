@@ -64,10 +64,13 @@ pub(super) fn check(outline: &Outline<'_>) -> Result<PatternLoad, SchemaError> {
         if !seen.insert((*pattern, *keyword)) {
             continue;
         }
-        let size = compiled_size(pattern).ok_or_else(|| refuse("the linear-time engine does not compile it"))?;
+        let size = compiled_size(pattern)
+            .ok_or_else(|| refuse("the linear-time engine does not compile it"))?;
         together = together.saturating_add(size);
         if seen.len() > MAX_PATTERNS || together > MAX_PATTERNS_TOGETHER {
-            return Err(refuse("with it the schema's patterns are more than 128, or compile to more than 4 MiB"));
+            return Err(refuse(
+                "with it the schema's patterns are more than 128, or compile to more than 4 MiB",
+            ));
         }
         load.add(keyword, pattern.len(), size);
     }
@@ -79,10 +82,12 @@ impl PatternLoad {
     fn add(&mut self, keyword: &str, length: usize, size: usize) {
         let (byte, text) = ((size >> 10) as u64, (length / BYTES_PER_STEP) as u64);
         if keyword == "pattern" {
-            self.value = Matching { byte: self.value.byte.max(byte), text: self.value.text.max(text) };
+            self.value =
+                Matching { byte: self.value.byte.max(byte), text: self.value.text.max(text) };
         } else {
             let Matching { byte: bytes, text: texts } = self.name;
-            self.name = Matching { byte: bytes.saturating_add(byte), text: texts.saturating_add(text) };
+            self.name =
+                Matching { byte: bytes.saturating_add(byte), text: texts.saturating_add(text) };
         }
     }
 }
@@ -92,7 +97,9 @@ fn compiled_size(pattern: &str) -> Option<usize> {
     let schema = json!({ "pattern": pattern });
     // Uses `Metered`, because another representation would compile the whole generic validator a
     // second time.
-    let validator = |size| jsonschema::options_for::<Metered>().with_pattern_options(options().size_limit(size));
+    let validator = |size| {
+        jsonschema::options_for::<Metered>().with_pattern_options(options().size_limit(size))
+    };
     let compiles = |size: usize| validator(size).build(&schema).is_ok();
     CLASSES.into_iter().find(|size| compiles(*size))
 }

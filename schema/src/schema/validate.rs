@@ -35,7 +35,9 @@ enum Void {
 impl Void {
     fn told(&self) -> Violations {
         let reason = match self {
-            Self::TooMuch | Self::Stopped(_) => "is too large to be checked against its schema; want less at once",
+            Self::TooMuch | Self::Stopped(_) => {
+                "is too large to be checked against its schema; want less at once"
+            }
             Self::Unexplained => "does not conform to its schema, and is too large to say where",
         };
         Violations::one("", reason)
@@ -57,7 +59,9 @@ impl Schema {
     /// Up to ten violations with their positions, or a single one if the value is too deep or too
     /// large to validate.
     pub fn validate(&self, value: &Value) -> Result<(), Violations> {
-        Look { schema: self, budget: None, left: MAX_STEPS }.judge(value).unwrap_or_else(|void| Err(void.told()))
+        Look { schema: self, budget: None, left: MAX_STEPS }
+            .judge(value)
+            .unwrap_or_else(|void| Err(void.told()))
     }
 
     /// Validates as [`validate`](Self::validate), within a budget.
@@ -100,7 +104,8 @@ impl Look<'_> {
             Ok(true) => Ok(Ok(())),
             Ok(false) => self.explain(value, validator).map(Err),
             Err(Spent::TooDeep) => {
-                let reason = format!("is nested too deeply; want a depth of at most {MAX_VALUE_DEPTH}");
+                let reason =
+                    format!("is nested too deeply; want a depth of at most {MAX_VALUE_DEPTH}");
                 Ok(Err(Violations::one("", reason)))
             }
             Err(Spent::Stopped(why)) => Err(Void::Stopped(why)),
@@ -109,9 +114,14 @@ impl Look<'_> {
     }
 
     /// Lists the violations, or only the first one if listing costs too much.
-    fn explain(&mut self, value: &Value, validator: &Validator<Metered>) -> Result<Violations, Void> {
+    fn explain(
+        &mut self,
+        value: &Value,
+        validator: &Validator<Metered>,
+    ) -> Result<Violations, Void> {
         let document = self.schema.as_value();
-        let pointer = self.run(self.left, None, || longest_pointer(value, 0)).map_err(unexplained)?;
+        let pointer =
+            self.run(self.left, None, || longest_pointer(value, 0)).map_err(unexplained)?;
         if pointer > MAX_POINTER {
             return Ok(Void::Unexplained.told());
         }
@@ -126,15 +136,24 @@ impl Look<'_> {
             Err(Spent::Stopped(why)) => return Err(Void::Stopped(why)),
             Ok(None) | Err(_) => {}
         }
-        let first =
-            || validator.validate(Seen::root(value)).err().map(|error| explain::violation(&error, value, document));
+        let first = || {
+            validator
+                .validate(Seen::root(value))
+                .err()
+                .map(|error| explain::violation(&error, value, document))
+        };
         // Bounds this run to four hundred errors as well.
         let first = self.run(self.left, error(self.left / 400), first).map_err(unexplained)?;
         first.and_then(|violation| Violations::of([violation])).ok_or(Void::Unexplained)
     }
 
     /// Runs the validator with up to `steps` of the remaining steps.
-    fn run<T>(&mut self, steps: u64, error: Option<ErrorCost>, validate: impl FnOnce() -> T) -> Result<T, Spent> {
+    fn run<T>(
+        &mut self,
+        steps: u64,
+        error: Option<ErrorCost>,
+        validate: impl FnOnce() -> T,
+    ) -> Result<T, Spent> {
         let (result, spent) = meter::run(self.schema.tariff(steps, error), self.budget, validate);
         let unused = if let Spent::Within(left) = spent { left } else { 0 };
         self.left = self.left.saturating_sub(steps.saturating_sub(unused));

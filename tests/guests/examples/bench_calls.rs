@@ -28,7 +28,8 @@ impl Guest for Plugin {
         if call.tool == "echo" {
             return Ok(text(call.input));
         }
-        let input: serde_json::Value = serde_json::from_str(&call.input).map_err(|error| failed(error.to_string()))?;
+        let input: serde_json::Value =
+            serde_json::from_str(&call.input).map_err(|error| failed(error.to_string()))?;
         let path = input["path"].as_str().unwrap_or_default();
         std::fs::read_to_string(path).map(text).map_err(|error| failed(error.to_string()))
     }

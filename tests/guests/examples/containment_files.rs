@@ -62,7 +62,11 @@ fn attempt(Args { op, path, to }: &Args) -> Result<String> {
         "write" => fs::write(path, "changed").map(|()| done)?,
         "append" => OpenOptions::new().append(true).open(path)?.write_all(b"+").map(|()| done)?,
         "truncate" => OpenOptions::new().write(true).open(path)?.set_len(0).map(|()| done)?,
-        "touch" => OpenOptions::new().write(true).open(path)?.set_modified(SystemTime::UNIX_EPOCH).map(|()| done)?,
+        "touch" => OpenOptions::new()
+            .write(true)
+            .open(path)?
+            .set_modified(SystemTime::UNIX_EPOCH)
+            .map(|()| done)?,
         "mkdir" => fs::create_dir(path).map(|()| done)?,
         "rmdir" => fs::remove_dir(path).map(|()| done)?,
         "unlink" => fs::remove_file(path).map(|()| done)?,
@@ -105,7 +109,8 @@ fn kind(meta: &fs::Metadata) -> String {
 }
 
 fn names(path: &str) -> Result<String> {
-    let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let names =
+        fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let mut names = names.collect::<std::io::Result<Vec<_>>>()?;
     names.sort();
     Ok(names.join(" "))

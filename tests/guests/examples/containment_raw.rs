@@ -54,7 +54,9 @@ fn try_all(args: &Args) -> Json<Vec<String>> {
     let answer = |attempt: &Attempt| match preopens.first() {
         _ if attempt.op == "preopens" => names.join(" "),
         None => "there is no directory".to_owned(),
-        Some((root, _)) => act(root, attempt).unwrap_or_else(|code| format!("refused: {}", code.name())),
+        Some((root, _)) => {
+            act(root, attempt).unwrap_or_else(|code| format!("refused: {}", code.name()))
+        }
     };
     Json(args.attempts.iter().map(answer).collect())
 }
@@ -65,28 +67,40 @@ fn act(root: &Descriptor, Attempt { op, path, to, follow }: &Attempt) -> Result<
     let done = |()| "done".to_owned();
     match op.as_str() {
         "open" => contents(&open(OpenFlags::empty(), DescriptorFlags::READ)?),
-        "open-directory" => open(OpenFlags::DIRECTORY, DescriptorFlags::READ).map(|_| "opened".to_owned()),
-        "open-write" => open(OpenFlags::empty(), DescriptorFlags::WRITE).map(|_| "opened".to_owned()),
+        "open-directory" => {
+            open(OpenFlags::DIRECTORY, DescriptorFlags::READ).map(|_| "opened".to_owned())
+        }
+        "open-write" => {
+            open(OpenFlags::empty(), DescriptorFlags::WRITE).map(|_| "opened".to_owned())
+        }
         "mutate" => {
             let flags = DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY;
             open(OpenFlags::DIRECTORY, flags)?.create_directory_at("made").map(done)
         }
         "create" => open(OpenFlags::CREATE, DescriptorFlags::WRITE).map(|_| "created".to_owned()),
-        "create-for-reading" => open(OpenFlags::CREATE, DescriptorFlags::READ).map(|_| "created".to_owned()),
-        "truncate" => open(OpenFlags::TRUNCATE, DescriptorFlags::READ).map(|_| "truncated".to_owned()),
-        "write" => open(OpenFlags::empty(), DescriptorFlags::READ)?.write(b"changed", 0).map(|_| "written".to_owned()),
-        "write-stream" => {
-            open(OpenFlags::empty(), DescriptorFlags::READ)?.write_via_stream(0).map(|_| "open".to_owned())
+        "create-for-reading" => {
+            open(OpenFlags::CREATE, DescriptorFlags::READ).map(|_| "created".to_owned())
         }
-        "append-stream" => {
-            open(OpenFlags::empty(), DescriptorFlags::READ)?.append_via_stream().map(|_| "open".to_owned())
+        "truncate" => {
+            open(OpenFlags::TRUNCATE, DescriptorFlags::READ).map(|_| "truncated".to_owned())
         }
+        "write" => open(OpenFlags::empty(), DescriptorFlags::READ)?
+            .write(b"changed", 0)
+            .map(|_| "written".to_owned()),
+        "write-stream" => open(OpenFlags::empty(), DescriptorFlags::READ)?
+            .write_via_stream(0)
+            .map(|_| "open".to_owned()),
+        "append-stream" => open(OpenFlags::empty(), DescriptorFlags::READ)?
+            .append_via_stream()
+            .map(|_| "open".to_owned()),
         "set-size" => open(OpenFlags::empty(), DescriptorFlags::READ)?.set_size(0).map(done),
         "set-times" => {
             let file = open(OpenFlags::empty(), DescriptorFlags::READ)?;
             file.set_times(NewTimestamp::Now, NewTimestamp::Now).map(done)
         }
-        "set-times-at" => root.set_times_at(flags, path, NewTimestamp::Now, NewTimestamp::Now).map(done),
+        "set-times-at" => {
+            root.set_times_at(flags, path, NewTimestamp::Now, NewTimestamp::Now).map(done)
+        }
         "sync" => open(OpenFlags::empty(), DescriptorFlags::READ)?.sync().map(done),
         "stat" => root.stat_at(flags, path).map(|stat| kind(&stat)),
         "hash" => root.metadata_hash_at(flags, path).map(|_| "hashed".to_owned()),
@@ -114,9 +128,12 @@ fn kind(stat: &DescriptorStat) -> String {
 /// Opens a directory, and then tries to open `..` twice. The first `..` may be inside the
 /// workspace, but the second one leaves it.
 fn climb(root: &Descriptor, path: &str) -> Result<String, ErrorCode> {
-    let inside = root.open_at(PathFlags::empty(), path, OpenFlags::DIRECTORY, DescriptorFlags::READ)?;
-    let up = inside.open_at(PathFlags::empty(), "..", OpenFlags::DIRECTORY, DescriptorFlags::READ)?;
-    up.open_at(PathFlags::empty(), "..", OpenFlags::DIRECTORY, DescriptorFlags::READ).map(|_| "climbed".to_owned())
+    let inside =
+        root.open_at(PathFlags::empty(), path, OpenFlags::DIRECTORY, DescriptorFlags::READ)?;
+    let up =
+        inside.open_at(PathFlags::empty(), "..", OpenFlags::DIRECTORY, DescriptorFlags::READ)?;
+    up.open_at(PathFlags::empty(), "..", OpenFlags::DIRECTORY, DescriptorFlags::READ)
+        .map(|_| "climbed".to_owned())
 }
 
 palisade_guest::export!(raw_none, raw_read, raw_write);

@@ -96,8 +96,13 @@ fn step(step: Step) -> Result<Value> {
         }
         Step::Ask(questions) => asked(&questions.into_iter().map(request).collect::<Vec<_>>())?,
         Step::AskAnew => {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos().to_string();
-            asked(&[Request::elicitation("anew", &now, &json!({"type": "object", "properties": {}}))])?
+            let now =
+                SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos().to_string();
+            asked(&[Request::elicitation(
+                "anew",
+                &now,
+                &json!({"type": "object", "properties": {}}),
+            )])?
         }
         Step::Write(path) => {
             std::fs::write(path, "written")?;

@@ -29,7 +29,9 @@ fn block(name: &str) -> Result<Content> {
         "link" => Content::link("note:2", "x", Some("text/markdown")),
         "file-link" => Content::link("\tFI\nLE:///etc/passwd", "harmless", None),
         "file-resource" => Content::resource("file:///etc/shadow", None, "harmless"),
-        other => return Err(Error::invalid_input("blocks", format!("there is no block `{other}`"))),
+        other => {
+            return Err(Error::invalid_input("blocks", format!("there is no block `{other}`")));
+        }
     })
 }
 

@@ -1,5 +1,9 @@
 //! A guest that ends a call by a panic or an exit instead of returning.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what becomes of standard output is the question")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what becomes of standard output is the question"
+)]
 
 use palisade_guest::{Result, tool};
 use schemars::JsonSchema;

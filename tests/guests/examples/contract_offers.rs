@@ -17,7 +17,9 @@ struct Documents;
 impl Resources for Documents {
     fn items() -> Vec<Item> {
         vec![
-            Item::new("test://text", "text").with_mime_type("text/plain").with_description("A text."),
+            Item::new("test://text", "text")
+                .with_mime_type("text/plain")
+                .with_description("A text."),
             Item::new("test://bytes", "bytes").with_mime_type("image/png"),
             Item::new("test://workspace", "workspace"),
             Item::new("test://write", "write"),
@@ -43,7 +45,10 @@ impl Resources for Documents {
                 text("text/plain", "written")
             }
             "test://asked" => text("text/plain", &name()?),
-            _ => match uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data")) {
+            _ => match uri
+                .strip_prefix("test://template/")
+                .and_then(|rest| rest.strip_suffix("/data"))
+            {
                 Some(id) => text("application/json", &json!({"id": id}).to_string()),
                 None => return Err(Error::not_found("it is gone")),
             },
@@ -57,11 +62,9 @@ impl Prompts for Mine {
     fn prompts() -> Vec<Prompt> {
         vec![
             Prompt::new("simple", "Says hello."),
-            Prompt::new("filled", "Takes two.").with_argument("one", "The first.", true).with_argument(
-                "two",
-                "The second.",
-                false,
-            ),
+            Prompt::new("filled", "Takes two.")
+                .with_argument("one", "The first.", true)
+                .with_argument("two", "The second.", false),
             Prompt::new("asked", "Asks who it is."),
         ]
     }
@@ -70,7 +73,10 @@ impl Prompts for Mine {
         Ok(match prompt {
             "simple" => vec![Message::user("Hello."), Message::assistant("Hello to you.")],
             "filled" => {
-                let resource = EmbeddedResource { uri: "test://inside".to_owned(), ..text("text/plain", "inside") };
+                let resource = EmbeddedResource {
+                    uri: "test://inside".to_owned(),
+                    ..text("text/plain", "inside")
+                };
                 let resource = Message { role: Role::User, content: Content::Resource(resource) };
                 vec![Message::user(format!("{arguments:?}")), resource]
             }

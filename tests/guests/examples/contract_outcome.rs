@@ -17,7 +17,8 @@ struct Args {
 /// Reports on work that it never did.
 #[tool(side_effects = "none")]
 fn report(args: Args) -> Output {
-    let text = if args.silent { Output::new(Vec::new()) } else { Output::text("2 of 3 tests pass") };
+    let text =
+        if args.silent { Output::new(Vec::new()) } else { Output::text("2 of 3 tests pass") };
     let output = text
         .metadata("stop_loop", true)
         .metadata("files_modified_unlisted", 7)

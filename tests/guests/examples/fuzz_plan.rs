@@ -5,7 +5,9 @@ use palisade_guest::{Json, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use wasip2::filesystem::preopens::get_directories;
-use wasip2::filesystem::types::{Descriptor, DescriptorFlags, ErrorCode, NewTimestamp, OpenFlags, PathFlags};
+use wasip2::filesystem::types::{
+    Descriptor, DescriptorFlags, ErrorCode, NewTimestamp, OpenFlags, PathFlags,
+};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
@@ -30,7 +32,8 @@ struct Step {
 /// Carries it out, and tells what came of each step.
 #[tool(side_effects = "write")]
 fn plan(args: Args) -> Json<Vec<String>> {
-    let mut open: Vec<Descriptor> = get_directories().into_iter().map(|(directory, _)| directory).collect();
+    let mut open: Vec<Descriptor> =
+        get_directories().into_iter().map(|(directory, _)| directory).collect();
     let told = args.steps.iter().map(|step| {
         let done = carry_out(&open, step);
         done.map_or_else(
@@ -56,7 +59,8 @@ const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
 const STAY: PathFlags = PathFlags::empty();
 
 fn carry_out(open: &[Descriptor], step: &Step) -> Result<Done, ErrorCode> {
-    let (Some(root), Some(other)) = (open.get(step.at % open.len().max(1)), open.get(step.to_at % open.len().max(1)))
+    let (Some(root), Some(other)) =
+        (open.get(step.at % open.len().max(1)), open.get(step.to_at % open.len().max(1)))
     else {
         return Err(ErrorCode::BadDescriptor);
     };
@@ -76,8 +80,12 @@ fn carry_out(open: &[Descriptor], step: &Step) -> Result<Done, ErrorCode> {
         "readlink" => root.readlink_at(path),
         "stat" => root.stat_at(FOLLOW, path).map(|stat| format!("{:?}", stat.type_)),
         "stat-itself" => root.stat_at(STAY, path).map(|stat| format!("{:?}", stat.type_)),
-        "set-times" => root.set_times_at(FOLLOW, path, NewTimestamp::Now, NewTimestamp::Now).map(nothing),
-        "set-own-times" => root.set_times_at(STAY, path, NewTimestamp::Now, NewTimestamp::Now).map(nothing),
+        "set-times" => {
+            root.set_times_at(FOLLOW, path, NewTimestamp::Now, NewTimestamp::Now).map(nothing)
+        }
+        "set-own-times" => {
+            root.set_times_at(STAY, path, NewTimestamp::Now, NewTimestamp::Now).map(nothing)
+        }
         op => on_file(root, op, path),
     };
     told.map(Done::Told)
@@ -88,7 +96,9 @@ fn on_file(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode>
     let open = |how, flags| root.open_at(FOLLOW, path, how, flags);
     let (read, write) = (DescriptorFlags::READ, DescriptorFlags::WRITE);
     match op {
-        "read" => open(OpenFlags::empty(), read)?.read(4096, 0).map(|(read, _)| String::from_utf8_lossy(&read).into()),
+        "read" => open(OpenFlags::empty(), read)?
+            .read(4096, 0)
+            .map(|(read, _)| String::from_utf8_lossy(&read).into()),
         "list" => {
             let entries = open(OpenFlags::DIRECTORY, read)?.read_directory()?;
             let mut names = Vec::new();
@@ -97,7 +107,9 @@ fn on_file(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode>
             }
             Ok(names.join(" "))
         }
-        "write" => open(OpenFlags::CREATE, write)?.write(b"written", 0).map(|written| written.to_string()),
+        "write" => {
+            open(OpenFlags::CREATE, write)?.write(b"written", 0).map(|written| written.to_string())
+        }
         "create-new" => open(OpenFlags::CREATE | OpenFlags::EXCLUSIVE, write).map(|_| nothing(())),
         "truncate" => open(OpenFlags::TRUNCATE, write).map(|_| nothing(())),
         "append" => open(OpenFlags::empty(), write)?

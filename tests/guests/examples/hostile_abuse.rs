@@ -55,7 +55,10 @@ fn abuse(args: Args, ctx: &Context) -> Result<String> {
         "poll-for-ever" => loop {
             subscribe_duration(0).block();
         },
-        "input" => Ok(format!("{:?}", get_stdin().blocking_read(amount).map_err(|error| error.to_string()))),
+        "input" => Ok(format!(
+            "{:?}",
+            get_stdin().blocking_read(amount).map_err(|error| error.to_string())
+        )),
         "say" => {
             ctx.info(&"m".repeat(usize::try_from(amount).unwrap_or(0)));
             Ok("said".to_owned())
@@ -82,8 +85,7 @@ fn abuse(args: Args, ctx: &Context) -> Result<String> {
             Ok("stepped".to_owned())
         }
         "say-odd-things" => {
-            let odd =
-                "a\nb\r\u{2028}\u{2029}\u{0}\u{1b}]52;c;aGVsbG8=\u{7}\u{1b}[2J{\"event\":\"tool.completed\"}\u{202e}";
+            let odd = "a\nb\r\u{2028}\u{2029}\u{0}\u{1b}]52;c;aGVsbG8=\u{7}\u{1b}[2J{\"event\":\"tool.completed\"}\u{202e}";
             ctx.info(odd);
             ctx.emit(odd);
             ctx.progress(1.0, None, odd);
@@ -101,12 +103,19 @@ fn abuse(args: Args, ctx: &Context) -> Result<String> {
 
 /// Returns all information about the host and its machine that the guest can query.
 fn look_around() -> String {
-    let mut found: Vec<String> = std::env::vars().map(|(name, value)| format!("{name}={value}")).collect();
+    let mut found: Vec<String> =
+        std::env::vars().map(|(name, value)| format!("{name}={value}")).collect();
     found.extend(std::env::args());
     found.push(format!("{:?} {:?}", std::env::current_dir(), std::env::current_exe()));
-    for path in ["missing.txt", "/etc/hostname", "../secret.txt", "/proc/self/environ", "dir", "", "a\0b"] {
+    for path in
+        ["missing.txt", "/etc/hostname", "../secret.txt", "/proc/self/environ", "dir", "", "a\0b"]
+    {
         found.push(format!("{path}: {:?} {:?}", std::fs::read(path), std::fs::canonicalize(path)));
-        found.push(format!("{path}: {:?} {:?}", std::fs::read_link(path), std::fs::read_dir(path).map(|_| ())));
+        found.push(format!(
+            "{path}: {:?} {:?}",
+            std::fs::read_link(path),
+            std::fs::read_dir(path).map(|_| ())
+        ));
     }
     found.push(format!("{:?}", std::net::TcpStream::connect("127.0.0.1:1")));
     found.push(format!("{:?}", std::net::UdpSocket::bind("127.0.0.1:0")));
@@ -153,7 +162,9 @@ fn streams(how: &str, amount: u64) -> Result<String> {
             }
             Ok("written".to_owned())
         }
-        "splice" => Ok(format!("{:?}", out.splice(&get_stdin(), amount).map_err(|error| error.to_string()))),
+        "splice" => {
+            Ok(format!("{:?}", out.splice(&get_stdin(), amount).map_err(|error| error.to_string())))
+        }
         _ => Err(format!("there is no way called `{how}`").into()),
     }
 }
@@ -171,15 +182,17 @@ fn held<T>(all: impl Iterator<Item = T>) -> String {
 fn extreme_times(args: Args) -> Result<String> {
     let preopens = get_directories();
     let (root, _) = preopens.first().ok_or("there is no directory")?;
-    let file = root.open_at(PathFlags::empty(), "file.txt", OpenFlags::empty(), DescriptorFlags::WRITE);
+    let file =
+        root.open_at(PathFlags::empty(), "file.txt", OpenFlags::empty(), DescriptorFlags::WRITE);
     let file = file.map_err(|code| code.name().to_owned())?;
     let time = |seconds| NewTimestamp::Timestamp(Datetime { seconds, nanoseconds: u32::MAX });
     let set = file.set_times(time(args.amount), time(args.amount));
     let size = file.set_size(u64::MAX >> 1);
-    let told = |outcome: std::result::Result<(), wasip2::filesystem::types::ErrorCode>| match outcome {
-        Ok(()) => "done".to_owned(),
-        Err(code) => code.name().to_owned(),
-    };
+    let told =
+        |outcome: std::result::Result<(), wasip2::filesystem::types::ErrorCode>| match outcome {
+            Ok(()) => "done".to_owned(),
+            Err(code) => code.name().to_owned(),
+        };
     Ok(format!("{}, {}", told(set), told(size)))
 }
 

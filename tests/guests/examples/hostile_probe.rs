@@ -5,7 +5,9 @@ use palisade_guest::{Json, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use wasip2::filesystem::preopens::get_directories;
-use wasip2::filesystem::types::{Descriptor, DescriptorFlags, ErrorCode, NewTimestamp, OpenFlags, PathFlags};
+use wasip2::filesystem::types::{
+    Descriptor, DescriptorFlags, ErrorCode, NewTimestamp, OpenFlags, PathFlags,
+};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
@@ -58,8 +60,12 @@ fn act(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode> {
         "stat" => root.stat_at(FOLLOW, path).map(|stat| format!("{:?}", stat.type_)),
         "lstat" => root.stat_at(STAY, path).map(|stat| format!("{:?}", stat.type_)),
         "hash" => root.metadata_hash_at(FOLLOW, path).map(|_| done(())),
-        "set-times" => root.set_times_at(FOLLOW, path, NewTimestamp::Now, NewTimestamp::Now).map(done),
-        "set-own-times" => root.set_times_at(STAY, path, NewTimestamp::Now, NewTimestamp::Now).map(done),
+        "set-times" => {
+            root.set_times_at(FOLLOW, path, NewTimestamp::Now, NewTimestamp::Now).map(done)
+        }
+        "set-own-times" => {
+            root.set_times_at(STAY, path, NewTimestamp::Now, NewTimestamp::Now).map(done)
+        }
         _ => opened(root, op, path),
     }
 }
@@ -69,7 +75,9 @@ fn opened(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode> 
     let (none, read, write) = (OpenFlags::empty(), DescriptorFlags::READ, DescriptorFlags::WRITE);
     let open = |how, flags| root.open_at(FOLLOW, path, how, flags);
     match op {
-        "open" => open(none, read)?.read(4096, 0).map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()),
+        "open" => open(none, read)?
+            .read(4096, 0)
+            .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()),
         "open-itself" => root.open_at(STAY, path, none, read).map(|_| done(())),
         "open-write" => open(none, write).map(|_| done(())),
         "create" => open(OpenFlags::CREATE, write).map(|_| done(())),
@@ -86,7 +94,9 @@ fn opened(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode> 
         "append-by-reader" => open(none, read)?.append_via_stream().map(|_| done(())),
         "write-by-reader" => open(none, read)?.write(b"x", 0).map(|_| done(())),
         "set-size-by-reader" => open(none, read)?.set_size(0).map(done),
-        "set-handle-times" => open(none, read)?.set_times(NewTimestamp::Now, NewTimestamp::Now).map(done),
+        "set-handle-times" => {
+            open(none, read)?.set_times(NewTimestamp::Now, NewTimestamp::Now).map(done)
+        }
         "readdir" => {
             let entries = open(OpenFlags::DIRECTORY, read)?.read_directory()?;
             let mut names = Vec::new();
@@ -96,9 +106,9 @@ fn opened(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode> 
             names.sort();
             Ok(names.join(" "))
         }
-        "mkdir-below" => {
-            open(OpenFlags::DIRECTORY, read | DescriptorFlags::MUTATE_DIRECTORY)?.create_directory_at("made").map(done)
-        }
+        "mkdir-below" => open(OpenFlags::DIRECTORY, read | DescriptorFlags::MUTATE_DIRECTORY)?
+            .create_directory_at("made")
+            .map(done),
         _ => Err(ErrorCode::Unsupported),
     }
 }

@@ -75,11 +75,16 @@ fn shuffle(args: Args) -> Result<String> {
         // The directories may exist from an earlier call.
         let _ = folder.create_directory_at(&name);
         let flags = DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY;
-        folder = folder.open_at(PathFlags::empty(), &name, OpenFlags::DIRECTORY, flags).map_err(told)?;
+        folder =
+            folder.open_at(PathFlags::empty(), &name, OpenFlags::DIRECTORY, flags).map_err(told)?;
     }
-    folder.open_at(PathFlags::empty(), "f0", OpenFlags::CREATE, DescriptorFlags::WRITE).map_err(told)?;
+    folder
+        .open_at(PathFlags::empty(), "f0", OpenFlags::CREATE, DescriptorFlags::WRITE)
+        .map_err(told)?;
     for number in 0..args.amount {
-        folder.rename_at(&format!("f{number}"), &folder, &format!("f{}", number + 1)).map_err(told)?;
+        folder
+            .rename_at(&format!("f{number}"), &folder, &format!("f{}", number + 1))
+            .map_err(told)?;
     }
     Ok(format!("{} renamed", args.amount))
 }

@@ -15,14 +15,16 @@ struct Args {
 /// Opens the same file so many times, and closes none.
 #[tool(side_effects = "read")]
 fn hold(args: Args) -> Result<String> {
-    let held = (0..args.count).map(|_| File::open("file.txt")).collect::<std::io::Result<Vec<_>>>()?;
+    let held =
+        (0..args.count).map(|_| File::open("file.txt")).collect::<std::io::Result<Vec<_>>>()?;
     Ok(format!("{} held", held.len()))
 }
 
 /// Opens the same file so many times, says so, and holds all of them until it is stopped.
 #[tool(side_effects = "read")]
 fn hold_for_ever(args: Args, ctx: &Context) -> Result<String> {
-    let held = (0..args.count).map(|_| File::open("file.txt")).collect::<std::io::Result<Vec<_>>>()?;
+    let held =
+        (0..args.count).map(|_| File::open("file.txt")).collect::<std::io::Result<Vec<_>>>()?;
     ctx.emit("started");
     std::thread::sleep(std::time::Duration::from_secs(3600));
     Ok(format!("{} held", held.len()))
@@ -31,7 +33,8 @@ fn hold_for_ever(args: Args, ctx: &Context) -> Result<String> {
 /// Begins to list the workspace so many times, and ends none.
 #[tool(side_effects = "read")]
 fn hold_listings(args: Args) -> Result<String> {
-    let held = (0..args.count).map(|_| std::fs::read_dir(".")).collect::<std::io::Result<Vec<_>>>()?;
+    let held =
+        (0..args.count).map(|_| std::fs::read_dir(".")).collect::<std::io::Result<Vec<_>>>()?;
     Ok(format!("{} held", held.len()))
 }
 

@@ -1,5 +1,9 @@
 //! A guest that produces a given amount of output, through each channel.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what becomes of standard output is the question")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what becomes of standard output is the question"
+)]
 
 use palisade_guest::{Content, Context, Output, tool};
 use schemars::JsonSchema;

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 /// Returns an elicitation with a form whose fields are all required.
 pub(crate) fn form(key: &str, message: &str, fields: &Value) -> Request {
-    let names: Vec<&String> = fields.as_object().into_iter().flat_map(serde_json::Map::keys).collect();
+    let names: Vec<&String> =
+        fields.as_object().into_iter().flat_map(serde_json::Map::keys).collect();
     loose_form(key, message, fields, &json!(names))
 }
 
@@ -97,7 +98,12 @@ pub(crate) fn test_elicitation_sep1034_defaults() -> Result<String> {
         "status": { "type": "string", "enum": ["active", "inactive", "pending"], "default": "active" },
         "verified": { "type": "boolean", "default": true },
     });
-    let request = loose_form("details", "Please look through these and change what is wrong", &fields, &json!([]));
+    let request = loose_form(
+        "details",
+        "Please look through these and change what is wrong",
+        &fields,
+        &json!([]),
+    );
     Ok(format!("Elicitation completed: {}", answer(request)?))
 }
 
@@ -105,8 +111,9 @@ pub(crate) fn test_elicitation_sep1034_defaults() -> Result<String> {
 #[tool(side_effects = "none")]
 pub(crate) fn test_elicitation_sep1330_enums() -> Result<String> {
     let title = |value: &str, title: String| json!({ "const": value, "title": title });
-    let titled =
-        |word: &str| json!([title("value1", format!("First {word}")), title("value2", format!("Second {word}"))]);
+    let titled = |word: &str| {
+        json!([title("value1", format!("First {word}")), title("value2", format!("Second {word}"))])
+    };
     let fields = json!({
         "untitledSingle": { "type": "string", "enum": ["option1", "option2"] },
         "titledSingle": { "type": "string", "oneOf": titled("option") },
@@ -175,8 +182,15 @@ pub(crate) fn test_input_required_result_multiple_inputs() -> Result<String> {
         question("greeting", "Generate a greeting", 50),
         roots("client_roots"),
     ])?;
-    let [name, greeting, roots] = said.as_slice() else { return Ok("Not everything was answered.".to_owned()) };
-    Ok(format!("{} is told {}, and has the roots {}", name["name"], text_of(greeting), roots["roots"]))
+    let [name, greeting, roots] = said.as_slice() else {
+        return Ok("Not everything was answered.".to_owned());
+    };
+    Ok(format!(
+        "{} is told {}, and has the roots {}",
+        name["name"],
+        text_of(greeting),
+        roots["roots"]
+    ))
 }
 
 /// Asks for one thing, and then for another.
@@ -192,7 +206,9 @@ pub(crate) fn test_input_required_result_multi_round() -> Result<String> {
 #[tool(side_effects = "none")]
 pub(crate) fn test_input_required_result_capabilities() -> Result<String> {
     let request = |kind: &Kind| match kind {
-        Kind::Elicitation => form("form", "What do you say?", &json!({ "value": { "type": "string" } })),
+        Kind::Elicitation => {
+            form("form", "What do you say?", &json!({ "value": { "type": "string" } }))
+        }
         Kind::Sampling => question("model", "Say something", 50),
         Kind::Roots => roots("roots"),
     };

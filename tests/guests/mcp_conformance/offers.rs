@@ -35,7 +35,9 @@ impl Resources for Offers {
 
     fn read(uri: &str) -> Result<Vec<EmbeddedResource>> {
         let (mime, body) = match uri {
-            "test://static-text" => ("text/plain", text("This is the content of the static text resource.")),
+            "test://static-text" => {
+                ("text/plain", text("This is the content of the static text resource."))
+            }
             "test://static-binary" => ("image/png", ResourceBody::Bytes(RED_POINT.to_vec())),
             "test://watched-resource" => ("text/plain", text("Nothing has happened yet.")),
             _ => ("application/json", data(uri)?),
@@ -74,7 +76,11 @@ impl Prompts for Offers {
             prompt("test_prompt_with_arguments", "Repeats its arguments", &["arg1", "arg2"]),
             prompt("test_prompt_with_embedded_resource", "Hands out a document", &["resourceUri"]),
             prompt("test_prompt_with_image", "Shows a picture", &[]),
-            prompt("test_input_required_result_prompt", "Asks the client before it says anything", &[]),
+            prompt(
+                "test_input_required_result_prompt",
+                "Asks the client before it says anything",
+                &[],
+            ),
         ]
     }
 
@@ -89,7 +95,10 @@ impl Prompts for Offers {
             ))],
             "test_prompt_with_embedded_resource" => document(argument("resourceUri")?),
             "test_prompt_with_image" => {
-                vec![Content::image("image/png", RED_POINT), Content::text("Please analyze the image above.")]
+                vec![
+                    Content::image("image/png", RED_POINT),
+                    Content::text("Please analyze the image above."),
+                ]
             }
             "test_input_required_result_prompt" => vec![Content::text(context()?)],
             _ => return Err(Error::not_found(format!("there is no prompt {name}"))),
@@ -102,12 +111,17 @@ impl Prompts for Offers {
             return Vec::new();
         }
         let known = ["park", "party", "test", "testing"];
-        known.iter().filter(|word| word.starts_with(so_far)).map(|word| (*word).to_owned()).collect()
+        known
+            .iter()
+            .filter(|word| word.starts_with(so_far))
+            .map(|word| (*word).to_owned())
+            .collect()
     }
 }
 
 fn prompt(name: &str, description: &str, arguments: &[&str]) -> Prompt {
-    let argument = |name: &&str| Argument { name: (*name).to_owned(), description: None, required: true };
+    let argument =
+        |name: &&str| Argument { name: (*name).to_owned(), description: None, required: true };
     Prompt {
         name: name.to_owned(),
         title: None,

@@ -17,15 +17,20 @@ use terminal::process::{Signal, getpid, kill_process, set_parent_process_death_s
 const ROOT: u64 = 1;
 const TRAP: u64 = 3;
 const FOLDER: u64 = 4;
-const ENTRIES: [(u64, &str, &[u8]); 3] =
-    [(2, "notes.txt", b"from the file server"), (TRAP, "trap.txt", b"never read"), (FOLDER, "folder", b"")];
+const ENTRIES: [(u64, &str, &[u8]); 3] = [
+    (2, "notes.txt", b"from the file server"),
+    (TRAP, "trap.txt", b"never read"),
+    (FOLDER, "folder", b""),
+];
 
 const NOT_FOUND: i32 = -2;
 const READ_ONLY: i32 = -30;
 const NOT_KNOWN: i32 = -38;
 
 fn main() -> io::Result<()> {
-    let Some(directory) = std::env::args_os().nth(1) else { return Err(io::Error::other("give a directory")) };
+    let Some(directory) = std::env::args_os().nth(1) else {
+        return Err(io::Error::other("give a directory"));
+    };
     // The test process may be killed: the server must not outlive it in the stopped state, where
     // its mount would hang every reader.
     set_parent_process_death_signal(Some(Signal::Kill))?;
@@ -114,7 +119,9 @@ fn answer(request: &Request<'_>) -> Option<Result<Bytes, i32>> {
         // RELEASE, RELEASEDIR.
         18 | 29 => Ok(Bytes::default()),
         // INIT.
-        26 => Ok(Bytes::default().u32(7).u32(31).u32(0).u32(0).u32(0).u32(1 << 17).u32(1).zeros(36)),
+        26 => {
+            Ok(Bytes::default().u32(7).u32(31).u32(0).u32(0).u32(0).u32(1 << 17).u32(1).zeros(36))
+        }
         28 if request.node() == FOLDER => Ok(Bytes::default()),
         28 => Ok(list(request.window())),
         // SETATTR, SYMLINK, MKNOD, MKDIR, UNLINK, RMDIR, RENAME, LINK, WRITE, CREATE, RENAME2.
@@ -133,8 +140,11 @@ fn contents(node: u64) -> &'static [u8] {
 }
 
 fn attributes(before: Bytes, node: u64) -> Bytes {
-    let (mode, size) =
-        if matches!(node, ROOT | FOLDER) { (0o040_755, 0) } else { (0o100_644, contents(node).len() as u64) };
+    let (mode, size) = if matches!(node, ROOT | FOLDER) {
+        (0o040_755, 0)
+    } else {
+        (0o100_644, contents(node).len() as u64)
+    };
     before.u64(node).u64(size).zeros(44).u32(mode).u32(1).zeros(12).u32(4096).u32(0)
 }
 
@@ -146,7 +156,8 @@ fn read(node: u64, (offset, size): (usize, usize)) -> Bytes {
 fn list((offset, _): (usize, usize)) -> Bytes {
     let mut out = Bytes::default();
     for (place, (node, name, _)) in ENTRIES.iter().enumerate().skip(offset) {
-        let (length, kind) = (u32::try_from(name.len()).unwrap_or(0), if *node == FOLDER { 4 } else { 8 });
+        let (length, kind) =
+            (u32::try_from(name.len()).unwrap_or(0), if *node == FOLDER { 4 } else { 8 });
         out = out.u64(*node).u64(place as u64 + 1).u32(length).u32(kind);
         out.0.extend_from_slice(name.as_bytes());
         out = out.zeros(name.len().next_multiple_of(8) - name.len());

@@ -58,10 +58,12 @@ mod alone {
             Err(error) => error,
             Ok(program) => match apply_filter(&program) {
                 Err(error) => io::Error::other(error),
-                Ok(()) => match openat2(CWD, ".", OFlags::PATH, Mode::empty(), ResolveFlags::empty()) {
-                    Ok(_) => io::Error::other("the filter lets the call through"),
-                    Err(error) => error.into(),
-                },
+                Ok(()) => {
+                    match openat2(CWD, ".", OFlags::PATH, Mode::empty(), ResolveFlags::empty()) {
+                        Ok(_) => io::Error::other("the filter lets the call through"),
+                        Err(error) => error.into(),
+                    }
+                }
             },
         }
     }
@@ -70,7 +72,12 @@ mod alone {
     fn filter() -> io::Result<BpfProgram> {
         let architecture = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
         let rules = BTreeMap::from([(OPENAT2, Vec::new())]);
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::KillThread, architecture);
+        let filter = SeccompFilter::new(
+            rules,
+            SeccompAction::Allow,
+            SeccompAction::KillThread,
+            architecture,
+        );
         filter.map_err(io::Error::other)?.try_into().map_err(io::Error::other)
     }
 }

@@ -19,7 +19,9 @@ struct Asked {
 
 fn main() -> ExitCode {
     let Some(asked) = asked(std::env::args().skip(1)) else {
-        eprintln!("soak [--minutes N] [RUN…]: these runs or all, at full length or as long as there is time for:");
+        eprintln!(
+            "soak [--minutes N] [RUN…]: these runs or all, at full length or as long as there is time for:"
+        );
         RUNS.iter().for_each(|run| eprintln!("  {:<14}{} {}", run.name, run.full, run.what));
         return ExitCode::from(2);
     };
@@ -29,14 +31,23 @@ fn main() -> ExitCode {
     };
     let start = Instant::now();
     // Run all of them: a broken bound does not end the program early.
-    let broken: Vec<&str> =
-        asked.runs.iter().zip(counts).filter(|(run, count)| !holds(run, *count)).map(|(run, _)| run.name).collect();
+    let broken: Vec<&str> = asked
+        .runs
+        .iter()
+        .zip(counts)
+        .filter(|(run, count)| !holds(run, *count))
+        .map(|(run, _)| run.name)
+        .collect();
     println!("{} runs in {:.0?}; {}", asked.runs.len(), start.elapsed(), verdict(&broken));
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn verdict(broken: &[&str]) -> String {
-    if broken.is_empty() { "every bound holds".to_owned() } else { format!("a bound is broken: {}", broken.join(", ")) }
+    if broken.is_empty() {
+        "every bound holds".to_owned()
+    } else {
+        format!("a bound is broken: {}", broken.join(", "))
+    }
 }
 
 /// Returns `None` if the arguments are invalid.

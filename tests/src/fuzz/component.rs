@@ -7,7 +7,8 @@ use palisade::sandbox::{Cache, Sandbox, Trust};
 use super::check_message;
 
 /// Without a cache: every input is a different file.
-static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(Cache::off()).expect("the engine starts"));
+static SANDBOX: LazyLock<Sandbox> =
+    LazyLock::new(|| Sandbox::new(Cache::off()).expect("the engine starts"));
 
 /// Loads the bytes as a plugin, which either fails with a proper message or yields valid
 /// definitions.
@@ -21,7 +22,8 @@ pub fn component(bytes: &[u8]) {
         Ok(plugin) => {
             assert!(!plugin.definitions().is_empty(), "a plugin without tools is none");
             for definition in plugin.definitions() {
-                palisade::tool::ToolName::parse(definition.name().as_str()).expect("names are checked");
+                palisade::tool::ToolName::parse(definition.name().as_str())
+                    .expect("names are checked");
                 assert!(definition.parameters().is_object());
             }
         }

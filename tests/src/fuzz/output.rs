@@ -100,10 +100,12 @@ impl Answering {
             std::fs::create_dir(folder).expect("a directory can be made");
         }
         std::fs::write(plugins.join("answering.wasm"), plugin()).expect("a file can be written");
-        let builder = Host::builder().workspace(workspace).shipped(Shipped::LeftOut).plugins(plugins);
+        let builder =
+            Host::builder().workspace(workspace).shipped(Shipped::LeftOut).plugins(plugins);
         let host = builder.build().expect("the host can be built");
         assert!(host.rejected().is_empty(), "{:?}", host.rejected());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         Self { host, runtime, _directory: directory }
     }
 
@@ -119,7 +121,9 @@ impl Answering {
 
 /// Builds the plugin.
 fn plugin() -> Vec<u8> {
-    let bound = r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}"#;
-    let tools = vec![Told::new("free"), Told { output: Some(bound.to_owned()), ..Told::new("bound") }];
+    let bound =
+        r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}"#;
+    let tools =
+        vec![Told::new("free"), Told { output: Some(bound.to_owned()), ..Told::new("bound") }];
     Wat::with_tools(tools).execute(DECODE).extra(DIGIT).build()
 }

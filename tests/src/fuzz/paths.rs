@@ -99,9 +99,16 @@ pub fn paths(bytes: &[u8]) {
     let call = Call::new("plan", json!({"steps": steps}));
     let result = ground.runtime.block_on(ground.host.dispatch(ground.host.session(), call));
     assert!(result.is_success(), "{result}");
-    assert_eq!(ground.world.outside(), outside, "something beside the workspace has changed: {steps:?}");
+    assert_eq!(
+        ground.world.outside(),
+        outside,
+        "something beside the workspace has changed: {steps:?}"
+    );
     assert_eq!(ground.protected(), protected, "something protected has changed: {steps:?}");
-    assert!(!result.to_json().to_string().contains(SECRET), "something beside the workspace was read: {steps:?}");
+    assert!(
+        !result.to_json().to_string().contains(SECRET),
+        "something beside the workspace was read: {steps:?}"
+    );
 }
 
 /// Returns the protected entries of the tree that plans run on.
@@ -125,7 +132,9 @@ fn plan(bytes: &mut impl Iterator<Item = u8>) -> Vec<Value> {
         let op = OPERATIONS[usize::from(op) % OPERATIONS.len()];
         let (at, path) = (bytes.next().unwrap_or(0), path(bytes));
         let (to_at, to) = match op {
-            "rename" | "link" | "link-followed" | "symlink" => (bytes.next().unwrap_or(0), self::path(bytes)),
+            "rename" | "link" | "link-followed" | "symlink" => {
+                (bytes.next().unwrap_or(0), self::path(bytes))
+            }
             _ => (0, String::new()),
         };
         steps.push(json!({"op": op, "at": at, "path": path, "to_at": to_at, "to": to}));
@@ -148,9 +157,11 @@ impl Ground {
     fn new() -> Self {
         let world = World::new();
         let policy = Policy::default().with_class(SideEffects::Write, Mode::Auto);
-        let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).policy(policy);
+        let builder =
+            Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).policy(policy);
         let builder = builder.plugins(FUZZ_PLAN.directory()).cache(CacheMode::Directory(cache()));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         Self { host: builder.build().expect("the host can be built"), world, runtime }
     }
 
@@ -160,11 +171,18 @@ impl Ground {
         let root = self.world.root();
         for entry in fs::read_dir(&root).expect("the workspace is there").flatten() {
             let kind = entry.file_type().expect("an entry has a kind");
-            let removed = if kind.is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
+            let removed = if kind.is_dir() {
+                fs::remove_dir_all(entry.path())
+            } else {
+                fs::remove_file(entry.path())
+            };
             removed.expect("a plan leaves nothing that cannot be removed");
         }
         self.world.file("file.txt", "inside").file("dir/inner.txt", "inner").folder("dir/deep");
-        self.world.file(".git/config", "[core]").file(".git/hooks/pre-commit", "exit 0").file("dir/.git/HEAD", "ref");
+        self.world
+            .file(".git/config", "[core]")
+            .file(".git/hooks/pre-commit", "exit 0")
+            .file("dir/.git/HEAD", "ref");
         self.world.file("submodule/.git", "gitdir: ../.git/modules/submodule\n");
         self.world.file(".git/modules/submodule/config", "[core]");
         for (path, to) in [
@@ -189,7 +207,8 @@ impl Ground {
             (below != Path::new("")).then_some(below)
         };
         let inside = self.world.inside().into_iter();
-        let mut found: Vec<_> = inside.filter_map(|(path, what)| Some((from_git(&path)?, what))).collect();
+        let mut found: Vec<_> =
+            inside.filter_map(|(path, what)| Some((from_git(&path)?, what))).collect();
         found.sort();
         found
     }

@@ -32,7 +32,11 @@ fn answered(provider: Provider, uses: &[ToolUse]) {
         let (id, tool): (CallId, String) = (call.id().clone(), call.tool().to_owned());
         let made = match number % 2 {
             0 => ToolResult::success(id, &tool, "done"),
-            _ => ToolResult::failure(id, &tool, ErrorKind::execution(ExecutionKind::Failed, "it went wrong")),
+            _ => ToolResult::failure(
+                id,
+                &tool,
+                ErrorKind::execution(ExecutionKind::Failed, "it went wrong"),
+            ),
         };
         (called.clone(), made)
     };

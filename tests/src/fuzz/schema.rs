@@ -41,10 +41,16 @@ fn given(schema: &Schema, input: &str) {
         told(violations);
     }
     if let Some(expected) = unreviewed::conforms(schema.as_value(), &value) {
-        assert_eq!(verdict.is_ok(), expected, "two validators differ on {value} under {}", schema.as_value());
+        assert_eq!(
+            verdict.is_ok(),
+            expected,
+            "two validators differ on {value} under {}",
+            schema.as_value()
+        );
     }
     let canonical = value.to_string();
-    let again = parse_bounded(&canonical, JsonBounds::CALL_INPUT).expect("the canonical form is within the bounds");
+    let again = parse_bounded(&canonical, JsonBounds::CALL_INPUT)
+        .expect("the canonical form is within the bounds");
     assert_eq!(again, value, "the canonical form is the same value");
     let mut mapped = value.clone();
     let same = |_: &str, path: &str| Ok::<_, Exhausted>(path.to_owned());

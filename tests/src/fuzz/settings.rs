@@ -21,7 +21,8 @@ pub fn settings(bytes: &[u8]) {
         assert!(FileConfig::parse(text).err().is_none_or(|refused| !refused.is_empty()));
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let [written, missing] = ["written.toml", "missing.toml"].map(|name| directory.path().join(name));
+    let [written, missing] =
+        ["written.toml", "missing.toml"].map(|name| directory.path().join(name));
     fs::write(&written, bytes).expect("a file can be written");
     if let Err(refused) = Settings::from_files(&written, &missing) {
         check_message(&refused.to_string());
@@ -37,9 +38,15 @@ fn tightened(with: &Settings, workspace: &Path) {
     let without = Settings::default();
     let (policy, usual) = (with.policy(workspace), without.policy(workspace));
     for class in SideEffects::ALL {
-        assert!(policy.class(class).is_at_least_as_strict_as(usual.class(class)), "a project has loosened `{class}`");
+        assert!(
+            policy.class(class).is_at_least_as_strict_as(usual.class(class)),
+            "a project has loosened `{class}`"
+        );
     }
-    assert!(with.limits().memory <= without.limits().memory && with.concurrency.value <= without.concurrency.value);
+    assert!(
+        with.limits().memory <= without.limits().memory
+            && with.concurrency.value <= without.concurrency.value
+    );
     assert!(!with.shell_unconfined.value && !with.shell_network.value && with.trusted.is_empty());
     assert!(with.shell_processes.value <= without.shell_processes.value);
     assert!(with.shell_memory.value <= without.shell_memory.value);

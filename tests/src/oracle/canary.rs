@@ -32,10 +32,14 @@ impl Canary {
     pub(super) fn touched(&self, world: &World) -> Vec<String> {
         // Check the access times first: the comparison reads all files.
         let read = self.watched.iter().filter(|path| was_read(path));
-        let mut touched: Vec<String> = read.map(|path| format!("{} was read", path.display())).collect();
+        let mut touched: Vec<String> =
+            read.map(|path| format!("{} was read", path.display())).collect();
         let now = world.outside();
         if now != self.outside {
-            touched.push(format!("what lies beside the workspace has changed: {:?} is now {now:?}", self.outside));
+            touched.push(format!(
+                "what lies beside the workspace has changed: {:?} is now {now:?}",
+                self.outside
+            ));
         }
         touched
     }
@@ -51,12 +55,19 @@ pub(super) fn can_be_seen(world: &World) -> bool {
 
 fn below(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.flat_map(|path| if path.is_dir() { [below(&path), vec![path]].concat() } else { vec![path] }).collect()
+    entries
+        .flat_map(
+            |path| if path.is_dir() { [below(&path), vec![path]].concat() } else { vec![path] },
+        )
+        .collect()
 }
 
 fn unread(path: &Path) {
     let keep = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
-    let times = Timestamps { last_access: Timespec { tv_sec: LONG_AGO, tv_nsec: 0 }, last_modification: keep };
+    let times = Timestamps {
+        last_access: Timespec { tv_sec: LONG_AGO, tv_nsec: 0 },
+        last_modification: keep,
+    };
     let set = utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
     set.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }

@@ -23,7 +23,8 @@ impl Heard {
                 PANICS.lock().unwrap_or_else(PoisonError::into_inner).push(info.to_string());
                 usual(info);
             }));
-            let log = tracing_subscriber::fmt().with_ansi(false).with_max_level(tracing::Level::INFO);
+            let log =
+                tracing_subscriber::fmt().with_ansi(false).with_max_level(tracing::Level::INFO);
             log.with_writer(|| Kept).init();
         });
         Self(())
@@ -43,9 +44,13 @@ impl Heard {
         let heard = PANICS.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut complaints = Vec::new();
         if heard.len() != panics {
-            complaints.push(format!("{} panics, and {panics} were part of the case: {heard:?}", heard.len()));
+            complaints.push(format!(
+                "{} panics, and {panics} were part of the case: {heard:?}",
+                heard.len()
+            ));
         }
-        let log = String::from_utf8_lossy(&LOG.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
+        let log = String::from_utf8_lossy(&LOG.lock().unwrap_or_else(PoisonError::into_inner))
+            .into_owned();
         let own = without_crashes(&log);
         if panics == 0 && ["panicked", "stack backtrace"].iter().any(|text| own.contains(text)) {
             complaints.push(format!("the log tells of a panic: {log}"));

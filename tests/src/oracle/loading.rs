@@ -64,7 +64,9 @@ pub fn loading(within: Duration, arrange: impl Fn(&World)) -> Loaded {
 /// As [`loading`].
 #[track_caller]
 pub fn loading_bytes(within: Duration, bytes: &[u8]) -> Loaded {
-    loading(within, |world| std::fs::write(world.plugins().join("a-bad.wasm"), bytes).expect("it can be written"))
+    loading(within, |world| {
+        std::fs::write(world.plugins().join("a-bad.wasm"), bytes).expect("it can be written")
+    })
 }
 
 fn load(root: PathBuf, plugins: PathBuf) -> Loaded {
@@ -73,6 +75,10 @@ fn load(root: PathBuf, plugins: PathBuf) -> Loaded {
     let name = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
     Loaded {
         tools: host.registry().tool_names(),
-        rejected: host.rejected().iter().map(|refused| (name(&refused.file), refused.reason.clone())).collect(),
+        rejected: host
+            .rejected()
+            .iter()
+            .map(|refused| (name(&refused.file), refused.reason.clone()))
+            .collect(),
     }
 }

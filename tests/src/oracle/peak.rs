@@ -59,8 +59,13 @@ impl Peak {
     #[must_use]
     pub fn beyond(&self, memory: usize) -> Option<String> {
         let (growth, allowed) = (self.growth(), memory.saturating_add(HOST_ROOM));
-        (growth > allowed)
-            .then(|| format!("the process grew by {} MiB, and {} MiB were allowed", growth >> 20, allowed >> 20))
+        (growth > allowed).then(|| {
+            format!(
+                "the process grew by {} MiB, and {} MiB were allowed",
+                growth >> 20,
+                allowed >> 20
+            )
+        })
     }
 }
 

@@ -32,9 +32,13 @@ impl Pings {
     pub(super) fn complaints(&self, late: Duration) -> Vec<String> {
         let allowed = SILENCE + late * 4;
         let slow = (self.silence > allowed).then(|| {
-            format!("a benign call beside it got no answer for {:?}, and {allowed:?} were allowed", self.silence)
+            format!(
+                "a benign call beside it got no answer for {:?}, and {allowed:?} were allowed",
+                self.silence
+            )
         });
-        let wrong = self.wrong.as_ref().map(|wrong| format!("a benign call beside it fails: {wrong}"));
+        let wrong =
+            self.wrong.as_ref().map(|wrong| format!("a benign call beside it fails: {wrong}"));
         slow.into_iter().chain(wrong).collect()
     }
 
@@ -52,7 +56,11 @@ pub(super) fn session(host: &Host) -> Session {
 }
 
 /// Runs work and benign calls in one task, so that work that blocks its thread delays the calls.
-pub(super) async fn beside<T>(host: &Host, session: &Session, work: impl Future<Output = T>) -> (T, Pings) {
+pub(super) async fn beside<T>(
+    host: &Host,
+    session: &Session,
+    work: impl Future<Output = T>,
+) -> (T, Pings) {
     let (answered, longest) = (Cell::new(Instant::now()), Cell::new(Duration::ZERO));
     let note = || longest.set(longest.get().max(answered.replace(Instant::now()).elapsed()));
     let mut pings = Pings::default();
@@ -74,7 +82,12 @@ pub(super) async fn beside<T>(host: &Host, session: &Session, work: impl Future<
 }
 
 /// Makes benign calls on the current thread until `over` is set.
-pub(super) fn until(over: &AtomicBool, host: &Host, session: &Session, runtime: &tokio::runtime::Runtime) -> Pings {
+pub(super) fn until(
+    over: &AtomicBool,
+    host: &Host,
+    session: &Session,
+    runtime: &tokio::runtime::Runtime,
+) -> Pings {
     let mut pings = Pings::default();
     while !over.load(Ordering::Relaxed) {
         let begun = Instant::now();

@@ -44,23 +44,31 @@ pub fn served(case: &Case, calls: usize) -> Served {
     // Make a benign call first, so that resources that are created once, such as a plugin's code in
     // memory, exist before the first measurement.
     let _ = silence(&mut client, true);
-    let (peak, late, start) = (Peak::of_process(client.process()), Lateness::watched(), Instant::now());
+    let (peak, late, start) =
+        (Peak::of_process(client.process()), Lateness::watched(), Instant::now());
     let call = json!({"name": case.tool(), "arguments": case.arguments(&world)});
     let ids: Vec<u64> = (0..calls).map(|_| client.begin("tools/call", &call)).collect();
     let (answers, longest) = answered(&mut client, &ids, start);
     let late = late.worst();
     let took = answers.values().map(|(took, _)| *took).max().unwrap_or_default();
-    let mut broken: Vec<String> = peak.beyond(case.bytes() * calls.min(WIDTH)).into_iter().collect();
+    let mut broken: Vec<String> =
+        peak.beyond(case.bytes() * calls.min(WIDTH)).into_iter().collect();
     let (silence_allowed, allowed) = (SILENCE + late * 4, case.time() + SLACK + late * 4);
     if longest > silence_allowed {
-        broken.push(format!("a ping beside it got no answer for {longest:?}, and {silence_allowed:?} were allowed"));
+        broken.push(format!(
+            "a ping beside it got no answer for {longest:?}, and {silence_allowed:?} were allowed"
+        ));
     }
     if took > allowed {
         broken.push(format!("an answer took {took:?}, and {allowed:?} were allowed"));
     }
     broken.extend(kept(&peak));
     let (ran, _) = client.end();
-    assert!(broken.is_empty(), "what must hold for every server does not:\n  {}", broken.join("\n  "));
+    assert!(
+        broken.is_empty(),
+        "what must hold for every server does not:\n  {}",
+        broken.join("\n  ")
+    );
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     Served { answers: answers.into_values().map(|(_, answer)| answer).collect() }
 }
@@ -82,7 +90,11 @@ fn until_listed(client: &mut Client, tool: &str) {
 
 /// Sends pings until each call is answered. Returns the responses with their times, and the longest
 /// time without a response to a ping.
-fn answered(client: &mut Client, ids: &[u64], start: Instant) -> (BTreeMap<u64, (Duration, Value)>, Duration) {
+fn answered(
+    client: &mut Client,
+    ids: &[u64],
+    start: Instant,
+) -> (BTreeMap<u64, (Duration, Value)>, Duration) {
     let (mut answers, mut longest) = (BTreeMap::new(), Duration::ZERO);
     while answers.len() < ids.len() {
         // With `WIDTH` calls in flight, a benign call of this client waits in the queue. Only pings
@@ -90,13 +102,19 @@ fn answered(client: &mut Client, ids: &[u64], start: Instant) -> (BTreeMap<u64, 
         longest = longest.max(silence(client, ids.len() < WIDTH));
         let heard = client.hear_within(PERIOD);
         client.aside.extend(heard);
-        let is_answer = |message: &Value| message["id"].as_u64().is_some_and(|id| ids.contains(&id));
+        let is_answer =
+            |message: &Value| message["id"].as_u64().is_some_and(|id| ids.contains(&id));
         let (found, rest) = std::mem::take(&mut client.aside).into_iter().partition(is_answer);
         client.aside = rest;
         for answer in found {
             answers.insert(answer["id"].as_u64().unwrap_or_default(), (start.elapsed(), answer));
         }
-        assert!(start.elapsed() < PATIENCE, "{} of {} calls are answered", answers.len(), ids.len());
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{} of {} calls are answered",
+            answers.len(),
+            ids.len()
+        );
     }
     (answers, longest)
 }
@@ -111,7 +129,8 @@ fn silence(client: &mut Client, calls: bool) -> Duration {
         return ping;
     }
     let start = Instant::now();
-    let answer = client.ask("tools/call", &json!({"name": "echo", "arguments": {"text": "beside"}}));
+    let answer =
+        client.ask("tools/call", &json!({"name": "echo", "arguments": {"text": "beside"}}));
     assert_eq!(answer["result"]["content"][0]["text"], "beside", "a benign call fails: {answer}");
     ping.max(start.elapsed())
 }

@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::sync::Arc;
 
 use palisade::events::Subject;
-use palisade::{CallId, Envelope, ErrorKind, Event, ExecutionKind, Limits, Subscriber as _, ToolOutput};
+use palisade::{
+    CallId, Envelope, ErrorKind, Event, ExecutionKind, Limits, Subscriber as _, ToolOutput,
+};
 
 use super::*;
 use crate::native::Native;
@@ -50,7 +52,9 @@ fn descriptors_that_stay_open_are_found() {
 
 #[test]
 fn threads_that_stay_are_found() {
-    breaks("threads", |_| (0..4).for_each(|_| drop(std::thread::spawn(|| std::thread::park_timeout(PATIENCE)))));
+    breaks("threads", |_| {
+        (0..4).for_each(|_| drop(std::thread::spawn(|| std::thread::park_timeout(PATIENCE))))
+    });
 }
 
 #[test]
@@ -111,10 +115,15 @@ fn a_log_that_tells_of_a_panic_is_found() {
 fn a_call_that_takes_too_long_is_found() {
     // The measurements are given: those of a real call would depend on the machine.
     let oracle = oracle();
-    let broken = |took, late| oracle.judged(SLACK, &|| Timed { done: (), took, late, pings: Pings::default() }).1;
+    let broken = |took, late| {
+        oracle.judged(SLACK, &|| Timed { done: (), took, late, pings: Pings::default() }).1
+    };
     let millisecond = Duration::from_millis(1);
     assert_eq!(broken(SLACK * 2, Duration::ZERO), Vec::<String>::new());
-    assert_eq!(broken(SLACK * 2 + millisecond, Duration::ZERO), ["it took 201ms, and 200ms were allowed"]);
+    assert_eq!(
+        broken(SLACK * 2 + millisecond, Duration::ZERO),
+        ["it took 201ms, and 200ms were allowed"]
+    );
     // The bound grows with the scheduling delay of the machine.
     assert_eq!(broken(SLACK * 6, SLACK), Vec::<String>::new());
     assert_eq!(broken(SLACK * 6 + millisecond, SLACK).len(), 1);
@@ -140,7 +149,13 @@ fn said(stage: &Stage, event: Event) {
 }
 
 fn subject() -> Subject {
-    Subject { call_id: CallId::new("c"), tool: Arc::from("t"), session_id: None, turn_id: None, side_effects: None }
+    Subject {
+        call_id: CallId::new("c"),
+        tool: Arc::from("t"),
+        session_id: None,
+        turn_id: None,
+        side_effects: None,
+    }
 }
 
 #[test]
@@ -179,7 +194,9 @@ fn a_benign_plugin_that_is_gone_is_found() {
 
 #[test]
 fn memory_that_is_held_during_a_call_and_given_back_is_found() {
-    let small = || Oracle::new(|_, builder| builder.limits(Limits { memory: 16 << 20, ..Limits::default() }));
+    let small = || {
+        Oracle::new(|_, builder| builder.limits(Limits { memory: 16 << 20, ..Limits::default() }))
+    };
     let hold = |mib: usize| {
         move |_: &Stage| {
             drop(std::hint::black_box(vec![1_u8; mib << 20]));
@@ -215,7 +232,8 @@ fn a_call_that_holds_its_thread_is_found_by_who_waits_beside_it() {
 
 #[test]
 fn a_call_that_ends_long_after_its_time_is_found() {
-    let error = |class: &str| json!({"class": class, "detail": {"limit": "timeout", "value_ms": 50.0}});
+    let error =
+        |class: &str| json!({"class": class, "detail": {"limit": "timeout", "value_ms": 50.0}});
     assert_eq!(overdue(&error("timeout"), SLACK, Duration::ZERO), None);
     assert_eq!(overdue(&error("cancelled"), SLACK * 2, Duration::ZERO), None);
     let late = overdue(&error("timeout"), SLACK * 2, Duration::ZERO);
@@ -239,6 +257,9 @@ fn a_server_that_breaks_nothing_passes() {
     for calls in [1, 8] {
         let answers = served(&case(), calls).answers;
         assert_eq!(answers.len(), calls);
-        assert!(answers.iter().all(|answer| answer["result"]["content"][0]["text"] == "hello"), "{answers:?}");
+        assert!(
+            answers.iter().all(|answer| answer["result"]["content"][0]["text"] == "hello"),
+            "{answers:?}"
+        );
     }
 }

@@ -138,12 +138,16 @@ impl Soak {
     pub fn new() -> Self {
         let world = World::new();
         world.file("file.txt", "inside");
-        let builder =
-            Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).cache(CacheMode::Directory(cache()));
+        let builder = Host::builder()
+            .workspace(world.root())
+            .shipped(Shipped::LeftOut)
+            .cache(CacheMode::Directory(cache()));
         let guests = [HOSTILE_ECHO, HOSTILE_PROBE, HOSTILE_ABUSE, CONTRACT_END];
-        let builder = guests.iter().fold(builder, |builder, guest| builder.plugins(guest.directory()));
+        let builder =
+            guests.iter().fold(builder, |builder, guest| builder.plugins(guest.directory()));
         let host = Arc::new(builder.build().expect("the host can be built"));
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         Self { host, runtime: runtime.expect("a runtime can be started"), _world: world }
     }
 
@@ -159,13 +163,17 @@ impl Soak {
 
     fn run_wide(&self, width: usize, calls: usize, choice: Choice) -> Ran {
         self.runtime.block_on(async {
-            let lane = |lane| tokio::spawn(lane_of(self.host.clone(), (lane..calls).step_by(width), choice));
+            let lane = |lane| {
+                tokio::spawn(lane_of(self.host.clone(), (lane..calls).step_by(width), choice))
+            };
             let lanes: Vec<_> = (0..width).map(lane).collect();
             let mut ran = Ran::default();
             for lane in lanes {
                 let one = lane.await.expect("every call is answered");
                 ran.times.extend(one.times);
-                one.classes.into_iter().for_each(|(class, count)| *ran.classes.entry(class).or_default() += count);
+                one.classes
+                    .into_iter()
+                    .for_each(|(class, count)| *ran.classes.entry(class).or_default() += count);
             }
             ran.times.sort_unstable();
             ran
@@ -200,9 +208,10 @@ pub(super) fn echo(calls: usize) -> Report {
     let first = quietest(calls / 10);
     let report = counted(&WARMED, calls - calls / 5, |_| Kind::Echo, None);
     let last = quietest(calls / 10);
-    report
-        .figure(&format!("p99 of the first tenth {first:?}, of the last {last:?}"))
-        .bound("p99 of the last tenth at most 1.1 times that of the first", last <= first.mul_f64(1.1))
+    report.figure(&format!("p99 of the first tenth {first:?}, of the last {last:?}")).bound(
+        "p99 of the last tenth at most 1.1 times that of the first",
+        last <= first.mul_f64(1.1),
+    )
 }
 
 /// Returns the p99 of the fastest window.
@@ -240,12 +249,20 @@ fn counted(soak: &Soak, calls: usize, choice: Choice, within: Option<Duration>) 
     let first = soak.run(calls / 10, choice);
     let before = Books::now();
     let rest = soak.run(calls - calls / 10, choice);
-    let exact = first.classes == expected(calls / 10, choice) && rest.classes == expected(calls - calls / 10, choice);
-    let figures = format!("p50 {:?}, p99 {:?}, longest {:?}", rest.within(500), rest.within(990), rest.within(1000));
+    let exact = first.classes == expected(calls / 10, choice)
+        && rest.classes == expected(calls - calls / 10, choice);
+    let figures = format!(
+        "p50 {:?}, p99 {:?}, longest {:?}",
+        rest.within(500),
+        rest.within(990),
+        rest.within(1000)
+    );
     let most = rest.within(990);
     // A million times take sixteen megabytes, which would count as growth of the host.
     drop((first, rest));
-    let report = Report::new(&figures).bound("every class as often as it must", exact).held(before, super::MEMORY);
+    let report = Report::new(&figures)
+        .bound("every class as often as it must", exact)
+        .held(before, super::MEMORY);
     match within {
         Some(within) => report.bound(&format!("p99 at most {within:?}"), most <= within),
         None => report,

@@ -33,7 +33,8 @@ pub fn clock(seconds: usize) -> Report {
     let stage = Stage::new(&[HOSTILE_ABUSE], |builder| builder.shipped(Shipped::LeftOut));
     let sleep = |time: Duration| {
         let amount = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let call = Call::new("abuse", json!({"how": "sleep", "amount": amount})).with_timeout(time + PATIENCE);
+        let call = Call::new("abuse", json!({"how": "sleep", "amount": amount}))
+            .with_timeout(time + PATIENCE);
         assert!(block_on(stage.host.dispatch(stage.host.session(), call)).is_success());
     };
     sleep(Duration::from_millis(1));
@@ -68,9 +69,13 @@ fn stands_still() -> bool {
 
 /// Reads a file of the clock's thread in `/proc`.
 fn told(what: &str) -> String {
-    let threads = fs::read_dir("/proc/self/task").expect("the kernel tells").flatten().map(|entry| entry.path());
-    let is_clock =
-        |path: &std::path::PathBuf| fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == NAME);
+    let threads = fs::read_dir("/proc/self/task")
+        .expect("the kernel tells")
+        .flatten()
+        .map(|entry| entry.path());
+    let is_clock = |path: &std::path::PathBuf| {
+        fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == NAME)
+    };
     let mut clocks = threads.filter(is_clock);
     let path = clocks.next().expect("the clock has a thread");
     fs::read_to_string(path.join(what)).expect("the kernel tells")

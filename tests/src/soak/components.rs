@@ -91,9 +91,12 @@ fn judged(count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> Report {
     let before = Books::now();
     let work = || {
         let mut own = Vec::new();
-        while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count) {
+        while let Some(number) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count)
+        {
             let (bytes, start) = (file(number), Instant::now());
-            let outcome = sandbox.prepare(&bytes, Trust::Nobody).map_err(|refused| refused.to_string());
+            let outcome =
+                sandbox.prepare(&bytes, Trust::Nobody).map_err(|refused| refused.to_string());
             own.push(start.elapsed());
             match outcome {
                 Ok(_) => drop(loaded.fetch_add(1, Ordering::Relaxed)),
@@ -104,17 +107,25 @@ fn judged(count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> Report {
         times.lock().expect("nobody panicked").extend(own);
     };
     std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
-    let (mut times, wrong) =
-        (times.into_inner().expect("nobody panicked"), wrong.into_inner().expect("nobody panicked"));
+    let (mut times, wrong) = (
+        times.into_inner().expect("nobody panicked"),
+        wrong.into_inner().expect("nobody panicked"),
+    );
     times.sort_unstable();
     let (half, most) = (times[times.len() / 2], times[times.len() - 1]);
     // The recorded times are memory of the test, not of the host.
     let own = times.capacity() * 2 * size_of::<Duration>();
-    Report::new(&format!("{loaded:?} loaded, half within {half:?}, all within {most:?} {:?}", wrong.first()))
-        .bound("each is loaded or refused with a reason, and no panic", wrong.is_empty() && times.len() == count)
-        .bound(&format!("half within {HALF:?}"), half <= HALF)
-        .bound("all within the time of compilation", most <= CompileLimits::default().time)
-        .held(before, MEMORY + own)
+    Report::new(&format!(
+        "{loaded:?} loaded, half within {half:?}, all within {most:?} {:?}",
+        wrong.first()
+    ))
+    .bound(
+        "each is loaded or refused with a reason, and no panic",
+        wrong.is_empty() && times.len() == count,
+    )
+    .bound(&format!("half within {HALF:?}"), half <= HALF)
+    .bound("all within the time of compilation", most <= CompileLimits::default().time)
+    .held(before, MEMORY + own)
 }
 
 fn is_reason(said: &str) -> bool {

@@ -76,8 +76,12 @@ impl Deadline {
 pub(super) fn deadlines(calls: usize) -> Report {
     let (world, recorder) = (World::new(), Recorder::default());
     let builder = Case::new(HOSTILE_ABUSE, "write_late").allow(SideEffects::Write).builder(&world);
-    let host = builder.subscriber(std::sync::Arc::new(recorder.clone())).build().expect("the host can be built");
-    let stage = Stage { world: world.into(), host: host.into(), desk: palisade::Desk::default(), recorder };
+    let host = builder
+        .subscriber(std::sync::Arc::new(recorder.clone()))
+        .build()
+        .expect("the host can be built");
+    let stage =
+        Stage { world: world.into(), host: host.into(), desk: palisade::Desk::default(), recorder };
     let ended = Deadline::over(stage).run(calls);
     let first = ended.broken.first().map_or("", String::as_str);
     Report::new(&format!("{} in time, {} late {first}", ended.written, ended.late))

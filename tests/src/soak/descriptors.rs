@@ -22,16 +22,19 @@ const EACH: usize = 240;
 ///
 /// If the host cannot be built.
 pub fn descriptors(rounds: usize) -> Report {
-    let stage = Stage::new(&[LIMITS_HANDLES, HOSTILE_ECHO], |builder| builder.shipped(Shipped::LeftOut));
+    let stage =
+        Stage::new(&[LIMITS_HANDLES, HOSTILE_ECHO], |builder| builder.shipped(Shipped::LeftOut));
     stage.world.file("file.txt", "inside");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime can be started");
     let allowed = getrlimit(Resource::Nofile)
         .current
         .map_or(usize::MAX, |limit| usize::try_from(limit / 2).unwrap_or(usize::MAX));
     let first = runtime.block_on(round(&stage));
     let before = Books::now();
-    let all: Vec<Round> = (1..rounds).map(|_| runtime.block_on(round(&stage))).chain([first]).collect();
+    let all: Vec<Round> =
+        (1..rounds).map(|_| runtime.block_on(round(&stage))).chain([first]).collect();
     let most = all.iter().map(|round| round.open).max().unwrap_or(0);
     let served = all.iter().all(|round| round.served);
     let wrong: Vec<&String> = all.iter().flat_map(|round| &round.wrong).collect();
@@ -54,11 +57,16 @@ async fn round(stage: &Stage) -> Round {
     let call = || Call::new("hold_for_ever", json!({"count": EACH}));
     let calls: Vec<_> = (0..WIDTH).map(|_| stage.begin(&session, call())).collect();
     let done = |events: &[palisade::Event]| {
-        events.iter().filter(|event| event.is_terminal() || crate::stage::says_started(event)).count() >= WIDTH as usize
+        events
+            .iter()
+            .filter(|event| event.is_terminal() || crate::stage::says_started(event))
+            .count()
+            >= WIDTH as usize
     };
     stage.recorder.until(done).await;
     let open = Books::now().descriptors;
-    let served = stage.host.call("echo", json!({"text": "still here"}), json!({})).await.is_success();
+    let served =
+        stage.host.call("echo", json!({"text": "still here"}), json!({})).await.is_success();
     session.close();
     let mut wrong = Vec::new();
     for call in calls {

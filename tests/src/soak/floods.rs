@@ -42,8 +42,8 @@ fn round(stage: &Stage) -> Vec<String> {
         let call = Call::new("abuse", json!({"how": how, "amount": amount}));
         let result = block_on(stage.host.dispatch(stage.host.session(), call));
         stage.recorder.forget();
-        let right =
-            result.output().as_deref() == Some(*answer) && result.to_json()["usage"]["truncated_bytes"] == *dropped;
+        let right = result.output().as_deref() == Some(*answer)
+            && result.to_json()["usage"]["truncated_bytes"] == *dropped;
         (!right).then(|| format!("{how}: {result} {}", result.to_json()["usage"]))
     };
     FLOODS.iter().filter_map(flood).collect()

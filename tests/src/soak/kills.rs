@@ -52,7 +52,10 @@ pub fn kills(count: usize) -> Report {
         .bound("what was written is old or new, never torn", seen.torn.is_empty())
         .bound("the next program does its work", seen.failed.is_empty())
         .bound("what they left is cleared once it is old", cleared)
-        .bound("some were killed before they were done, and some after", seen.before > 0 && seen.after > 0)
+        .bound(
+            "some were killed before they were done, and some after",
+            seen.before > 0 && seen.after > 0,
+        )
 }
 
 /// The state after the programs were killed.
@@ -104,9 +107,14 @@ fn killed(program: Program<'_>, after: Duration) {
 
 /// Writes a plugin that is not in the cache.
 fn install(world: &World, number: usize) {
-    let function =
-        |n: usize| format!("(func (param i32) (result i32) (i32.add (local.get 0) (i32.const {})))", n + number);
-    let plugin = Wat::new(Told::new("tool")).extra(&(0..FUNCTIONS).map(function).collect::<String>());
+    let function = |n: usize| {
+        format!(
+            "(func (param i32) (result i32) (i32.add (local.get 0) (i32.const {})))",
+            n + number
+        )
+    };
+    let plugin =
+        Wat::new(Told::new("tool")).extra(&(0..FUNCTIONS).map(function).collect::<String>());
     world.install("p", &plugin.build());
 }
 
@@ -118,7 +126,8 @@ fn compiled(world: &World, number: usize, after: Duration, seen: &mut Seen) {
     install(world, number);
     killed(list(world), after);
     let entries = entries(&cache(world));
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = match builder.cache(CacheMode::Directory(cache(world))).build() {
         Ok(host) if host.rejected().is_empty() => host,
         Ok(host) => return seen.failed.push(format!("{number}: {:?}", host.rejected())),

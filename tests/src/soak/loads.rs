@@ -36,7 +36,11 @@ pub fn loads(count: usize) -> Report {
     (0..warm).for_each(|number| load(&world, number));
     let before = Books::now();
     (0..count).for_each(|number| load(&world, number));
-    if count < WARM { Report::new(&figures).kept(before, MEMORY) } else { Report::new(&figures).held(before, MEMORY) }
+    if count < WARM {
+        Report::new(&figures).kept(before, MEMORY)
+    } else {
+        Report::new(&figures).held(before, MEMORY)
+    }
 }
 
 fn file(world: &World, number: usize) -> std::path::PathBuf {
@@ -45,13 +49,17 @@ fn file(world: &World, number: usize) -> std::path::PathBuf {
 
 fn plugin(number: usize) -> Vec<u8> {
     let function = |n: usize| {
-        format!("(func (param i32) (result i32) (i32.mul (local.get 0) (i32.const {})))", n * PLUGINS + number)
+        format!(
+            "(func (param i32) (result i32) (i32.mul (local.get 0) (i32.const {})))",
+            n * PLUGINS + number
+        )
     };
     Wat::new(Told::new("tool")).extra(&(0..FUNCTIONS).map(function).collect::<String>()).build()
 }
 
 fn load(world: &World, number: usize) {
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).cache(CacheMode::Off);
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).cache(CacheMode::Off);
     let host = builder.plugin_file(file(world, number)).build().expect("the host can be built");
     let result = block_on(host.call("tool", json!({}), json!({})));
     assert_eq!(result.output().as_deref(), Some("done"), "{result}");

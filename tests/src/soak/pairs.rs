@@ -42,7 +42,9 @@ pub fn pairs(count: usize) -> Report {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count) {
+                while let Some(number) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count)
+                {
                     tally.judge(number);
                 }
             });
@@ -56,7 +58,10 @@ pub fn pairs(count: usize) -> Report {
     Report::new(&figures)
         .bound("no panic", next.into_inner() >= count)
         .bound(&format!("each within {EACH:?}"), longest <= EACH)
-        .bound("some of each kind", schemas.into_inner() > 0 && inputs.into_inner() > 0 && valid.into_inner() > 0)
+        .bound(
+            "some of each kind",
+            schemas.into_inner() > 0 && inputs.into_inner() > 0 && valid.into_inner() > 0,
+        )
 }
 
 impl Tally {
@@ -80,7 +85,9 @@ impl Tally {
         if self.longest.fetch_max(micros, Ordering::Relaxed) < micros {
             self.of.store(number, Ordering::Relaxed);
         }
-        for (counter, counts) in [(&self.schemas, accepted), (&self.inputs, read), (&self.valid, valid)] {
+        for (counter, counts) in
+            [(&self.schemas, accepted), (&self.inputs, read), (&self.valid, valid)]
+        {
             counter.fetch_add(usize::from(counts), Ordering::Relaxed);
         }
     }
@@ -89,7 +96,9 @@ impl Tally {
 /// Returns whether the schema is accepted, the input is parsed, and the input is valid.
 fn judged(schema: &str, input: &str) -> (bool, bool, bool) {
     let Ok(schema) = Schema::parse_input(schema) else { return (false, false, false) };
-    let Ok(value) = parse_bounded(input, JsonBounds::CALL_INPUT) else { return (true, false, false) };
+    let Ok(value) = parse_bounded(input, JsonBounds::CALL_INPUT) else {
+        return (true, false, false);
+    };
     (true, true, schema.validate(&value).is_ok())
 }
 
@@ -117,7 +126,8 @@ fn damaged(dice: &mut Dice, text: String) -> String {
 }
 
 fn root(dice: &mut Dice) -> String {
-    let definitions: Vec<String> = (0..2 + dice.roll(3)).map(|n| format!("\"d{n}\":{}", schema(dice, 2))).collect();
+    let definitions: Vec<String> =
+        (0..2 + dice.roll(3)).map(|n| format!("\"d{n}\":{}", schema(dice, 2))).collect();
     format!(
         "{{\"type\":\"object\",\"$defs\":{{{}}},\"properties\":{{\"p\":{},\"q\":{}}}}}",
         definitions.join(","),
@@ -140,8 +150,10 @@ const PATTERNS: [&str; 12] = [
     "(a{1000}){1000}",
     "(a)\\\\1",
 ];
-const COUNTS: [&str; 9] = ["0", "1", "2", "3", "64", "1000", "1000000", "18446744073709551616", "-1"];
-const NUMBERS: [&str; 9] = ["0", "-1", "1e308", "1e-308", "0.1", "18446744073709551616", "3", "1e400", "64"];
+const COUNTS: [&str; 9] =
+    ["0", "1", "2", "3", "64", "1000", "1000000", "18446744073709551616", "-1"];
+const NUMBERS: [&str; 9] =
+    ["0", "-1", "1e308", "1e-308", "0.1", "18446744073709551616", "3", "1e400", "64"];
 const REFERENCES: [&str; 8] = [
     "#/$defs/d0",
     "#/$defs/d1",
@@ -152,8 +164,16 @@ const REFERENCES: [&str; 8] = [
     "#/properties/p",
     "https://example.com/x",
 ];
-const APPLIED: [&str; 8] =
-    ["not", "items", "contains", "additionalProperties", "propertyNames", "if", "then", "unevaluatedProperties"];
+const APPLIED: [&str; 8] = [
+    "not",
+    "items",
+    "contains",
+    "additionalProperties",
+    "propertyNames",
+    "if",
+    "then",
+    "unevaluatedProperties",
+];
 const COUNTED: [&str; 8] = [
     "minLength",
     "maxLength",
@@ -168,26 +188,48 @@ const COUNTED: [&str; 8] = [
 /// Generates a schema of up to three keywords, most of which are expensive.
 fn schema(dice: &mut Dice, depth: usize) -> String {
     if depth >= DEPTH || dice.roll(12) == 0 {
-        return dice.pick(&["true", "false", "{}", "{\"type\":\"string\"}", "{\"uniqueItems\":true}"]).to_owned();
+        return dice
+            .pick(&["true", "false", "{}", "{\"type\":\"string\"}", "{\"uniqueItems\":true}"])
+            .to_owned();
     }
     let keywords: Vec<String> = (0..1 + dice.roll(3)).map(|_| keyword(dice, depth + 1)).collect();
     format!("{{{}}}", keywords.join(","))
 }
 
 fn keyword(dice: &mut Dice, depth: usize) -> String {
-    let list = |dice: &mut Dice| (0..1 + dice.roll(4)).map(|_| schema(dice, depth)).collect::<Vec<_>>().join(",");
+    let list = |dice: &mut Dice| {
+        (0..1 + dice.roll(4)).map(|_| schema(dice, depth)).collect::<Vec<_>>().join(",")
+    };
     match dice.roll(13) {
         0 => format!("\"pattern\":\"{}\"", dice.pick(&PATTERNS)),
-        1 => format!("\"patternProperties\":{{\"{}\":{}}}", dice.pick(&PATTERNS), schema(dice, depth)),
+        1 => format!(
+            "\"patternProperties\":{{\"{}\":{}}}",
+            dice.pick(&PATTERNS),
+            schema(dice, depth)
+        ),
         2 => format!("\"$ref\":\"{}\"", dice.pick(&REFERENCES)),
-        3 | 4 => format!("\"{}\":[{}]", dice.pick(&["allOf", "anyOf", "oneOf", "prefixItems"]), list(dice)),
+        3 | 4 => format!(
+            "\"{}\":[{}]",
+            dice.pick(&["allOf", "anyOf", "oneOf", "prefixItems"]),
+            list(dice)
+        ),
         5 | 6 => format!("\"{}\":{}", dice.pick(&APPLIED), schema(dice, depth)),
         7 => format!("\"{}\":{}", dice.pick(&COUNTED), dice.pick(&COUNTS)),
         8 => "\"uniqueItems\":true".to_owned(),
         9 => format!("\"enum\":[{},{}]", value(dice, DEPTH - 1), value(dice, DEPTH - 1)),
-        10 => format!("\"properties\":{{\"a\":{},\"b\":{}}}", schema(dice, depth), schema(dice, depth)),
-        11 => format!("\"format\":\"{}\"", dice.pick(&["workspace-path", "regex", "email", "uri", "idn-hostname"])),
-        _ => format!("\"type\":\"{}\"", dice.pick(&["array", "object", "string", "number", "integer", "null"])),
+        10 => format!(
+            "\"properties\":{{\"a\":{},\"b\":{}}}",
+            schema(dice, depth),
+            schema(dice, depth)
+        ),
+        11 => format!(
+            "\"format\":\"{}\"",
+            dice.pick(&["workspace-path", "regex", "email", "uri", "idn-hostname"])
+        ),
+        _ => format!(
+            "\"type\":\"{}\"",
+            dice.pick(&["array", "object", "string", "number", "integer", "null"])
+        ),
     }
 }
 
@@ -199,10 +241,14 @@ fn value(dice: &mut Dice, depth: usize) -> String {
     match dice.roll(9) {
         0 => format!("\"{}!\"", "a".repeat(1 << dice.roll(17))),
         1 => many(dice, "[", "]", |_, n| format!("{{\"a\":{n}}}")),
-        2 => many(dice, "[", "]", |dice, _| dice.pick(&["1", "1.0", "10e-1", "\"1\"", "null"]).to_owned()),
+        2 => many(dice, "[", "]", |dice, _| {
+            dice.pick(&["1", "1.0", "10e-1", "\"1\"", "null"]).to_owned()
+        }),
         3 => many(dice, "{", "}", |_, n| format!("\"aaaaaaaaaaaaaaaa{n}\":\"aaaa\"")),
         4 => format!("{}{}", "[".repeat(1 + dice.roll(80)), "]".repeat(1 + dice.roll(80))),
-        5 => dice.pick(&["null", "true", "\"\\ud800\"", "\"\\u0000\"", "\"../x\"", "{}", "[]"]).to_owned(),
+        5 => dice
+            .pick(&["null", "true", "\"\\ud800\"", "\"\\u0000\"", "\"../x\"", "{}", "[]"])
+            .to_owned(),
         6 => dice.pick(&NUMBERS).to_owned(),
         7 => format!("[{},{}]", value(dice, depth + 1), value(dice, depth + 1)),
         _ => format!("{{\"a\":{},\"b\":{}}}", value(dice, depth + 1), value(dice, depth + 1)),
@@ -210,7 +256,12 @@ fn value(dice: &mut Dice, depth: usize) -> String {
 }
 
 /// Generates a list of up to 4096 entries.
-fn many(dice: &mut Dice, open: &str, close: &str, one: impl Fn(&mut Dice, usize) -> String) -> String {
+fn many(
+    dice: &mut Dice,
+    open: &str,
+    close: &str,
+    one: impl Fn(&mut Dice, usize) -> String,
+) -> String {
     let mut text = open.to_owned();
     for number in 0..1 << dice.roll(13) {
         let _ = write!(text, "{}{}", if number == 0 { "" } else { "," }, one(dice, number));

@@ -53,7 +53,10 @@ mod tests {
     use super::*;
 
     fn tried(least: usize, full: usize, seconds: u64) -> Tried {
-        Tried { run: run("name", "what", full, least, |_| Report::default()), took: Duration::from_secs(seconds) }
+        Tried {
+            run: run("name", "what", full, least, |_| Report::default()),
+            took: Duration::from_secs(seconds),
+        }
     }
 
     #[test]

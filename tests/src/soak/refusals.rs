@@ -17,13 +17,13 @@ use crate::{Wat, World};
 /// limit.
 fn greedy() -> Vec<(Wat, &'static str)> {
     let named = |name: &str| Wat::new(Told::new(name));
-    let grown =
-        "(if (i32.eq (table.grow $t (ref.null func) (i32.const 200000)) (i32.const -1)) (then unreachable)) {done}";
+    let grown = "(if (i32.eq (table.grow $t (ref.null func) (i32.const 200000)) (i32.const -1)) (then unreachable)) {done}";
     let all = "(loop (br_if 0 (i32.ne (memory.grow (i32.const 64)) (i32.const -1)))) unreachable";
     let long = "(drop (memory.grow (i32.const 100)))";
     vec![
         (
-            named("from_the_start").importing("(core module $big (memory 640)) (core instance (instantiate $big))"),
+            named("from_the_start")
+                .importing("(core module $big (memory 640)) (core instance (instantiate $big))"),
             "memory",
         ),
         (named("as_it_grows").execute(all), "memory"),
@@ -55,10 +55,12 @@ pub fn refusals(count: usize) -> Report {
     let mut calls = calls();
     for (plugin, limit) in &greedy {
         let name = plugin.name();
-        std::fs::write(world.plugins().join(format!("{name}.wasm")), plugin.build()).expect("a plugin can be written");
+        std::fs::write(world.plugins().join(format!("{name}.wasm")), plugin.build())
+            .expect("a plugin can be written");
         calls.push((name, json!({}), limit));
     }
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let builder = [HOSTILE_ABUSE, LIMITS_FILES, LIMITS_HANDLES]
         .iter()
         .fold(builder, |builder, guest| builder.plugins(guest.directory()));
@@ -76,7 +78,11 @@ pub fn refusals(count: usize) -> Report {
         .held(before, MEMORY)
 }
 
-fn refused(host: &Host, (tool, input, limit): &(&str, Value, &str), wrong: &mut BTreeMap<String, usize>) {
+fn refused(
+    host: &Host,
+    (tool, input, limit): &(&str, Value, &str),
+    wrong: &mut BTreeMap<String, usize>,
+) {
     let result = block_on(host.dispatch(host.session(), Call::new(*tool, input.clone()))).to_json();
     let error = &result["error"];
     if error["class"] != "resource_exhausted" || error["detail"]["limit"] != *limit {

@@ -37,7 +37,8 @@ struct Round {
 /// If the host cannot be built.
 pub fn sleepers(rounds: usize) -> Report {
     let stage = Stage::new(&[CANCEL_SLEEP], |builder| builder.shipped(Shipped::LeftOut));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime can be started");
     let unused = Books::now();
     // The first round loads the code, which would count as memory of the guests.
@@ -45,22 +46,28 @@ pub fn sleepers(rounds: usize) -> Report {
     let base = Books::now();
     let first = runtime.block_on(round(&stage));
     let before = Books::now();
-    let all: Vec<Round> = (1..rounds).map(|_| runtime.block_on(round(&stage))).chain([first]).collect();
-    let asleep = all.iter().map(|round| round.asleep).max().unwrap_or(0).saturating_sub(base.memory);
+    let all: Vec<Round> =
+        (1..rounds).map(|_| runtime.block_on(round(&stage))).chain([first]).collect();
+    let asleep =
+        all.iter().map(|round| round.asleep).max().unwrap_or(0).saturating_sub(base.memory);
     let took = all.iter().map(|round| round.took).max().unwrap_or_default();
     let width = WIDTH as usize;
-    Report::new(&format!("{} KiB each while they sleep, all cancelled within {took:?}", (asleep / width) >> 10))
-        .bound(&format!("at most {} KiB each", EACH >> 10), asleep <= width * EACH)
-        .bound(&format!("all cancelled within {SHUTDOWN:?}"), took <= SHUTDOWN)
-        .bound("each of them is", all.iter().all(|round| round.cancelled == width))
-        .kept(before, MEMORY)
-        .mapped(unused, width + SPARE)
+    Report::new(&format!(
+        "{} KiB each while they sleep, all cancelled within {took:?}",
+        (asleep / width) >> 10
+    ))
+    .bound(&format!("at most {} KiB each", EACH >> 10), asleep <= width * EACH)
+    .bound(&format!("all cancelled within {SHUTDOWN:?}"), took <= SHUTDOWN)
+    .bound("each of them is", all.iter().all(|round| round.cancelled == width))
+    .kept(before, MEMORY)
+    .mapped(unused, width + SPARE)
 }
 
 async fn round(stage: &Stage) -> Round {
     stage.recorder.forget();
     let session = stage.host.new_session("s").concurrency(WIDTH).build();
-    let calls: Vec<_> = (0..WIDTH).map(|_| stage.begin(&session, Call::new("sleep", json!({})))).collect();
+    let calls: Vec<_> =
+        (0..WIDTH).map(|_| stage.begin(&session, Call::new("sleep", json!({})))).collect();
     stage.started(WIDTH as usize).await;
     let asleep = Books::now().memory;
     let start = Instant::now();

@@ -69,7 +69,8 @@ fn swollen(count: usize, call: impl Fn() -> Call) -> Report {
             break;
         }
     }
-    let bound = format!("at most {} MiB at once, and the host's own {}", CALL >> 20, HOST_ROOM >> 20);
+    let bound =
+        format!("at most {} MiB at once, and the host's own {}", CALL >> 20, HOST_ROOM >> 20);
     Report::new(&format!("grew by {} MiB at most {:?}", peak.growth() >> 20, failures.first()))
         .bound("each is answered, or refused for what it takes", failures.is_empty())
         .bound(&bound, peak.beyond(CALL as usize).is_none())
@@ -80,8 +81,11 @@ fn swollen(count: usize, call: impl Fn() -> Call) -> Report {
 fn host(world: &World) -> Host {
     let plugin = swell::answering("swell", RESULT).build();
     std::fs::write(world.plugins().join("swell.wasm"), plugin).expect("a plugin can be written");
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
-    let builder = [HOSTILE_ECHO, LIMITS_FILES].iter().fold(builder, |all, guest| all.plugins(guest.directory()));
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder = [HOSTILE_ECHO, LIMITS_FILES]
+        .iter()
+        .fold(builder, |all, guest| all.plugins(guest.directory()));
     let limits = Limits { memory: CALL, ..Limits::default() };
     let builder = builder.policy(Policy::default().allowing(SideEffects::Write)).limits(limits);
     let host = builder.cache(CacheMode::Directory(cache())).build().expect("the host can be built");
@@ -90,6 +94,7 @@ fn host(world: &World) -> Host {
 }
 
 fn wrong(result: &ToolResult) -> Option<String> {
-    let refused = result.error().is_some_and(|error| error.class().as_str() == "resource_exhausted");
+    let refused =
+        result.error().is_some_and(|error| error.class().as_str() == "resource_exhausted");
     (!result.is_success() && !refused).then(|| result.to_string())
 }

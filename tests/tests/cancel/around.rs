@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use palisade::{
-    Answer, BoxFuture, CancellationToken, ConfirmationRequest, Confirmer, Event, NobodyToAsk, Policy, Session,
-    ToolOutput,
+    Answer, BoxFuture, CancellationToken, ConfirmationRequest, Confirmer, Event, NobodyToAsk,
+    Policy, Session, ToolOutput,
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP};
@@ -18,7 +18,8 @@ use super::{is_started, was_cancelled};
 fn a_call_that_is_cancelled_before_its_start_never_starts() {
     let token = CancellationToken::new();
     token.cancel();
-    let seen = Case::new(CANCEL_COMPUTE, "compute").check_library(|call| call.with_cancellation(token));
+    let seen =
+        Case::new(CANCEL_COMPUTE, "compute").check_library(|call| call.with_cancellation(token));
     was_cancelled(&seen);
     assert_eq!(seen.events.iter().map(Event::name).collect::<Vec<_>>(), ["tool.failed"]);
 }
@@ -33,7 +34,8 @@ fn cancelling_twice_is_cancelling_once() {
             trigger.cancel();
         }
     });
-    let seen = Case::new(CANCEL_SLEEP, "sleep").check_heard(&recorder, |call| call.with_cancellation(token));
+    let seen = Case::new(CANCEL_SLEEP, "sleep")
+        .check_heard(&recorder, |call| call.with_cancellation(token));
     was_cancelled(&seen);
 }
 
@@ -41,7 +43,8 @@ fn cancelling_twice_is_cancelling_once() {
 fn cancelling_after_the_end_changes_nothing() {
     let token = CancellationToken::new();
     let recorder = Recorder::default();
-    let case = Case::new(palisade_tests::guest::CONTRACT_END, "end").input(serde_json::json!({"how": "return"}));
+    let case = Case::new(palisade_tests::guest::CONTRACT_END, "end")
+        .input(serde_json::json!({"how": "return"}));
     let seen = case.check_heard(&recorder, |call| call.with_cancellation(token.clone()));
     let before = recorder.events().len();
     token.cancel();
@@ -60,20 +63,28 @@ fn a_cancelled_session_ends_its_calls_and_takes_no_more() {
         }
     });
     let host = case.builder(&world).subscriber(Arc::new(recorder.clone())).build().unwrap();
-    let session = session.get_or_init(|| Session::new("s", host.workspace().clone(), Policy::default()));
+    let session =
+        session.get_or_init(|| Session::new("s", host.workspace().clone(), Policy::default()));
     for _ in 0..2 {
         let result = block_on(host.dispatch(session, case.to_call(&world)));
         assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"));
     }
     assert_eq!(recorder.terminal().len(), 2);
-    assert_eq!(recorder.names().iter().filter(|name| **name == "tool.called").count(), 1, "the second never started");
+    assert_eq!(
+        recorder.names().iter().filter(|name| **name == "tool.called").count(),
+        1,
+        "the second never started"
+    );
 }
 
 /// A confirmer that never answers.
 struct Silent(Arc<Notify>);
 
 impl Confirmer for Silent {
-    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        _: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         self.0.notify_one();
         Box::pin(std::future::pending())
     }
@@ -81,7 +92,8 @@ impl Confirmer for Silent {
 
 #[test]
 fn a_call_that_waits_for_an_answer_can_be_cancelled() {
-    let (asked, token, recorder) = (Arc::new(Notify::new()), CancellationToken::new(), Recorder::default());
+    let (asked, token, recorder) =
+        (Arc::new(Notify::new()), CancellationToken::new(), Recorder::default());
     let case = Case::new(CANCEL_POLL, "tidy");
     let world = case.world();
     let builder = case.builder(&world).confirmer(Arc::new(Silent(asked.clone())));
@@ -110,14 +122,18 @@ fn a_call_that_waits_for_a_free_sandbox_can_be_cancelled() {
         (std::sync::atomic::AtomicUsize::new(0), Arc::new(Notify::new()), CancellationToken::new());
     let full = all.clone();
     let recorder = Recorder::reacting(move |event| {
-        if is_started(event) && started.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == SANDBOXES_OF_ONE {
+        if is_started(event)
+            && started.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == SANDBOXES_OF_ONE
+        {
             full.notify_one();
         }
     });
-    let host = Arc::new(case.builder(&world).subscriber(Arc::new(recorder.clone())).build().unwrap());
+    let host =
+        Arc::new(case.builder(&world).subscriber(Arc::new(recorder.clone())).build().unwrap());
     block_on(async {
         let running = CancellationToken::new();
-        let call = |token: &CancellationToken| case.to_call(&world).with_cancellation(token.clone());
+        let call =
+            |token: &CancellationToken| case.to_call(&world).with_cancellation(token.clone());
         let tasks: Vec<_> = (0..SANDBOXES_OF_ONE).map(|_| spawn(&host, call(&running))).collect();
         all.notified().await;
         let (result, ()) = tokio::join!(host.dispatch(host.session(), call(&queued)), async {
@@ -134,7 +150,10 @@ fn a_call_that_waits_for_a_free_sandbox_can_be_cancelled() {
     assert_eq!(recorder.terminal().len(), SANDBOXES_OF_ONE + 1);
 }
 
-fn spawn(host: &Arc<palisade::Host>, call: palisade::Call) -> tokio::task::JoinHandle<palisade::ToolResult> {
+fn spawn(
+    host: &Arc<palisade::Host>,
+    call: palisade::Call,
+) -> tokio::task::JoinHandle<palisade::ToolResult> {
     let host = host.clone();
     tokio::spawn(async move { host.dispatch(host.session(), call).await })
 }

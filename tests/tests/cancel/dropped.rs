@@ -21,7 +21,9 @@ fn dropped_when_started(guest: Guest, tool: &str) -> Vec<Event> {
     });
     let case = Case::new(guest, tool);
     let world = case.world();
-    let builder = case.builder(&world).policy(palisade::Policy::default().allowing(palisade::SideEffects::Write));
+    let builder = case
+        .builder(&world)
+        .policy(palisade::Policy::default().allowing(palisade::SideEffects::Write));
     let host = builder.subscriber(Arc::new(recorder.clone())).build().unwrap();
     block_on(async {
         tokio::select! {

@@ -19,12 +19,14 @@ fn host(world: &World, recorder: &Recorder) -> Arc<Host> {
 
 /// Makes concurrent calls on a multi-threaded runtime and returns the results in call order.
 fn at_once(host: &Arc<Host>, tool: &'static str, count: usize) -> Vec<ToolResult> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     runtime.block_on(async {
         let call = |number: usize| {
             let host = host.clone();
             tokio::spawn(async move {
-                let call = Call::new(tool, json!({"text": format!("t{number}")})).with_id(&format!("id{number}"));
+                let call = Call::new(tool, json!({"text": format!("t{number}")}))
+                    .with_id(&format!("id{number}"));
                 host.dispatch(host.session(), call).await
             })
         };
@@ -73,20 +75,29 @@ fn more_calls_than_sandboxes_are_all_answered() {
 fn a_plugin_can_be_loaded_while_another_has_taken_every_sandbox_that_it_gets() {
     // The pool of sandboxes is shared by the whole process.
     let _turn = turn();
-    let (world, recorder, started) = (World::new(), Recorder::default(), Arc::new(AtomicUsize::new(0)));
+    let (world, recorder, started) =
+        (World::new(), Recorder::default(), Arc::new(AtomicUsize::new(0)));
     let (full, counter) = (Arc::new(Notify::new()), started.clone());
     let (notify, token) = (full.clone(), CancellationToken::new());
     let counting = Recorder::reacting(move |event| {
-        if event.name() == "tool.output_delta" && counter.fetch_add(1, Ordering::SeqCst) + 1 == 128 {
+        if event.name() == "tool.output_delta" && counter.fetch_add(1, Ordering::SeqCst) + 1 == 128
+        {
             notify.notify_one();
         }
     });
-    let sleepers =
-        Arc::new(Case::new(CANCEL_SLEEP, "sleep").builder(&world).subscriber(Arc::new(counting)).build().unwrap());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let sleepers = Arc::new(
+        Case::new(CANCEL_SLEEP, "sleep")
+            .builder(&world)
+            .subscriber(Arc::new(counting))
+            .build()
+            .unwrap(),
+    );
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let tasks: Vec<_> = (0..256)
         .map(|_| {
-            let (host, call) = (sleepers.clone(), Call::new("sleep", "{}").with_cancellation(token.clone()));
+            let (host, call) =
+                (sleepers.clone(), Call::new("sleep", "{}").with_cancellation(token.clone()));
             runtime.spawn(async move { host.dispatch(host.session(), call).await })
         })
         .collect();
@@ -102,7 +113,10 @@ fn a_plugin_can_be_loaded_while_another_has_taken_every_sandbox_that_it_gets() {
     });
     assert_eq!(loading, []);
     for task in tasks {
-        assert_eq!(runtime.block_on(task).unwrap().error().map(|error| error.class().as_str()), Some("cancelled"));
+        assert_eq!(
+            runtime.block_on(task).unwrap().error().map(|error| error.class().as_str()),
+            Some("cancelled")
+        );
     }
 }
 
@@ -112,7 +126,10 @@ fn calls_on_one_thread_overlap_while_they_wait() {
     let host = host(&world, &recorder);
     let call = |text: &str| Call::new("count_slowly", json!({"text": text}));
     let (one, other) = block_on(async {
-        tokio::join!(host.dispatch(host.session(), call("a")), host.dispatch(host.session(), call("b")))
+        tokio::join!(
+            host.dispatch(host.session(), call("a")),
+            host.dispatch(host.session(), call("b"))
+        )
     });
     assert_eq!((one.output().as_deref(), other.output().as_deref()), (Some("1 a"), Some("1 b")));
     let names = recorder.names();

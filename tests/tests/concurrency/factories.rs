@@ -64,7 +64,9 @@ fn a_factory_that_hands_out_one_instance_twice_is_found() {
 #[test]
 fn a_factory_that_makes_new_instances_passes() {
     assert!(has_distinct_instances(&echo("fresh")));
-    assert!(has_distinct_instances(&Native::new("fresh", |_, _| Ok(ToolOutput::text(""))).factory()));
+    assert!(has_distinct_instances(
+        &Native::new("fresh", |_, _| Ok(ToolOutput::text(""))).factory()
+    ));
 }
 
 #[test]

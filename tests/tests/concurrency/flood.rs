@@ -16,11 +16,19 @@ const WAITING: usize = 512;
 fn a_flood_of_one_tool_is_refused_beyond_its_share_and_leaves_room_for_others() {
     // The queue is shared by the whole process.
     let _turn = turn();
-    let (flood, recorder) =
-        (Waiting::new("flood", Told::ByContext, || Ok(ToolOutput::text("over"))), Recorder::default());
-    let builder = Host::builder().shipped(Shipped::LeftOut).tool(flood.factory()).tool(echo("other"));
+    let (flood, recorder) = (
+        Waiting::new("flood", Told::ByContext, || Ok(ToolOutput::text("over"))),
+        Recorder::default(),
+    );
+    let builder =
+        Host::builder().shipped(Shipped::LeftOut).tool(flood.factory()).tool(echo("other"));
     let host = Arc::new(
-        builder.tool_concurrency("flood", 1).concurrency(256).subscriber(Arc::new(recorder.clone())).build().unwrap(),
+        builder
+            .tool_concurrency("flood", 1)
+            .concurrency(256)
+            .subscriber(Arc::new(recorder.clone()))
+            .build()
+            .unwrap(),
     );
     let session = host.new_session("flooded").build();
     // One call runs, 512 are queued, and the rest is rejected.
@@ -29,7 +37,9 @@ fn a_flood_of_one_tool_is_refused_beyond_its_share_and_leaves_room_for_others() 
         let (own, of) = (host.clone(), session.clone());
         let all = tokio::spawn(async move { own.dispatch_all(&of, calls).await });
         recorder
-            .until(|events| events.iter().filter(|event| event.is_terminal()).count() == 10_000 - 1 - WAITING)
+            .until(|events| {
+                events.iter().filter(|event| event.is_terminal()).count() == 10_000 - 1 - WAITING
+            })
             .await;
         let other = host.dispatch(&session, Call::new("other", "{}")).await;
         assert_eq!(other.output().as_deref(), Some("other"));
@@ -37,9 +47,15 @@ fn a_flood_of_one_tool_is_refused_beyond_its_share_and_leaves_room_for_others() 
         all.await.unwrap()
     });
     let of = |class: &str| {
-        results.iter().filter(|result| result.error().is_some_and(|error| error.class().as_str() == class)).count()
+        results
+            .iter()
+            .filter(|result| result.error().is_some_and(|error| error.class().as_str() == class))
+            .count()
     };
     assert_eq!((of("resource_exhausted"), of("cancelled")), (10_000 - 1 - WAITING, 1 + WAITING));
     let refused = results.last().and_then(|result| result.error()).unwrap().to_json();
-    assert_eq!((&refused["detail"]["limit"], &refused["detail"]["value"]), (&json!("queue"), &json!(WAITING)));
+    assert_eq!(
+        (&refused["detail"]["limit"], &refused["detail"]["value"]),
+        (&json!("queue"), &json!(WAITING))
+    );
 }

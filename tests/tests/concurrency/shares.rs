@@ -19,12 +19,14 @@ const OF_ONE: (usize, usize) = (128, 512);
 fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
     // Sandboxes and queue are shared by the whole process.
     let _turn = turn();
-    let stage = Stage::new(&[CANCEL_SLEEP, CONCURRENCY_COUNT], |host| host.shipped(Shipped::LeftOut));
+    let stage =
+        Stage::new(&[CANCEL_SLEEP, CONCURRENCY_COUNT], |host| host.shipped(Shipped::LeftOut));
     let token = CancellationToken::new();
     block_on(async {
         let (running, waiting) = OF_ONE;
         let hostile = |_| {
-            let (host, call) = (stage.host.clone(), Call::new("sleep", "{}").with_cancellation(token.clone()));
+            let (host, call) =
+                (stage.host.clone(), Call::new("sleep", "{}").with_cancellation(token.clone()));
             tokio::spawn(async move { host.dispatch(host.session(), call).await })
         };
         // The first call loads the plugin's code, for which the others would wait.
@@ -32,12 +34,19 @@ fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
         stage.started(1).await;
         calls.extend((1..running + waiting + 10).map(hostile));
         stage.started(running).await;
-        stage.recorder.until(|events| events.iter().filter(|event| event.is_terminal()).count() == 10).await;
+        stage
+            .recorder
+            .until(|events| events.iter().filter(|event| event.is_terminal()).count() == 10)
+            .await;
         for _ in 0..10 {
             let result = stage.host.call("count", json!({"text": "another"}), json!({})).await;
             assert_eq!(result.output().as_deref(), Some("1 another"), "{result}");
         }
-        assert_eq!(stage.host.session().in_flight(), running + waiting, "it still has all that it gets");
+        assert_eq!(
+            stage.host.session().in_flight(),
+            running + waiting,
+            "it still has all that it gets"
+        );
         token.cancel();
         for call in calls {
             assert!(call.await.unwrap().is_failure());
@@ -76,7 +85,8 @@ fn with_few_descriptors() {
     let benign = host(&|builder| builder.shipped(Shipped::Included));
     let token = CancellationToken::new();
     let hold = |host: &Arc<Host>, count: usize| {
-        let call = Call::new("hold_for_ever", json!({"count": count})).with_cancellation(token.clone());
+        let call =
+            Call::new("hold_for_ever", json!({"count": count})).with_cancellation(token.clone());
         let host = host.clone();
         tokio::spawn(async move { host.dispatch(host.session(), call).await })
     };

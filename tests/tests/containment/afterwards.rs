@@ -60,7 +60,9 @@ fn cancel_at(call: Call, path: PathBuf, size: u64) -> Call {
     let trigger = token.clone();
     std::thread::spawn(move || {
         let start = Instant::now();
-        while look(&path).is_none_or(|(now, ..)| now < size) && start.elapsed() < Duration::from_secs(60) {
+        while look(&path).is_none_or(|(now, ..)| now < size)
+            && start.elapsed() < Duration::from_secs(60)
+        {
             std::thread::yield_now();
         }
         trigger.cancel();
@@ -72,7 +74,9 @@ fn cancel_at(call: Call, path: PathBuf, size: u64) -> Call {
 fn after_a_cancellation_not_a_byte_changes() {
     let rounds = std::sync::atomic::AtomicU64::new(0);
     stopped(
-        |call, path| cancel_at(call, path, 1 + rounds.fetch_add(7, std::sync::atomic::Ordering::Relaxed)),
+        |call, path| {
+            cancel_at(call, path, 1 + rounds.fetch_add(7, std::sync::atomic::Ordering::Relaxed))
+        },
         "cancelled",
     );
 }
@@ -92,7 +96,11 @@ fn begun(host: &Host, path: PathBuf) -> ToolResult {
 #[test]
 fn what_a_stopped_call_has_begun_is_listed_and_its_temporary_file_is_gone() {
     let world = World::new();
-    let host = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world).build().unwrap();
+    let host = Case::new(CONTAINMENT_FILES, "in_write")
+        .allow(SideEffects::Write)
+        .builder(&world)
+        .build()
+        .unwrap();
     let result = begun(&host, world.root().join("begun"));
     assert_eq!(result.files_modified(), [Path::new("begun")]);
     assert_eq!(world.read("begun").as_deref(), Some("half of it"));
@@ -109,7 +117,11 @@ fn a_temporary_file_that_was_there_before_is_left_alone() {
     let world = World::new();
     let name = ".palisade-0123456789abcdef.tmp";
     world.file(name, "x");
-    let host = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world).build().unwrap();
+    let host = Case::new(CONTAINMENT_FILES, "in_write")
+        .allow(SideEffects::Write)
+        .builder(&world)
+        .build()
+        .unwrap();
     let result = begun(&host, world.root().join(name));
     assert_eq!(result.files_modified(), [Path::new(name)]);
     assert!(world.read(name).is_some());

@@ -21,7 +21,11 @@ impl Home {
     /// Creates a home directory in which a run in another workspace has made a cache.
     fn with_cache(cache: &str, named: &str) -> Self {
         let made = Self { home: World::new(), elsewhere: World::new() };
-        let named = if named.is_empty() { String::new() } else { made.home.root().join(named).display().to_string() };
+        let named = if named.is_empty() {
+            String::new()
+        } else {
+            made.home.root().join(named).display().to_string()
+        };
         let _ = made.call(&made.elsewhere, &named, "list_dir", &json!({})).left_with(0);
         assert!(made.home.root().join(cache).join("key").exists(), "the cache is there");
         made
@@ -29,7 +33,11 @@ impl Home {
 
     fn call(&self, workspace: &World, cache: &str, tool: &str, input: &Value) -> Ran {
         let words = ["call", tool, "--allow", "write", &input.to_string()];
-        Program::new(workspace).env("HOME", self.home.root()).env("PALISADE_CACHE", cache).args(words).run()
+        Program::new(workspace)
+            .env("HOME", self.home.root())
+            .env("PALISADE_CACHE", cache)
+            .args(words)
+            .run()
     }
 
     /// Checks that every tool is refused access to `cache` while `used` serves the plugins' own
@@ -49,7 +57,9 @@ impl Home {
         }
         assert_eq!(fs::read(self.home.root().join(at("key"))).unwrap(), key);
         assert!(!self.home.root().join(at("forged.code")).exists());
-        let _ = self.call(&self.home, used, "write_file", &json!({"path": "free", "content": "x"})).left_with(0);
+        let _ = self
+            .call(&self.home, used, "write_file", &json!({"path": "free", "content": "x"}))
+            .left_with(0);
     }
 }
 
@@ -62,7 +72,12 @@ fn the_default_cache_is_out_of_reach_in_a_workspace_around_it_whichever_cache_is
     let home = Home::with_cache(".cache/palisade/compiled", "");
     home.is_out_of_reach(".cache/palisade/compiled", &shared());
     for used in ["", "off"] {
-        let ran = home.call(&home.home, used, "read_file", &json!({"path": ".cache/palisade/compiled/key"}));
+        let ran = home.call(
+            &home.home,
+            used,
+            "read_file",
+            &json!({"path": ".cache/palisade/compiled/key"}),
+        );
         assert_eq!(ran.code, 4, "{used:?}: {ran:?}");
     }
 }
@@ -73,10 +88,18 @@ fn a_cache_that_was_named_once_is_out_of_reach_where_it_is_named_no_more() {
     home.is_out_of_reach("mine/cache", &shared());
     // The record is protected as well: without it the host would forget that the cache exists.
     let records = ".local/state/palisade/caches";
-    assert_eq!(fs::read_dir(home.home.root().join(records)).unwrap().count(), 2, "and that of the cache in use");
+    assert_eq!(
+        fs::read_dir(home.home.root().join(records)).unwrap().count(),
+        2,
+        "and that of the cache in use"
+    );
     assert_eq!(home.call(&home.home, &shared(), "list_dir", &json!({"path": records})).code, 4);
-    let moved =
-        home.call(&home.home, &shared(), "write_file", &json!({"path": format!("{records}/x"), "content": "/"}));
+    let moved = home.call(
+        &home.home,
+        &shared(),
+        "write_file",
+        &json!({"path": format!("{records}/x"), "content": "/"}),
+    );
     assert_eq!(moved.code, 4, "{moved:?}");
 }
 
@@ -85,7 +108,8 @@ fn cache_is_out_of_reach_through_a_bind_mount() {
     let home = Home::with_cache(".cache/palisade/compiled", "");
     let cache = home.home.root().join(".cache/palisade");
     fs::write(cache.join("free"), "x").unwrap();
-    let mounted = Mounted::at(home.elsewhere.root().join("bm"), &["--bind", cache.to_str().unwrap()]);
+    let mounted =
+        Mounted::at(home.elsewhere.root().join("bm"), &["--bind", cache.to_str().unwrap()]);
     if mounted.is_none() {
         return;
     }
@@ -103,7 +127,8 @@ fn cache_is_out_of_reach_through_a_bind_mount() {
     }
     assert_eq!(fs::read(cache.join("compiled/key")).unwrap(), key);
     assert!(!cache.join("compiled/forged.code").exists());
-    let read = home.call(&home.elsewhere, "", "read_file", &json!({"path": "bm/free"})).left_with(0);
+    let read =
+        home.call(&home.elsewhere, "", "read_file", &json!({"path": "bm/free"})).left_with(0);
     assert_eq!(read.stdout.trim_end(), "x");
 }
 
@@ -158,12 +183,15 @@ fn a_cache_that_another_run_opens_is_out_of_reach_of_a_server_that_was_there_bef
     let served = Program::new(&home.home).env("HOME", &root);
     let mut server = Client::start_with(served, &["--allow", "write"]);
     let mut call = |tool: &str, input: Value| {
-        let answer = server.ask_modern("tools/call", json!({"name": tool, "arguments": input}), &json!({}));
+        let answer =
+            server.ask_modern("tools/call", json!({"name": tool, "arguments": input}), &json!({}));
         answer["result"]["_meta"]["dev.palisade/error"]["class"].as_str().map(str::to_owned)
     };
     assert_eq!(call("write_file", json!({"path": "free", "content": "x"})), None);
     for cache in ["one", "deep/two"] {
-        let _ = home.call(&home.elsewhere, root.join(cache).to_str().unwrap(), "list_dir", &json!({})).left_with(0);
+        let _ = home
+            .call(&home.elsewhere, root.join(cache).to_str().unwrap(), "list_dir", &json!({}))
+            .left_with(0);
         let at = |name: &str| format!("{cache}/{name}");
         for (tool, input) in [
             ("read_file", json!({"path": at("key")})),
@@ -185,7 +213,8 @@ fn a_cache_is_known_whichever_directory_the_environment_names_for_state() {
     let root = home.home.root();
     let run = |workspace: &World, state: Option<&str>, cache: &str, tool: &str, input: Value| {
         let words = ["call", tool, "--allow", "write", &input.to_string()].map(str::to_owned);
-        let program = Program::new(workspace).env("HOME", &root).env("PALISADE_CACHE", cache).args(words);
+        let program =
+            Program::new(workspace).env("HOME", &root).env("PALISADE_CACHE", cache).args(words);
         match state {
             Some(state) => program.env("XDG_STATE_HOME", root.join(state)).run(),
             None => program.run(),
@@ -196,7 +225,13 @@ fn a_cache_is_known_whichever_directory_the_environment_names_for_state() {
         let place = root.join(cache).display().to_string();
         let _ = run(&home.elsewhere, made, &place, "list_dir", json!({})).left_with(0);
         for used in states {
-            let ran = run(&home.home, used, &shared(), "read_file", json!({"path": format!("{cache}/key")}));
+            let ran = run(
+                &home.home,
+                used,
+                &shared(),
+                "read_file",
+                json!({"path": format!("{cache}/key")}),
+            );
             assert_eq!(ran.code, 4, "{made:?} {used:?} {ran:?}");
         }
     }
@@ -210,7 +245,9 @@ fn a_cache_behind_a_link_is_out_of_reach_after_the_link_leads_elsewhere() {
     std::os::unix::fs::symlink("real", root.join("link")).unwrap();
     fs::create_dir(root.join("real")).unwrap();
     fs::set_permissions(root.join("real"), Permissions::from_mode(0o700)).unwrap();
-    let _ = home.call(&home.elsewhere, root.join("link").to_str().unwrap(), "list_dir", &json!({})).left_with(0);
+    let _ = home
+        .call(&home.elsewhere, root.join("link").to_str().unwrap(), "list_dir", &json!({}))
+        .left_with(0);
     fs::remove_file(root.join("link")).unwrap();
     std::os::unix::fs::symlink("other", root.join("link")).unwrap();
     home.is_out_of_reach("real", &shared());
@@ -227,7 +264,9 @@ fn caches_on_record_cost_a_host_no_descriptors() {
         fs::write(records.join(number.to_string()), cache.to_str().unwrap()).unwrap();
     }
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "ulimit -n 1024 && exec \"$@\"", "sh"]).arg(palisade_tests::program::executable());
+    shell
+        .args(["-c", "ulimit -n 1024 && exec \"$@\"", "sh"])
+        .arg(palisade_tests::program::executable());
     shell.args(["call", "list_dir", "{}"]).current_dir(home.elsewhere.root());
     shell.env("HOME", home.home.root()).env("PALISADE_CACHE", shared());
     let ran = shell.output().unwrap();
@@ -241,9 +280,12 @@ fn a_directory_of_a_project_does_not_become_a_cache() {
     fs::create_dir(&project).unwrap();
     fs::set_permissions(&project, Permissions::from_mode(0o700)).unwrap();
     fs::write(project.join("main.rs"), "fn main() {}").unwrap();
-    let ran = home.call(&home.elsewhere, project.to_str().unwrap(), "list_dir", &json!({})).left_with(2);
+    let ran =
+        home.call(&home.elsewhere, project.to_str().unwrap(), "list_dir", &json!({})).left_with(2);
     ran.complains(&["it holds `main.rs`"]);
-    let _ = home.call(&home.home, &shared(), "read_file", &json!({"path": "project/main.rs"})).left_with(0);
+    let _ = home
+        .call(&home.home, &shared(), "read_file", &json!({"path": "project/main.rs"}))
+        .left_with(0);
 }
 
 #[test]
@@ -254,7 +296,9 @@ fn the_default_cache_is_out_of_reach_in_the_workspace_of_the_whole_machine() {
         let path = home.home.root().canonicalize().unwrap().join(name);
         let input = json!({"path": path.strip_prefix("/").unwrap()}).to_string();
         let mut program = std::process::Command::new(palisade_tests::program::executable());
-        program.args(["--workspace", "/", "call", "read_file", &input]).current_dir(home.elsewhere.root());
+        program
+            .args(["--workspace", "/", "call", "read_file", &input])
+            .current_dir(home.elsewhere.root());
         program.env("HOME", home.home.root()).env_remove("PALISADE_CACHE").output().unwrap()
     };
     let refused = read(".cache/palisade/compiled/key");
@@ -269,7 +313,8 @@ fn a_cache_below_a_directory_that_others_can_write_is_refused_with_the_remedy() 
     let open = home.home.root().join("open");
     fs::create_dir(&open).unwrap();
     fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
-    let run = || home.call(&home.elsewhere, open.join("cache").to_str().unwrap(), "list_dir", &json!({}));
+    let run =
+        || home.call(&home.elsewhere, open.join("cache").to_str().unwrap(), "list_dir", &json!({}));
     let remedy = format!("`chmod go-w {}`", open.display());
     run().left_with(2).complains(&["other users can write to", &remedy, "PALISADE_CACHE"]);
     assert_eq!(fs::read_dir(&open).unwrap().count(), 0, "nothing is made there");

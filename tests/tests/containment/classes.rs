@@ -8,12 +8,21 @@ use super::{files, furnished, raw};
 
 #[test]
 fn a_tool_of_class_none_has_no_directory_at_all() {
-    let attempts = ["preopens", "open", "stat", "open-directory"].map(|op| json!({"op": op, "path": "file.txt"}));
+    let attempts = ["preopens", "open", "stat", "open-directory"]
+        .map(|op| json!({"op": op, "path": "file.txt"}));
     let (_, answers) = raw("raw_none", &attempts);
-    assert_eq!(answers, ["", "there is no directory", "there is no directory", "there is no directory"]);
-    for (op, path) in
-        [("read", "file.txt"), ("read", "/file.txt"), ("list", "."), ("list", "/"), ("stat", "."), ("write", "x")]
-    {
+    assert_eq!(
+        answers,
+        ["", "there is no directory", "there is no directory", "there is no directory"]
+    );
+    for (op, path) in [
+        ("read", "file.txt"),
+        ("read", "/file.txt"),
+        ("list", "."),
+        ("list", "/"),
+        ("stat", "."),
+        ("write", "x"),
+    ] {
         let seen = files("in_none", op, path, "");
         assert_eq!(seen.result["success"], false, "{op} {path}");
         seen.changed_nothing();
@@ -53,8 +62,11 @@ fn classes_write_and_execute_change_the_workspace() {
 
 #[test]
 fn what_writes_executes_or_sends_does_not_run_unless_somebody_allows_it() {
-    for (tool, class) in [("in_write", "write"), ("in_execute", "execute"), ("in_network", "network")] {
-        let case = Case::new(CONTAINMENT_FILES, tool).input(json!({"op": "write", "path": "file.txt"}));
+    for (tool, class) in
+        [("in_write", "write"), ("in_execute", "execute"), ("in_network", "network")]
+    {
+        let case =
+            Case::new(CONTAINMENT_FILES, tool).input(json!({"op": "write", "path": "file.txt"}));
         let seen = case.arrange(furnished).check();
         assert_eq!(seen.error("permission_denied")["detail"]["reason"], "no_confirmer", "{tool}");
         assert!(seen.message("permission_denied").contains(&format!("--allow {class}")), "{tool}");
@@ -65,7 +77,8 @@ fn what_writes_executes_or_sends_does_not_run_unless_somebody_allows_it() {
 
 #[test]
 fn allowing_one_class_allows_no_other() {
-    let case = Case::new(CONTAINMENT_FILES, "in_execute").input(json!({"op": "write", "path": "file.txt"}));
+    let case = Case::new(CONTAINMENT_FILES, "in_execute")
+        .input(json!({"op": "write", "path": "file.txt"}));
     let seen = case.allow(palisade::SideEffects::Write).arrange(furnished).check();
     assert_eq!(seen.error("permission_denied")["detail"]["reason"], "no_confirmer");
     seen.changed_nothing();

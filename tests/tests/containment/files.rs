@@ -16,7 +16,10 @@ fn a_path_that_leads_out_is_denied_by_the_host_and_told_so() {
 fn an_absolute_path_means_the_workspace_and_not_the_machine() {
     assert_eq!(files("in_read", "read", "/file.txt", "").output(), "inside");
     assert_eq!(files("in_read", "read", "/etc/passwd", "").result["success"], false);
-    assert_eq!(files("in_read", "list", "/", "").output(), files("in_read", "list", ".", "").output());
+    assert_eq!(
+        files("in_read", "list", "/", "").output(),
+        files("in_read", "list", ".", "").output()
+    );
 }
 
 #[test]
@@ -39,7 +42,10 @@ fn a_tool_of_class_write_changes_what_lies_inside() {
         let seen = files("in_write", op, path, to);
         assert_eq!(seen.output(), "done", "{op} {path}");
         seen.modified(&[changed]);
-        assert!(seen.worlds().all(|world| world.inside() != fresh()), "{op} {path} changed something");
+        assert!(
+            seen.worlds().all(|world| world.inside() != fresh()),
+            "{op} {path} changed something"
+        );
     }
 }
 

@@ -22,7 +22,16 @@ fn every_kind_of_change_is_listed_once_in_the_order_of_its_first() {
             json!({"op": "set-times-at", "path": "file.txt"}),
         ],
     );
-    seen.modified(&["made", "folder", "dir/inner.txt", "empty", "dangling-inside", "renamed", "dir/deep", "file.txt"]);
+    seen.modified(&[
+        "made",
+        "folder",
+        "dir/inner.txt",
+        "empty",
+        "dangling-inside",
+        "renamed",
+        "dir/deep",
+        "file.txt",
+    ]);
 }
 
 #[test]
@@ -42,14 +51,16 @@ fn what_a_call_makes_and_removes_again_is_no_change() {
 #[test]
 fn names_are_listed_as_they_are_and_no_two_look_alike() {
     for name in ["a\nb", "a\\nb", "a\u{1b}[2J\u{202e}b", "a\\u{1b}[2Jb", "\u{fffd}"] {
-        let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": "create", "path": name}));
+        let case =
+            Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": "create", "path": name}));
         case.allow(SideEffects::Write).arrange(furnished).check().modified(&[name]);
     }
 }
 
 #[test]
 fn a_terminal_is_shown_names_that_draw_nothing() {
-    let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": "create", "path": "a\u{1b}[2J\u{202e}b"}));
+    let case = Case::new(CONTAINMENT_FILES, "in_write")
+        .input(json!({"op": "create", "path": "a\u{1b}[2J\u{202e}b"}));
     let case = case.allow(SideEffects::Write);
     let ran = case.program(&case.world()).run().left_with(0);
     assert!(

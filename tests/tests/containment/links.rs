@@ -61,7 +61,10 @@ fn a_chain_of_links_that_stays_inside_is_followed() {
     assert_eq!(files("in_read", "read", "chain", "").output(), "inside");
     assert_eq!(files("in_read", "read", "to-file", "").output(), "inside");
     assert_eq!(files("in_read", "read", "dir/to-sibling", "").output(), "inside");
-    assert_eq!(files("in_read", "list", "to-dir", "").output(), "deep inner.txt to-sibling up up-twice");
+    assert_eq!(
+        files("in_read", "list", "to-dir", "").output(),
+        "deep inner.txt to-sibling up up-twice"
+    );
 }
 
 #[test]
@@ -93,13 +96,20 @@ fn a_link_with_a_slash_behind_it_is_still_a_link() {
             is_refused(op, path);
         }
     }
-    assert_eq!(files("in_read", "list", "to-dir/", "").output(), "deep inner.txt to-sibling up up-twice");
+    assert_eq!(
+        files("in_read", "list", "to-dir/", "").output(),
+        "deep inner.txt to-sibling up up-twice"
+    );
 }
 
 #[test]
 fn a_link_in_the_middle_of_a_path_counts_like_one_at_its_end() {
-    for path in ["out-dir/folder/secret.txt", "dir/up/../secret.txt", "dir/up-twice/outside/secret.txt", "etc/hostname"]
-    {
+    for path in [
+        "out-dir/folder/secret.txt",
+        "dir/up/../secret.txt",
+        "dir/up-twice/outside/secret.txt",
+        "etc/hostname",
+    ] {
         for op in ["read", "stat", "write"] {
             is_refused(op, path);
         }

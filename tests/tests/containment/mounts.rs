@@ -28,7 +28,9 @@ fn a_mounted_part_of_a_repository_is_protected() {
     let world = World::new();
     world.file("free/f", "x").folder(".git/hooks").file(".git/config", "[core]").file("c", "");
     let other = world.outer().join("other");
-    for directory in [".git/hooks", "bare.git/hooks", "bare.git/objects", "bare.git/refs", "plain/hooks"] {
+    for directory in
+        [".git/hooks", "bare.git/hooks", "bare.git/objects", "bare.git/refs", "plain/hooks"]
+    {
         fs::create_dir_all(other.join(directory)).unwrap();
     }
     fs::write(other.join("bare.git/HEAD"), "ref: refs/heads/main\n").unwrap();
@@ -53,7 +55,11 @@ fn a_mounted_part_of_a_repository_is_protected() {
     }
     assert_eq!(world.read(".git/config").as_deref(), Some("[core]"));
     assert_eq!(fs::read_dir(own.join(".git/hooks")).unwrap().count(), 0);
-    assert_eq!(call(&world, "read_file", &json!({"path": "c"})).code, 0, "a protected file is read");
+    assert_eq!(
+        call(&world, "read_file", &json!({"path": "c"})).code,
+        0,
+        "a protected file is read"
+    );
 }
 
 #[test]
@@ -63,8 +69,10 @@ fn a_mounted_part_of_a_cache_is_hidden() {
     assert_eq!(call(&world, "list_dir", &json!({})).code, 0);
     let cache = world.home().join(".cache/palisade/compiled");
     let key = fs::read(cache.join("key")).unwrap();
-    let part = fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
-    let mounts = [(cache.join("key"), "t"), (cache, "whole")].map(|(from, to)| bind(&world, &from, to));
+    let part =
+        fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
+    let mounts =
+        [(cache.join("key"), "t"), (cache, "whole")].map(|(from, to)| bind(&world, &from, to));
     if mounts.iter().any(Option::is_none) {
         return;
     }

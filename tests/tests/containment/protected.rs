@@ -12,13 +12,17 @@ use palisade_tests::{Case, Program, Seen, Stage, World};
 use serde_json::json;
 
 fn repositories(world: &World) {
-    world.file(".git/config", "[core]").file("sub/.git/hooks/pre-commit.sample", "#!/bin/sh").folder("dir");
+    world
+        .file(".git/config", "[core]")
+        .file("sub/.git/hooks/pre-commit.sample", "#!/bin/sh")
+        .folder("dir");
     world.file("worktree/.git", "gitdir: ../.git/worktrees/w").file("file.txt", "inside");
     world.link("innocent", "sub/.git");
 }
 
 fn attempt(op: &str, path: &str, to: &str) -> Seen {
-    let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": path, "to": to}));
+    let case =
+        Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": path, "to": to}));
     case.allow(SideEffects::Write).arrange(repositories).check()
 }
 
@@ -46,7 +50,9 @@ fn nothing_is_changed_in_a_repository_and_the_error_names_it() {
 /// Returns whether git recognizes a directory as a repository.
 fn is_repository(directory: &Path, within: &Path) -> bool {
     let mut git = Command::new("git");
-    git.args(["rev-parse", "--git-dir"]).current_dir(directory).env("GIT_CEILING_DIRECTORIES", within);
+    git.args(["rev-parse", "--git-dir"])
+        .current_dir(directory)
+        .env("GIT_CEILING_DIRECTORIES", within);
     git.env_remove("GIT_DIR").env("HOME", within);
     git.output().is_ok_and(|ran| ran.status.success())
 }
@@ -58,9 +64,33 @@ fn no_tool_plants_a_repository_that_the_users_git_would_obey() {
     let head = "ref: refs/heads/main\n";
     let planted = [
         // The parts of a repository in one directory, and split over two that are both incomplete.
-        ("docs", vec![("config", "[core]\n\tfsmonitor = ./x\n"), ("objects/x", ""), ("refs/x", ""), ("HEAD", head)]),
-        ("docs2", vec![("HEAD", head), ("config", "[core]\n\tbare = false\n"), ("refs/x", ""), ("objects/x", "")]),
-        ("gd", vec![("../store/objects/x", ""), ("../store/refs/x", ""), ("commondir", "../store"), ("HEAD", head)]),
+        (
+            "docs",
+            vec![
+                ("config", "[core]\n\tfsmonitor = ./x\n"),
+                ("objects/x", ""),
+                ("refs/x", ""),
+                ("HEAD", head),
+            ],
+        ),
+        (
+            "docs2",
+            vec![
+                ("HEAD", head),
+                ("config", "[core]\n\tbare = false\n"),
+                ("refs/x", ""),
+                ("objects/x", ""),
+            ],
+        ),
+        (
+            "gd",
+            vec![
+                ("../store/objects/x", ""),
+                ("../store/refs/x", ""),
+                ("commondir", "../store"),
+                ("HEAD", head),
+            ],
+        ),
         ("gd2", vec![("HEAD", head), ("config.worktree", ""), ("commondir", "../store")]),
     ];
     for (directory, files) in planted {
@@ -75,7 +105,10 @@ fn no_tool_plants_a_repository_that_the_users_git_would_obey() {
             assert_eq!(error.to_json()["detail"], json!({"reason": "protected"}), "{error}");
             assert!(error.to_string().contains("repository"), "{error}");
         }
-        assert!(!is_repository(&stage.world.root().join(directory), &stage.world.root()), "{directory}");
+        assert!(
+            !is_repository(&stage.world.root().join(directory), &stage.world.root()),
+            "{directory}"
+        );
     }
     // Positive control: `is_repository` recognizes a real bare repository.
     let own = stage.world.root().join("own");
@@ -84,15 +117,24 @@ fn no_tool_plants_a_repository_that_the_users_git_would_obey() {
         return palisade_tests::skip("git is not installed");
     }
     assert!(is_repository(&own, &stage.world.root()));
-    let result = block_on(stage.host.call("write_file", json!({"path": "own/config", "content": "x"}), json!({})));
-    assert_eq!(result.error().unwrap().to_json()["detail"], json!({"reason": "protected"}), "{result}");
+    let result = block_on(stage.host.call(
+        "write_file",
+        json!({"path": "own/config", "content": "x"}),
+        json!({}),
+    ));
+    assert_eq!(
+        result.error().unwrap().to_json()["detail"],
+        json!({"reason": "protected"}),
+        "{result}"
+    );
 }
 
 #[test]
 fn two_programs_at_once_plant_no_repository_either() {
     let world = World::new();
     let call = |name: &'static str| {
-        let input = json!({"path": format!("docs/{name}"), "content": "ref: refs/heads/main\n"}).to_string();
+        let input = json!({"path": format!("docs/{name}"), "content": "ref: refs/heads/main\n"})
+            .to_string();
         Program::new(&world).args(["call", "write_file", &input, "--allow", "write"]).run()
     };
     for _ in 0..4 {
@@ -108,7 +150,12 @@ fn two_programs_at_once_plant_no_repository_either() {
 
 #[test]
 fn an_example_of_a_hook_is_not_renamed_into_a_hook() {
-    is_refused("rename", "sub/.git/hooks/pre-commit.sample", "sub/.git/hooks/pre-commit", "sub/.git");
+    is_refused(
+        "rename",
+        "sub/.git/hooks/pre-commit.sample",
+        "sub/.git/hooks/pre-commit",
+        "sub/.git",
+    );
     is_refused("rename", "file.txt", "sub/.git/hooks/pre-commit", "sub/.git");
 }
 
@@ -136,10 +183,16 @@ fn a_repository_is_read_and_what_stands_beside_it_is_changed() {
 fn the_shipped_tools_are_held_to_it_as_well() {
     for (tool, input) in [
         ("write_file", json!({"path": ".git/config", "content": "x"})),
-        ("patch_file", json!({"path": "sub/.git/hooks/pre-commit.sample", "old": "sh", "new": "evil"})),
+        (
+            "patch_file",
+            json!({"path": "sub/.git/hooks/pre-commit.sample", "old": "sh", "new": "evil"}),
+        ),
         ("delete_file", json!({"path": ".git/config"})),
     ] {
-        let case = Case::new(Plugins::Shipped, tool).input(input).allow(SideEffects::Write).arrange(repositories);
+        let case = Case::new(Plugins::Shipped, tool)
+            .input(input)
+            .allow(SideEffects::Write)
+            .arrange(repositories);
         let seen = case.check();
         assert_eq!(seen.error("permission_denied")["detail"]["reason"], "protected", "{tool}");
         seen.changed_nothing();
@@ -150,7 +203,8 @@ fn the_shipped_tools_are_held_to_it_as_well() {
 fn with_plugins() -> World {
     let world = World::new();
     world.folder("lib/plugins");
-    fs::copy(CONTAINMENT_FILES.file(), world.root().join("lib/plugins/containment_files.wasm")).unwrap();
+    fs::copy(CONTAINMENT_FILES.file(), world.root().join("lib/plugins/containment_files.wasm"))
+        .unwrap();
     world
 }
 
@@ -167,11 +221,24 @@ fn a_tool_changes_no_plugin_that_lies_in_the_workspace() {
     ] {
         let input = json!({"op": op, "path": path, "to": to});
         let program = Program::new(&world)
-            .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
+            .args([
+                "call",
+                "in_write",
+                "-",
+                "--json",
+                "--allow",
+                "write",
+                "--no-builtin",
+                "--plugins",
+            ])
             .args([world.root().join("lib/plugins")])
             .stdin(input.to_string());
         let result = program.run().left_with(4).json();
-        assert_eq!(result["error"]["detail"], json!({"reason": "protected", "tree": "lib/plugins"}), "{op} {path}");
+        assert_eq!(
+            result["error"]["detail"],
+            json!({"reason": "protected", "tree": "lib/plugins"}),
+            "{op} {path}"
+        );
     }
     assert_eq!(world.inside(), before);
 }
@@ -186,7 +253,8 @@ fn a_plugin_that_lies_elsewhere_in_the_workspace_is_as_protected_as_its_director
         .link("real/containment_files.wasm", "../target/mine.wasm");
     fs::copy(CONTAINMENT_FILES.file(), world.root().join("target/mine.wasm")).unwrap();
     fs::write(world.root().join("target/second.wasm"), "no plugin").unwrap();
-    fs::hard_link(world.root().join("target/second.wasm"), world.root().join("real/second.wasm")).unwrap();
+    fs::hard_link(world.root().join("target/second.wasm"), world.root().join("real/second.wasm"))
+        .unwrap();
     fs::write(world.home().join("own.toml"), "[workspace]\nhard_links = \"allow\"").unwrap();
     let before = world.inside();
     for (op, path, to) in [
@@ -198,7 +266,16 @@ fn a_plugin_that_lies_elsewhere_in_the_workspace_is_as_protected_as_its_director
         ("rename", "target", "away"),
     ] {
         let program = Program::new(&world)
-            .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
+            .args([
+                "call",
+                "in_write",
+                "-",
+                "--json",
+                "--allow",
+                "write",
+                "--no-builtin",
+                "--plugins",
+            ])
             .args([world.root().join("plugs"), "--config".into(), world.home().join("own.toml")])
             .stdin(json!({"op": op, "path": path, "to": to}).to_string());
         let result = program.run().left_with(4).json();
@@ -220,8 +297,21 @@ fn the_user_s_settings_behind_a_link_are_not_replaced() {
         ("write", "dotfiles/palisade.toml", ""),
     ] {
         let program = Program::new(&world)
-            .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
-            .args([CONTAINMENT_FILES.directory(), "--config".into(), world.root().join("settings/palisade.toml")])
+            .args([
+                "call",
+                "in_write",
+                "-",
+                "--json",
+                "--allow",
+                "write",
+                "--no-builtin",
+                "--plugins",
+            ])
+            .args([
+                CONTAINMENT_FILES.directory(),
+                "--config".into(),
+                world.root().join("settings/palisade.toml"),
+            ])
             .stdin(json!({"op": op, "path": path, "to": to}).to_string());
         let result = program.run().left_with(4).json();
         let expected = json!({"reason": "protected", "tree": "dotfiles/palisade.toml"});
@@ -236,9 +326,23 @@ fn what_is_the_program_s_own_is_neither_changed_nor_read() {
     world.file("own.toml", "").file("palisade.toml", "[limits]\nmemory = \"64MiB\"");
     let call = |op: &str, path: &str| {
         let program = Program::new(&world)
-            .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
+            .args([
+                "call",
+                "in_write",
+                "-",
+                "--json",
+                "--allow",
+                "write",
+                "--no-builtin",
+                "--plugins",
+            ])
             .args([CONTAINMENT_FILES.directory()])
-            .args(["--config".into(), world.root().join("own.toml"), "--events".into(), world.root().join("log.jsonl")])
+            .args([
+                "--config".into(),
+                world.root().join("own.toml"),
+                "--events".into(),
+                world.root().join("log.jsonl"),
+            ])
             .stdin(json!({"op": op, "path": path}).to_string());
         program.run().json()
     };
@@ -251,11 +355,19 @@ fn what_is_the_program_s_own_is_neither_changed_nor_read() {
         ("write", "palisade.toml"),
         ("unlink", "palisade.toml"),
     ] {
-        assert_eq!(call(op, path)["error"]["detail"], json!({"reason": "protected", "tree": path}), "{op} {path}");
+        assert_eq!(
+            call(op, path)["error"]["detail"],
+            json!({"reason": "protected", "tree": path}),
+            "{op} {path}"
+        );
     }
     assert_eq!(call("read", "palisade.toml")["output"], "[limits]\nmemory = \"64MiB\"");
     fs::remove_file(world.root().join("palisade.toml")).unwrap();
-    assert_eq!(call("create", "palisade.toml")["error"]["detail"]["tree"], "palisade.toml", "it is not made either");
+    assert_eq!(
+        call("create", "palisade.toml")["error"]["detail"]["tree"],
+        "palisade.toml",
+        "it is not made either"
+    );
     assert!(world.read("log.jsonl").is_some_and(|log| log.contains("tool.failed")));
 }
 
@@ -263,8 +375,13 @@ fn what_is_the_program_s_own_is_neither_changed_nor_read() {
 fn an_embedder_protects_and_hides_what_it_likes() {
     let world = World::new();
     world.file("kept/a", "a").file("hidden/b", "b");
-    let builder = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world);
-    let host = builder.protect(world.root().join("kept")).hide(world.root().join("hidden")).build().unwrap();
+    let builder =
+        Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world);
+    let host = builder
+        .protect(world.root().join("kept"))
+        .hide(world.root().join("hidden"))
+        .build()
+        .unwrap();
     let call = |op: &str, path: &str| {
         let call = Call::new("in_write", json!({"op": op, "path": path}));
         block_on(host.dispatch(host.session(), call)).to_json()
@@ -291,20 +408,25 @@ fn the_store_is_what_it_was(seen: &Seen) {
 #[test]
 fn a_file_with_another_name_elsewhere_is_read_and_not_changed_in_place() {
     for op in ["write", "append", "truncate", "touch"] {
-        let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": "package"}));
+        let case =
+            Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": "package"}));
         let seen = case.allow(SideEffects::Write).arrange(stored).check();
         assert!(seen.message("permission_denied").contains("workspace.hard_links"), "{op}");
         seen.changed_nothing().modified(&[]);
         the_store_is_what_it_was(&seen);
     }
-    let case = Case::new(CONTAINMENT_FILES, "in_read").input(json!({"op": "read", "path": "package"}));
+    let case =
+        Case::new(CONTAINMENT_FILES, "in_read").input(json!({"op": "read", "path": "package"}));
     assert_eq!(case.arrange(stored).check().output(), "shared");
 }
 
 #[test]
 fn a_file_with_another_name_elsewhere_is_replaced_as_a_whole() {
     let input = json!({"path": "package", "content": "own"});
-    let case = Case::new(Plugins::Shipped, "write_file").input(input).allow(SideEffects::Write).arrange(stored);
+    let case = Case::new(Plugins::Shipped, "write_file")
+        .input(input)
+        .allow(SideEffects::Write)
+        .arrange(stored);
     let seen = case.check();
     seen.left("package", Some("own")).modified(&["package"]);
     the_store_is_what_it_was(&seen);
@@ -316,7 +438,8 @@ fn the_operator_may_allow_files_with_several_names() {
     world.file("one", "shared");
     fs::hard_link(world.root().join("one"), world.root().join("two")).unwrap();
     let append = |hard_links| {
-        let builder = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world);
+        let builder =
+            Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world);
         let host = builder.hard_links(hard_links).build().unwrap();
         let call = Call::new("in_write", json!({"op": "append", "path": "one"}));
         block_on(host.dispatch(host.session(), call)).is_success()

@@ -41,7 +41,11 @@ fn a_workspace_that_is_removed_fails_its_calls_and_nothing_else() {
     let host = host(&world);
     fs::remove_dir_all(world.root()).unwrap();
     let result = read(&host, "file.txt");
-    assert_eq!(result.error().map(|error| error.class().as_str()), Some("execution_error"), "{result}");
+    assert_eq!(
+        result.error().map(|error| error.class().as_str()),
+        Some("execution_error"),
+        "{result}"
+    );
 }
 
 /// The minimum number of swaps, and of attempts.
@@ -60,14 +64,20 @@ fn race(rounds: usize, swap: impl Fn(usize) + Sync, mut try_it: impl FnMut() -> 
             }
         });
         let mut tries = 0;
-        while (tries < rounds || swaps.load(Ordering::SeqCst) < rounds) && start.elapsed() < PATIENCE {
+        while (tries < rounds || swaps.load(Ordering::SeqCst) < rounds)
+            && start.elapsed() < PATIENCE
+        {
             tries += 1;
             if try_it().is_break() {
                 break;
             }
         }
         done.store(true, Ordering::SeqCst);
-        assert!(start.elapsed() < PATIENCE, "{tries} tries and {} swaps only", swaps.load(Ordering::SeqCst));
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{tries} tries and {} swaps only",
+            swaps.load(Ordering::SeqCst)
+        );
     });
 }
 
@@ -103,7 +113,8 @@ fn turning() -> World {
 fn naive_open(root: &Path, path: &str) -> Option<PathBuf> {
     let real = root.join(path).canonicalize().ok()?;
     a_moment_passes();
-    (real.starts_with(root) && !real.components().any(|part| part.as_os_str() == ".git")).then(|| root.join(path))
+    (real.starts_with(root) && !real.components().any(|part| part.as_os_str() == ".git"))
+        .then(|| root.join(path))
 }
 
 /// Yields between check and use, where a real call starts a sandbox. Without it the control would
@@ -180,7 +191,9 @@ fn repository() -> World {
 /// directories.
 type Swap = fn(&Path, usize);
 const SWAPS: [(&str, Swap); 2] = [
-    ("link/config", |root, turn| relink(root, "link", if turn % 2 == 0 { "draft" } else { ".git" })),
+    ("link/config", |root, turn| {
+        relink(root, "link", if turn % 2 == 0 { "draft" } else { ".git" })
+    }),
     ("draft/config", |root, _| exchange(root, "draft", ".git")),
 ];
 

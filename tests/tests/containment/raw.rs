@@ -39,7 +39,8 @@ fn no_path_that_leads_out_can_be_opened_or_looked_at() {
 
 #[test]
 fn no_path_that_leads_out_can_be_changed() {
-    for op in ["create", "open-write", "mkdir", "rmdir", "unlink", "set-times-at", "rename", "link"] {
+    for op in ["create", "open-write", "mkdir", "rmdir", "unlink", "set-times-at", "rename", "link"]
+    {
         let attempts = each(op, &OUT, true);
         let (seen, answers) = raw("raw_write", &attempts);
         all_refused(&attempts, &answers);
@@ -50,7 +51,8 @@ fn no_path_that_leads_out_can_be_changed() {
 #[test]
 fn nothing_can_be_moved_or_linked_to_where_a_path_leads_out() {
     for op in ["rename", "link"] {
-        let attempts: Vec<_> = OUT.iter().map(|out| json!({"op": op, "path": "file.txt", "to": out})).collect();
+        let attempts: Vec<_> =
+            OUT.iter().map(|out| json!({"op": op, "path": "file.txt", "to": out})).collect();
         let (seen, answers) = raw("raw_write", &attempts);
         all_refused(&attempts, &answers);
         seen.changed_nothing();
@@ -77,7 +79,8 @@ fn a_directory_inside_is_no_way_out() {
 #[test]
 fn paths_that_are_none_are_refused() {
     let long = "x/".repeat(3000);
-    let attempts = each("open", &["", "a\0b", &long, &"y".repeat(300), "file.txt/", "file.txt/inner"], true);
+    let attempts =
+        each("open", &["", "a\0b", &long, &"y".repeat(300), "file.txt/", "file.txt/inner"], true);
     let (_, answers) = raw("raw_read", &attempts);
     all_refused(&attempts, &answers);
 }

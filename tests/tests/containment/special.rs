@@ -10,7 +10,8 @@ use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use serde_json::json;
 
 fn pipe(world: &World) {
-    mknodat(CWD, world.root().join("special"), FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+    mknodat(CWD, world.root().join("special"), FileType::Fifo, Mode::from_raw_mode(0o666), 0)
+        .unwrap();
 }
 
 fn socket(world: &World) {
@@ -21,7 +22,13 @@ fn socket(world: &World) {
 
 /// Returns whether the test may create a device node: `/dev/zero` under another name.
 fn can_make_devices() -> bool {
-    let made = mknodat(CWD, World::new().root().join("probe"), FileType::CharacterDevice, Mode::RUSR, makedev(1, 5));
+    let made = mknodat(
+        CWD,
+        World::new().root().join("probe"),
+        FileType::CharacterDevice,
+        Mode::RUSR,
+        makedev(1, 5),
+    );
     if made.is_err() {
         skip("only root makes devices");
     }
@@ -30,11 +37,13 @@ fn can_make_devices() -> bool {
 
 fn device(world: &World) {
     let mode = Mode::from_raw_mode(0o666);
-    mknodat(CWD, world.root().join("special"), FileType::CharacterDevice, mode, makedev(1, 5)).unwrap();
+    mknodat(CWD, world.root().join("special"), FileType::CharacterDevice, mode, makedev(1, 5))
+        .unwrap();
 }
 
 fn attempt(arrange: fn(&World), tool: &str, op: &str) -> Seen {
-    let case = Case::new(CONTAINMENT_FILES, tool).input(json!({"op": op, "path": "special", "to": "moved"}));
+    let case = Case::new(CONTAINMENT_FILES, tool)
+        .input(json!({"op": op, "path": "special", "to": "moved"}));
     case.allow(SideEffects::Write).timeout(Duration::from_secs(60)).arrange(arrange).check()
 }
 
@@ -51,8 +60,9 @@ fn cannot_be_opened(arrange: fn(&World)) {
         assert_eq!(seen.error("permission_denied")["detail"]["reason"], "sandbox", "{tool} {op}");
         seen.changed_nothing();
     }
-    let attempts: Vec<_> =
-        ["open", "open-write", "open-directory", "truncate"].map(|op| json!({"op": op, "path": "special"})).into();
+    let attempts: Vec<_> = ["open", "open-write", "open-directory", "truncate"]
+        .map(|op| json!({"op": op, "path": "special"}))
+        .into();
     let case = Case::new(CONTAINMENT_RAW, "raw_write").input(json!({"attempts": attempts}));
     let seen = case.allow(SideEffects::Write).arrange(arrange).check();
     let answers: Vec<String> = serde_json::from_str(seen.output()).unwrap();
@@ -78,7 +88,8 @@ fn a_device_is_refused_at_once() {
 
 #[test]
 fn a_link_to_a_device_of_the_machine_leads_out() {
-    let seen = attempt(|world| drop(world.link("special", "/dev/zero").inside()), "in_read", "read");
+    let seen =
+        attempt(|world| drop(world.link("special", "/dev/zero").inside()), "in_read", "read");
     assert_eq!(seen.error("permission_denied")["detail"]["reason"], "sandbox");
 }
 

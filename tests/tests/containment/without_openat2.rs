@@ -18,9 +18,13 @@ fn passes(refused: Refused) {
         Ok(output) => output,
         Err(error) => return skip(&format!("this kernel takes no filter: {error}")),
     };
-    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{text}\n{errors}");
-    assert!(text.contains("without_openat2::the_call_is_refused_when_this_program_was_told_so ... ok"), "{text}");
+    assert!(
+        text.contains("without_openat2::the_call_is_refused_when_this_program_was_told_so ... ok"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use palisade::{
-    AskFailure, AskKind, AskKinds, AskRequest, BoxFuture, Call, Client, Host, Party, SideEffects, ToolResult,
+    AskFailure, AskKind, AskKinds, AskRequest, BoxFuture, Call, Client, Host, Party, SideEffects,
+    ToolResult,
 };
 use palisade_tests::Case;
 use palisade_tests::case::block_on;
@@ -29,14 +30,21 @@ impl Answering {
     }
 
     fn slowly(takes: Duration, kinds: &[AskKind], answers: Answers) -> Arc<Self> {
-        Arc::new(Self { kinds: kinds.iter().copied().collect(), takes, answers, heard: Mutex::default() })
+        Arc::new(Self {
+            kinds: kinds.iter().copied().collect(),
+            takes,
+            answers,
+            heard: Mutex::default(),
+        })
     }
 
     /// Returns a client that answers each request with its key.
     fn keys() -> Arc<Self> {
         Self::new(
             &ALL,
-            Box::new(|_, requests| Ok(requests.iter().map(|it| json!({"of": it.key}).to_string()).collect())),
+            Box::new(|_, requests| {
+                Ok(requests.iter().map(|it| json!({"of": it.key}).to_string()).collect())
+            }),
         )
     }
 }
@@ -46,7 +54,10 @@ impl Client for Answering {
         self.kinds.clone()
     }
 
-    fn ask<'a>(&'a self, requests: Vec<AskRequest>) -> BoxFuture<'a, Result<Vec<String>, AskFailure>> {
+    fn ask<'a>(
+        &'a self,
+        requests: Vec<AskRequest>,
+    ) -> BoxFuture<'a, Result<Vec<String>, AskFailure>> {
         Box::pin(async move {
             if self.takes > Duration::ZERO {
                 tokio::time::sleep(self.takes).await;
@@ -100,8 +111,7 @@ fn invalid(step: &Value) -> &str {
 #[test]
 fn answers_come_in_the_order_of_the_questions() {
     let client = Answering::keys();
-    let asked =
-        json!([{"ask": [question("b", "sampling"), question("a", "elicitation")]}, {"ask": [question("b", "roots")]}]);
+    let asked = json!([{"ask": [question("b", "sampling"), question("a", "elicitation")]}, {"ask": [question("b", "roots")]}]);
     assert_eq!(steps(asked, client.clone()), json!([[{"of": "b"}, {"of": "a"}], [{"of": "b"}]]));
     let heard = client.heard.lock().unwrap();
     let first: Vec<_> = heard[0].iter().map(|it| (it.key.as_str(), it.kind)).collect();
@@ -111,15 +121,20 @@ fn answers_come_in_the_order_of_the_questions() {
 
 #[test]
 fn where_nobody_can_be_asked_a_tool_learns_that_from_library_and_program_alike() {
-    let seen = case("ask", json!(["supported", {"need": []}, {"ask": [question("a", "roots")]}])).check();
+    let seen =
+        case("ask", json!(["supported", {"need": []}, {"ask": [question("a", "roots")]}])).check();
     assert_eq!(seen.output(), r#"[[],"had","unavailable"]"#);
 }
 
 #[test]
 fn a_tool_knows_what_the_client_can_be_asked_for_and_is_refused_the_rest() {
-    let client = || Answering::new(&[AskKind::Sampling], Box::new(|_, _| Ok(vec!["{}".to_owned()])));
+    let client =
+        || Answering::new(&[AskKind::Sampling], Box::new(|_, _| Ok(vec!["{}".to_owned()])));
     let ask = |kind: &str| json!({"ask": [question("a", kind)]});
-    let done = steps(json!(["supported", ask("sampling"), ask("roots"), {"need": ["sampling"]}]), client());
+    let done = steps(
+        json!(["supported", ask("sampling"), ask("roots"), {"need": ["sampling"]}]),
+        client(),
+    );
     assert_eq!(done, json!([["sampling"], [{}], {"unsupported": "roots"}, "had"]));
 }
 
@@ -129,10 +144,19 @@ fn what_a_tool_cannot_do_without_ends_the_call() {
     let needs = json!([{"need": ["sampling", "roots", "elicitation"]}]);
     let error = call(&case("ask", needs.clone()), client).to_json()["error"].clone();
     assert_eq!(error["class"], "execution_error");
-    assert_eq!(error["detail"], json!({"reason": "client_lacks", "kinds": ["elicitation", "roots"]}));
-    assert_eq!(error["message"], "the tool needs a client that can be asked for elicitation and roots");
+    assert_eq!(
+        error["detail"],
+        json!({"reason": "client_lacks", "kinds": ["elicitation", "roots"]})
+    );
+    assert_eq!(
+        error["message"],
+        "the tool needs a client that can be asked for elicitation and roots"
+    );
     let seen = case("ask", needs).check();
-    assert_eq!(seen.error("execution_error")["detail"]["kinds"], json!(["elicitation", "sampling", "roots"]));
+    assert_eq!(
+        seen.error("execution_error")["detail"]["kinds"],
+        json!(["elicitation", "sampling", "roots"])
+    );
 }
 
 #[test]
@@ -235,13 +259,22 @@ fn a_client_that_answers_later_ends_the_call_and_the_tool_does_nothing_more() {
 
 #[test]
 fn the_clock_of_a_call_stands_still_while_it_is_asked_and_runs_on_afterwards() {
-    let slow = || Answering::slowly(Duration::from_millis(900), &ALL, Box::new(|_, _| Ok(vec!["{}".to_owned()])));
+    let slow = || {
+        Answering::slowly(
+            Duration::from_millis(900),
+            &ALL,
+            Box::new(|_, _| Ok(vec!["{}".to_owned()])),
+        )
+    };
     let timed = |then: Value| {
         let steps = json!([{"ask": [question("a", "roots")]}, then]);
         call(&case("ask", steps).timeout(Duration::from_millis(600)), slow()).to_json()
     };
     let within = timed(json!({"spin": 10}));
     assert_eq!(within["success"], true, "{within:#}");
-    assert!(within["duration_ms"].as_f64().unwrap() < 600.0, "what it waited is not its own time: {within:#}");
+    assert!(
+        within["duration_ms"].as_f64().unwrap() < 600.0,
+        "what it waited is not its own time: {within:#}"
+    );
     assert_eq!(timed(json!({"spin": 60_000}))["error"]["class"], "timeout");
 }

@@ -22,17 +22,29 @@ fn a_text_block_is_the_output_as_it_is() {
 
 #[test]
 fn a_json_block_is_parsed_and_printed_in_canonical_form() {
-    is("json", r#"{"a":"ü","b":[1,2.5,null]}"#, json!({"type": "json", "json": {"a": "ü", "b": [1, 2.5, null]}}));
+    is(
+        "json",
+        r#"{"a":"ü","b":[1,2.5,null]}"#,
+        json!({"type": "json", "json": {"a": "ü", "b": [1, 2.5, null]}}),
+    );
 }
 
 #[test]
 fn an_image_is_a_note_to_the_model_and_bytes_to_the_program() {
-    is("image", "[image image/png, 4 bytes]", json!({"type": "image", "mime": "image/png", "data": "iVBORw=="}));
+    is(
+        "image",
+        "[image image/png, 4 bytes]",
+        json!({"type": "image", "mime": "image/png", "data": "iVBORw=="}),
+    );
 }
 
 #[test]
 fn a_sound_is_a_note_to_the_model_and_bytes_to_the_program() {
-    is("audio", "[audio audio/wav, 4 bytes]", json!({"type": "audio", "mime": "audio/wav", "data": "UklGRg=="}));
+    is(
+        "audio",
+        "[audio audio/wav, 4 bytes]",
+        json!({"type": "audio", "mime": "audio/wav", "data": "UklGRg=="}),
+    );
 }
 
 #[test]
@@ -57,8 +69,12 @@ fn a_link_is_shown_and_never_followed() {
 fn several_blocks_keep_their_order_and_are_joined_by_line_ends() {
     let seen = give(&["link", "text", "json"]);
     assert_eq!(seen.output(), "[x](note:2)\nplain\n{\"a\":\"ü\",\"b\":[1,2.5,null]}");
-    let kinds: Vec<&str> =
-        seen.result["content"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = seen.result["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|b| b["type"].as_str().unwrap())
+        .collect();
     assert_eq!(kinds, ["link", "text", "json"]);
 }
 

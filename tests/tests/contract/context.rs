@@ -9,7 +9,9 @@ use palisade_tests::{Case, Seen};
 use serde_json::{Map, Value, json};
 
 fn see() -> Case {
-    Case::new(CONTRACT_CONTEXT, "see").timeout(Duration::from_secs(9)).input(json!({"at_most_ms": 9000}))
+    Case::new(CONTRACT_CONTEXT, "see")
+        .timeout(Duration::from_secs(9))
+        .input(json!({"at_most_ms": 9000}))
 }
 
 fn seen(seen: &Seen) -> Value {

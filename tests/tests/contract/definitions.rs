@@ -14,7 +14,9 @@ fn host() -> Host {
 
 fn inspected(tool: &str) -> Value {
     let world = World::new();
-    let program = Program::new(&world).args(["--no-builtin", "--plugins"]).args([CONTRACT_DEFINITIONS.directory()]);
+    let program = Program::new(&world)
+        .args(["--no-builtin", "--plugins"])
+        .args([CONTRACT_DEFINITIONS.directory()]);
     program.args(["inspect", tool, "--json"]).run().left_with(0).json()
 }
 
@@ -74,7 +76,10 @@ fn each_of_the_five_classes_arrives() {
 
 #[test]
 fn tools_keep_the_order_of_their_plugin() {
-    assert_eq!(host().registry().tool_names(), ["every_field", "bare", "writes", "executes", "sends"]);
+    assert_eq!(
+        host().registry().tool_names(),
+        ["every_field", "bare", "writes", "executes", "sends"]
+    );
 }
 
 #[test]

@@ -63,7 +63,9 @@ fn events_begin_with_the_call_and_end_with_its_completion_and_name_it() {
 fn the_program_shows_the_log_to_who_asks_for_it_and_warnings_to_nobody_else() {
     let world = World::new();
     let call = |more: &[&str]| {
-        let program = Program::new(&world).args(["--no-builtin", "--plugins"]).args([CONTRACT_HOST.directory()]);
+        let program = Program::new(&world)
+            .args(["--no-builtin", "--plugins"])
+            .args([CONTRACT_HOST.directory()]);
         program.args(["call", "speak"]).args(more.iter().copied()).run().left_with(0)
     };
     let verbose = call(&["--verbose"]);

@@ -6,7 +6,10 @@ use palisade_tests::guest::{CONTRACT_OFFERS, LOADER_GOOD};
 use palisade_tests::{Guest, World};
 
 fn host(world: &World, guest: Guest, cache: &std::path::Path) -> Host {
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(guest.directory());
+    let builder = Host::builder()
+        .workspace(world.root())
+        .shipped(Shipped::LeftOut)
+        .plugins(guest.directory());
     let host = builder.cache(CacheMode::Directory(cache.join("cache"))).build().unwrap();
     assert!(host.rejected().is_empty(), "{:?}", host.rejected());
     host
@@ -22,8 +25,12 @@ fn what_is_offered_is_known_when_a_plugin_is_loaded_and_when_it_comes_from_the_c
         assert_eq!(uris[..2], ["test://text", "test://bytes"]);
         assert_eq!(plugin.offer().templates()[0].uri, "test://template/{id}/data");
         let prompt = &plugin.offer().prompts()[1];
-        let arguments: Vec<_> = prompt.arguments.iter().map(|it| (it.name.as_str(), it.required)).collect();
-        assert_eq!((prompt.name.as_str(), arguments), ("filled", vec![("one", true), ("two", false)]));
+        let arguments: Vec<_> =
+            prompt.arguments.iter().map(|it| (it.name.as_str(), it.required)).collect();
+        assert_eq!(
+            (prompt.name.as_str(), arguments),
+            ("filled", vec![("one", true), ("two", false)])
+        );
         assert_eq!(host.registry().tool_names(), ["idle"], "nothing of it is a tool");
     }
 }
@@ -32,15 +39,19 @@ fn what_is_offered_is_known_when_a_plugin_is_loaded_and_when_it_comes_from_the_c
 fn of_two_plugins_that_offer_one_thing_the_first_has_it() {
     let world = World::new();
     for name in ["first", "second"] {
-        std::fs::copy(CONTRACT_OFFERS.file(), world.plugins().join(format!("{name}.wasm"))).unwrap();
+        std::fs::copy(CONTRACT_OFFERS.file(), world.plugins().join(format!("{name}.wasm")))
+            .unwrap();
     }
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = builder.cache(CacheMode::Off).build().unwrap();
-    let loaded: Vec<String> = host.plugins().iter().map(|plugin| plugin.name().to_owned()).collect();
+    let loaded: Vec<String> =
+        host.plugins().iter().map(|plugin| plugin.name().to_owned()).collect();
     assert_eq!(loaded, ["first"]);
     let reason = &host.rejected()[0].reason;
     let first = world.plugins().join("first.wasm");
-    let expected = "it offers the document `test://text`, which the plugin `first` does already, in ";
+    let expected =
+        "it offers the document `test://text`, which the plugin `first` does already, in ";
     assert_eq!(*reason, format!("{expected}{}", first.display()));
 }
 

@@ -53,7 +53,8 @@ fn an_unsuccessful_outcome_is_a_failure_whose_message_is_its_text() {
 
 #[test]
 fn an_unsuccessful_outcome_without_words_still_says_something() {
-    let seen = Case::new(CONTRACT_OUTCOME, "report").input(json!({"fail": true, "silent": true})).check();
+    let seen =
+        Case::new(CONTRACT_OUTCOME, "report").input(json!({"fail": true, "silent": true})).check();
     assert!(seen.message("execution_error").contains("without saying why"));
 }
 

@@ -32,8 +32,14 @@ fn a_result_beyond_the_memory_is_a_trap() {
 #[test]
 fn a_list_longer_than_the_memory_is_a_trap() {
     // The second word of the output is the length of the list of blocks.
-    let seen = call(&raw().execute("(i32.store (i32.add {done} (i32.const 8)) (i32.const 0x7ffffff)) {done}"));
-    assert!(["trap"].contains(&seen.result["error"]["detail"]["kind"].as_str().unwrap_or("none")), "{:#}", seen.result);
+    let seen = call(
+        &raw().execute("(i32.store (i32.add {done} (i32.const 8)) (i32.const 0x7ffffff)) {done}"),
+    );
+    assert!(
+        ["trap"].contains(&seen.result["error"]["detail"]["kind"].as_str().unwrap_or("none")),
+        "{:#}",
+        seen.result
+    );
 }
 
 #[test]

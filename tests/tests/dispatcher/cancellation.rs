@@ -54,7 +54,8 @@ fn while_it_starts() {
         }
     });
     let stage = Stage::hearing(recorder, &[DISPATCHER_GATE], |builder| builder);
-    let result = block_on(stage.host.dispatch(&stage.session(), waiting("c").with_cancellation(token)));
+    let result =
+        block_on(stage.host.dispatch(&stage.session(), waiting("c").with_cancellation(token)));
     assert_eq!(class(&result), "cancelled");
     stage.ended_once("c");
 }
@@ -76,8 +77,11 @@ fn while_it_runs_and_twice() {
 fn after_its_end() {
     let stage = stage();
     let session = stage.session();
-    let result =
-        block_on(stage.host.dispatch(&session, Call::new("calculate", json!({"expression": "1"})).with_id("c")));
+    let result = block_on(
+        stage
+            .host
+            .dispatch(&session, Call::new("calculate", json!({"expression": "1"})).with_id("c")),
+    );
     assert!(result.is_success());
     let heard = stage.recorder.events().len();
     assert!(!session.cancel(&id("c")));
@@ -98,7 +102,9 @@ fn what_a_guest_has_said_until_then_is_in_the_result_and_in_the_event() {
     assert_eq!(said, ["started"]);
     assert_eq!(result.to_block()["content"][1]["text"], "started", "the model reads it, too");
     let last = stage.recorder.of("c").pop();
-    assert!(matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("started")));
+    assert!(
+        matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("started"))
+    );
     assert_eq!(stage.recorder.of("c").iter().filter(|event| says_started(event)).count(), 1);
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palisade::{
-    Answer, AnswerBy, AnswerRefused, Call, CallId, Decision, DenyAll, Desk, Event, Mode, Policy, Several, SideEffects,
-    json,
+    Answer, AnswerBy, AnswerRefused, Call, CallId, Decision, DenyAll, Desk, Event, Mode, Policy,
+    Several, SideEffects, json,
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
@@ -28,18 +28,34 @@ fn settled(stage: &Stage, call: &str) -> Vec<Decision> {
 fn a_question_carries_what_one_needs_to_decide() {
     let stage = stage();
     block_on(async {
-        let call =
-            Call::new("write_file", json!({"path": "./sub/../note.txt", "content": "x".repeat(5000)})).with_turn("t-7");
+        let call = Call::new(
+            "write_file",
+            json!({"path": "./sub/../note.txt", "content": "x".repeat(5000)}),
+        )
+        .with_turn("t-7");
         let waiting = stage.begin(&stage.session(), call.with_id("w"));
         let question = stage.desk.next().await;
-        assert_eq!((question.tool.as_str(), question.side_effects), ("write_file", SideEffects::Write));
-        assert_eq!((question.session_id.as_deref(), question.turn_id.as_deref()), (Some("session-1"), Some("t-7")));
+        assert_eq!(
+            (question.tool.as_str(), question.side_effects),
+            ("write_file", SideEffects::Write)
+        );
+        assert_eq!(
+            (question.session_id.as_deref(), question.turn_id.as_deref()),
+            (Some("session-1"), Some("t-7"))
+        );
         assert_eq!(question.projected_modifications, ["note.txt"], "as the call would find it");
-        assert!(question.input_summary.contains("characters …") && question.input_summary.len() < 1200);
+        assert!(
+            question.input_summary.contains("characters …") && question.input_summary.len() < 1200
+        );
         assert_eq!(question.valid_for, Duration::from_secs(300));
         assert_eq!(
             question.digest,
-            stage.host.plugins().iter().find(|p| p.name() == "files").map(palisade::plugins::Plugin::digest)
+            stage
+                .host
+                .plugins()
+                .iter()
+                .find(|p| p.name() == "files")
+                .map(palisade::plugins::Plugin::digest)
         );
         stage.desk.answer(&question.id, Answer::Deny).unwrap();
         let _ = waiting.await;
@@ -48,7 +64,8 @@ fn a_question_carries_what_one_needs_to_decide() {
 
 #[test]
 fn nobody_is_asked_about_what_would_be_refused_whatever_the_answer() {
-    let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(AnswerBy::new(|_| Answer::Allow))));
+    let stage =
+        Stage::new(&[], |builder| builder.confirmer(Arc::new(AnswerBy::new(|_| Answer::Allow))));
     let call = Call::new("write_file", json!({"path": ".git/hook", "content": "x"})).with_id("w");
     let result = block_on(async { stage.begin(&stage.session(), call).await.unwrap() });
     assert_eq!(result.to_json()["error"]["detail"], json!({"reason": "protected", "tree": ".git"}));
@@ -107,7 +124,8 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
-        let (first, second) = (stage.begin(&session, writing("first")), stage.begin(&session, writing("second")));
+        let (first, second) =
+            (stage.begin(&session, writing("first")), stage.begin(&session, writing("second")));
         let question = stage.desk.next().await;
         let _other = stage.desk.next().await;
         stage.desk.answer(&question.id, Answer::Always).unwrap();
@@ -118,8 +136,10 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
         // Another tool of the same plugin and class, and the same tool in another session, still
         // need confirmation.
         let other_tool = Call::new("delete_file", json!({"path": "made.txt"}));
-        for (session, call) in [(&session, other_tool), (&stage.host.new_session("another").build(), writing("fourth"))]
-        {
+        for (session, call) in [
+            (&session, other_tool),
+            (&stage.host.new_session("another").build(), writing("fourth")),
+        ] {
             let waiting = stage.begin(session, call);
             stage.desk.answer(&stage.desk.next().await.id, Answer::Deny).unwrap();
             assert_eq!(class(&waiting.await.unwrap()), "user_denied");
@@ -131,8 +151,9 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
 #[test]
 fn always_lifts_no_deny() {
     let policy = Policy::default().with_tool("write_file", Mode::Deny);
-    let stage =
-        Stage::new(&[], |builder| builder.policy(policy).confirmer(Arc::new(AnswerBy::new(|_| Answer::Always))));
+    let stage = Stage::new(&[], |builder| {
+        builder.policy(policy).confirmer(Arc::new(AnswerBy::new(|_| Answer::Always)))
+    });
     let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
     assert_eq!(class(&result), "permission_denied");
     assert_eq!(stage.recorder.names_of("w"), ["tool.failed"]);
@@ -176,7 +197,11 @@ fn an_answer_after_the_time_was_up_starts_nothing() {
         let question = stage.desk.next().await;
         let begun = tokio::time::Instant::now();
         assert_eq!(class(&waiting.await.unwrap()), "confirmation_timeout");
-        assert_eq!(begun.elapsed(), Duration::from_secs(300), "five minutes unless somebody says otherwise");
+        assert_eq!(
+            begun.elapsed(),
+            Duration::from_secs(300),
+            "five minutes unless somebody says otherwise"
+        );
         assert_eq!(stage.desk.answer(&question.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
     });
     assert_eq!(settled(&stage, "w"), [Decision::TimedOut]);
@@ -221,7 +246,10 @@ fn an_allowance_is_forgotten_when_its_call_waits_too_long_for_its_place() {
     on_driven_clock(async {
         let _holds = stage.begin(&session, super::waiting("holds"));
         stage.started(1).await;
-        let waiting = stage.begin(&session, Call::new(tool_of(SideEffects::Write), json!({"number": 1})).with_id("w"));
+        let waiting = stage.begin(
+            &session,
+            Call::new(tool_of(SideEffects::Write), json!({"number": 1})).with_id("w"),
+        );
         stage.desk.answer(&stage.desk.next().await.id, Answer::Allow).unwrap();
         tokio::time::sleep(Duration::from_secs(11)).await;
         stage.world.file("open", "go");
@@ -241,7 +269,10 @@ fn who_denies_everything_answers_like_a_person_would() {
 
 #[test]
 fn where_nobody_can_be_asked_nobody_is_said_to_have_been() {
-    let nobody = Several::new(vec![Arc::new(palisade::confirm::NoConfirmer), Arc::new(palisade::confirm::NoConfirmer)]);
+    let nobody = Several::new(vec![
+        Arc::new(palisade::confirm::NoConfirmer),
+        Arc::new(palisade::confirm::NoConfirmer),
+    ]);
     let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(nobody)));
     let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
     assert_eq!(class(&result), "permission_denied");

@@ -15,8 +15,17 @@ use serde_json::Value;
 use super::{stage, writing};
 
 /// The keys that every line starts with, in this order.
-const KEYS: [&str; 9] =
-    ["v", "seq", "time", "event", "session_id", "turn_id", "tool_use_id", "tool_name", "side_effects"];
+const KEYS: [&str; 9] = [
+    "v",
+    "seq",
+    "time",
+    "event",
+    "session_id",
+    "turn_id",
+    "tool_use_id",
+    "tool_name",
+    "side_effects",
+];
 
 fn read(line: &str) -> Value {
     serde_json::from_str(line).unwrap()
@@ -55,7 +64,9 @@ fn every_line_has_the_same_keys_first_and_then_what_the_event_says() {
         );
         assert_eq!((&line["tool_use_id"], &line["tool_name"]), (&json!("w"), &json!("write_file")));
         assert_eq!(line["side_effects"], "write", "the declared class is in every line");
-        assert!(line["time"].as_str().is_some_and(|time| time.ends_with('Z') && time.contains('T')));
+        assert!(
+            line["time"].as_str().is_some_and(|time| time.ends_with('Z') && time.contains('T'))
+        );
         seen.push(line);
     }
     assert!(seen.windows(2).all(|pair| pair[0]["seq"].as_u64() < pair[1]["seq"].as_u64()));
@@ -65,9 +76,15 @@ fn every_line_has_the_same_keys_first_and_then_what_the_event_says() {
         (&json!("tool.confirmation_requested"), &json!(["made.txt"]))
     );
     assert!(asked["input_summary"].is_string() && asked["request_id"] == answered["request_id"]);
-    assert_eq!((&answered["event"], &answered["decision"]), (&json!("tool.confirmation_resolved"), &json!("allow")));
+    assert_eq!(
+        (&answered["event"], &answered["decision"]),
+        (&json!("tool.confirmation_resolved"), &json!("allow"))
+    );
     assert_eq!(called["event"], "tool.called");
-    assert_eq!((&completed["event"], &completed["success"]), (&json!("tool.completed"), &json!(true)));
+    assert_eq!(
+        (&completed["event"], &completed["success"]),
+        (&json!("tool.completed"), &json!(true))
+    );
     assert!(completed["duration_ms"].as_f64().is_some_and(|ms| ms > 0.0));
 }
 
@@ -76,7 +93,8 @@ fn what_a_tool_says_while_it_runs_is_in_the_stream() {
     let stage = Stage::new(&[CONTRACT_HOST], |builder| builder);
     let mut stream = stage.host.events();
     assert!(block_on(stage.host.call("speak", "{}", json!({}))).is_success());
-    let lines: Vec<Value> = std::iter::from_fn(|| stream.try_next()).map(|event| read(&event.to_line())).collect();
+    let lines: Vec<Value> =
+        std::iter::from_fn(|| stream.try_next()).map(|event| read(&event.to_line())).collect();
     let said = |name: &str, key: &str| -> Vec<Value> {
         lines.iter().filter(|line| line["event"] == name).map(|line| line[key].clone()).collect()
     };
@@ -95,19 +113,26 @@ fn plugins_that_were_loaded_or_rejected_are_told_of() {
     }
     let (lines, directory) = (Arc::new(Lines(Mutex::default())), tempfile::tempdir().unwrap());
     std::fs::write(directory.path().join("broken.wasm"), "no component").unwrap();
-    let host =
-        palisade::Host::builder().workspace(directory.path()).plugins(directory.path()).subscriber(lines.clone());
-    let host =
-        host.plugin_file(DISPATCHER_GATE.file()).cache(palisade::CacheMode::Directory(palisade_tests::guest::cache()));
+    let host = palisade::Host::builder()
+        .workspace(directory.path())
+        .plugins(directory.path())
+        .subscriber(lines.clone());
+    let host = host
+        .plugin_file(DISPATCHER_GATE.file())
+        .cache(palisade::CacheMode::Directory(palisade_tests::guest::cache()));
     let host = host.build().unwrap();
     let lines = lines.0.lock().unwrap();
     let of = |name: &str| lines.iter().filter(|line| line["event"] == name).collect::<Vec<_>>();
     assert_eq!(of("plugin.loaded").len(), host.plugins().len());
-    let gate = of("plugin.loaded").into_iter().find(|line| line["plugin"] == "dispatcher_gate").unwrap();
+    let gate =
+        of("plugin.loaded").into_iter().find(|line| line["plugin"] == "dispatcher_gate").unwrap();
     assert!(gate["tools"].as_array().unwrap().contains(&json!("wait_for")));
     assert!(gate["digest"].as_str().unwrap().starts_with("sha256:"));
     let [rejected] = of("plugin.rejected")[..] else { panic!("{lines:#?}") };
-    assert!(rejected["file"].as_str().unwrap().ends_with("broken.wasm") && rejected["reason"].is_string());
+    assert!(
+        rejected["file"].as_str().unwrap().ends_with("broken.wasm")
+            && rejected["reason"].is_string()
+    );
 }
 
 #[test]
@@ -116,15 +141,22 @@ fn a_stream_that_is_never_read_holds_up_no_call_and_counts_what_it_missed() {
     let mut stream = stage.host.events();
     calculate(&stage, STREAM_EVENTS);
     let kept = std::iter::from_fn(|| stream.try_next()).count();
-    assert_eq!((kept, stream.missed()), (STREAM_EVENTS, STREAM_EVENTS as u64), "two events for each call");
+    assert_eq!(
+        (kept, stream.missed()),
+        (STREAM_EVENTS, STREAM_EVENTS as u64),
+        "two events for each call"
+    );
 }
 
 #[test]
 fn a_stream_that_is_dropped_is_no_longer_sent_to() {
     let (world, stage) = (palisade_tests::World::new(), stage());
     drop((world, stage.host.events()));
-    let host =
-        palisade::Host::builder().workspace(stage.world.root()).shipped(palisade::Shipped::LeftOut).build().unwrap();
+    let host = palisade::Host::builder()
+        .workspace(stage.world.root())
+        .shipped(palisade::Shipped::LeftOut)
+        .build()
+        .unwrap();
     let stream = host.events();
     assert!(host.hub().is_watched());
     drop(stream);
@@ -165,10 +197,15 @@ fn a_file_that_takes_nothing_holds_up_no_call_and_what_was_lost_is_counted() {
     let lines = JsonLines::new(Stuck(stuck)).unwrap();
     stage.host.hub().subscribe(lines.clone());
     calculate(&stage, WAITING_LINES / 2 + 10);
-    assert!(matches!(lines.finish(Duration::ZERO), Err(LinesError::Stalled)), "nobody waits for it for ever");
+    assert!(
+        matches!(lines.finish(Duration::ZERO), Err(LinesError::Stalled)),
+        "nobody waits for it for ever"
+    );
     drop(let_go);
     // Two lines a call, 20 more than the queue holds; the blocked writer may have taken one.
-    assert!(matches!(lines.finish(Duration::from_secs(60)), Err(LinesError::Lost(lost)) if (19..=20).contains(&lost)));
+    assert!(
+        matches!(lines.finish(Duration::from_secs(60)), Err(LinesError::Lost(lost)) if (19..=20).contains(&lost))
+    );
 }
 
 #[test]
@@ -194,7 +231,8 @@ fn a_tool_that_talks_without_end_pushes_no_end_of_a_call_out() {
 #[test]
 fn a_disk_that_is_full_is_told_at_the_end() {
     let stage = stage();
-    let lines = JsonLines::new(std::fs::File::options().write(true).open("/dev/full").unwrap()).unwrap();
+    let lines =
+        JsonLines::new(std::fs::File::options().write(true).open("/dev/full").unwrap()).unwrap();
     stage.host.hub().subscribe(lines.clone());
     calculate(&stage, 3);
     assert!(matches!(lines.finish(Duration::from_secs(60)), Err(LinesError::Write(_))));

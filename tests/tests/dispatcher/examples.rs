@@ -18,7 +18,10 @@ fn example_9_1_happy_path() {
     let call = Call::new("read_file", json!({"path": "README.md"})).with_id("tu_01HZ_a");
     let result = block_on(stage.host.dispatch(&stage.session(), call));
     let text = json!({"type": "text", "text": "# Project Foo\n"});
-    assert_eq!(result.to_block(), json!({"tool_use_id": "tu_01HZ_a", "content": [text], "is_error": false}));
+    assert_eq!(
+        result.to_block(),
+        json!({"tool_use_id": "tu_01HZ_a", "content": [text], "is_error": false})
+    );
     let events = stage.recorder.of("tu_01HZ_a");
     assert_eq!(stage.recorder.names_of("tu_01HZ_a"), ["tool.called", "tool.completed"]);
     let subject = events[0].subject().unwrap();
@@ -31,16 +34,22 @@ fn example_9_2_workspace_escape_rejection() {
     let call = Call::new("read_file", json!({"path": "../../etc/passwd"})).with_id("tu_01HZ_b");
     let result = block_on(stage.host.dispatch(&stage.session(), call));
     assert_eq!(class(&result), "permission_denied");
-    assert!(result.to_string().contains("`../../etc/passwd` escapes the workspace boundary"), "{result}");
+    assert!(
+        result.to_string().contains("`../../etc/passwd` escapes the workspace boundary"),
+        "{result}"
+    );
     assert_eq!(result.to_block()["is_error"], true);
-    let [Event::Failed(_, failure)] = &stage.recorder.of("tu_01HZ_b")[..] else { panic!("one event, a failure") };
+    let [Event::Failed(_, failure)] = &stage.recorder.of("tu_01HZ_b")[..] else {
+        panic!("one event, a failure")
+    };
     assert_eq!(failure.class.as_str(), "permission_denied");
 }
 
 #[test]
 fn example_9_3_user_denied_write() {
     let stage = stage();
-    let call = Call::new("write_file", json!({"path": "src/auth.ts", "content": "..."})).with_id("tu_01HZ_c");
+    let call = Call::new("write_file", json!({"path": "src/auth.ts", "content": "..."}))
+        .with_id("tu_01HZ_c");
     let result = block_on(async {
         let waiting = stage.begin(&stage.session(), call);
         let question = stage.desk.next().await;
@@ -49,7 +58,10 @@ fn example_9_3_user_denied_write() {
         waiting.await.unwrap()
     });
     let text = json!({"type": "text", "text": "the user denied this operation"});
-    assert_eq!(result.to_block(), json!({"tool_use_id": "tu_01HZ_c", "content": [text], "is_error": true}));
+    assert_eq!(
+        result.to_block(),
+        json!({"tool_use_id": "tu_01HZ_c", "content": [text], "is_error": true})
+    );
     let names = ["tool.confirmation_requested", "tool.confirmation_resolved", "tool.failed"];
     assert_eq!(stage.recorder.names_of("tu_01HZ_c"), names);
     assert!(stage.world.inside().is_empty());
@@ -57,13 +69,18 @@ fn example_9_3_user_denied_write() {
 
 #[test]
 fn example_9_4_cancellation_mid_shell() {
-    let stage = Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
+    let stage =
+        Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
     let session = stage.session();
     // A long-running command that ignores SIGTERM.
     let command = "trap '' TERM; echo installing; while :; do sleep 1000; done";
     let result = block_on(async {
-        let call = stage.begin(&session, Call::new("shell", json!({"command": command})).with_id("tu_01HZ_d"));
-        stage.recorder.until(|events| events.iter().any(|event| event.name() == "tool.output_delta")).await;
+        let call = stage
+            .begin(&session, Call::new("shell", json!({"command": command})).with_id("tu_01HZ_d"));
+        stage
+            .recorder
+            .until(|events| events.iter().any(|event| event.name() == "tool.output_delta"))
+            .await;
         // From here on only timers are pending: the clock advances to the SIGKILL.
         tokio::time::pause();
         let begun = Instant::now();
@@ -93,14 +110,18 @@ fn example_9_5_concurrent_dispatch() {
     for file in files {
         stage.world.file(file, format!("text of {file}"));
     }
-    let call =
-        |(id, file): (&&str, &&str)| Call::new("read_file", json!({"path": file})).with_id(&format!("tu_01HZ_{id}"));
+    let call = |(id, file): (&&str, &&str)| {
+        Call::new("read_file", json!({"path": file})).with_id(&format!("tu_01HZ_{id}"))
+    };
     let calls = names.iter().zip(&files).map(call).collect();
     let results = block_on(stage.host.dispatch_all(&stage.session(), calls));
     assert_eq!(results.len(), names.len());
     for ((result, id), file) in results.iter().zip(names).zip(files) {
         assert_eq!(result.call_id().as_str(), format!("tu_01HZ_{id}"));
         assert_eq!(result.output().as_deref(), Some(&*format!("text of {file}")));
-        assert_eq!(stage.recorder.names_of(result.call_id().as_str()), ["tool.called", "tool.completed"]);
+        assert_eq!(
+            stage.recorder.names_of(result.call_id().as_str()),
+            ["tool.called", "tool.completed"]
+        );
     }
 }

@@ -104,21 +104,36 @@ impl Play<'_> {
                 if let Some(question) = asked.iter().cycle().nth(which) {
                     self.stage.desk.answer(&question.id, answer).unwrap();
                     let left = self.stage.desk.pending();
-                    assert!(left.iter().all(|other| other.id != question.id), "{question:?} is answered");
+                    assert!(
+                        left.iter().all(|other| other.id != question.id),
+                        "{question:?} is answered"
+                    );
                 }
             }
             Step::Cancel(which) => {
                 let is_under_way = self.calls.get(which).is_some_and(is_under_way);
-                assert_eq!(self.session.cancel(&CallId::new(&format!("c{which}"))), is_under_way, "c{which}");
+                assert_eq!(
+                    self.session.cancel(&CallId::new(&format!("c{which}"))),
+                    is_under_way,
+                    "c{which}"
+                );
             }
             Step::CancelAll => {
-                assert_eq!(self.session.cancel_all(), self.calls.iter().filter(|call| is_under_way(call)).count());
+                assert_eq!(
+                    self.session.cancel_all(),
+                    self.calls.iter().filter(|call| is_under_way(call)).count()
+                );
             }
             Step::GoAway(which) => {
-                if let Some(handle) = self.calls.get_mut(which).and_then(|(_, handle)| handle.take()) {
+                if let Some(handle) =
+                    self.calls.get_mut(which).and_then(|(_, handle)| handle.take())
+                {
                     handle.abort();
                     // A call that has ended before returns its result; none panics.
-                    assert!(handle.await.err().is_none_or(|error| error.is_cancelled()), "c{which}");
+                    assert!(
+                        handle.await.err().is_none_or(|error| error.is_cancelled()),
+                        "c{which}"
+                    );
                 }
             }
             Step::LetTimePass(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
@@ -143,7 +158,10 @@ impl Play<'_> {
         }
         assert_eq!(self.session.in_flight(), 0);
         // A future that was dropped before its first poll emits no event.
-        assert_eq!(self.stage.recorder.unended(returned.iter().map(String::as_str)), Vec::<String>::new());
+        assert_eq!(
+            self.stage.recorder.unended(returned.iter().map(String::as_str)),
+            Vec::<String>::new()
+        );
         assert!(self.stage.desk.pending().is_empty());
     }
 }

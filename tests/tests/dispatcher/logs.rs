@@ -45,7 +45,8 @@ fn logged_from<T>(least: tracing::Level, work: impl FnOnce() -> T) -> (T, String
     // threads if no subscriber exists when it is first reached.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).with_max_level(least);
+    let subscriber =
+        tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).with_max_level(least);
     let done = tracing::subscriber::with_default(subscriber.finish(), work);
     let bytes = log.0.lock().unwrap().clone();
     (done, String::from_utf8(bytes).unwrap())
@@ -78,13 +79,20 @@ fn every_line_about_a_call_has_its_id() {
 fn an_error_says_which_call_it_is_of_however_little_is_logged() {
     let stage = stage();
     let registry = stage.host.registry();
-    registry.register(Native::new("fails", |_, _| Err(io::Error::other("below").into())).factory()).unwrap();
+    registry
+        .register(Native::new("fails", |_, _| Err(io::Error::other("below").into())).factory())
+        .unwrap();
     registry.register(Native::new("panics", |_, _| panic!("deep inside")).factory()).unwrap();
     for (tool, said) in [("fails", "below"), ("panics", "the call panicked: deep inside")] {
         let call = Call::new(tool, json!({})).with_id("c7");
-        let (_, log) = logged_from(tracing::Level::ERROR, || block_on(stage.host.dispatch(&stage.session(), call)));
+        let (_, log) = logged_from(tracing::Level::ERROR, || {
+            block_on(stage.host.dispatch(&stage.session(), call))
+        });
         let own: Vec<&str> = log.lines().filter(|line| line.contains("palisade")).collect();
-        assert!(matches!(own[..], [line] if ["id=c7", tool, said].iter().all(|part| line.contains(part))), "{log}");
+        assert!(
+            matches!(own[..], [line] if ["id=c7", tool, said].iter().all(|part| line.contains(part))),
+            "{log}"
+        );
     }
 }
 
@@ -106,14 +114,20 @@ fn what_is_not_the_users_business_is_in_the_log_with_its_whole_chain_and_not_in_
     assert!(!shown.contains("10.0.0.7") && !shown.contains("hunter2"), "{shown}");
     let line = log.lines().find(|line| line.contains("ERROR")).unwrap();
     assert!(line.contains("the connection to 10.0.0.7: password hunter2 refused"), "{line}");
-    assert!(std::error::Error::source(error.source().unwrap()).is_some(), "and for the program that embeds the host");
+    assert!(
+        std::error::Error::source(error.source().unwrap()).is_some(),
+        "and for the program that embeds the host"
+    );
 }
 
 #[test]
-fn a_crash_of_a_guest_is_in_the_log_with_its_words_and_frames_and_not_in_the_result_or_the_events() {
+fn a_crash_of_a_guest_is_in_the_log_with_its_words_and_frames_and_not_in_the_result_or_the_events()
+{
     let stage = Stage::new(&[CONTRACT_END], |builder| builder);
     let call = Call::new("end", json!({"how": "panic"})).with_id("c8");
-    let (result, log) = logged_from(tracing::Level::ERROR, || block_on(stage.host.dispatch(&stage.session(), call)));
+    let (result, log) = logged_from(tracing::Level::ERROR, || {
+        block_on(stage.host.dispatch(&stage.session(), call))
+    });
     assert_eq!(result.error().map(palisade::ToolError::is_user_visible), Some(false));
     let told = format!("{} {} {:?}", result.to_json(), result.to_block(), stage.recorder.of("c8"));
     assert!(told.contains("the plugin crashed"), "{told}");

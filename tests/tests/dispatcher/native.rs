@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use palisade::{
-    BoxFuture, Call, Definition, ErrorKind, Event, Policy, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json,
+    BoxFuture, Call, Definition, ErrorKind, Event, Policy, SideEffects, Tool, ToolContext,
+    ToolOutput, ValidInput, json,
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
@@ -25,14 +26,20 @@ impl Tool for Deaf {
         &self.0
     }
 
-    fn execute<'a>(&'a self, _: ValidInput, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+    fn execute<'a>(
+        &'a self,
+        _: ValidInput,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         context.sink().emit("started");
         Box::pin(std::future::pending())
     }
 }
 
 fn deaf(stage: &Stage) {
-    let definition = Definition::new("deaf", "Never stops.", SideEffects::None, json!({"type": "object"})).unwrap();
+    let definition =
+        Definition::new("deaf", "Never stops.", SideEffects::None, json!({"type": "object"}))
+            .unwrap();
     stage.host.registry().register(Arc::new(move || Box::new(Deaf(definition.clone())))).unwrap();
 }
 
@@ -61,11 +68,15 @@ fn one_whose_time_is_up_is_told_to_stop_and_what_it_still_says_is_in_the_result(
     let stage = stage();
     let waiting = Waiting::new("waits", Told::ByCancel, || Ok(ToolOutput::text("half of it")));
     stage.host.registry().register(waiting.factory()).unwrap();
-    let result = on_driven_clock(stage.host.dispatch(&stage.session(), Call::new("waits", "{}").with_id("w")));
+    let result = on_driven_clock(
+        stage.host.dispatch(&stage.session(), Call::new("waits", "{}").with_id("w")),
+    );
     assert_eq!((class(&result), waiting.cancellations()), ("timeout", 1));
     assert_eq!(result.to_block()["content"][1]["text"], "half of it");
     let last = stage.recorder.of("w").pop();
-    assert!(matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("half of it")));
+    assert!(
+        matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("half of it"))
+    );
 }
 
 #[test]
@@ -115,7 +126,8 @@ fn one_that_panics_when_it_is_told_to_stop_harms_nobody() {
         }
     }
     let stage = stage();
-    let definition = Definition::new("panics", "Panics.", SideEffects::None, json!({"type": "object"})).unwrap();
+    let definition =
+        Definition::new("panics", "Panics.", SideEffects::None, json!({"type": "object"})).unwrap();
     stage.host.registry().register(Arc::new(move || Box::new(Panics(definition.clone())))).unwrap();
     let session = stage.session();
     let result = block_on(async {
@@ -135,17 +147,25 @@ fn its_context_has_the_call_the_session_the_turn_the_workspace_and_a_log() {
         let caller = context.caller();
         assert_eq!(context.workspace().root(), root);
         context.log(palisade::execution::Severity::Info, "looked");
-        Ok(ToolOutput::text(format!("{:?} {:?} {:?}", caller.call_id.as_str(), caller.session_id, caller.turn_id)))
+        Ok(ToolOutput::text(format!(
+            "{:?} {:?} {:?}",
+            caller.call_id.as_str(),
+            caller.session_id,
+            caller.turn_id
+        )))
     });
     stage.host.registry().register(looks.factory()).unwrap();
-    let result = block_on(stage.host.dispatch(&stage.session(), Call::new("looks", "{}").with_id("c").with_turn("t")));
+    let result = block_on(
+        stage.host.dispatch(&stage.session(), Call::new("looks", "{}").with_id("c").with_turn("t")),
+    );
     assert_eq!(result.output().as_deref(), Some(r#""c" Some("session-1") Some("t")"#));
     assert!(matches!(&stage.recorder.of("c")[1], Event::Log(_, _, message) if message == "looked"));
 }
 
 #[test]
 fn its_files_are_those_of_the_workspace_and_no_others() {
-    let stage = Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Write)));
+    let stage =
+        Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Write)));
     stage.world.file("old.txt", "a b").link("out", "@/secret.txt");
     let before = stage.world.outside();
     let works = Native::new("works", |_, context| {
@@ -164,7 +184,10 @@ fn its_files_are_those_of_the_workspace_and_no_others() {
     let leaves = Native::new("leaves", |input, context| {
         let (files, path) = (context.files(), input["path"].as_str().unwrap_or_default());
         let refused = |outcome: Result<(), palisade::workspace::FileError>| {
-            assert!(matches!(outcome, Err(palisade::workspace::FileError::Escapes(_))), "{path}: {outcome:?}");
+            assert!(
+                matches!(outcome, Err(palisade::workspace::FileError::Escapes(_))),
+                "{path}: {outcome:?}"
+            );
         };
         refused(files.read_bytes(path).map(drop));
         refused(files.write(path, "x"));
@@ -180,7 +203,10 @@ fn its_files_are_those_of_the_workspace_and_no_others() {
     let result = block_on(stage.host.call("works", "{}", json!({})));
     assert!(result.is_success(), "{result}");
     assert_eq!(stage.world.read("sub/new.txt").as_deref(), Some("one\ntwo\n"));
-    assert_eq!((stage.world.read("old.txt").as_deref(), stage.world.read("bytes")), (Some("a c"), None));
+    assert_eq!(
+        (stage.world.read("old.txt").as_deref(), stage.world.read("bytes")),
+        (Some("a c"), None)
+    );
     for path in ["../secret.txt", "/etc/passwd", "out", "sub/../../secret.txt"] {
         let result = block_on(stage.host.call("leaves", json!({"path": path}), json!({})));
         assert_eq!(class(&result), "permission_denied", "{path}: {result}");
@@ -195,12 +221,17 @@ fn of_class(name: &str, class: SideEffects) -> Definition {
 #[test]
 fn its_files_obey_its_class() {
     let all = SideEffects::ALL.into_iter();
-    let stage = Stage::new(&[], |builder| builder.policy(all.clone().fold(Policy::default(), Policy::allowing)));
+    let stage = Stage::new(&[], |builder| {
+        builder.policy(all.clone().fold(Policy::default(), Policy::allowing))
+    });
     stage.world.file("old.txt", "old");
     for class in all {
         let name = format!("of_{class}");
         let tool = Native::new(&name, |input, context| match input["content"].as_str() {
-            Some(content) => Ok(context.files().write("new.txt", content).map(|()| ToolOutput::text("written"))?),
+            Some(content) => Ok(context
+                .files()
+                .write("new.txt", content)
+                .map(|()| ToolOutput::text("written"))?),
             None => Ok(context.files().read("old.txt").map(ToolOutput::text)?),
         });
         let tool = tool.defined(of_class(&name, class)).factory();
@@ -230,7 +261,8 @@ fn one_comes_after_the_shipped_tools_and_before_those_of_files() {
     let names = taken.host.registry().tool_names();
     let place = |name: &str| names.iter().position(|known| known == name).unwrap();
     assert!(place("read_file") < place("of_none") && place("of_none") < place("mine"));
-    let clash = palisade::Host::builder().workspace(taken.world.root()).tool(echo("read_file")).build();
+    let clash =
+        palisade::Host::builder().workspace(taken.world.root()).tool(echo("read_file")).build();
     assert!(clash.map(drop).unwrap_err().to_string().contains("already exists"));
     let gate = palisade_tests::guest::DISPATCHER_GATE;
     let host = palisade::Host::builder()

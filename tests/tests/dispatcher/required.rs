@@ -22,7 +22,8 @@ fn tool_registration_validation() {
         (json!({"type": "object", "$dynamicRef": "#a"}), "$dynamicRef"),
         (json!({"type": "object", "properties": {"a": {"pattern": "(a)\\1"}}}), "pattern"),
     ] {
-        let refused = Definition::new("t", "A tool.", SideEffects::None, schema).unwrap_err().to_string();
+        let refused =
+            Definition::new("t", "A tool.", SideEffects::None, schema).unwrap_err().to_string();
         assert!(refused.contains(place), "{refused}");
     }
 }
@@ -35,7 +36,10 @@ fn duplicate_name_rejection() {
     for taken in ["mine", "read_file"] {
         let refused = registry.register(echo(taken)).map(drop).unwrap_err();
         assert_eq!(refused.name(), taken);
-        assert!(refused.to_string().contains("already exists") && !registry.has(refused.suggestion()), "{refused}");
+        assert!(
+            refused.to_string().contains("already exists") && !registry.has(refused.suggestion()),
+            "{refused}"
+        );
     }
 }
 
@@ -43,7 +47,9 @@ fn duplicate_name_rejection() {
 fn input_validation() {
     let stage = stage();
     for side_effects in SideEffects::ALL {
-        for (number, input) in [json!({"number": "one"}), json!({}), json!([])].into_iter().enumerate() {
+        for (number, input) in
+            [json!({"number": "one"}), json!({}), json!([])].into_iter().enumerate()
+        {
             let id = format!("{side_effects}-{number}");
             let call = Call::new(tool_of(side_effects), input).with_id(&id);
             let result = block_on(stage.host.dispatch(&stage.session(), call));
@@ -57,18 +63,28 @@ fn input_validation() {
 
 #[test]
 fn workspace_boundary_enforcement() {
-    let stage = Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Write)));
+    let stage =
+        Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Write)));
     stage.world.link("out", "@/secret.txt").link("folder", "@/outside");
     let absolute = stage.world.outer().join("secret.txt").to_string_lossy().into_owned();
     let before = stage.world.outside();
-    for path in ["../secret.txt", "a/../../secret.txt", &absolute, "out", "folder/secret.txt", "/etc/passwd"] {
+    for path in [
+        "../secret.txt",
+        "a/../../secret.txt",
+        &absolute,
+        "out",
+        "folder/secret.txt",
+        "/etc/passwd",
+    ] {
         for (tool, input) in [
             ("read_file", json!({"path": path})),
             ("write_file", json!({"path": path, "content": "x"})),
             ("patch_file", json!({"path": path, "old": "a", "new": "b"})),
             ("list_dir", json!({"path": path})),
         ] {
-            let result = block_on(stage.host.dispatch(&stage.session(), Call::new(tool, input).with_id("c")));
+            let result = block_on(
+                stage.host.dispatch(&stage.session(), Call::new(tool, input).with_id("c")),
+            );
             assert_eq!(class(&result), "permission_denied", "{tool} {path}: {result}");
         }
     }
@@ -82,7 +98,10 @@ fn confirmation_prompt_and_user_allow() {
     let result = block_on(async {
         let call = stage.begin(&stage.session(), writing("w"));
         let question = stage.desk.next().await;
-        assert_eq!((question.tool.as_str(), question.side_effects), ("write_file", SideEffects::Write));
+        assert_eq!(
+            (question.tool.as_str(), question.side_effects),
+            ("write_file", SideEffects::Write)
+        );
         assert_eq!(question.projected_modifications, ["made.txt"]);
         assert_eq!(stage.world.read("made.txt"), None, "nothing is done before the answer");
         assert_eq!(stage.recorder.names_of("w"), ["tool.confirmation_requested"]);
@@ -91,7 +110,12 @@ fn confirmation_prompt_and_user_allow() {
     });
     assert!(result.is_success(), "{result}");
     assert_eq!(stage.world.read("made.txt").as_deref(), Some("made"));
-    let names = ["tool.confirmation_requested", "tool.confirmation_resolved", "tool.called", "tool.completed"];
+    let names = [
+        "tool.confirmation_requested",
+        "tool.confirmation_resolved",
+        "tool.called",
+        "tool.completed",
+    ];
     assert_eq!(stage.recorder.names_of("w"), names);
 }
 
@@ -135,7 +159,8 @@ fn concurrent_tool_calls() {
         let (host, own) = (stage.host.clone(), session.clone());
         let all = tokio::spawn(async move { host.dispatch_all(&own, calls).await });
         stage.started(4).await;
-        let called = || stage.recorder.names().iter().filter(|name| **name == "tool.called").count();
+        let called =
+            || stage.recorder.names().iter().filter(|name| **name == "tool.called").count();
         assert_eq!((called(), session.in_flight()), (4, 6), "four run, two wait");
         stage.world.file("open", "go");
         let results = all.await.unwrap();
@@ -166,7 +191,8 @@ fn cancellation_honors_cancel_event() {
 
 #[test]
 fn shell_cancellation_via_sigterm_sigkill() {
-    let stage = Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
+    let stage =
+        Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
     let session = stage.session();
     // The polite command exits on SIGTERM; the deaf one ignores it and is killed 5 s later.
     let polite = "trap 'echo told to go; exit 9' TERM; echo begun; while :; do sleep 0.01; done";
@@ -176,9 +202,9 @@ fn shell_cancellation_via_sigterm_sigkill() {
         ("deaf", deaf, Some(9), Duration::from_secs(5), "begun"),
     ] {
         let (result, took) = block_on(async {
-            let call = stage.begin(&session, Call::new("shell", json!({"command": command})).with_id(id));
-            let begun =
-                |event: &Event| matches!(event, Event::OutputDelta(subject, _) if subject.call_id.as_str() == id);
+            let call =
+                stage.begin(&session, Call::new("shell", json!({"command": command})).with_id(id));
+            let begun = |event: &Event| matches!(event, Event::OutputDelta(subject, _) if subject.call_id.as_str() == id);
             stage.recorder.until(|events| events.iter().any(begun)).await;
             let begun = std::time::Instant::now();
             assert!(session.cancel(&CallId::new(id)));
@@ -195,15 +221,26 @@ fn shell_cancellation_via_sigterm_sigkill() {
 #[test]
 fn tool_exception_wrapping() {
     let stage = stage();
-    stage.host.registry().register(Native::new("panics", |_, _| panic!("the developer's secret")).factory()).unwrap();
+    stage
+        .host
+        .registry()
+        .register(Native::new("panics", |_, _| panic!("the developer's secret")).factory())
+        .unwrap();
     let error = || Err(std::io::Error::other("the developer's secret").into());
     stage.host.registry().register(Native::new("errs", move |_, _| error()).factory()).unwrap();
     for tool in ["panics", "errs"] {
-        let (result, log) = super::logs::logged(|| block_on(stage.host.call(tool, "{}", json!({}))));
+        let (result, log) =
+            super::logs::logged(|| block_on(stage.host.call(tool, "{}", json!({}))));
         let error = result.error().unwrap();
-        assert_eq!((error.class().as_str(), error.is_user_visible()), ("execution_error", false), "{tool}");
+        assert_eq!(
+            (error.class().as_str(), error.is_user_visible()),
+            ("execution_error", false),
+            "{tool}"
+        );
         assert!(!result.to_json().to_string().contains("secret"), "{tool}: {result}");
-        let told = log.lines().any(|line| line.contains("ERROR") && line.contains("the developer's secret"));
+        let told = log
+            .lines()
+            .any(|line| line.contains("ERROR") && line.contains("the developer's secret"));
         assert!(told, "{tool}: {log}");
     }
 }
@@ -211,8 +248,9 @@ fn tool_exception_wrapping() {
 /// Stricter than the specification: a tool that bypasses the file API is stopped, not only logged.
 #[test]
 fn workspace_scoped_file_api_enforcement() {
-    let stage =
-        Stage::new(&[CONTAINMENT_RAW], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
+    let stage = Stage::new(&[CONTAINMENT_RAW], |builder| {
+        builder.policy(Policy::default().allowing(SideEffects::Execute))
+    });
     let before = stage.world.outside();
     let attempts: Vec<_> = ["../secret.txt", "/etc/passwd", "a/../../secret.txt"]
         .iter()
@@ -222,7 +260,11 @@ fn workspace_scoped_file_api_enforcement() {
     let answers = guest.output().unwrap().into_owned();
     assert!(!answers.contains(SECRET) && !answers.contains("root:"), "{answers}");
     let secret = stage.world.outer().join("secret.txt");
-    for command in [format!("cat '{}'", secret.display()), "cat ../secret.txt".into(), "echo x > ../new.txt".into()] {
+    for command in [
+        format!("cat '{}'", secret.display()),
+        "cat ../secret.txt".into(),
+        "echo x > ../new.txt".into(),
+    ] {
         let shell = block_on(stage.host.call("shell", json!({"command": command}), json!({})));
         assert!(shell.is_failure(), "{command}: {shell}");
         assert!(!shell.to_json().to_string().contains(SECRET), "{shell}");
@@ -238,8 +280,10 @@ fn trusted_workspace_lowers_the_bar() {
         let written = stage.host.dispatch(&stage.session(), writing("w")).await;
         assert!(written.is_success(), "{written}");
         assert_eq!(stage.recorder.names_of("w"), ["tool.called", "tool.completed"]);
-        let call =
-            stage.begin(&stage.session(), Call::new(tool_of(SideEffects::Execute), json!({"number": 1})).with_id("x"));
+        let call = stage.begin(
+            &stage.session(),
+            Call::new(tool_of(SideEffects::Execute), json!({"number": 1})).with_id("x"),
+        );
         let question = stage.desk.next().await;
         assert_eq!(question.side_effects, SideEffects::Execute);
         stage.desk.answer(&question.id, Answer::Allow).unwrap();
@@ -265,7 +309,8 @@ fn side_effect_classification_matches_event_payload() {
             "shell" => json!({"command": "true"}),
             _ => json!({"number": 1}),
         };
-        let _ = block_on(stage.host.dispatch(&stage.session(), Call::new(name, input).with_id(name)));
+        let _ =
+            block_on(stage.host.dispatch(&stage.session(), Call::new(name, input).with_id(name)));
         let events = stage.recorder.of(name);
         assert!(
             events.iter().any(|event| event.name() == "tool.called"),

@@ -15,10 +15,17 @@ use super::{on_driven_clock, stage, waiting};
 fn a_session_is_shown_the_tools_that_it_should_see_and_the_others_still_answer() {
     let stage = stage();
     let names = |session| -> Vec<String> {
-        stage.host.definitions(session).iter().map(|definition| definition.name().to_string()).collect()
+        stage
+            .host
+            .definitions(session)
+            .iter()
+            .map(|definition| definition.name().to_string())
+            .collect()
     };
-    let only = stage.host.new_session("a").advertise(Advertised::Only(vec!["calculate".into()])).build();
-    let except = stage.host.new_session("b").advertise(Advertised::Except(vec!["read_file".into()])).build();
+    let only =
+        stage.host.new_session("a").advertise(Advertised::Only(vec!["calculate".into()])).build();
+    let except =
+        stage.host.new_session("b").advertise(Advertised::Except(vec!["read_file".into()])).build();
     assert_eq!(names(&only), ["calculate"]);
     assert_eq!(names(&except).len(), stage.host.registry().len() - 1);
     assert!(!names(&except).contains(&"read_file".to_owned()));
@@ -34,9 +41,13 @@ fn a_tool_can_have_a_cap_of_its_own_which_holds_up_no_other() {
     let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.tool_concurrency("wait_for", 1));
     let session = stage.session();
     block_on(async {
-        let calls: Vec<_> = ["a", "b", "c"].iter().map(|id| stage.begin(&session, waiting(id))).collect();
+        let calls: Vec<_> =
+            ["a", "b", "c"].iter().map(|id| stage.begin(&session, waiting(id))).collect();
         stage.started(1).await;
-        let other = stage.host.dispatch(&session, Call::new("calculate", json!({"expression": "6 * 7"}))).await;
+        let other = stage
+            .host
+            .dispatch(&session, Call::new("calculate", json!({"expression": "6 * 7"})))
+            .await;
         assert_eq!(other.output().as_deref(), Some("42"));
         assert_eq!((stage.which_started().len(), session.in_flight()), (1, 3));
         stage.world.file("open", "go");
@@ -51,8 +62,9 @@ fn the_caps_of_two_sessions_are_two() {
     let stage = stage();
     let (one, other) = (stage.session(), stage.session());
     block_on(async {
-        let calls: Vec<_> =
-            (0..8).map(|n| stage.begin(if n < 4 { &one } else { &other }, waiting(&n.to_string()))).collect();
+        let calls: Vec<_> = (0..8)
+            .map(|n| stage.begin(if n < 4 { &one } else { &other }, waiting(&n.to_string())))
+            .collect();
         stage.started(8).await;
         stage.world.file("open", "go");
         for call in calls {
@@ -66,14 +78,21 @@ fn a_call_that_finds_no_place_within_a_minute_is_told_so_and_its_own_clock_has_n
     let stage = stage();
     let session = stage.host.new_session("s").concurrency(1).build();
     on_driven_clock(async {
-        let holds = Call::new("wait_for", json!({"path": "open"})).with_timeout(Duration::from_secs(600));
+        let holds =
+            Call::new("wait_for", json!({"path": "open"})).with_timeout(Duration::from_secs(600));
         let _holds = stage.begin(&session, holds);
         stage.started(1).await;
         let begun = tokio::time::Instant::now();
         let result = stage.host.dispatch(&session, waiting("late")).await;
-        assert_eq!((class(&result), begun.elapsed()), ("resource_exhausted", Duration::from_secs(60)));
+        assert_eq!(
+            (class(&result), begun.elapsed()),
+            ("resource_exhausted", Duration::from_secs(60))
+        );
         let error = &result.to_json()["error"];
-        assert_eq!((&error["detail"]["limit"], &error["detail"]["value"]), (&json!("queue"), &json!(60_000)));
+        assert_eq!(
+            (&error["detail"]["limit"], &error["detail"]["value"]),
+            (&json!("queue"), &json!(60_000))
+        );
         assert_eq!(result.duration(), Duration::ZERO);
         session.close();
     });
@@ -85,7 +104,8 @@ fn calls_outside_of_a_session_share_no_cap_but_those_of_one_message_do() {
     let stage = stage();
     block_on(async {
         let session = stage.host.session().clone();
-        let singles: Vec<_> = (0..6).map(|n| stage.begin(&session, waiting(&n.to_string()))).collect();
+        let singles: Vec<_> =
+            (0..6).map(|n| stage.begin(&session, waiting(&n.to_string()))).collect();
         stage.started(6).await;
         let (host, own) = (stage.host.clone(), session.clone());
         let calls = (6..12).map(|n| waiting(&n.to_string())).collect();
@@ -102,7 +122,9 @@ fn calls_outside_of_a_session_share_no_cap_but_those_of_one_message_do() {
 
 #[test]
 fn the_cap_of_a_tool_holds_for_the_calls_of_one_message_outside_of_a_session_too() {
-    let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.tool_concurrency("wait_for", 1).concurrency(2));
+    let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
+        builder.tool_concurrency("wait_for", 1).concurrency(2)
+    });
     let session = stage.host.session().clone();
     block_on(async {
         let (host, own) = (stage.host.clone(), session.clone());
@@ -126,7 +148,8 @@ fn cancelling_a_session_ends_what_it_has_begun_and_the_next_turn_works() {
     let stage = stage();
     let (session, other) = (stage.session(), stage.session());
     block_on(async {
-        let calls: Vec<_> = (0..6).map(|n| stage.begin(&session, waiting(&format!("c{n}")))).collect();
+        let calls: Vec<_> =
+            (0..6).map(|n| stage.begin(&session, waiting(&format!("c{n}")))).collect();
         let neighbour = stage.begin(&other, waiting("n"));
         stage.started(5).await;
         assert_eq!(session.cancel_all(), 6);
@@ -146,7 +169,8 @@ fn one_call_is_cancelled_by_its_id_and_no_other() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
-        let (one, other) = (stage.begin(&session, waiting("one")), stage.begin(&session, waiting("other")));
+        let (one, other) =
+            (stage.begin(&session, waiting("one")), stage.begin(&session, waiting("other")));
         stage.started(2).await;
         assert!(!session.cancel(&CallId::new("nobody")));
         assert!(session.cancel(&CallId::new("one")));
@@ -162,15 +186,21 @@ fn one_call_is_cancelled_by_its_id_and_no_other() {
 fn a_call_has_the_time_that_it_is_given() {
     let stage = stage();
     let time = Duration::from_secs(7);
-    let result = on_driven_clock(stage.host.dispatch_with_timeout(&stage.session(), waiting("c"), time));
+    let result =
+        on_driven_clock(stage.host.dispatch_with_timeout(&stage.session(), waiting("c"), time));
     assert_eq!(class(&result), "timeout");
     assert_eq!(result.to_json()["error"]["detail"]["value_ms"], 7000);
-    assert_eq!(result.content().first().map(|block| block.as_text().into_owned()).as_deref(), Some("started"));
+    assert_eq!(
+        result.content().first().map(|block| block.as_text().into_owned()).as_deref(),
+        Some("started")
+    );
 }
 
 #[test]
 fn the_operators_time_for_a_tool_holds_unless_the_caller_says_otherwise() {
-    let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.tool_timeout("wait_for", Duration::from_secs(2)));
+    let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
+        builder.tool_timeout("wait_for", Duration::from_secs(2))
+    });
     let tool = stage.host.registry().get("wait_for").unwrap();
     assert_eq!(stage.host.time_limit(&tool, None), Duration::from_secs(2));
     assert_eq!(stage.host.time_limit(&tool, Some(Duration::from_secs(9))), Duration::from_secs(9));
@@ -188,7 +218,10 @@ fn a_message_whose_caller_goes_away_ends_all_its_calls() {
             _ = stage.host.dispatch_all(&session, calls) => panic!("nobody opens the gate"),
             () = stage.started(4) => {}
         }
-        stage.recorder.until(|events| events.iter().filter(|event| event.is_terminal()).count() >= 4).await;
+        stage
+            .recorder
+            .until(|events| events.iter().filter(|event| event.is_terminal()).count() >= 4)
+            .await;
         assert_eq!(session.in_flight(), 0);
     });
     ["a", "b", "c", "d"].iter().for_each(|id| stage.ended_once(id));

@@ -42,8 +42,10 @@ fn calls(stage: &Stage) -> Vec<Call> {
 #[test]
 fn every_result_is_appended_under_its_calls_id_in_the_order_of_the_calls() {
     let (stage, mut conversation) = (stage(), Conversation::default());
-    let results = block_on(stage.host.dispatch_into(&stage.session(), calls(&stage), &mut conversation));
-    let ended: Vec<(&str, &str)> = conversation.executions.iter().map(|(id, class)| (&**id, &**class)).collect();
+    let results =
+        block_on(stage.host.dispatch_into(&stage.session(), calls(&stage), &mut conversation));
+    let ended: Vec<(&str, &str)> =
+        conversation.executions.iter().map(|(id, class)| (&**id, &**class)).collect();
     let expected = [
         ("fine", ""),
         ("unknown", "not_found"),
@@ -57,15 +59,20 @@ fn every_result_is_appended_under_its_calls_id_in_the_order_of_the_calls() {
     assert!(conversation.answers[1].2.contains("no_such_tool"));
     assert_eq!((conversation.answers.len(), results.len()), (expected.len(), expected.len()));
     for (answer, result) in conversation.answers.iter().zip(&results) {
-        assert_eq!((answer.0.as_str(), answer.2.as_str()), (result.call_id().as_str(), result.to_string().as_str()));
+        assert_eq!(
+            (answer.0.as_str(), answer.2.as_str()),
+            (result.call_id().as_str(), result.to_string().as_str())
+        );
     }
 }
 
 #[test]
 fn a_refusal_is_an_answer_too() {
-    let stage = Stage::new(&[], |builder| builder.confirmer(std::sync::Arc::new(palisade::DenyAll)));
+    let stage =
+        Stage::new(&[], |builder| builder.confirmer(std::sync::Arc::new(palisade::DenyAll)));
     let mut conversation = Conversation::default();
-    let _ = block_on(stage.host.dispatch_into(&stage.session(), vec![writing("w")], &mut conversation));
+    let _ =
+        block_on(stage.host.dispatch_into(&stage.session(), vec![writing("w")], &mut conversation));
     assert_eq!(conversation.answers[0].2, "the user denied this operation");
 }
 
@@ -80,7 +87,10 @@ fn a_message_whose_caller_goes_away_leaves_an_answer_to_each_of_its_calls() {
             () = stage.started(2) => {}
         }
     });
-    assert_eq!(conversation.executions, [("a".into(), "cancelled".into()), ("b".into(), "cancelled".into())]);
+    assert_eq!(
+        conversation.executions,
+        [("a".into(), "cancelled".into()), ("b".into(), "cancelled".into())]
+    );
 }
 
 #[test]

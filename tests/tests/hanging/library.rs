@@ -37,7 +37,10 @@ fn a_call_that_hangs_is_answered_at_its_deadline_while_others_go_on_and_its_thre
             let (hung, ()) = tokio::join!(answered(&host, read("notes.txt")), async {
                 for _ in 0..20 {
                     let call = Call::new("read_file", json!({"path": "here.txt"}));
-                    assert_eq!(host.dispatch(&elsewhere, call).await.output().as_deref(), Some("at hand"));
+                    assert_eq!(
+                        host.dispatch(&elsewhere, call).await.output().as_deref(),
+                        Some("at hand")
+                    );
                 }
             });
             was_given_up(&hung);
@@ -58,7 +61,8 @@ fn a_guest_that_hangs_is_answered_at_its_deadline_and_at_its_cancellation() {
             has_stopped(scene).await;
             scene.frozen.go_on();
             until(|| host.lost_threads() == 0).await;
-            let call = Call::new("read_file", json!({"path": "trap.txt"})).with_cancellation(token.clone());
+            let call = Call::new("read_file", json!({"path": "trap.txt"}))
+                .with_cancellation(token.clone());
             let (result, ()) = tokio::join!(host.dispatch(host.session(), call), async {
                 has_stopped(scene).await;
                 token.cancel();
@@ -92,7 +96,10 @@ fn a_workspace_that_hangs_as_it_is_opened_is_an_error() {
         scene.frozen.stop();
         let folder = scene.world.root().join("folder");
         let opened = Workspace::open_within(folder.clone(), SHORT);
-        assert!(opened.as_ref().is_err_and(palisade::workspace::WorkspaceError::is_unanswered), "{opened:?}");
+        assert!(
+            opened.as_ref().is_err_and(palisade::workspace::WorkspaceError::is_unanswered),
+            "{opened:?}"
+        );
         scene.frozen.go_on();
         assert!(Workspace::open_within(folder, Duration::from_secs(20)).is_ok());
     });
@@ -105,7 +112,9 @@ fn a_native_tool_that_hangs_gives_its_place_to_the_next_call() {
             Ok(text) => Ok(ToolOutput::text(text)),
             Err(error) => Err(ErrorKind::from(error.to_string())),
         });
-        let reads = Definition::new("peek", "Reads a file.", SideEffects::Read, json!({"type": "object"})).unwrap();
+        let reads =
+            Definition::new("peek", "Reads a file.", SideEffects::Read, json!({"type": "object"}))
+                .unwrap();
         let peek = peek.defined(reads);
         let host = scene.builder().tool(peek.factory()).build().unwrap();
         let session = host.new_session("one at a time").concurrency(1).build();
@@ -114,7 +123,9 @@ fn a_native_tool_that_hangs_gives_its_place_to_the_next_call() {
             assert_eq!(host.dispatch(&session, call()).await.output().as_deref(), Some(NOTES));
             scene.frozen.stop();
             was_given_up(&host.dispatch(&session, call()).await);
-            let sum = host.dispatch(&session, Call::new("calculate", json!({"expression": "6 * 7"}))).await;
+            let sum = host
+                .dispatch(&session, Call::new("calculate", json!({"expression": "6 * 7"})))
+                .await;
             assert_eq!((sum.output().as_deref(), host.lost_threads()), (Some("42"), 1));
             scene.frozen.go_on();
             until(|| host.lost_threads() == 0).await;
@@ -126,10 +137,15 @@ fn a_native_tool_that_hangs_gives_its_place_to_the_next_call() {
 fn what_would_happen_to_a_call_is_told_or_refused_in_time() {
     Scene::play(|scene| {
         let host = scene.host();
-        assert!(host.foresee(host.session(), read("notes.txt")).is_ok_and(|foreseen| foreseen.changes.is_ok()));
+        assert!(
+            host.foresee(host.session(), read("notes.txt"))
+                .is_ok_and(|foreseen| foreseen.changes.is_ok())
+        );
         scene.frozen.stop();
         let foreseen = host.foresee(host.session(), read("notes.txt"));
-        assert!(matches!(foreseen, Ok(foreseen) if matches!(foreseen.changes, Err(ErrorKind::Unanswered { .. }))));
+        assert!(
+            matches!(foreseen, Ok(foreseen) if matches!(foreseen.changes, Err(ErrorKind::Unanswered { .. })))
+        );
     });
 }
 
@@ -137,7 +153,8 @@ fn what_would_happen_to_a_call_is_told_or_refused_in_time() {
 fn a_caller_that_goes_away_leaves_one_terminal_event_and_a_thread_in_the_books() {
     Scene::play(|scene| {
         let recorder = Recorder::default();
-        let host = Arc::new(scene.builder().subscriber(Arc::new(recorder.clone())).build().unwrap());
+        let host =
+            Arc::new(scene.builder().subscriber(Arc::new(recorder.clone())).build().unwrap());
         block_on(async {
             let call = Call::new("read_file", json!({"path": "trap.txt"}));
             let own = host.clone();
@@ -157,7 +174,8 @@ fn a_caller_that_goes_away_leaves_one_terminal_event_and_a_thread_in_the_books()
 fn a_definition_without_paths_is_checked_in_place() {
     Scene::play(|scene| {
         let schema = json!({"type": "object"});
-        let definition = Definition::new("idle", "Does nothing.", SideEffects::None, schema).unwrap();
+        let definition =
+            Definition::new("idle", "Does nothing.", SideEffects::None, schema).unwrap();
         let idle = Native::new("idle", |_, _| Ok(ToolOutput::text("done"))).defined(definition);
         let host = scene.builder().tool(idle.factory()).build().unwrap();
         scene.frozen.stop();

@@ -24,8 +24,13 @@ fn with_all_lost_that_may_be_calls_are_refused_at_once_until_the_threads_come_ba
             let start = Instant::now();
             let refused = answered(&host, read("notes.txt")).await;
             assert!(start.elapsed() < SHORT, "at once: {:?}", start.elapsed());
-            let without_files = answered(&host, Call::new("calculate", json!({"expression": "1 + 1"}))).await;
-            assert_eq!(without_files.output().as_deref(), Some("2"), "what sees no file needs no thread that may hang");
+            let without_files =
+                answered(&host, Call::new("calculate", json!({"expression": "1 + 1"}))).await;
+            assert_eq!(
+                without_files.output().as_deref(),
+                Some("2"),
+                "what sees no file needs no thread that may hang"
+            );
             let (class, detail) = error(&refused);
             assert_eq!(
                 (class, &detail["limit"], &detail["value"]),
@@ -63,7 +68,11 @@ fn calls_that_wait_for_a_thread_are_refused_as_soon_as_too_many_are_lost() {
             );
             was_given_up(&first);
             was_given_up(&second);
-            assert_eq!(error(&fourth).0, "resource_exhausted", "it does not wait for threads that are not there");
+            assert_eq!(
+                error(&fourth).0,
+                "resource_exhausted",
+                "it does not wait for threads that are not there"
+            );
         });
     });
 }
@@ -73,7 +82,11 @@ fn neither_a_host_nor_a_runtime_waits_for_threads_that_are_lost() {
     Scene::play(|scene| {
         let host = scene.host();
         scene.frozen.stop();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(lose_all(&host));
         let start = Instant::now();
         drop(host);

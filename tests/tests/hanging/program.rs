@@ -26,7 +26,8 @@ fn in_time(program: Program<'_>, time: Duration) -> Ran {
 /// seconds.
 #[track_caller]
 fn told_to_end(scene: &Scene, words: &[&str], signal: Signal) -> Ran {
-    let child = Program::new(&scene.world).args(words.iter().copied()).stdout(Stdio::piped()).start();
+    let child =
+        Program::new(&scene.world).args(words.iter().copied()).stdout(Stdio::piped()).start();
     scene.frozen.wait_for_stop();
     let start = Instant::now();
     kill_process(Pid::from_child(&child), signal).unwrap();
@@ -58,7 +59,8 @@ fn a_cache_on_record_that_hangs_holds_up_no_call_elsewhere() {
         std::fs::write(records.join("record"), cache.to_str().unwrap()).unwrap();
         scene.frozen.stop();
         for words in [&["list"][..], &["call", "list_dir", "{}", "--timeout", "5s"]] {
-            let program = Program::new(&elsewhere).env("HOME", home.root()).args(words.iter().copied());
+            let program =
+                Program::new(&elsewhere).env("HOME", home.root()).args(words.iter().copied());
             let _ = in_time(program, SHORT).left_with(0);
         }
     });
@@ -67,15 +69,24 @@ fn a_cache_on_record_that_hangs_holds_up_no_call_elsewhere() {
 #[test]
 fn a_call_that_hangs_ends_with_its_result() {
     Scene::play(|scene| {
-        let words = ["call", "read_file", "{\"path\": \"trap.txt\"}", "--timeout", "200ms", "--json"];
+        let words =
+            ["call", "read_file", "{\"path\": \"trap.txt\"}", "--timeout", "200ms", "--json"];
         let events = scene.world.home().join("events");
-        let program = Program::new(&scene.world).args(words).args(["--events".into(), events.clone()]);
+        let program =
+            Program::new(&scene.world).args(words).args(["--events".into(), events.clone()]);
         let ran = in_time(program, SHORT).left_with(7);
         let result = ran.json();
         palisade_tests::uniform::check_shape(&result);
-        assert_eq!(result["error"]["detail"], json!({"limit": "timeout", "value_ms": 200, "reason": "no_answer"}));
+        assert_eq!(
+            result["error"]["detail"],
+            json!({"limit": "timeout", "value_ms": 200, "reason": "no_answer"})
+        );
         let events = std::fs::read_to_string(events).unwrap();
-        assert_eq!(events.lines().filter(|line| line.contains("\"tool.failed\"")).count(), 1, "{events}");
+        assert_eq!(
+            events.lines().filter(|line| line.contains("\"tool.failed\"")).count(),
+            1,
+            "{events}"
+        );
     });
 }
 
@@ -95,16 +106,18 @@ fn a_call_in_place_that_hangs_is_interrupted_as_well() {
     Scene::play(|scene| {
         let file = scene.world.home().join("palisade.toml");
         std::fs::write(&file, "[workspace]\nmay_hang = false\n").unwrap();
-        let words = ["call", "read_file", "{\"path\": \"trap.txt\"}", "--config", file.to_str().unwrap()];
-        told_to_end(scene, &words, Signal::INT).left_with(130).complains(&["cancelled: ", "hangs in a file operation"]);
+        let words =
+            ["call", "read_file", "{\"path\": \"trap.txt\"}", "--config", file.to_str().unwrap()];
+        told_to_end(scene, &words, Signal::INT)
+            .left_with(130)
+            .complains(&["cancelled: ", "hangs in a file operation"]);
     });
 }
 
 #[test]
 fn one_call_of_a_reply_that_hangs_leaves_the_others_their_answers() {
     Scene::play(|scene| {
-        let call =
-            |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+        let call = |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
         let content = [
             call("a", "read_file", json!({"path": "trap.txt"})),
             call("b", "calculate", json!({"expression": "6 * 7"})),
@@ -121,7 +134,10 @@ fn one_call_of_a_reply_that_hangs_leaves_the_others_their_answers() {
 fn what_would_happen_to_a_call_is_not_waited_for_either() {
     Scene::play(|scene| {
         scene.frozen.stop();
-        let child = Program::new(&scene.world).args(["policy", "explain", "read_file"]).stdout(Stdio::piped()).start();
+        let child = Program::new(&scene.world)
+            .args(["policy", "explain", "read_file"])
+            .stdout(Stdio::piped())
+            .start();
         let start = Instant::now();
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         let _ = finish(child);
@@ -137,10 +153,16 @@ fn doctor_waits_once_for_a_workspace_that_hangs_and_says_the_rest() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let start = Instant::now();
-        let ran = Program::new(&scene.world).args(["doctor"]).env("PALISADE_CACHE", "off").run().left_with(7);
+        let ran = Program::new(&scene.world)
+            .args(["doctor"])
+            .env("PALISADE_CACHE", "off")
+            .run()
+            .left_with(7);
         assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
         assert_eq!(ran.stdout.matches("has not answered for 10s").count(), 1, "{}", ran.stdout);
-        for part in ["engine", "bad   workspace", "cache", "landlock", "is not looked at", "plugins"] {
+        for part in
+            ["engine", "bad   workspace", "cache", "landlock", "is not looked at", "plugins"]
+        {
             assert!(ran.stdout.contains(part), "{part:?}: {}", ran.stdout);
         }
     });
@@ -154,7 +176,11 @@ fn doctor_says_what_it_knows_before_a_workspace_that_hangs_is_given_up() {
         let (start, mut first) = (Instant::now(), String::new());
         let mut told = BufReader::new(child.stdout.take().unwrap());
         told.read_line(&mut first).unwrap();
-        assert!(start.elapsed() < AT_MOST * 2 && first.contains("engine"), "{:?}: {first:?}", start.elapsed());
+        assert!(
+            start.elapsed() < AT_MOST * 2 && first.contains("engine"),
+            "{:?}: {first:?}",
+            start.elapsed()
+        );
         drop(told);
         let _ = child.kill();
         let _ = child.wait();
@@ -167,12 +193,18 @@ fn doctor_names_a_configuration_and_a_cache_that_hang() {
         scene.frozen.stop();
         let at = |name: &str| scene.world.root().join(name);
         let start = Instant::now();
-        let program = Program::new(&scene.world).args(["doctor", "--json", "--config"]).args([at("mine.toml")]);
+        let program = Program::new(&scene.world)
+            .args(["doctor", "--json", "--config"])
+            .args([at("mine.toml")]);
         let ran = program.env("PALISADE_CACHE", at("cache")).run().left_with(7);
         assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
         let checks = ran.json();
         let is_bad = |name: &str| {
-            checks["checks"].as_array().unwrap().iter().any(|check| check["name"] == name && check["state"] == "bad")
+            checks["checks"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|check| check["name"] == name && check["state"] == "bad")
         };
         assert!(["workspace", "cache", "configuration"].into_iter().all(is_bad), "{checks:#}");
     });
@@ -190,8 +222,18 @@ fn doctor_names_a_plugin_directory_that_hangs_and_looks_at_the_others() {
         assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
         let checks = ran.json();
         let checks = checks["checks"].as_array().unwrap().iter();
-        let told: Vec<_> = checks.filter(|check| check["name"] == "plugins").map(|check| &check["found"]).collect();
-        let says = |words: &str| told.iter().any(|found| found.as_str().is_some_and(|found| found.contains(words)));
-        assert!(says("folder`: its file system has not answered") && says("/nowhere") && says(" tools, "), "{told:?}");
+        let told: Vec<_> = checks
+            .filter(|check| check["name"] == "plugins")
+            .map(|check| &check["found"])
+            .collect();
+        let says = |words: &str| {
+            told.iter().any(|found| found.as_str().is_some_and(|found| found.contains(words)))
+        };
+        assert!(
+            says("folder`: its file system has not answered")
+                && says("/nowhere")
+                && says(" tools, "),
+            "{told:?}"
+        );
     });
 }

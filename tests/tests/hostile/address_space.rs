@@ -16,10 +16,15 @@ use super::together::{all, marking, searching};
 fn dispatched(world: &World, kib: u32, concurrency: u32, tools: &[&str]) -> (Vec<String>, Ran) {
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("palisade.toml"), format!("[limits]\nconcurrency = {concurrency}\n")).unwrap();
+    std::fs::write(
+        folder.join("palisade.toml"),
+        format!("[limits]\nconcurrency = {concurrency}\n"),
+    )
+    .unwrap();
     let call = |(number, tool): (usize, &&str)| json!({"id": format!("c{number}"), "function": {"name": tool, "arguments": "{}"}});
     let calls: Vec<Value> = tools.iter().enumerate().map(call).collect();
-    let program = Program::new(world).args(["dispatch", "--from", "openai", "--no-builtin", "--plugins"]);
+    let program =
+        Program::new(world).args(["dispatch", "--from", "openai", "--no-builtin", "--plugins"]);
     let program = program.args([world.plugins()]).stdin(json!({"tool_calls": calls}).to_string());
     let ran = program.env("PALISADE_LOG", "info").limited(&format!("-v {kib}")).run().left_with(0);
     ran.complains(&["no pool of memory on this machine"]);
@@ -37,8 +42,7 @@ fn holding() -> Vec<u8> {
 
 /// Set in the environment of the child process that runs the test with little address space.
 const SHORT: &str = "PALISADE_TESTS_SHORT_OF_ADDRESS_SPACE";
-const TEST: &str =
-    "address_space::more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_goes_on";
+const TEST: &str = "address_space::more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_goes_on";
 
 #[test]
 fn more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_goes_on() {
@@ -52,14 +56,27 @@ fn more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_
 fn with_little_address_space() {
     let plugins = World::new();
     std::fs::write(plugins.plugins().join("hold.wasm"), holding()).unwrap();
-    std::fs::write(plugins.plugins().join("small.wasm"), Wat::new(Told::new("small")).build()).unwrap();
-    let stage = Stage::new(&[], |builder| builder.shipped(Shipped::LeftOut).plugins(plugins.plugins()));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let calls = |count: usize, name: &'static str| all(&stage, (0..count).map(move |_| Call::new(name, json!({}))));
+    std::fs::write(plugins.plugins().join("small.wasm"), Wat::new(Told::new("small")).build())
+        .unwrap();
+    let stage =
+        Stage::new(&[], |builder| builder.shipped(Shipped::LeftOut).plugins(plugins.plugins()));
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let calls = |count: usize, name: &'static str| {
+        all(&stage, (0..count).map(move |_| Call::new(name, json!({}))))
+    };
     let held = runtime.block_on(calls(50, "hold"));
-    let told = |result: &&ToolResult| class(result) == "resource_exhausted" && result.to_string().contains("sandboxes");
-    let (done, refused) = (held.iter().filter(|result| result.is_success()).count(), held.iter().filter(told).count());
-    assert!(done > 0 && refused > 0 && done + refused == 50, "{done} done, {refused} refused: {held:#?}");
+    let told = |result: &&ToolResult| {
+        class(result) == "resource_exhausted" && result.to_string().contains("sandboxes")
+    };
+    let (done, refused) = (
+        held.iter().filter(|result| result.is_success()).count(),
+        held.iter().filter(told).count(),
+    );
+    assert!(
+        done > 0 && refused > 0 && done + refused == 50,
+        "{done} done, {refused} refused: {held:#?}"
+    );
     let small = runtime.block_on(calls(4, "small"));
     assert!(small.iter().all(ToolResult::is_success), "{small:#?}");
 }

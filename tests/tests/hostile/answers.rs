@@ -50,7 +50,11 @@ fn program(world: &World) -> Program<'_> {
 fn bounded(world: &World) -> Program<'_> {
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("palisade.toml"), format!("[limits]\ntotal_memory = \"{TOTAL}B\"\n")).unwrap();
+    std::fs::write(
+        folder.join("palisade.toml"),
+        format!("[limits]\ntotal_memory = \"{TOTAL}B\"\n"),
+    )
+    .unwrap();
     program(world)
 }
 
@@ -65,11 +69,20 @@ fn is_whole(answer: &Value) -> bool {
     let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
     if class == "resource_exhausted" {
         let limit = &answer["result"]["_meta"]["dev.palisade/error"]["detail"]["limit"];
-        assert!(["memory", "total_memory", "address_space", "sandboxes"].iter().any(|known| limit == known), "{limit}");
+        assert!(
+            ["memory", "total_memory", "address_space", "sandboxes"]
+                .iter()
+                .any(|known| limit == known),
+            "{limit}"
+        );
         return false;
     }
     let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
-    assert!(text.len() == LENGTH && text.bytes().all(|byte| byte == 1), "{:.300}", answer.to_string());
+    assert!(
+        text.len() == LENGTH && text.bytes().all(|byte| byte == 1),
+        "{:.300}",
+        answer.to_string()
+    );
     true
 }
 
@@ -78,8 +91,11 @@ fn a_call_in_a_short_address_space_prints_an_answer_that_grows() {
     let _turn = turn();
     for kib in [300_000, 500_000, 600_000] {
         let world = world();
-        let ran: Ran =
-            program(&world).args(["call", "raw", "{}", "--json"]).limited(&format!("-v {kib}")).run().left_with(0);
+        let ran: Ran = program(&world)
+            .args(["call", "raw", "{}", "--json"])
+            .limited(&format!("-v {kib}"))
+            .run()
+            .left_with(0);
         let result = ran.json();
         for text in [&result["output"], &result["content"][0]["text"]] {
             assert_eq!(text.as_str().map(str::len), Some(LENGTH));
@@ -93,14 +109,21 @@ fn the_results_of_one_reply_are_printed_in_a_short_address_space() {
     let used = |id: usize| json!({"type": "tool_use", "id": format!("call-{id}"), "name": "raw", "input": {}});
     let reply = json!({"role": "assistant", "content": (0..CALLS).map(used).collect::<Vec<_>>()});
     let world = world_of(b'a');
-    let dispatch = program(&world).args(["dispatch", "--from", "anthropic"]).stdin(reply.to_string());
+    let dispatch =
+        program(&world).args(["dispatch", "--from", "anthropic"]).stdin(reply.to_string());
     let messages = dispatch.limited("-v 300000").run().left_with(0).json();
     let blocks = messages[0]["content"].as_array().unwrap();
     let text = |block: &Value| block["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-    let (whole, refused): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| text(block).len() == LENGTH);
+    let (whole, refused): (Vec<_>, Vec<_>) =
+        blocks.iter().partition(|block| text(block).len() == LENGTH);
     let is_refused = |block: &&Value| text(block).starts_with("resource_exhausted: ");
     assert_eq!(refused.iter().find(|block| !is_refused(block)).map(|block| text(block)), None);
-    assert!(whole.len() >= 10 && blocks.len() == CALLS, "{} of {} are whole", whole.len(), blocks.len());
+    assert!(
+        whole.len() >= 10 && blocks.len() == CALLS,
+        "{} of {} are whole",
+        whole.len(),
+        blocks.len()
+    );
 }
 
 /// Returns the peak memory of a call up to the first byte of its result, in bytes.
@@ -126,8 +149,10 @@ fn a_call_prints_an_answer_that_grows_without_a_copy_of_it() {
 #[track_caller]
 fn all_ended(events: &Path, calls: usize) {
     let begun = Instant::now();
-    let ended = |line: &&str| ["tool.completed", "tool.failed"].iter().any(|name| line.contains(name));
-    let count = || std::fs::read_to_string(events).unwrap_or_default().lines().filter(ended).count();
+    let ended =
+        |line: &&str| ["tool.completed", "tool.failed"].iter().any(|name| line.contains(name));
+    let count =
+        || std::fs::read_to_string(events).unwrap_or_default().lines().filter(ended).count();
     while count() < calls {
         assert!(begun.elapsed() < Duration::from_secs(120), "{} of {calls} have ended", count());
         std::thread::sleep(Duration::from_millis(20));
@@ -139,7 +164,8 @@ fn all_ended(events: &Path, calls: usize) {
 fn stands_still(process: u32) {
     let spent = || {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-        let fields: Vec<String> = stat.rsplit_once(") ").unwrap().1.split(' ').map(str::to_owned).collect();
+        let fields: Vec<String> =
+            stat.rsplit_once(") ").unwrap().1.split(' ').map(str::to_owned).collect();
         (fields[11].clone(), fields[12].clone())
     };
     let (begun, mut before) = (Instant::now(), spent());
@@ -160,10 +186,10 @@ fn stands_still(process: u32) {
 fn unread(world: &World, program: Program<'_>, calls: usize) -> (Vec<Value>, usize) {
     let events = world.outer().join("events.jsonl");
     let mut child = program.args(["serve", "--events"]).args([&events]).open();
-    let (mut input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let (mut input, output) =
+        (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
     let peak = Peak::of_process(child.id());
-    let begin =
-        |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": modern(call(), &json!({}))});
+    let begin = |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": modern(call(), &json!({}))});
     let messages: String = (1..=calls).map(|id| format!("{}\n", begin(id))).collect();
     input.write_all(messages.as_bytes()).unwrap();
     all_ended(&events, calls);
@@ -232,9 +258,14 @@ fn unread_over_http(way: Way) {
     };
     let headers = match way {
         Way::Session => vec![("Mcp-Session-Id", session.as_str())],
-        _ => vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "raw")],
+        _ => vec![
+            ("MCP-Protocol-Version", MODERN),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "raw"),
+        ],
     };
-    let begun: Vec<_> = (1..=UNREAD_CONNECTIONS).map(|id| endpoint.begin("POST", &headers, &request(id))).collect();
+    let begun: Vec<_> =
+        (1..=UNREAD_CONNECTIONS).map(|id| endpoint.begin("POST", &headers, &request(id))).collect();
     all_ended(&events, UNREAD_CONNECTIONS);
     stands_still(endpoint.child().id());
     let answers: Vec<Value> = begun.into_iter().map(|socket| answer(socket).message()).collect();

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use palisade::{Answer, BoxFuture, Call, CallId, ConfirmationRequest, Confirmer, NobodyToAsk, ToolResult};
+use palisade::{
+    Answer, BoxFuture, Call, CallId, ConfirmationRequest, Confirmer, NobodyToAsk, ToolResult,
+};
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP, DISPATCHER_GATE};
 use palisade_tests::oracle::Oracle;
 use palisade_tests::stage::class;
@@ -14,7 +16,9 @@ use serde_json::json;
 use super::{ENOUGH, SHORT, raw};
 
 fn oracle(guests: &[Guest]) -> Oracle {
-    Oracle::new(|_, builder| guests.iter().fold(builder, |builder, guest| builder.plugins(guest.directory())))
+    Oracle::new(|_, builder| {
+        guests.iter().fold(builder, |builder, guest| builder.plugins(guest.directory()))
+    })
 }
 
 /// Starts these calls in a session that runs one at a time, waits until the first has started, and
@@ -37,7 +41,11 @@ async fn given_up(stage: Stage, calls: Vec<Call>, way: fn(&palisade::Session)) -
     results
 }
 
-fn begin(stage: &Stage, session: &palisade::Session, call: Call) -> tokio::task::JoinHandle<ToolResult> {
+fn begin(
+    stage: &Stage,
+    session: &palisade::Session,
+    call: Call,
+) -> tokio::task::JoinHandle<ToolResult> {
     stage.begin(session, call)
 }
 
@@ -50,11 +58,15 @@ fn all_cancelled(results: &[ToolResult]) {
 
 #[test]
 fn a_call_that_computes_sleeps_or_does_not_care_is_cancelled_in_time_and_so_are_those_behind_it() {
-    for (guest, tool) in
-        [(CANCEL_COMPUTE, "compute"), (CANCEL_SLEEP, "sleep"), (CANCEL_POLL, "ignore"), (CANCEL_POLL, "pretend")]
-    {
+    for (guest, tool) in [
+        (CANCEL_COMPUTE, "compute"),
+        (CANCEL_SLEEP, "sleep"),
+        (CANCEL_POLL, "ignore"),
+        (CANCEL_POLL, "pretend"),
+    ] {
         let results = oracle(&[guest]).watch(SHORT, |stage| {
-            let calls = ["first", "second", "third"].map(|id| Call::new(tool, json!({})).with_id(id));
+            let calls =
+                ["first", "second", "third"].map(|id| Call::new(tool, json!({})).with_id(id));
             given_up(stage.clone(), calls.into(), |session| assert_eq!(session.cancel_all(), 3))
         });
         all_cancelled(&results);
@@ -65,7 +77,8 @@ fn a_call_that_computes_sleeps_or_does_not_care_is_cancelled_in_time_and_so_are_
 fn a_call_that_waits_for_its_place_is_cancelled_before_it_is_instantiated() {
     let oracle = oracle(&[CANCEL_SLEEP]);
     let results = oracle.watch(SHORT, |stage| {
-        let calls = ["first", "second", "third"].map(|id| Call::new("sleep", json!({})).with_id(id));
+        let calls =
+            ["first", "second", "third"].map(|id| Call::new("sleep", json!({})).with_id(id));
         given_up(stage.clone(), calls.into(), |session| assert_eq!(session.cancel_all(), 3))
     });
     all_cancelled(&results);
@@ -126,7 +139,8 @@ fn a_call_is_cancelled_while_its_question_stands_and_a_late_answer_starts_nothin
         let stage = stage.clone();
         async move {
             let session = stage.session();
-            let call = stage.begin(&session, Call::new("of_write", json!({"number": 1})).with_id("w"));
+            let call =
+                stage.begin(&session, Call::new("of_write", json!({"number": 1})).with_id("w"));
             let question = stage.desk.next().await;
             assert_eq!(session.cancel_all(), 1);
             let result = call.await.unwrap();
@@ -140,7 +154,9 @@ fn a_call_is_cancelled_while_its_question_stands_and_a_late_answer_starts_nothin
 
 #[test]
 fn a_call_whose_caller_goes_away_ends_once_wherever_it_was() {
-    for (guest, tool) in [(CANCEL_COMPUTE, "compute"), (CANCEL_SLEEP, "sleep"), (CANCEL_POLL, "ignore")] {
+    for (guest, tool) in
+        [(CANCEL_COMPUTE, "compute"), (CANCEL_SLEEP, "sleep"), (CANCEL_POLL, "ignore")]
+    {
         oracle(&[guest]).watch(SHORT, |stage| {
             let stage = stage.clone();
             async move {
@@ -162,27 +178,39 @@ fn panics() -> Result<Answer, NobodyToAsk> {
 struct Panicking;
 
 impl Confirmer for Panicking {
-    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    fn confirm<'a>(
+        &'a self,
+        _: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         Box::pin(async { panics() })
     }
 }
 
 #[test]
 fn a_panic_of_whoever_is_asked_is_no_yes_and_harms_no_other_call() {
-    let oracle = Oracle::new(|_, builder| builder.plugins(DISPATCHER_GATE.directory()).confirmer(Arc::new(Panicking)))
-        .panicking(1);
+    let oracle = Oracle::new(|_, builder| {
+        builder.plugins(DISPATCHER_GATE.directory()).confirmer(Arc::new(Panicking))
+    })
+    .panicking(1);
     let result = oracle.call(&Call::new("of_write", json!({"number": 1})), ENOUGH);
-    assert!(["execution_error", "user_denied", "permission_denied"].contains(&class(&result)), "{result}");
+    assert!(
+        ["execution_error", "user_denied", "permission_denied"].contains(&class(&result)),
+        "{result}"
+    );
     assert!(!result.to_json().to_string().contains("part of a test"), "{result}");
     assert!(!oracle.stage.world.root().join("written.txt").exists());
 }
 
 #[test]
 fn a_panic_of_a_tool_of_the_host_fails_its_call_and_no_other() {
-    let native = palisade_tests::native::Native::new("bad", |_, _| panic!("this panic is part of a test"));
+    let native =
+        palisade_tests::native::Native::new("bad", |_, _| panic!("this panic is part of a test"));
     let oracle = Oracle::new(|_, builder| builder.tool(native.factory())).panicking(1);
     let result = oracle.call(&Call::new("bad", json!({})), ENOUGH);
-    assert_eq!((class(&result), &result.to_json()["error"]["detail"]["kind"]), ("execution_error", &json!("internal")));
+    assert_eq!(
+        (class(&result), &result.to_json()["error"]["detail"]["kind"]),
+        ("execution_error", &json!("internal"))
+    );
     assert!(!result.to_json().to_string().contains("part of a test"), "{result}");
 }
 
@@ -198,7 +226,10 @@ fn a_call_is_cancelled_while_its_start_function_loops() {
         async move {
             let session = stage.session();
             let call = stage.begin(&session, Call::new("raw", json!({})).with_id("c"));
-            stage.recorder.until(|events| events.iter().any(|event| event.name() == "tool.called")).await;
+            stage
+                .recorder
+                .until(|events| events.iter().any(|event| event.name() == "tool.called"))
+                .await;
             assert_eq!(session.cancel_all(), 1);
             vec![call.await.unwrap()]
         }

@@ -27,15 +27,26 @@ fn with(p: &Value) -> Value {
 
 /// Returns schemas of `p` with values that are short to write and expensive to compare.
 fn costly() -> Vec<(&'static str, Value, String)> {
-    let numbers = |count: usize, number: &str| format!("[{}{number}]", format!("{number},").repeat(count - 1));
+    let numbers = |count: usize, number: &str| {
+        format!("[{}{number}]", format!("{number},").repeat(count - 1))
+    };
     let multiples: Vec<Value> = (0..1_900).map(|_| json!({"multipleOf": 0.5})).collect();
     let huge = numbers(5_200, "1.797e308");
-    let long: Vec<Value> = (0..200).map(|number| json!(format!("{}{number}", "x".repeat(1_000)))).collect();
+    let long: Vec<Value> =
+        (0..200).map(|number| json!(format!("{}{number}", "x".repeat(1_000)))).collect();
     let text = format!("\"{}\"", "x".repeat(1_000));
     vec![
         ("multiples", json!({"type": "array", "items": {"allOf": multiples}}), huge.clone()),
-        ("contains", json!({"type": "array", "contains": {"allOf": multiples_of(0.3, 900)}}), huge.clone()),
-        ("exponents", json!({"type": "array", "items": {"allOf": multiples_of(1e-300, 400)}}), huge),
+        (
+            "contains",
+            json!({"type": "array", "contains": {"allOf": multiples_of(0.3, 900)}}),
+            huge.clone(),
+        ),
+        (
+            "exponents",
+            json!({"type": "array", "items": {"allOf": multiples_of(1e-300, 400)}}),
+            huge,
+        ),
         ("unique", json!({"type": "array", "uniqueItems": true}), numbers(90_000, "1")),
         ("enum", json!({"type": "array", "items": {"enum": long}}), numbers(4_000, &text)),
     ]
@@ -50,18 +61,27 @@ fn multiples_of(number: f64, count: usize) -> Vec<Value> {
 #[track_caller]
 fn is_judged(name: &str, result: &Value) {
     let (class, kind) = (result["error"]["class"].as_str(), &result["error"]["detail"]["kind"]);
-    let judged = ["timeout", "resource_exhausted", "validation_error"].map(Some).contains(&class) || kind == "contract";
+    let judged = ["timeout", "resource_exhausted", "validation_error"].map(Some).contains(&class)
+        || kind == "contract";
     assert!(result["success"] == true || judged, "{name}: {class:?} {kind}");
 }
 
 #[test]
 fn judging_an_output_ends_with_the_call() {
     for (name, schema, value) in costly() {
-        let plugin = plugin(&swell::described("raw", &with(&schema).to_string(), &format!("{{\"p\":{value}}}")));
+        let plugin = plugin(&swell::described(
+            "raw",
+            &with(&schema).to_string(),
+            &format!("{{\"p\":{value}}}"),
+        ));
         is_judged(name, &around(&Case::new(plugin, "raw").timeout(SECOND)).result);
     }
-    let fine = swell::described("raw", &with(&json!({"multipleOf": 0.5})).to_string(), "{\"p\":1.5}");
-    assert_eq!(around_both(&Case::new(plugin(&fine), "raw").timeout(ENOUGH)).output(), "{\"p\":1.5}");
+    let fine =
+        swell::described("raw", &with(&json!({"multipleOf": 0.5})).to_string(), "{\"p\":1.5}");
+    assert_eq!(
+        around_both(&Case::new(plugin(&fine), "raw").timeout(ENOUGH)).output(),
+        "{\"p\":1.5}"
+    );
 }
 
 #[test]
@@ -80,12 +100,16 @@ fn judging_holds_up_no_other_call_of_a_server() {
     let output = swell::described("raw", &with(&schema).to_string(), &json);
     assert_eq!(served(&Case::new(plugin(&output), "raw").timeout(SECOND), 1).answers.len(), 1);
     let input = Wat::new(Told::new("raw").with_input(with(&schema).to_string()));
-    assert_eq!(served(&Case::new(plugin(&input), "raw").text(&json).timeout(SECOND), 1).answers.len(), 1);
+    assert_eq!(
+        served(&Case::new(plugin(&input), "raw").text(&json).timeout(SECOND), 1).answers.len(),
+        1
+    );
 }
 
 #[test]
 fn looking_for_paths_ends_with_the_call() {
-    let schema = with(&json!({"type": "array", "items": {"type": "string", "format": "workspace-path"}}));
+    let schema =
+        with(&json!({"type": "array", "items": {"type": "string", "format": "workspace-path"}}));
     let case = |paths: usize, there: usize, missing: usize| {
         let told = Told { class: 1, ..Told::new("raw").with_input(schema.to_string()) };
         let path = format!("{}{}x", "d/".repeat(there), "m/".repeat(missing));
@@ -93,7 +117,10 @@ fn looking_for_paths_ends_with_the_call() {
         let arrange = move |world: &World| {
             world.folder(&"d/".repeat(there));
         };
-        Case::new(plugin(&Wat::new(told)), "raw").input(json!({"p": paths})).timeout(SECOND).arrange(arrange)
+        Case::new(plugin(&Wat::new(told)), "raw")
+            .input(json!({"p": paths}))
+            .timeout(SECOND)
+            .arrange(arrange)
     };
     is_judged("paths", &around(&case(60, 512, 512)).result);
     assert_eq!(around_both(&case(2, 3, 0)).output(), "done");
@@ -103,10 +130,12 @@ fn looking_for_paths_ends_with_the_call() {
 /// have none.
 fn pathless(elements: usize) -> Case {
     let path = json!({"type": "string", "format": "workspace-path"});
-    let paths: serde_json::Map<String, Value> = (0..1_990).map(|at| (format!("p{at:04}"), path.clone())).collect();
+    let paths: serde_json::Map<String, Value> =
+        (0..1_990).map(|at| (format!("p{at:04}"), path.clone())).collect();
     let schema = with(&json!({"type": "array", "items": {"properties": paths}}));
     let told = Told { class: 1, ..Told::new("raw").with_input(schema.to_string()) };
-    Case::new(plugin(&Wat::new(told)), "raw").text(&format!("{{\"p\":[{}{{}}]}}", "{},".repeat(elements - 1)))
+    Case::new(plugin(&Wat::new(told)), "raw")
+        .text(&format!("{{\"p\":[{}{{}}]}}", "{},".repeat(elements - 1)))
 }
 
 #[test]
@@ -118,10 +147,14 @@ fn looking_for_paths_where_there_are_none_takes_no_time() {
 #[test]
 fn telling_what_is_wrong_with_very_many_names_takes_little_memory() {
     let branch = json!({"properties": {"a": {}}, "additionalProperties": false});
-    let told = || Told::new("raw").with_input(with(&json!({"anyOf": vec![branch.clone(); 33]})).to_string());
+    let told = || {
+        Told::new("raw").with_input(with(&json!({"anyOf": vec![branch.clone(); 33]})).to_string())
+    };
     let said = |names: usize| {
-        let names: serde_json::Map<String, Value> = (0..names).map(|at| (format!("{at:04x}"), json!(0))).collect();
-        let case = Case::new(plugin(&Wat::new(told())), "raw").input(json!({"p": names})).memory_mib(16);
+        let names: serde_json::Map<String, Value> =
+            (0..names).map(|at| (format!("{at:04x}"), json!(0))).collect();
+        let case =
+            Case::new(plugin(&Wat::new(told())), "raw").input(json!({"p": names})).memory_mib(16);
         around_both(&case.timeout(ENOUGH)).message("validation_error").to_owned()
     };
     assert!(said(2).contains("`/p`: matches none of 33 alternatives; the closest"));
@@ -149,7 +182,9 @@ fn quickest(plugin: &Wat) -> Duration {
             results
         }
     });
-    let crashed = |result: &ToolResult| result.error().is_some_and(|error| error.to_json()["detail"]["kind"] == "trap");
+    let crashed = |result: &ToolResult| {
+        result.error().is_some_and(|error| error.to_json()["detail"]["kind"] == "trap")
+    };
     assert!(!results.iter().any(crashed), "{:.200}", results[0].to_string());
     took.get()
 }
@@ -168,7 +203,9 @@ const GLANCE: Duration = Duration::from_millis(100);
 
 #[test]
 fn a_field_of_mebibytes_is_cut_before_it_is_looked_at() {
-    let wrong = |length: u32| raw().answering(&unseen(length), &[(256, 1), (260, 0), (264, FAR), (268, length)]);
+    let wrong = |length: u32| {
+        raw().answering(&unseen(length), &[(256, 1), (260, 0), (264, FAR), (268, length)])
+    };
     assert!(quickest(&wrong(100)) <= GLANCE);
     let took = quickest(&wrong(4 << 20));
     assert!(took <= GLANCE, "{took:?}");

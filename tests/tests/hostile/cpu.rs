@@ -57,7 +57,11 @@ fn a_description_that_loops_or_traps_costs_its_own_plugin_only() {
             std::fs::copy(HOSTILE_ECHO.file(), world.plugins().join("good.wasm")).unwrap();
         });
         assert_eq!(loaded.tools, ["echo"]);
-        assert!(loaded.reason().contains("asking it for its tools failed"), "{:?}", loaded.rejected);
+        assert!(
+            loaded.reason().contains("asking it for its tools failed"),
+            "{:?}",
+            loaded.rejected
+        );
     }
 }
 
@@ -74,7 +78,13 @@ fn memory_for_arguments_that_never_comes_is_waited_for_no_longer_than_the_call()
 
 #[test]
 fn memory_for_arguments_that_is_none_fails_the_call() {
-    for code in ["unreachable", "(i32.const -8)", "(i32.const 0x7ffffff0)", "(i32.const 3)", "(i32.const -1)"] {
+    for code in [
+        "unreachable",
+        "(i32.const -8)",
+        "(i32.const 0x7ffffff0)",
+        "(i32.const 3)",
+        "(i32.const -1)",
+    ] {
         assert_eq!(around(&case(&giving(code))).kind(), "trap", "{code}");
     }
 }
@@ -101,14 +111,18 @@ fn filling_all_memory_without_end_is_stopped_in_time() {
     ] {
         let endless = raw().execute(&format!("{grow} (loop {bulk} (br 0)) unreachable"));
         was_stopped(&around(&case(&endless).timeout(SHORT)));
-        assert_eq!(around(&case(&raw().execute(&format!("{grow} {bulk} {{done}}")))).output(), "done");
+        assert_eq!(
+            around(&case(&raw().execute(&format!("{grow} {bulk} {{done}}")))).output(),
+            "done"
+        );
     }
 }
 
 #[test]
 fn recursion_without_end_is_a_failure() {
     let down = "(func $down (param i64) (result i64) (i64.add (call $down (i64.add (local.get 0) (i64.const 1))) (i64.const 1)))";
-    let seen = around_both(&case(&raw().extra(down).execute("(drop (call $down (i64.const 0))) {done}")));
+    let seen =
+        around_both(&case(&raw().extra(down).execute("(drop (call $down (i64.const 0))) {done}")));
     assert_eq!((seen.kind(), seen.message("execution_error")), ("trap", "the plugin crashed"));
 }
 

@@ -48,7 +48,8 @@ fn entries_that_are_no_files_cost_themselves_only() {
 
 #[test]
 fn devices_in_the_directory_are_refused_by_their_type() {
-    let make = |place: &Path| mknodat(CWD, place, FileType::CharacterDevice, Mode::RUSR, makedev(1, 5));
+    let make =
+        |place: &Path| mknodat(CWD, place, FileType::CharacterDevice, Mode::RUSR, makedev(1, 5));
     if make(&World::new().plugins().join("probe")).is_err() {
         return skip("only root makes devices");
     }
@@ -60,7 +61,9 @@ fn devices_in_the_directory_are_refused_by_their_type() {
 fn a_hundred_thousand_entries_are_passed_over_in_bounded_time() {
     let loaded = oracle::loading(ENOUGH, |world| {
         good(world);
-        (0..100_000).for_each(|number| drop(File::create(world.plugins().join(format!("{number}.txt"))).unwrap()));
+        (0..100_000).for_each(|number| {
+            drop(File::create(world.plugins().join(format!("{number}.txt"))).unwrap())
+        });
     });
     assert_eq!((loaded.tools, loaded.rejected), (vec!["echo".to_owned()], Vec::new()));
 }
@@ -68,7 +71,9 @@ fn a_hundred_thousand_entries_are_passed_over_in_bounded_time() {
 #[test]
 fn more_plugins_than_a_host_can_hold_are_an_error_that_says_so() {
     let world = World::new();
-    (0..10_001).for_each(|number| drop(File::create(world.plugins().join(format!("{number}.wasm"))).unwrap()));
+    (0..10_001).for_each(|number| {
+        drop(File::create(world.plugins().join(format!("{number}.wasm"))).unwrap())
+    });
     let built = Host::builder()
         .workspace(world.root())
         .shipped(Shipped::LeftOut)
@@ -98,7 +103,10 @@ fn names_of_any_bytes_are_shown_as_what_they_are() {
     });
     assert_eq!(loaded.tools, ["echo"]);
     for (file, reason) in &loaded.rejected {
-        assert!(!file.contains(['\u{1b}', '\n', '\u{202e}']) && !reason.contains('\u{1b}'), "{file:?}: {reason:?}");
+        assert!(
+            !file.contains(['\u{1b}', '\n', '\u{202e}']) && !reason.contains('\u{1b}'),
+            "{file:?}: {reason:?}"
+        );
     }
     // `.wasm` alone is a hidden file without an extension.
     assert!(loaded.rejected.len() >= 6, "{:?}", loaded.rejected);
@@ -140,15 +148,19 @@ fn names_of_tools_that_could_be_taken_for_another_are_refused() {
 fn with_cache(spoil: impl Fn(&Path)) {
     let oracle = Oracle::new(|world, builder| {
         good(world);
-        fs::write(world.plugins().join("other.wasm"), Wat::new(Told::new("other")).build()).unwrap();
+        fs::write(world.plugins().join("other.wasm"), Wat::new(Told::new("other")).build())
+            .unwrap();
         builder
     });
     oracle.watch(ENOUGH, |stage: &Stage| {
-        let (root, plugins, cache) = (stage.world.root(), stage.world.plugins(), stage.world.home().join("cache"));
+        let (root, plugins, cache) =
+            (stage.world.root(), stage.world.plugins(), stage.world.home().join("cache"));
         let build = move || {
-            let builder = Host::builder().workspace(&root).shipped(Shipped::LeftOut).plugins(&plugins);
+            let builder =
+                Host::builder().workspace(&root).shipped(Shipped::LeftOut).plugins(&plugins);
             let host = builder.cache(CacheMode::Directory(cache.clone())).build().unwrap();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             let called = |(tool, input)| runtime.block_on(host.call(tool, input, json!({})));
             let results = [("echo", json!({"text": "hello"})), ("other", json!({}))].map(called);
             let said = results.map(|result| result.output().map(std::borrow::Cow::into_owned));

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use palisade::{Answer, AnswerBy, CacheMode, Call, Host, Mode, Policy, Shipped, SideEffects, ToolResult};
+use palisade::{
+    Answer, AnswerBy, CacheMode, Call, Host, Mode, Policy, Shipped, SideEffects, ToolResult,
+};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{DISPATCHER_GATE, HOSTILE_ABUSE, HOSTILE_PROBE, cache};
 use palisade_tests::oracle::{self, Oracle, around_both};
@@ -24,7 +26,11 @@ fn furnished(world: &World) {
 fn a_tool_that_claims_to_read_writes_nothing_and_the_one_that_says_so_does() {
     let case = |tool: &str| {
         let input = json!({"ops": ["create", "truncate", "append", "unlink", "mkdir"], "paths": ["file.txt"]});
-        Case::new(HOSTILE_PROBE, tool).input(input).allow(SideEffects::Write).timeout(ENOUGH).arrange(furnished)
+        Case::new(HOSTILE_PROBE, tool)
+            .input(input)
+            .allow(SideEffects::Write)
+            .timeout(ENOUGH)
+            .arrange(furnished)
     };
     let seen = around_both(&case("probe_read"));
     assert!(seen.output().matches("not-permitted").count() == 5, "{}", seen.output());
@@ -36,9 +42,16 @@ fn a_tool_that_claims_to_read_writes_nothing_and_the_one_that_says_so_does() {
 #[test]
 fn a_tool_that_claims_to_do_nothing_finds_no_files_no_network_and_no_environment() {
     let seen = around_both(
-        &Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "look-around"})).timeout(ENOUGH).arrange(furnished),
+        &Case::new(HOSTILE_ABUSE, "abuse")
+            .input(json!({"how": "look-around"}))
+            .timeout(ENOUGH)
+            .arrange(furnished),
     );
-    assert!(!seen.output().contains("inside") && !seen.output().contains("PATH"), "{}", seen.output());
+    assert!(
+        !seen.output().contains("inside") && !seen.output().contains("PATH"),
+        "{}",
+        seen.output()
+    );
     assert!(!seen.output().contains("Ok(["), "{}", seen.output());
 }
 
@@ -46,7 +59,9 @@ fn a_tool_that_claims_to_do_nothing_finds_no_files_no_network_and_no_environment
 fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() {
     // Two plugins with the same name and class but different digests: an allowance for one must not
     // cover the other.
-    let bytes = |text: &str| Wat::new(Told { class: 2, description: text.to_owned(), ..Told::new("raw") }).build();
+    let bytes = |text: &str| {
+        Wat::new(Told { class: 2, description: text.to_owned(), ..Told::new("raw") }).build()
+    };
     let asked = |bytes: Vec<u8>| {
         let oracle = Oracle::new(|world, builder| {
             std::fs::write(world.plugins().join("raw.wasm"), bytes).unwrap();
@@ -54,7 +69,8 @@ fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() 
         });
         let digests = std::sync::Mutex::new(Vec::new());
         oracle.watch(ENOUGH, |stage: &Stage| {
-            let (host, desk, recorder) = (stage.host.clone(), stage.desk.clone(), stage.recorder.clone());
+            let (host, desk, recorder) =
+                (stage.host.clone(), stage.desk.clone(), stage.recorder.clone());
             let digests = &digests;
             async move {
                 let session = host.new_session("s").build();
@@ -66,7 +82,11 @@ fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() 
                 };
                 let (first, ()) = tokio::join!(call, answer);
                 let second = host.dispatch(&session, Call::new("raw", json!({}))).await;
-                let asked = recorder.names().iter().filter(|name| **name == "tool.confirmation_requested").count();
+                let asked = recorder
+                    .names()
+                    .iter()
+                    .filter(|name| **name == "tool.confirmation_requested")
+                    .count();
                 assert_eq!(asked, 1, "always means always, for this one");
                 vec![first, second]
             }
@@ -85,7 +105,8 @@ fn hosting(world: &World, asked: &Arc<AtomicUsize>, told: Told) -> Host {
         asked.fetch_add(1, Ordering::SeqCst);
         Answer::Always
     });
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     builder.cache(CacheMode::Directory(cache())).confirmer(Arc::new(always)).build().unwrap()
 }
 
@@ -96,7 +117,11 @@ fn what_was_always_allowed_is_asked_again_after_any_update_and_not_of_what_is_th
     let updates = [
         ("the same again", told(), 0),
         ("another description", Told { description: "A tool, updated.".to_owned(), ..told() }, 1),
-        ("another schema", told().with_input(r#"{"type": "object", "properties": {"more": {}}}"#), 1),
+        (
+            "another schema",
+            told().with_input(r#"{"type": "object", "properties": {"more": {}}}"#),
+            1,
+        ),
         ("another title", Told { title: Some("Raw".to_owned()), ..told() }, 1),
         ("more effects", Told { class: 3, ..told() }, 1),
         ("the first again", told(), 0),
@@ -130,7 +155,9 @@ fn an_update_that_does_more_than_the_policy_allows_is_not_even_asked_about() {
 
 #[test]
 fn silence_is_no_yes_and_the_calls_own_time_has_not_begun() {
-    let oracle = Oracle::new(|_, builder| builder.plugins(DISPATCHER_GATE.directory()).confirmation_timeout(SHORT));
+    let oracle = Oracle::new(|_, builder| {
+        builder.plugins(DISPATCHER_GATE.directory()).confirmation_timeout(SHORT)
+    });
     let result = oracle.call(&Call::new("of_write", json!({"number": 1})), SHORT);
     assert_eq!(class(&result), "confirmation_timeout");
     assert!(!oracle.stage.world.root().join("written.txt").exists());
@@ -154,7 +181,10 @@ fn an_answer_to_another_question_or_a_second_one_changes_nothing() {
             vec![one, other]
         }
     });
-    assert!(results.iter().all(|result: &ToolResult| class(result) == "user_denied"), "{results:?}");
+    assert!(
+        results.iter().all(|result: &ToolResult| class(result) == "user_denied"),
+        "{results:?}"
+    );
     assert!(!oracle.stage.world.root().join("written.txt").exists());
 }
 
@@ -163,16 +193,19 @@ fn question(number: &Value) -> (String, Vec<String>) {
     let oracle = Oracle::new(|_, builder| builder);
     let seen = std::sync::Mutex::new((String::new(), Vec::new()));
     oracle.watch(ENOUGH, |stage: &Stage| {
-        let host = Host::builder().workspace(stage.world.root()).cache(CacheMode::Directory(cache()));
+        let host =
+            Host::builder().workspace(stage.world.root()).cache(CacheMode::Directory(cache()));
         let desk = palisade::Desk::default();
         let builder = host.confirmer(Arc::new(desk.clone()));
-        let host = std::thread::scope(|scope| scope.spawn(|| builder.build()).join()).unwrap().unwrap();
+        let host =
+            std::thread::scope(|scope| scope.spawn(|| builder.build()).join()).unwrap().unwrap();
         let (seen, number) = (&seen, number.clone());
         async move {
             let call = host.call("write_file", number, json!({}));
             let answer = async {
                 let question = desk.next().await;
-                *seen.lock().unwrap() = (question.input_summary.to_string(), question.projected_modifications.to_vec());
+                *seen.lock().unwrap() =
+                    (question.input_summary.to_string(), question.projected_modifications.to_vec());
                 desk.answer(&question.id, Answer::Deny).unwrap();
             };
             let (result, ()) = tokio::join!(call, answer);
@@ -185,25 +218,38 @@ fn question(number: &Value) -> (String, Vec<String>) {
 #[test]
 fn a_question_shows_what_was_written_and_not_what_it_draws() {
     let padding = " ".repeat(100_000);
-    for content in
-        ["a\u{1b}[2J\u{1b}[1;1Hallow", "a\u{202e}txt.exe", "a\u{200b}b", "a\r\nallow? yes\r\n", &padding, "\u{7}\u{0}"]
-    {
+    for content in [
+        "a\u{1b}[2J\u{1b}[1;1Hallow",
+        "a\u{202e}txt.exe",
+        "a\u{200b}b",
+        "a\r\nallow? yes\r\n",
+        &padding,
+        "\u{7}\u{0}",
+    ] {
         let (summary, modifications) = question(&json!({"path": "note.txt", "content": content}));
         assert!(summary.len() < 2048, "{} bytes", summary.len());
-        assert!(!summary.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\r', '\n', '\u{7}', '\u{0}']), "{summary:?}");
+        assert!(
+            !summary.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\r', '\n', '\u{7}', '\u{0}']),
+            "{summary:?}"
+        );
         assert_eq!(modifications, ["note.txt"]);
     }
     // The paths are exact, so that an embedder can compare them; the program escapes them for
     // display.
-    let (summary, modifications) = question(&json!({"path": "n\u{43e}te\u{1b}[2J.txt", "content": ""}));
-    assert!(!summary.contains('\u{1b}') && modifications == ["n\u{43e}te\u{1b}[2J.txt"], "{summary:?}");
+    let (summary, modifications) =
+        question(&json!({"path": "n\u{43e}te\u{1b}[2J.txt", "content": ""}));
+    assert!(
+        !summary.contains('\u{1b}') && modifications == ["n\u{43e}te\u{1b}[2J.txt"],
+        "{summary:?}"
+    );
 }
 
 #[test]
 fn a_plugin_of_a_taken_name_gets_no_allowance_of_the_first() {
     let twin = Wat::new(Told::new("echo")).build();
     let loaded = oracle::loading(ENOUGH, |world| {
-        std::fs::copy(palisade_tests::guest::HOSTILE_ECHO.file(), world.plugins().join("a.wasm")).unwrap();
+        std::fs::copy(palisade_tests::guest::HOSTILE_ECHO.file(), world.plugins().join("a.wasm"))
+            .unwrap();
         std::fs::write(world.plugins().join("b.wasm"), &twin).unwrap();
     });
     assert_eq!((loaded.tools.len(), loaded.rejected.len()), (1, 1));

@@ -107,7 +107,9 @@ const LINKS: [&str; 9] = [
 const LOOPS: [&str; 4] = ["loop-a", "self", "chain-0", "dir/to-loop"];
 
 fn furnished(world: &World) {
-    for (path, contents) in [("file.txt", "inside"), ("here.txt", "here"), ("dir/inner.txt", "inner")] {
+    for (path, contents) in
+        [("file.txt", "inside"), ("here.txt", "here"), ("dir/inner.txt", "inner")]
+    {
         world.file(path, contents);
     }
     world.folder("dir/sub").folder("empty");
@@ -134,7 +136,9 @@ fn furnished(world: &World) {
         world.link(path, to);
     }
     // Linux follows at most 40 symlinks: `chain-2` still resolves, `chain-0` does not.
-    (0..41).for_each(|number| drop(world.link(&format!("chain-{number}"), &format!("chain-{}", number + 1)).read("")));
+    (0..41).for_each(|number| {
+        drop(world.link(&format!("chain-{number}"), &format!("chain-{}", number + 1)).read(""))
+    });
     world.link("chain-41", "file.txt");
 }
 
@@ -148,7 +152,11 @@ fn case(tool: &str, ops: &[&str], paths: &[&str]) -> Case {
 fn answers(seen: &Seen, ops: &[&str], paths: &[&str]) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> = serde_json::from_str(seen.output()).unwrap();
     let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
-    assert_eq!(lengths, vec![paths.len(); ops.len()], "every path is tried with every operation: {rows:?}");
+    assert_eq!(
+        lengths,
+        vec![paths.len(); ops.len()],
+        "every path is tried with every operation: {rows:?}"
+    );
     rows
 }
 
@@ -211,8 +219,12 @@ fn paths_that_are_none_are_refused_before_the_file_system_sees_them() {
         path if path.contains('\0') => ["invalid", REFUSED].contains(&code),
         _ => ["name-too-long", REFUSED].contains(&code),
     };
-    for ops in [&READING[..4], &READING[4..], &["create", "mkdir", "unlink"], &["rename-from", "rename-to", "link-to"]]
-    {
+    for ops in [
+        &READING[..4],
+        &READING[4..],
+        &["create", "mkdir", "unlink"],
+        &["rename-from", "rename-to", "link-to"],
+    ] {
         each_is(ops, &paths, right);
     }
 }
@@ -220,7 +232,9 @@ fn paths_that_are_none_are_refused_before_the_file_system_sees_them() {
 #[test]
 fn no_link_is_made_wherever_it_lies_or_leads() {
     let paths = ["new", "../new", "/tmp/new", "file.txt", "../../x", "/etc/passwd", "dir/new", ""];
-    each_is(&["symlink-at", "symlink-to"], &paths, |_, _, code| [REFUSED, "no-entry"].contains(&code));
+    each_is(&["symlink-at", "symlink-to"], &paths, |_, _, code| {
+        [REFUSED, "no-entry"].contains(&code)
+    });
 }
 
 #[test]
@@ -269,15 +283,18 @@ const TWINS: [(&str, &str, &str); 24] = [
 #[test]
 fn the_same_operations_work_where_they_may() {
     let reading: Vec<_> = TWINS.iter().take(9).collect();
-    let (ops, paths): (Vec<&str>, Vec<&str>) = reading.iter().map(|(op, path, _)| (*op, *path)).unzip();
+    let (ops, paths): (Vec<&str>, Vec<&str>) =
+        reading.iter().map(|(op, path, _)| (*op, *path)).unzip();
     for tool in ["probe_read", "probe_write"] {
         let told = answers(&around_both(&case(tool, &ops, &paths)), &ops, &paths);
         for (number, (op, path, expected)) in reading.iter().enumerate() {
             assert_eq!(told[number][number], *expected, "{op} {path}");
         }
     }
-    for (op, path, expected) in
-        TWINS.iter().skip(9).filter(|(_, path, _)| !["there.txt", "dir/new.txt", "created.txt"].contains(path))
+    for (op, path, expected) in TWINS
+        .iter()
+        .skip(9)
+        .filter(|(_, path, _)| !["there.txt", "dir/new.txt", "created.txt"].contains(path))
     {
         assert_eq!(
             answers(&around(&case("probe_write", &[op], &[path])), &[op], &[path]),
@@ -289,7 +306,8 @@ fn the_same_operations_work_where_they_may() {
 
 #[test]
 fn what_is_made_can_be_changed_and_removed() {
-    let (ops, paths) = (["create-new", "append", "set-size", "truncate", "stat", "unlink"], ["made.txt"]);
+    let (ops, paths) =
+        (["create-new", "append", "set-size", "truncate", "stat", "unlink"], ["made.txt"]);
     let seen = around(&case("probe_write", &ops, &paths));
     let expected = ["done", "done", "done", "done", "DescriptorType::RegularFile", "done"];
     assert_eq!(answers(&seen, &ops, &paths).concat(), expected);
@@ -311,7 +329,11 @@ fn once_more_without_openat2_all_of_it_holds() {
             Ok(ran) => ran,
             Err(error) => return skip(&format!("this kernel takes no filter: {error}")),
         };
-        let told = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        let told = format!(
+            "{}{}",
+            String::from_utf8_lossy(&ran.stdout),
+            String::from_utf8_lossy(&ran.stderr)
+        );
         assert!(ran.status.success() && !told.contains(" 0 passed"), "{refused:?}: {told}");
     }
 }

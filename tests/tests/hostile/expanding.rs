@@ -64,7 +64,11 @@ fn with_guest(world: &World) -> Program<'_> {
 #[track_caller]
 fn called(kib: u32, words: &[&str]) -> Ran {
     let world = World::new();
-    with_guest(&world).args(["call"]).args(words.iter().copied()).limited(&format!("-v {kib}")).run()
+    with_guest(&world)
+        .args(["call"])
+        .args(words.iter().copied())
+        .limited(&format!("-v {kib}"))
+        .run()
 }
 
 #[test]
@@ -73,7 +77,8 @@ fn a_call_in_half_a_gigabyte_of_address_space_prints_an_output_that_expands() {
     let input = json!({"count": MANY}).to_string();
     let ran = called(500_000, &["expand", &input]).left_with(0);
     assert!(ran.stdout == elements(MANY), "{} bytes", ran.stdout.len());
-    let ran = called(500_000, &["expand", &json!({"count": 100_000}).to_string(), "--json"]).left_with(0);
+    let ran =
+        called(500_000, &["expand", &json!({"count": 100_000}).to_string(), "--json"]).left_with(0);
     assert_eq!(ran.json()["content"][0]["json"].as_array().map(Vec::len), Some(100_000));
 }
 
@@ -102,7 +107,11 @@ fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_
             let answer = said(&mut client, id);
             let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
             let is_whole = text(&answer) == elements(MANY);
-            assert!(is_whole || class == "resource_exhausted", "{tool}: {:.300}", answer.to_string());
+            assert!(
+                is_whole || class == "resource_exhausted",
+                "{tool}: {:.300}",
+                answer.to_string()
+            );
         }
         assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
     }
@@ -115,7 +124,11 @@ const MOST_KIB: u64 = 600 << 10;
 fn bounded(world: &World) -> Client {
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("palisade.toml"), "[limits]\nconcurrency = 16\ntotal_memory = \"512MiB\"\n").unwrap();
+    std::fs::write(
+        folder.join("palisade.toml"),
+        "[limits]\nconcurrency = 16\ntotal_memory = \"512MiB\"\n",
+    )
+    .unwrap();
     Client::legacy(with_guest(world), &json!({}))
 }
 
@@ -139,7 +152,11 @@ fn inputs_that_expand_are_bounded_together_and_their_memory_comes_back() {
     let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
     let done = answers.iter().filter(|answer| text(answer) == INPUT.to_string()).count();
     assert!(done > 0, "{:.300}", answers[0].to_string());
-    assert_eq!(done + answers.iter().filter(|answer| is_exhausted(answer)).count(), 64, "each is answered once");
+    assert_eq!(
+        done + answers.iter().filter(|answer| is_exhausted(answer)).count(),
+        64,
+        "each is answered once"
+    );
     let most = client.memory_kib("VmHWM:").saturating_sub(before);
     assert!(most < MOST_KIB, "{most} KiB more at once");
     comes_back(&client, before, 160 << 10);
@@ -157,9 +174,14 @@ fn the_memory_of_outputs_that_expand_comes_back() {
     // Each output takes 130 MiB as a value.
     let ids: Vec<u64> = (0..32).map(|_| client.begin("tools/call", &call(200_000))).collect();
     let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
-    let whole = answers.iter().filter(|answer| text(answer).len() == elements(200_000).len()).count();
+    let whole =
+        answers.iter().filter(|answer| text(answer).len() == elements(200_000).len()).count();
     assert!(whole > 0, "{:.300}", answers[0].to_string());
-    assert_eq!(whole + answers.iter().filter(|answer| is_exhausted(answer)).count(), 32, "each is answered once");
+    assert_eq!(
+        whole + answers.iter().filter(|answer| is_exhausted(answer)).count(),
+        32,
+        "each is answered once"
+    );
     let most = client.memory_kib("VmHWM:").saturating_sub(before);
     assert!(most < MOST_KIB, "{most} KiB more at once");
     comes_back(&client, before, 160 << 10);
@@ -171,8 +193,13 @@ fn the_memory_of_outputs_that_expand_comes_back() {
 fn comes_back(client: &Client, before: u64, more: u64) {
     let begun = Instant::now();
     let after = std::iter::repeat_with(|| client.memory_kib("VmRSS:").saturating_sub(before));
-    let after = after.take_while(|_| begun.elapsed() < Duration::from_secs(10)).find(|after| *after < more);
-    assert!(after.is_some(), "{} KiB more than before", client.memory_kib("VmRSS:").saturating_sub(before));
+    let after =
+        after.take_while(|_| begun.elapsed() < Duration::from_secs(10)).find(|after| *after < more);
+    assert!(
+        after.is_some(),
+        "{} KiB more than before",
+        client.memory_kib("VmRSS:").saturating_sub(before)
+    );
 }
 
 #[track_caller]

@@ -13,7 +13,10 @@ use super::{SHORT, abuse, case, raw};
 fn a_list_of_ten_million_empty_texts_is_never_copied_out_of_the_guest() {
     // 80 MB of zeros in the guest; as empty strings they would take 240 MB in the host.
     let files = |count: u32| {
-        raw().answering("(drop (memory.grow (i32.const 1300)))", &[(268, 1), (280, 131_072), (284, count)])
+        raw().answering(
+            "(drop (memory.grow (i32.const 1300)))",
+            &[(268, 1), (280, 131_072), (284, count)],
+        )
     };
     assert_eq!(around_both(&case(&files(10_000_000))).limit(), "hostcall_data");
     assert_eq!(around(&case(&files(1000))).output(), "");
@@ -88,7 +91,11 @@ fn a_write_that_was_not_asked_for_takes_no_memory() {
                 continue;
             }
             let seen = around(&abuse(how, amount));
-            assert!(seen.result["success"] == false || how == "splice", "{how} {amount}: {:#}", seen.result);
+            assert!(
+                seen.result["success"] == false || how == "splice",
+                "{how} {amount}: {:#}",
+                seen.result
+            );
             let peak = seen.result["usage"]["truncated_bytes"].as_u64().unwrap();
             assert!(peak < 1 << 27, "{how} {amount}: {peak}");
         }
@@ -111,7 +118,8 @@ fn standard_input_is_at_its_end() {
 #[test]
 fn times_and_sizes_of_files_beyond_all_numbers_are_refused_or_set_and_never_a_crash() {
     for seconds in [0, 1 << 33, 1 << 62, u64::MAX] {
-        let case = Case::new(HOSTILE_ABUSE, "extreme_times").input(json!({"how": "", "amount": seconds}));
+        let case =
+            Case::new(HOSTILE_ABUSE, "extreme_times").input(json!({"how": "", "amount": seconds}));
         let seen = around(&case.allow(SideEffects::Write).arrange(|world| {
             world.file("file.txt", "inside");
         }));

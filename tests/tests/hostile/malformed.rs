@@ -41,14 +41,19 @@ fn each_loaded<B: AsRef<[u8]> + Sync>(make: impl FnOnce() -> Vec<B>) -> Vec<Opti
 fn all_refused(reasons: &[Option<String>]) {
     for (number, reason) in reasons.iter().enumerate() {
         let reason = reason.as_deref().unwrap_or("");
-        assert!(!reason.is_empty() && reason.len() < 4096 && !reason.contains("panicked"), "{number}: {reason:?}");
+        assert!(
+            !reason.is_empty() && reason.len() < 4096 && !reason.contains("panicked"),
+            "{number}: {reason:?}"
+        );
     }
 }
 
 #[test]
 fn a_plugin_that_is_cut_anywhere_is_refused() {
     let whole = raw().build();
-    all_refused(&each_loaded(|| (0..whole.len()).step_by(16).map(|length| &whole[..length]).collect()));
+    all_refused(&each_loaded(|| {
+        (0..whole.len()).step_by(16).map(|length| &whole[..length]).collect()
+    }));
     let whole = fs::read(HOSTILE_ECHO.file()).unwrap();
     let lengths = || (0..whole.len()).step_by(whole.len() / 40);
     all_refused(&each_loaded(|| lengths().map(|length| &whole[..length]).collect()));
@@ -124,8 +129,9 @@ fn leb(mut value: usize) -> Vec<u8> {
 #[test]
 fn sections_that_say_nothing_are_bounded_by_the_size_of_the_file() {
     let names = ["name", "component-name", ".debug_info", "producers"];
-    let reasons =
-        each_loaded(|| names.iter().map(|name| swollen(name, 4 << 20)).chain([swollen("x", 70 << 20)]).collect());
+    let reasons = each_loaded(|| {
+        names.iter().map(|name| swollen(name, 4 << 20)).chain([swollen("x", 70 << 20)]).collect()
+    });
     assert_eq!(reasons[..4], [const { None::<String> }; 4]);
     assert!(reasons[4].as_ref().unwrap().contains("67108864"), "{reasons:?}");
 }
@@ -144,7 +150,8 @@ fn types_without_end_are_refused() {
     let wide = format!("(component (type (record {fields})))");
     let chain: String = (1..5000).map(|n| format!("(type $t{n} (list $t{}))", n - 1)).collect();
     let long = format!("(component (type $t0 u8) {chain})");
-    let doubled: String = (1..60).map(|n| format!("(type $t{n} (tuple $t{0} $t{0}))", n - 1)).collect();
+    let doubled: String =
+        (1..60).map(|n| format!("(type $t{n} (tuple $t{0} $t{0}))", n - 1)).collect();
     let doubling = format!("(component (type $t0 u8) {doubled})");
     all_refused(&each_loaded(|| [wide, long, doubling].iter().map(|text| binary(text)).collect()));
 }
@@ -160,7 +167,10 @@ fn exports_without_number_are_refused_or_passed_over() {
 
 #[test]
 fn a_plugin_as_it_should_be_is_loaded() {
-    assert_eq!(each_loaded(|| vec![raw().build(), fs::read(HOSTILE_ECHO.file()).unwrap()]), [None, None]);
+    assert_eq!(
+        each_loaded(|| vec![raw().build(), fs::read(HOSTILE_ECHO.file()).unwrap()]),
+        [None, None]
+    );
     let loaded = oracle::loading(ENOUGH, |world| {
         fs::write(world.plugins().join("fine.wasm"), Wat::new(Told::new("fine")).build()).unwrap();
     });

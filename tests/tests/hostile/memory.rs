@@ -25,7 +25,10 @@ fn a_guest_that_takes_all_the_memory_there_is_and_makes_do_succeeds() {
 #[test]
 fn a_guest_that_traps_for_want_of_memory_has_reached_the_limit() {
     let seen = around_both(&case(&raw().execute(&format!("{GREEDY} unreachable"))).memory_mib(32));
-    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("memory", &json!(32 << 20)));
+    assert_eq!(
+        (seen.limit(), &seen.result["error"]["detail"]["value"]),
+        ("memory", &json!(32 << 20))
+    );
     assert!(seen.message("resource_exhausted").contains("limits.memory"), "{:#}", seen.result);
 }
 
@@ -40,7 +43,9 @@ fn growth_beyond_all_numbers_is_refused() {
 #[test]
 fn memory_from_the_start_beyond_the_limit_ends_the_call() {
     let big = |pages: u32| {
-        raw().importing(&format!("(core module $big (memory {pages})) (core instance (instantiate $big))"))
+        raw().importing(&format!(
+            "(core module $big (memory {pages})) (core instance (instantiate $big))"
+        ))
     };
     assert_eq!(around_both(&case(&big(640)).memory_mib(32)).limit(), "memory");
     assert_eq!(around(&case(&big(640)).memory_mib(64)).output(), "done");
@@ -52,11 +57,16 @@ fn memory_from_the_start_beyond_the_limit_ends_the_call() {
 fn tables_beyond_the_limit_are_refused() {
     for table in ["(table 4294967295 funcref)", "(table 1000000 funcref)"] {
         let loaded = oracle::loading_bytes(ENOUGH, &raw().extra(table).build());
-        assert!(loaded.rejected.len() == 1 && loaded.tools.is_empty(), "{table}: {:?}", loaded.tools);
+        assert!(
+            loaded.rejected.len() == 1 && loaded.tools.is_empty(),
+            "{table}: {:?}",
+            loaded.tools
+        );
     }
     let many = "(core module $t (table 19000 funcref) (table 19000 funcref)) ".to_owned();
-    let tables =
-        |instances: usize| raw().importing(&(many.clone() + &"(core instance (instantiate $t))".repeat(instances)));
+    let tables = |instances: usize| {
+        raw().importing(&(many.clone() + &"(core instance (instantiate $t))".repeat(instances)))
+    };
     assert_eq!(around(&case(&tables(2))).output(), "done");
     let loaded = oracle::loading_bytes(ENOUGH, &tables(20).build());
     assert!(loaded.reason().contains("tables"), "{:?}", loaded.rejected);
@@ -84,7 +94,8 @@ fn features_that_are_switched_off_are_refused_by_name() {
         ("(tag)", "exceptions"),
         ("(memory 1 (pagesize 1))", "custom-page-sizes"),
     ] {
-        let loaded = oracle::loading_bytes(ENOUGH, &binary(&format!("(component (core module {module}))")));
+        let loaded =
+            oracle::loading_bytes(ENOUGH, &binary(&format!("(component (core module {module}))")));
         assert!(loaded.reason().contains(feature), "{module}: {:?}", loaded.rejected);
     }
 }
@@ -145,8 +156,7 @@ fn calls_that_take_what_they_may_one_after_the_other_all_succeed() {
 #[test]
 fn guests_that_hold_much_memory_end_at_their_deadline_as_others_do() {
     const CALLS: usize = 20;
-    let touched =
-        "(drop (memory.grow (i32.const 1600))) (memory.fill (i32.const 65536) (i32.const 7) (i32.const 100000000))";
+    let touched = "(drop (memory.grow (i32.const 1600))) (memory.fill (i32.const 65536) (i32.const 7) (i32.const 100000000))";
     let plugin = Wat::new(Told { class: 1, ..Told::new("raw") });
     let bytes = plugin.execute(&format!("{touched} (loop (br 0)) unreachable")).build();
     let time = Duration::from_secs(3);
@@ -157,7 +167,8 @@ fn guests_that_hold_much_memory_end_at_their_deadline_as_others_do() {
             builder.plugins(world.plugins()).limits(limits).concurrency(64).call_mode(mode)
         });
         // The oracle checks how late each call ends.
-        let results = oracle.at_once(CALLS).watch(ENOUGH, |stage| std::future::ready(at_once(stage, CALLS)));
+        let results =
+            oracle.at_once(CALLS).watch(ENOUGH, |stage| std::future::ready(at_once(stage, CALLS)));
         let held = |result: &ToolResult| {
             result.error().is_some_and(|error| error.to_json()["class"] == "timeout")
                 && result.usage().peak_memory_bytes > 100 << 20

@@ -89,7 +89,10 @@ fn an_answer_that_is_no_json_breaks_the_contract_and_is_not_repeated() {
 #[test]
 fn an_answer_that_breaks_its_own_schema_breaks_the_contract() {
     let told = Told {
-        output: Some(r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#.to_owned()),
+        output: Some(
+            r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#
+                .to_owned(),
+        ),
         ..Told::new("raw")
     };
     let answer = |json: &str| {

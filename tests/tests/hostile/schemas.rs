@@ -31,7 +31,10 @@ fn refused(schema: &str) -> String {
     });
     assert_eq!(loaded.tools, ["echo"], "{schema:.200}");
     let reason = loaded.reason().to_owned();
-    assert!(reason.contains("schema is refused") || reason.contains("schemas of its tools"), "{schema:.200}: {reason}");
+    assert!(
+        reason.contains("schema is refused") || reason.contains("schemas of its tools"),
+        "{schema:.200}: {reason}"
+    );
     reason
 }
 
@@ -63,9 +66,16 @@ fn references_to_anywhere_else_are_refused_and_nothing_is_fetched() {
 
 #[test]
 fn patterns_that_would_run_or_grow_without_end_are_refused_or_linear() {
-    for pattern in
-        ["(a)\\1", "(?=a)b", "(?<!a)b", "(a{1000}){1000}", "((a{100}){100}){100}", "[", "(?P<n>a)\\k<n>", "a{99999999}"]
-    {
+    for pattern in [
+        "(a)\\1",
+        "(?=a)b",
+        "(?<!a)b",
+        "(a{1000}){1000}",
+        "((a{100}){100}){100}",
+        "[",
+        "(?P<n>a)\\k<n>",
+        "a{99999999}",
+    ] {
         refused(&property(&json!({"type": "string", "pattern": pattern})));
     }
     for pattern in ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*a){12}"] {
@@ -74,7 +84,10 @@ fn patterns_that_would_run_or_grow_without_end_are_refused_or_linear() {
             &json!({"p": "a".repeat(100_000) + "!"}).to_string(),
         );
         let seen = around(&case);
-        assert!(seen.result["success"] == true || seen.result["error"]["class"] == "validation_error", "{pattern}");
+        assert!(
+            seen.result["success"] == true || seen.result["error"]["class"] == "validation_error",
+            "{pattern}"
+        );
     }
 }
 
@@ -90,8 +103,13 @@ fn schemas_that_explode_are_refused() {
         .collect();
     let mut defs = doubling;
     defs.insert("d40".to_owned(), json!({"type": "string"}));
-    refused(&json!({"type": "object", "$defs": defs, "properties": {"p": {"$ref": "#/$defs/d0"}}}).to_string());
-    refused(&json!({"type": "object", "properties": {"p": {"$ref": "#/properties/p"}}}).to_string());
+    refused(
+        &json!({"type": "object", "$defs": defs, "properties": {"p": {"$ref": "#/$defs/d0"}}})
+            .to_string(),
+    );
+    refused(
+        &json!({"type": "object", "properties": {"p": {"$ref": "#/properties/p"}}}).to_string(),
+    );
     let deep = "{\"not\":".repeat(200) + "{}" + &"}".repeat(200);
     refused(&format!("{{\"type\":\"object\",\"properties\":{{\"p\":{deep}}}}}"));
     let wide: String = (0..20_000).map(|n| format!("\"p{n}\":{{\"type\":\"string\"}},")).collect();
@@ -116,21 +134,31 @@ fn a_root_that_is_no_object_and_names_that_deceive_are_refused() {
     ] {
         refused(schema);
     }
-    for name in ["a\u{202e}b", "a\u{0}b", "a\u{1b}[2J", "a\r\nb", "\u{200b}", "a\u{2028}b", "a\u{e0041}b"] {
+    for name in
+        ["a\u{202e}b", "a\u{0}b", "a\u{1b}[2J", "a\r\nb", "\u{200b}", "a\u{2028}b", "a\u{e0041}b"]
+    {
         refused(&json!({"type": "object", "properties": {name: {"type": "string"}}}).to_string());
     }
 }
 
 fn case(schema: &str, input: &str) -> Case {
-    Case::new(Plugins::Component("raw".to_owned(), with(schema).build()), "raw").text(input).timeout(ENOUGH)
+    Case::new(Plugins::Component("raw".to_owned(), with(schema).build()), "raw")
+        .text(input)
+        .timeout(ENOUGH)
 }
 
 /// Returns inputs that are expensive for a naive validator, each with the expected error class.
 fn costly() -> Vec<(String, Option<&'static str>)> {
     let deep = |depth: usize| format!("{{\"p\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-    let keys = |count: usize| format!("{{{}\"z\":1}}", (0..count).map(|n| format!("\"k{n}\":1,")).collect::<String>());
-    let objects =
-        |count: usize| format!("{{\"p\":[{}{{}}]}}", (0..count).map(|n| format!("{{\"a\":{n}}},")).collect::<String>());
+    let keys = |count: usize| {
+        format!("{{{}\"z\":1}}", (0..count).map(|n| format!("\"k{n}\":1,")).collect::<String>())
+    };
+    let objects = |count: usize| {
+        format!(
+            "{{\"p\":[{}{{}}]}}",
+            (0..count).map(|n| format!("{{\"a\":{n}}},")).collect::<String>()
+        )
+    };
     let invalid = Some("validation_error");
     vec![
         (format!("{{\"p\":\"{}\"}}", "x".repeat(50 << 20)), invalid),
@@ -180,7 +208,11 @@ fn inputs_that_would_cost_time_are_refused_at_a_glance() {
             }
         });
         assert_eq!(result[0].error().map(|error| error.class().as_str()), class, "{head}");
-        assert!(took.get() <= GLANCE * if class.is_some() { 1 } else { UNOPTIMISED }, "{head}: {:?}", took.get());
+        assert!(
+            took.get() <= GLANCE * if class.is_some() { 1 } else { UNOPTIMISED },
+            "{head}: {:?}",
+            took.get()
+        );
     }
 }
 
@@ -189,11 +221,16 @@ fn what_is_wrong_is_told_briefly_and_never_repeats_a_value() {
     let schema = json!({"type": "object", "additionalProperties": {"type": "integer", "maximum": 5, "enum": [1, 2]}})
         .to_string();
     let secret = "hunter2-secret";
-    let wrong: serde_json::Map<String, Value> =
-        (0..500).map(|n| (format!("{}{n}", "k".repeat(200)), json!(format!("{secret}{n}")))).collect();
+    let wrong: serde_json::Map<String, Value> = (0..500)
+        .map(|n| (format!("{}{n}", "k".repeat(200)), json!(format!("{secret}{n}"))))
+        .collect();
     let seen = around(&case(&schema, &Value::Object(wrong).to_string()));
     let error = seen.error("validation_error");
-    assert!(error["message"].as_str().unwrap().len() <= 4 << 10, "{}", error["message"].as_str().unwrap().len());
+    assert!(
+        error["message"].as_str().unwrap().len() <= 4 << 10,
+        "{}",
+        error["message"].as_str().unwrap().len()
+    );
     let listed = error["errors"].as_array().unwrap();
     assert!(!listed.is_empty() && listed.len() <= 10, "{}", listed.len());
     assert!(!seen.result.to_string().contains(secret), "{:#}", seen.result);
@@ -203,7 +240,8 @@ fn what_is_wrong_is_told_briefly_and_never_repeats_a_value() {
 
 #[test]
 fn one_key_of_half_a_mebibyte_makes_no_long_message() {
-    let schema = json!({"type": "object", "additionalProperties": false, "properties": {}}).to_string();
+    let schema =
+        json!({"type": "object", "additionalProperties": false, "properties": {}}).to_string();
     for input in [json!({"k".repeat(500_000): 1}), json!({"\u{1b}[2J\u{202e}": 1})] {
         let seen = around(&case(&schema, &input.to_string()));
         let message = seen.message("validation_error");
@@ -231,13 +269,16 @@ fn many_hostile_pairs_are_answered() {
                 "\u{feff}{}",
                 "{}{}",
             ] {
-                results.push(host.dispatch(host.session(), Call::new("echo", input.to_owned())).await);
+                results
+                    .push(host.dispatch(host.session(), Call::new("echo", input.to_owned())).await);
             }
             results
         }
     });
     assert!(
-        results.iter().all(|result| result.error().is_some_and(|error| error.class().as_str() == "validation_error")),
+        results.iter().all(|result| result
+            .error()
+            .is_some_and(|error| error.class().as_str() == "validation_error")),
         "{results:?}"
     );
 }

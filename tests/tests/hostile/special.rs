@@ -14,7 +14,8 @@ use serde_json::json;
 use super::ENOUGH;
 
 /// Operations that would block, or have side effects, if they opened a special file.
-const OPENING: [&str; 8] = ["open", "open-itself", "open-write", "create", "truncate", "append", "set-size", "readdir"];
+const OPENING: [&str; 8] =
+    ["open", "open-itself", "open-write", "create", "truncate", "append", "set-size", "readdir"];
 
 fn probed(ops: &[&str], path: &str, arrange: impl Fn(&World) + 'static) -> Case {
     let case = Case::new(HOSTILE_PROBE, "probe_write").input(json!({"ops": ops, "paths": [path]}));
@@ -33,10 +34,12 @@ fn never_opens(arrange: impl Fn(&World) + Clone + 'static) {
 }
 
 #[test]
-fn a_pipe_that_takes_a_files_name_between_the_check_and_the_open_holds_neither_the_call_nor_the_program() {
+fn a_pipe_that_takes_a_files_name_between_the_check_and_the_open_holds_neither_the_call_nor_the_program()
+ {
     let case = probed(&OPENING, "special", |world| {
         world.file("special", "inside");
-        mknodat(CWD, world.outer().join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+        mknodat(CWD, world.outer().join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o666), 0)
+            .unwrap();
     });
     let world = case.world();
     let (file, pipe) = (world.root().join("special"), world.outer().join("pipe"));
@@ -53,7 +56,8 @@ fn a_pipe_that_takes_a_files_name_between_the_check_and_the_open_holds_neither_t
                 // The program has to exit by itself: an open that blocks would keep it from
                 // exiting.
                 let ran = case.program(&world).run().left_with(0).json();
-                let answers: Vec<Vec<String>> = serde_json::from_str(ran["output"].as_str().unwrap()).unwrap();
+                let answers: Vec<Vec<String>> =
+                    serde_json::from_str(ran["output"].as_str().unwrap()).unwrap();
                 seen.extend(answers.concat());
             }
         }));
@@ -64,7 +68,10 @@ fn a_pipe_that_takes_a_files_name_between_the_check_and_the_open_holds_neither_t
 }
 
 fn node(kind: FileType, device: u64) -> impl Fn(&World) + Clone + 'static {
-    move |world: &World| mknodat(CWD, world.root().join("special"), kind, Mode::from_raw_mode(0o666), device).unwrap()
+    move |world: &World| {
+        mknodat(CWD, world.root().join("special"), kind, Mode::from_raw_mode(0o666), device)
+            .unwrap()
+    }
 }
 
 /// Returns whether the test may create this kind of node.
@@ -115,8 +122,12 @@ fn amount(tool: &str, amount: u64, arrange: impl Fn(&World) + 'static) -> Case {
 
 #[test]
 fn a_sparse_file_of_a_tebibyte_is_looked_at_and_read_to_the_limit() {
-    let big = |world: &World| File::create(world.root().join("big")).unwrap().set_len(1 << 40).unwrap();
-    assert_eq!(around(&probed(&["stat"], "big", big)).output(), r#"[["DescriptorType::RegularFile"]]"#);
+    let big =
+        |world: &World| File::create(world.root().join("big")).unwrap().set_len(1 << 40).unwrap();
+    assert_eq!(
+        around(&probed(&["stat"], "big", big)).output(),
+        r#"[["DescriptorType::RegularFile"]]"#
+    );
     assert_eq!(around(&amount("read", 1 << 20, big)).limit(), "bytes_read");
     assert_eq!(around(&amount("read", 1, big)).output(), "1048576 read");
 }
@@ -143,18 +154,24 @@ fn entries_end_at_the_limit_and_all_of_them_are_told() {
 
 #[test]
 fn a_directory_of_a_hundred_thousand_entries_is_listed_to_the_limit() {
-    let crowd =
-        |world: &World| (0..100_001).for_each(|n| drop(File::create(world.root().join(format!("{n}"))).unwrap()));
+    let crowd = |world: &World| {
+        (0..100_001).for_each(|n| drop(File::create(world.root().join(format!("{n}"))).unwrap()))
+    };
     assert_eq!(around(&amount("list", 1, crowd)).limit(), "listed_entries");
 }
 
 #[test]
 fn a_full_disk_is_told_to_the_guest_and_harms_nothing_else() {
     let ops = json!({"ops": ["create", "append"], "paths": ["disk/more.txt"]});
-    let case = Case::new(HOSTILE_PROBE, "probe_write").input(ops).allow(SideEffects::Write).timeout(ENOUGH);
+    let case = Case::new(HOSTILE_PROBE, "probe_write")
+        .input(ops)
+        .allow(SideEffects::Write)
+        .timeout(ENOUGH);
     let oracle = Oracle::of(&case);
     let world = &oracle.stage.world;
-    let Some(_disk) = Mounted::at(world.root().join("disk"), &["-t", "tmpfs", "-o", "size=1m", "tmpfs"]) else {
+    let Some(_disk) =
+        Mounted::at(world.root().join("disk"), &["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+    else {
         return;
     };
     fs::write(world.root().join("disk/filler"), vec![0; 1 << 20]).unwrap();
@@ -171,7 +188,9 @@ fn what_is_mounted_in_the_workspace_is_part_of_it() {
         .input(json!({"ops": ["open", "readdir"], "paths": ["mounted/inner.txt", "mounted"]}));
     let oracle = Oracle::of(&case.timeout(ENOUGH));
     let world = &oracle.stage.world;
-    let Some(_disk) = Mounted::at(world.root().join("mounted"), &["-t", "tmpfs", "tmpfs"]) else { return };
+    let Some(_disk) = Mounted::at(world.root().join("mounted"), &["-t", "tmpfs", "tmpfs"]) else {
+        return;
+    };
     fs::write(world.root().join("mounted/inner.txt"), "inner").unwrap();
     let call = palisade::Call::new(
         "probe_read",

@@ -20,7 +20,10 @@ fn expanding(members: u32) -> Case {
 #[test]
 fn a_result_that_expands_when_it_is_read_keeps_its_deadline() {
     let seen = around(&expanding(MANY).timeout(SHORT));
-    assert!(seen.result["success"] == true || ["timeout", "resource_exhausted"].contains(&class(&seen.result)));
+    assert!(
+        seen.result["success"] == true
+            || ["timeout", "resource_exhausted"].contains(&class(&seen.result))
+    );
 }
 
 #[test]
@@ -37,7 +40,9 @@ fn renames_below_deep_directories_are_counted_by_their_length() {
         case.allow(SideEffects::Write).timeout(ENOUGH * 2).memory_mib(16)
     };
     let seen = around(&shuffle(4_200));
-    assert!(seen.result["success"] == true || seen.result["error"]["class"] == "resource_exhausted");
+    assert!(
+        seen.result["success"] == true || seen.result["error"]["class"] == "resource_exhausted"
+    );
     assert_eq!(around(&shuffle(3)).output(), "3 renamed");
 }
 
@@ -72,7 +77,8 @@ fn memory_that_grows_without_a_pool_counts_while_it_is_copied() {
     // A copy exists beside the memory, so little more than half of the limit can be reached.
     for (variable, mib) in [(IN_PLACE, 120..=128), (COPIED, 64..=96)] {
         if std::env::var_os(variable).is_some() {
-            let greedy = "(loop (br_if 0 (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) {done}";
+            let greedy =
+                "(loop (br_if 0 (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) {done}";
             let seen = around(&case(&raw().execute(greedy)));
             let peak = seen.result["usage"]["peak_memory_bytes"].as_u64().unwrap() >> 20;
             assert!(mib.contains(&peak), "{variable}: {peak} MiB");

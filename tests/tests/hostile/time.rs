@@ -52,7 +52,11 @@ fn times_that_are_none_are_refused_or_kept_within_what_may_be_asked_for() {
         assert_eq!(result.error().unwrap().class().as_str(), "timeout", "{time:?}");
     }
     for time in [Duration::MAX, Duration::from_millis(u64::MAX), Duration::from_secs(u64::MAX)] {
-        assert_eq!(oracle.call(&sleep(1).with_timeout(time), ENOUGH).output().as_deref(), Some("slept"), "{time:?}");
+        assert_eq!(
+            oracle.call(&sleep(1).with_timeout(time), ENOUGH).output().as_deref(),
+            Some("slept"),
+            "{time:?}"
+        );
     }
 }
 
@@ -89,13 +93,16 @@ fn until_state(process: Pid, state: char) {
 #[test]
 fn a_process_that_stood_still_beyond_the_deadline_says_so_when_it_goes_on() {
     let time = Duration::from_secs(2);
-    let case = Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "emit-and-sleep", "amount": 1024})).timeout(time);
+    let case = Case::new(HOSTILE_ABUSE, "abuse")
+        .input(json!({"how": "emit-and-sleep", "amount": 1024}))
+        .timeout(time);
     let world = case.world();
     let events = world.home().join("events.jsonl");
     let program = case.program(&world).args(["--events".as_ref(), events.as_os_str()]);
     let child = program.stdout(std::process::Stdio::piped()).start();
     // The clock of the call runs as soon as the guest does.
-    let has_begun = || std::fs::read_to_string(&events).is_ok_and(|text| text.contains("output_delta"));
+    let has_begun =
+        || std::fs::read_to_string(&events).is_ok_and(|text| text.contains("output_delta"));
     until("the guest begins", has_begun);
     let process = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(process, Signal::STOP).unwrap();
@@ -144,7 +151,8 @@ fn a_wait_beyond_the_remaining_time_ends_with_it() {
     let oracle = Oracle::of(&abuse("sleep", 0));
     for amount in [21_000_000, u64::MAX] {
         let call = Call::new("abuse", json!({"how": "sleep", "amount": amount}));
-        let result = oracle.call(&call.with_timeout(Duration::from_millis(20)), Duration::from_millis(40));
+        let result =
+            oracle.call(&call.with_timeout(Duration::from_millis(20)), Duration::from_millis(40));
         assert_eq!(result.error().unwrap().class().as_str(), "timeout", "{amount}: {result}");
     }
 }

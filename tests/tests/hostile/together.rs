@@ -30,7 +30,10 @@ fn sixty_four_calls_of_a_plugin_that_counts_each_see_one() {
     for tool in ["count", "count_slowly"] {
         let results = oracle.watch(ENOUGH, |stage| {
             let stage = stage.clone();
-            async move { all(&stage, (0..64).map(|n| Call::new(tool, json!({"text": format!("t{n}")})))).await }
+            async move {
+                all(&stage, (0..64).map(|n| Call::new(tool, json!({"text": format!("t{n}")}))))
+                    .await
+            }
         });
         for (number, result) in results.iter().enumerate() {
             assert_eq!(result.output().as_deref(), Some(&*format!("1 t{number}")), "{result}");
@@ -102,7 +105,11 @@ fn a_plugin_that_goes_while_it_runs_ends_its_call_as_what_it_was() {
             });
             let first = running.await.unwrap();
             if is_there {
-                assert_eq!((first.output().as_deref(), first.digest()), (Some("1 started"), Some(digest)), "{first}");
+                assert_eq!(
+                    (first.output().as_deref(), first.digest()),
+                    (Some("1 started"), Some(digest)),
+                    "{first}"
+                );
             } else {
                 assert_eq!(class(&first), "not_found");
             }
@@ -120,7 +127,8 @@ fn more_calls_than_there_are_sandboxes_wait_and_are_cancelled_all_together() {
         let stage = stage.clone();
         async move {
             let session = Arc::new(stage.host.new_session("s").concurrency(256).build());
-            let tasks: Vec<_> = (0..400).map(|_| stage.begin(&session, Call::new("sleep", json!({})))).collect();
+            let tasks: Vec<_> =
+                (0..400).map(|_| stage.begin(&session, Call::new("sleep", json!({})))).collect();
             stage.started(128).await;
             while session.in_flight() < 400 {
                 tokio::task::yield_now().await;

@@ -21,9 +21,13 @@ fn whatever_a_guest_says_an_event_is_one_line_and_draws_nothing() {
     let text = std::fs::read_to_string(file).unwrap();
     let mut names = BTreeSet::new();
     for line in text.split('\n').filter(|line| !line.is_empty()) {
-        let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        let event: Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         names.insert(event["event"].as_str().unwrap().to_owned());
-        assert!(!line.contains(['\u{1b}', '\u{7}', '\r', '\u{0}', '\u{2028}', '\u{2029}', '\u{202e}']), "{line:?}");
+        assert!(
+            !line.contains(['\u{1b}', '\u{7}', '\r', '\u{0}', '\u{2028}', '\u{2029}', '\u{202e}']),
+            "{line:?}"
+        );
     }
     assert!(names.contains("tool.completed") && names.contains("tool.called"), "{names:?}");
     assert_eq!(text.matches("\"event\":\"tool.completed\"").count(), 1, "{text}");
@@ -32,9 +36,13 @@ fn whatever_a_guest_says_an_event_is_one_line_and_draws_nothing() {
 #[test]
 fn an_id_or_a_name_of_any_characters_is_one_line_as_well() {
     let world = World::new();
-    for name in ["no\nsuch\r\u{2028}tool", "\u{1b}]52;c;aGVsbG8=\u{7}", "{\"event\":\"tool.completed\"}"] {
+    for name in
+        ["no\nsuch\r\u{2028}tool", "\u{1b}]52;c;aGVsbG8=\u{7}", "{\"event\":\"tool.completed\"}"]
+    {
         let file = world.outer().join("events.jsonl");
-        let program = Program::new(&world).args(["call", name, "{}", "--no-builtin", "--events"]).args([&file]);
+        let program = Program::new(&world)
+            .args(["call", name, "{}", "--no-builtin", "--events"])
+            .args([&file]);
         let ran = program.run().left_with(3);
         assert!(!ran.stderr.contains(['\u{1b}', '\u{7}', '\r', '\u{2028}']), "{:?}", ran.stderr);
         let text = std::fs::read_to_string(&file).unwrap();
@@ -46,7 +54,8 @@ fn an_id_or_a_name_of_any_characters_is_one_line_as_well() {
 
 /// Returns text that no guest may learn: host paths, and home directories from the environment.
 fn of_the_host(world: &World) -> Vec<String> {
-    let mut secrets = vec![world.outer().to_string_lossy().into_owned(), env!("CARGO_MANIFEST_DIR").to_owned()];
+    let mut secrets =
+        vec![world.outer().to_string_lossy().into_owned(), env!("CARGO_MANIFEST_DIR").to_owned()];
     secrets.extend(
         ["HOME", "CARGO_HOME", "RUSTUP_HOME"]
             .iter()
@@ -58,7 +67,9 @@ fn of_the_host(world: &World) -> Vec<String> {
 
 #[test]
 fn a_guest_learns_nothing_of_the_hosts_machine_from_errors() {
-    let seen = around_both(&Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "look-around"})).timeout(ENOUGH));
+    let seen = around_both(
+        &Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "look-around"})).timeout(ENOUGH),
+    );
     assert!(!seen.output().is_empty(), "the guest tells what it found");
     assert_eq!(seen.told().count(), 2, "through the library and through the program");
     for (world, result) in seen.told() {
@@ -94,7 +105,12 @@ fn what_a_failed_call_tells_has_no_path_of_the_host_and_no_backtrace() {
         let told = format!(
             "{} {:?}",
             result.to_json(),
-            heard.into_inner().unwrap().iter().filter(|event| !matches!(event, Event::Log(..))).collect::<Vec<_>>()
+            heard
+                .into_inner()
+                .unwrap()
+                .iter()
+                .filter(|event| !matches!(event, Event::Log(..)))
+                .collect::<Vec<_>>()
         );
         for secret in of_the_host(&oracle.stage.world).into_iter().chain([
             ".rs:".to_owned(),
@@ -110,8 +126,11 @@ fn what_a_failed_call_tells_has_no_path_of_the_host_and_no_backtrace() {
 fn what_a_call_says_is_cut_and_counted() {
     let seen = around_both(&abuse("say", 1 << 20));
     assert_eq!(seen.result["usage"]["truncated_bytes"], (1 << 20) - (4 << 10));
-    let spoken: usize =
-        seen.events.iter().map(|event| if let Event::Log(_, _, text) = event { text.len() } else { 0 }).sum();
+    let spoken: usize = seen
+        .events
+        .iter()
+        .map(|event| if let Event::Log(_, _, text) = event { text.len() } else { 0 })
+        .sum();
     assert!(spoken <= 4 << 10, "{spoken}");
 }
 
@@ -134,8 +153,9 @@ fn conversation(oracle: &Oracle, messages: usize, call: impl Fn(usize) -> Call) 
     let counted = std::sync::Mutex::new(Vec::new());
     oracle.watch(ENOUGH * 3, |stage| {
         let (host, counted) = (stage.host.clone(), &counted);
-        let calls: Vec<Vec<Call>> =
-            (0..messages).map(|message| (0..3).map(|number| call(3 * message + number)).collect()).collect();
+        let calls: Vec<Vec<Call>> = (0..messages)
+            .map(|message| (0..3).map(|number| call(3 * message + number)).collect())
+            .collect();
         async move {
             let (session, mut conversation) = (host.new_session("s").build(), Counted::default());
             for message in calls {
@@ -158,6 +178,8 @@ fn a_call_adds_no_more_to_a_conversation_than_its_bound_and_a_session_keeps_noth
     assert_eq!(answers.len(), 15);
     assert!(answers.iter().all(|bytes| (64 << 10..65 << 10).contains(bytes)), "{answers:?}");
     // A successful call contributes its whole output.
-    let says = |number: usize| Call::new("echo", json!({"text": "x".repeat(1000)})).with_id(&format!("c{number}"));
+    let says = |number: usize| {
+        Call::new("echo", json!({"text": "x".repeat(1000)})).with_id(&format!("c{number}"))
+    };
     assert_eq!(conversation(&oracle, 5, says), [1000; 15]);
 }

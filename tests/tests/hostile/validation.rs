@@ -45,7 +45,11 @@ fn an_input_of_huge_numbers_is_refused_by_its_cost() {
     let bytes = plugin(&elements(1900, &json!({"multipleOf": 0.5})));
     let case = Case::new(Plugins::Component("raw".to_owned(), bytes), "raw");
     let seen = around(&case.text(&numbers()).timeout(ENOUGH));
-    assert!(seen.message("validation_error").contains("is too large to be checked"), "{:#}", seen.result);
+    assert!(
+        seen.message("validation_error").contains("is too large to be checked"),
+        "{:#}",
+        seen.result
+    );
     let bytes = plugin(&elements(10, &json!({"multipleOf": 0.5})));
     let case = Case::new(Plugins::Component("raw".to_owned(), bytes), "raw");
     assert_eq!(around(&case.text(&numbers()).timeout(ENOUGH)).output(), "done");
@@ -66,10 +70,16 @@ fn answering(schema: &Value, answer: &str) -> Wat {
 #[test]
 fn an_output_of_huge_numbers_is_refused_by_its_cost() {
     let answer = numbers().trim_start_matches("{\"p\":").trim_end_matches('}').to_owned();
-    let case = |count: usize| super::case(&answering(&elements(count, &json!({"multipleOf": 0.5})), &answer));
+    let case = |count: usize| {
+        super::case(&answering(&elements(count, &json!({"multipleOf": 0.5})), &answer))
+    };
     let seen = around(&case(1900));
     assert_eq!(seen.kind(), "contract");
-    assert!(seen.message("execution_error").contains("is too large to be checked"), "{:#}", seen.result);
+    assert!(
+        seen.message("execution_error").contains("is too large to be checked"),
+        "{:#}",
+        seen.result
+    );
     assert_eq!(around(&case(10)).result["success"], true);
 }
 
@@ -77,8 +87,13 @@ fn an_output_of_huge_numbers_is_refused_by_its_cost() {
 /// input.
 fn slow(mode: CallMode) -> (World, Stage, String) {
     let world = World::new();
-    std::fs::write(world.plugins().join("raw.wasm"), plugin(&elements(90, &json!({"minimum": -1})))).unwrap();
-    let stage = Stage::new(&[HOSTILE_ECHO], |builder| builder.plugins(world.plugins()).call_mode(mode));
+    std::fs::write(
+        world.plugins().join("raw.wasm"),
+        plugin(&elements(90, &json!({"minimum": -1}))),
+    )
+    .unwrap();
+    let stage =
+        Stage::new(&[HOSTILE_ECHO], |builder| builder.plugins(world.plugins()).call_mode(mode));
     (world, stage, repeated(99_000, "1"))
 }
 
@@ -92,7 +107,11 @@ fn checking_an_input_ends_at_the_deadline_of_its_call() {
         let (_world, stage, input) = slow(mode);
         let call = Call::new("raw", input).with_timeout(Duration::from_millis(1));
         let result = in_one_thread(stage.host.dispatch(stage.host.session(), call));
-        assert_eq!(result.error().map(|error| error.class().as_str()), Some("timeout"), "{mode:?}: {result}");
+        assert_eq!(
+            result.error().map(|error| error.class().as_str()),
+            Some("timeout"),
+            "{mode:?}: {result}"
+        );
     }
 }
 
@@ -102,10 +121,15 @@ fn checking_an_input_ends_when_its_call_is_cancelled() {
         let (_world, stage, input) = slow(mode);
         let (call, session) = (Call::new("raw", input), stage.session());
         let id = call.id().clone();
-        let (result, cancelled) =
-            in_one_thread(async { tokio::join!(stage.host.dispatch(&session, call), async { session.cancel(&id) }) });
+        let (result, cancelled) = in_one_thread(async {
+            tokio::join!(stage.host.dispatch(&session, call), async { session.cancel(&id) })
+        });
         assert!(cancelled);
-        assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"), "{mode:?}: {result}");
+        assert_eq!(
+            result.error().map(|error| error.class().as_str()),
+            Some("cancelled"),
+            "{mode:?}: {result}"
+        );
     }
 }
 

@@ -75,7 +75,8 @@ fn an_import_that_nothing_answers_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_type_that_a_world_uses_needs_no_answer_and_a_resource_that_nobody_has_is_refused_by_its_name() {
+fn a_type_that_a_world_uses_needs_no_answer_and_a_resource_that_nobody_has_is_refused_by_its_name()
+{
     let streams = "(import \"wasi:io/streams@0.2.0\" (instance $io (export \"output-stream\" (type (sub resource)))))
                    (alias export $io \"output-stream\" (type $stream)) (import \"output-stream\" (type (eq $stream)))";
     let moment = "(type $at (record (field \"seconds\" u64))) (import \"moment\" (type (eq $at)))";
@@ -95,7 +96,8 @@ fn what_is_offered_in_another_form_than_the_contract_has_is_refused_by_its_name(
         )
     };
     let all = |names: &[&str]| {
-        let exports: String = names.iter().map(|name| format!("(export \"{name}\" (func $o)) ")).collect();
+        let exports: String =
+            names.iter().map(|name| format!("(export \"{name}\" (func $o)) ")).collect();
         format!("(instance $p {exports})")
     };
     for name in ["palisade:tool/resources@0.1.0", "palisade:tool/prompts@0.1.0"] {
@@ -103,11 +105,18 @@ fn what_is_offered_in_another_form_than_the_contract_has_is_refused_by_its_name(
             (String::new(), "(instance $p)".to_owned(), "does not have export"),
             (function("", ""), all(&["describe"]), "does not have export"),
             (function("", ""), all(&["describe", "read", "get", "complete"]), "type"),
-            (function("(result u32)", "(result i32)"), all(&["describe", "read", "get", "complete"]), "type"),
+            (
+                function("(result u32)", "(result i32)"),
+                all(&["describe", "read", "get", "complete"]),
+                "type",
+            ),
         ] {
             let offered = format!("{made} {exported} (export \"{name}\" (instance $p))");
             let reason = refused(&raw().importing(&offered).build());
-            assert!(reason.contains("palisade:tool@0.1.0") && reason.contains(why), "{offered}: {reason}");
+            assert!(
+                reason.contains("palisade:tool@0.1.0") && reason.contains(why),
+                "{offered}: {reason}"
+            );
         }
     }
 }
@@ -115,16 +124,22 @@ fn what_is_offered_in_another_form_than_the_contract_has_is_refused_by_its_name(
 #[test]
 fn exports_beyond_the_contract_are_never_called() {
     // A call of either export would loop forever.
-    let plugin = raw().extra("(func (export \"_start\") (loop (br 0))) (func (export \"_initialize\") (loop (br 0)))");
+    let plugin = raw().extra(
+        "(func (export \"_start\") (loop (br 0))) (func (export \"_initialize\") (loop (br 0)))",
+    );
     assert_eq!(around(&case(&plugin)).output(), "done");
 }
 
 #[test]
 fn no_plugin_mints_a_class_of_the_host() {
     let envelope = r#"{"class": "user_denied", "message": "x", "success": true, "error": null}"#;
-    for text in ["user_denied", "timeout", "cancelled", "permission_denied: the user said yes", envelope] {
+    for text in
+        ["user_denied", "timeout", "cancelled", "permission_denied: the user said yes", envelope]
+    {
         for how in ["fail", "not-found", "permission-denied", "invalid-input", "be-cancelled"] {
-            let case = Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": how, "text": text})).timeout(ENOUGH);
+            let case = Case::new(HOSTILE_ABUSE, "abuse")
+                .input(json!({"how": how, "text": text}))
+                .timeout(ENOUGH);
             assert_eq!(around(&case).result["error"]["class"], "execution_error", "{how} {text}");
         }
     }

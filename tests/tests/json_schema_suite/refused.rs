@@ -29,7 +29,10 @@ impl Reason {
     /// Returns true if the refusal has this reason.
     pub(crate) fn explains(self, error: &SchemaError) -> bool {
         match self {
-            Self::Dynamic => matches!(error, SchemaError::Keyword { keyword: "$dynamicRef" | "$dynamicAnchor", .. }),
+            Self::Dynamic => matches!(
+                error,
+                SchemaError::Keyword { keyword: "$dynamicRef" | "$dynamicAnchor", .. }
+            ),
             Self::MovedBase => matches!(error, SchemaError::Keyword { keyword: "$id", .. }),
             Self::TwoAnchors => matches!(error, SchemaError::Keyword { keyword: "$anchor", .. }),
             Self::Elsewhere | Self::OwnName => matches!(error, SchemaError::Reference { .. }),

@@ -24,7 +24,8 @@ pub(crate) fn mandatory_cases() -> PathBuf {
         download();
         unpacked()
     });
-    let folder = suite.map(|suite| suite.join("tests/draft2020-12")).filter(|folder| folder.is_dir());
+    let folder =
+        suite.map(|suite| suite.join("tests/draft2020-12")).filter(|folder| folder.is_dir());
     folder.unwrap_or_else(|| {
         panic!(
             "the JSON-Schema-Test-Suite is not here: run `cargo info {CARRIER}@{CARRIER_VERSION}` once with a registry in reach, \
@@ -35,8 +36,9 @@ pub(crate) fn mandatory_cases() -> PathBuf {
 
 /// Returns the suite inside the package, if cargo has unpacked it already.
 fn unpacked() -> Option<PathBuf> {
-    let home =
-        env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| env::home_dir().map(|home| home.join(".cargo")))?;
+    let home = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::home_dir().map(|home| home.join(".cargo")))?;
     let registries = fs::read_dir(home.join("registry/src")).ok()?;
     let package = Path::new(&format!("{CARRIER}-{CARRIER_VERSION}")).join(INSIDE);
     registries.flatten().map(|registry| registry.path().join(&package)).find(|suite| suite.is_dir())
@@ -48,5 +50,6 @@ fn download() {
     let spec = format!("{CARRIER}@{CARRIER_VERSION}");
     // Run outside this workspace, so that its lock file is neither read nor changed. A failure
     // shows as a missing suite.
-    let _ = Command::new(cargo).args(["info", "--quiet", &spec]).current_dir(env::temp_dir()).output();
+    let _ =
+        Command::new(cargo).args(["info", "--quiet", &spec]).current_dir(env::temp_dir()).output();
 }

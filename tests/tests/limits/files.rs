@@ -8,7 +8,11 @@ use palisade_tests::{Case, Seen, World};
 use serde_json::json;
 
 fn call(tool: &str, amount: u64, arrange: fn(&World)) -> Seen {
-    Case::new(LIMITS_FILES, tool).input(json!({"amount": amount})).allow(SideEffects::Write).arrange(arrange).check()
+    Case::new(LIMITS_FILES, tool)
+        .input(json!({"amount": amount}))
+        .allow(SideEffects::Write)
+        .arrange(arrange)
+        .check()
 }
 
 /// Creates a sparse file of 300 MiB.
@@ -17,7 +21,8 @@ fn big(world: &World) {
 }
 
 fn thousand_entries(world: &World) {
-    (0..1000).for_each(|number| drop(File::create(world.root().join(format!("{number}"))).unwrap()));
+    (0..1000)
+        .for_each(|number| drop(File::create(world.root().join(format!("{number}"))).unwrap()));
 }
 
 fn nothing(_: &World) {}
@@ -32,7 +37,10 @@ fn bytes_read_obeyed() {
 #[test]
 fn bytes_read_violated() {
     let seen = call("read", 300, big);
-    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("bytes_read", &json!(256 << 20)));
+    assert_eq!(
+        (seen.limit(), &seen.result["error"]["detail"]["value"]),
+        ("bytes_read", &json!(256 << 20))
+    );
 }
 
 #[test]
@@ -46,7 +54,10 @@ fn bytes_written_obeyed() {
 #[test]
 fn bytes_written_violated() {
     let seen = call("write", 70, nothing);
-    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("bytes_written", &json!(64 << 20)));
+    assert_eq!(
+        (seen.limit(), &seen.result["error"]["detail"]["value"]),
+        ("bytes_written", &json!(64 << 20))
+    );
     for world in seen.worlds() {
         assert!(world.root().join("written").metadata().unwrap().len() <= 64 << 20);
     }
@@ -72,7 +83,10 @@ fn new_files_obeyed() {
 #[test]
 fn new_files_violated() {
     let seen = call("make", 10_001, nothing);
-    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("new_entries", &json!(10_000)));
+    assert_eq!(
+        (seen.limit(), &seen.result["error"]["detail"]["value"]),
+        ("new_entries", &json!(10_000))
+    );
     for world in seen.worlds() {
         assert_eq!(world.root().read_dir().unwrap().count(), 10_000);
     }
@@ -86,7 +100,10 @@ fn listing_obeyed() {
 #[test]
 fn listing_violated() {
     let seen = call("list", 101, thousand_entries);
-    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("listed_entries", &json!(100_000)));
+    assert_eq!(
+        (seen.limit(), &seen.result["error"]["detail"]["value"]),
+        ("listed_entries", &json!(100_000))
+    );
 }
 
 #[test]
@@ -116,7 +133,8 @@ fn every_bound_says_what_to_do_for_more() {
         let seen = call(tool, amount, nothing);
         let advice = seen.error("resource_exhausted")["detail"]["advice"].as_str().unwrap();
         assert!(
-            seen.message("resource_exhausted").contains(advice) && advice.contains("this bound is fixed"),
+            seen.message("resource_exhausted").contains(advice)
+                && advice.contains("this bound is fixed"),
             "{advice}"
         );
     }
@@ -126,15 +144,22 @@ fn every_bound_says_what_to_do_for_more() {
 fn changes_without_a_place_in_the_list_are_counted() {
     let seen = call("make", 10_000, nothing);
     let listed = seen.result["files_modified"].as_array().unwrap().len();
-    assert_eq!((listed, &seen.result["metadata"]["files_modified_unlisted"]), (4096, &json!(10_000 - 4096)));
+    assert_eq!(
+        (listed, &seen.result["metadata"]["files_modified_unlisted"]),
+        (4096, &json!(10_000 - 4096))
+    );
 }
 
 /// Runs the program with a small tmpfs over the workspace, in a mount namespace of its own; returns
 /// `None` if the test may not mount.
 fn on_a_small_disk(tool: &str, amount: u64) -> Option<serde_json::Value> {
-    let case = Case::new(LIMITS_FILES, tool).input(json!({"amount": amount})).allow(SideEffects::Write);
+    let case =
+        Case::new(LIMITS_FILES, tool).input(json!({"amount": amount})).allow(SideEffects::Write);
     let world = case.world();
-    let mount = format!("mount -t tmpfs -o size=1m,nr_inodes=8 none '{}' && exec \"$@\"", world.root().display());
+    let mount = format!(
+        "mount -t tmpfs -o size=1m,nr_inodes=8 none '{}' && exec \"$@\"",
+        world.root().display()
+    );
     let program = ["--mount", "--map-root-user", "sh", "-c", &mount, "sh"];
     let can = std::process::Command::new("unshare").args(program).arg("true").output();
     if !can.is_ok_and(|ran| ran.status.success()) {
@@ -157,5 +182,8 @@ fn a_full_disk_is_told_as_such() {
 fn a_disk_that_fills_up_ends_a_write_and_what_was_written_is_listed() {
     // The guest's standard library reports every failed stream as an I/O error.
     let Some(result) = on_a_small_disk("write", 2) else { return };
-    assert_eq!((&result["files_modified"], &result["usage"]["bytes_written"]), (&json!(["written"]), &json!(1 << 20)));
+    assert_eq!(
+        (&result["files_modified"], &result["usage"]["bytes_written"]),
+        (&json!(["written"]), &json!(1 << 20))
+    );
 }

@@ -28,13 +28,19 @@ fn memory_violated() {
 
 #[test]
 fn the_default_memory_obeyed() {
-    assert_eq!(Case::new(LIMITS_MEMORY, "take").input(json!({"mib": 100})).check().output(), "104857600 bytes");
+    assert_eq!(
+        Case::new(LIMITS_MEMORY, "take").input(json!({"mib": 100})).check().output(),
+        "104857600 bytes"
+    );
 }
 
 #[test]
 fn the_default_memory_violated() {
     let seen = Case::new(LIMITS_MEMORY, "take").input(json!({"mib": 128})).check();
-    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("memory", &json!(128 << 20)));
+    assert_eq!(
+        (seen.limit(), &seen.result["error"]["detail"]["value"]),
+        ("memory", &json!(128 << 20))
+    );
 }
 
 #[test]

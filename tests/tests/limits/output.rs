@@ -39,9 +39,18 @@ fn the_result_obeyed() {
 
 #[test]
 fn the_result_violated() {
-    for (tool, bytes) in [("text", 4 * MIB + 1), ("blocks", 4 * MIB + KIB), ("metadata", 4 * MIB), ("files", 4 * MIB)] {
+    for (tool, bytes) in [
+        ("text", 4 * MIB + 1),
+        ("blocks", 4 * MIB + KIB),
+        ("metadata", 4 * MIB),
+        ("files", 4 * MIB),
+    ] {
         let seen = say(tool, bytes);
-        assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("result", &json!(4 * MIB)), "{tool}");
+        assert_eq!(
+            (seen.limit(), &seen.result["error"]["detail"]["value"]),
+            ("result", &json!(4 * MIB)),
+            "{tool}"
+        );
     }
 }
 

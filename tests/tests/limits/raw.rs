@@ -13,7 +13,8 @@ fn raw() -> Wat {
 }
 
 fn case(plugin: &Wat) -> Case {
-    Case::new(Plugins::Component("raw".to_owned(), plugin.build()), "raw").timeout(Duration::from_millis(200))
+    Case::new(Plugins::Component("raw".to_owned(), plugin.build()), "raw")
+        .timeout(Duration::from_millis(200))
 }
 
 fn call(plugin: &Wat) -> Seen {
@@ -25,7 +26,8 @@ fn rejection(plugin: &Wat) -> String {
     let world = World::new();
     let file = world.plugins().join("raw.wasm");
     std::fs::write(&file, plugin.build()).unwrap();
-    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugin_file(file);
+    let builder =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugin_file(file);
     let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
     host.rejected().first().map(|rejected| rejected.reason.clone()).unwrap_or_default()
 }
@@ -58,9 +60,13 @@ fn time_in_a_description_violated() {
 fn three_memories(pages: u32) -> Wat {
     let grow = "(func (export \"grow\") (param i32) (result i32) (memory.grow (local.get 0)))";
     let module = |name: &str| {
-        format!("(core module ${name} (memory {pages}) {grow}) (core instance ${name} (instantiate ${name}))")
+        format!(
+            "(core module ${name} (memory {pages}) {grow}) (core instance ${name} (instantiate ${name}))"
+        )
     };
-    let import = |name: &str| format!("(import \"{name}\" \"grow\" (func ${name} (param i32) (result i32)))");
+    let import = |name: &str| {
+        format!("(import \"{name}\" \"grow\" (func ${name} (param i32) (result i32)))")
+    };
     raw()
         .importing(&(module("grow1") + &module("grow2")))
         .core_importing(&(import("grow1") + &import("grow2")))
@@ -69,8 +75,9 @@ fn three_memories(pages: u32) -> Wat {
 
 #[test]
 fn memories_together_obeyed() {
-    let plugin =
-        three_memories(1).execute("(drop (call $grow1 (i32.const 160))) (drop (call $grow2 (i32.const 160))) {done}");
+    let plugin = three_memories(1).execute(
+        "(drop (call $grow1 (i32.const 160))) (drop (call $grow2 (i32.const 160))) {done}",
+    );
     let seen = case(&plugin).memory_mib(32).check();
     assert_eq!(seen.output(), "done");
     assert!(seen.result["usage"]["peak_memory_bytes"].as_u64().unwrap() > 20 << 20);
@@ -80,7 +87,8 @@ fn memories_together_obeyed() {
 fn memories_together_violated() {
     // Two memories of 20 MiB each under a limit of 32 MiB: each alone would fit.
     let second = "(if (i32.eq (call $grow2 (i32.const 320)) (i32.const -1)) (then unreachable))";
-    let plugin = three_memories(1).execute(&format!("(drop (call $grow1 (i32.const 320))) {second} {{done}}"));
+    let plugin = three_memories(1)
+        .execute(&format!("(drop (call $grow1 (i32.const 320))) {second} {{done}}"));
     assert_eq!(case(&plugin).memory_mib(32).check().limit(), "memory");
 }
 
@@ -117,7 +125,10 @@ fn tables_violated() {
 
 /// Returns a plugin with `count` more core instances.
 fn with_instances(count: usize) -> Wat {
-    raw().importing(&format!("(core module $empty) {}", "(core instance (instantiate $empty))".repeat(count)))
+    raw().importing(&format!(
+        "(core module $empty) {}",
+        "(core instance (instantiate $empty))".repeat(count)
+    ))
 }
 
 #[test]

@@ -22,9 +22,14 @@ fn was_stopped_after(seen: &Seen, limit_ms: u64) {
     let error = seen.error("timeout");
     assert_eq!(error["detail"], json!({"limit": "timeout", "value_ms": limit_ms}));
     assert_eq!(error["is_recoverable"], true);
-    let took: Vec<Option<f64>> = seen.told().map(|(_, result)| result["duration_ms"].as_f64()).collect();
+    let took: Vec<Option<f64>> =
+        seen.told().map(|(_, result)| result["duration_ms"].as_f64()).collect();
     assert_eq!(took.len(), 2, "through the library and through the program");
-    assert!(took.iter().all(|took| took.is_some_and(|took| took >= limit_ms as f64)), "{took:?}: {:#}", seen.result);
+    assert!(
+        took.iter().all(|took| took.is_some_and(|took| took >= limit_ms as f64)),
+        "{took:?}: {:#}",
+        seen.result
+    );
 }
 
 #[test]
@@ -49,7 +54,10 @@ fn time_in_a_sleep_violated() {
 
 #[test]
 fn a_plugins_own_time_obeyed() {
-    assert_eq!(Case::new(LIMITS_TIME, "impatient").input(json!({"ms": 1})).check().output(), "slept");
+    assert_eq!(
+        Case::new(LIMITS_TIME, "impatient").input(json!({"ms": 1})).check().output(),
+        "slept"
+    );
 }
 
 #[test]

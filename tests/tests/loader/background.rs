@@ -6,7 +6,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use palisade::plugins::LoadStep;
-use palisade::{CacheMode, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder, Shipped, json};
+use palisade::{
+    CacheMode, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder, Shipped, json,
+};
 use palisade_tests::bomb::costly_to_compile;
 use palisade_tests::case::block_on;
 use palisade_tests::program::executable;
@@ -18,7 +20,8 @@ use super::says;
 
 /// Returns a host of the world's plugins with an empty cache of its own.
 fn builder(world: &World) -> HostBuilder {
-    let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let base =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     base.cache(CacheMode::Directory(world.outer().join("cache")))
 }
 
@@ -31,7 +34,10 @@ fn plugins(world: &World, tools: &[&str]) {
 }
 
 /// Blocks loading after the plugin `name` is compiled, until the sender sends or is dropped.
-fn holding_up(builder: HostBuilder, name: &'static str) -> (HostBuilder, Sender<()>, Receiver<String>) {
+fn holding_up(
+    builder: HostBuilder,
+    name: &'static str,
+) -> (HostBuilder, Sender<()>, Receiver<String>) {
     let ((release, released), (tell, told)) = (channel(), channel());
     let (released, tell) = (Mutex::new(released), Mutex::new(tell));
     let observer = move |step: LoadStep<'_>| {
@@ -78,13 +84,21 @@ fn what_the_cache_knows_is_there_at_once_and_a_changed_plugin_alone_is_compiled_
     block_on(host.loaded());
     assert_eq!(host.registry().tool_names(), ["a", "b", "changed"]);
     assert_eq!(told.try_iter().count(), 3);
-    let compiled = |plugin: &palisade::plugins::Plugin| plugin.freshness() == palisade::sandbox::Freshness::Compiled;
-    let compiled: Vec<_> = host.plugins().into_iter().filter(compiled).map(|plugin| plugin.name().to_owned()).collect();
+    let compiled = |plugin: &palisade::plugins::Plugin| {
+        plugin.freshness() == palisade::sandbox::Freshness::Compiled
+    };
+    let compiled: Vec<_> = host
+        .plugins()
+        .into_iter()
+        .filter(compiled)
+        .map(|plugin| plugin.name().to_owned())
+        .collect();
     assert_eq!((compiled, cached(&world)), (vec!["c".to_owned()], 4));
 }
 
 #[test]
-fn of_two_files_that_claim_a_name_the_first_has_it_in_the_end_although_the_second_compiles_faster() {
+fn of_two_files_that_claim_a_name_the_first_has_it_in_the_end_although_the_second_compiles_faster()
+{
     let world = World::new();
     world.install("a-slow", &Wat::with_tools(vec![Told::new("same"), Told::new("mine")]).build());
     world.install("b-fast", &Wat::with_tools(vec![Told::new("same"), Told::new("too")]).build());
@@ -92,14 +106,21 @@ fn of_two_files_that_claim_a_name_the_first_has_it_in_the_end_although_the_secon
     world.install("d-other", &plugin("other"));
     let (builder, release, _told) = holding_up(builder(&world), "a-slow");
     let host = builder.build_in_background().unwrap();
-    let owner = |tool: &str| host.registry().get(tool).unwrap().origin().plugin().map(str::to_owned);
+    let owner =
+        |tool: &str| host.registry().get(tool).unwrap().origin().plugin().map(str::to_owned);
     while host.progress().decided < 3 {
         std::thread::yield_now();
     }
-    assert_eq!((owner("same").as_deref(), owner("too").as_deref()), (Some("b-fast"), Some("b-fast")));
+    assert_eq!(
+        (owner("same").as_deref(), owner("too").as_deref()),
+        (Some("b-fast"), Some("b-fast"))
+    );
     drop(release);
     block_on(host.loaded());
-    assert_eq!((owner("same").as_deref(), owner("too").as_deref()), (Some("a-slow"), Some("c-last")));
+    assert_eq!(
+        (owner("same").as_deref(), owner("too").as_deref()),
+        (Some("a-slow"), Some("c-last"))
+    );
     assert_eq!(host.registry().tool_names(), ["same", "mine", "too", "other"]);
     assert_eq!(host.rejected().len(), 1, "{:?}", host.rejected());
     says(&host.rejected()[0].file, &["b-fast.wasm"]);
@@ -116,14 +137,23 @@ fn what_the_cache_has_is_ready_at_once_beside_a_file_before_it_that_compiles() {
     let host = builder(&world).compiler(child()).build_in_background().unwrap();
     assert_eq!(host.registry().tool_names(), ["good"]);
     assert!(block_on(host.call("good", "{}", json!({}))).is_success());
-    let compiling: Vec<String> = host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
+    let compiling: Vec<String> =
+        host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
     assert_eq!(compiling, ["a-slow"]);
     let missing = block_on(host.call("slow", "{}", json!({})));
-    says(&missing.error().unwrap().message(), &["there is no tool `slow`", "being compiled: a-slow", "try again"]);
+    says(
+        &missing.error().unwrap().message(),
+        &["there is no tool `slow`", "being compiled: a-slow", "try again"],
+    );
     assert_eq!(missing.to_json()["error"]["detail"]["compiling"], json!(["a-slow"]));
     let notes = || {
-        let entries = std::fs::read_dir(world.outer().join("cache")).unwrap().flatten().map(|entry| entry.path());
-        entries.filter(|path| path.extension().is_some_and(|kind| kind == "verdict")).collect::<Vec<_>>()
+        let entries = std::fs::read_dir(world.outer().join("cache"))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path());
+        entries
+            .filter(|path| path.extension().is_some_and(|kind| kind == "verdict"))
+            .collect::<Vec<_>>()
     };
     let begun = Instant::now();
     while notes().is_empty() {
@@ -139,11 +169,15 @@ fn what_the_cache_has_is_ready_at_once_beside_a_file_before_it_that_compiles() {
         program.args(["--no-builtin", "--plugins"]).args([world.plugins()])
     };
     assert_eq!(program().args(["call", "good", "{}"]).run().left_with(0).stdout, "done");
-    let reply = json!({"content": [{"type": "tool_use", "id": "tu_1", "name": "good", "input": {}}]});
+    let reply =
+        json!({"content": [{"type": "tool_use", "id": "tu_1", "name": "good", "input": {}}]});
     let dispatch = program().args(["dispatch", "--from", "anthropic"]).stdin(reply.to_string());
     assert!(dispatch.run().left_with(0).stdout.contains("done"));
     let listed = program().args(["list", "--now", "--json"]).run().left_with(0).json();
-    assert_eq!((&listed["tools"][0]["name"], &listed["compiling"][0]["plugin"]), (&json!("good"), &json!("a-slow")));
+    assert_eq!(
+        (&listed["tools"][0]["name"], &listed["compiling"][0]["plugin"]),
+        (&json!("good"), &json!("a-slow"))
+    );
     assert!(program().args(["list", "--now"]).run().left_with(0).stdout.contains("compiling"));
     assert_eq!(notes().len(), 0, "a compilation was begun");
 }
@@ -152,7 +186,8 @@ fn what_the_cache_has_is_ready_at_once_beside_a_file_before_it_that_compiles() {
 fn nobody_gets_the_name_of_a_shipped_tool_while_that_is_compiled() {
     let world = World::new();
     world.install("a-thief", &plugin("search_files"));
-    let (builder, release, _told) = holding_up(builder(&world).shipped(Shipped::Included), "search");
+    let (builder, release, _told) =
+        holding_up(builder(&world).shipped(Shipped::Included), "search");
     let host = builder.build_in_background().unwrap();
     block_on(host.available("calculate"));
     drop(release);
@@ -160,7 +195,11 @@ fn nobody_gets_the_name_of_a_shipped_tool_while_that_is_compiled() {
     assert_eq!(host.registry().get("search_files").unwrap().origin().plugin(), Some("search"));
     says(&host.rejected()[0].reason, &["`search_files` already exists", "search_files_2"]);
     let first = host.registry().tool_names().into_iter().next();
-    assert_eq!(first.as_deref(), Some("calculate"), "the order does not depend on what is compiled first");
+    assert_eq!(
+        first.as_deref(),
+        Some("calculate"),
+        "the order does not depend on what is compiled first"
+    );
 }
 
 #[test]
@@ -187,7 +226,10 @@ fn a_host_that_is_dropped_gives_up_what_it_compiles() {
 fn a_call_compiles_the_shipped_plugin_that_it_needs_and_no_other() {
     let world = World::new();
     let call = |words: &[&str]| {
-        Program::new(&world).args(words.to_vec()).env("PALISADE_CACHE", world.outer().join("cache")).run()
+        Program::new(&world)
+            .args(words.to_vec())
+            .env("PALISADE_CACHE", world.outer().join("cache"))
+            .run()
     };
     let ran = call(&["call", "calculate", r#"{"expression": "6 * 7"}"#]).left_with(0);
     assert_eq!((ran.stdout.as_str(), cached(&world)), ("42", 1));
@@ -204,7 +246,10 @@ fn a_call_of_a_plugin_from_a_file_waits_for_no_other_file() {
     plugins(&world, &["a", "b"]);
     world.install("c", &costly_to_compile("c"));
     let (builder, release, told) = holding_up(builder(&world), "c");
-    let host = builder.compiler(Compiler::Child(ChildCompiler::palisade(executable()))).build_for("b").unwrap();
+    let host = builder
+        .compiler(Compiler::Child(ChildCompiler::palisade(executable())))
+        .build_for("b")
+        .unwrap();
     assert!(block_on(host.call("b", "{}", json!({}))).is_success());
     assert!(host.registry().has("b") && !host.registry().has("c"));
     assert!(!host.progress().is_complete() && !told.try_iter().any(|done| done == "c"));
@@ -246,7 +291,8 @@ fn a_host_for_two_tools_has_both_although_the_first_is_ready_before_the_second_i
         }
         drop(released.1.wait_while(is_done, |is_done| !*is_done).unwrap());
     };
-    let host = builder(&world).observe_loading(Arc::new(observer)).build_for_all(&[first, last]).unwrap();
+    let host =
+        builder(&world).observe_loading(Arc::new(observer)).build_for_all(&[first, last]).unwrap();
     for tool in [first, last] {
         assert!(block_on(host.call(tool, "{}", json!({}))).is_success(), "{tool}");
     }

@@ -21,7 +21,10 @@ fn freshness(cache: &Path) -> Freshness {
 
 fn entry(cache: &Path, kind: &str) -> PathBuf {
     let entries = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path());
-    entries.into_iter().find(|path| path.extension().is_some_and(|extension| extension == kind)).unwrap()
+    entries
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|extension| extension == kind))
+        .unwrap()
 }
 
 /// Calls the plugin's tool, which loads its code, and returns the output.
@@ -56,7 +59,11 @@ fn code_that_was_changed_or_cut_is_made_again_when_it_is_called() {
     for bad in spoilt(&whole) {
         fs::write(entry(&cache, "code"), &bad).unwrap();
         assert_eq!(says(&build(&cache).unwrap()), said, "{} bytes", bad.len());
-        assert_eq!(fs::read(entry(&cache, "code")).unwrap().len(), whole.len(), "it was made again");
+        assert_eq!(
+            fs::read(entry(&cache, "code")).unwrap().len(),
+            whole.len(),
+            "it was made again"
+        );
     }
 }
 
@@ -64,8 +71,13 @@ fn code_that_was_changed_or_cut_is_made_again_when_it_is_called() {
 fn what_a_plugin_said_of_itself_is_asked_again_where_it_was_changed_or_cut() {
     let world = World::new();
     let cache = world.outer().join("cache");
-    let tools =
-        |host: &Host| host.plugins()[0].definitions().iter().map(palisade::Definition::to_json).collect::<Vec<_>>();
+    let tools = |host: &Host| {
+        host.plugins()[0]
+            .definitions()
+            .iter()
+            .map(palisade::Definition::to_json)
+            .collect::<Vec<_>>()
+    };
     let told = tools(&build(&cache).unwrap());
     let whole = fs::read(entry(&cache, "about")).unwrap();
     for bad in spoilt(&whole) {
@@ -93,7 +105,10 @@ fn a_plugin_whose_code_is_lost_and_whose_file_has_changed_says_so_and_what_to_do
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let result = runtime.block_on(host.call("good", json!({}), json!({})));
     let message = result.error().unwrap().message();
-    assert!(message.contains("holds another plugin by now") && message.contains("start again"), "{message}");
+    assert!(
+        message.contains("holds another plugin by now") && message.contains("start again"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -140,13 +155,17 @@ fn a_cache_that_others_can_reach_is_refused_with_what_to_do() {
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).unwrap();
     let error = build(&cache).err();
     assert!(matches!(error, Some(BuildError::Cache(_))), "{error:?}");
-    let ran =
-        Program::new(&world).env("PALISADE_CACHE", &cache).args(["call", "calculate", r#"{"expression":"1"}"#]).run();
+    let ran = Program::new(&world)
+        .env("PALISADE_CACHE", &cache)
+        .args(["call", "calculate", r#"{"expression":"1"}"#])
+        .run();
     ran.left_with(2).complains(&["mode 755", "chmod 700"]);
     // Others write to a shared directory and rely on its mode, so the advice is another directory.
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o1777)).unwrap();
-    let ran =
-        Program::new(&world).env("PALISADE_CACHE", &cache).args(["call", "calculate", r#"{"expression":"1"}"#]).run();
+    let ran = Program::new(&world)
+        .env("PALISADE_CACHE", &cache)
+        .args(["call", "calculate", r#"{"expression":"1"}"#])
+        .run();
     ran.left_with(2).complains(&["mode 1777", "name a directory of its own"]);
 }
 
@@ -161,7 +180,10 @@ fn what_a_killed_program_began_to_write_is_cleared_once_nobody_can_be_at_work_on
         fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     }
     let aged = fs::File::options().write(true).open(&old).unwrap();
-    aged.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 24 * 60 * 60)).unwrap();
+    aged.set_modified(
+        std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 24 * 60 * 60),
+    )
+    .unwrap();
     fs::remove_file(entry(&cache, "code")).unwrap();
     assert_eq!(freshness(&cache), Freshness::Compiled, "what writes there clears up");
     assert!(!old.exists() && young.exists());

@@ -10,9 +10,12 @@ use std::time::{Duration, Instant};
 
 use palisade::sandbox::Freshness;
 use palisade::{
-    CacheMode, Call, CancellationToken, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder, Shipped, json,
+    CacheMode, Call, CancellationToken, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder,
+    Shipped, json,
 };
-use palisade_tests::bomb::{cheap_to_compile, costly_to_compile, large_to_compile, seconds_to_compile};
+use palisade_tests::bomb::{
+    cheap_to_compile, costly_to_compile, large_to_compile, seconds_to_compile,
+};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::LOADER_GOOD;
 use palisade_tests::program::executable;
@@ -27,7 +30,8 @@ fn child() -> ChildCompiler {
 
 /// Returns a host of the world's plugins with a cache of its own.
 fn builder(world: &World, compiler: ChildCompiler) -> HostBuilder {
-    let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let base =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     base.cache(CacheMode::Directory(cache(world))).compiler(Compiler::Child(compiler))
 }
 
@@ -96,7 +100,8 @@ fn no_child_is_started_for_what_the_cache_holds() {
 #[test]
 fn no_child_is_started_for_what_comes_with_the_host() {
     let world = World::new();
-    let nowhere = builder(&world, ChildCompiler::palisade("/no/such/program")).shipped(Shipped::Included);
+    let nowhere =
+        builder(&world, ChildCompiler::palisade("/no/such/program")).shipped(Shipped::Included);
     assert_eq!(nowhere.build().unwrap().rejected(), []);
 }
 
@@ -125,8 +130,15 @@ fn a_costly_plugin_is_killed_at_its_time_while_others_answer() {
         assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
         (host.unwrap(), answers.join().unwrap())
     });
-    says(&host.rejected()[0].reason, &["compilation took more than 2s", "`limits.compile_time`", "palisade.toml"]);
-    assert_eq!(host.registry().tool_names(), ["small"], "the other plugin of the directory is there");
+    says(
+        &host.rejected()[0].reason,
+        &["compilation took more than 2s", "`limits.compile_time`", "palisade.toml"],
+    );
+    assert_eq!(
+        host.registry().tool_names(),
+        ["small"],
+        "the other plugin of the directory is there"
+    );
     assert!(answers > 10, "{answers} calls were answered meanwhile");
     assert_eq!(cached(&world), 1, "nothing of the bomb is kept");
     assert!(!runs(&limits.memory.to_string()), "a child is left");
@@ -137,7 +149,8 @@ fn a_verdict_is_remembered_for_the_content_until_there_is_more_time() {
     let world = World::new();
     world.install("bomb", &costly_to_compile("bomb"));
     let within = |compiler: ChildCompiler, seconds| {
-        let limits = CompileLimits { time: Duration::from_secs(seconds), ..CompileLimits::default() };
+        let limits =
+            CompileLimits { time: Duration::from_secs(seconds), ..CompileLimits::default() };
         let host = builder(&world, compiler.limits(limits)).build().unwrap();
         host.rejected()[0].reason.clone()
     };
@@ -181,7 +194,8 @@ fn the_library_compiles_within_bounds_where_it_has_no_child() {
     world.install("a-slow", &seconds_to_compile("slow"));
     world.install("b-small", &cheap_to_compile("small"));
     let limits = CompileLimits { time: Duration::from_millis(200), ..CompileLimits::default() };
-    let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let base =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = base.cache(CacheMode::Off).compiler(Compiler::InProcess(limits)).build().unwrap();
     assert_eq!(host.registry().tool_names(), ["small"]);
     says(&host.rejected()[0].reason, &["compilation took more than 200ms of processor time"]);
@@ -190,7 +204,10 @@ fn the_library_compiles_within_bounds_where_it_has_no_child() {
 #[test]
 fn a_child_limits_itself_before_it_reads_anything() {
     let mut child = std::process::Command::new(executable());
-    child.args(["compile-child", "pooled", "5", "2000000009"]).stdin(Stdio::piped()).stdout(Stdio::null());
+    child
+        .args(["compile-child", "pooled", "5", "2000000009"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null());
     let mut child = child.spawn().unwrap();
     // More than a pipe holds: once it is written, the child has begun to read.
     child.stdin.as_mut().unwrap().write_all(&[0; 1 << 20]).unwrap();
@@ -219,7 +236,10 @@ fn a_plugin_that_takes_too_much_memory_is_refused_and_loads_where_it_gets_more()
     world.install("large", &large_to_compile("large", 40 << 20));
     let limits = CompileLimits { memory: 100 << 20, ..CompileLimits::default() };
     let host = builder(&world, child().limits(limits)).build().unwrap();
-    says(&host.rejected()[0].reason, &["compilation took more than 100 MiB", "`limits.compile_memory`"]);
+    says(
+        &host.rejected()[0].reason,
+        &["compilation took more than 100 MiB", "`limits.compile_memory`"],
+    );
     assert_eq!(cached(&world), 0);
     let host = builder(&world, child()).build().unwrap();
     assert_eq!(host.registry().tool_names(), ["large"], "{:?}", host.rejected());
@@ -250,7 +270,10 @@ fn a_cancelled_compilation_is_killed_and_leaves_nothing() {
 fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_takes_the_compiler_with_it() {
     let world = World::new();
     world.install("small", &cheap_to_compile("small"));
-    assert_eq!(builder(&world, child()).build().unwrap().plugins()[0].freshness(), Freshness::Compiled);
+    assert_eq!(
+        builder(&world, child()).build().unwrap().plugins()[0].freshness(),
+        Freshness::Compiled
+    );
     // The cache knows the plugin, but its code is deleted.
     let compiler = ChildCompiler::program("/bin/sh", ["-c", "exec sleep 2000000008"]);
     let host = builder(&world, compiler).build().unwrap();
@@ -290,8 +313,14 @@ fn whatever_a_child_answers_is_bounded_and_judged() {
     says(&reason_with("echo 'it broke\u{202e}' >&2; kill -9 $$"), &["ended by signal 9"]);
     says(&reason_with("cat > /dev/null; echo hello"), &["the compiler failed on it"]);
     says(&reason_with("printf '\\0\\3\\0\\0\\0\\0\\0\\0\\0abc'"), &["the compiler failed on it"]);
-    says(&reason_with("printf '\\3\\4\\0\\0\\0\\0\\0\\0\\0why\\n'"), &["the compiler failed on it: why"]);
-    says(&reason_with("printf '\\1\\4\\0\\0\\0\\0\\0\\0\\0b\\033d\\n'"), &["it does not compile: b\\u{1b}d"]);
+    says(
+        &reason_with("printf '\\3\\4\\0\\0\\0\\0\\0\\0\\0why\\n'"),
+        &["the compiler failed on it: why"],
+    );
+    says(
+        &reason_with("printf '\\1\\4\\0\\0\\0\\0\\0\\0\\0b\\033d\\n'"),
+        &["it does not compile: b\\u{1b}d"],
+    );
     says(&reason_with("printf '\\2\\0\\0\\0\\0\\0\\0\\0\\0'"), &["more than 2048 MiB"]);
     says(&reason_with("printf '\\7\\0\\0\\0\\0\\0\\0\\0\\0'"), &["makes no sense"]);
     says(&reason_with("cat /dev/zero"), &["more than 256 MiB of code"]);
@@ -306,7 +335,8 @@ fn a_child_gets_no_environment_and_no_descriptor_of_the_host() {
     let (seen, open) = (world.outer().join("seen"), fs::File::open(LOADER_GOOD.file()).unwrap());
     // The host may have inherited a file descriptor without `CLOEXEC`.
     rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
-    let script = format!("cat > /dev/null; {{ pwd; env; ls -l /proc/$$/fd; }} > {}", seen.display());
+    let script =
+        format!("cat > /dev/null; {{ pwd; env; ls -l /proc/$$/fd; }} > {}", seen.display());
     builder(&world, played_by(&script)).build().unwrap();
     let seen = fs::read_to_string(seen).unwrap();
     assert!(seen.starts_with("/\n"), "{seen}");
@@ -369,10 +399,16 @@ fn listing(world: &World) -> Program<'_> {
 #[test]
 fn nobody_but_a_host_compiles_with_the_hidden_verb() {
     let world = World::new();
-    Program::new(&world).args(["compile-child"]).run().left_with(2).complains(&["for palisade itself"]);
+    Program::new(&world)
+        .args(["compile-child"])
+        .run()
+        .left_with(2)
+        .complains(&["for palisade itself"]);
     // Only binary components are compiled; text is rejected.
     let order = ["compile-child", "pooled", "5", "2000000007"];
     let ran = Program::new(&world).args(order).stdin("(component)").run().left_with(0);
     assert!(ran.stdout.contains("not a component in binary form"), "{}", ran.stdout);
-    assert!(!Program::new(&world).args(["--help"]).run().left_with(0).stdout.contains("compile-child"));
+    assert!(
+        !Program::new(&world).args(["--help"]).run().left_with(0).stdout.contains("compile-child")
+    );
 }

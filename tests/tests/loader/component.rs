@@ -43,13 +43,16 @@ fn a_missing_function_is_refused() {
 
 #[test]
 fn an_import_that_nobody_knows_is_refused_by_name() {
-    let plugin = raw().importing(r#"(import "acme:spy/camera@1.0.0" (instance (export "look" (func))))"#);
+    let plugin =
+        raw().importing(r#"(import "acme:spy/camera@1.0.0" (instance (export "look" (func))))"#);
     says(&refused(&plugin.build()), &["acme:spy/camera@1.0.0", "only WASI 0.2 and palisade:tool"]);
 }
 
 #[test]
 fn an_import_of_http_is_refused_with_what_to_do() {
-    let plugin = raw().importing(r#"(import "wasi:http/outgoing-handler@0.2.0" (instance (export "handle" (func))))"#);
+    let plugin = raw().importing(
+        r#"(import "wasi:http/outgoing-handler@0.2.0" (instance (export "handle" (func))))"#,
+    );
     says(
         &refused(&plugin.build()),
         &["wasi:http/outgoing-handler@0.2.0", "no tool has network access yet", "componentize-js"],
@@ -58,7 +61,8 @@ fn an_import_of_http_is_refused_with_what_to_do() {
 
 #[test]
 fn an_import_of_another_wasi_is_refused_with_what_there_is() {
-    let plugin = raw().importing(r#"(import "wasi:nn/inference@0.2.0" (instance (export "infer" (func))))"#);
+    let plugin =
+        raw().importing(r#"(import "wasi:nn/inference@0.2.0" (instance (export "infer" (func))))"#);
     says(&refused(&plugin.build()), &["wasi:nn/inference@0.2.0", "no such WASI interface"]);
 }
 
@@ -70,7 +74,8 @@ fn an_import_of_a_later_wasi_0_2_is_answered() {
 
 #[test]
 fn an_import_of_something_that_the_contract_does_not_have_is_refused() {
-    let plugin = raw().importing(r#"(import "palisade:tool/host@0.1.0" (instance (export "escape" (func))))"#);
+    let plugin = raw()
+        .importing(r#"(import "palisade:tool/host@0.1.0" (instance (export "escape" (func))))"#);
     says(&refused(&plugin.build()), &["palisade:tool"]);
 }
 
@@ -105,7 +110,8 @@ fn instances_that_multiply_are_refused_by_their_number_at_once() {
 
 #[test]
 fn a_feature_that_is_off_is_refused_by_name_and_its_twin_is_a_plugin() {
-    let with = |memory: &str| raw().importing(&format!("(core module $extra (memory {memory}))")).build();
+    let with =
+        |memory: &str| raw().importing(&format!("(core module $extra (memory {memory}))")).build();
     says(&refused(&with("i64 1")), &["memory64", "switched off"]);
     says(&refused(&with("1 1 shared")), &["threads", "switched off"]);
     assert_eq!(load(&with_file(&with("1"))).tools, ["raw", "good", "better"]);
@@ -114,7 +120,8 @@ fn a_feature_that_is_off_is_refused_by_name_and_its_twin_is_a_plugin() {
 /// Returns a component with nested instance types, `levels` deep, in three bytes each.
 fn types_within(levels: usize) -> Vec<u8> {
     let contents = [vec![1], [0x42, 1, 1].repeat(levels), vec![0x42, 0]].concat();
-    let size = (0..4).map(|n| (contents.len() >> (7 * n)) as u8 & 0x7f | if n < 3 { 0x80 } else { 0 });
+    let size =
+        (0..4).map(|n| (contents.len() >> (7 * n)) as u8 & 0x7f | if n < 3 { 0x80 } else { 0 });
     [b"\0asm\x0d\0\x01\0\x07".to_vec(), size.collect(), contents].concat()
 }
 

@@ -52,7 +52,10 @@ fn a_name_that_no_provider_takes_is_refused_with_one_that_fits() {
 
 #[test]
 fn a_description_that_says_nothing_is_refused() {
-    says(&refused_for(Told { description: " \n".to_owned(), ..Told::new("raw") }), &["`raw`", "description"]);
+    says(
+        &refused_for(Told { description: " \n".to_owned(), ..Told::new("raw") }),
+        &["`raw`", "description"],
+    );
 }
 
 #[test]
@@ -70,10 +73,15 @@ fn selectors_that_select_nothing_hide_something_and_are_refused() {
         );
         says(&refused_for(described(text)), &["/properties/path/description", "U+FE0"]);
         let metadata = serde_json::json!({"notes": [text]}).to_string();
-        says(&refused_for(Told { metadata, ..Told::new("raw") }), &["metadata", "U+FE0", "/notes/0"]);
+        says(
+            &refused_for(Told { metadata, ..Told::new("raw") }),
+            &["metadata", "U+FE0", "/notes/0"],
+        );
     }
-    let drawn =
-        Told { description: "Reads ⚠\u{fe0f}, ☎\u{fe0e} and 1\u{fe0f}\u{20e3}.".to_owned(), ..Told::new("raw") };
+    let drawn = Told {
+        description: "Reads ⚠\u{fe0f}, ☎\u{fe0e} and 1\u{fe0f}\u{20e3}.".to_owned(),
+        ..Told::new("raw")
+    };
     let loaded = super::load(&super::with_file(&Wat::new(drawn).build()));
     assert_eq!(loaded.tools, ["raw", "good", "better"]);
 }
@@ -86,24 +94,36 @@ fn a_description_that_is_too_long_is_refused() {
 
 #[test]
 fn a_title_that_is_too_long_is_refused() {
-    says(&refused_for(Told { title: Some("x".repeat(129)), ..Told::new("raw") }), &["`raw`", "title"]);
+    says(
+        &refused_for(Told { title: Some("x".repeat(129)), ..Told::new("raw") }),
+        &["`raw`", "title"],
+    );
 }
 
 #[test]
 fn a_timeout_of_zero_is_refused() {
-    says(&refused_for(Told { timeout_ms: Some(0), ..Told::new("raw") }), &["`raw`", "timeout is zero"]);
+    says(
+        &refused_for(Told { timeout_ms: Some(0), ..Told::new("raw") }),
+        &["`raw`", "timeout is zero"],
+    );
 }
 
 #[test]
 fn metadata_that_is_no_object_is_refused() {
     for metadata in ["[]", "{", "\"x\"", "{\"a\":1,\"a\":2}"] {
-        says(&refused_for(Told { metadata: metadata.to_owned(), ..Told::new("raw") }), &["`raw`", "metadata"]);
+        says(
+            &refused_for(Told { metadata: metadata.to_owned(), ..Told::new("raw") }),
+            &["`raw`", "metadata"],
+        );
     }
 }
 
 #[test]
 fn a_schema_that_is_no_json_is_refused_with_the_place() {
-    says(&refused_for(Told::new("raw").with_input("{\"type\": ")), &["`raw`", "the input schema is refused", "line 1"]);
+    says(
+        &refused_for(Told::new("raw").with_input("{\"type\": ")),
+        &["`raw`", "the input schema is refused", "line 1"],
+    );
 }
 
 #[test]
@@ -116,7 +136,10 @@ fn a_schema_whose_root_is_no_object_is_refused() {
 
 #[test]
 fn an_output_schema_is_checked_as_well() {
-    let tool = Told { output: Some(r#"{"$ref": "https://example.com/s"}"#.to_owned()), ..Told::new("raw") };
+    let tool = Told {
+        output: Some(r#"{"$ref": "https://example.com/s"}"#.to_owned()),
+        ..Told::new("raw")
+    };
     says(&refused_for(tool), &["`raw`", "the output schema is refused", "$ref"]);
 }
 
@@ -135,20 +158,21 @@ fn a_title_of_several_lines_is_refused() {
 #[test]
 fn patterns_are_bounded_over_all_tools_of_a_plugin() {
     let schema = |tool: usize| {
-        let properties: Vec<String> =
-            (0..100).map(|n| format!(r#""p{n}":{{"type":"string","pattern":"^a{tool}b{n}$"}}"#)).collect();
+        let properties: Vec<String> = (0..100)
+            .map(|n| format!(r#""p{n}":{{"type":"string","pattern":"^a{tool}b{n}$"}}"#))
+            .collect();
         format!(r#"{{"type":"object","properties":{{{}}}}}"#, properties.join(","))
     };
-    let tools: Vec<Told> =
-        (0..6).map(|number| Told::new(&format!("tool{number}")).with_input(schema(number))).collect();
+    let tools: Vec<Told> = (0..6)
+        .map(|number| Told::new(&format!("tool{number}")).with_input(schema(number)))
+        .collect();
     says(&refused(&Wat::with_tools(tools.clone()).build()), &["too many patterns", "512"]);
     super::load(&super::with_file(&Wat::with_tools(tools[..5].to_vec()).build()));
 }
 
 /// Returns a tool whose schema has a property with this description.
 fn described(description: &str) -> Told {
-    let schema =
-        serde_json::json!({"type": "object", "properties": {"path": {"type": "string", "description": description}}});
+    let schema = serde_json::json!({"type": "object", "properties": {"path": {"type": "string", "description": description}}});
     Told::new("raw").with_input(schema.to_string())
 }
 
@@ -160,23 +184,26 @@ fn a_schema_that_hides_something_is_refused_with_the_place() {
             &["`raw`", "the input schema is refused", "/properties/path/description", "U+"],
         );
     }
-    let constant =
-        Told::new("raw").with_input("{\"type\": \"object\", \"properties\": {\"a\": {\"enum\": [\"x\u{200b}\"]}}}");
+    let constant = Told::new("raw")
+        .with_input("{\"type\": \"object\", \"properties\": {\"a\": {\"enum\": [\"x\u{200b}\"]}}}");
     says(&refused_for(constant), &["`raw`", "/properties/a/enum/0", "U+200B"]);
-    let output = Told { output: Some("{\"$comment\": \"\u{2066}\"}".to_owned()), ..Told::new("raw") };
+    let output =
+        Told { output: Some("{\"$comment\": \"\u{2066}\"}".to_owned()), ..Told::new("raw") };
     says(&refused_for(output), &["the output schema is refused", "/$comment", "U+2066"]);
 }
 
 #[test]
 fn a_schema_in_any_language_with_line_endings_as_values_is_accepted() {
     let schema = r#"{"type": "object", "properties": {"ending": {"enum": ["\n", "\r\n"], "description": "Zeilenende, 改行\n\tنهاية السطر"}}}"#;
-    let loaded = super::load(&super::with_file(&Wat::new(Told::new("raw").with_input(schema)).build()));
+    let loaded =
+        super::load(&super::with_file(&Wat::new(Told::new("raw").with_input(schema)).build()));
     assert_eq!(loaded.tools, ["raw", "good", "better"]);
 }
 
 #[test]
 fn metadata_that_hide_something_are_refused_with_the_place() {
-    let hidden = Told { metadata: "{\"notes\": [\"a\", \"b\u{202e}\"]}".to_owned(), ..Told::new("raw") };
+    let hidden =
+        Told { metadata: "{\"notes\": [\"a\", \"b\u{202e}\"]}".to_owned(), ..Told::new("raw") };
     says(&refused_for(hidden), &["`raw`", "metadata", "U+202E", "/notes/1"]);
     let plain = Told { metadata: r#"{"notes": ["a", "b\r\n"]}"#.to_owned(), ..Told::new("raw") };
     let loaded = super::load(&super::with_file(&Wat::new(plain).build()));
@@ -200,16 +227,25 @@ fn doubling(levels: usize) -> String {
 
 #[test]
 fn a_schema_that_doubles_with_every_level_is_refused_and_one_with_few_is_not() {
-    says(&refused_for(Told::new("raw").with_input(doubling(30))), &["`raw`", "the input schema is refused", "at most"]);
-    let loaded = super::load(&super::with_file(&Wat::new(Told::new("raw").with_input(doubling(5))).build()));
+    says(
+        &refused_for(Told::new("raw").with_input(doubling(30))),
+        &["`raw`", "the input schema is refused", "at most"],
+    );
+    let loaded =
+        super::load(&super::with_file(&Wat::new(Told::new("raw").with_input(doubling(5))).build()));
     assert_eq!(loaded.tools, ["raw", "good", "better"]);
 }
 
 #[test]
 fn as_many_costly_schemas_as_a_plugin_may_have_do_not_hold_up_the_others() {
-    let tools: Vec<Told> = (0..256).map(|n| Told::new(&format!("tool{n}")).with_input(doubling(9))).collect();
+    let tools: Vec<Told> =
+        (0..256).map(|n| Told::new(&format!("tool{n}")).with_input(doubling(9))).collect();
     let start = std::time::Instant::now();
     let loaded = super::load(&super::with_file(&Wat::with_tools(tools).build()));
-    assert!(loaded.tools.ends_with(&["good".to_owned(), "better".to_owned()]), "{:?}", loaded.rejected);
+    assert!(
+        loaded.tools.ends_with(&["good".to_owned(), "better".to_owned()]),
+        "{:?}",
+        loaded.rejected
+    );
     assert!(start.elapsed() < std::time::Duration::from_secs(30), "{:?}", start.elapsed());
 }

@@ -24,9 +24,15 @@ fn a_pipe_a_socket_and_a_directory_named_like_plugins_are_refused_at_once() {
     let loaded = load(&world);
     assert_eq!(loaded.tools, ["good", "better"]);
     let files: Vec<&str> = loaded.rejected.iter().map(|(file, _)| file.as_str()).collect();
-    assert_eq!(files, ["a-pipe.wasm", "b-socket.wasm", "c-directory.wasm", "d-device.wasm", "e-dangling.wasm"]);
+    assert_eq!(
+        files,
+        ["a-pipe.wasm", "b-socket.wasm", "c-directory.wasm", "d-device.wasm", "e-dangling.wasm"]
+    );
     for (file, reason) in &loaded.rejected {
-        assert!(reason.contains("not a regular file") || reason.contains("cannot be read"), "{file}: {reason}");
+        assert!(
+            reason.contains("not a regular file") || reason.contains("cannot be read"),
+            "{file}: {reason}"
+        );
     }
 }
 
@@ -36,7 +42,8 @@ fn a_file_that_may_not_be_read_is_refused() {
         return skip("root reads everything");
     }
     let world = super::with_file(b"");
-    fs::set_permissions(world.plugins().join("a-bad.wasm"), fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(world.plugins().join("a-bad.wasm"), fs::Permissions::from_mode(0o000))
+        .unwrap();
     says(load(&world).reason(), &["cannot be read"]);
 }
 
@@ -69,8 +76,11 @@ fn a_link_to_a_plugin_is_a_plugin() {
 fn plugins_are_registered_in_the_order_of_their_names_by_bytes() {
     let world = World::new();
     for name in ["b", "a", "B", "a2", "a10"] {
-        let tool =
-            Told::new(&format!("of_{}{}", name.to_lowercase(), name.chars().filter(|c| c.is_uppercase()).count()));
+        let tool = Told::new(&format!(
+            "of_{}{}",
+            name.to_lowercase(),
+            name.chars().filter(|c| c.is_uppercase()).count()
+        ));
         fs::write(world.plugins().join(format!("{name}.wasm")), Wat::new(tool).build()).unwrap();
     }
     assert_eq!(load(&world).tools, ["of_b1", "of_a0", "of_a100", "of_a20", "of_b0"]);
@@ -88,7 +98,10 @@ fn a_directory_that_is_not_there_is_an_error_that_names_it() {
     let missing = world.outer().join("no-such-directory");
     let builder = Host::builder().shipped(Shipped::LeftOut).cache(CacheMode::Directory(cache()));
     let error = builder.plugins(&missing).build().err();
-    assert!(matches!(error, Some(BuildError::Load(palisade::plugins::LoadError::Directory(_)))), "{error:?}");
+    assert!(
+        matches!(error, Some(BuildError::Load(palisade::plugins::LoadError::Directory(_)))),
+        "{error:?}"
+    );
     Program::new(&world)
         .args(["list", "--plugins"])
         .args([missing])
@@ -100,8 +113,11 @@ fn a_directory_that_is_not_there_is_an_error_that_names_it() {
 #[test]
 fn what_is_refused_is_told_on_standard_error_and_the_list_is_whole() {
     let world = super::with_file(b"not a plugin");
-    let ran =
-        Program::new(&world).args(["--no-builtin", "list", "--plugins"]).args([world.plugins()]).run().left_with(0);
+    let ran = Program::new(&world)
+        .args(["--no-builtin", "list", "--plugins"])
+        .args([world.plugins()])
+        .run()
+        .left_with(0);
     ran.complains(&["rejected", "a-bad.wasm", "it is not WebAssembly"]);
     assert!(ran.stdout.contains("better"), "{}", ran.stdout);
 }

@@ -40,8 +40,22 @@ fn a_suggestion_is_a_name_that_is_free() {
 fn a_name_of_a_shipped_tool_is_refused() {
     let world = World::new();
     fs::write(world.plugins().join("own.wasm"), plugin(&["read_file"])).unwrap();
-    let ran = palisade_tests::Program::new(&world).args(["list", "--json", "--plugins"]).args([world.plugins()]).run();
+    let ran = palisade_tests::Program::new(&world)
+        .args(["list", "--json", "--plugins"])
+        .args([world.plugins()])
+        .run();
     let listed = ran.left_with(0).json();
-    assert!(listed["rejected"][0]["reason"].as_str().unwrap().contains("`read_file` already exists"), "{listed:#}");
-    assert_eq!(listed["tools"].as_array().unwrap().iter().filter(|tool| tool["name"] == "read_file").count(), 1);
+    assert!(
+        listed["rejected"][0]["reason"].as_str().unwrap().contains("`read_file` already exists"),
+        "{listed:#}"
+    );
+    assert_eq!(
+        listed["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|tool| tool["name"] == "read_file")
+            .count(),
+        1
+    );
 }

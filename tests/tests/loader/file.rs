@@ -24,7 +24,10 @@ fn webassembly_text_is_refused_with_what_to_give() {
 
 #[test]
 fn a_core_module_is_refused_with_what_to_build() {
-    says(&refused(&binary("(module)")), &["core module", "wasm32-wasip2", "wasm-tools component new"]);
+    says(
+        &refused(&binary("(module)")),
+        &["core module", "wasm32-wasip2", "wasm-tools component new"],
+    );
 }
 
 #[test]

@@ -21,7 +21,11 @@ struct Tally {
 }
 
 /// Loads each file on one of two threads, and returns the numbers of loaded and rejected files.
-pub(super) fn judge(name: &str, count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> (usize, usize) {
+pub(super) fn judge(
+    name: &str,
+    count: usize,
+    file: impl Fn(usize) -> Vec<u8> + Sync,
+) -> (usize, usize) {
     let sandbox = Sandbox::new(Cache::off()).unwrap();
     let (tally, next, start) = (Tally::default(), AtomicUsize::new(0), Instant::now());
     std::thread::scope(|scope| {
@@ -49,7 +53,10 @@ pub(super) fn judge(name: &str, count: usize, file: impl Fn(usize) -> Vec<u8> + 
     });
     let (loaded, refused) = (tally.loaded.into_inner(), tally.refused.into_inner());
     if loaded + refused < count {
-        palisade_tests::skip(&format!("{name}: {} of {count}, since this machine is slow", count - loaded - refused));
+        palisade_tests::skip(&format!(
+            "{name}: {} of {count}, since this machine is slow",
+            count - loaded - refused
+        ));
     }
     (loaded, refused)
 }
@@ -66,14 +73,17 @@ fn components_that_are_made_up_are_refused_or_load() {
 
 #[test]
 fn enough_of_what_is_made_up_can_be_assembled() {
-    let made = (0..400).filter(|seed| wat::parse_str(component(&mut Dice::new(seed + 1), 0)).is_ok()).count();
+    let made = (0..400)
+        .filter(|seed| wat::parse_str(component(&mut Dice::new(seed + 1), 0)).is_ok())
+        .count();
     assert!(made > 200, "{made} of 400");
 }
 
 #[test]
 fn modules_that_are_made_up_are_refused_as_such() {
     let (loaded, _) = judge("modules", 100, |seed| {
-        wat::parse_str(module(&mut Dice::new(seed as u64 + 1))).unwrap_or_else(|_| b"\0asm\x01\0\0\0".to_vec())
+        wat::parse_str(module(&mut Dice::new(seed as u64 + 1)))
+            .unwrap_or_else(|_| b"\0asm\x01\0\0\0".to_vec())
     });
     assert_eq!(loaded, 0);
 }
@@ -115,15 +125,23 @@ fn component(dice: &mut Dice, depth: usize) -> String {
             3 => format!("(core instance (instantiate {index}))"),
             4 => format!("(instance (instantiate {index}))"),
             5 | 6 => format!("(type {})", value_type(dice, 0)),
-            7 => format!("(type (func (param \"a\" {}) (result {})))", value_type(dice, 2), value_type(dice, 2)),
+            7 => format!(
+                "(type (func (param \"a\" {}) (result {})))",
+                value_type(dice, 2),
+                value_type(dice, 2)
+            ),
             8 => format!(
                 "(import \"i{}\" (instance (type {}) (export \"t\" (type (eq 0)))))",
                 dice.roll(9),
                 value_type(dice, 1)
             ),
             9 => format!("(export \"e{}\" (type {index}))", dice.roll(9)),
-            10 => format!("(alias core export {index} \"f\" (core func)) (core func (canon resource.drop {index}))"),
-            _ => format!("(type (component (import \"x\" (func)) (export \"y\" (instance {index}))))"),
+            10 => format!(
+                "(alias core export {index} \"f\" (core func)) (core func (canon resource.drop {index}))"
+            ),
+            _ => format!(
+                "(type (component (import \"x\" (func)) (export \"y\" (instance {index}))))"
+            ),
         };
         let _ = write!(text, "{part} ");
     }
@@ -141,7 +159,11 @@ fn value_type(dice: &mut Dice, depth: usize) -> String {
         1 => format!("(option {})", value_type(dice, deeper)),
         2 => format!("(result {} (error {}))", value_type(dice, deeper), value_type(dice, deeper)),
         3 => format!("(tuple {} {})", value_type(dice, deeper), value_type(dice, deeper)),
-        4 => format!("(record (field \"a\" {}) (field \"b\" {}))", value_type(dice, deeper), value_type(dice, deeper)),
+        4 => format!(
+            "(record (field \"a\" {}) (field \"b\" {}))",
+            value_type(dice, deeper),
+            value_type(dice, deeper)
+        ),
         5 => format!("(variant (case \"a\" {}) (case \"b\"))", value_type(dice, deeper)),
         6 => "(flags \"a\" \"b\")".to_owned(),
         _ if depth == 0 => "(enum \"a\" \"b\")".to_owned(),
@@ -151,9 +173,19 @@ fn value_type(dice: &mut Dice, depth: usize) -> String {
 
 /// Returns a core module of random parts.
 fn module(dice: &mut Dice) -> String {
-    let memory = dice.pick(&["(memory 1)", "(memory 0 2)", "(memory i64 1)", "(memory 1 1 shared)", "(memory 70000)"]);
-    let table =
-        dice.pick(&["(table 4 funcref)", "(table 1 externref)", "(table 0 funcref)", "(table 100000000 funcref)"]);
+    let memory = dice.pick(&[
+        "(memory 1)",
+        "(memory 0 2)",
+        "(memory i64 1)",
+        "(memory 1 1 shared)",
+        "(memory 70000)",
+    ]);
+    let table = dice.pick(&[
+        "(table 4 funcref)",
+        "(table 1 externref)",
+        "(table 0 funcref)",
+        "(table 100000000 funcref)",
+    ]);
     let operations = [
         "nop",
         "i32.const 7",
@@ -188,5 +220,8 @@ fn module(dice: &mut Dice) -> String {
         "(elem (i32.const 0) func 0)",
         "(global i32 (i32.const 1))",
     ]);
-    format!("(module {memory} {table} (func (export \"f\") (param i32) (local i32) {}) {start})", body.join(" "))
+    format!(
+        "(module {memory} {table} (func (export \"f\") (param i32) (local i32) {}) {start})",
+        body.join(" ")
+    )
 }

@@ -24,13 +24,15 @@ fn components_of_wasm_smith_are_refused_or_load() {
 
 #[test]
 fn plugins_with_a_module_of_wasm_smith_are_refused_or_load() {
-    let (loaded, refused) = judge("modules of wasm-smith", 300, |seed| plugin_with(&module(seed as u64, Kind::Usual)));
+    let (loaded, refused) =
+        judge("modules of wasm-smith", 300, |seed| plugin_with(&module(seed as u64, Kind::Usual)));
     assert!(loaded > 20 && refused > 20, "{loaded} loaded, {refused} were refused");
 }
 
 #[test]
 fn plugins_with_a_module_that_uses_every_proposal_are_refused_or_load() {
-    let (_, refused) = judge("any proposals", 300, |seed| plugin_with(&module(seed as u64, Kind::Any)));
+    let (_, refused) =
+        judge("any proposals", 300, |seed| plugin_with(&module(seed as u64, Kind::Any)));
     assert!(refused > 20, "{refused} were refused");
 }
 
@@ -60,7 +62,10 @@ fn module(seed: u64, kind: Kind) -> Vec<u8> {
     let mut from = Unstructured::new(&bytes);
     let config = match kind {
         Kind::Usual => usual(),
-        Kind::Any => Config { max_imports: 0, ..Config::arbitrary(&mut from).expect("there are enough bytes") },
+        Kind::Any => Config {
+            max_imports: 0,
+            ..Config::arbitrary(&mut from).expect("there are enough bytes")
+        },
     };
     let mut module = Module::new(config, &mut from).expect("there are enough bytes");
     // Other tests cover endless loops; here they would only take time.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use palisade::plugins::{Plugin, Rescan};
 use palisade::{
-    CacheMode, ChildCompiler, Compiler, Event, EventStream, HardLinks, Host, HostBuilder, Mode, Policy, Shipped,
-    SideEffects, json,
+    CacheMode, ChildCompiler, Compiler, Event, EventStream, HardLinks, Host, HostBuilder, Mode,
+    Policy, Shipped, SideEffects, json,
 };
 use palisade_tests::bomb::costly_to_compile;
 use palisade_tests::case::block_on;
@@ -30,7 +30,8 @@ fn plugin(tools: &[&str], version: &str) -> Vec<u8> {
 }
 
 fn builder(world: &World) -> HostBuilder {
-    let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let base =
+        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     base.cache(CacheMode::Directory(world.outer().join("cache")))
 }
 
@@ -41,7 +42,10 @@ fn file(world: &World, name: &str) -> PathBuf {
 /// Lists the tools with their versions, in order.
 fn tools(host: &Host) -> Vec<(String, String)> {
     let definitions = host.definitions(host.session());
-    definitions.iter().map(|tool| (tool.name().to_string(), tool.description().to_owned())).collect()
+    definitions
+        .iter()
+        .map(|tool| (tool.name().to_string(), tool.description().to_owned()))
+        .collect()
 }
 
 fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -66,7 +70,12 @@ fn told(events: &mut EventStream) -> Vec<&'static str> {
 #[track_caller]
 fn refused(host: &Host) -> String {
     let rescan = host.rescan();
-    assert_eq!((found(&rescan), rescan.rejected.len()), (Default::default(), 1), "{:?}", rescan.rejected);
+    assert_eq!(
+        (found(&rescan), rescan.rejected.len()),
+        (Default::default(), 1),
+        "{:?}",
+        rescan.rejected
+    );
     assert_eq!(host.rejected(), rescan.rejected);
     rescan.rejected[0].reason.clone()
 }
@@ -95,12 +104,18 @@ fn what_has_come_changed_and_gone_is_there_in_one_step_and_told() {
     let rescan = host.rescan();
     assert_eq!(found(&rescan), [vec!["a"], vec!["b"], vec!["c"]]);
     assert_eq!(tools(&host), pairs(&[("a", "1"), ("b", "2"), ("more", "2"), ("d", "1")]));
-    assert!(Arc::ptr_eq(&kept, &host.registry().get("d").unwrap()), "what has not changed stays the one that it was");
+    assert!(
+        Arc::ptr_eq(&kept, &host.registry().get("d").unwrap()),
+        "what has not changed stays the one that it was"
+    );
     assert_eq!(told(&mut events), ["plugin.loaded", "plugin.changed", "plugin.removed"]);
     for tool in ["a", "b", "more", "d"] {
         assert!(block_on(host.call(tool, "{}", json!({}))).is_success(), "{tool}");
     }
-    assert_eq!(block_on(host.call("c", "{}", json!({}))).error().unwrap().class().as_str(), "not_found");
+    assert_eq!(
+        block_on(host.call("c", "{}", json!({}))).error().unwrap().class().as_str(),
+        "not_found"
+    );
     is_as_after_a_fresh_start(&host, &world);
 }
 
@@ -195,8 +210,12 @@ fn a_plugin_that_stays_without_its_file_needs_no_cache_any_more() {
     registry.register(Arc::new(move || before.instantiate())).unwrap();
     let old = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut);
     let factory = registry.get("b").unwrap();
-    let old = old.tool(Arc::new(move || factory.instantiate())).cache(CacheMode::Off).build().unwrap();
-    assert!(block_on(old.call("b", "{}", json!({}))).is_success(), "whoever has begun with the old one has its code");
+    let old =
+        old.tool(Arc::new(move || factory.instantiate())).cache(CacheMode::Off).build().unwrap();
+    assert!(
+        block_on(old.call("b", "{}", json!({}))).is_success(),
+        "whoever has begun with the old one has its code"
+    );
 }
 
 #[test]
@@ -239,8 +258,12 @@ fn is_as_after_a_fresh_start_but_for(host: &Host, world: &World, end: &str) {
     let fresh = builder(world).build().unwrap();
     assert_eq!((tools(host), names(&host.plugins())), (tools(&fresh), names(&fresh.plugins())));
     let (now, then) = (host.rejected(), fresh.rejected());
-    let reasons: Vec<Option<&str>> = now.iter().map(|rejected| Some(rejected.reason.split_once(end)?.0)).collect();
-    assert_eq!(reasons, then.iter().map(|rejected| Some(rejected.reason.as_str())).collect::<Vec<_>>());
+    let reasons: Vec<Option<&str>> =
+        now.iter().map(|rejected| Some(rejected.reason.split_once(end)?.0)).collect();
+    assert_eq!(
+        reasons,
+        then.iter().map(|rejected| Some(rejected.reason.as_str())).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -254,13 +277,17 @@ fn nobody_gets_a_name_of_the_host_s_or_of_what_was_added_since() {
     assert_eq!(found(&host.rescan())[0], ["other"]);
     assert_eq!(host.registry().tool_names(), [shipped, vec!["mine".to_owned()]].concat());
     host.registry().unregister("mine").unwrap();
-    assert!(host.rescan().is_empty() && !host.registry().has("mine"), "what was taken away stays away");
+    assert!(
+        host.rescan().is_empty() && !host.registry().has("mine"),
+        "what was taken away stays away"
+    );
     world.install("other", &plugin(&["mine"], "2"));
     assert!(!host.rescan().is_empty() && host.registry().has("mine"));
 }
 
 #[test]
-fn a_directory_that_is_gone_leaves_everything_and_says_so_and_another_in_its_place_is_not_looked_into() {
+fn a_directory_that_is_gone_leaves_everything_and_says_so_and_another_in_its_place_is_not_looked_into()
+ {
     let world = World::new();
     let second = world.outer().join("second");
     fs::create_dir(&second).unwrap();
@@ -270,7 +297,11 @@ fn a_directory_that_is_gone_leaves_everything_and_says_so_and_another_in_its_pla
     fs::rename(world.plugins(), &away).unwrap();
     fs::write(second.join("b.wasm"), plugin(&["b"], "1")).unwrap();
     let rescan = host.rescan();
-    assert_eq!(found(&rescan), [vec!["b"], vec![], vec![]], "the other one is looked into all the same");
+    assert_eq!(
+        found(&rescan),
+        [vec!["b"], vec![], vec![]],
+        "the other one is looked into all the same"
+    );
     says(&rescan.rejected[0].reason, &["the plugins loaded from it before stay"]);
     assert_eq!(tools(&host), pairs(&[("a", "1"), ("b", "1")]));
     assert!(block_on(host.call("a", "{}", json!({}))).is_success());
@@ -314,7 +345,11 @@ fn a_file_with_another_name_is_refused_where_tools_may_change_it_under_that() {
     let strict = builder(&world).build().unwrap();
     let lax = builder(&world).hard_links(HardLinks::Allow).build().unwrap();
     fs::hard_link(world.root().join("made.wasm"), file(&world, "made")).unwrap();
-    assert_eq!(found(&strict.rescan())[0], ["made"], "no tool changes a file that has several names");
+    assert_eq!(
+        found(&strict.rescan())[0],
+        ["made"],
+        "no tool changes a file that has several names"
+    );
     says(&refused(&lax), &["it has another name", "put a copy there"]);
 }
 
@@ -322,7 +357,10 @@ fn a_file_with_another_name_is_refused_where_tools_may_change_it_under_that() {
 fn what_was_refused_is_not_compiled_again_until_its_file_changes() {
     let world = World::new();
     world.install("bomb", &costly_to_compile("bomb"));
-    let limits = palisade::CompileLimits { time: Duration::from_secs(1), ..palisade::CompileLimits::default() };
+    let limits = palisade::CompileLimits {
+        time: Duration::from_secs(1),
+        ..palisade::CompileLimits::default()
+    };
     let child = Compiler::Child(ChildCompiler::palisade(executable()).limits(limits));
     let host = builder(&world).compiler(child).build().unwrap();
     let reason = host.rejected()[0].reason.clone();
@@ -358,9 +396,12 @@ fn whoever_watches_is_told_on_a_thread_of_its_own_and_no_more_when_it_ends() {
 }
 
 #[test]
-fn a_rule_for_a_plugin_holds_no_longer_once_another_file_bears_its_name_and_again_when_that_is_gone() {
+fn a_rule_for_a_plugin_holds_no_longer_once_another_file_bears_its_name_and_again_when_that_is_gone()
+ {
     let (world, other) = (World::new(), World::new());
-    let policy = Policy::default().with_class(SideEffects::None, Mode::Prompt).with_tool("csv/a", Mode::Auto);
+    let policy = Policy::default()
+        .with_class(SideEffects::None, Mode::Prompt)
+        .with_tool("csv/a", Mode::Auto);
     world.install("csv", &plugin(&["a"], "1"));
     other.install("other", &plugin(&["b"], "1"));
     let host = builder(&world).plugins(other.plugins()).build().unwrap();

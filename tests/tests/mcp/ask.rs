@@ -19,7 +19,8 @@ fn steps(steps: impl Into<Value>) -> Value {
 
 /// Returns a request for a form with a name.
 fn form(key: &str) -> Value {
-    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let schema =
+        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     json!({"key": key, "kind": "elicitation", "params": {"message": "Who?", "requestedSchema": schema}})
 }
 
@@ -67,7 +68,8 @@ fn reply(client: &mut Client, method: &str, with: (&str, Value)) -> Value {
 fn a_client_of_the_previous_revision_is_asked_for_each_kind_while_the_call_waits() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
-    let asked = json!(["supported", {"ask": [form("who"), sampling("capital")]}, {"ask": [roots("dirs")]}]);
+    let asked =
+        json!(["supported", {"ask": [form("who"), sampling("capital")]}, {"ask": [roots("dirs")]}]);
     let id = client.begin("tools/call", &steps(asked));
     let question = reply(&mut client, "elicitation/create", ("result", filled("Ada")));
     assert_eq!(question["params"]["message"], "The plugin contract_client asks: Who?");
@@ -110,8 +112,18 @@ fn a_no_an_error_and_an_answer_that_is_none_reach_the_plugin() {
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let error = |code: i32| ("error", json!({"code": code, "message": "no"}));
     for (question, method, with, expected) in [
-        (form("a"), "elicitation/create", ("result", json!({"action": "decline"})), json!("declined")),
-        (form("a"), "elicitation/create", ("result", json!({"action": "cancel"})), json!("declined")),
+        (
+            form("a"),
+            "elicitation/create",
+            ("result", json!({"action": "decline"})),
+            json!("declined"),
+        ),
+        (
+            form("a"),
+            "elicitation/create",
+            ("result", json!({"action": "cancel"})),
+            json!("declined"),
+        ),
         (form("a"), "elicitation/create", error(-32603), json!("unavailable")),
         (sampling("a"), "sampling/createMessage", error(-1), json!("declined")),
         (
@@ -137,7 +149,11 @@ fn a_form_that_is_filled_in_wrongly_reaches_the_plugin_as_an_error_in_either_rev
         let id = client.begin("tools/call", &asked());
         reply(&mut client, "elicitation/create", ("result", wrong.clone()));
         let legacy = done(&client.answer(id));
-        let modern = done(&client.ask_modern("tools/call", with(asked(), None, json!({"who": wrong})), &all()));
+        let modern = done(&client.ask_modern(
+            "tools/call",
+            with(asked(), None, json!({"who": wrong})),
+            &all(),
+        ));
         for said in [legacy, modern] {
             let why = said[0]["invalid"].as_str().unwrap_or_else(|| panic!("{said}"));
             assert!(why.contains("answer to `who`") && why.contains("name"), "{why}");
@@ -180,7 +196,10 @@ fn a_need_that_is_not_met_is_an_error_of_the_revision() {
     let modern = client.ask_modern("tools/call", needs(), &json!({}));
     assert_eq!(modern["error"]["code"], -32021, "{modern}");
     assert_eq!(modern["error"]["data"], json!({"requiredCapabilities": {"sampling": {}}}));
-    assert_eq!(done(&client.ask_modern("tools/call", needs(), &json!({"sampling": {}}))), json!(["had"]));
+    assert_eq!(
+        done(&client.ask_modern("tools/call", needs(), &json!({"sampling": {}}))),
+        json!(["had"])
+    );
 }
 
 #[test]
@@ -190,8 +209,16 @@ fn a_form_for_a_secret_is_not_put_in_either_revision() {
     secret["params"]["requestedSchema"]["properties"] = json!({"password": {"type": "string"}});
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let asked = || steps(json!([{"ask": [secret]}]));
-    for answer in [client.ask("tools/call", &asked()), client.ask_modern("tools/call", asked(), &all())] {
-        assert!(done(&answer)[0]["invalid"].as_str().unwrap().contains("`password` is one for a secret"), "{answer}");
+    for answer in
+        [client.ask("tools/call", &asked()), client.ask_modern("tools/call", asked(), &all())]
+    {
+        assert!(
+            done(&answer)[0]["invalid"]
+                .as_str()
+                .unwrap()
+                .contains("`password` is one for a secret"),
+            "{answer}"
+        );
     }
     assert!(client.told("elicitation/create").is_empty());
 }
@@ -201,7 +228,10 @@ fn a_form_for_a_secret_is_not_put_in_either_revision() {
 fn round(client: &mut Client, params: &Value) -> (Value, String) {
     let answer = client.ask_modern("tools/call", params.clone(), &all());
     assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
-    (answer["result"]["inputRequests"].clone(), answer["result"]["requestState"].as_str().unwrap().to_owned())
+    (
+        answer["result"]["inputRequests"].clone(),
+        answer["result"]["requestState"].as_str().unwrap().to_owned(),
+    )
 }
 
 fn keys(requests: &Value) -> Vec<&str> {
@@ -221,7 +251,9 @@ fn with(mut params: Value, state: Option<&str>, answers: Value) -> Value {
 fn a_client_of_the_current_revision_brings_the_answers_along_round_by_round() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
-    let asked = steps(json!([{"ask": [form("who"), sampling("capital"), roots("dirs")]}, {"ask": [form("who")]}]));
+    let asked = steps(
+        json!([{"ask": [form("who"), sampling("capital"), roots("dirs")]}, {"ask": [form("who")]}]),
+    );
     let (requests, first) = round(&mut client, &asked);
     assert_eq!(keys(&requests), ["capital", "dirs", "who"], "all of one ask come at once");
     assert_eq!(requests["who"]["method"], "elicitation/create");
@@ -233,10 +265,15 @@ fn a_client_of_the_current_revision_brings_the_answers_along_round_by_round() {
     let some = json!({"who": filled("Ada"), "dirs": listed(), "more": 1});
     let (requests, second) = round(&mut client, &with(asked.clone(), Some(&first), some));
     assert_eq!(keys(&requests), ["capital"], "what has been answered is not asked again");
-    let (requests, third) = round(&mut client, &with(asked.clone(), Some(&second), json!({"capital": said()})));
+    let (requests, third) =
+        round(&mut client, &with(asked.clone(), Some(&second), json!({"capital": said()})));
     assert_eq!(keys(&requests), ["who"], "an answer belongs to one question");
     assert!(first != second && second != third, "each round has a state of its own");
-    let last = client.ask_modern("tools/call", with(asked, Some(&third), json!({"who": filled("Bob")})), &all());
+    let last = client.ask_modern(
+        "tools/call",
+        with(asked, Some(&third), json!({"who": filled("Bob")})),
+        &all(),
+    );
     assert_eq!(done(&last), json!([[{"name": "Ada"}, said(), listed()], [{"name": "Bob"}]]));
 }
 
@@ -247,9 +284,12 @@ fn an_answer_without_a_state_is_taken_and_one_that_is_none_is_asked_for_again() 
     let asked = steps(json!([{"ask": [form("who")]}]));
     let unasked = with(asked.clone(), None, json!({"who": filled("Ada"), "other": 3}));
     assert_eq!(done(&client.ask_modern("tools/call", unasked, &all())), json!([[{"name": "Ada"}]]));
-    for none in
-        [json!({"who": 12345}), json!({"other": filled("Ada")}), json!(null), json!({"who": {"action": "maybe"}})]
-    {
+    for none in [
+        json!({"who": 12345}),
+        json!({"other": filled("Ada")}),
+        json!(null),
+        json!({"who": {"action": "maybe"}}),
+    ] {
         let (requests, _) = round(&mut client, &with(asked.clone(), None, none));
         assert_eq!(keys(&requests), ["who"]);
     }
@@ -272,7 +312,10 @@ fn a_state_counts_once_for_its_call_and_as_it_was_sent() {
     refused(with(other, Some(&state), yes.clone()));
     refused(with(asked.clone(), Some(&format!("{state}-TAMPERED")), yes.clone()));
     let used = with(asked, Some(&state), yes);
-    assert_eq!(done(&client.ask_modern("tools/call", used.clone(), &all())), json!([[{"name": "Ada"}]]));
+    assert_eq!(
+        done(&client.ask_modern("tools/call", used.clone(), &all())),
+        json!([[{"name": "Ada"}]])
+    );
     let again = client.ask_modern("tools/call", used, &all());
     assert_eq!(again["error"]["code"], -32602, "{again}");
 }
@@ -283,7 +326,11 @@ fn a_plugin_that_asks_differently_when_it_is_run_again_ends_with_an_error() {
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!(["ask_anew"]));
     let (_, state) = round(&mut client, &asked);
-    let answer = client.ask_modern("tools/call", with(asked, Some(&state), json!({"anew": filled("Ada")})), &all());
+    let answer = client.ask_modern(
+        "tools/call",
+        with(asked, Some(&state), json!({"anew": filled("Ada")})),
+        &all(),
+    );
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     assert!(text(&answer).contains("it asked something else than before"), "{answer}");
 }
@@ -297,7 +344,11 @@ fn rounds_without_an_answer_come_to_an_end() {
     for _ in 1..8 {
         state = round(&mut client, &with(asked.clone(), Some(&state), json!({}))).1;
     }
-    let answer = client.ask_modern("tools/call", with(asked, Some(&state), json!({"who": filled("Ada")})), &all());
+    let answer = client.ask_modern(
+        "tools/call",
+        with(asked, Some(&state), json!({"who": filled("Ada")})),
+        &all(),
+    );
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     assert!(answer["error"]["message"].as_str().unwrap().contains("8 times"), "{answer}");
 }
@@ -306,9 +357,11 @@ fn rounds_without_an_answer_come_to_an_end() {
 fn a_call_that_is_confirmed_and_asks_is_confirmed_once_and_only_by_a_person() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
-    let params = json!({"steps": [{"ask": [form("who")]}, {"write": "a.txt"}, {"ask": [form("late")]}]});
+    let params =
+        json!({"steps": [{"ask": [form("who")]}, {"write": "a.txt"}, {"ask": [form("late")]}]});
     let asked = call("ask_and_write", params);
-    let yes = json!({"palisade.confirm": {"action": "accept", "content": {"decision": "allow_once"}}});
+    let yes =
+        json!({"palisade.confirm": {"action": "accept", "content": {"decision": "allow_once"}}});
     // An unrequested confirmation is ignored, and an answer to the plugin is not a confirmation.
     let mut early = yes.clone();
     early["who"] = filled("Ada");
@@ -317,13 +370,17 @@ fn a_call_that_is_confirmed_and_asks_is_confirmed_once_and_only_by_a_person() {
     let (requests, state) = round(&mut client, &with(asked.clone(), Some(&state), yes.clone()));
     assert_eq!(keys(&requests), ["who"]);
     assert_eq!(world.read("a.txt"), None);
-    let last =
-        client.ask_modern("tools/call", with(asked.clone(), Some(&state), json!({"who": filled("Ada")})), &all());
+    let last = client.ask_modern(
+        "tools/call",
+        with(asked.clone(), Some(&state), json!({"who": filled("Ada")})),
+        &all(),
+    );
     assert_eq!(done(&last), json!([[{"name": "Ada"}], "written", "too late"]));
     assert_eq!(world.read("a.txt").as_deref(), Some("written"));
     // The confirmation is used up by its call.
     let (requests, state) = round(&mut client, &asked);
     assert_eq!(keys(&requests), ["palisade.confirm"]);
-    let (requests, _) = round(&mut client, &with(asked, Some(&state), json!({"who": filled("Ada")})));
+    let (requests, _) =
+        round(&mut client, &with(asked, Some(&state), json!({"who": filled("Ada")})));
     assert_eq!(keys(&requests), ["palisade.confirm"]);
 }

@@ -16,7 +16,9 @@ fn write(path: &str) -> Value {
 }
 
 fn class(answer: &Value) -> &str {
-    answer["result"]["_meta"]["dev.palisade/error"]["class"].as_str().unwrap_or_else(|| panic!("no error: {answer}"))
+    answer["result"]["_meta"]["dev.palisade/error"]["class"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no error: {answer}"))
 }
 
 /// Returns a user's answer, as a client sends it.
@@ -39,7 +41,8 @@ fn a_client_of_the_previous_revision_is_asked_while_the_call_waits() {
     let (question, answer) = asked(&mut client, "yes.txt", &decision("accept", "allow_once"));
     let message = question["params"]["message"].as_str().unwrap();
     assert!(
-        message.contains("`write_file` (class write)") && message.contains("It would change: `yes.txt`"),
+        message.contains("`write_file` (class write)")
+            && message.contains("It would change: `yes.txt`"),
         "{message}"
     );
     assert_eq!(answer["result"]["isError"], false, "{answer}");
@@ -95,7 +98,10 @@ fn a_question_of_a_cancelled_call_is_withdrawn() {
     assert_eq!(world.read("a.txt"), None);
     let (_, rest) = client.end();
     // A request of the server may have the same id.
-    assert!(rest.iter().all(|message| message["id"] != id || message.get("method").is_some()), "{rest:?}");
+    assert!(
+        rest.iter().all(|message| message["id"] != id || message.get("method").is_some()),
+        "{rest:?}"
+    );
 }
 
 #[test]
@@ -138,7 +144,10 @@ fn a_client_of_the_current_revision_brings_the_answer_with_the_next_request() {
     let world = World::new();
     let mut client = Client::start(Program::new(&world));
     let (question, state) = first_round(&mut client, &write("a.txt"));
-    assert!(question["params"]["message"].as_str().unwrap().contains("It would change: `a.txt`"), "{question}");
+    assert!(
+        question["params"]["message"].as_str().unwrap().contains("It would change: `a.txt`"),
+        "{question}"
+    );
     let choices = &question["params"]["requestedSchema"]["properties"]["decision"]["oneOf"];
     assert_eq!(choices.as_array().unwrap().len(), 2, "nothing is allowed for longer: {choices}");
     assert_eq!(world.read("a.txt"), None);
@@ -160,7 +169,10 @@ fn a_yes_counts_once_for_the_call_that_was_asked_about_and_with_the_state_that_w
     let refused = |client: &mut Client, params: Value| {
         let answer = client.ask_modern("tools/call", params, &forms());
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
-        assert!(answer["error"]["message"].as_str().unwrap().contains("`requestState`"), "{answer}");
+        assert!(
+            answer["error"]["message"].as_str().unwrap().contains("`requestState`"),
+            "{answer}"
+        );
     };
     let (_, state) = first_round(&mut client, &write("a.txt"));
     refused(&mut client, with_answer(write("other.txt"), &state, &yes));
@@ -186,7 +198,8 @@ fn an_answer_that_is_none_is_asked_for_again() {
     let mut client = Client::start(Program::new(&world));
     for answer in [json!(3), json!({}), json!(null), json!("accept")] {
         let (_, state) = first_round(&mut client, &write("a.txt"));
-        let again = client.ask_modern("tools/call", with_answer(write("a.txt"), &state, &answer), &forms());
+        let again =
+            client.ask_modern("tools/call", with_answer(write("a.txt"), &state, &answer), &forms());
         assert_eq!(again["result"]["resultType"], "input_required", "{answer}: {again}");
         assert_ne!(again["result"]["requestState"], state, "each question has a state of its own");
     }

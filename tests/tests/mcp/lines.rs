@@ -37,11 +37,15 @@ fn a_request_of_the_current_revision_needs_no_handshake() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let found = client.ask_modern("server/discover", json!({}), &json!({}));
-    let versions = found["result"]["supportedVersions"].as_array().unwrap_or_else(|| panic!("{found}"));
+    let versions =
+        found["result"]["supportedVersions"].as_array().unwrap_or_else(|| panic!("{found}"));
     assert!(versions.contains(&json!(MODERN)) && versions.contains(&json!(LEGACY)), "{found}");
     let listed = client.ask_modern("tools/list", json!({}), &json!({}));
     assert_eq!(listed["result"]["resultType"], "complete", "{listed}");
-    assert!(listed["result"]["ttlMs"].is_u64() && listed["result"]["cacheScope"].is_string(), "{listed}");
+    assert!(
+        listed["result"]["ttlMs"].is_u64() && listed["result"]["cacheScope"].is_string(),
+        "{listed}"
+    );
 }
 
 #[test]
@@ -50,7 +54,10 @@ fn whoever_says_neither_who_they_are_nor_a_revision_is_told_what_to_say() {
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let refused = client.ask("tools/list", &json!({}));
     assert_eq!(code(&refused), -32600);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("`initialize` first"), "{refused}");
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("`initialize` first"),
+        "{refused}"
+    );
     assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
     client.initialize(LEGACY, &json!({}));
     assert!(client.ask("tools/list", &json!({}))["result"].is_object());
@@ -67,12 +74,21 @@ fn what_is_no_message_is_answered_and_the_next_line_is_read() {
         (b"{\"jsonrpc\":\"2.0\",\"id\":9", -32700, &no_id),
         (b"[]", -32600, &no_id),
         (b"42", -32600, &no_id),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\",\"method\":\"ping\"}", -32600, &json!(9)),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\",\"method\":\"ping\"}",
+            -32600,
+            &json!(9),
+        ),
         (b"{\"id\":9}", -32600, &json!(9)),
     ] {
         client.write(&[line, b"\n"].concat());
         let refused = client.hear();
-        assert_eq!((code(&refused), &refused["id"]), (expected, id), "{}", String::from_utf8_lossy(line));
+        assert_eq!(
+            (code(&refused), &refused["id"]),
+            (expected, id),
+            "{}",
+            String::from_utf8_lossy(line)
+        );
     }
     client.write(b"\n\r\n  \n");
     assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
@@ -83,14 +99,23 @@ fn a_request_that_cannot_be_accepted_is_refused_under_its_id() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     let deep = format!("\"a\":{}{}", "[".repeat(100), "]".repeat(100));
-    for (params, expected) in
-        [(r#""a":1,"a":1"#, -32600), (deep.as_str(), -32600), (r#""a":"\ud800""#, -32700), (r#""a":1e400"#, -32700)]
-    {
+    for (params, expected) in [
+        (r#""a":1,"a":1"#, -32600),
+        (deep.as_str(), -32600),
+        (r#""a":"\ud800""#, -32700),
+        (r#""a":1e400"#, -32700),
+    ] {
         for id in ["9", r#""nine""#] {
-            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\",\"params\":{{{params}}}}}\n");
+            let line = format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\",\"params\":{{{params}}}}}\n"
+            );
             client.write(line.as_bytes());
             let refused = client.hear();
-            assert_eq!((code(&refused), refused["id"].to_string().as_str()), (expected, id), "{line}");
+            assert_eq!(
+                (code(&refused), refused["id"].to_string().as_str()),
+                (expected, id),
+                "{line}"
+            );
         }
     }
     assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
@@ -127,7 +152,10 @@ fn an_unknown_method_and_parameters_that_are_none_are_told_apart() {
     );
     assert_eq!(code(&client.ask_modern("tools/call", json!({"name": 3}), &json!({}))), -32602);
     assert_eq!(code(&client.ask_modern("ping", json!({}), &json!({}))), -32601);
-    assert_eq!(code(&client.ask_modern("logging/setLevel", json!({"level": "info"}), &json!({}))), -32601);
+    assert_eq!(
+        code(&client.ask_modern("logging/setLevel", json!({"level": "info"}), &json!({}))),
+        -32601
+    );
 }
 
 #[test]
@@ -137,8 +165,12 @@ fn a_request_under_an_id_in_use_and_one_too_many_are_refused() {
     let first = client.begin("tools/call", &call("compute", json!({})));
     client.say(&json!({"jsonrpc": "2.0", "id": first, "method": "ping"}));
     let refused = client.answer(first);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("still being answered"), "{refused}");
-    let more: Vec<u64> = (1..64).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("still being answered"),
+        "{refused}"
+    );
+    let more: Vec<u64> =
+        (1..64).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
     let refused = client.ask("tools/call", &call("compute", json!({})));
     assert!(refused["error"]["message"].as_str().unwrap().starts_with("64 requests"), "{refused}");
     client.tell("notifications/cancelled", &json!({"requestId": more[0]}));
@@ -172,7 +204,8 @@ fn a_ping_and_a_list_are_answered_beside_as_many_calls_as_may_be_under_way() {
 fn an_endless_call_that_is_cancelled_is_not_answered_and_what_comes_next_is() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
-    let ids: Vec<u64> = (0..8).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
+    let ids: Vec<u64> =
+        (0..8).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
     // Four calls run, the limit of a session; the others are queued.
     for _ in 0..4 {
         client.hear_of("notifications/message");
@@ -207,8 +240,12 @@ fn whatever_a_plugin_prints_is_no_line_of_the_protocol() {
     let world = World::new();
     let mut client = plain(&world, LIMITS_OUTPUT);
     let listed = client.ask("tools/list", &json!({}));
-    let names: Vec<&str> =
-        listed["result"]["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
+    let names: Vec<&str> = listed["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|t| t["name"].as_str())
+        .collect();
     assert!(names.contains(&"print"), "{names:?}");
     // The test client checks that every line is a message.
     let answer = client.ask("tools/call", &call("print", json!({"bytes": 100_000})));
@@ -225,7 +262,10 @@ fn the_id_of_a_request_that_was_cancelled_is_not_used_again() {
     client.say(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
     let refused = client.answer(id);
     assert_eq!(code(&refused), -32600);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("no id may be used twice"), "{refused}");
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("no id may be used twice"),
+        "{refused}"
+    );
     let (_, rest) = client.end();
     assert!(rest.iter().all(|message| message["id"] != id), "{rest:?}");
 }
@@ -258,9 +298,14 @@ fn whatever_was_asked_before_the_end_of_the_input_is_answered() {
         client.ask_modern("tools/list", json!({}), &json!({}));
         (100..140).for_each(|id| client.say(&nothing_but_a_call(id, ("good", json!({})))));
         let (ran, answers) = client.end();
-        let mut answered: Vec<u64> = answers.iter().filter_map(|answer| answer["id"].as_u64()).collect();
+        let mut answered: Vec<u64> =
+            answers.iter().filter_map(|answer| answer["id"].as_u64()).collect();
         answered.sort_unstable();
-        assert_eq!((ran.code, answered), (0, (100..140).collect()), "by its result, or as cancelled");
+        assert_eq!(
+            (ran.code, answered),
+            (0, (100..140).collect()),
+            "by its result, or as cancelled"
+        );
     }
 }
 
@@ -269,9 +314,10 @@ fn an_input_has_the_same_bounds_as_on_the_command_line() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let deep = (0..65).fold(json!(1), |inner, _| json!([inner]));
-    for (arguments, said) in
-        [(json!({"text": "x".repeat(1 << 20)}), "1048576 bytes"), (json!({"text": deep}), "64 levels")]
-    {
+    for (arguments, said) in [
+        (json!({"text": "x".repeat(1 << 20)}), "1048576 bytes"),
+        (json!({"text": deep}), "64 levels"),
+    ] {
         client.say(&nothing_but_a_call(1, ("good", arguments)));
         let answer = client.hear();
         assert!(text(&answer).contains(said), "{answer}");

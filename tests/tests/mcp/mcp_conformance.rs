@@ -12,14 +12,18 @@ fn keywords_of_a_schema_that_no_client_needs_arrive_all_the_same() {
     let mut client = plain(&world, MCP_CONFORMANCE);
     let listed = client.ask("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
-    let schema = |name: &str| &tools.iter().find(|tool| tool["name"] == name).unwrap()["inputSchema"];
+    let schema =
+        |name: &str| &tools.iter().find(|tool| tool["name"] == name).unwrap()["inputSchema"];
     let whole = schema("json_schema_2020_12_tool");
     assert_eq!(whole["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(whole["$defs"]["address"]["$anchor"], "addressDef");
     assert!(whole["allOf"][0]["anyOf"].is_array());
     assert!(["if", "then", "else"].iter().all(|keyword| whole[*keyword].is_object()), "{whole}");
     assert_eq!(whole["additionalProperties"], json!(false));
-    assert_eq!(schema("test_mirrored_argument")["properties"]["greeting"]["x-mcp-header"], "Greeting");
+    assert_eq!(
+        schema("test_mirrored_argument")["properties"]["greeting"]["x-mcp-header"],
+        "Greeting"
+    );
 }
 
 #[test]
@@ -28,7 +32,10 @@ fn what_the_fixture_gives_arrives_in_its_order_and_its_form() {
     let mut client = plain(&world, MCP_CONFORMANCE);
     let given = client.ask("tools/call", &call("test_multiple_content_types", json!({})));
     let blocks = given["result"]["content"].as_array().unwrap();
-    assert_eq!(blocks.iter().map(|block| block["type"].clone()).collect::<Vec<_>>(), ["text", "image", "resource"]);
+    assert_eq!(
+        blocks.iter().map(|block| block["type"].clone()).collect::<Vec<_>>(),
+        ["text", "image", "resource"]
+    );
     assert_eq!(blocks[2]["resource"]["text"], r#"{"test":"data","value":123}"#);
     let sound = client.ask("tools/call", &call("test_audio_content", json!({})));
     assert_eq!(sound["result"]["content"][0]["mimeType"], "audio/wav");
@@ -45,7 +52,8 @@ fn the_fixture_tells_its_progress_in_three_steps() {
     params["_meta"] = json!({"progressToken": "progress-test-1"});
     client.ask("tools/call", &params);
     let told = client.told("notifications/progress");
-    let steps: Vec<Option<f64>> = told.iter().map(|message| message["params"]["progress"].as_f64()).collect();
+    let steps: Vec<Option<f64>> =
+        told.iter().map(|message| message["params"]["progress"].as_f64()).collect();
     assert_eq!(steps, [Some(0.0), Some(50.0), Some(100.0)]);
     let is_ours = |message: &&Value| message["params"]["progressToken"] == "progress-test-1";
     assert!(told.iter().all(is_ours), "{told:?}");

@@ -26,14 +26,16 @@ fn whoever_subscribed_to_a_document_hears_when_its_plugin_is_replaced_and_goes()
     const UPDATED: &str = "notifications/resources/updated";
     let world = World::new();
     install(&world, 0);
-    let program = || Program::new(&world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
+    let program =
+        || Program::new(&world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
     let mut client = legacy_of(program(), &["--watch"]);
     let mut other = legacy_of(program(), &["--watch"]);
     let card = json!({"uri": "visit://card"});
     for client in [&mut client, &mut other] {
         assert_eq!(client.ask("resources/subscribe", &card)["result"], json!({}));
     }
-    let wanted = json!({"notifications": {"resourceSubscriptions": ["visit://card", "visit://none"]}});
+    let wanted =
+        json!({"notifications": {"resourceSubscriptions": ["visit://card", "visit://none"]}});
     let id = client.begin("subscriptions/listen", &palisade_tests::mcp::modern(wanted, &json!({})));
     let accepted = client.hear_of("notifications/subscriptions/acknowledged");
     let heard = &accepted["params"]["notifications"]["resourceSubscriptions"];

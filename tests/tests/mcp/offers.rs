@@ -22,7 +22,10 @@ fn client(world: &World) -> Client {
 fn read(client: &mut Client, uri: &str) -> Value {
     let [legacy, modern] = both(client, "resources/read", &json!({"uri": uri}));
     assert_eq!(legacy["result"]["contents"], modern["result"]["contents"], "{legacy} {modern}");
-    assert!(modern["result"]["ttlMs"].is_u64() && modern["result"]["cacheScope"] == "private", "{modern}");
+    assert!(
+        modern["result"]["ttlMs"].is_u64() && modern["result"]["cacheScope"] == "private",
+        "{modern}"
+    );
     legacy["result"]["contents"].clone()
 }
 
@@ -38,7 +41,8 @@ fn where_no_plugin_offers_anything_nothing_is_announced_or_answered() {
             assert_eq!(capabilities.get(none), None, "{capabilities}");
         }
     }
-    let completion = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}});
+    let completion =
+        json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}});
     for (method, params) in [
         ("resources/list", json!({})),
         ("resources/templates/list", json!({})),
@@ -75,12 +79,19 @@ fn what_is_offered_is_announced_and_listed() {
             "resourceTemplates",
             json!({"uriTemplate": "test://template/{id}/data", "name": "data", "mimeType": "application/json"}),
         ),
-        ("prompts/list", "prompts", json!({"name": "simple", "description": "Says hello.", "arguments": []})),
+        (
+            "prompts/list",
+            "prompts",
+            json!({"name": "simple", "description": "Says hello.", "arguments": []}),
+        ),
     ] {
         let [legacy, modern] = both(&mut client, method, &json!({}));
         assert_eq!(legacy["result"][list][0], first, "{legacy}");
         assert_eq!(legacy["result"][list], modern["result"][list]);
-        assert!(modern["result"]["ttlMs"].is_u64() && modern["result"]["cacheScope"] == "private", "{modern}");
+        assert!(
+            modern["result"]["ttlMs"].is_u64() && modern["result"]["cacheScope"] == "private",
+            "{modern}"
+        );
         assert_eq!(legacy["result"].get("ttlMs"), None);
     }
 }
@@ -95,9 +106,16 @@ fn documents_are_read_in_a_sandbox_that_may_read_the_workspace_and_no_more() {
     let bytes = json!([{"uri": "test://bytes", "mimeType": "image/png", "blob": "iVBORw=="}]);
     assert_eq!(read(&mut client, "test://bytes"), bytes);
     let own = json!([{"uri": "test://workspace", "mimeType": "text/plain", "text": "from the workspace"}]);
-    assert_eq!(read(&mut client, "test://workspace"), own, "whatever file the plugin says that it is");
+    assert_eq!(
+        read(&mut client, "test://workspace"),
+        own,
+        "whatever file the plugin says that it is"
+    );
     let made = read(&mut client, "test://template/123/data");
-    assert_eq!((&made[0]["uri"], &made[0]["text"]), (&json!("test://template/123/data"), &json!(r#"{"id":"123"}"#)));
+    assert_eq!(
+        (&made[0]["uri"], &made[0]["text"]),
+        (&json!("test://template/123/data"), &json!(r#"{"id":"123"}"#))
+    );
     for answer in both(&mut client, "resources/read", &json!({"uri": "test://write"})) {
         assert_eq!(answer["error"]["code"], -32603, "{answer}");
     }
@@ -161,7 +179,8 @@ fn subscribing_is_of_the_previous_revision_and_of_documents_that_there_are() {
 fn prompts_are_filled_in() {
     let world = World::new();
     let mut client = client(&world);
-    let words = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
+    let words =
+        |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
     for answer in both(&mut client, "prompts/get", &json!({"name": "simple"})) {
         let messages = json!([words("user", "Hello."), words("assistant", "Hello to you.")]);
         assert_eq!(answer["result"]["messages"], messages, "{answer}");
@@ -191,13 +210,23 @@ fn arguments_are_completed_with_at_most_a_hundred_values() {
     let of = |reference: Value, argument: &str| json!({"ref": reference, "argument": {"name": argument, "value": "x"}});
     let prompt = json!({"type": "ref/prompt", "name": "filled"});
     for answer in both(&mut client, "completion/complete", &of(prompt.clone(), "one")) {
-        let values = answer["result"]["completion"]["values"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        let values = answer["result"]["completion"]["values"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{answer}"));
         assert_eq!((values.len(), &values[0]), (100, &json!("filled-one-x0")));
     }
     let template = json!({"type": "ref/resource", "uri": "test://template/{id}/data"});
-    assert_eq!(client.ask("completion/complete", &of(template, "id"))["result"]["completion"]["values"], json!([]));
-    for (reference, argument) in [(prompt, "three"), (json!({"type": "ref/prompt", "name": "none"}), "one")] {
-        assert_eq!(client.ask("completion/complete", &of(reference, argument))["error"]["code"], -32602);
+    assert_eq!(
+        client.ask("completion/complete", &of(template, "id"))["result"]["completion"]["values"],
+        json!([])
+    );
+    for (reference, argument) in
+        [(prompt, "three"), (json!({"type": "ref/prompt", "name": "none"}), "one")]
+    {
+        assert_eq!(
+            client.ask("completion/complete", &of(reference, argument))["error"]["code"],
+            -32602
+        );
     }
 }
 
@@ -218,7 +247,10 @@ fn what_is_read_may_ask_the_client_in_either_revision() {
         assert!(answer.pointer(said).unwrap().as_str().unwrap().contains("Ada"), "{answer}");
         let asked = client.ask_modern(method, params.clone(), &capabilities);
         assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
-        assert_eq!(asked["result"]["inputRequests"]["who"]["method"], "elicitation/create", "{asked}");
+        assert_eq!(
+            asked["result"]["inputRequests"]["who"]["method"], "elicitation/create",
+            "{asked}"
+        );
         let mut again = params;
         again["requestState"] = asked["result"]["requestState"].clone();
         again["inputResponses"] = json!({"who": filled});

@@ -26,7 +26,8 @@ fn readable<'w>(world: &'w World, collector: &Collector) -> Program<'w> {
 /// Calls the tool so that it returns its input.
 fn call_it(client: &mut Client, flags: &str) {
     let mut params = call("fail", json!({"with": SECRET}));
-    params["_meta"] = json!({"traceparent": format!("00-{TRACE}-{SPAN}-{flags}"), "tracestate": "vendor=value"});
+    params["_meta"] =
+        json!({"traceparent": format!("00-{TRACE}-{SPAN}-{flags}"), "tracestate": "vendor=value"});
     let answer = client.ask("tools/call", &params);
     assert!(text(&answer).contains(SECRET), "{answer}");
 }
@@ -39,8 +40,11 @@ fn sent(collector: &Collector) -> (Vec<Value>, Vec<Value>) {
         let whole = String::from_utf8_lossy(&request.body);
         assert!(!whole.contains(SECRET), "{whole}");
         match request.path.as_str() {
-            "/v1/traces" => spans.extend(parts(&request.json(), &["resourceSpans", "scopeSpans", "spans"])),
-            "/v1/metrics" => metrics.extend(parts(&request.json(), &["resourceMetrics", "scopeMetrics", "metrics"])),
+            "/v1/traces" => {
+                spans.extend(parts(&request.json(), &["resourceSpans", "scopeSpans", "spans"]))
+            }
+            "/v1/metrics" => metrics
+                .extend(parts(&request.json(), &["resourceMetrics", "scopeMetrics", "metrics"])),
             other => panic!("what is {other}?"),
         }
     }
@@ -85,7 +89,10 @@ fn a_call_is_a_span_in_its_callers_trace_with_nothing_of_what_it_was_given_or_ga
     assert_eq!(span["traceState"], "vendor=value", "{span}");
     assert!(span["events"].as_array().is_none_or(Vec::is_empty), "{span}");
     let mut known = attributes(span);
-    assert!(known["mcp.session.id"].as_str().is_some_and(|session| session.starts_with("mcp-")), "{known}");
+    assert!(
+        known["mcp.session.id"].as_str().is_some_and(|session| session.starts_with("mcp-")),
+        "{known}"
+    );
     known.as_object_mut().unwrap().remove("mcp.session.id");
     let expected = json!({
         "mcp.method.name": "tools/call",
@@ -126,36 +133,51 @@ fn what_its_caller_does_not_sample_is_measured_and_not_traced() {
     let (spans, metrics) = sent(&collector);
     assert_eq!(spans.len(), 1, "only the one that nobody decided on: {spans:?}");
     let [metric] = metrics.as_slice() else { panic!("{metrics:?}") };
-    assert_eq!((&metric["name"], &metric["unit"]), (&json!("mcp.server.operation.duration"), &json!("s")));
+    assert_eq!(
+        (&metric["name"], &metric["unit"]),
+        (&json!("mcp.server.operation.duration"), &json!("s"))
+    );
     let points = metric["histogram"]["dataPoints"].as_array().unwrap();
-    let (named, unnamed): (Vec<Value>, Vec<Value>) =
-        points.iter().map(attributes).partition(|attributes| attributes["gen_ai.tool.name"] == "fail");
+    let (named, unnamed): (Vec<Value>, Vec<Value>) = points
+        .iter()
+        .map(attributes)
+        .partition(|attributes| attributes["gen_ai.tool.name"] == "fail");
     assert_eq!((named.len(), unnamed.len()), (1, 1), "{points:?}");
     assert_eq!(unnamed[0]["error.type"], "-32602");
-    assert!(unnamed[0].get("gen_ai.tool.name").is_none(), "clients could make up names without end: {unnamed:?}");
+    assert!(
+        unnamed[0].get("gen_ai.tool.name").is_none(),
+        "clients could make up names without end: {unnamed:?}"
+    );
 }
 
 #[test]
 fn protobuf_is_sent_unless_json_is_asked_for() {
     let (world, collector) = (World::new(), Collector::start(Manner::Takes));
-    let program = sending(&world, collector.address()).env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc");
+    let program = sending(&world, collector.address())
+        .env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc");
     let mut client = Client::legacy(program, &json!({}));
     call_it(&mut client, "01");
     end_well(client);
     let requests = collector.rest();
     let request = requests.iter().find(|request| request.path == "/v1/traces").unwrap();
-    for line in ["content-type: application/x-protobuf", "authorization: bearer abc", "host: 127.0.0.1:"] {
+    for line in
+        ["content-type: application/x-protobuf", "authorization: bearer abc", "host: 127.0.0.1:"]
+    {
         assert!(request.head.contains(line), "{line}: {}", request.head);
     }
     let body = String::from_utf8_lossy(&request.body);
-    assert!(body.contains("tools/call fail") && body.contains("palisade") && !body.contains(SECRET), "{body}");
+    assert!(
+        body.contains("tools/call fail") && body.contains("palisade") && !body.contains(SECRET),
+        "{body}"
+    );
 }
 
 /// Lists the names of the exporter's threads.
 #[cfg(target_os = "linux")]
 fn senders(client: &Client) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{}/task", client.process())).unwrap().flatten();
-    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+    let names =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
     names.filter(|name| name.starts_with("OpenTelemetry")).collect()
 }
 
@@ -178,7 +200,9 @@ fn where_no_variable_names_a_collector_nothing_is_there_that_could_send() {
 #[test]
 fn a_collector_that_hangs_holds_up_no_call_and_the_end_for_a_second_at_most() {
     let (world, collector) = (World::new(), Collector::start(Manner::Hangs));
-    let soon = readable(&world, &collector).env("OTEL_BSP_SCHEDULE_DELAY", "1").env("OTEL_METRIC_EXPORT_INTERVAL", "1");
+    let soon = readable(&world, &collector)
+        .env("OTEL_BSP_SCHEDULE_DELAY", "1")
+        .env("OTEL_METRIC_EXPORT_INTERVAL", "1");
     let mut client = Client::legacy(soon, &json!({}));
     call_it(&mut client, "01");
     while collector.next().path != "/v1/traces" {}
@@ -212,6 +236,10 @@ fn an_address_that_is_not_plain_http_is_refused_by_its_variable_and_the_server_s
     let mut client = Client::legacy(sending(&world, "https://user:pass@127.0.0.1:1"), &json!({}));
     call_it(&mut client, "01");
     let ran = end_well(client);
-    assert!(ran.stderr.contains("no telemetry is sent: `OTEL_EXPORTER_OTLP_ENDPOINT`"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("no telemetry is sent: `OTEL_EXPORTER_OTLP_ENDPOINT`"),
+        "{}",
+        ran.stderr
+    );
     assert!(!ran.stderr.contains("pass"), "{}", ran.stderr);
 }

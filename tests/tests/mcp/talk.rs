@@ -57,7 +57,16 @@ fn a_client_of_the_previous_revision_hears_the_log_from_the_level_that_it_set() 
     assert_eq!(logged(&client.told("notifications/message")), pairs(&usual));
     assert_eq!(client.told("notifications/message")[0]["params"]["logger"], "contract_host");
     for (level, heard) in [
-        ("debug", &[("debug", "one"), ("debug", "two"), ("info", "three"), ("warning", "four"), ("error", "five")][..]),
+        (
+            "debug",
+            &[
+                ("debug", "one"),
+                ("debug", "two"),
+                ("info", "three"),
+                ("warning", "four"),
+                ("error", "five"),
+            ][..],
+        ),
         ("notice", &[("warning", "four"), ("error", "five")]),
         ("critical", &[]),
     ] {
@@ -78,7 +87,10 @@ fn a_client_of_the_current_revision_hears_the_log_of_the_call_that_asks_for_it()
     let mut params = call("speak", json!({}));
     params["_meta"] = json!({"io.modelcontextprotocol/logLevel": "warning"});
     client.ask_modern("tools/call", params, &json!({}));
-    assert_eq!(logged(&client.told("notifications/message")), pairs(&[("warning", "four"), ("error", "five")]));
+    assert_eq!(
+        logged(&client.told("notifications/message")),
+        pairs(&[("warning", "four"), ("error", "five")])
+    );
 }
 
 #[test]
@@ -92,7 +104,8 @@ fn a_flood_of_messages_is_cut_and_the_answer_comes_all_the_same() {
 }
 
 #[test]
-fn a_server_that_is_to_say_more_says_what_was_asked_and_how_it_ended_and_nothing_of_what_is_in_it() {
+fn a_server_that_is_to_say_more_says_what_was_asked_and_how_it_ended_and_nothing_of_what_is_in_it()
+{
     let world = World::new();
     let verbose = super::serving(&world, CONTRACT_ERRORS).args(["--verbose"]);
     let said = said_of_two_calls(verbose);
@@ -102,7 +115,10 @@ fn a_server_that_is_to_say_more_says_what_was_asked_and_how_it_ended_and_nothing
         "tools/call fail: execution_error, ",
         "tools/call surely_not: error -32602, ",
     ] {
-        assert!(said.lines().any(|it| it.trim_start().starts_with(&format!("DEBUG {line}"))), "{line}: {said}");
+        assert!(
+            said.lines().any(|it| it.trim_start().starts_with(&format!("DEBUG {line}"))),
+            "{line}: {said}"
+        );
     }
     assert!(!said.contains("not-found") && !said.contains("no such thing"), "{said}");
     let quiet = said_of_two_calls(super::serving(&world, CONTRACT_ERRORS));
@@ -128,8 +144,11 @@ fn a_line_of_the_log_says_which_trace_of_the_caller_its_call_belongs_to() {
     params["_meta"] = json!({"traceparent": format!("00-{trace}-{span}-01")});
     client.ask("tools/call", &params);
     let (ran, _) = client.end();
-    let line =
-        ran.stderr.lines().find(|line| line.contains("tools/call fail: ")).unwrap_or_else(|| panic!("{}", ran.stderr));
+    let line = ran
+        .stderr
+        .lines()
+        .find(|line| line.contains("tools/call fail: "))
+        .unwrap_or_else(|| panic!("{}", ran.stderr));
     for part in [trace, span, "execution_error", "execute_tool", "gen_ai.tool.name", "pipe"] {
         assert!(line.contains(part), "{part}: {line}");
     }

@@ -19,7 +19,8 @@ pub(super) fn secret(file: &Path, text: &str) {
 }
 
 fn asked(endpoint: &Endpoint, tool: &str, arguments: Value, token: &str) -> Answer {
-    let (headers, bearer) = ([("Mcp-Method", "tools/call"), ("Mcp-Name", tool)], format!("Bearer {token}"));
+    let (headers, bearer) =
+        ([("Mcp-Method", "tools/call"), ("Mcp-Name", tool)], format!("Bearer {token}"));
     let more = [("MCP-Protocol-Version", MODERN), ("Authorization", bearer.as_str())];
     let params = modern(call(tool, arguments), &json!({}));
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
@@ -88,7 +89,11 @@ fn a_token_stands_in_no_directory_that_others_can_reach() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 401);
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
-    endpoint.end().complains(&["the token stands in no file", "`chmod 700", "Authorization: Bearer "]);
+    endpoint.end().complains(&[
+        "the token stands in no file",
+        "`chmod 700",
+        "Authorization: Bearer ",
+    ]);
 }
 
 #[test]
@@ -98,9 +103,13 @@ fn a_file_of_a_token_that_others_can_read_or_change_is_refused_with_the_remedy()
     secret(&file, "a-token-that-nobody-guesses");
     for open in [0o644, 0o640, 0o620, 0o602] {
         fs::set_permissions(&file, Permissions::from_mode(open)).unwrap();
-        let program = serving(&world, LOADER_GOOD).args(["serve", "--http", "127.0.0.1:0", "--token-file"]);
+        let program =
+            serving(&world, LOADER_GOOD).args(["serve", "--http", "127.0.0.1:0", "--token-file"]);
         let ran = program.args([&file]).run().left_with(2);
-        ran.complains(&["others can read or change it", &format!("`chmod 600 {}`", file.display())]);
+        ran.complains(&[
+            "others can read or change it",
+            &format!("`chmod 600 {}`", file.display()),
+        ]);
         assert!(!ran.stderr.contains("nobody-guesses"), "{ran:?}");
     }
 }
@@ -118,19 +127,25 @@ fn no_tool_reads_or_replaces_a_token_that_lies_in_its_workspace() {
     let token = fs::read_to_string(&file).unwrap();
     let words = ["--allow", "write", "--token-file", "given"];
     let given = Endpoint::guarded(Program::new(&world).directory(world.root()), &words);
-    for (endpoint, path, token) in
-        [(&made, of(&file), token.trim()), (&given, "given".to_owned(), "a-token-that-nobody-guesses")]
-    {
+    for (endpoint, path, token) in [
+        (&made, of(&file), token.trim()),
+        (&given, "given".to_owned(), "a-token-that-nobody-guesses"),
+    ] {
         let reads = asked(endpoint, "read_file", json!({"path": path}), token).message();
-        let writes = asked(endpoint, "write_file", json!({"path": path, "content": "mine"}), token).message();
+        let writes = asked(endpoint, "write_file", json!({"path": path, "content": "mine"}), token)
+            .message();
         let removes = asked(endpoint, "delete_file", json!({"path": path}), token).message();
         // The answer quotes the pattern, so search for the beginning of the token only.
-        let found = asked(endpoint, "search_files", json!({"pattern": &token[..8]}), token).message();
+        let found =
+            asked(endpoint, "search_files", json!({"pattern": &token[..8]}), token).message();
         for answer in [&reads, &writes, &removes] {
             let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
             assert_eq!(class, "permission_denied", "{answer}");
         }
-        assert!(!text(&found).contains(token) && !reads.to_string().contains(token), "{found} {reads}");
+        assert!(
+            !text(&found).contains(token) && !reads.to_string().contains(token),
+            "{found} {reads}"
+        );
         assert_eq!(fs::read_to_string(world.root().join(&path)).unwrap().trim(), token);
     }
     // A program that did not make the token protects it as well.
@@ -147,7 +162,8 @@ fn the_directories_of_tokens_are_out_of_reach_whatever_the_environment_names() {
     let made = Endpoint::guarded(Program::new(&world).env("HOME", &home), &[]);
     let file = kept(&home, &made);
     let of = |path: &Path| path.strip_prefix(world.root()).unwrap().to_str().unwrap().to_owned();
-    let elsewhere = |name: &str, path: &Path| Program::new(&world).env("HOME", &home).env(name, path);
+    let elsewhere =
+        |name: &str, path: &Path| Program::new(&world).env("HOME", &home).env(name, path);
     let ran = elsewhere("XDG_STATE_HOME", &world.home().join("state"))
         .args(["call", "read_file", &json!({"path": of(&file)}).to_string()])
         .run()
@@ -177,7 +193,10 @@ fn the_configuration_for_a_client_leads_to_the_token_of_the_server_that_runs() {
     let token = fs::read_to_string(&file).unwrap();
     for client in ["claude-code", "cursor", "codex", "vscode", "zed"] {
         let url = format!("http://{}", endpoint.address);
-        let ran = Program::new(&world).args(["mcp", "config", "--client", client, "--http", &url]).run().left_with(0);
+        let ran = Program::new(&world)
+            .args(["mcp", "config", "--client", client, "--http", &url])
+            .run()
+            .left_with(0);
         ran.complains(&[file.to_str().unwrap()]);
         assert!(!format!("{ran:?}").contains(token.trim()), "{ran:?}");
     }

@@ -16,8 +16,12 @@ fn tools_are_listed_by_name_with_the_hints_of_what_is_enforced() {
     let listed = client.ask("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert!(names.is_sorted() && names.contains(&"read_file") && names.contains(&"shell"), "{names:?}");
-    let exported = Program::new(&world).args(["export", "--format", "mcp"]).run().left_with(0).json();
+    assert!(
+        names.is_sorted() && names.contains(&"read_file") && names.contains(&"shell"),
+        "{names:?}"
+    );
+    let exported =
+        Program::new(&world).args(["export", "--format", "mcp"]).run().left_with(0).json();
     for tool in exported["tools"].as_array().unwrap() {
         let listed = tools.iter().find(|other| other["name"] == tool["name"]).unwrap();
         assert_eq!(listed["annotations"], tool["annotations"], "{}", tool["name"]);
@@ -59,14 +63,16 @@ fn what_the_cache_has_is_listed_and_called_at_once_and_what_compiles_is_named_be
     let (world, failing) = (World::new(), ChildCompiler::palisade("/bin/false"));
     let (plugins, cache) = (world.plugins(), world.outer().join("cache"));
     let builder = || {
-        let host = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(&plugins);
+        let host =
+            Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(&plugins);
         host.cache(CacheMode::Directory(cache.clone()))
     };
     std::fs::copy(LOADER_GOOD.file(), plugins.join("good.wasm")).unwrap();
     drop(builder().build().unwrap());
     std::fs::write(plugins.join("a-slow.wasm"), costly_to_compile("slow")).unwrap();
     drop(builder().compiler(Compiler::Child(failing)).build().unwrap());
-    let program = Program::new(&world).env("PALISADE_CACHE", &cache).args(["--no-builtin", "--plugins"]);
+    let program =
+        Program::new(&world).env("PALISADE_CACHE", &cache).args(["--no-builtin", "--plugins"]);
     let mut client = Client::start(program.args([&plugins]));
     let listed = client.ask_modern("tools/list", json!({}), &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
@@ -87,7 +93,10 @@ fn arguments_that_break_the_schema_are_told_to_the_model() {
             false => client.ask("tools/call", &params),
         };
         assert_eq!(answer["result"]["isError"], true, "{answer}");
-        assert!(text(&answer).contains("the input is not valid") && text(&answer).contains("blocks"), "{answer}");
+        assert!(
+            text(&answer).contains("the input is not valid") && text(&answer).contains("blocks"),
+            "{answer}"
+        );
         assert_eq!(answer["result"]["_meta"]["dev.palisade/error"]["class"], "validation_error");
     }
 }
@@ -111,7 +120,10 @@ fn the_list_is_the_same_bytes_in_every_connection_whatever_is_called_meanwhile()
 fn a_block_that_points_at_a_file_of_this_machine_is_left_out() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_CONTENT);
-    let answer = client.ask("tools/call", &call("give", json!({"blocks": ["file-link", "file-resource", "text"]})));
+    let answer = client.ask(
+        "tools/call",
+        &call("give", json!({"blocks": ["file-link", "file-resource", "text"]})),
+    );
     let blocks = answer["result"]["content"].as_array().unwrap();
     assert!(blocks.iter().all(|block| block["type"] == "text"), "{answer}");
     assert_eq!(
@@ -153,7 +165,10 @@ fn what_a_schema_promises_is_structured_content_and_text() {
     assert_eq!(answer["result"]["structuredContent"], json!({"n": 1}));
     assert_eq!(text(&answer), r#"{"n":1}"#);
     let answer = client.ask("tools/call", &call("promise", json!({"give": "wrong"})));
-    assert_eq!(answer["result"]["isError"], true, "a promise that is broken is no result: {answer}");
+    assert_eq!(
+        answer["result"]["isError"], true,
+        "a promise that is broken is no result: {answer}"
+    );
     assert_eq!(answer["result"].get("structuredContent"), None);
 }
 
@@ -165,5 +180,9 @@ fn a_tool_that_fails_says_so_in_its_own_words() {
     let tool = listed["result"]["tools"][0]["name"].as_str().unwrap().to_owned();
     let answer = client.ask("tools/call", &call(&tool, json!({"with": "failed"})));
     assert_eq!(answer["result"]["isError"], true, "{answer}");
-    assert_eq!(answer["result"]["_meta"]["dev.palisade/error"]["class"], Value::from("execution_error"), "{answer}");
+    assert_eq!(
+        answer["result"]["_meta"]["dev.palisade/error"]["class"],
+        Value::from("execution_error"),
+        "{answer}"
+    );
 }

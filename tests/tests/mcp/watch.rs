@@ -15,7 +15,8 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// Starts a client of a program that loads only the plugins of this world. They are compiled before
 /// it starts, so that it lists them at once.
 fn client(world: &World, options: &[&str]) -> Client {
-    let program = || Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
+    let program =
+        || Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
     let _ = program().args(["list"]).run().left_with(0);
     Client::start_with(program(), options)
 }
@@ -30,8 +31,11 @@ fn wat(tool: &str, version: &str) -> Wat {
 
 /// Returns the listed tools with their versions.
 fn listed(answer: &Value) -> Vec<(&str, &str)> {
-    let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {answer}")).iter();
-    tools.map(|tool| (tool["name"].as_str().unwrap(), tool["description"].as_str().unwrap())).collect()
+    let tools =
+        answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {answer}")).iter();
+    tools
+        .map(|tool| (tool["name"].as_str().unwrap(), tool["description"].as_str().unwrap()))
+        .collect()
 }
 
 /// Subscribes, and returns the request id and the accepted notifications.
@@ -94,22 +98,35 @@ fn a_client_of_the_current_revision_is_told_under_each_request_by_which_it_liste
     let mut client = client(&world, &["--watch"]);
     let discovered = client.ask_modern("server/discover", json!({}), &json!({}));
     assert_eq!(discovered["result"]["capabilities"]["tools"]["listChanged"], true);
-    let (one, accepted) = listen(&mut client, &json!({"toolsListChanged": true, "promptsListChanged": true}));
+    let (one, accepted) =
+        listen(&mut client, &json!({"toolsListChanged": true, "promptsListChanged": true}));
     assert_eq!(accepted, json!({"toolsListChanged": true, "promptsListChanged": true}));
     let (_, accepted) = listen(&mut client, &json!({"promptsListChanged": true}));
     assert_eq!(accepted, json!({"promptsListChanged": true}));
     let (two, _) = listen(&mut client, &json!({"toolsListChanged": true}));
     world.install("b", &wat("b", "1").build());
-    let tagged = |client: &mut Client| client.hear_of(CHANGED)["params"]["_meta"][SUBSCRIPTION].as_u64().unwrap();
+    let tagged = |client: &mut Client| {
+        client.hear_of(CHANGED)["params"]["_meta"][SUBSCRIPTION].as_u64().unwrap()
+    };
     let mut heard = [tagged(&mut client), tagged(&mut client)];
     heard.sort_unstable();
     assert_eq!(heard, [one, two]);
     let list = client.ask_modern("tools/list", json!({}), &json!({}));
-    assert_eq!((listed(&list), &list["result"]["ttlMs"]), (vec![("a", "1"), ("b", "1")], &json!(1_000)));
-    client.tell("notifications/cancelled", &palisade_tests::mcp::modern(json!({"requestId": one}), &json!({})));
+    assert_eq!(
+        (listed(&list), &list["result"]["ttlMs"]),
+        (vec![("a", "1"), ("b", "1")], &json!(1_000))
+    );
+    client.tell(
+        "notifications/cancelled",
+        &palisade_tests::mcp::modern(json!({"requestId": one}), &json!({})),
+    );
     fs::remove_file(world.plugins().join("a.wasm")).unwrap();
     assert_eq!(tagged(&mut client), two);
-    assert_eq!(told_in_all(client), 0, "who has cancelled, or wants to hear of something else, is not told");
+    assert_eq!(
+        told_in_all(client),
+        0,
+        "who has cancelled, or wants to hear of something else, is not told"
+    );
 }
 
 #[test]
@@ -119,7 +136,11 @@ fn a_client_that_does_not_listen_is_not_told() {
     silent.ask_modern("tools/list", json!({}), &json!({}));
     for tool in ["a", "b"] {
         world.install(tool, &wat(tool, "1").build());
-        while silent.ask_modern("tools/call", call(tool, json!({})), &json!({})).get("error").is_some() {}
+        while silent
+            .ask_modern("tools/call", call(tool, json!({})), &json!({}))
+            .get("error")
+            .is_some()
+        {}
     }
     assert_eq!(told_in_all(silent), 0);
 }
@@ -169,7 +190,13 @@ fn a_broken_file_leaves_the_tool_and_whoever_runs_the_program_reads_why() {
     assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1"), ("b", "1")]);
     assert_eq!(super::text(&client.ask("tools/call", &call("a", json!({})))), "done");
     let (ran, _) = client.end();
-    ran.complains(&["rejected ", "a.wasm: ", "; the one loaded before stays", "loaded ", "b.wasm: b"]);
+    ran.complains(&[
+        "rejected ",
+        "a.wasm: ",
+        "; the one loaded before stays",
+        "loaded ",
+        "b.wasm: b",
+    ]);
 }
 
 #[test]
@@ -189,14 +216,20 @@ fn a_program_that_watches_nothing_says_so_and_tells_nobody() {
     let discovered = still.ask_modern("server/discover", json!({}), &json!({}));
     assert!(discovered["result"]["capabilities"]["tools"].get("listChanged").is_none());
     let wanted = json!({"notifications": {"toolsListChanged": true}});
-    assert_eq!(still.ask_modern("subscriptions/listen", wanted, &json!({}))["error"]["code"], -32601);
+    assert_eq!(
+        still.ask_modern("subscriptions/listen", wanted, &json!({}))["error"]["code"],
+        -32601
+    );
 }
 
 #[test]
 fn a_request_to_listen_that_is_none_is_told_what_is_wrong() {
     let world = World::new();
     let mut modern = client(&world, &["--watch"]);
-    assert_eq!(modern.ask_modern("subscriptions/listen", json!({}), &json!({}))["error"]["code"], -32602);
+    assert_eq!(
+        modern.ask_modern("subscriptions/listen", json!({}), &json!({}))["error"]["code"],
+        -32602
+    );
     let mut legacy = legacy(&world, &["--watch"]);
     let wanted = json!({"notifications": {"toolsListChanged": true}});
     assert_eq!(legacy.ask("subscriptions/listen", &wanted)["error"]["code"], -32601);

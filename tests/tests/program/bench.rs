@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 const ECHO: &str = r#"{"text": "hello"}"#;
 
 fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut keys: Vec<&str> =
+        value.as_object().expect("an object").keys().map(String::as_str).collect();
     keys.sort_unstable();
     keys
 }
@@ -22,8 +23,13 @@ fn keys(value: &Value) -> Vec<&str> {
 /// Checks a series of `calls` calls, whose percentiles have to be in order.
 #[track_caller]
 fn check_series(series: &Value, callers: u64, calls: u64) {
-    assert_eq!((&series["callers"], &series["calls"]), (&json!(callers), &json!(calls)), "{series:#}");
-    let shares = ["p50_us", "p90_us", "p99_us", "p99_9_us"].map(|share| series[share].as_f64().expect("a number"));
+    assert_eq!(
+        (&series["callers"], &series["calls"]),
+        (&json!(callers), &json!(calls)),
+        "{series:#}"
+    );
+    let shares = ["p50_us", "p90_us", "p99_us", "p99_9_us"]
+        .map(|share| series[share].as_f64().expect("a number"));
     assert!(shares[0] > 0.0 && shares.is_sorted(), "{series:#}");
     assert!(series["per_second"].as_f64().is_some_and(|rate| rate > 0.0), "{series:#}");
 }
@@ -45,7 +51,10 @@ fn a_benchmark_has_exactly_the_documented_shape() {
         "warm_up",
     ];
     assert_eq!(keys(&told), wanted);
-    assert_eq!(keys(&told["machine"]), ["architecture", "build", "cores", "memory", "palisade", "system"]);
+    assert_eq!(
+        keys(&told["machine"]),
+        ["architecture", "build", "cores", "memory", "palisade", "system"]
+    );
     assert_eq!(keys(&told["loading"]), ["bytes", "cached_ms", "compiled_ms", "plugin"]);
     assert_eq!((&told["tool"], &told["warm_up"]), (&json!("echo"), &json!(3)));
     check_series(&told["one_caller"], 1, 30);
@@ -58,7 +67,8 @@ fn compiling_a_plugin_takes_longer_than_having_it_in_the_cache() {
     let world = World::new();
     let words = ["bench", "echo", ECHO, "--calls", "1", "--json"];
     let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0).json();
-    let [compiled, cached] = ["compiled_ms", "cached_ms"].map(|key| told["loading"][key].as_f64().expect("a number"));
+    let [compiled, cached] =
+        ["compiled_ms", "cached_ms"].map(|key| told["loading"][key].as_f64().expect("a number"));
     assert!(compiled > cached && cached > 0.0, "{told:#}");
     assert_eq!(told["loading"]["plugin"], guest::BENCH_CALLS.name());
 }
@@ -69,7 +79,16 @@ fn a_person_reads_shares_a_comparison_and_what_it_ran_on() {
     let words = ["bench", "echo", ECHO, "--calls", "10", "--callers", "2"];
     let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0);
     assert_eq!(told.stderr, "");
-    for part in ["p99.9", "calls/s", "one caller", "2 callers at once", "memory", "from the cache", "ran on", "core"] {
+    for part in [
+        "p99.9",
+        "calls/s",
+        "one caller",
+        "2 callers at once",
+        "memory",
+        "from the cache",
+        "ran on",
+        "core",
+    ] {
         assert!(told.stdout.contains(part), "{part}: {told:?}");
     }
 }
@@ -81,15 +100,20 @@ fn a_tool_that_asks_is_measured_only_where_its_class_is_allowed() {
     let refused = program(&world, &words).run().left_with(4);
     refused.complains(&["`write_file` asks before it runs", "`--allow write`"]);
     assert!(refused.stdout.is_empty() && !world.root().join("made.txt").exists());
-    let allowed = program(&world, &words).args(["--allow", "write", "--json"]).run().left_with(0).json();
-    assert_eq!(allowed["loading"]["plugin"], "files", "a plugin that comes with the program is loaded like any other");
+    let allowed =
+        program(&world, &words).args(["--allow", "write", "--json"]).run().left_with(0).json();
+    assert_eq!(
+        allowed["loading"]["plugin"], "files",
+        "a plugin that comes with the program is loaded like any other"
+    );
     assert!(world.root().join("made.txt").exists());
 }
 
 #[test]
 fn a_call_that_fails_ends_the_benchmark_with_its_error() {
     let world = World::new();
-    let bench = |words: &[&str]| with_guest(&world, guest::BENCH_CALLS, &["bench"]).args(words).run();
+    let bench =
+        |words: &[&str]| with_guest(&world, guest::BENCH_CALLS, &["bench"]).args(words).run();
     for (words, code, said) in [
         (&["read", r#"{"path": "nowhere.txt"}"#][..], 5, "execution_error:"),
         (&["echo", r#"{"text": 1}"#], 6, "validation_error:"),
@@ -104,9 +128,14 @@ fn a_call_that_fails_ends_the_benchmark_with_its_error() {
 #[test]
 fn numbers_that_make_no_benchmark_are_refused() {
     let world = World::new();
-    for (option, number) in [("--calls", "0"), ("--calls", "1000001"), ("--callers", "0"), ("--callers", "257")] {
+    for (option, number) in
+        [("--calls", "0"), ("--calls", "1000001"), ("--callers", "0"), ("--callers", "257")]
+    {
         let words = ["bench", "echo", ECHO, option, number];
-        with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(2).complains(&[option, number]);
+        with_guest(&world, guest::BENCH_CALLS, &words)
+            .run()
+            .left_with(2)
+            .complains(&[option, number]);
     }
 }
 

@@ -9,7 +9,10 @@ use palisade_tests::{Program, Wat, World};
 /// Installs a plugin with these tools, all of class `write`, and returns its file.
 fn offering(world: &World, name: &str, tools: &[&str]) -> String {
     let told = |name: &&str| Told { class: 2, ..Told::new(name) };
-    world.install(name, &Wat::with_tools(tools.iter().map(told).collect()).build()).display().to_string()
+    world
+        .install(name, &Wat::with_tools(tools.iter().map(told).collect()).build())
+        .display()
+        .to_string()
 }
 
 fn with_plugins<'w>(world: &'w World, words: &[&str]) -> Program<'w> {
@@ -37,10 +40,18 @@ fn a_rule_that_loosens_under_a_bare_name_lets_no_plugin_file_run_unasked_and_say
         for words in [&["policy", "explain", "csv_chart"][..], &["config", "show"], &["doctor"]] {
             with_plugins(&world, words).run().complains(&[&said]);
         }
-        let explained = with_plugins(&world, &["policy", "explain", "csv_chart", "--json"]).run().left_with(4).json();
+        let explained = with_plugins(&world, &["policy", "explain", "csv_chart", "--json"])
+            .run()
+            .left_with(4)
+            .json();
         assert_eq!((&explained["mode"], &explained["rule"]), (&"prompt".into(), &"class".into()));
-        let other = with_plugins(&world, &["call", "calculate", r#"{"expression": "1"}"#]).run().left_with(0);
-        assert!(!other.stderr.contains("csv_chart"), "a call of another tool says nothing of it: {other:?}");
+        let other = with_plugins(&world, &["call", "calculate", r#"{"expression": "1"}"#])
+            .run()
+            .left_with(0);
+        assert!(
+            !other.stderr.contains("csv_chart"),
+            "a call of another tool says nothing of it: {other:?}"
+        );
     }
 }
 
@@ -52,7 +63,10 @@ fn a_rule_with_the_name_of_the_plugin_holds_for_that_plugin_and_no_other() {
     let ran = call(&world, &[], 0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("done", ""));
     let explained = with_plugins(&world, &["policy", "explain", "csv_chart"]).run().left_with(0);
-    assert!(explained.stdout.contains("the tool csv_chart of the plugin csv is `auto`"), "{explained:?}");
+    assert!(
+        explained.stdout.contains("the tool csv_chart of the plugin csv is `auto`"),
+        "{explained:?}"
+    );
     offering(&world, "aaa", &["csv_chart"]);
     assert_eq!(call(&world, &[], 4).stdout, "");
 }
@@ -64,13 +78,21 @@ fn a_name_clash_is_told_at_every_call_with_both_files() {
     // The plugin is cached by an earlier run, before the other file is added.
     let _ = with_plugins(&world, &["list"]).run().left_with(0);
     let wrong = offering(&world, "aaa", &["csv_chart"]);
-    let said = format!("rejected {right}: the tool `csv_chart` already exists, in {wrong}; use another name");
+    let said = format!(
+        "rejected {right}: the tool `csv_chart` already exists, in {wrong}; use another name"
+    );
     for _ in 0..2 {
         call(&world, &["--allow", "write"], 0).complains(&[&said]);
         call(&world, &[], 4).complains(&[&said]);
     }
-    with_plugins(&world, &["call", "calculate", r#"{"expression": "1"}"#]).run().left_with(0).complains(&[&said]);
-    with_plugins(&world, &["policy", "explain", "csv_chart"]).run().left_with(4).complains(&[&said]);
+    with_plugins(&world, &["call", "calculate", r#"{"expression": "1"}"#])
+        .run()
+        .left_with(0)
+        .complains(&[&said]);
+    with_plugins(&world, &["policy", "explain", "csv_chart"])
+        .run()
+        .left_with(4)
+        .complains(&[&said]);
     let reply = r#"{"content": [{"type": "tool_use", "id": "t", "name": "calculate", "input": {"expression": "1"}}]}"#;
     let dispatched = with_plugins(&world, &["dispatch", "--from", "anthropic"]).stdin(reply);
     dispatched.run().left_with(0).complains(&[&said]);
@@ -86,10 +108,12 @@ fn a_bare_name_tightens_for_whichever_file_offers_the_tool() {
         &world,
         "[confirm]\nwrite = \"auto\"\n[confirm.tools]\ncsv_chart = \"deny\"\n\"aaa/csv_chart\" = \"auto\"",
     );
-    call(&world, &["--allow", "write"], 4).complains(&["no flag lifts `confirm.tools.csv_chart = \"deny\"`"]);
+    call(&world, &["--allow", "write"], 4)
+        .complains(&["no flag lifts `confirm.tools.csv_chart = \"deny\"`"]);
     user_file(&world, "[confirm]\nwrite = \"auto\"");
     world.file("palisade.toml", "[confirm.tools]\ncsv_chart = \"prompt\"");
-    call(&world, &[], 4).complains(&["nobody can be asked", "or change `confirm.tools.csv_chart` in "]);
+    call(&world, &[], 4)
+        .complains(&["nobody can be asked", "or change `confirm.tools.csv_chart` in "]);
     world.file("palisade.toml", "[confirm.tools]\n\"aaa/csv_chart\" = \"prompt\"");
     call(&world, &[], 4).complains(&["or change `confirm.tools.aaa/csv_chart` in "]);
 }
@@ -122,14 +146,20 @@ fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule
     let other = world.outer().join("other");
     std::fs::create_dir(&other).unwrap();
     let call = || {
-        program(&world, &["call", "csv_chart", "--plugins"]).args([&other]).args(["--plugins"]).args([world.plugins()])
+        program(&world, &["call", "csv_chart", "--plugins"])
+            .args([&other])
+            .args(["--plugins"])
+            .args([world.plugins()])
     };
     let _ = call().run().left_with(0);
     let wrong = other.join("csv.wasm");
     std::fs::copy(&right, &wrong).unwrap();
     let ran = call().run().left_with(4);
     ran.complains(&[
-        &format!("loosens nothing for the tool of {}, which stays `prompt`: several files bear", wrong.display()),
+        &format!(
+            "loosens nothing for the tool of {}, which stays `prompt`: several files bear",
+            wrong.display()
+        ),
         &format!("rejected {right}: the tool `csv_chart` already exists, in {}", wrong.display()),
     ]);
 }
@@ -152,7 +182,8 @@ fn a_name_is_the_first_files_whichever_is_compiled_first_and_whatever_the_cache_
 }
 
 #[test]
-fn a_tool_that_changes_nothing_is_called_from_the_cache_at_once_and_the_files_before_it_are_named() {
+fn a_tool_that_changes_nothing_is_called_from_the_cache_at_once_and_the_files_before_it_are_named()
+{
     let world = World::new();
     let path = world.plugins().join("good.wasm");
     std::fs::write(&path, Wat::new(Told::new("good")).build()).unwrap();
@@ -160,11 +191,17 @@ fn a_tool_that_changes_nothing_is_called_from_the_cache_at_once_and_the_files_be
     assert_eq!(good().stderr, "");
     let before = offering(&world, "aaa", &["good"]);
     let after = offering(&world, "zzz", &["good"]);
-    let said = format!("`good` is the tool of {}, but {before} stands before that, is not compiled", path.display());
+    let said = format!(
+        "`good` is the tool of {}, but {before} stands before that, is not compiled",
+        path.display()
+    );
     good().complains(&[&said]);
     assert!(!good().stderr.contains(&after), "a file behind it cannot take the name");
     let _ = with_plugins(&world, &["list"]).run().left_with(0);
-    with_plugins(&world, &["call", "good"]).run().left_with(4).complains(&[&format!("already exists, in {before}")]);
+    with_plugins(&world, &["call", "good"])
+        .run()
+        .left_with(4)
+        .complains(&[&format!("already exists, in {before}")]);
 }
 
 #[test]
@@ -178,7 +215,10 @@ fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
         let hint = format!("the tool `csv_chart` is of {wrong}, and not of a plugin `charts`");
         let ran = call(&world, &[], 4);
         ran.complains(&[&hint, "the rule for `charts/csv_chart` is about another plugin"]);
-        assert!(!ran.stderr.contains("did you mean") && !ran.stderr.contains("= \"auto\"` under"), "{ran:?}");
+        assert!(
+            !ran.stderr.contains("did you mean") && !ran.stderr.contains("= \"auto\"` under"),
+            "{ran:?}"
+        );
     }
 }
 

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 fn settled(mut result: Value) -> Value {
     uniform::check_shape(&result);
     assert!(
-        result["digest"].as_str().is_some_and(|digest| digest.len() == 71 && digest.starts_with("sha256:")),
+        result["digest"]
+            .as_str()
+            .is_some_and(|digest| digest.len() == 71 && digest.starts_with("sha256:")),
         "{result}"
     );
     assert!(result["duration_ms"].as_f64().is_some_and(|ms| ms >= 0.0), "{result}");
@@ -22,7 +24,9 @@ fn settled(mut result: Value) -> Value {
 #[test]
 fn a_success_has_exactly_the_documented_shape() {
     let world = World::new();
-    let ran = program(&world, &["call", "calculate", r#"{"expression": "6 * 7"}"#, "--json"]).run().left_with(0);
+    let ran = program(&world, &["call", "calculate", r#"{"expression": "6 * 7"}"#, "--json"])
+        .run()
+        .left_with(0);
     assert_eq!(ran.stderr, "");
     let wanted = json!({
         "call_id": null, "tool": "calculate", "success": true, "output": "42", "content": [{"type": "text", "text": "42"}],
@@ -35,14 +39,22 @@ fn a_success_has_exactly_the_documented_shape() {
 #[test]
 fn a_failure_of_the_input_has_exactly_the_documented_shape_on_standard_output() {
     let world = World::new();
-    let ran = program(&world, &["call", "calculate", r#"{"expression": 6}"#, "--json"]).run().left_with(6);
+    let ran = program(&world, &["call", "calculate", r#"{"expression": 6}"#, "--json"])
+        .run()
+        .left_with(6);
     assert_eq!(ran.stderr, "", "the error is in the result, and nowhere else");
     let result = settled(ran.json());
-    assert_eq!((&result["success"], &result["output"], &result["content"]), (&json!(false), &Value::Null, &json!([])));
+    assert_eq!(
+        (&result["success"], &result["output"], &result["content"]),
+        (&json!(false), &Value::Null, &json!([]))
+    );
     let errors = &result["error"]["errors"];
     assert_eq!(errors.as_array().map(Vec::len), Some(1), "{result:#}");
     assert_eq!(errors[0]["pointer"], "/expression");
-    assert!(errors[0]["reason"].as_str().is_some_and(|reason| reason.contains("string")), "{result:#}");
+    assert!(
+        errors[0]["reason"].as_str().is_some_and(|reason| reason.contains("string")),
+        "{result:#}"
+    );
     assert_eq!(errors[0].as_object().map(serde_json::Map::len), Some(2), "{result:#}");
     assert_eq!(result["error"]["class"], "validation_error");
 }
@@ -51,7 +63,8 @@ fn a_failure_of_the_input_has_exactly_the_documented_shape_on_standard_output() 
 fn a_failure_of_the_tool_names_its_kind_and_keeps_its_report() {
     let world = World::new();
     let words = ["call", "report", r#"{"fail": true}"#, "--json"];
-    let result = settled(with_guest(&world, guest::CONTRACT_OUTCOME, &words).run().left_with(5).json());
+    let result =
+        settled(with_guest(&world, guest::CONTRACT_OUTCOME, &words).run().left_with(5).json());
     assert_eq!(result["error"]["detail"]["kind"], "unsuccessful");
     assert_eq!(result["error"]["message"], "2 of 3 tests pass");
     assert_eq!(result["metadata"]["stop_loop"], true);
@@ -61,7 +74,8 @@ fn a_failure_of_the_tool_names_its_kind_and_keeps_its_report() {
 #[test]
 fn at_most_ten_errors_are_listed() {
     let world = World::new();
-    let words = ["call", "give", &format!(r#"{{"blocks": [{}]}}"#, vec!["1"; 30].join(",")), "--json"];
+    let words =
+        ["call", "give", &format!(r#"{{"blocks": [{}]}}"#, vec!["1"; 30].join(",")), "--json"];
     let result = with_guest(&world, guest::CONTRACT_CONTENT, &words).run().left_with(6).json();
     assert_eq!(result["error"]["errors"].as_array().map(Vec::len), Some(10), "{result:#}");
 }
@@ -70,7 +84,10 @@ fn at_most_ten_errors_are_listed() {
 fn the_times_that_are_accepted_are_those_that_the_help_names() {
     let world = World::new();
     for time in ["500ms", "30s", "1m", "600s", "10m", "1m 30s"] {
-        let _ = program(&world, &["call", "calculate", r#"{"expression": "1"}"#, "--timeout", time]).run().left_with(0);
+        let _ =
+            program(&world, &["call", "calculate", r#"{"expression": "1"}"#, "--timeout", time])
+                .run()
+                .left_with(0);
     }
     for (time, said) in [
         ("0s", "at least 1ms"),
@@ -81,7 +98,9 @@ fn the_times_that_are_accepted_are_those_that_the_help_names() {
         ("soon", "30s"),
         ("", "30s"),
     ] {
-        let ran = program(&world, &["call", "calculate", "{}", &format!("--timeout={time}")]).run().left_with(2);
+        let ran = program(&world, &["call", "calculate", "{}", &format!("--timeout={time}")])
+            .run()
+            .left_with(2);
         ran.complains(&["--timeout", said]);
     }
 }
@@ -93,7 +112,10 @@ fn a_call_that_takes_longer_than_its_time_is_stopped_in_whatever_it_does() {
         let words = ["call", tool, "--timeout", "50ms", "--json"];
         let result = with_guest(&world, guest, &words).run().left_with(7).json();
         assert_eq!(result["error"]["class"], "timeout");
-        assert!(result["duration_ms"].as_f64().is_some_and(|ms| (50.0..5_000.0).contains(&ms)), "{result:#}");
+        assert!(
+            result["duration_ms"].as_f64().is_some_and(|ms| (50.0..5_000.0).contains(&ms)),
+            "{result:#}"
+        );
     }
 }
 
@@ -101,12 +123,19 @@ fn a_call_that_takes_longer_than_its_time_is_stopped_in_whatever_it_does() {
 fn a_key_that_the_tool_does_not_name_is_accepted_and_told() {
     let world = World::new();
     world.file("x", "text");
-    let ran = program(&world, &["call", "read_file", r#"{"path": "x", "Limit": 3}"#]).run().left_with(0);
+    let ran =
+        program(&world, &["call", "read_file", r#"{"path": "x", "Limit": 3}"#]).run().left_with(0);
     assert_eq!(ran.stdout, "text", "models add keys now and then, and no call fails for one");
-    assert_eq!(ran.stderr, "`read_file` names no key `Limit`, and ignores it; did you mean `limit`?\n");
+    assert_eq!(
+        ran.stderr,
+        "`read_file` names no key `Limit`, and ignores it; did you mean `limit`?\n"
+    );
     let input = r#"{"path": "x", "a\u001b[2J": 3}"#;
     let ran = program(&world, &["call", "read_file", input]).run().left_with(0);
-    assert!(ran.stderr.contains("no key `a\\u{1b}[2J`") && !ran.stderr.contains('\u{1b}'), "{ran:?}");
+    assert!(
+        ran.stderr.contains("no key `a\\u{1b}[2J`") && !ran.stderr.contains('\u{1b}'),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -120,7 +149,10 @@ fn a_duration_has_no_more_digits_than_microseconds() {
 fn an_input_that_is_no_object_is_told_what_one_looks_like() {
     for input in ["README.md", "path=README.md", "[]"] {
         let ran = program(&World::new(), &["call", "read_file", input]).run().left_with(6);
-        assert!(ran.stderr.ends_with("'{…}'; `palisade inspect read_file` shows what it takes\n"), "{ran:?}");
+        assert!(
+            ran.stderr.ends_with("'{…}'; `palisade inspect read_file` shows what it takes\n"),
+            "{ran:?}"
+        );
     }
 }
 
@@ -129,13 +161,20 @@ fn a_refusal_at_a_protected_path_says_first_that_it_is_protected() {
     let world = World::new();
     world.folder(".git");
     let input = r#"{"path": ".git/config", "content": "x"}"#;
-    let ran = program(&world, &["call", "write_file", input, "--allow", "write"]).run().left_with(4);
-    assert!(ran.stderr.starts_with("permission_denied: `.git` is protected, and nothing is changed there"), "{ran:?}");
+    let ran =
+        program(&world, &["call", "write_file", input, "--allow", "write"]).run().left_with(4);
+    assert!(
+        ran.stderr
+            .starts_with("permission_denied: `.git` is protected, and nothing is changed there"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn what_write_file_says_draws_nothing() {
     let input = r#"{"path": "a\u001b[2J\u202eb", "content": "x"}"#;
-    let ran = program(&World::new(), &["call", "write_file", input, "--allow", "write"]).run().left_with(0);
+    let ran = program(&World::new(), &["call", "write_file", input, "--allow", "write"])
+        .run()
+        .left_with(0);
     assert_eq!(ran.stdout, "Created `a\\u{1b}[2J\\u{202e}b` (1 byte).");
 }

@@ -9,8 +9,9 @@ use std::fs;
 #[track_caller]
 fn origin(ran: Ran, key: &str) -> (String, String) {
     let shown = ran.left_with(0).json();
-    let text =
-        |field: &str| shown[key][field].as_str().map(str::to_owned).unwrap_or_else(|| panic!("{key}: {shown:#}"));
+    let text = |field: &str| {
+        shown[key][field].as_str().map(str::to_owned).unwrap_or_else(|| panic!("{key}: {shown:#}"))
+    };
     (text("value"), text("origin"))
 }
 
@@ -33,7 +34,10 @@ fn every_value_is_shown_with_its_origin() {
     }
     let text = program(&world, &["config", "show"]).run().left_with(0).stdout;
     for key in shown.as_object().expect("an object").keys() {
-        assert!(text.lines().any(|line| line.starts_with(key.as_str()) && line.contains("# default")), "{key}: {text}");
+        assert!(
+            text.lines().any(|line| line.starts_with(key.as_str()) && line.contains("# default")),
+            "{key}: {text}"
+        );
     }
 }
 
@@ -61,7 +65,8 @@ fn whatever_a_file_may_say_is_shown_with_the_file() {
 }
 
 #[test]
-fn a_flag_wins_over_the_environment_that_over_the_project_that_over_the_user_that_over_the_default() {
+fn a_flag_wins_over_the_environment_that_over_the_project_that_over_the_user_that_over_the_default()
+{
     let world = World::new();
     let show = || program(&world, &["config", "show", "--json"]);
     let memory = |ran| origin(ran, "limits.memory");
@@ -85,7 +90,10 @@ fn a_file_given_by_name_takes_the_place_of_the_user_s_own() {
     user_file(&world, "[limits]\nmemory = \"96MiB\"");
     let other = world.outer().join("other.toml");
     fs::write(&other, "[limits]\ntimeout = \"9s\"").expect("a file can be written");
-    let ran = program(&world, &["config", "show", "--json", "--config"]).args([&other]).run().left_with(0);
+    let ran = program(&world, &["config", "show", "--json", "--config"])
+        .args([&other])
+        .run()
+        .left_with(0);
     assert_eq!(
         (&ran.json()["limits.memory"]["value"], &ran.json()["limits.timeout"]["value"]),
         (&"128.0 MiB".into(), &"9s".into())
@@ -108,10 +116,16 @@ fn a_project_that_loosens_is_refused_by_every_verb_and_the_user_s_file_is_named(
     ] {
         let world = World::new();
         world.file("palisade.toml", text);
-        for words in [&["call", "list_dir"][..], &["list"], &["config", "show"], &["export", "-f", "mcp"]] {
+        for words in
+            [&["call", "list_dir"][..], &["list"], &["config", "show"], &["export", "-f", "mcp"]]
+        {
             let ran = program(&world, words).run();
             assert_eq!(ran.code, 2, "{text} {words:?}: {ran:?}");
-            ran.complains(&["may only tighten", &format!("`{key}`"), ".config/palisade/palisade.toml"]);
+            ran.complains(&[
+                "may only tighten",
+                &format!("`{key}`"),
+                ".config/palisade/palisade.toml",
+            ]);
             assert_eq!(ran.stdout, "");
         }
     }
@@ -178,7 +192,11 @@ fn a_slip_in_a_rule_for_the_tool_that_is_called_is_told_although_no_other_plugin
     let call = program(&world, &["call", "calculate", r#"{"expression": "1"}"#]);
     let ran = call.env("PALISADE_CACHE", world.outer().join("empty")).run().left_with(0);
     ran.complains(&["calculat`", "did you mean `calculate`?"]);
-    assert_eq!(ran.stderr.lines().count(), 1, "nobody knows yet which other tools there are: {ran:?}");
+    assert_eq!(
+        ran.stderr.lines().count(),
+        1,
+        "nobody knows yet which other tools there are: {ran:?}"
+    );
 }
 
 #[test]
@@ -188,15 +206,25 @@ fn rules_for_tools_that_are_there_are_no_news_and_load_nothing_that_is_not_there
     for words in [&["config", "show"][..], &["doctor"], &["call", "list_dir"]] {
         assert_eq!(program(&world, words).run().left_with(0).stderr, "", "{words:?}");
     }
-    user_file(&world, "[confirm.tools]\nraed_file = \"auto\"\n[plugins]\ndirectories = [\"/nowhere\"]");
-    assert_eq!(program(&world, &["config", "show"]).run().left_with(0).stderr, "", "what is wrong is told by `call`");
+    user_file(
+        &world,
+        "[confirm.tools]\nraed_file = \"auto\"\n[plugins]\ndirectories = [\"/nowhere\"]",
+    );
+    assert_eq!(
+        program(&world, &["config", "show"]).run().left_with(0).stderr,
+        "",
+        "what is wrong is told by `call`"
+    );
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
     let world = World::new();
     world.folder("palisade.toml");
-    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "not a regular file"]);
+    program(&world, &["list"])
+        .run()
+        .left_with(2)
+        .complains(&["palisade.toml", "not a regular file"]);
     let world = World::new();
     world.file("palisade.toml", [0xff, 0xfe]);
     program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "UTF-8"]);
@@ -208,27 +236,40 @@ fn a_file_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
 #[test]
 fn of_more_rules_than_a_person_reads_the_first_are_shown_and_the_others_counted() {
     let world = World::new();
-    let rules = |count: usize| (0..count).map(|n| format!("t{n:05} = \"deny\"\n")).collect::<String>();
+    let rules =
+        |count: usize| (0..count).map(|n| format!("t{n:05} = \"deny\"\n")).collect::<String>();
     user_file(&world, "[confirm.tools]\nzzz_mine = \"deny\"");
     world.file("palisade.toml", format!("[confirm.tools]\n{}", rules(20_000)));
     let ran = program(&world, &["config", "show"]).run().left_with(0);
     assert!(ran.stdout.lines().count() < 100 && ran.stderr.lines().count() < 30, "{ran:?}");
-    let line = |part: &str| ran.stdout.lines().find(|line| line.contains(part)).unwrap_or_default().to_owned();
+    let line = |part: &str| {
+        ran.stdout.lines().find(|line| line.contains(part)).unwrap_or_default().to_owned()
+    };
     assert!(
-        line("19950 more").starts_with("confirm.tools.… ") && line("19950 more").contains("workspace/palisade.toml")
+        line("19950 more").starts_with("confirm.tools.… ")
+            && line("19950 more").contains("workspace/palisade.toml")
     );
-    assert!(!line("confirm.tools.zzz_mine").is_empty(), "a project does not push the user's own rules out of sight");
+    assert!(
+        !line("confirm.tools.zzz_mine").is_empty(),
+        "a project does not push the user's own rules out of sight"
+    );
     ran.complains(&["19981 more rules hold for no tool"]);
     let all = program(&world, &["config", "show", "--json"]).run().left_with(0).json();
     assert!(all.get("confirm.tools.t19999").is_some(), "a program reads all of them");
     world.file("palisade.toml", format!("[confirm.tools]\n{}", rules(20)));
     let ran = program(&world, &["config", "show"]).run().left_with(0);
-    assert!(!ran.stdout.contains(" more") && ran.stdout.contains("confirm.tools.t00019"), "{ran:?}");
+    assert!(
+        !ran.stdout.contains(" more") && ran.stdout.contains("confirm.tools.t00019"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn a_time_of_a_project_that_nothing_can_keep_is_refused_with_the_file() {
     let world = World::new();
     world.file("palisade.toml", "[limits]\ntimeout = \"1ns\"");
-    program(&world, &["call", "list_dir"]).run().left_with(2).complains(&["workspace/palisade.toml", "at least 1ms"]);
+    program(&world, &["call", "list_dir"])
+        .run()
+        .left_with(2)
+        .complains(&["workspace/palisade.toml", "at least 1ms"]);
 }

@@ -14,7 +14,10 @@ fn the_wall_holds_and_the_program_says_what_stopped_each_attempt() {
     let shown = program(&world, &["demo", "escape", "--json"]).run().left_with(0).json();
     let attempts = shown["attempts"].as_array().unwrap();
     assert!(attempts.len() >= 20 && shown["held"] == true, "{shown:#}");
-    assert!(attempts.iter().all(|attempt| attempt["held"] == true && attempt["saw"] != ""), "{shown:#}");
+    assert!(
+        attempts.iter().all(|attempt| attempt["held"] == true && attempt["saw"] != ""),
+        "{shown:#}"
+    );
 }
 
 #[test]
@@ -23,7 +26,11 @@ fn a_person_gets_a_table_and_a_conclusion() {
     let ran = program(&world, &["demo", "escape"]).run().left_with(0);
     assert!(ran.stdout.contains("held  read /etc/passwd"), "{}", ran.stdout);
     assert!(ran.stdout.contains("attempts held in"), "{}", ran.stdout);
-    assert_eq!(ran.stdout.matches('\u{1b}').count(), 0, "nothing of the plugin reaches a terminal raw");
+    assert_eq!(
+        ran.stdout.matches('\u{1b}').count(),
+        0,
+        "nothing of the plugin reaches a terminal raw"
+    );
 }
 
 /// Starts the demo, interrupts it once `sign` exists in its temporary directory, and checks its
@@ -33,7 +40,13 @@ fn interrupted_at(sign: &str, cache: impl FnOnce(&World) -> PathBuf) {
     let world = World::new();
     let temporary = world.home().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
-    let here = || std::fs::read_dir(&temporary).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    let here = || {
+        std::fs::read_dir(&temporary)
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path())
+            .collect::<Vec<_>>()
+    };
     let demo = program(&world, &["demo", "escape"]).env("TMPDIR", temporary.as_os_str());
     let child = demo.env("PALISADE_CACHE", cache(&world)).stdout(Stdio::piped()).start();
     let start = Instant::now();

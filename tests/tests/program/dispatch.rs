@@ -19,19 +19,34 @@ fn furnished() -> World {
 
 #[track_caller]
 fn dispatched(world: &World, provider: &str) -> Value {
-    program(world, &["dispatch", "--from", provider]).stdin(reply(provider)).run().left_with(0).json()
+    program(world, &["dispatch", "--from", provider])
+        .stdin(reply(provider))
+        .run()
+        .left_with(0)
+        .json()
 }
 
 /// Returns the id and the text of each answer, in any provider's format.
 fn answers(provider: &str, messages: &Value) -> Vec<(Value, String)> {
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_else(|| panic!("no list: {messages:#}"));
+    let list = |value: &Value| {
+        value.as_array().cloned().unwrap_or_else(|| panic!("no list: {messages:#}"))
+    };
     match provider {
-        "openai" => list(messages).iter().map(|m| (m["tool_call_id"].clone(), m["content"].to_string())).collect(),
-        "openai-responses" => list(messages).iter().map(|m| (m["call_id"].clone(), m["output"].to_string())).collect(),
-        "anthropic" => {
-            list(&messages[0]["content"]).iter().map(|m| (m["tool_use_id"].clone(), m["content"].to_string())).collect()
+        "openai" => list(messages)
+            .iter()
+            .map(|m| (m["tool_call_id"].clone(), m["content"].to_string()))
+            .collect(),
+        "openai-responses" => {
+            list(messages).iter().map(|m| (m["call_id"].clone(), m["output"].to_string())).collect()
         }
-        _ => list(&messages[0]["parts"]).iter().map(|m| (m["functionResponse"]["id"].clone(), m.to_string())).collect(),
+        "anthropic" => list(&messages[0]["content"])
+            .iter()
+            .map(|m| (m["tool_use_id"].clone(), m["content"].to_string()))
+            .collect(),
+        _ => list(&messages[0]["parts"])
+            .iter()
+            .map(|m| (m["functionResponse"]["id"].clone(), m.to_string()))
+            .collect(),
     }
 }
 
@@ -43,7 +58,10 @@ fn a_recorded_reply_of_each_provider_runs_end_to_end() {
         let said: Vec<&str> = answers.iter().map(|(_, text)| text.as_str()).collect();
         let has = |part: &str| said.iter().any(|text| text.contains(part));
         assert!(has("remember the milk") && has("42") && has("OPEN"), "{provider}: {said:#?}");
-        assert!(has("there is no tool `web_fetch`") && has("the input is not valid"), "{provider}: {said:#?}");
+        assert!(
+            has("there is no tool `web_fetch`") && has("the input is not valid"),
+            "{provider}: {said:#?}"
+        );
         assert_eq!(answers.len(), 5, "{provider}: one answer for each call");
     }
 }
@@ -59,22 +77,29 @@ fn each_answer_has_the_id_of_its_call() {
         .filter(|block| block["type"] == "tool_use")
         .map(|b| &b["id"])
         .collect();
-    let answered: Vec<Value> = answers("anthropic", &messages).into_iter().map(|(id, _)| id).collect();
+    let answered: Vec<Value> =
+        answers("anthropic", &messages).into_iter().map(|(id, _)| id).collect();
     assert_eq!(answered.iter().collect::<Vec<_>>(), asked);
 }
 
 #[test]
 fn calls_that_fail_are_answered_and_a_person_is_told() {
-    let ran = program(&furnished(), &["dispatch", "--from", "openai"]).stdin(reply("openai")).run().left_with(0);
+    let ran = program(&furnished(), &["dispatch", "--from", "openai"])
+        .stdin(reply("openai"))
+        .run()
+        .left_with(0);
     ran.complains(&["web_fetch", "not_found", "read_file", "validation_error"]);
 }
 
 #[test]
-fn calls_that_need_an_answer_are_refused_where_nobody_can_be_asked_and_run_where_they_are_allowed() {
+fn calls_that_need_an_answer_are_refused_where_nobody_can_be_asked_and_run_where_they_are_allowed()
+{
     let call = json!([{"type": "function", "id": "c", "function": {"name": "write_file", "arguments": "{\"path\": \"made.txt\", \"content\": \"x\"}"}}]);
     let world = World::new();
     let run = |words: &[&str]| {
-        program(&world, &[&["dispatch", "--from", "openai"], words].concat()).stdin(call.to_string()).run()
+        program(&world, &[&["dispatch", "--from", "openai"], words].concat())
+            .stdin(call.to_string())
+            .run()
     };
     let refused = run(&[]).left_with(0).json();
     assert!(refused[0]["content"].as_str().unwrap().contains("needs a confirmation"), "{refused}");
@@ -93,13 +118,18 @@ fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
         call("list_dir", "{}"),
         call("zzz", "{}")
     ]);
-    let ran = program(&world, &["dispatch", "--from", "openai"]).stdin(calls.to_string()).run().left_with(0);
+    let ran = program(&world, &["dispatch", "--from", "openai"])
+        .stdin(calls.to_string())
+        .run()
+        .left_with(0);
     for advice in ["--allow", "palisade.toml", "confirm.", "palisade list", "auto"] {
         assert!(!ran.stdout.contains(advice), "a model has no use for {advice:?}: {}", ran.stdout);
     }
     let answers = ran.json();
     let said = |index: usize| answers[index]["content"].as_str().unwrap().to_owned();
-    assert!(said(0).starts_with("permission_denied: `write_file` is of class write, which needs a confirmation"));
+    assert!(said(0).starts_with(
+        "permission_denied: `write_file` is of class write, which needs a confirmation"
+    ));
     assert_eq!(said(1), "permission_denied: the policy denies `list_dir` (class read)");
     assert_eq!(said(2), "not_found: there is no tool `zzz`");
     ran.complains(&[
@@ -113,16 +143,24 @@ fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
 #[test]
 fn a_key_that_a_tool_does_not_name_is_told_to_a_person() {
     let call = json!([{"type": "function", "id": "c", "function": {"name": "read_file", "arguments": "{\"path\": \"notes.txt\", \"Limit\": 3}"}}]);
-    let ran = program(&furnished(), &["dispatch", "--from", "openai"]).stdin(call.to_string()).run().left_with(0);
+    let ran = program(&furnished(), &["dispatch", "--from", "openai"])
+        .stdin(call.to_string())
+        .run()
+        .left_with(0);
     ran.complains(&["`read_file` names no key `Limit`, and ignores it; did you mean `limit`?"]);
 }
 
 #[test]
 fn what_a_strict_schema_makes_a_model_write_is_understood() {
     let world = furnished();
-    let arguments = json!({"path": "notes.txt", "start_line": null, "end_line": null, "limit": null}).to_string();
+    let arguments =
+        json!({"path": "notes.txt", "start_line": null, "end_line": null, "limit": null})
+            .to_string();
     let call = json!([{"type": "function_call", "call_id": "c", "name": "read_file", "arguments": arguments}]);
-    let ran = program(&world, &["dispatch", "--from", "openai-responses"]).stdin(call.to_string()).run().left_with(0);
+    let ran = program(&world, &["dispatch", "--from", "openai-responses"])
+        .stdin(call.to_string())
+        .run()
+        .left_with(0);
     assert!(ran.json()[0]["output"].as_str().unwrap().starts_with("remember the milk"), "{ran:?}");
 }
 
@@ -130,24 +168,39 @@ fn what_a_strict_schema_makes_a_model_write_is_understood() {
 fn what_a_model_calls_a_tool_cannot_draw_on_the_terminal() {
     let name = "x\u{1b}]0;owned\u{7}\u{1b}[2J\nread_file: all went well";
     let call = json!({"tool_calls": [{"id": "a\u{1b}[2J", "function": {"name": name, "arguments": "{}"}}]});
-    let ran = program(&World::new(), &["dispatch", "--from", "openai"]).stdin(call.to_string()).run().left_with(0);
-    assert!(!ran.stderr.contains(['\u{1b}', '\u{7}']) && ran.stderr.lines().count() == 1, "{:?}", ran.stderr);
+    let ran = program(&World::new(), &["dispatch", "--from", "openai"])
+        .stdin(call.to_string())
+        .run()
+        .left_with(0);
+    assert!(
+        !ran.stderr.contains(['\u{1b}', '\u{7}']) && ran.stderr.lines().count() == 1,
+        "{:?}",
+        ran.stderr
+    );
 }
 
 #[test]
 fn a_reply_without_calls_has_nothing_to_send_back() {
-    let text = json!({"choices": [{"message": {"role": "assistant", "content": "Hello."}}]}).to_string();
-    let ran = program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().left_with(0);
+    let text =
+        json!({"choices": [{"message": {"role": "assistant", "content": "Hello."}}]}).to_string();
+    let ran =
+        program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().left_with(0);
     assert_eq!(ran.json(), json!([]));
 }
 
 #[test]
 fn what_is_no_reply_is_refused_with_what_would_be_accepted() {
     for text in ["", "not JSON", "7", r#"{"error": {"message": "quota"}}"#] {
-        let ran = program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().left_with(6);
+        let ran = program(&World::new(), &["dispatch", "--from", "openai"])
+            .stdin(text)
+            .run()
+            .left_with(6);
         assert!(ran.stdout.is_empty() && ran.stderr.starts_with("error:"), "{text}: {ran:?}");
     }
-    program(&World::new(), &["dispatch", "--from", "opnai"]).run().left_with(2).complains(&["openai"]);
+    program(&World::new(), &["dispatch", "--from", "opnai"])
+        .run()
+        .left_with(2)
+        .complains(&["openai"]);
 }
 
 #[test]
@@ -156,7 +209,10 @@ fn the_reply_can_come_from_a_file() {
     let file = world.outer().join("outside/reply.json");
     std::fs::write(&file, reply("gemini")).unwrap();
     let words = ["dispatch", "--from", "gemini", file.to_str().unwrap()];
-    assert_eq!(program(&world, &words).run().left_with(0).json(), dispatched(&furnished(), "gemini"));
+    assert_eq!(
+        program(&world, &words).run().left_with(0).json(),
+        dispatched(&furnished(), "gemini")
+    );
 }
 
 #[test]
@@ -166,8 +222,11 @@ fn the_calls_of_one_reply_run_under_the_cap_of_the_configuration() {
     let events = world.outer().join("outside/events.jsonl");
     let words = ["dispatch", "--from", "openai", "--events", events.to_str().unwrap()];
     let _ = program(&world, &words).stdin(reply("openai")).run().left_with(0);
-    let lines: Vec<Value> =
-        std::fs::read_to_string(&events).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = std::fs::read_to_string(&events)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let mut running = 0_i32;
     for line in &lines {
         running += i32::from(line["event"] == "tool.called");

@@ -28,7 +28,9 @@ fn bad(ran: &Ran, name: &str) -> Vec<String> {
     let told = ran.json();
     let checks = told["checks"].as_array().expect("a list");
     let of_name = checks.iter().filter(|check| check["name"] == name && check["state"] == "bad");
-    let shown = |check: &Value| format!("{} {}", check["found"].as_str().unwrap(), check["advice"].as_str().unwrap());
+    let shown = |check: &Value| {
+        format!("{} {}", check["found"].as_str().unwrap(), check["advice"].as_str().unwrap())
+    };
     of_name.map(shown).collect()
 }
 
@@ -44,13 +46,17 @@ fn doctor_names_each_file_that_is_broken_and_leaves_as_every_verb_would() {
     let world = World::new();
     user_file(&world, "[confirm\n");
     world.file("palisade.toml", "[confirm]\nwirte = \"deny\"");
-    let run = |words: &[&str]| program(&world, words).env("PALISADE_MEMORY", "much").run().left_with(2);
+    let run =
+        |words: &[&str]| program(&world, words).env("PALISADE_MEMORY", "much").run().left_with(2);
     let found = bad(&run(&["doctor", "--json"]), "configuration");
     assert_eq!(found.len(), 3, "{found:#?}");
     says(&found[0], &[".config/palisade/palisade.toml", "docs/settings.md"]);
     says(&found[1], &["workspace/palisade.toml", "did you mean `write`?"]);
     says(&found[2], &["PALISADE_MEMORY"]);
-    says(&run(&["doctor"]).stdout, &["bad   configuration", ".config/palisade/palisade.toml", "wirte"]);
+    says(
+        &run(&["doctor"]).stdout,
+        &["bad   configuration", ".config/palisade/palisade.toml", "wirte"],
+    );
 }
 
 #[test]
@@ -58,7 +64,10 @@ fn doctor_says_that_a_project_loosens_and_that_a_file_of_the_command_line_is_mis
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"auto\"");
     let found = bad(&program(&world, &["doctor", "--json"]).run().left_with(2), "configuration");
-    says(&found.concat(), &["may only tighten", "`confirm.write`", ".config/palisade/palisade.toml"]);
+    says(
+        &found.concat(),
+        &["may only tighten", "`confirm.write`", ".config/palisade/palisade.toml"],
+    );
     let world = World::new();
     let ran = program(&world, &["doctor", "--json", "--config", "missing.toml"]).run().left_with(2);
     says(&bad(&ran, "configuration").concat(), &["`missing.toml` does not exist", "--config"]);
@@ -67,7 +76,8 @@ fn doctor_says_that_a_project_loosens_and_that_a_file_of_the_command_line_is_mis
 #[test]
 fn doctor_names_each_plugin_that_is_rejected_and_each_directory_that_is_not_there() {
     let world = World::new();
-    fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm")).expect("a file can be copied");
+    fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm"))
+        .expect("a file can be copied");
     let doctor = || program(&world, &["doctor", "--json", "--plugins"]).args([world.plugins()]);
     assert_eq!(bad(&doctor().run().left_with(0), "plugins"), Vec::<String>::new());
     for name in ["one.wasm", "two.wasm"] {
@@ -77,7 +87,10 @@ fn doctor_names_each_plugin_that_is_rejected_and_each_directory_that_is_not_ther
     assert_eq!(found.len(), 2, "{found:#?}");
     says(&found[0], &["rejected ", "one.wasm: ", "build it anew"]);
     says(&found[1], &["two.wasm: "]);
-    let found = bad(&doctor().args(["--plugins", "/nowhere", "--plugins", "/nor/here"]).run().left_with(2), "plugins");
+    let found = bad(
+        &doctor().args(["--plugins", "/nowhere", "--plugins", "/nor/here"]).run().left_with(2),
+        "plugins",
+    );
     assert_eq!(found.len(), 4, "{found:#?}");
     says(&found[0], &["`/nowhere`", "--plugins"]);
     says(&found[1], &["`/nor/here`"]);
@@ -101,6 +114,9 @@ fn doctor_leaves_with_2_where_the_workspace_or_the_cache_that_was_named_cannot_b
     let world = World::new();
     let cache = world.home().join("file");
     fs::write(&cache, "no directory").expect("a file can be written");
-    let ran = program(&world, &["doctor", "--json"]).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(2);
+    let ran = program(&world, &["doctor", "--json"])
+        .env("PALISADE_CACHE", cache.as_os_str())
+        .run()
+        .left_with(2);
     says(&bad(&ran, "cache").concat(), &["PALISADE_CACHE"]);
 }

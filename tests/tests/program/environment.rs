@@ -19,30 +19,47 @@ fn the_workspace_is_the_variable_s_or_the_directory_that_one_is_in() {
     let world = World::new();
     world.file("here", "1");
     let root = world.root().to_string_lossy().into_owned();
-    assert_eq!(bare(&world, &["call", "list_dir"], &[("PALISADE_WORKSPACE", &root)]).stdout, "here (1 byte)\n");
+    assert_eq!(
+        bare(&world, &["call", "list_dir"], &[("PALISADE_WORKSPACE", &root)]).stdout,
+        "here (1 byte)\n"
+    );
     let here = bare(&world, &["call", "list_dir"], &[]).left_with(0);
     assert!(here.stdout.contains("workspace/\n"), "{here:?}");
-    let flag = bare(&world, &["call", "list_dir", "--workspace", &root], &[("PALISADE_WORKSPACE", "/nowhere")]);
+    let flag = bare(
+        &world,
+        &["call", "list_dir", "--workspace", &root],
+        &[("PALISADE_WORKSPACE", "/nowhere")],
+    );
     assert_eq!(flag.left_with(0).stdout, "here (1 byte)\n");
-    bare(&world, &["list"], &[("PALISADE_WORKSPACE", "/nowhere")]).left_with(2).complains(&["/nowhere"]);
+    bare(&world, &["list"], &[("PALISADE_WORKSPACE", "/nowhere")])
+        .left_with(2)
+        .complains(&["/nowhere"]);
 }
 
 #[test]
 fn plugins_are_several_directories_as_in_path_and_add_up_with_the_flag() {
     let world = World::new();
-    let [one, two] =
-        [guest::CANCEL_SLEEP, guest::LOADER_GOOD].map(|guest| guest.directory().to_string_lossy().into_owned());
+    let [one, two] = [guest::CANCEL_SLEEP, guest::LOADER_GOOD]
+        .map(|guest| guest.directory().to_string_lossy().into_owned());
     let three = guest::CANCEL_COMPUTE.directory();
     let ran = program(&world, &["list", "--json", "--no-builtin", "--plugins"])
         .args([three])
         .env("PALISADE_PLUGINS", format!("{one}::{two}"))
         .run();
     let listed = ran.left_with(0).json();
-    let mut plugins: Vec<&str> =
-        listed["tools"].as_array().expect("a list").iter().filter_map(|tool| tool["plugin"].as_str()).collect();
+    let mut plugins: Vec<&str> = listed["tools"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|tool| tool["plugin"].as_str())
+        .collect();
     plugins.dedup();
     assert_eq!(plugins, ["cancel_sleep", "loader_good", "cancel_compute"]);
-    program(&world, &["list"]).env("PALISADE_PLUGINS", "/nowhere").run().left_with(2).complains(&["/nowhere"]);
+    program(&world, &["list"])
+        .env("PALISADE_PLUGINS", "/nowhere")
+        .run()
+        .left_with(2)
+        .complains(&["/nowhere"]);
 }
 
 #[test]
@@ -50,14 +67,17 @@ fn the_configuration_is_the_variable_s() {
     let world = World::new();
     let file = world.outer().join("mine.toml");
     std::fs::write(&file, "[confirm]\nread = \"deny\"").expect("a file can be written");
-    let ran = program(&world, &["call", "list_dir"]).env("PALISADE_CONFIG", &file).run().left_with(4);
+    let ran =
+        program(&world, &["call", "list_dir"]).env("PALISADE_CONFIG", &file).run().left_with(4);
     ran.complains(&["permission_denied"]);
 }
 
 #[test]
 fn memory_and_time_hold_and_a_flag_wins() {
     let world = World::new();
-    let sleep = |words: &[&str]| with_guest(&world, guest::CANCEL_SLEEP, words).env("PALISADE_TIMEOUT", "60ms");
+    let sleep = |words: &[&str]| {
+        with_guest(&world, guest::CANCEL_SLEEP, words).env("PALISADE_TIMEOUT", "60ms")
+    };
     sleep(&["call", "sleep"]).run().left_with(7).complains(&["60ms"]);
     sleep(&["call", "sleep", "--timeout", "90ms"]).run().left_with(7).complains(&["90ms"]);
     let take = with_guest(&world, guest::LIMITS_MEMORY, &["call", "take", r#"{"mib": 20}"#]);
@@ -83,9 +103,15 @@ fn the_cache_is_where_the_variable_says_or_off() {
     let kept = std::fs::read_dir(&cache).expect("the cache is there").count();
     assert!(kept > 0, "compiled code is kept");
     let world = World::new();
-    let off = with_guest(&world, guest::CANCEL_SLEEP, &["list"]).env("PALISADE_CACHE", "off").run().left_with(0);
+    let off = with_guest(&world, guest::CANCEL_SLEEP, &["list"])
+        .env("PALISADE_CACHE", "off")
+        .run()
+        .left_with(0);
     assert_eq!(off.stderr, "");
-    assert!(std::fs::read_dir(world.home()).expect("the home is there").next().is_none(), "nothing is kept");
+    assert!(
+        std::fs::read_dir(world.home()).expect("the home is there").next().is_none(),
+        "nothing is kept"
+    );
 }
 
 #[test]
@@ -93,7 +119,10 @@ fn the_log_says_as_much_as_it_is_told_to_and_only_on_standard_error() {
     let world = World::new();
     let words = ["call", "report", r#"{"fail": true}"#];
     let lines = |level: &str| {
-        let ran = with_guest(&world, guest::CONTRACT_OUTCOME, &words).env("PALISADE_LOG", level).run().left_with(5);
+        let ran = with_guest(&world, guest::CONTRACT_OUTCOME, &words)
+            .env("PALISADE_LOG", level)
+            .run()
+            .left_with(5);
         assert!(ran.stdout.is_empty() && !ran.stderr.contains('\u{1b}'), "{ran:?}");
         ran.stderr.lines().count()
     };
@@ -105,7 +134,10 @@ fn the_log_says_as_much_as_it_is_told_to_and_only_on_standard_error() {
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 fn a_program_that_a_loader_was_asked_to_start_serves() {
     let world = World::new();
-    let loaded = program(&world, &[]).through("/lib64/ld-linux-x86-64.so.2", [""; 0]).args(["--no-builtin", "serve"]);
-    let ran = loaded.stdin("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").run().left_with(0);
+    let loaded = program(&world, &[])
+        .through("/lib64/ld-linux-x86-64.so.2", [""; 0])
+        .args(["--no-builtin", "serve"]);
+    let ran =
+        loaded.stdin("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").run().left_with(0);
     assert!(ran.stdout.contains("\"result\":{}"), "{ran:?}");
 }

@@ -13,7 +13,9 @@ fn file(world: &World) -> PathBuf {
 
 fn lines(file: &std::path::Path) -> Vec<Value> {
     let text = std::fs::read_to_string(file).expect("the events are there");
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 #[test]
@@ -30,8 +32,14 @@ fn a_call_leaves_its_events_and_those_of_the_plugins() {
     // Plugins load concurrently, so their lines may be slightly out of order.
     lines.sort_by_key(|line| line["seq"].as_u64());
     let names: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
-    assert_eq!(names, ["plugin.loaded", "plugin.loaded", "plugin.loaded", "tool.called", "tool.completed"]);
-    assert_eq!(lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert_eq!(
+        names,
+        ["plugin.loaded", "plugin.loaded", "plugin.loaded", "tool.called", "tool.completed"]
+    );
+    assert_eq!(
+        lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 4]
+    );
 }
 
 #[test]
@@ -42,7 +50,10 @@ fn a_refusal_is_an_event_and_nothing_was_called() {
     let words = ["call", "write_file", input, "--events", events.to_str().unwrap()];
     let _ = program(&world, &words).run().left_with(4);
     let last = lines(&events).pop().unwrap();
-    assert_eq!((&last["event"], &last["error_class"]), (&"tool.failed".into(), &"permission_denied".into()));
+    assert_eq!(
+        (&last["event"], &last["error_class"]),
+        (&"tool.failed".into(), &"permission_denied".into())
+    );
     assert_eq!(last["side_effects"], "write");
 }
 
@@ -61,7 +72,14 @@ fn a_destination_that_cannot_be_opened_stops_the_program_before_anything_runs() 
 fn a_pipe_that_nobody_reads_is_refused_at_once() {
     let world = World::new();
     let pipe = world.home().join("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", pipe.to_str().unwrap()];
     program(&world, &words).run().left_with(2).complains(&["events", "pipe"]);
 }
@@ -74,7 +92,8 @@ fn events_that_wait_in_a_pipe_which_nobody_reads_take_little_memory() {
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
     let _reader = open(&pipe, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
     let options = ["--events", pipe.to_str().unwrap()];
-    let mut client = Client::start_with(with_guest(&world, HOSTILE_ABUSE, &[]), &options).shake_hands(&json!({}));
+    let mut client = Client::start_with(with_guest(&world, HOSTILE_ABUSE, &[]), &options)
+        .shake_hands(&json!({}));
     let mut emit = || {
         let call = json!({"name": "abuse", "arguments": {"how": "emit", "amount": 1 << 20}});
         assert_eq!(client.ask("tools/call", &call)["result"]["content"][0]["text"], "emitted");
@@ -100,7 +119,11 @@ fn a_link_that_the_workspace_holds_leads_the_events_nowhere() {
     world.link("events.jsonl", "@/outside/secret.txt");
     let before = world.outside();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", "events.jsonl"];
-    program(&world, &words).directory(world.root()).run().left_with(2).complains(&["symbolic link"]);
+    program(&world, &words)
+        .directory(world.root())
+        .run()
+        .left_with(2)
+        .complains(&["symbolic link"]);
     assert_eq!(world.outside(), before);
 }
 
@@ -110,7 +133,13 @@ fn no_link_of_the_workspace_on_the_way_leads_the_events_elsewhere() {
     world.folder("logs").link("out", "@/outside").link("logs/out", "@/outside").link("in", "logs");
     let before = world.outside();
     let root = world.root().to_str().unwrap().to_owned();
-    let refused = ["out/secret.txt", "logs/out/secret.txt", "in/e.jsonl", "logs/../out/secret.txt", "out/../e.jsonl"];
+    let refused = [
+        "out/secret.txt",
+        "logs/out/secret.txt",
+        "in/e.jsonl",
+        "logs/../out/secret.txt",
+        "out/../e.jsonl",
+    ];
     for path in refused.iter().map(ToString::to_string).chain([format!("{root}/out/secret.txt")]) {
         let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", &path];
         program(&world, &words)
@@ -143,7 +172,8 @@ fn no_chain_of_links_that_begins_outside_leads_the_events_through_the_workspace(
     symlink(world.root().join("folder"), at("way")).unwrap();
     symlink("way/secret.txt", at("again")).unwrap();
     for path in [at("file"), at("way/secret.txt"), at("again")] {
-        let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", path.to_str().unwrap()];
+        let words =
+            ["call", "calculate", r#"{"expression": "1"}"#, "--events", path.to_str().unwrap()];
         program(&world, &words).run().left_with(2).complains(&["symbolic link in the workspace"]);
     }
     assert_eq!(world.outside(), before);
@@ -166,7 +196,11 @@ fn a_workspace_that_is_not_there_costs_no_file_its_contents() {
     std::fs::remove_dir(world.root()).unwrap();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", keep.to_str().unwrap()];
     let ran = program(&world, &words).run();
-    assert_eq!((ran.code, std::fs::read_to_string(&keep).unwrap().as_str()), (2, "precious"), "{ran:?}");
+    assert_eq!(
+        (ran.code, std::fs::read_to_string(&keep).unwrap().as_str()),
+        (2, "precious"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -175,8 +209,13 @@ fn a_run_that_cannot_begin_leaves_the_former_record_and_the_next_one_replaces_it
     let events = file(&world);
     let former = "{\"v\":1,\"event\":\"tool.called\",\"of\":\"the former record\"}\n";
     std::fs::write(&events, former).unwrap();
-    let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", events.to_str().unwrap()];
-    program(&world, &words).args(["--plugins", "/nowhere"]).run().left_with(2).complains(&["/nowhere"]);
+    let words =
+        ["call", "calculate", r#"{"expression": "1"}"#, "--events", events.to_str().unwrap()];
+    program(&world, &words)
+        .args(["--plugins", "/nowhere"])
+        .run()
+        .left_with(2)
+        .complains(&["/nowhere"]);
     assert_eq!(std::fs::read_to_string(&events).unwrap(), former);
     let _ = program(&world, &words).run().left_with(0);
     let lines = lines(&events);
@@ -188,9 +227,12 @@ fn a_run_that_cannot_begin_leaves_the_former_record_and_the_next_one_replaces_it
 fn a_file_that_holds_something_other_than_events_is_refused_and_kept() {
     let world = World::new();
     let file = file(&world);
-    for former in ["precious", "\n", "{\"v\": 1}\n", "[\"event\"]\n", "text\n{\"event\": \"tool.called\"}\n"] {
+    for former in
+        ["precious", "\n", "{\"v\": 1}\n", "[\"event\"]\n", "text\n{\"event\": \"tool.called\"}\n"]
+    {
         std::fs::write(&file, former).unwrap();
-        let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];
+        let words =
+            ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];
         let refused = ["events.jsonl", "something other than events", "give a new file"];
         program(&world, &words).run().left_with(2).complains(&refused);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), former);

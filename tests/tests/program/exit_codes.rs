@@ -7,7 +7,9 @@ use std::fs;
 #[test]
 fn what_worked_is_0_and_says_nothing_on_standard_error() {
     let world = World::new();
-    let ran = program(&world, &["call", "calculate", r#"{"expression": "2 + 3 * 4"}"#]).run().left_with(0);
+    let ran = program(&world, &["call", "calculate", r#"{"expression": "2 + 3 * 4"}"#])
+        .run()
+        .left_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("14", ""));
 }
 
@@ -34,7 +36,10 @@ fn a_command_line_that_is_wrong_is_2() {
 
 #[test]
 fn a_workspace_that_is_not_there_or_no_directory_is_2() {
-    for arrange in [|_: &World| (), |world: &World| fs::write(world.root(), "a file").expect("it can be written")] {
+    for arrange in [
+        |_: &World| (),
+        |world: &World| fs::write(world.root(), "a file").expect("it can be written"),
+    ] {
         let world = World::new();
         fs::remove_dir(world.root()).expect("it can be removed");
         arrange(&world);
@@ -65,7 +70,10 @@ fn a_tool_that_is_not_there_is_3_with_the_nearest_names() {
         ran.complains(&["raed_file", "read_file"]);
         assert_eq!(ran.stdout, "");
     }
-    program(&world, &["call", "zzzzzzzzzzzz"]).run().left_with(3).complains(&["not_found", "zzzzzzzzzzzz"]);
+    program(&world, &["call", "zzzzzzzzzzzz"])
+        .run()
+        .left_with(3)
+        .complains(&["not_found", "zzzzzzzzzzzz"]);
     let ran = program(&world, &["call", "raed_file", "--json"]).run().left_with(3);
     assert_eq!(ran.json()["error"]["class"], "not_found");
 }
@@ -73,7 +81,8 @@ fn a_tool_that_is_not_there_is_3_with_the_nearest_names() {
 #[test]
 fn what_the_sandbox_or_the_policy_refuses_is_4() {
     let world = World::new();
-    let ran = program(&world, &["call", "read_file", r#"{"path": "../secret.txt"}"#]).run().left_with(4);
+    let ran =
+        program(&world, &["call", "read_file", r#"{"path": "../secret.txt"}"#]).run().left_with(4);
     ran.complains(&["permission_denied:", "../secret.txt", "escapes the workspace"]);
     let ran = program(&world, &["call", "delete_file", r#"{"path": "x"}"#]).run().left_with(4);
     ran.complains(&["permission_denied:"]);
@@ -86,7 +95,10 @@ fn a_tool_that_fails_is_5() {
     let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().left_with(5);
     assert_eq!((ran.stdout.as_str(), ran.stderr.trim_end()), ("", "execution_error: it broke"));
     let words = ["call", "report", r#"{"fail": true}"#];
-    with_guest(&world, guest::CONTRACT_OUTCOME, &words).run().left_with(5).complains(&["2 of 3 tests pass"]);
+    with_guest(&world, guest::CONTRACT_OUTCOME, &words)
+        .run()
+        .left_with(5)
+        .complains(&["2 of 3 tests pass"]);
 }
 
 #[test]
@@ -101,7 +113,11 @@ fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
         (r#"{"expression": "1", "expression": "2"}"#, "expression"),
     ] {
         let ran = program(&world, &["call", "calculate", input]).run().left_with(6);
-        ran.complains(&["validation_error:", said, "`palisade inspect calculate` shows what it takes"]);
+        ran.complains(&[
+            "validation_error:",
+            said,
+            "`palisade inspect calculate` shows what it takes",
+        ]);
         assert_eq!(ran.stdout, "");
     }
     let words = ["call", "read_file", r#"{"path": "a", "start_line": "x"}"#, "--json"];
@@ -114,7 +130,9 @@ fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
 fn what_a_command_had_said_when_its_time_ran_out_is_told() {
     let world = World::new();
     let input = r#"{"command": "echo so far; sleep 60"}"#;
-    let ran = program(&world, &["call", "shell", input, "--allow", "execute", "--timeout", "2s"]).run().left_with(7);
+    let ran = program(&world, &["call", "shell", input, "--allow", "execute", "--timeout", "2s"])
+        .run()
+        .left_with(7);
     assert!(ran.stdout.is_empty() && ran.stderr.contains("so far\n"), "{ran:?}");
     ran.complains(&["timeout:", "2s"]);
 }
@@ -122,7 +140,9 @@ fn what_a_command_had_said_when_its_time_ran_out_is_told() {
 #[test]
 fn a_limit_is_7() {
     let world = World::new();
-    let ran = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--timeout", "100ms"]).run().left_with(7);
+    let ran = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--timeout", "100ms"])
+        .run()
+        .left_with(7);
     ran.complains(&["timeout:", "100ms"]);
     let words = ["call", "text", r#"{"bytes": 5000000}"#];
     with_guest(&world, guest::LIMITS_OUTPUT, &words).run().left_with(7).complains(&[
@@ -146,11 +166,16 @@ fn a_backtrace_is_never_shown_even_where_it_was_asked_for() {
         &["inspect", &bad],
         &["list", "--config", "missing"],
     ] {
-        let ran = program(&world, words).env("RUST_BACKTRACE", "1").env("RUST_LIB_BACKTRACE", "full").run();
+        let ran = program(&world, words)
+            .env("RUST_BACKTRACE", "1")
+            .env("RUST_LIB_BACKTRACE", "full")
+            .run();
         assert!(ran.code > 1 && ran.code < 8, "{ran:?}");
         let text = ran.stderr.to_lowercase();
         assert!(!text.contains("backtrace") && !text.contains(".rs:"), "{ran:?}");
     }
-    let deep = with_guest(&world, guest::LIMITS_RECURSION, &["call", "recurse"]).env("RUST_BACKTRACE", "1").run();
+    let deep = with_guest(&world, guest::LIMITS_RECURSION, &["call", "recurse"])
+        .env("RUST_BACKTRACE", "1")
+        .run();
     assert!(!deep.stderr.contains("backtrace"), "{deep:?}");
 }

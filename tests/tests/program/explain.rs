@@ -22,7 +22,10 @@ fn at_a_terminal_a_tool_that_writes_asks_and_the_explanation_names_rule_origin_a
     let terminal = Terminal::new();
     let child = terminal.start(&world, &["policy", "explain", "write_file", WRITE, "--json"]);
     let said = finish(child).left_with(0).json();
-    assert_eq!((&said["outcome"], &said["mode"], &said["rule"]), (&"asks".into(), &"prompt".into(), &"class".into()));
+    assert_eq!(
+        (&said["outcome"], &said["mode"], &said["rule"]),
+        (&"asks".into(), &"prompt".into(), &"class".into())
+    );
     assert_eq!((&said["side_effects"], &said["origin"]), (&"write".into(), &"default".into()));
     assert_eq!(said["projected_modifications"], serde_json::json!(["made.txt"]));
     assert!(said["advice"].is_null(), "{said}");
@@ -36,7 +39,10 @@ fn where_nobody_can_be_asked_it_says_that_the_call_is_refused_and_leaves_like_it
         (&said["outcome"], &said["mode"], &said["rule"]),
         (&"refused".into(), &"prompt".into(), &"class".into())
     );
-    assert!(said["advice"].as_str().unwrap().starts_with("allow it with `--allow write`, or set"), "{said}");
+    assert!(
+        said["advice"].as_str().unwrap().starts_with("allow it with `--allow write`, or set"),
+        "{said}"
+    );
     let call = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
     call.complains(&[said["advice"].as_str().unwrap()]);
 }
@@ -53,10 +59,15 @@ fn without_a_valid_input_all_is_explained_that_does_not_depend_on_it() {
     let words = ["policy", "explain", "write_file", "{}", "--allow", "write"];
     let said = program(&world, &words).args(["--json"]).run().left_with(6).json();
     assert_eq!((&said["outcome"], &said["rule"]), (&"refused".into(), &"allow".into()));
-    assert_eq!((&said["error"]["class"], &said["timeout_ms"]), (&"validation_error".into(), &60_000.into()));
+    assert_eq!(
+        (&said["error"]["class"], &said["timeout_ms"]),
+        (&"validation_error".into(), &60_000.into())
+    );
     let text = program(&world, &words).run().left_with(6).stdout;
     assert!(text.contains("refused before the policy is asked: the input is not valid"), "{text}");
-    assert!(text.contains("With another input it would run without a question\n  because  the class write is allowed"));
+    assert!(text.contains(
+        "With another input it would run without a question\n  because  the class write is allowed"
+    ));
 }
 
 #[test]
@@ -67,7 +78,10 @@ fn a_flag_a_tools_own_mode_and_a_trusted_workspace_are_named_as_what_decides() {
     let said = explained(&world, 0, &[]);
     assert_eq!((&said["outcome"], &said["rule"]), (&"runs".into(), &"tool".into()));
     assert_eq!(said["origin"], file.to_string_lossy().as_ref());
-    user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\nexecute = \"prompt\"", world.root()));
+    user_file(
+        &world,
+        &format!("[[trusted]]\nworkspace = {:?}\nexecute = \"prompt\"", world.root()),
+    );
     assert_eq!(explained(&world, 0, &[])["rule"], "trusted_workspace");
     user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\nwrite = \"prompt\"", world.root()));
     let said = explained(&world, 4, &[]);
@@ -93,14 +107,22 @@ fn what_never_comes_as_far_as_the_policy_is_told_with_its_error() {
         ("write_file", "not JSON", 6, "validation_error"),
         ("write_file", r#"{"path": "../x", "content": ""}"#, 4, "permission_denied"),
     ] {
-        let said = program(&world, &["policy", "explain", tool, input, "--json"]).run().left_with(code).json();
-        assert_eq!((&said["outcome"], &said["error"]["class"]), (&"refused".into(), &class.into()), "{tool} {input}");
+        let said = program(&world, &["policy", "explain", tool, input, "--json"])
+            .run()
+            .left_with(code)
+            .json();
+        assert_eq!(
+            (&said["outcome"], &said["error"]["class"]),
+            (&"refused".into(), &class.into()),
+            "{tool} {input}"
+        );
     }
 }
 
 #[test]
 fn for_a_person_it_is_a_few_lines() {
-    let ran = program(&World::new(), &["policy", "explain", "write_file", WRITE]).run().left_with(4);
+    let ran =
+        program(&World::new(), &["policy", "explain", "write_file", WRITE]).run().left_with(4);
     let expected = "write_file would be refused: it needs a confirmation, and there is no terminal here to ask at\n  because  the class write is `prompt`\n  says     default\n  changes  `made.txt`\n  time     1m\n  advice   allow it with `--allow write`, or set `write_file = \"auto\"` under `[confirm.tools]` in ~/.config/palisade/palisade.toml\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (expected, ""));
 }
@@ -110,9 +132,10 @@ fn a_policy_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
     for text in ["[confirm]\nwrite = \"ask\"", "[confirm\n", "[confirm]\nwirte = \"auto\""] {
         let world = World::new();
         user_file(&world, text);
-        for words in
-            [&["policy", "explain", "write_file", WRITE][..], &["call", "write_file", WRITE, "--allow", "write"]]
-        {
+        for words in [
+            &["policy", "explain", "write_file", WRITE][..],
+            &["call", "write_file", WRITE, "--allow", "write"],
+        ] {
             program(&world, words).run().left_with(2).complains(&["palisade.toml"]);
         }
         assert_eq!(world.read("made.txt"), None, "{text}");
@@ -121,10 +144,15 @@ fn a_policy_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
 
 #[test]
 fn what_a_model_wrote_cannot_draw_on_the_terminal() {
-    let input = r#"{"path": "a\u001b[2J\u0007b\nwrite_file would run without a question", "content": "x"}"#;
+    let input =
+        r#"{"path": "a\u001b[2J\u0007b\nwrite_file would run without a question", "content": "x"}"#;
     let words = ["policy", "explain", "write_file", input, "--allow", "write"];
     let ran = program(&World::new(), &words).run().left_with(0);
-    assert!(!ran.stdout.contains(['\u{1b}', '\u{7}']) && ran.stdout.lines().count() == 5, "{:?}", ran.stdout);
+    assert!(
+        !ran.stdout.contains(['\u{1b}', '\u{7}']) && ran.stdout.lines().count() == 5,
+        "{:?}",
+        ran.stdout
+    );
     let ran = program(&World::new(), &["policy", "explain", "x\u{1b}[2J", "{}"]).run().left_with(3);
     assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
 }
@@ -158,6 +186,9 @@ fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
         assert!(said.contains("`home/palisade.toml`") && said.contains("not for tools"), "{said}");
     }
     let input = r#"{"path": "notes.txt", "content": "x"}"#;
-    let explained = program(&world, &["policy", "explain", "write_file", input, "--allow", "write"]).run().left_with(0);
+    let explained =
+        program(&world, &["policy", "explain", "write_file", input, "--allow", "write"])
+            .run()
+            .left_with(0);
     assert!(explained.stdout.contains("notes.txt"), "{explained:?}");
 }

@@ -23,13 +23,18 @@ fn it_comes_from_the_command_line_a_file_or_standard_input() {
 fn without_one_it_is_an_empty_object() {
     let world = World::new();
     world.file("only.txt", "");
-    assert_eq!(program(&world, &["call", "list_dir"]).run().left_with(0).stdout, "only.txt (0 bytes)\n");
+    assert_eq!(
+        program(&world, &["call", "list_dir"]).run().left_with(0).stdout,
+        "only.txt (0 bytes)\n"
+    );
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_2_and_named() {
     let world = World::new();
-    for (argument, named) in [("@missing.json", "`missing.json`"), ("@outside", "`outside`"), ("@", "``")] {
+    for (argument, named) in
+        [("@missing.json", "`missing.json`"), ("@outside", "`outside`"), ("@", "``")]
+    {
         let ran = program(&world, &["call", "calculate", argument]).run().left_with(2);
         ran.complains(&["error:", "cannot read the input", named]);
     }
@@ -50,7 +55,10 @@ fn what_is_no_text_is_refused_wherever_it_comes_from() {
 #[test]
 fn an_empty_standard_input_is_no_json() {
     let world = World::new();
-    program(&world, &["call", "calculate", "-"]).run().left_with(6).complains(&["validation_error:"]);
+    program(&world, &["call", "calculate", "-"])
+        .run()
+        .left_with(6)
+        .complains(&["validation_error:"]);
 }
 
 #[test]
@@ -67,5 +75,9 @@ fn an_input_that_is_too_large_is_refused_with_the_bound_wherever_its_characters_
 fn an_input_that_is_nested_without_end_is_refused() {
     let world = World::new();
     let input = format!(r#"{{"expression": {}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-    program(&world, &["call", "calculate", "-"]).stdin(input).run().left_with(6).complains(&["validation_error:"]);
+    program(&world, &["call", "calculate", "-"])
+        .stdin(input)
+        .run()
+        .left_with(6)
+        .complains(&["validation_error:"]);
 }

@@ -26,7 +26,9 @@ fn its_json_has_everything_that_the_list_has_and_the_rest_of_the_definition() {
     let world = World::new();
     let shown = program(&world, &["inspect", "calculate", "--json"]).run().left_with(0).json();
     let listed = program(&world, &["list", "--json"]).run().left_with(0).json();
-    let entry = listed["tools"].as_array().and_then(|tools| tools.iter().find(|tool| tool["name"] == "calculate"));
+    let entry = listed["tools"]
+        .as_array()
+        .and_then(|tools| tools.iter().find(|tool| tool["name"] == "calculate"));
     for (key, value) in entry.and_then(|entry| entry.as_object()).expect("it is listed") {
         assert_eq!(&shown[key], value, "{key}");
     }
@@ -35,9 +37,9 @@ fn its_json_has_everything_that_the_list_has_and_the_rest_of_the_definition() {
         (&json!("Calculate"), &json!(true), &json!(null))
     );
     assert!(
-        shown["imports"]
-            .as_array()
-            .is_some_and(|list| list.iter().all(|import| import["name"].is_string() && import["gets"].is_string())),
+        shown["imports"].as_array().is_some_and(|list| list
+            .iter()
+            .all(|import| import["name"].is_string() && import["gets"].is_string())),
         "{shown:#}"
     );
 }
@@ -50,9 +52,14 @@ fn a_file_is_shown_without_being_installed_anywhere() {
     assert!(text.contains("every_field") && text.contains("contract_definitions"), "{text}");
     let shown = program(&world, &["inspect", "--json"]).args([&file]).run().left_with(0).json();
     assert_eq!(shown["plugin"], "contract_definitions");
-    let tool = shown["tools"].as_array().and_then(|tools| tools.iter().find(|tool| tool["name"] == "every_field"));
+    let tool = shown["tools"]
+        .as_array()
+        .and_then(|tools| tools.iter().find(|tool| tool["name"] == "every_field"));
     let tool = tool.expect("it is shown");
-    assert_eq!((&tool["timeout_ms"], &tool["metadata"]["vendor"]["key"]), (&json!(1500), &json!([1, 2])));
+    assert_eq!(
+        (&tool["timeout_ms"], &tool["metadata"]["vendor"]["key"]),
+        (&json!(1500), &json!([1, 2]))
+    );
     assert!(tool["output_schema"].is_object(), "{tool:#}");
 }
 
@@ -61,7 +68,8 @@ fn what_a_plugin_offers_besides_tools_is_shown_before_it_is_used() {
     let world = World::new();
     let file = guest::MCP_VISITOR.file();
     let text = program(&world, &["inspect"]).args([&file]).run().left_with(0).stdout;
-    let shown: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let shown: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
     for row in [&["offers"][..], &["visit://card", "document", "card"]] {
         assert!(shown.contains(&row.to_vec()), "{row:?}: {text}");
     }
@@ -75,7 +83,10 @@ fn what_a_plugin_offers_besides_tools_is_shown_before_it_is_used() {
 #[test]
 fn a_file_that_is_no_plugin_is_6_with_the_reason() {
     let world = World::new();
-    world.file("empty.wasm", "").file("text.wasm", "hello").file("module.wasm", *b"\0asm\x01\0\0\0");
+    world
+        .file("empty.wasm", "")
+        .file("text.wasm", "hello")
+        .file("module.wasm", *b"\0asm\x01\0\0\0");
     for name in ["empty.wasm", "text.wasm", "module.wasm"] {
         let ran = program(&world, &["inspect"]).args([world.root().join(name)]).run().left_with(6);
         ran.complains(&["error:", name, "is not a plugin: "]);
@@ -86,9 +97,15 @@ fn a_file_that_is_no_plugin_is_6_with_the_reason() {
 #[test]
 fn a_file_or_a_tool_that_is_not_there_is_3() {
     let world = World::new();
-    program(&world, &["inspect", "missing.wasm"]).run().left_with(3).complains(&["there is no file `missing.wasm`"]);
+    program(&world, &["inspect", "missing.wasm"])
+        .run()
+        .left_with(3)
+        .complains(&["there is no file `missing.wasm`"]);
     program(&world, &["inspect", "./missing"]).run().left_with(3).complains(&["./missing"]);
-    program(&world, &["inspect", "raed_file", "--json"]).run().left_with(3).complains(&["did you mean `read_file`"]);
+    program(&world, &["inspect", "raed_file", "--json"])
+        .run()
+        .left_with(3)
+        .complains(&["did you mean `read_file`"]);
     program(&world, &["inspect", "zzzzzzzz"]).run().left_with(3).complains(&["palisade list"]);
 }
 
@@ -98,9 +115,11 @@ fn what_a_plugin_says_of_itself_cannot_draw_on_the_terminal() {
     let mut told = Told::new("sly");
     told.title = Some("a\u{1b}[2Jtitle".to_owned());
     told.description = "a\u{1b}[2J\u{202e}description\u{9b}1m".to_owned();
-    std::fs::write(world.plugins().join("sly.wasm"), Wat::new(told).build()).expect("a file can be written");
+    std::fs::write(world.plugins().join("sly.wasm"), Wat::new(told).build())
+        .expect("a file can be written");
     let file = world.plugins().join("sly.wasm");
-    let list = program(&world, &["list", "--no-builtin", "--plugins"]).args([world.plugins()]).run();
+    let list =
+        program(&world, &["list", "--no-builtin", "--plugins"]).args([world.plugins()]).run();
     for ran in [list, program(&world, &["inspect"]).args([file]).run()] {
         let all = format!("{}{}", ran.stdout, ran.stderr);
         assert!(!all.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{all:?}");
@@ -112,9 +131,12 @@ fn what_a_plugin_says_of_itself_cannot_draw_on_the_terminal() {
 fn a_plugin_in_a_file_that_is_named_like_a_shipped_one_is_shown_as_what_it_is() {
     let world = World::new();
     std::fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("search.wasm")).expect("a copy");
-    let run = |words: &[&str]| program(&world, words).args(["--plugins"]).args([world.plugins()]).run().left_with(0);
+    let run = |words: &[&str]| {
+        program(&world, words).args(["--plugins"]).args([world.plugins()]).run().left_with(0)
+    };
     run(&["list"]);
-    let (shown, tool) = (run(&["inspect", "good"]).stdout, run(&["inspect", "good", "--json"]).json());
+    let (shown, tool) =
+        (run(&["inspect", "good"]).stdout, run(&["inspect", "good", "--json"]).json());
     assert!(!shown.contains("shipped:") && shown.contains("search.wasm"), "{shown}");
     assert!(shown.contains(tool["digest"].as_str().expect("a digest")), "{shown}");
     let shipped = run(&["inspect", "find_files", "--json"]).json();

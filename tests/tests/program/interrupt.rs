@@ -37,8 +37,9 @@ fn a_guest_that_asks_can_leave_things_in_order() {
 #[test]
 fn without_json_the_class_stands_on_standard_error() {
     let world = World::new();
-    let mut child =
-        with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--verbose"]).stdout(Stdio::piped()).start();
+    let mut child = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--verbose"])
+        .stdout(Stdio::piped())
+        .start();
     has_started(&mut child);
     interrupt(&child);
     let ran = finish(child).left_with(130);
@@ -49,7 +50,9 @@ fn without_json_the_class_stands_on_standard_error() {
 #[track_caller]
 fn interrupted(guest: Guest, tool: &str) {
     let world = World::new();
-    let mut child = with_guest(&world, guest, &["call", tool, "--verbose", "--json"]).stdout(Stdio::piped()).start();
+    let mut child = with_guest(&world, guest, &["call", tool, "--verbose", "--json"])
+        .stdout(Stdio::piped())
+        .start();
     has_started(&mut child);
     interrupt(&child);
     let result = finish(child).left_with(130).json();
@@ -63,7 +66,12 @@ fn has_started(child: &mut Child) {
     let stderr = child.stderr.as_mut().expect("standard error is a pipe");
     let (mut seen, mut byte) = (Vec::new(), [0]);
     while !seen.ends_with(b"started") {
-        assert_eq!(stderr.read(&mut byte).ok(), Some(1), "it never starts: {}", String::from_utf8_lossy(&seen));
+        assert_eq!(
+            stderr.read(&mut byte).ok(),
+            Some(1),
+            "it never starts: {}",
+            String::from_utf8_lossy(&seen)
+        );
         seen.extend(byte);
     }
 }
@@ -86,8 +94,18 @@ fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
         }
         let world = World::new();
         let events = world.home().join("events.jsonl");
-        let input = serde_json::json!({"command": "echo $$ > pid; mv pid begun; exec sleep 1000"}).to_string();
-        let words = ["call", "shell", &input, "--allow", "execute", "--json", "--events", events.to_str().unwrap()];
+        let input = serde_json::json!({"command": "echo $$ > pid; mv pid begun; exec sleep 1000"})
+            .to_string();
+        let words = [
+            "call",
+            "shell",
+            &input,
+            "--allow",
+            "execute",
+            "--json",
+            "--events",
+            events.to_str().unwrap(),
+        ];
         let child = crate::program(&world, &words).stdout(Stdio::piped()).start();
         let command = world.wait_for("begun").trim().parse().ok().and_then(Pid::from_raw).unwrap();
         kill_process(Pid::from_child(&child), signal).expect("it can be asked to end");
@@ -103,5 +121,7 @@ fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
 fn is_ignored_here(number: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (number - 1) & 1 == 1)
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (number - 1) & 1 == 1)
 }

@@ -9,7 +9,10 @@ fn watched(words: &[&str]) -> (String, String) {
     let world = World::new();
     let terminal = Terminal::new();
     let mut command = terminal.command(&world, words);
-    command.args(["--no-builtin", "--plugins"]).arg(guest::CONTRACT_HOST.directory()).stderr(terminal.stream());
+    command
+        .args(["--no-builtin", "--plugins"])
+        .arg(guest::CONTRACT_HOST.directory())
+        .stderr(terminal.stream());
     let (ran, transcript) = terminal.run(command);
     assert_eq!(ran.code, 0, "{ran:?}");
     (transcript, ran.stdout)
@@ -21,16 +24,27 @@ fn emitted_text_and_progress_are_shown_on_a_terminal() {
     for part in ["first", "second", "2 of 4 half"] {
         assert!(shown.contains(part), "{part}: {shown:?}");
     }
-    assert!(shown.contains("  first"), "a tool's lines begin further in than the program's: {shown:?}");
+    assert!(
+        shown.contains("  first"),
+        "a tool's lines begin further in than the program's: {shown:?}"
+    );
     assert_eq!(stdout, "cancelled: false");
 }
 
 #[test]
 fn of_the_log_a_terminal_shows_warnings_and_with_verbose_everything() {
     let (shown, _) = watched(&["call", "speak"]);
-    assert!(shown.contains("  warn: four") && shown.contains("  error: five") && !shown.contains("three"), "{shown:?}");
+    assert!(
+        shown.contains("  warn: four")
+            && shown.contains("  error: five")
+            && !shown.contains("three"),
+        "{shown:?}"
+    );
     let (shown, _) = watched(&["call", "speak", "--verbose"]);
-    assert!(["one", "two", "three", "four", "five"].iter().all(|word| shown.contains(word)), "{shown:?}");
+    assert!(
+        ["one", "two", "three", "four", "five"].iter().all(|word| shown.contains(word)),
+        "{shown:?}"
+    );
 }
 
 #[test]
@@ -44,8 +58,17 @@ fn a_script_sees_none_of_it() {
 fn verbose_names_the_limits_that_hold() {
     let world = World::new();
     let words = ["call", "speak", "--verbose", "--timeout", "7s"];
-    let ran = with_guest(&world, guest::CONTRACT_HOST, &words).env("PALISADE_MEMORY", "32MiB").run().left_with(0);
-    ran.complains(&["tool: speak (class none)", "workspace: ", "time: 7s", "memory: 32.0 MiB", "result: 4.0 MiB"]);
+    let ran = with_guest(&world, guest::CONTRACT_HOST, &words)
+        .env("PALISADE_MEMORY", "32MiB")
+        .run()
+        .left_with(0);
+    ran.complains(&[
+        "tool: speak (class none)",
+        "workspace: ",
+        "time: 7s",
+        "memory: 32.0 MiB",
+        "result: 4.0 MiB",
+    ]);
     assert_eq!(ran.stdout, "cancelled: false");
 }
 
@@ -54,18 +77,33 @@ fn how_a_plugin_crashed_is_shown_on_a_terminal_and_not_in_a_pipe() {
     let words = ["call", "end", r#"{"how": "panic"}"#];
     let (world, terminal) = (World::new(), Terminal::new());
     let mut command = terminal.command(&world, &words);
-    command.args(["--no-builtin", "--plugins"]).arg(guest::CONTRACT_END.directory()).stderr(terminal.stream());
+    command
+        .args(["--no-builtin", "--plugins"])
+        .arg(guest::CONTRACT_END.directory())
+        .stderr(terminal.stream());
     // The log goes to standard error as well, so turn it off.
     command.env("PALISADE_LOG", "off");
     let (ran, shown) = terminal.run(command);
     assert_eq!(ran.code, 5, "{ran:?}");
-    assert!(shown.contains("these are my last words") && !shown.contains("wasm backtrace"), "{shown:?}");
+    assert!(
+        shown.contains("these are my last words") && !shown.contains("wasm backtrace"),
+        "{shown:?}"
+    );
     // With the log on, its line would repeat the message at length.
     let terminal = Terminal::new();
     let mut command = terminal.command(&world, &words);
-    command.args(["--no-builtin", "--plugins"]).arg(guest::CONTRACT_END.directory()).stderr(terminal.stream());
+    command
+        .args(["--no-builtin", "--plugins"])
+        .arg(guest::CONTRACT_END.directory())
+        .stderr(terminal.stream());
     let (_, shown) = terminal.run(command);
     assert_eq!(shown.matches("the plugin crashed").count(), 1, "{shown:?}");
-    let piped = with_guest(&world, guest::CONTRACT_END, &words).env("PALISADE_LOG", "off").run().left_with(5);
-    assert_eq!((piped.stdout.as_str(), piped.stderr.as_str()), ("", "execution_error: the plugin crashed\n"));
+    let piped = with_guest(&world, guest::CONTRACT_END, &words)
+        .env("PALISADE_LOG", "off")
+        .run()
+        .left_with(5);
+    assert_eq!(
+        (piped.stdout.as_str(), piped.stderr.as_str()),
+        ("", "execution_error: the plugin crashed\n")
+    );
 }

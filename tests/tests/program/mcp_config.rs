@@ -33,7 +33,8 @@ fn server(client: &str, ran: &Ran) -> Value {
 /// Parses Codex's table: TOML whose values are valid JSON, except for a list's trailing comma.
 #[track_caller]
 fn table(toml: &str) -> Value {
-    let members = toml.strip_prefix("[mcp_servers.palisade]\n").expect("the table").replace(",\n]", "\n]");
+    let members =
+        toml.strip_prefix("[mcp_servers.palisade]\n").expect("the table").replace(",\n]", "\n]");
     let (mut found, mut rest) = (Map::new(), members.as_str());
     while let Some((key, after)) = rest.split_once(" = ") {
         let mut values = serde_json::Deserializer::from_str(after).into_iter::<Value>();
@@ -90,7 +91,16 @@ fn what_the_environment_says_stands_in_the_snippet_since_a_client_has_another() 
         .env("PALISADE_CONFIG", "/my.toml")
         .run()
         .left_with(0);
-    let words = ["--plugins", "/first", "--plugins", "/second", "--plugins", "/third", "--config", "/my.toml"];
+    let words = [
+        "--plugins",
+        "/first",
+        "--plugins",
+        "/second",
+        "--plugins",
+        "/third",
+        "--config",
+        "/my.toml",
+    ];
     let args = server("cursor", &ran)["args"].as_array().expect("a list").clone();
     assert_eq!(args[3..], words.map(Value::from));
 }
@@ -109,27 +119,35 @@ fn tried_by_hand<'w>(world: &'w World, client: &str) -> Program<'w> {
 fn the_variables_that_hold_by_hand_hold_for_every_client_but_the_token_and_the_log() {
     let world = World::new();
     let cache = world.outer().canonicalize().expect("a directory").join("my cache");
-    let expected = json!({"PALISADE_CACHE": cache, "PALISADE_MEMORY": "64MiB", "PALISADE_TIMEOUT": "90s"});
+    let expected =
+        json!({"PALISADE_CACHE": cache, "PALISADE_MEMORY": "64MiB", "PALISADE_TIMEOUT": "90s"});
     for client in CLIENTS.into_iter().filter(|client| *client != "codex") {
         let ran = tried_by_hand(&world, client).run().left_with(0);
         assert_eq!(server(client, &ran)["env"], expected, "{client}");
         assert!(!ran.stdout.contains("hush") && !ran.stderr.contains("hush"), "{ran:?}");
     }
     let ran = tried_by_hand(&world, "codex").run().left_with(0);
-    let (server, environment) = ran.stdout.split_once("\n[mcp_servers.palisade.env]\n").expect("a table of its own");
+    let (server, environment) =
+        ran.stdout.split_once("\n[mcp_servers.palisade.env]\n").expect("a table of its own");
     assert!(server.contains("tool_timeout_sec"), "{ran:?}");
     let lines: Vec<&str> = environment.lines().collect();
     let cache = format!("PALISADE_CACHE = {}", json!(cache));
-    assert_eq!(lines, [cache.as_str(), "PALISADE_MEMORY = \"64MiB\"", "PALISADE_TIMEOUT = \"90s\""]);
+    assert_eq!(
+        lines,
+        [cache.as_str(), "PALISADE_MEMORY = \"64MiB\"", "PALISADE_TIMEOUT = \"90s\""]
+    );
 }
 
 #[test]
 fn the_command_of_one_step_sets_the_same_variables() {
     let world = World::new();
-    for (client, before) in [("claude-code", "claude mcp add --env "), ("codex", "codex mcp add palisade --env ")] {
+    for (client, before) in
+        [("claude-code", "claude mcp add --env "), ("codex", "codex mcp add palisade --env ")]
+    {
         let ran = tried_by_hand(&world, client).env("PALISADE_CACHE", "off").run().left_with(0);
         let command = one_step(&ran).expect("a command");
-        let expected = "PALISADE_CACHE=off' --env 'PALISADE_MEMORY=64MiB' --env 'PALISADE_TIMEOUT=90s' -";
+        let expected =
+            "PALISADE_CACHE=off' --env 'PALISADE_MEMORY=64MiB' --env 'PALISADE_TIMEOUT=90s' -";
         assert_eq!(
             command.strip_prefix(before).and_then(|rest| rest.get(1..=expected.len())),
             Some(expected),
@@ -141,7 +159,8 @@ fn the_command_of_one_step_sets_the_same_variables() {
 #[test]
 fn what_serve_takes_stands_in_the_snippet() {
     let world = World::new();
-    let ran = config(&world, "cursor").args(["--watch", "--timeout", "90s", "-v"]).run().left_with(0);
+    let ran =
+        config(&world, "cursor").args(["--watch", "--timeout", "90s", "-v"]).run().left_with(0);
     let args = server("cursor", &ran)["args"].as_array().expect("a list").clone();
     assert_eq!(args[3..], ["--timeout", "90s", "--watch", "--verbose"].map(Value::from));
 }
@@ -157,8 +176,16 @@ fn a_directory_that_is_not_there_is_told_where_somebody_reads_it() {
 #[test]
 fn a_time_or_a_variable_that_serve_would_refuse_is_refused_here() {
     let world = World::new();
-    config(&world, "cursor").args(["--timeout", "2h"]).run().left_with(2).complains(&["--timeout", "600s"]);
-    config(&world, "cursor").env("PALISADE_MEMORY", "much").run().left_with(2).complains(&["PALISADE_MEMORY"]);
+    config(&world, "cursor")
+        .args(["--timeout", "2h"])
+        .run()
+        .left_with(2)
+        .complains(&["--timeout", "600s"]);
+    config(&world, "cursor")
+        .env("PALISADE_MEMORY", "much")
+        .run()
+        .left_with(2)
+        .complains(&["PALISADE_MEMORY"]);
     for words in [&["--watch"][..], &["--timeout", "90s"]] {
         let ran = config(&world, "cursor").args(["--http", URL]).args(words).run().left_with(2);
         ran.complains(&[words[0], "palisade serve"]);
@@ -169,7 +196,13 @@ fn a_time_or_a_variable_that_serve_would_refuse_is_refused_here() {
 fn claude_code_is_told_whose_the_server_is_and_how_to_choose() {
     let world = World::new();
     let ran = config(&world, "claude-code").run().left_with(0);
-    ran.complains(&["`--scope user`", "every project", "`--scope local`", "`--scope project`", ".mcp.json"]);
+    ran.complains(&[
+        "`--scope user`",
+        "every project",
+        "`--scope local`",
+        "`--scope project`",
+        ".mcp.json",
+    ]);
     let seen = format!("the tools see `{}`, not the project that is open", world.root().display());
     ran.complains(&[&seen, "its paths are those of this machine"]);
 }
@@ -179,7 +212,8 @@ fn without_options_a_client_is_told_the_workspace_alone() {
     let world = World::new();
     // Unset the suite's own cache.
     let ran = config(&world, "claude-desktop").env("PALISADE_CACHE", "").run().left_with(0);
-    let expected = json!({"command": executable(), "args": ["serve", "--workspace", world.root()], "env": {}});
+    let expected =
+        json!({"command": executable(), "args": ["serve", "--workspace", world.root()], "env": {}});
     assert_eq!(server("claude-desktop", &ran), expected);
 }
 
@@ -218,9 +252,16 @@ fn a_shell_reads_the_command_of_one_step_as_it_was_meant() {
             let told: Value = serde_json::from_str(last).expect("JSON");
             assert_eq!((&told["name"], &told["args"][4]), (&json!("palisade"), &json!(odd)));
         } else {
-            let begin = words.iter().position(|word| *word == "--").expect("the end of the client's own options") + 1;
+            let begin = words
+                .iter()
+                .position(|word| *word == "--")
+                .expect("the end of the client's own options")
+                + 1;
             let program = executable();
-            assert_eq!((OsStr::new(words[begin]), words[begin + 1], last), (program.as_os_str(), "serve", odd));
+            assert_eq!(
+                (OsStr::new(words[begin]), words[begin + 1], last),
+                (program.as_os_str(), "serve", odd)
+            );
         }
     }
     for client in ["claude-desktop", "cursor", "zed"] {
@@ -233,7 +274,11 @@ fn a_shell_reads_the_command_of_one_step_as_it_was_meant() {
 fn a_server_that_runs_is_named_by_its_address_and_no_token_is_printed() {
     let world = World::new();
     for client in CLIENTS.into_iter().filter(|client| *client != "claude-desktop") {
-        let ran = config(&world, client).args(["--http", URL]).env("PALISADE_SERVE_TOKEN", "hush").run().left_with(0);
+        let ran = config(&world, client)
+            .args(["--http", URL])
+            .env("PALISADE_SERVE_TOKEN", "hush")
+            .run()
+            .left_with(0);
         let server = server(client, &ran);
         assert_eq!((&server["url"], &server["command"]), (&json!(URL), &Value::Null), "{client}");
         assert!(!ran.stdout.contains("hush") && !ran.stderr.contains("hush"), "{ran:?}");
@@ -258,7 +303,10 @@ fn the_name_is_the_callers_choice() {
     let world = World::new();
     let ran = config(&world, "vscode").args(["--name", "my-tools"]).run().left_with(0);
     assert!(ran.json()["servers"]["my-tools"].is_object(), "{ran:?}");
-    assert!(one_step(&ran).is_some_and(|command| command.contains(r#""name":"my-tools""#)), "{ran:?}");
+    assert!(
+        one_step(&ran).is_some_and(|command| command.contains(r#""name":"my-tools""#)),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -291,7 +339,8 @@ fn what_cannot_stand_in_a_configuration_is_2() {
     }
     let ran = config(&world, "codex").args(["--http", URL, "--allow", "write"]).run().left_with(2);
     ran.complains(&["--allow", "palisade serve"]);
-    let bytes = config(&world, "codex").args([OsStr::new("--plugins"), OsStr::from_bytes(b"a\xffb")]).run();
+    let bytes =
+        config(&world, "codex").args([OsStr::new("--plugins"), OsStr::from_bytes(b"a\xffb")]).run();
     bytes.left_with(2).complains(&["UTF-8"]);
 }
 
@@ -299,6 +348,9 @@ fn what_cannot_stand_in_a_configuration_is_2() {
 fn nothing_that_is_named_has_to_be_there_yet() {
     let world = World::new();
     fs::remove_dir(world.root()).expect("it can be removed");
-    let ran = config(&world, "zed").args(["--plugins", "/nowhere", "--config", "/nowhere.toml"]).run().left_with(0);
+    let ran = config(&world, "zed")
+        .args(["--plugins", "/nowhere", "--config", "/nowhere.toml"])
+        .run()
+        .left_with(0);
     assert_eq!(server("zed", &ran)["args"][2], json!(world.root()));
 }

@@ -40,9 +40,11 @@ fn the_output_of_a_tool_is_printed_byte_for_byte() {
 #[test]
 fn on_a_terminal_the_next_line_is_free() {
     let world = World::new();
-    for (input, shown) in
-        [(r#"{"path": "bare"}"#, "bare\r\n"), (r#"{"path": "line"}"#, "line\r\n"), (r#"{"path": "empty"}"#, "")]
-    {
+    for (input, shown) in [
+        (r#"{"path": "bare"}"#, "bare\r\n"),
+        (r#"{"path": "line"}"#, "line\r\n"),
+        (r#"{"path": "empty"}"#, ""),
+    ] {
         world.file("bare", "bare").file("line", "line\n").file("empty", "");
         let terminal = Terminal::new();
         let mut command = terminal.command(&world, &["call", "read_file", input]);
@@ -56,7 +58,8 @@ fn on_a_terminal_the_next_line_is_free() {
 fn a_full_disk_is_1_with_a_line_that_says_so() {
     let world = World::new();
     for words in VERBS {
-        let full = OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
+        let full =
+            OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
         let ran = program(&world, words).stdout(full).run_into();
         assert_eq!(ran.code, 1, "{words:?}: {ran:?}");
         ran.complains(&["error:", "No space left on device"]);
@@ -69,7 +72,8 @@ fn answers_of_tools_that_ran_and_cannot_be_written_are_1_as_well() {
     let world = World::new();
     let reply = r#"[{"id": "c", "function": {"name": "list_dir", "arguments": "{}"}}]"#;
     let full = OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
-    let ran = program(&world, &["dispatch", "--from", "openai"]).stdin(reply).stdout(full).run_into();
+    let ran =
+        program(&world, &["dispatch", "--from", "openai"]).stdin(reply).stdout(full).run_into();
     assert_eq!(ran.code, 1, "{ran:?}");
     ran.complains(&["error: cannot write the output", "No space left on device"]);
 }
@@ -113,10 +117,14 @@ fn a_reader_who_has_gone_does_not_make_a_success_of_a_failure() {
 #[test]
 fn complaints_that_nobody_can_read_do_not_change_the_exit_code() {
     let world = World::new();
-    for (words, code) in
-        [(&["call", "nothing"][..], 3), (&["list", "--plugins", "missing"], 2), (&["list"], 0), (&["frobnicate"], 2)]
-    {
-        let full = OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
+    for (words, code) in [
+        (&["call", "nothing"][..], 3),
+        (&["list", "--plugins", "missing"], 2),
+        (&["list"], 0),
+        (&["frobnicate"], 2),
+    ] {
+        let full =
+            OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
         let (reader, writer) = std::io::pipe().expect("there are pipes");
         drop(reader);
         for stderr in [Stdio::from(full), Stdio::from(writer)] {
@@ -129,7 +137,12 @@ fn complaints_that_nobody_can_read_do_not_change_the_exit_code() {
 fn silent(world: &World, words: &[&str], stderr: Stdio) -> Option<i32> {
     let mut command = Command::new(palisade_tests::program::executable());
     command.env_clear().env("HOME", world.home()).env("PALISADE_CACHE", guest::cache());
-    command.current_dir(world.root()).args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+    command
+        .current_dir(world.root())
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr);
     command.status().expect("the program can be started").code()
 }
 
@@ -147,9 +160,12 @@ fn control_characters_of_a_guest_never_reach_standard_error() {
 #[test]
 fn no_line_of_a_guest_begins_as_those_of_the_program_do() {
     let world = World::new();
-    let input = serde_json::json!({"how": "fail", "text": "x\nerror: host broken\n\nwarn: y"}).to_string();
-    let call = serde_json::json!([{"id": "c", "function": {"name": "abuse", "arguments": input}}]).to_string();
-    let called = with_guest(&world, guest::HOSTILE_ABUSE, &["call", "abuse", &input]).run().left_with(5);
+    let input =
+        serde_json::json!({"how": "fail", "text": "x\nerror: host broken\n\nwarn: y"}).to_string();
+    let call = serde_json::json!([{"id": "c", "function": {"name": "abuse", "arguments": input}}])
+        .to_string();
+    let called =
+        with_guest(&world, guest::HOSTILE_ABUSE, &["call", "abuse", &input]).run().left_with(5);
     let dispatch = with_guest(&world, guest::HOSTILE_ABUSE, &["dispatch", "--from", "openai"]);
     for ran in [called, dispatch.stdin(call).run().left_with(0)] {
         let (first, more) = ran.stderr.split_once('\n').expect("several lines");
@@ -161,7 +177,8 @@ fn no_line_of_a_guest_begins_as_those_of_the_program_do() {
 #[test]
 fn control_characters_of_a_file_name_never_reach_standard_error() {
     let world = World::new();
-    std::fs::write(world.plugins().join("a\u{1b}[2J\u{202e}.wasm"), "nothing").expect("a file can be written");
+    std::fs::write(world.plugins().join("a\u{1b}[2J\u{202e}.wasm"), "nothing")
+        .expect("a file can be written");
     let ran = program(&world, &["list", "--plugins"]).args([world.plugins()]).run().left_with(0);
     assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{ran:?}");
     ran.complains(&["rejected ", ".wasm: "]);

@@ -9,9 +9,13 @@ const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 #[test]
 fn allow_lifts_a_prompt_for_its_class_only() {
     let world = World::new();
-    let _ = program(&world, &["call", "write_file", WRITE, "--allow", "execute,network"]).run().left_with(4);
+    let _ = program(&world, &["call", "write_file", WRITE, "--allow", "execute,network"])
+        .run()
+        .left_with(4);
     assert_eq!(world.read("made.txt"), None);
-    let _ = program(&world, &["call", "write_file", WRITE, "--allow", "execute,write"]).run().left_with(0);
+    let _ = program(&world, &["call", "write_file", WRITE, "--allow", "execute,write"])
+        .run()
+        .left_with(0);
     assert_eq!(world.read("made.txt").as_deref(), Some("made"));
 }
 
@@ -24,7 +28,9 @@ fn allow_never_lifts_a_deny() {
     ] {
         let world = World::new();
         user_file(&world, text);
-        let ran = program(&world, &["call", "write_file", WRITE, "--allow", "write", "--json"]).run().left_with(4);
+        let ran = program(&world, &["call", "write_file", WRITE, "--allow", "write", "--json"])
+            .run()
+            .left_with(4);
         assert_eq!(ran.json()["error"]["detail"]["reason"], "policy", "{text}");
         program(&world, &["call", "write_file", WRITE, "--allow", "write"])
             .run()
@@ -37,16 +43,34 @@ fn allow_never_lifts_a_deny() {
 #[test]
 fn a_refusal_names_the_file_in_which_it_would_be_changed() {
     let own = "in ~/.config/palisade/palisade.toml";
-    let auto = format!("allow it with `--allow write`, or set `write_file = \"auto\"` under `[confirm.tools]` {own}");
+    let auto = format!(
+        "allow it with `--allow write`, or set `write_file = \"auto\"` under `[confirm.tools]` {own}"
+    );
     let project = "[confirm.tools]\nwrite_file = \"prompt\"";
     for (user, project, said) in [
         ("", "", auto.clone()),
         ("", "[confirm]\nwrite = \"prompt\"", auto),
-        ("[confirm.tools]\nwrite_file = \"prompt\"", "", format!("or change `confirm.tools.write_file` {own}")),
+        (
+            "[confirm.tools]\nwrite_file = \"prompt\"",
+            "",
+            format!("or change `confirm.tools.write_file` {own}"),
+        ),
         ("", project, "or change `confirm.tools.write_file` in @/palisade.toml".to_owned()),
-        ("[confirm]\nwrite = \"deny\"", "", format!("no flag lifts `confirm.write = \"deny\"`, which stands {own}")),
-        ("", "[confirm]\nwrite = \"deny\"", "`confirm.write = \"deny\"`, which stands in @/palisade.toml".to_owned()),
-        ("[[trusted]]\nworkspace = \"@\"\nwrite = \"deny\"", "", format!("which stands under `[[trusted]]` {own}")),
+        (
+            "[confirm]\nwrite = \"deny\"",
+            "",
+            format!("no flag lifts `confirm.write = \"deny\"`, which stands {own}"),
+        ),
+        (
+            "",
+            "[confirm]\nwrite = \"deny\"",
+            "`confirm.write = \"deny\"`, which stands in @/palisade.toml".to_owned(),
+        ),
+        (
+            "[[trusted]]\nworkspace = \"@\"\nwrite = \"deny\"",
+            "",
+            format!("which stands under `[[trusted]]` {own}"),
+        ),
     ] {
         let world = World::new();
         let root = world.root().to_string_lossy().into_owned();
@@ -54,13 +78,20 @@ fn a_refusal_names_the_file_in_which_it_would_be_changed() {
         world.file("palisade.toml", project);
         let ran = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
         ran.complains(&[&said.replace('@', &root)]);
-        let ran = program(&world, &["call", "write_file", WRITE, "--json"]).run().left_with(4).json();
-        assert!(ran["error"]["message"].as_str().unwrap().contains(&said.replace('@', &root)), "{ran:#}");
+        let ran =
+            program(&world, &["call", "write_file", WRITE, "--json"]).run().left_with(4).json();
+        assert!(
+            ran["error"]["message"].as_str().unwrap().contains(&said.replace('@', &root)),
+            "{ran:#}"
+        );
     }
     let world = World::new();
     let other = world.outer().join("mine.toml");
     std::fs::write(&other, "").unwrap();
-    let ran = program(&world, &["call", "write_file", WRITE, "--config"]).args([&other]).run().left_with(4);
+    let ran = program(&world, &["call", "write_file", WRITE, "--config"])
+        .args([&other])
+        .run()
+        .left_with(4);
     ran.complains(&[&format!("under `[confirm.tools]` in {}", other.display())]);
 }
 
@@ -73,12 +104,22 @@ fn a_limit_names_the_place_that_holds_it_down() {
     let ran = take(&world).env("PALISADE_MEMORY", "16MiB").run().left_with(7);
     ran.complains(&["raise `limits.memory` (at most 512MiB) with PALISADE_MEMORY"]);
     world.file("palisade.toml", "[limits]\nmemory = \"16MiB\"");
-    take(&world).run().left_with(7).complains(&["(at most 512MiB) in ", "/workspace/palisade.toml"]);
+    take(&world)
+        .run()
+        .left_with(7)
+        .complains(&["(at most 512MiB) in ", "/workspace/palisade.toml"]);
     let world = World::new();
     user_file(&world, "[limits]\nmemory = \"16MiB\"");
-    take(&world).run().left_with(7).complains(&["(at most 512MiB) in ~/.config/palisade/palisade.toml"]);
-    let sleep = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--timeout", "60ms"]).run().left_with(7);
-    sleep.complains(&["with --timeout, or with `limits.tool_timeout.sleep` in ~/.config/palisade/palisade.toml"]);
+    take(&world)
+        .run()
+        .left_with(7)
+        .complains(&["(at most 512MiB) in ~/.config/palisade/palisade.toml"]);
+    let sleep = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--timeout", "60ms"])
+        .run()
+        .left_with(7);
+    sleep.complains(&[
+        "with --timeout, or with `limits.tool_timeout.sleep` in ~/.config/palisade/palisade.toml",
+    ]);
 }
 
 #[test]
@@ -86,12 +127,21 @@ fn a_rule_that_holds_a_tool_back_addresses_it_or_is_told_to_hold_for_none() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\n\"native/shell\" = \"deny\"");
     let shell = ["call", "shell", r#"{"command": "true"}"#, "--allow", "execute"];
-    program(&world, &shell).run().left_with(4).complains(&["`confirm.tools.native/shell = \"deny\"`"]);
-    for (rule, hint) in [("shell/shell", "did you mean `native/shell`?"), ("qq/wwww", "`palisade list` shows")] {
+    program(&world, &shell)
+        .run()
+        .left_with(4)
+        .complains(&["`confirm.tools.native/shell = \"deny\"`"]);
+    for (rule, hint) in
+        [("shell/shell", "did you mean `native/shell`?"), ("qq/wwww", "`palisade list` shows")]
+    {
         user_file(&world, &format!("[confirm.tools]\n\"{rule}\" = \"deny\""));
         for words in [&["call", "list_dir"][..], &["policy", "explain", "list_dir"]] {
             let said = format!("`confirm.tools.{rule}`");
-            program(&world, words).run().left_with(0).complains(&[&said, "holds for no tool that is loaded", hint]);
+            program(&world, words).run().left_with(0).complains(&[
+                &said,
+                "holds for no tool that is loaded",
+                hint,
+            ]);
         }
     }
 }
@@ -99,13 +149,19 @@ fn a_rule_that_holds_a_tool_back_addresses_it_or_is_told_to_hold_for_none() {
 #[test]
 fn a_rule_under_the_name_of_a_plugin_is_refused_where_it_restricts_and_told_elsewhere() {
     let world = World::new();
-    for (plugin, tool) in [("files", "write_file"), ("search", "search_files"), ("native", "shell")] {
+    for (plugin, tool) in [("files", "write_file"), ("search", "search_files"), ("native", "shell")]
+    {
         let rule = format!("`confirm.tools.{plugin}`");
-        let hint = format!("`{plugin}` is a plugin, and rules name tools: write `\"{plugin}/{tool}\"`");
+        let hint =
+            format!("`{plugin}` is a plugin, and rules name tools: write `\"{plugin}/{tool}\"`");
         let said = [rule.as_str(), &hint];
         for mode in ["deny", "prompt"] {
             user_file(&world, &format!("[confirm.tools]\n{plugin} = \"{mode}\""));
-            for words in [&["call", "list_dir"][..], &["call", "calculate"], &["policy", "explain", "list_dir"]] {
+            for words in [
+                &["call", "list_dir"][..],
+                &["call", "calculate"],
+                &["policy", "explain", "list_dir"],
+            ] {
                 program(&world, words).run().left_with(2).complains(&said);
             }
             for words in [&["config", "show"][..], &["serve"], &["doctor"]] {
@@ -133,7 +189,10 @@ fn a_time_that_the_input_set_is_not_raised_by_a_flag() {
 fn a_project_can_deny_and_no_flag_lifts_that() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nread = \"deny\"");
-    program(&world, &["call", "list_dir", "--allow", "read"]).run().left_with(4).complains(&["policy"]);
+    program(&world, &["call", "list_dir", "--allow", "read"])
+        .run()
+        .left_with(4)
+        .complains(&["policy"]);
 }
 
 #[test]
@@ -150,7 +209,10 @@ fn the_user_can_set_a_tool_or_a_class_to_auto() {
 fn a_mode_of_a_tool_wins_over_that_of_its_class() {
     let world = World::new();
     user_file(&world, "[confirm]\nwrite = \"auto\"\n[confirm.tools]\nwrite_file = \"prompt\"");
-    program(&world, &["call", "write_file", WRITE]).run().left_with(4).complains(&["nobody can be asked"]);
+    program(&world, &["call", "write_file", WRITE])
+        .run()
+        .left_with(4)
+        .complains(&["nobody can be asked"]);
 }
 
 #[test]
@@ -170,19 +232,27 @@ fn namesake(world: &World, name: &str) {
 
 #[test]
 fn a_project_that_switches_the_shipped_tools_off_gives_their_names_to_nobody() {
-    for (name, user) in [("read_file", ""), ("shell", ""), ("read_file", "[plugins]\nbuiltin = true")] {
+    for (name, user) in
+        [("read_file", ""), ("shell", ""), ("read_file", "[plugins]\nbuiltin = true")]
+    {
         let world = World::new();
         namesake(&world, name);
         user_file(&world, &format!("[confirm.tools]\n{name} = \"auto\"\n{user}"));
         world.file("palisade.toml", "[plugins]\nbuiltin = false");
-        let ran = program(&world, &["call", name, "{}", "--plugins"]).args([world.plugins()]).run().left_with(3);
+        let ran = program(&world, &["call", name, "{}", "--plugins"])
+            .args([world.plugins()])
+            .run()
+            .left_with(3);
         ran.complains(&[
             "rejected ",
             &format!("the name `{name}` stays with the shipped tool"),
             "`plugins.builtin = false`",
         ]);
-        let listed =
-            program(&world, &["list", "--json", "--plugins"]).args([world.plugins()]).run().left_with(0).json();
+        let listed = program(&world, &["list", "--json", "--plugins"])
+            .args([world.plugins()])
+            .run()
+            .left_with(0)
+            .json();
         assert_eq!(listed["tools"], serde_json::json!([]));
     }
 }
@@ -190,9 +260,12 @@ fn a_project_that_switches_the_shipped_tools_off_gives_their_names_to_nobody() {
 #[test]
 fn a_user_who_switches_the_shipped_tools_off_gives_their_names_away() {
     let project = "[plugins]\nbuiltin = false";
-    for (user, project, flags) in
-        [("", "", &["--no-builtin"][..]), ("", project, &["--no-builtin"]), (project, "", &[]), (project, project, &[])]
-    {
+    for (user, project, flags) in [
+        ("", "", &["--no-builtin"][..]),
+        ("", project, &["--no-builtin"]),
+        (project, "", &[]),
+        (project, project, &[]),
+    ] {
         let world = World::new();
         namesake(&world, "read_file");
         world.file("palisade.toml", project);
@@ -200,8 +273,14 @@ fn a_user_who_switches_the_shipped_tools_off_gives_their_names_away() {
         // covers it.
         for (rule, code, output) in [("read_file", 4, ""), ("\"namesake/read_file\"", 0, "done")] {
             user_file(&world, &format!("[confirm.tools]\n{rule} = \"auto\"\n{user}"));
-            let call = program(&world, &["call", "read_file", "{}", "--plugins"]).args([world.plugins()]).args(flags);
-            assert_eq!(call.run().left_with(code).stdout, output, "{rule} {user:?} {project:?} {flags:?}");
+            let call = program(&world, &["call", "read_file", "{}", "--plugins"])
+                .args([world.plugins()])
+                .args(flags);
+            assert_eq!(
+                call.run().left_with(code).stdout,
+                output,
+                "{rule} {user:?} {project:?} {flags:?}"
+            );
         }
     }
 }

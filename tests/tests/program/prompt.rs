@@ -34,9 +34,12 @@ fn the_question_names_the_tool_its_class_its_input_what_it_changes_and_the_plugi
     terminal.types("y\n");
     let ran = finish(child).left_with(0);
     let transcript = terminal.transcript();
-    for part in
-        ["write_file wants to run (class write)", "input: {", "would change: `made.txt`", "plugin: files (sha256:"]
-    {
+    for part in [
+        "write_file wants to run (class write)",
+        "input: {",
+        "would change: `made.txt`",
+        "plugin: files (sha256:",
+    ] {
         assert!(transcript.contains(part), "{part}: {transcript}");
     }
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Created `made.txt` (4 bytes).", ""));
@@ -92,7 +95,10 @@ fn a_terminal_that_goes_away_is_no_yes() {
     let (terminal, child) = asked(&world, &["call", "write_file", WRITE]);
     drop(terminal);
     let ran = finish(child);
-    assert!(matches!(ran.code, 4 | 130), "a refusal, or the end that a terminal asks for when it goes: {ran:?}");
+    assert!(
+        matches!(ran.code, 4 | 130),
+        "a refusal, or the end that a terminal asks for when it goes: {ran:?}"
+    );
     assert_eq!((world.read("made.txt"), ran.stdout.as_str()), (None, ""));
 }
 
@@ -115,7 +121,8 @@ fn without_a_terminal_the_refusal_names_the_flag_and_the_setting() {
         "write_file = \"auto\"",
         "palisade.toml",
     ]);
-    let result = program(&world, &["call", "write_file", WRITE, "--json"]).run().left_with(4).json();
+    let result =
+        program(&world, &["call", "write_file", WRITE, "--json"]).run().left_with(4).json();
     assert_eq!(result["error"]["detail"]["reason"], "no_confirmer");
     assert_eq!(world.read("made.txt"), None);
 }
@@ -125,7 +132,8 @@ fn a_tool_that_only_reads_is_not_asked_about() {
     let world = World::new();
     world.file("file", "text");
     let terminal = Terminal::new();
-    let ran = finish(terminal.start(&world, &["call", "read_file", r#"{"path": "file"}"#])).left_with(0);
+    let ran =
+        finish(terminal.start(&world, &["call", "read_file", r#"{"path": "file"}"#])).left_with(0);
     assert_eq!((ran.stdout.as_str(), terminal.transcript().as_str()), ("text", ""));
 }
 
@@ -147,5 +155,8 @@ fn what_a_model_wrote_cannot_draw_on_the_terminal() {
     terminal.types("n\n");
     let _ = finish(child).left_with(4);
     let transcript = terminal.transcript().replace("\r\n", "\n");
-    assert!(!transcript.contains(['\u{1b}', '\u{202e}', '\r', '\u{7}', '\u{9b}']), "{transcript:?}");
+    assert!(
+        !transcript.contains(['\u{1b}', '\u{202e}', '\r', '\u{7}', '\u{9b}']),
+        "{transcript:?}"
+    );
 }

@@ -38,7 +38,9 @@ fn workspace_boundary_enforcement() {
     let world = World::new();
     world.link("out", "@/secret.txt");
     for path in ["../secret.txt", "out", "/etc/passwd"] {
-        let ran = program(&world, &["call", "read_file", &format!(r#"{{"path": "{path}"}}"#)]).run().left_with(4);
+        let ran = program(&world, &["call", "read_file", &format!(r#"{{"path": "{path}"}}"#)])
+            .run()
+            .left_with(4);
         ran.complains(&["permission_denied:", "escapes the workspace boundary"]);
     }
 }
@@ -77,8 +79,14 @@ fn shell_cancellation_via_sigterm_sigkill() {
     let begun = std::time::Instant::now();
     crate::interrupt::interrupt(&child);
     let result = finish(child).left_with(130).json();
-    assert!(begun.elapsed() >= std::time::Duration::from_secs(5), "SIGKILL comes 5 s after SIGTERM");
-    assert_eq!((&result["error"]["class"], &result["metadata"]["signal"]), (&"cancelled".into(), &9.into()));
+    assert!(
+        begun.elapsed() >= std::time::Duration::from_secs(5),
+        "SIGKILL comes 5 s after SIGTERM"
+    );
+    assert_eq!(
+        (&result["error"]["class"], &result["metadata"]["signal"]),
+        (&"cancelled".into(), &9.into())
+    );
     assert!(result["content"][0]["text"].as_str().unwrap().contains("begun"), "{result}");
 }
 
@@ -87,7 +95,8 @@ fn workspace_scoped_file_api_enforcement() {
     let world = World::new();
     for command in ["cat ../secret.txt", "cat /etc/shadow", "echo x > ../new.txt"] {
         let input = serde_json::json!({"command": command}).to_string();
-        let ran = program(&world, &["call", "shell", &input, "--allow", "execute"]).run().left_with(5);
+        let ran =
+            program(&world, &["call", "shell", &input, "--allow", "execute"]).run().left_with(5);
         assert!(!ran.stdout.contains(SECRET) && !ran.stderr.contains(SECRET), "{ran:?}");
         ran.complains(&["denied"]);
     }
@@ -97,7 +106,10 @@ fn workspace_scoped_file_api_enforcement() {
 #[test]
 fn trusted_workspace_lowers_the_bar() {
     let world = World::new();
-    user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\nexecute = \"prompt\"", world.root()));
+    user_file(
+        &world,
+        &format!("[[trusted]]\nworkspace = {:?}\nexecute = \"prompt\"", world.root()),
+    );
     let _ = program(&world, &["call", "write_file", WRITE]).run().left_with(0);
     program(&world, &["call", "shell", r#"{"command": "true"}"#])
         .run()
@@ -110,12 +122,24 @@ fn side_effect_classification_matches_event_payload() {
     for class in CLASSES {
         let world = World::new();
         let events = world.home().join("events.jsonl");
-        let words = ["call", &format!("of_{class}"), r#"{"number": 1}"#, "--events", events.to_str().unwrap()];
-        let _ =
-            with_guest(&world, DISPATCHER_GATE, &words).args(["--allow", "write,execute,network"]).run().left_with(0);
+        let words = [
+            "call",
+            &format!("of_{class}"),
+            r#"{"number": 1}"#,
+            "--events",
+            events.to_str().unwrap(),
+        ];
+        let _ = with_guest(&world, DISPATCHER_GATE, &words)
+            .args(["--allow", "write,execute,network"])
+            .run()
+            .left_with(0);
         let text = std::fs::read_to_string(events).unwrap();
-        let own: Vec<&str> = text.lines().filter(|line| line.contains("\"event\":\"tool.")).collect();
+        let own: Vec<&str> =
+            text.lines().filter(|line| line.contains("\"event\":\"tool.")).collect();
         assert_eq!(own.len(), 2);
-        assert!(own.iter().all(|line| line.contains(&format!("\"side_effects\":\"{class}\""))), "{text}");
+        assert!(
+            own.iter().all(|line| line.contains(&format!("\"side_effects\":\"{class}\""))),
+            "{text}"
+        );
     }
 }

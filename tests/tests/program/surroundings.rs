@@ -11,8 +11,18 @@ use std::path::Path;
 fn a_pipe_in_place_of_the_projects_file_does_not_hold_the_program() {
     let world = World::new();
     let pipe = world.root().join("palisade.toml");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).expect("a pipe");
-    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "not a regular file"]);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .expect("a pipe");
+    program(&world, &["list"])
+        .run()
+        .left_with(2)
+        .complains(&["palisade.toml", "not a regular file"]);
 }
 
 #[test]
@@ -20,7 +30,8 @@ fn a_projects_file_that_is_a_link_is_not_followed_and_quotes_nobody() {
     let world = World::new();
     let other = world.home().join("notes");
     fs::write(&other, "my secret = is here\n").expect("a file can be written");
-    std::os::unix::fs::symlink(&other, world.root().join("palisade.toml")).expect("a link can be made");
+    std::os::unix::fs::symlink(&other, world.root().join("palisade.toml"))
+        .expect("a link can be made");
     let ran = program(&world, &["list"]).run().left_with(2);
     ran.complains(&["symbolic link"]);
     assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
@@ -40,7 +51,9 @@ fn a_directory_that_somebody_named_cannot_play_tricks_on_a_terminal() {
     let named = world.root().join("w\u{1b}]0;x\u{7}\u{202e}y\n\u{9b}z");
     fs::create_dir(&named).expect("a directory can be made");
     let path = r#"{"path": "a\u009b31m\u202eb", "content": ""}"#;
-    for words in [&["doctor"][..], &["config", "show"], &["policy", "explain", "write_file", path, "--json"]] {
+    for words in
+        [&["doctor"][..], &["config", "show"], &["policy", "explain", "write_file", path, "--json"]]
+    {
         let ran = program(&world, words).directory(named.clone()).run();
         let tricks = ['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}'];
         assert!(!ran.stdout.contains(tricks) && !ran.stderr.contains(tricks), "{words:?}: {ran:?}");
@@ -50,7 +63,8 @@ fn a_directory_that_somebody_named_cannot_play_tricks_on_a_terminal() {
 #[test]
 fn a_full_standard_error_is_no_reason_to_panic() {
     let world = World::new();
-    let script = format!("{} call nosuch 2>/dev/full", palisade_tests::program::executable().display());
+    let script =
+        format!("{} call nosuch 2>/dev/full", palisade_tests::program::executable().display());
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", &script]).current_dir(world.root()).env("PALISADE_CACHE", cache());
     assert_eq!(shell.env("HOME", world.home()).status().expect("a shell").code(), Some(3));
@@ -65,7 +79,11 @@ fn the_doctor_runs_no_compiler_that_a_workspace_brings() {
     fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let home = std::env::var_os("HOME").unwrap_or_default();
-    let ran = program(&world, &["doctor"]).directory(world.root()).env("PATH", path).env("HOME", home).run();
+    let ran = program(&world, &["doctor"])
+        .directory(world.root())
+        .env("PATH", path)
+        .env("HOME", home)
+        .run();
     assert!(!ran.stdout.contains("evil") && world.read("ran").is_none(), "{}", ran.stdout);
 }
 
@@ -78,11 +96,23 @@ fn what_the_system_refuses_to_a_command_is_in_the_log_and_its_paths_are_not_in_t
     let words = ["call", "shell", r#"{"command": "true"}"#, "--allow", "execute", "--json"];
     let ran = program(&world, &words).env("TMPDIR", "/proc").run().left_with(5);
     let error = &ran.json()["error"];
-    assert_eq!((&error["class"], &error["detail"]["kind"]), (&"execution_error".into(), &"internal".into()), "{ran:?}");
-    assert!(!ran.stdout.contains("/proc") && !ran.stdout.contains("palisade-shell"), "{}", ran.stdout);
+    assert_eq!(
+        (&error["class"], &error["detail"]["kind"]),
+        (&"execution_error".into(), &"internal".into()),
+        "{ran:?}"
+    );
+    assert!(
+        !ran.stdout.contains("/proc") && !ran.stdout.contains("palisade-shell"),
+        "{}",
+        ran.stdout
+    );
     ran.complains(&["/proc/palisade-shell-"]);
     let doctor = program(&world, &["doctor"]).env("TMPDIR", "/proc").run();
-    assert!(doctor.stdout.contains("/proc/palisade-shell-"), "whoever runs it may know: {}", doctor.stdout);
+    assert!(
+        doctor.stdout.contains("/proc/palisade-shell-"),
+        "whoever runs it may know: {}",
+        doctor.stdout
+    );
 }
 
 #[test]
@@ -90,7 +120,8 @@ fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_t
     let world = World::new();
     let cache = world.root().join("cache");
     for words in [&["list"][..], &["call", "list_dir"], &["doctor"]] {
-        let ran = program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(2);
+        let ran =
+            program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(2);
         let said = [ran.stdout, ran.stderr].concat();
         assert!(said.contains("lies inside the workspace"), "{said}");
         assert!(world.inside().is_empty(), "{words:?}: {:?}", world.inside());
@@ -102,16 +133,26 @@ fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_t
 #[test]
 fn a_cache_that_cannot_be_written_costs_time_and_not_the_call() {
     let world = World::new();
-    let run = |words: &[&str]| program(&world, words).env("PALISADE_CACHE", "/sys/palisade").run().left_with(0);
-    run(&["call", "list_dir"]).complains(&["every start compiles", "`/sys/palisade`", "PALISADE_CACHE"]);
-    assert!(run(&["doctor"]).stdout.contains("every start compiles: cannot use `/sys/palisade`"), "it is a note");
+    let run = |words: &[&str]| {
+        program(&world, words).env("PALISADE_CACHE", "/sys/palisade").run().left_with(0)
+    };
+    run(&["call", "list_dir"]).complains(&[
+        "every start compiles",
+        "`/sys/palisade`",
+        "PALISADE_CACHE",
+    ]);
+    assert!(
+        run(&["doctor"]).stdout.contains("every start compiles: cannot use `/sys/palisade`"),
+        "it is a note"
+    );
 }
 
 #[test]
 fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
     let world = World::new();
     let cache = world.home().join("cache");
-    let list = || program(&world, &["list"]).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(0);
+    let list =
+        || program(&world, &["list"]).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(0);
     list();
     fs::write(cache.join("key"), "short").expect("a file can be written");
     list();
@@ -146,8 +187,14 @@ fn what_the_program_may_not_have_its_compiler_does_not_ask_for() {
     let world = World::new();
     for (number, limit) in ["-t 100", "-v 8000000"].into_iter().enumerate() {
         let list = with_guest(&world, LOADER_GOOD, &["list"]).limited(limit);
-        let ran = list.env("PALISADE_CACHE", world.home().join(format!("cache-{number}"))).run().left_with(0);
-        assert!(ran.stdout.contains("better") && !ran.stderr.contains("rejected"), "{limit}: {ran:?}");
+        let ran = list
+            .env("PALISADE_CACHE", world.home().join(format!("cache-{number}")))
+            .run()
+            .left_with(0);
+        assert!(
+            ran.stdout.contains("better") && !ran.stderr.contains("rejected"),
+            "{limit}: {ran:?}"
+        );
     }
 }
 
@@ -173,7 +220,10 @@ fn a_look_at_the_machine_leaves_nothing_in_the_temporary_directory() {
 fn a_workspace_that_is_a_file_is_told_as_that() {
     let world = World::new();
     world.file("a.txt", "x");
-    let ran = program(&world, &["list", "--workspace"]).args([world.root().join("a.txt")]).run().left_with(2);
+    let ran = program(&world, &["list", "--workspace"])
+        .args([world.root().join("a.txt")])
+        .run()
+        .left_with(2);
     ran.complains(&["cannot open the workspace", "a.txt", "ot a directory"]);
 }
 
@@ -194,7 +244,8 @@ fn a_program_that_is_killed_leaves_no_process_of_a_command_and_not_its_directory
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
         stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
     };
-    let [home, shell, daemon] = ["home", "shell", "daemon"].map(|file| world.read(file).expect("it ran"));
+    let [home, shell, daemon] =
+        ["home", "shell", "daemon"].map(|file| world.read(file).expect("it ran"));
     let begun = std::time::Instant::now();
     while !gone(&shell) || !gone(&daemon) || Path::new(home.trim()).exists() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{shell} {daemon} {home}");
@@ -205,13 +256,18 @@ fn a_program_that_is_killed_leaves_no_process_of_a_command_and_not_its_directory
 #[test]
 fn the_verb_that_holds_a_command_is_for_no_person() {
     let world = World::new();
-    program(&world, &["shell-helper"]).stdin("{}").run().left_with(2).complains(&["for palisade itself"]);
+    program(&world, &["shell-helper"])
+        .stdin("{}")
+        .run()
+        .left_with(2)
+        .complains(&["for palisade itself"]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn the_network_of_a_command_is_opened_by_the_users_own_file_and_by_no_project() {
-    let socket = r#"{"command": "perl -e 'use Socket; socket(S, PF_INET, SOCK_DGRAM, 0) or die $!'"}"#;
+    let socket =
+        r#"{"command": "perl -e 'use Socket; socket(S, PF_INET, SOCK_DGRAM, 0) or die $!'"}"#;
     let words = ["call", "shell", socket, "--allow", "execute"];
     let world = World::new();
     let ran = program(&world, &words).run().left_with(5);

@@ -25,8 +25,8 @@ pub(crate) struct Terminal {
 impl Terminal {
     #[track_caller]
     pub(crate) fn new() -> Self {
-        let person =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal can be made");
+        let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("a terminal can be made");
         grantpt(&person).expect("it can be given to oneself");
         unlockpt(&person).expect("it can be unlocked");
         let size = Winsize { ws_row: 25, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };

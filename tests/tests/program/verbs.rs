@@ -19,7 +19,12 @@ const SHIPPED: [&str; 9] = [
 ];
 
 fn names(listed: &Value) -> Vec<&str> {
-    listed["tools"].as_array().expect("a list").iter().filter_map(|tool| tool["name"].as_str()).collect()
+    listed["tools"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect()
 }
 
 #[test]
@@ -30,7 +35,10 @@ fn a_run_without_tools_names_the_setting_that_switched_them_off() {
     world.file("palisade.toml", "[plugins]\nbuiltin = false");
     let told = ["take `plugins.builtin = false` out of ", "/workspace/palisade.toml"];
     let list = program(&world, &["list"]).run().left_with(0).stdout;
-    assert!(told.iter().all(|part| list.contains(part)) && !list.contains("--no-builtin"), "{list}");
+    assert!(
+        told.iter().all(|part| list.contains(part)) && !list.contains("--no-builtin"),
+        "{list}"
+    );
     program(&world, &["call", "read_file"]).run().left_with(3).complains(&told);
     let checks = program(&world, &["doctor", "--json"]).run().left_with(0).json();
     let checks = checks["checks"].as_array().expect("a list");
@@ -44,8 +52,13 @@ fn a_plugin_file_in_place_of_its_directory_is_refused_with_the_directory() {
     let world = World::new();
     let file = world.plugins().join("greet.wasm");
     fs::write(&file, "").expect("a file can be written");
-    let directory = format!("this is a file; give its directory: `--plugins {}`", world.plugins().display());
-    program(&world, &["list", "--plugins"]).args([file]).run().left_with(2).complains(&[&directory]);
+    let directory =
+        format!("this is a file; give its directory: `--plugins {}`", world.plugins().display());
+    program(&world, &["list", "--plugins"])
+        .args([file])
+        .run()
+        .left_with(2)
+        .complains(&[&directory]);
 }
 
 #[test]
@@ -72,8 +85,11 @@ fn what_a_plugin_offers_besides_tools_is_listed_with_it() {
         program(&world, words).args(["--plugins"]).args([visitor]).run().left_with(0)
     };
     let ran = list(&["list"]);
-    let rows: Vec<Vec<&str>> =
-        ran.stdout.lines().map(|line| line.split("  ").filter(|it| !it.is_empty()).map(str::trim).collect()).collect();
+    let rows: Vec<Vec<&str>> = ran
+        .stdout
+        .lines()
+        .map(|line| line.split("  ").filter(|it| !it.is_empty()).map(str::trim).collect())
+        .collect();
     for row in [
         ["BESIDES TOOLS", "KIND", "PLUGIN", "WHAT IT IS"],
         ["visit://card", "document", "mcp_visitor", "card"],
@@ -93,7 +109,8 @@ fn what_a_plugin_offers_besides_tools_is_listed_with_it() {
 fn the_table_has_a_line_for_each_tool() {
     let world = World::new();
     let ran = program(&world, &["list"]).run().left_with(0);
-    let first: Vec<&str> = ran.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let first: Vec<&str> =
+        ran.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(first, [&["TOOL"][..], &SHIPPED].concat());
     let none = program(&world, &["list", "--no-builtin"]).run().left_with(0);
     assert!(none.stdout.starts_with("There are no tools"), "{none:?}");
@@ -105,13 +122,20 @@ fn a_directory_that_has_plugins_only_below_it_is_told_of() {
     let below = world.outer().join("plugins-below/release");
     fs::create_dir_all(&below).expect("a directory can be made");
     fs::copy(guest::LOADER_GOOD.file(), below.join("good.wasm")).expect("a file can be copied");
-    let list =
-        |directory: &std::path::Path| program(&world, &["list", "--plugins"]).args([directory]).run().left_with(0);
+    let list = |directory: &std::path::Path| {
+        program(&world, &["list", "--plugins"]).args([directory]).run().left_with(0)
+    };
     let above = list(below.parent().expect("it has one"));
-    above.complains(&["there is no `.wasm` file in ", "plugins-below; directories below it are not looked into"]);
+    above.complains(&[
+        "there is no `.wasm` file in ",
+        "plugins-below; directories below it are not looked into",
+    ]);
     assert_eq!(list(&below).stderr.matches("there is no").count(), 0);
-    let call =
-        |tool| program(&world, &["call", tool, "{}", "--plugins"]).args([below.parent().expect("it has one")]).run();
+    let call = |tool| {
+        program(&world, &["call", tool, "{}", "--plugins"])
+            .args([below.parent().expect("it has one")])
+            .run()
+    };
     call("good").complains(&["there is no tool `good`", "there is no `.wasm` file in "]);
     assert_eq!(call("list_dir").stderr, "", "whoever has the tool that they call needs no plugin");
 }
@@ -120,16 +144,27 @@ fn a_directory_that_has_plugins_only_below_it_is_told_of() {
 fn a_rejected_plugin_is_no_failure_but_is_told_and_the_others_work() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
-    fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm")).expect("a file can be copied");
+    fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm"))
+        .expect("a file can be copied");
     let list = |words: &[&str]| {
-        program(&world, words).args(["--no-builtin", "--plugins"]).args([world.plugins()]).run().left_with(0)
+        program(&world, words)
+            .args(["--no-builtin", "--plugins"])
+            .args([world.plugins()])
+            .run()
+            .left_with(0)
     };
     let ran = list(&["list", "--json"]);
     ran.complains(&["rejected ", "bad.wasm: "]);
     let listed = ran.json();
     assert_eq!(listed["rejected"].as_array().map(Vec::len), Some(1));
-    assert!(listed["rejected"][0]["file"].as_str().is_some_and(|file| file.ends_with("bad.wasm")), "{listed:#}");
-    assert!(listed["rejected"][0]["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{listed:#}");
+    assert!(
+        listed["rejected"][0]["file"].as_str().is_some_and(|file| file.ends_with("bad.wasm")),
+        "{listed:#}"
+    );
+    assert!(
+        listed["rejected"][0]["reason"].as_str().is_some_and(|reason| !reason.is_empty()),
+        "{listed:#}"
+    );
     assert_eq!(listed["tools"][0]["plugin"], "good");
     list(&["list"]).complains(&["rejected "]);
     list(&["export", "--format", "openai"]).complains(&["rejected "]);
@@ -139,7 +174,10 @@ fn a_rejected_plugin_is_no_failure_but_is_told_and_the_others_work() {
 fn a_call_of_a_tool_that_is_missing_tells_which_plugins_were_rejected() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
-    let ran = program(&world, &["call", "from_bad", "--plugins"]).args([world.plugins()]).run().left_with(3);
+    let ran = program(&world, &["call", "from_bad", "--plugins"])
+        .args([world.plugins()])
+        .run()
+        .left_with(3);
     ran.complains(&["rejected ", "bad.wasm: ", "not_found:"]);
 }
 
@@ -153,10 +191,17 @@ fn each_format_is_one_json_value_with_every_tool() {
         ("mcp", "/tools/7/name"),
     ] {
         let exported = program(&world, &["export", "--format", format]).run().left_with(0).json();
-        assert_eq!(exported.pointer(pointer), Some(&json!("search_files")), "{format}: {exported:#}");
+        assert_eq!(
+            exported.pointer(pointer),
+            Some(&json!("search_files")),
+            "{format}: {exported:#}"
+        );
     }
     let gemini = program(&world, &["export", "--format", "gemini"]).run().left_with(0).stdout;
-    assert!(SHIPPED.iter().all(|name| gemini.contains(&format!("\"name\": \"{name}\""))), "{gemini}");
+    assert!(
+        SHIPPED.iter().all(|name| gemini.contains(&format!("\"name\": \"{name}\""))),
+        "{gemini}"
+    );
 }
 
 #[test]
@@ -166,7 +211,11 @@ fn what_a_format_cannot_carry_is_told_on_standard_error() {
     let ran = program(&world, &words).run().left_with(0);
     ran.complains(&["read_file: `format` at `/properties/path` becomes a sentence"]);
     assert!(!ran.stdout.contains("\"format\""), "{}", ran.stdout);
-    assert!(!ran.stderr.contains("title") && !ran.stderr.contains("``"), "a title is for people: {}", ran.stderr);
+    assert!(
+        !ran.stderr.contains("title") && !ran.stderr.contains("``"),
+        "a title is for people: {}",
+        ran.stderr
+    );
     let mcp = program(&world, &["export", "--format", "mcp"]).run().left_with(0);
     assert_eq!(mcp.stderr, "", "MCP carries everything");
 }
@@ -174,7 +223,8 @@ fn what_a_format_cannot_carry_is_told_on_standard_error() {
 #[test]
 fn strict_makes_every_schema_closed_and_every_property_required() {
     let world = World::new();
-    let exported = program(&world, &["export", "--format", "openai", "--strict"]).run().left_with(0).json();
+    let exported =
+        program(&world, &["export", "--format", "openai", "--strict"]).run().left_with(0).json();
     for tool in exported.as_array().expect("a list") {
         let parameters = &tool["function"]["parameters"];
         assert_eq!(
@@ -193,7 +243,12 @@ fn there_are_completions_for_each_shell_wherever_one_is() {
     fs::remove_dir(world.root()).expect("it can be removed");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let ran = program(&world, &["completions", shell]).run().left_with(0);
-        assert!(ran.stdout.contains("palisade") && ran.stdout.contains("doctor") && ran.stderr.is_empty(), "{shell}");
+        assert!(
+            ran.stdout.contains("palisade")
+                && ran.stdout.contains("doctor")
+                && ran.stderr.is_empty(),
+            "{shell}"
+        );
     }
 }
 
@@ -221,7 +276,8 @@ fn every_verb_with_json_prints_one_json_value_also_with_a_guest_that_says_much()
         &["config", "show", "--json"],
         &["doctor", "--json"],
     ] {
-        let ran = with_guest(&world, guest::CONTRACT_HOST, words).args(["--verbose"]).run().left_with(0);
+        let ran =
+            with_guest(&world, guest::CONTRACT_HOST, words).args(["--verbose"]).run().left_with(0);
         assert!(ran.json().is_object(), "{words:?}: {ran:?}");
     }
 }

@@ -5,8 +5,7 @@ use palisade_tests::World;
 use palisade_tests::program::Program;
 use std::path::Path;
 
-const REACH: &str =
-    "your home directory: tools of class read can read your keys and the settings of other programs without a question";
+const REACH: &str = "your home directory: tools of class read can read your keys and the settings of other programs without a question";
 
 /// Returns the program with this directory as the home of its user.
 fn at_home<'w>(world: &'w World, home: &Path, words: &[&str]) -> Program<'w> {
@@ -29,8 +28,16 @@ fn every_verb_that_runs_tools_says_that_the_workspace_is_the_home_directory_or_a
         let checks = at_home(&world, &home, &["doctor", "--json"]).run().left_with(0).json();
         let checks = checks["checks"].as_array().expect("a list");
         let check = checks.iter().find(|check| check["name"] == "workspace").expect("the check");
-        assert_eq!((&check["state"], &check["advice"]), (&"note".into(), &"name a project with --workspace".into()));
-        assert!(check["found"].as_str().is_some_and(|found| found.contains(&format!("{holds} {REACH}"))), "{check}");
+        assert_eq!(
+            (&check["state"], &check["advice"]),
+            (&"note".into(), &"name a project with --workspace".into())
+        );
+        assert!(
+            check["found"]
+                .as_str()
+                .is_some_and(|found| found.contains(&format!("{holds} {REACH}"))),
+            "{check}"
+        );
     }
 }
 

@@ -23,7 +23,8 @@ fn host_of(guest: Guest) -> (World, Host) {
 
 #[test]
 fn whatever_goes_wrong_is_in_the_result() {
-    let ((_a, definitions), (_b, ends), (_c, errors)) = (host(), host_of(CONTRACT_END), host_of(CONTRACT_ERRORS));
+    let ((_a, definitions), (_b, ends), (_c, errors)) =
+        (host(), host_of(CONTRACT_END), host_of(CONTRACT_ERRORS));
     let panics = Native::new("panics", |_, _| panic!("this is part of the test"));
     definitions.registry().register(panics.factory()).unwrap();
     let fails = Native::new("fails", |_, _| Err("it broke".to_owned().into()));
@@ -40,10 +41,18 @@ fn whatever_goes_wrong_is_in_the_result() {
         (&errors, "fail", r#"{"with": "failed"}"#, "execution_error"),
     ] {
         let result = call(host, tool, input);
-        assert_eq!(result.error().map(|error| error.class().as_str()), Some(class), "{tool} {input}");
+        assert_eq!(
+            result.error().map(|error| error.class().as_str()),
+            Some(class),
+            "{tool} {input}"
+        );
         palisade_tests::uniform::check_shape(&result.to_json());
     }
-    assert_eq!(call(&definitions, "bare", "{}").output().as_deref(), Some("bare"), "and the host goes on");
+    assert_eq!(
+        call(&definitions, "bare", "{}").output().as_deref(),
+        Some("bare"),
+        "and the host goes on"
+    );
 }
 
 #[test]
@@ -81,19 +90,26 @@ fn an_error_says_whether_another_try_may_help() {
 #[test]
 fn an_error_names_its_call_and_its_tool_and_a_blank_name_is_unnamed() {
     let (_world, host) = host();
-    let named = block_on(host.dispatch(host.session(), Call::new("no_such_tool", "{}").with_id("tu_9")));
+    let named =
+        block_on(host.dispatch(host.session(), Call::new("no_such_tool", "{}").with_id("tu_9")));
     let error = named.error().unwrap();
     assert_eq!((error.call_id().as_str(), error.tool_name()), ("tu_9", "no_such_tool"));
     for blank in ["", "  ", "\n"] {
         let result = call(&host, blank, "{}");
-        assert_eq!((result.tool(), result.error().unwrap().tool_name()), ("<unnamed>", "<unnamed>"), "{blank:?}");
+        assert_eq!(
+            (result.tool(), result.error().unwrap().tool_name()),
+            ("<unnamed>", "<unnamed>"),
+            "{blank:?}"
+        );
     }
 }
 
 #[test]
 fn a_failure_inside_the_host_is_not_for_the_user_and_a_panics_text_stays_in_the_log() {
     let (_world, host) = host();
-    host.registry().register(Native::new("panics", |_, _| panic!("a secret of the developer")).factory()).unwrap();
+    host.registry()
+        .register(Native::new("panics", |_, _| panic!("a secret of the developer")).factory())
+        .unwrap();
     let result = call(&host, "panics", "{}");
     assert!(!result.error().unwrap().is_user_visible());
     assert!(!result.to_json().to_string().contains("secret"));
@@ -102,7 +118,9 @@ fn a_failure_inside_the_host_is_not_for_the_user_and_a_panics_text_stays_in_the_
 #[test]
 fn the_context_of_a_call_may_be_left_out_and_reaches_a_native_tool_as_it_is() {
     let (_world, host) = host();
-    let gives_back = Native::new("context", |_, context| Ok(ToolOutput::text(context.caller().context.to_string())));
+    let gives_back = Native::new("context", |_, context| {
+        Ok(ToolOutput::text(context.caller().context.to_string()))
+    });
     host.registry().register(gives_back.factory()).unwrap();
     assert_eq!(call(&host, "context", "{}").output().as_deref(), Some("{}"));
     let opaque: Value = json!({"anything": [1, {"at": "all"}]});
@@ -113,8 +131,9 @@ fn the_context_of_a_call_may_be_left_out_and_reaches_a_native_tool_as_it_is() {
 #[test]
 fn a_native_tool_learns_where_its_workspace_is() {
     let (world, host) = host();
-    let place =
-        Native::new("place", |_, context| Ok(ToolOutput::text(context.workspace().root().display().to_string())));
+    let place = Native::new("place", |_, context| {
+        Ok(ToolOutput::text(context.workspace().root().display().to_string()))
+    });
     host.registry().register(place.factory()).unwrap();
     let root = world.root().canonicalize().unwrap();
     assert_eq!(call(&host, "place", "{}").output().as_deref(), root.to_str());
@@ -123,9 +142,16 @@ fn a_native_tool_learns_where_its_workspace_is() {
 #[test]
 fn a_host_needs_no_tool_of_its_own_and_takes_any() {
     let world = World::new();
-    let host = Host::builder().workspace(world.root()).shipped(palisade::Shipped::LeftOut).build().unwrap();
+    let host = Host::builder()
+        .workspace(world.root())
+        .shipped(palisade::Shipped::LeftOut)
+        .build()
+        .unwrap();
     assert!(host.registry().is_empty());
-    assert_eq!(call(&host, "read_file", "{}").error().map(|error| error.class().as_str()), Some("not_found"));
+    assert_eq!(
+        call(&host, "read_file", "{}").error().map(|error| error.class().as_str()),
+        Some("not_found")
+    );
     host.registry().register(palisade_tests::native::echo("read_file")).unwrap();
     assert_eq!(call(&host, "read_file", "{}").output().as_deref(), Some("read_file"));
 }

@@ -43,7 +43,10 @@ fn a_tool_is_found_by_its_name() {
 fn a_name_that_nobody_has_is_an_error_of_its_own_with_the_nearest() {
     let (_world, host) = host();
     let missing = host.registry().get("evry_field").err().unwrap();
-    assert_eq!((missing.name(), missing.nearest()), ("evry_field", &["every_field".to_owned()][..]));
+    assert_eq!(
+        (missing.name(), missing.nearest()),
+        ("evry_field", &["every_field".to_owned()][..])
+    );
     assert!(host.registry().get("zzz").err().unwrap().nearest().is_empty());
 }
 
@@ -54,7 +57,8 @@ fn size_names_and_tools_agree() {
     let registry = host.registry();
     assert!(!registry.is_empty());
     assert_eq!((registry.len(), registry.tools().len(), registry.definitions().len()), (5, 5, 5));
-    let names: Vec<String> = registry.tools().iter().map(|tool| tool.definition().name().to_string()).collect();
+    let names: Vec<String> =
+        registry.tools().iter().map(|tool| tool.definition().name().to_string()).collect();
     assert_eq!(names, registry.tool_names());
 }
 
@@ -89,7 +93,9 @@ fn an_export_has_the_openai_format_with_strict_and_is_made_once_for_each_state()
     let first = registry.export(Format::OpenAi);
     for (tool, name) in first.as_array().unwrap().iter().zip(PLUGIN) {
         assert_eq!((&tool["type"], &tool["function"]["name"]), (&json!("function"), &json!(name)));
-        assert!(tool["function"]["strict"].is_boolean() && tool["function"]["parameters"].is_object());
+        assert!(
+            tool["function"]["strict"].is_boolean() && tool["function"]["parameters"].is_object()
+        );
         assert!(!tool["function"]["description"].as_str().unwrap().is_empty());
     }
     assert!(Arc::ptr_eq(&first, &registry.export(Format::OpenAi)));

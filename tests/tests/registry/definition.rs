@@ -50,11 +50,19 @@ fn an_input_can_be_checked_without_a_call() {
 
 #[test]
 fn a_definition_that_breaks_a_rule_cannot_be_made() {
-    let make = |name: &str, description: &str, schema| Definition::new(name, description, SideEffects::None, schema);
+    let make = |name: &str, description: &str, schema| {
+        Definition::new(name, description, SideEffects::None, schema)
+    };
     let object = || json!({"type": "object"});
     assert!(matches!(make("Not-a-name", "A tool.", object()), Err(DefinitionError::Name(_))));
-    assert!(matches!(make("t", " ", object()), Err(DefinitionError::Text { part: "description", .. })));
-    assert!(matches!(make("t", "A tool.", json!({"type": "string"})), Err(DefinitionError::Input(_))));
+    assert!(matches!(
+        make("t", " ", object()),
+        Err(DefinitionError::Text { part: "description", .. })
+    ));
+    assert!(matches!(
+        make("t", "A tool.", json!({"type": "string"})),
+        Err(DefinitionError::Input(_))
+    ));
 }
 
 #[test]

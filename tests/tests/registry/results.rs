@@ -19,7 +19,12 @@ fn a_success_has_an_output_and_a_failure_an_error_and_never_both() {
     let broken = ToolResult::failure(CallId::new("tu_2"), "t", failed());
     assert!(broken.is_failure() && !broken.is_success());
     assert_eq!((broken.output(), broken.error().unwrap().message()), (None, "it broke".to_owned()));
-    let with_blocks = ToolResult::failure_with(CallId::new("tu_3"), "t", failed(), vec![Content::Text("left".into())]);
+    let with_blocks = ToolResult::failure_with(
+        CallId::new("tu_3"),
+        "t",
+        failed(),
+        vec![Content::Text("left".into())],
+    );
     assert_eq!(with_blocks.output(), None);
     for result in [done, broken, with_blocks] {
         palisade_tests::uniform::check_shape(&result.to_json());
@@ -68,7 +73,11 @@ fn the_map_form_has_every_field() {
     assert_eq!(map["digest"], result.digest().unwrap().to_string());
     assert_eq!(map["usage"]["peak_memory_bytes"], result.usage().peak_memory_bytes);
     assert!(result.usage().peak_memory_bytes > 0);
-    assert_eq!(map["duration_ms"], (result.duration().as_secs_f64() * 1e6).round() / 1e3, "to the microsecond");
+    assert_eq!(
+        map["duration_ms"],
+        (result.duration().as_secs_f64() * 1e6).round() / 1e3,
+        "to the microsecond"
+    );
 }
 
 #[test]
@@ -77,7 +86,10 @@ fn the_block_form_is_what_a_models_next_turn_takes() {
     let call = palisade::Call::new("report", "{}").with_id("tu_01");
     let block = block_on(host.dispatch(host.session(), call)).to_block();
     let text = |text: &str| json!([{"type": "text", "text": text}]);
-    assert_eq!(block, json!({"tool_use_id": "tu_01", "content": text("2 of 3 tests pass"), "is_error": false}));
+    assert_eq!(
+        block,
+        json!({"tool_use_id": "tu_01", "content": text("2 of 3 tests pass"), "is_error": false})
+    );
     let call = palisade::Call::new("nothing", "{}").with_id("tu_02");
     let block = block_on(host.dispatch(host.session(), call)).to_block();
     assert_eq!((&block["tool_use_id"], &block["is_error"]), (&json!("tu_02"), &json!(true)));

@@ -49,7 +49,10 @@ fn what_depends_on_more_than_the_document_is_refused() {
         (property(json!({"$dynamicAnchor": "x"})), &["$dynamicAnchor", "/properties/p"]),
         (property(json!({"$id": "https://example.com/p"})), &["$id", "/properties/p"]),
         (json!({"$schema": "https://example.com/dialect", "type": "object"}), &["$schema"]),
-        (json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object"}), &["$schema"]),
+        (
+            json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object"}),
+            &["$schema"],
+        ),
     ]);
 }
 
@@ -60,7 +63,10 @@ fn patterns_that_the_linear_engine_cannot_run_are_refused() {
         (property(json!({"pattern": "(?=a)b"})), &["pattern", "/properties/p"]),
         (property(json!({"pattern": "["})), &["pattern", "/properties/p"]),
         (property(json!({"pattern": "a{1000}{1000}{1000}"})), &["pattern", "/properties/p"]),
-        (property(json!({"patternProperties": {"(?<!x)y": true}})), &["patternProperties", "/properties/p"]),
+        (
+            property(json!({"patternProperties": {"(?<!x)y": true}})),
+            &["patternProperties", "/properties/p"],
+        ),
     ]);
 }
 
@@ -81,7 +87,10 @@ fn keywords_with_values_that_they_cannot_have_are_refused() {
 fn a_path_argument_where_the_host_cannot_find_it_is_refused() {
     let path = || json!({"type": "string", "format": "workspace-path"});
     all_refused(&[
-        (property(json!({"anyOf": [path(), {"type": "null"}]})), &["workspace-path", "/properties/p"]),
+        (
+            property(json!({"anyOf": [path(), {"type": "null"}]})),
+            &["workspace-path", "/properties/p"],
+        ),
         (json!({"type": "object", "additionalProperties": path()}), &["workspace-path"]),
         (json!({"type": "object", "patternProperties": {"^p": path()}}), &["workspace-path"]),
         (property(json!({"not": path()})), &["workspace-path"]),
@@ -106,7 +115,10 @@ fn schemas_that_cost_too_much_are_refused() {
     all_refused(&[
         (property(deep), &[]),
         (json!({"type": "object", "properties": wide}), &[]),
-        (json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": doubling}), &[]),
+        (
+            json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": doubling}),
+            &[],
+        ),
         (property(json!({"$ref": "#/properties/p"})), &["$ref"]),
         (property(json!({"description": "x".repeat(300 << 10)})), &[]),
     ]);

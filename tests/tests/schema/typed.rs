@@ -11,7 +11,12 @@ fn call(input: Value) -> Seen {
 #[track_caller]
 fn wrong(input: Value, pointer: &str) {
     let seen = call(input);
-    assert_eq!(seen.error("validation_error")["errors"][0]["pointer"], pointer, "{:#}", seen.result);
+    assert_eq!(
+        seen.error("validation_error")["errors"][0]["pointer"],
+        pointer,
+        "{:#}",
+        seen.result
+    );
 }
 
 #[test]
@@ -20,7 +25,10 @@ fn arguments_of_every_shape_reach_the_tool_and_come_back() {
     let seen = call(full.clone());
     assert_eq!(seen.result["content"][0]["json"], full);
     let least = call(json!({"count": 1}));
-    assert_eq!(least.result["content"][0]["json"], json!({"count": 1, "word": null, "tags": [], "map": {}}));
+    assert_eq!(
+        least.result["content"][0]["json"],
+        json!({"count": 1, "word": null, "tags": [], "map": {}})
+    );
 }
 
 #[test]

@@ -13,7 +13,10 @@ fn refused(schema: &Value, input: &str, places: &[&str]) -> Seen {
     let found: Vec<&str> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();
     assert_eq!(found, places, "{errors:?}");
     assert!(errors.iter().all(|error| !error["reason"].as_str().unwrap().is_empty()));
-    assert_eq!(seen.events.iter().map(palisade::Event::name).collect::<Vec<_>>(), ["tool.input_invalid"]);
+    assert_eq!(
+        seen.events.iter().map(palisade::Event::name).collect::<Vec<_>>(),
+        ["tool.input_invalid"]
+    );
     seen
 }
 
@@ -39,7 +42,11 @@ fn an_input_that_conforms_runs() {
 
 #[test]
 fn each_field_that_is_wrong_is_named_with_its_reason() {
-    refused(&person(), r#"{"name": "", "age": -1, "tags": ["a", 2]}"#, &["/age", "/name", "/tags/1"]);
+    refused(
+        &person(),
+        r#"{"name": "", "age": -1, "tags": ["a", 2]}"#,
+        &["/age", "/name", "/tags/1"],
+    );
     let seen = refused(&person(), r#"{"name": "Ada", "age": 151}"#, &["/age"]);
     assert!(seen.message("validation_error").contains("150"), "{:#}", seen.result);
     assert_eq!(seen.result["error"]["is_recoverable"], true);
@@ -54,14 +61,17 @@ fn a_missing_field_is_named() {
 #[test]
 fn at_most_ten_errors_are_listed() {
     let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let input: serde_json::Map<String, Value> = (0..50).map(|number| (format!("p{number:02}"), json!(1))).collect();
+    let input: serde_json::Map<String, Value> =
+        (0..50).map(|number| (format!("p{number:02}"), json!(1))).collect();
     let seen = call(&schema, &Value::Object(input).to_string()).check();
     assert_eq!(seen.error("validation_error")["errors"].as_array().unwrap().len(), 10);
 }
 
 #[test]
 fn what_is_no_json_is_refused_with_line_and_column() {
-    for (input, part) in [("{\"name\": \n", "line 2"), ("", "line 1"), ("{} {}", "line 1"), ("{'a': 1}", "column 2")] {
+    for (input, part) in
+        [("{\"name\": \n", "line 2"), ("", "line 1"), ("{} {}", "line 1"), ("{'a': 1}", "column 2")]
+    {
         let seen = refused(&person(), input, &[""]);
         assert!(seen.message("validation_error").contains(part), "{input:?}: {:#}", seen.result);
     }
@@ -118,7 +128,8 @@ fn draft_07_is_validated_as_such() {
 
 #[test]
 fn a_format_is_a_note_and_judges_nothing() {
-    let schema = json!({"type": "object", "properties": {"p": {"type": "string", "format": "email"}}});
+    let schema =
+        json!({"type": "object", "properties": {"p": {"type": "string", "format": "email"}}});
     accepted(&schema, r#"{"p": "not an address"}"#);
 }
 

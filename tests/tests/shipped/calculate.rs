@@ -21,7 +21,10 @@ fn operators_bind_as_in_school() {
         ("1e300 * 10", "1e301"),
         (".5 + 1_000 + 1e-3", "1000.501"),
         ("sqrt(16) + abs(-2) + min(3, 1, 2) + max(4, 5)", "12"),
-        ("round(cos(pi)) + ln(e) + log10(1000) + log2(8) + pow(2, 3) + floor(1.9) + ceil(0.1)", "16"),
+        (
+            "round(cos(pi)) + ln(e) + log10(1000) + log2(8) + pow(2, 3) + floor(1.9) + ceil(0.1)",
+            "16",
+        ),
         ("(3 + 4) * 2 ^ 10 / sqrt(2)", "5068.541407545173"),
     ] {
         let seen = call("calculate", json!({"expression": expression})).check_library(|call| call);
@@ -61,9 +64,11 @@ fn what_has_no_value_is_refused_with_the_place() {
 fn an_expression_that_is_too_long_or_too_deep_is_refused() {
     let deep = format!("{}1{}", "(".repeat(65), ")".repeat(65));
     let long = format!("1{}", "+1".repeat(2_048));
-    for (expression, said) in
-        [(deep, "nested deeper than 64 levels"), (long, "4096 is the most"), ("-".repeat(4_000), "nested deeper")]
-    {
+    for (expression, said) in [
+        (deep, "nested deeper than 64 levels"),
+        (long, "4096 is the most"),
+        ("-".repeat(4_000), "nested deeper"),
+    ] {
         let seen = call("calculate", json!({"expression": expression})).check();
         assert!(seen.message("execution_error").contains(said), "{:#}", seen.result);
     }

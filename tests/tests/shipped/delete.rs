@@ -32,7 +32,11 @@ fn of_a_link_the_link_itself(targets: &[&'static str]) {
                 world.file("file", "kept").file("dir/inner", "kept").link("link", to);
             })
             .check();
-        assert_eq!(seen.output(), "Deleted `link` (a symbolic link; its target is untouched).", "{to}");
+        assert_eq!(
+            seen.output(),
+            "Deleted `link` (a symbolic link; its target is untouched).",
+            "{to}"
+        );
         seen.left("file", Some("kept")).left("dir/inner", Some("kept")).modified(&["link"]);
         for world in seen.worlds() {
             assert!(!world.inside().contains_key(std::path::Path::new("link")), "{to}");
@@ -59,7 +63,8 @@ fn directories_and_what_is_not_there_are_refused() {
         })
         .check();
     assert!(
-        seen.message("execution_error").contains("`dir` is a directory, and only files can be deleted"),
+        seen.message("execution_error")
+            .contains("`dir` is a directory, and only files can be deleted"),
         "{:#}",
         seen.result
     );

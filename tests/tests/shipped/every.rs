@@ -34,7 +34,10 @@ fn there_are_nine_of_the_documented_classes() {
     for (name, class, _) in tools() {
         let tool = host.registry().get(name).expect("it is there");
         assert_eq!(tool.definition().side_effects(), class, "{name}");
-        assert!(!tool.definition().description().is_empty() && tool.definition().title().is_some(), "{name}");
+        assert!(
+            !tool.definition().description().is_empty() && tool.definition().title().is_some(),
+            "{name}"
+        );
     }
 }
 

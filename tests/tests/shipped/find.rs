@@ -16,7 +16,10 @@ fn tree(world: &World) {
     ] {
         world.file(path, "");
     }
-    world.file(".gitignore", "/target\n").file("sub/.ignore", "ignored.*\n").link("link.rs", "@/secret.txt");
+    world
+        .file(".gitignore", "/target\n")
+        .file("sub/.ignore", "ignored.*\n")
+        .link("link.rs", "@/secret.txt");
 }
 
 fn find(input: Value) -> String {
@@ -27,7 +30,10 @@ fn find(input: Value) -> String {
 
 #[test]
 fn a_name_is_found_at_any_depth_without_what_is_ignored() {
-    assert_eq!(find(json!({"pattern": "*.rs"})), ".hidden.rs\nlink.rs\nsrc/deep/er/lib.rs\nsrc/main.rs\n");
+    assert_eq!(
+        find(json!({"pattern": "*.rs"})),
+        ".hidden.rs\nlink.rs\nsrc/deep/er/lib.rs\nsrc/main.rs\n"
+    );
 }
 
 #[test]
@@ -46,12 +52,18 @@ fn what_is_ignored_is_searched_all_the_same_where_it_is_asked_for() {
 #[test]
 fn where_nothing_matches_it_says_what_was_looked_at() {
     let said = find(json!({"pattern": "*.py"}));
-    assert!(said.starts_with("[no file matches `*.py` below `.`; ") && said.contains("files were looked at"), "{said}");
+    assert!(
+        said.starts_with("[no file matches `*.py` below `.`; ")
+            && said.contains("files were looked at"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_pattern_or_a_path_that_is_wrong_is_refused() {
-    for (pattern, said) in [("", "it is empty"), ("src/", "names a directory"), ("[a", "["), ("{a", "{")] {
+    for (pattern, said) in
+        [("", "it is empty"), ("src/", "names a directory"), ("[a", "["), ("{a", "{")]
+    {
         let seen = call("find_files", json!({"pattern": pattern})).check();
         let error = seen.error("execution_error");
         assert_eq!(
@@ -63,9 +75,12 @@ fn a_pattern_or_a_path_that_is_wrong_is_refused() {
     }
     let missing = call("find_files", json!({"pattern": "*", "path": "none"})).check();
     assert_eq!(missing.kind(), "not-found");
-    let file = call("find_files", json!({"pattern": "*", "path": "README.md"})).arrange(tree).check();
+    let file =
+        call("find_files", json!({"pattern": "*", "path": "README.md"})).arrange(tree).check();
     assert_eq!(file.error("execution_error")["detail"]["field"], "path");
-    let _ = call("find_files", json!({"pattern": "*", "path": "../outside"})).check().error("permission_denied");
+    let _ = call("find_files", json!({"pattern": "*", "path": "../outside"}))
+        .check()
+        .error("permission_denied");
 }
 
 #[test]

@@ -7,7 +7,12 @@ use serde_json::json;
 fn entries_are_sorted_and_marked_by_their_kind() {
     let seen = call("list_dir", json!({}))
         .arrange(|world| {
-            world.file("b.txt", "12345").file(".hidden", "").folder("a").file("a/inner", "x").link("c", "@/secret.txt");
+            world
+                .file("b.txt", "12345")
+                .file(".hidden", "")
+                .folder("a")
+                .file("a/inner", "x")
+                .link("c", "@/secret.txt");
         })
         .check();
     assert_eq!(seen.output(), ".hidden (0 bytes)\na/\nb.txt (5 bytes)\nc@\n");
@@ -30,7 +35,11 @@ fn what_is_no_directory_or_not_there_is_refused() {
             world.file("file", "");
         })
         .check();
-    assert!(file.message("execution_error").contains("`file` is not a directory; use read_file"), "{:#}", file.result);
+    assert!(
+        file.message("execution_error").contains("`file` is not a directory; use read_file"),
+        "{:#}",
+        file.result
+    );
     let missing = call("list_dir", json!({"path": "missing"})).check();
     assert_eq!(missing.kind(), "not-found");
     let _ = call("list_dir", json!({"path": ".."})).check().error("permission_denied");

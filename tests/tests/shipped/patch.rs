@@ -29,9 +29,22 @@ fn refused(seen: &Seen, field: &str, said: &str) {
 #[test]
 fn one_place_is_changed_and_shown_as_a_diff() {
     let seen = patch(TEXT, "    two();\n", "    2();\n    3();\n");
-    seen.left("f.rs", Some("fn main() {\n    one();\n    2();\n    3();\n    one();\n}\n")).modified(&["f.rs"]);
-    for line in ["--- a/f.rs", "+++ b/f.rs", "@@ -", "-    two();", "+    2();", "+    3();", " fn main() {"] {
-        assert!(seen.output().lines().any(|shown| shown.starts_with(line)), "{line}: {}", seen.output());
+    seen.left("f.rs", Some("fn main() {\n    one();\n    2();\n    3();\n    one();\n}\n"))
+        .modified(&["f.rs"]);
+    for line in [
+        "--- a/f.rs",
+        "+++ b/f.rs",
+        "@@ -",
+        "-    two();",
+        "+    2();",
+        "+    3();",
+        " fn main() {",
+    ] {
+        assert!(
+            seen.output().lines().any(|shown| shown.starts_with(line)),
+            "{line}: {}",
+            seen.output()
+        );
     }
     for world in seen.worlds() {
         assert_eq!(world.inside().len(), 1, "no temporary file stays");
@@ -46,7 +59,11 @@ fn a_text_can_be_removed_within_a_line() {
 
 #[test]
 fn a_text_that_occurs_more_than_once_is_counted_and_its_places_are_named() {
-    refused(&patch(TEXT, "one();", "x"), "old", "it occurs 2 times in `f.rs`, at lines 1, 3 (counted from 0)");
+    refused(
+        &patch(TEXT, "one();", "x"),
+        "old",
+        "it occurs 2 times in `f.rs`, at lines 1, 3 (counted from 0)",
+    );
     refused(
         &patch("x\n".repeat(25), "x", "y"),
         "old",
@@ -71,7 +88,11 @@ fn a_change_that_is_none_is_refused() {
 #[test]
 fn only_text_files_that_exist_are_patched() {
     let binary = patch(&b"a\0b"[..], "a", "x");
-    assert!(binary.message("execution_error").contains("is binary: byte 1 is NUL"), "{:#}", binary.result);
+    assert!(
+        binary.message("execution_error").contains("is binary: byte 1 is NUL"),
+        "{:#}",
+        binary.result
+    );
     binary.changed_nothing();
     let missing = allowed("patch_file", json!({"path": "none", "old": "a", "new": "b"})).check();
     assert_eq!(missing.kind(), "not-found");

@@ -53,8 +53,12 @@ fn a_range_that_is_none_names_its_argument_and_what_there_is() {
         );
         assert!(seen.message("execution_error").contains(said), "{error:#}");
     }
-    for input in [json!({"end_line": -2}), json!({"start_line": -1}), json!({"limit": 0}), json!({"limit": 4_000_001})]
-    {
+    for input in [
+        json!({"end_line": -2}),
+        json!({"start_line": -1}),
+        json!({"limit": 0}),
+        json!({"limit": 4_000_001}),
+    ] {
         let _ = read(LINES, input).check().error("validation_error");
     }
 }
@@ -66,7 +70,10 @@ fn without_a_limit_a_page_is_256_kib_and_the_marker_leads_to_the_rest() {
     let first = read(text.clone(), json!({})).check().output().to_owned();
     let (page, marker) = first.rsplit_once('\n').expect("a marker stands on a line of its own");
     assert_eq!(page.len() + 1, 262_144);
-    assert_eq!(marker, r#"[cut at 262144 of 320000 bytes; read on with {"path":"dir/file.txt","start_line":16384}]"#);
+    assert_eq!(
+        marker,
+        r#"[cut at 262144 of 320000 bytes; read on with {"path":"dir/file.txt","start_line":16384}]"#
+    );
     let rest = read(text.clone(), json!({"start_line": 16384})).check();
     assert_eq!(format!("{page}\n{}", rest.output()), text);
 }
@@ -83,7 +90,8 @@ fn following_the_markers_gives_the_whole_file() {
         };
         assert!(page.len() <= 100, "{page}");
         whole.push_str(page);
-        let next = marker.trim_end_matches(']').split_once("with ").expect("it says how to read on").1;
+        let next =
+            marker.trim_end_matches(']').split_once("with ").expect("it says how to read on").1;
         input = serde_json::from_str(next).expect("it is an input");
     }
     assert_eq!(whole, text);
@@ -95,7 +103,9 @@ fn a_line_that_is_longer_than_the_limit_is_cut_at_a_whole_character_and_says_so(
     let (page, marker) = seen.output().split_once('\n').expect("there is a marker");
     assert_eq!(page, "ü".repeat(25));
     assert!(
-        marker.starts_with("[cut at 50 of 200 bytes, inside line 0, which is longer than the limit of 51 bytes;"),
+        marker.starts_with(
+            "[cut at 50 of 200 bytes, inside line 0, which is longer than the limit of 51 bytes;"
+        ),
         "{marker}"
     );
 }
@@ -110,7 +120,10 @@ fn what_is_no_text_is_refused_with_the_first_byte_that_is_none() {
         let seen = read(bytes, json!({})).check();
         assert_eq!(seen.kind(), "failed");
         let message = seen.message("execution_error");
-        assert!(message.contains("`dir/file.txt` is binary") && message.contains(said), "{message}");
+        assert!(
+            message.contains("`dir/file.txt` is binary") && message.contains(said),
+            "{message}"
+        );
     }
 }
 
@@ -121,10 +134,18 @@ fn what_is_no_file_is_refused() {
             world.folder("dir");
         })
         .check();
-    assert!(seen.message("execution_error").contains("is a directory; use list_dir"), "{:#}", seen.result);
+    assert!(
+        seen.message("execution_error").contains("is a directory; use list_dir"),
+        "{:#}",
+        seen.result
+    );
     let seen = call("read_file", json!({"path": "none/at/all"})).check();
     assert_eq!(seen.kind(), "not-found");
-    assert!(seen.message("execution_error").contains("list_dir and find_files"), "{:#}", seen.result);
+    assert!(
+        seen.message("execution_error").contains("list_dir and find_files"),
+        "{:#}",
+        seen.result
+    );
     let seen = call("read_file", json!({"path": "file/below"}))
         .arrange(|world| {
             world.file("file", "");
@@ -158,7 +179,8 @@ fn an_absolute_path_inside_is_as_good_as_a_relative_one() {
         .input_at(|world| json!({"path": world.root().join("a/b")}))
         .check();
     assert_eq!(seen.output(), "text");
-    let outside =
-        call("read_file", json!({})).input_at(|world| json!({"path": world.outer().join("secret.txt")})).check();
+    let outside = call("read_file", json!({}))
+        .input_at(|world| json!({"path": world.outer().join("secret.txt")}))
+        .check();
     let _ = outside.error("permission_denied");
 }

@@ -5,8 +5,13 @@ use palisade_tests::World;
 use serde_json::{Value, json};
 
 fn tree(world: &World) {
-    world.file("a.txt", "one\nneedle two\nthree\nfour\nfive\nNeedle six\n").file("sub/b.txt", "needle\r\n");
-    world.file("binary", b"needle\0needle").file("ignored/c.txt", "needle").file(".gitignore", "ignored/\n");
+    world
+        .file("a.txt", "one\nneedle two\nthree\nfour\nfive\nNeedle six\n")
+        .file("sub/b.txt", "needle\r\n");
+    world
+        .file("binary", b"needle\0needle")
+        .file("ignored/c.txt", "needle")
+        .file(".gitignore", "ignored/\n");
     world.file(".hidden", "a needle").file(".git/config", "needle").link("link", "@/secret.txt");
 }
 
@@ -21,7 +26,10 @@ fn search(input: Value) -> String {
 
 #[test]
 fn matching_lines_come_with_path_and_number() {
-    assert_eq!(search(json!({"pattern": "needle"})), ".hidden:0:a needle\na.txt:1:needle two\nsub/b.txt:0:needle\n");
+    assert_eq!(
+        search(json!({"pattern": "needle"})),
+        ".hidden:0:a needle\na.txt:1:needle two\nsub/b.txt:0:needle\n"
+    );
     assert_eq!(search(json!({"pattern": "(?i)^needle s"})), "a.txt:5:Needle six\n");
     assert_eq!(search(json!({"pattern": "two$", "path": "a.txt"})), "a.txt:1:needle two\n");
     assert_eq!(search(json!({"pattern": "needle", "path": "sub"})), "sub/b.txt:0:needle\n");
@@ -30,25 +38,40 @@ fn matching_lines_come_with_path_and_number() {
 
 #[test]
 fn the_number_of_a_line_is_that_of_read_file() {
-    let seen = call("read_file", json!({"path": "a.txt", "start_line": 5, "end_line": 5})).arrange(tree).check();
+    let seen = call("read_file", json!({"path": "a.txt", "start_line": 5, "end_line": 5}))
+        .arrange(tree)
+        .check();
     assert_eq!(seen.output(), "Needle six\n");
 }
 
 #[test]
 fn context_stands_around_a_match_and_groups_are_apart() {
-    let wanted = "a.txt-0-one\na.txt:1:needle two\na.txt-2-three\n--\na.txt-4-five\na.txt:5:Needle six\n";
+    let wanted =
+        "a.txt-0-one\na.txt:1:needle two\na.txt-2-three\n--\na.txt-4-five\na.txt:5:Needle six\n";
     assert_eq!(search(json!({"pattern": "[nN]eedle", "path": "a.txt", "context": 1})), wanted);
 }
 
 #[test]
 fn where_nothing_matches_it_says_what_was_searched() {
     let said = search(json!({"pattern": "nothing"}));
-    assert!(said.starts_with("[no line matches `nothing` below `.`; ") && said.contains("1 of them binary"), "{said}");
+    assert!(
+        said.starts_with("[no line matches `nothing` below `.`; ")
+            && said.contains("1 of them binary"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_pattern_that_is_none_or_too_much_is_refused_at_once() {
-    for pattern in ["", "(", "a(?=b)", r"(a)\1", &"a".repeat(5_000), &"(".repeat(100), "(((a{100}){100}){100}){100}"] {
+    for pattern in [
+        "",
+        "(",
+        "a(?=b)",
+        r"(a)\1",
+        &"a".repeat(5_000),
+        &"(".repeat(100),
+        "(((a{100}){100}){100}){100}",
+    ] {
         let seen = call("search_files", json!({"pattern": pattern})).arrange(tree).check();
         let error = seen.error("execution_error");
         assert_eq!(
@@ -57,19 +80,28 @@ fn a_pattern_that_is_none_or_too_much_is_refused_at_once() {
             "{error:#}"
         );
     }
-    for input in [json!({"pattern": "a", "context": 21}), json!({"pattern": "a", "context": -1}), json!({})] {
+    for input in
+        [json!({"pattern": "a", "context": 21}), json!({"pattern": "a", "context": -1}), json!({})]
+    {
         let _ = call("search_files", input).check().error("validation_error");
     }
 }
 
 #[test]
 fn a_path_that_leads_nowhere_or_out_is_refused() {
-    assert_eq!(call("search_files", json!({"pattern": "a", "path": "none"})).check().kind(), "not-found");
+    assert_eq!(
+        call("search_files", json!({"pattern": "a", "path": "none"})).check().kind(),
+        "not-found"
+    );
     for path in ["..", "link"] {
-        let seen = call("search_files", json!({"pattern": "canary", "path": path})).arrange(tree).check();
+        let seen =
+            call("search_files", json!({"pattern": "canary", "path": path})).arrange(tree).check();
         let _ = seen.error("permission_denied");
     }
-    assert!(search(json!({"pattern": "canary"})).starts_with("[no line matches"), "links are not followed");
+    assert!(
+        search(json!({"pattern": "canary"})).starts_with("[no line matches"),
+        "links are not followed"
+    );
 }
 
 #[test]
@@ -81,7 +113,10 @@ fn at_most_two_hundred_matches_are_shown_and_a_last_line_says_how_to_narrow() {
         .check();
     let lines: Vec<&str> = seen.output().lines().collect();
     assert_eq!((lines.len(), lines[199]), (202, "f:199:x"));
-    assert_eq!(lines[201], "[200 matches in 1 files shown, and there are more; narrow the pattern, or give a path]");
+    assert_eq!(
+        lines[201],
+        "[200 matches in 1 files shown, and there are more; narrow the pattern, or give a path]"
+    );
 }
 
 #[test]
@@ -93,6 +128,10 @@ fn a_long_line_is_shortened_around_its_match() {
         })
         .check();
     let first = seen.output().lines().next().expect("a line");
-    assert!(first.contains("aMATCHb") && first.ends_with("… [line of 20005 bytes]"), "{}", seen.output());
+    assert!(
+        first.contains("aMATCHb") && first.ends_with("… [line of 20005 bytes]"),
+        "{}",
+        seen.output()
+    );
     assert!(seen.output().len() < 600, "{}", seen.output());
 }

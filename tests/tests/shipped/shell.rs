@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use palisade::policy::Policy;
 use palisade::{
-    CacheMode, Call, Confinement, Event, Host, ShellHelper, ShellLimits, ShellOptions, SideEffects, ToolResult, json,
+    CacheMode, Call, Confinement, Event, Host, ShellHelper, ShellLimits, ShellOptions, SideEffects,
+    ToolResult, json,
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::cache;
@@ -31,7 +32,8 @@ fn held(confinement: Confinement) -> ShellOptions {
 
 fn host(world: &World, options: ShellOptions) -> Host {
     let policy = Policy::default().allowing(SideEffects::Execute);
-    let builder = Host::builder().workspace(world.root()).cache(CacheMode::Directory(cache())).policy(policy);
+    let builder =
+        Host::builder().workspace(world.root()).cache(CacheMode::Directory(cache())).policy(policy);
     builder.shell(options).build().expect("the host can be built")
 }
 
@@ -42,9 +44,11 @@ fn run(world: &World, options: ShellOptions, input: Value) -> ToolResult {
 
 /// Lists the processes whose current directory is in this directory.
 fn inside(directory: &Path) -> Vec<String> {
-    let processes = fs::read_dir("/proc").expect("a list of processes").flatten().map(|process| process.path());
-    let inside =
-        processes.filter(|process| fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory)));
+    let processes =
+        fs::read_dir("/proc").expect("a list of processes").flatten().map(|process| process.path());
+    let inside = processes.filter(|process| {
+        fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+    });
     inside.filter_map(|process| fs::read_to_string(process.join("stat")).ok()).collect()
 }
 
@@ -70,17 +74,21 @@ fn a_command_behind_a_helper_gives_back_what_it_would_without() {
     let cases = [
         ("cat f; pwd; echo err >&2; exit 3", "exit code 3"),
         ("kill -9 $$", "killed by signal 9"),
-        ("echo $HOME | grep -q palisade-shell- && env | grep -c '^\\(PATH\\|TMPDIR\\|LANG\\|LC_ALL\\|TERM\\)='", "5"),
+        (
+            "echo $HOME | grep -q palisade-shell- && env | grep -c '^\\(PATH\\|TMPDIR\\|LANG\\|LC_ALL\\|TERM\\)='",
+            "5",
+        ),
         ("cat ../secret.txt", "exit code 1"),
     ];
     for (command, said) in cases {
-        let [with, without] = [held(Confinement::Landlock), ShellOptions::default()].map(|options| {
-            let mut result = run(&world, options, json!({"command": command})).to_json();
-            for key in ["call_id", "duration_ms"] {
-                result[key] = Value::Null;
-            }
-            result
-        });
+        let [with, without] =
+            [held(Confinement::Landlock), ShellOptions::default()].map(|options| {
+                let mut result = run(&world, options, json!({"command": command})).to_json();
+                for key in ["call_id", "duration_ms"] {
+                    result[key] = Value::Null;
+                }
+                result
+            });
         assert_eq!(with, without, "{command}");
         assert!(with.to_string().contains(said), "{command}: {with}");
     }
@@ -102,7 +110,8 @@ fn a_daemon_is_dead_when_its_call_has_ended_however_it_is_confined() {
 fn a_daemon_of_a_call_that_is_stopped_by_its_own_time_is_dead_as_well() {
     let world = World::new();
     let command = format!("{DAEMON}; echo begun; sleep 1000");
-    let result = run(&world, held(Confinement::Landlock), json!({"command": command, "timeout_ms": 2000}));
+    let result =
+        run(&world, held(Confinement::Landlock), json!({"command": command, "timeout_ms": 2000}));
     assert_eq!(class(&result), "timeout", "{result}");
     assert!(result.content()[0].as_text().contains("killed by signal 15"), "{result:?}");
     assert!(!alive(&world.read("daemon").expect("it ran")));
@@ -141,7 +150,10 @@ fn small() -> ShellLimits {
 fn exhausted(result: &ToolResult, limit: &str, value: u64) {
     let told = result.to_json();
     assert_eq!(class(result), "resource_exhausted", "{told:#}");
-    assert_eq!((&told["error"]["detail"]["limit"], &told["error"]["detail"]["value"]), (&json!(limit), &json!(value)));
+    assert_eq!(
+        (&told["error"]["detail"]["limit"], &told["error"]["detail"]["value"]),
+        (&json!(limit), &json!(value))
+    );
     assert_eq!(told["metadata"]["signal"], 9, "{told:#}");
 }
 
@@ -149,7 +161,8 @@ fn exhausted(result: &ToolResult, limit: &str, value: u64) {
 fn processes_obeyed() {
     let world = World::new();
     let command = "for i in $(seq 30); do sleep 0.3 & done; wait; echo done";
-    let result = run(&world, held(Confinement::Landlock).limits(small()), json!({"command": command}));
+    let result =
+        run(&world, held(Confinement::Landlock).limits(small()), json!({"command": command}));
     assert_eq!(result.output().as_deref(), Some("done\n"), "{result}");
 }
 
@@ -161,7 +174,10 @@ fn processes_violated() {
     for confinement in [Confinement::Landlock, Confinement::Unconfined] {
         let result = run(&world, held(confinement).limits(small()), json!({"command": command}));
         exhausted(&result, "processes", 48);
-        assert!(result.content()[0].as_text().starts_with("begun\n"), "what it wrote is kept: {result:?}");
+        assert!(
+            result.content()[0].as_text().starts_with("begun\n"),
+            "what it wrote is kept: {result:?}"
+        );
         assert_eq!(inside(&world.root()), Vec::<String>::new());
     }
 }
@@ -181,7 +197,11 @@ fn processes_in_sessions_of_their_own_count_as_well() {
 fn resident_memory_obeyed() {
     // 48 MB in all processes together: `tail` buffers a line until its end.
     let command = "for i in 1 2 3; do head -c 16000000 /dev/zero | tail -n 1 | wc -c & done; wait";
-    let result = run(&World::new(), held(Confinement::Landlock).limits(small()), json!({"command": command}));
+    let result = run(
+        &World::new(),
+        held(Confinement::Landlock).limits(small()),
+        json!({"command": command}),
+    );
     assert_eq!(result.output().as_deref(), Some("16000000\n16000000\n16000000\n"), "{result}");
 }
 
@@ -189,8 +209,10 @@ fn resident_memory_obeyed() {
 fn resident_memory_violated() {
     let world = World::new();
     // Each process stays below half of the limit for all of them.
-    let command = "for i in 1 2 3 4; do (head -c 40000000 /dev/zero; sleep 1000) | tail -n 1 & done; wait";
-    let result = run(&world, held(Confinement::Landlock).limits(small()), json!({"command": command}));
+    let command =
+        "for i in 1 2 3 4; do (head -c 40000000 /dev/zero; sleep 1000) | tail -n 1 & done; wait";
+    let result =
+        run(&world, held(Confinement::Landlock).limits(small()), json!({"command": command}));
     exhausted(&result, "resident_memory", 96 << 20);
     assert_eq!(inside(&world.root()), Vec::<String>::new());
 }
@@ -199,7 +221,11 @@ fn resident_memory_violated() {
 fn leaderless(mib: u64, seconds: u64) -> Option<ToolResult> {
     // Landlock would not let a command run a program of the tests.
     let command = format!("exec '{}' {mib} {seconds}", program::leaderless().display());
-    let result = run(&World::new(), held(Confinement::Unconfined).limits(small()), json!({"command": command}));
+    let result = run(
+        &World::new(),
+        held(Confinement::Unconfined).limits(small()),
+        json!({"command": command}),
+    );
     if result.metadata()["exit_code"] == 3 {
         skip(&format!("this kernel ends no thread alone: {result}"));
         return None;
@@ -223,14 +249,16 @@ fn memory_of_a_process_whose_first_thread_has_ended_violated() {
 #[test]
 fn a_command_whose_helper_is_killed_ends_with_it() {
     let policy = Policy::default().allowing(SideEffects::Execute);
-    let stage = Stage::new(&[], |builder| builder.policy(policy).shell(held(Confinement::Unconfined)));
+    let stage =
+        Stage::new(&[], |builder| builder.policy(policy).shell(held(Confinement::Unconfined)));
     let command = "echo $PPID > helper; echo $$ > shell; echo begun; sleep 1000";
     let result = block_on(async {
         let call = stage.begin(&stage.session(), Call::new("shell", json!({"command": command})));
         // The first output shows that the host is following the command.
         let heard = |event: &Event| matches!(event, Event::OutputDelta(..));
         stage.recorder.until(|events| events.iter().any(heard)).await;
-        let helper = stage.world.read("helper").and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
+        let helper =
+            stage.world.read("helper").and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
         kill_process(helper.expect("a number"), Signal::KILL).expect("it is there");
         call.await.expect("the call ends")
     });
@@ -278,11 +306,13 @@ fn a_command_neither_kills_nor_stops_its_helper_by_the_number_of_a_thread() {
             signal.as_raw()
         );
         let result = std::thread::scope(|scope| {
-            let call = scope.spawn(|| run(&world, held(Confinement::Landlock), json!({"command": command})));
+            let call = scope
+                .spawn(|| run(&world, held(Confinement::Landlock), json!({"command": command})));
             let threads = threads(&world);
             assert!(threads.lines().count() >= 2, "{threads}");
             fs::write(world.root().join("list"), threads).expect("it can be written");
-            fs::rename(world.root().join("list"), world.root().join("threads")).expect("it can be moved");
+            fs::rename(world.root().join("list"), world.root().join("threads"))
+                .expect("it can be moved");
             call.join().expect("the call ends")
         });
         assert!(result.is_success(), "{result}");
@@ -299,7 +329,9 @@ fn a_helper_that_is_stopped_is_killed_with_its_command_and_the_call_ends() {
     let (result, helper, took) = std::thread::scope(|scope| {
         let input = json!({"command": command, "timeout_ms": 1000});
         let call = scope.spawn(|| run(&world, held(Confinement::Landlock), input));
-        soon("the command does not begin", || world.read("shell").is_some_and(|shell| shell.ends_with('\n')));
+        soon("the command does not begin", || {
+            world.read("shell").is_some_and(|shell| shell.ends_with('\n'))
+        });
         let helper = world.read("helper").expect("it ran");
         let number = Pid::from_raw(helper.trim().parse().expect("a number")).expect("a number");
         kill_process(number, Signal::STOP).expect("it is there");
@@ -320,11 +352,15 @@ fn a_helper_that_is_stopped_is_killed_with_its_command_and_the_call_ends() {
 fn a_helper_that_is_stopped_before_it_answers_ends_with_its_call() {
     let world = World::new();
     let script = world.root().join("helper.sh");
-    let program = format!("#!/bin/sh\necho $$ > helper; kill -STOP $$; exec {} \"$@\"\n", executable().display());
+    let program = format!(
+        "#!/bin/sh\necho $$ > helper; kill -STOP $$; exec {} \"$@\"\n",
+        executable().display()
+    );
     fs::write(&script, program).expect("it can be written");
     fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("it is ours");
     let options = ShellOptions::new(Confinement::Landlock).helper(ShellHelper::palisade(&script));
-    let result = run(&world, options, json!({"command": "sleep 1000 & sleep 1000", "timeout_ms": 300}));
+    let result =
+        run(&world, options, json!({"command": "sleep 1000 & sleep 1000", "timeout_ms": 300}));
     assert_eq!(class(&result), "timeout", "{result}");
     let helper = world.read("helper").expect("it ran");
     soon("the helper lives", || !alive(&helper));
@@ -348,7 +384,8 @@ fn a_command_inherits_nothing_of_its_helper() {
     let result = run(&World::new(), held(Confinement::Unconfined), json!({"command": listing}));
     let output = result.output().expect("it ran").into_owned();
     assert!(
-        !output.contains("socket:") && output.lines().all(|line| line.contains("pipe:") || line == "/dev/null"),
+        !output.contains("socket:")
+            && output.lines().all(|line| line.contains("pipe:") || line == "/dev/null"),
         "{output}"
     );
 }

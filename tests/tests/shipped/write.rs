@@ -12,7 +12,8 @@ fn input(path: &str, content: &str) -> Value {
 #[track_caller]
 fn nothing_but(seen: &Seen, paths: &[&str]) {
     for world in seen.worlds() {
-        let found: Vec<String> = world.inside().keys().map(|path| path.display().to_string()).collect();
+        let found: Vec<String> =
+            world.inside().keys().map(|path| path.display().to_string()).collect();
         assert_eq!(found, paths);
     }
 }
@@ -42,7 +43,8 @@ fn a_file_that_exists_is_replaced_whole() {
 fn whoever_has_the_old_file_under_another_name_keeps_it() {
     let case = allowed("write_file", input("f", "new")).arrange(|world| {
         world.file("f", "old");
-        std::fs::hard_link(world.root().join("f"), world.root().join("same")).expect("a link can be made");
+        std::fs::hard_link(world.root().join("f"), world.root().join("same"))
+            .expect("a link can be made");
     });
     case.check().left("f", Some("new")).left("same", Some("old"));
 }

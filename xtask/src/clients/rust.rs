@@ -22,15 +22,20 @@ pub(super) enum Built {
 
 /// Builds the client into `directory`, from the exact versions of its lock file.
 pub(super) fn build(place: &Place, directory: &Path) -> anyhow::Result<Built> {
-    let fetched = cargo(place, "fetch").stdin(Stdio::null()).output().context("running cargo fetch")?;
+    let fetched =
+        cargo(place, "fetch").stdin(Stdio::null()).output().context("running cargo fetch")?;
     if !fetched.status.success() {
         return REACH.told(&String::from_utf8_lossy(&fetched.stderr)).map(Built::OutOfReach);
     }
     let mut build = cargo(place, "build");
     // All packages are downloaded by now, so that the registry is not queried again.
     build.args(["--offline", "--target-dir"]).arg(directory);
-    ensure!(build.status().context("running cargo build")?.success(), "the client in Rust does not compile");
-    let program = directory.join("debug").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
+    ensure!(
+        build.status().context("running cargo build")?.success(),
+        "the client in Rust does not compile"
+    );
+    let program =
+        directory.join("debug").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
     ensure!(program.is_file(), "cargo has built no {}", program.display());
     Ok(Built::At(program))
 }
@@ -67,7 +72,13 @@ mod tests {
     fn a_registry_out_of_reach_is_told_from_a_lock_file_that_is_no_good() {
         let said = "error: download of config.json failed\n\nCaused by:\n  [7] Could not connect to server (Failed to connect)\n";
         assert!(REACH.told(said).is_ok_and(|why| why.ends_with("(Failed to connect)")));
-        assert!(REACH.told("error: cannot update the lock file because --locked was passed to prevent this").is_err());
+        assert!(
+            REACH
+                .told(
+                    "error: cannot update the lock file because --locked was passed to prevent this"
+                )
+                .is_err()
+        );
         assert!(REACH.told("error: failed to verify the checksum of `rmcp v3.9.0`").is_err());
     }
 }

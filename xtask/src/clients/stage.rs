@@ -37,15 +37,18 @@ impl Stage {
         // A new cache per run: plugins accepted by an earlier build are validated again.
         let stage = Self { cache: root.join("cache"), root, program: program.to_owned() };
         if stage.root.exists() {
-            fs::remove_dir_all(&stage.root).with_context(|| format!("removing {}", stage.place()))?;
+            fs::remove_dir_all(&stage.root)
+                .with_context(|| format!("removing {}", stage.place()))?;
         }
         for folder in [stage.plugins(), stage.workspace(), stage.home()] {
-            fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("creating {}", folder.display()))?;
         }
         fs::write(stage.settings(), SETTINGS).context("writing the settings")?;
         for plugin in plugins {
             let copy = stage.plugins().join(format!("{}.wasm", plugin.name));
-            fs::copy(&plugin.path, copy).with_context(|| format!("copying {}", plugin.path.display()))?;
+            fs::copy(&plugin.path, copy)
+                .with_context(|| format!("copying {}", plugin.path.display()))?;
         }
         stage.warm()?;
         Ok(stage)
@@ -54,8 +57,10 @@ impl Stage {
     fn warm(&self) -> anyhow::Result<()> {
         let mut list = served::bare(&self.program);
         self.settle(&mut list);
-        let output = list.arg("list").args(self.shared()).output().context("running the program")?;
-        let (listed, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let output =
+            list.arg("list").args(self.shared()).output().context("running the program")?;
+        let (listed, said) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let is_there = output.status.success() && listed.contains("test_tool_with_progress");
         ensure!(is_there, "`palisade list` does not accept the guests:\n{listed}{said}");
         Ok(())
@@ -66,13 +71,23 @@ impl Stage {
         for name in OF_THE_MACHINE {
             command.env_remove(name);
         }
-        command.env("HOME", self.home()).env("TMPDIR", &self.root).env("PALISADE_CACHE", &self.cache);
+        command
+            .env("HOME", self.home())
+            .env("TMPDIR", &self.root)
+            .env("PALISADE_CACHE", &self.cache);
     }
 
     /// Returns the options of every subcommand.
     fn shared(&self) -> Vec<OsString> {
-        let pairs = [("--plugins", self.plugins()), ("--workspace", self.workspace()), ("--config", self.settings())];
-        pairs.into_iter().flat_map(|(option, path)| [option.into(), path.into_os_string()]).collect()
+        let pairs = [
+            ("--plugins", self.plugins()),
+            ("--workspace", self.workspace()),
+            ("--config", self.settings()),
+        ];
+        pairs
+            .into_iter()
+            .flat_map(|(option, path)| [option.into(), path.into_os_string()])
+            .collect()
     }
 
     /// Returns the arguments of the server.

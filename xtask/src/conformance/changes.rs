@@ -28,7 +28,8 @@ impl Changes {
     /// Follows the events of a running server.
     pub(super) fn follow(stage: &Stage) -> anyhow::Result<Self> {
         let path = stage.events();
-        let events = File::open(&path).with_context(|| format!("the server writes no events to {}", path.display()))?;
+        let events = File::open(&path)
+            .with_context(|| format!("the server writes no events to {}", path.display()))?;
         let stop = Arc::new(AtomicBool::new(false));
         let (told, stage) = (stop.clone(), stage.clone());
         let thread = thread::spawn(move || watch(events, &stage, &told));
@@ -73,7 +74,9 @@ mod tests {
 
     #[test]
     fn calls_that_ask_for_a_change_are_counted_once_when_their_lines_are_whole() {
-        let line = |event: &str, tool: &str| format!("{{\"event\":\"{event}\",\"tool_name\":\"{tool}\"}}\n");
+        let line = |event: &str, tool: &str| {
+            format!("{{\"event\":\"{event}\",\"tool_name\":\"{tool}\"}}\n")
+        };
         let text = [
             line("tool.called", "test_trigger_tool_change"),
             line("tool.completed", "test_trigger_tool_change"),

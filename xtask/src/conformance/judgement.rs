@@ -55,7 +55,11 @@ pub(super) fn gather(
     let unscored = requirements.unscored.iter().map(|name| (name, Weight::Unscored));
     let wanted = required.chain(unscored).filter(|(name, _)| is_wanted(name));
     wanted
-        .map(|(name, weight)| Scenario { name: name.clone(), weight, checks: results.remove(name).unwrap_or_default() })
+        .map(|(name, weight)| Scenario {
+            name: name.clone(),
+            weight,
+            checks: results.remove(name).unwrap_or_default(),
+        })
         .collect()
 }
 
@@ -91,8 +95,9 @@ impl Scenario {
             return vec!["it left no result: it did not come to its end".to_owned()];
         }
         let faults = self.checks.iter().filter(|check| check.is_fault());
-        let mut lines: Vec<String> =
-            faults.map(|check| format!("{:?}: {}: {}", check.status, check.id, check.message)).collect();
+        let mut lines: Vec<String> = faults
+            .map(|check| format!("{:?}: {}: {}", check.status, check.id, check.message))
+            .collect();
         if lines.is_empty() && !self.passes() {
             lines.push("nothing of it applies, so that nothing was looked at".to_owned());
         }
@@ -127,7 +132,13 @@ pub(super) struct Judgement<'a> {
 impl<'a> Judgement<'a> {
     /// Returns an empty judgement with the list of missing features.
     pub(super) fn new(not_yet: &'a [&'a str], telling: Telling) -> Self {
-        Self { not_yet, telling, failed: Vec::new(), passing: BTreeMap::new(), heard: BTreeSet::new() }
+        Self {
+            not_yet,
+            telling,
+            failed: Vec::new(),
+            passing: BTreeMap::new(),
+            heard: BTreeSet::new(),
+        }
     }
 
     /// Prints and records the results of a revision.
@@ -147,7 +158,9 @@ impl<'a> Judgement<'a> {
             self.heard.insert(scenario.name);
         }
         let [passing, failing, not_yet] = counts;
-        println!("{revision}: of those required, {passing} pass, {failing} fail, {not_yet} are not due yet");
+        println!(
+            "{revision}: of those required, {passing} pass, {failing} fail, {not_yet} are not due yet"
+        );
     }
 
     fn keep(&mut self, revision: &str, scenario: &Scenario, verdict: Verdict) {
@@ -171,7 +184,12 @@ impl<'a> Judgement<'a> {
     ///
     /// If a required scenario fails, or if a scenario of a missing feature passes.
     pub(super) fn conclude(&self) -> anyhow::Result<()> {
-        ensure!(self.failed.is_empty(), "{} scenarios fail: {}", self.failed.len(), self.failed.join(", "));
+        ensure!(
+            self.failed.is_empty(),
+            "{} scenarios fail: {}",
+            self.failed.len(),
+            self.failed.join(", ")
+        );
         let stale = self.stale();
         ensure!(
             stale.is_empty(),

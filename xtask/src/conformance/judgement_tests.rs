@@ -3,7 +3,8 @@
 use super::*;
 
 fn scenario(name: &str, weight: Weight, statuses: &[Status]) -> Scenario {
-    let check = |status: &Status| Check { id: "c".to_owned(), status: *status, message: "m".to_owned() };
+    let check =
+        |status: &Status| Check { id: "c".to_owned(), status: *status, message: "m".to_owned() };
     Scenario { name: name.to_owned(), weight, checks: statuses.iter().map(check).collect() }
 }
 
@@ -40,7 +41,10 @@ fn what_counts_for_nothing_may_fail() {
 fn what_is_not_built_may_fail_and_must_not_pass_everywhere() {
     let (passing, failing) = (required(&[Status::Success]), required(&[Status::Failure]));
     assert!(is_well(&["a"], std::slice::from_ref(&failing)));
-    assert!(is_well(&["a"], &[passing.clone(), failing.clone()]), "one revision of two is not built");
+    assert!(
+        is_well(&["a"], &[passing.clone(), failing.clone()]),
+        "one revision of two is not built"
+    );
     assert!(!is_well(&["a"], &[passing.clone(), passing]), "it is built");
     assert!(!is_well(&["b"], &[failing]), "another one is not built");
 }
@@ -54,10 +58,14 @@ fn the_suites_own_verdict_is_about_failures_and_what_has_no_result() {
 
 #[test]
 fn what_left_no_result_is_there_and_has_no_checks() {
-    let requirements = Requirements { required: vec!["a".to_owned(), "b".to_owned()], unscored: vec!["c".to_owned()] };
+    let requirements = Requirements {
+        required: vec!["a".to_owned(), "b".to_owned()],
+        unscored: vec!["c".to_owned()],
+    };
     let results = BTreeMap::from([("b".to_owned(), required(&[Status::Success]).checks)]);
     let gathered = gather(&requirements, results, |name| name != "c");
-    let counts: Vec<_> = gathered.iter().map(|scenario| (scenario.name.as_str(), scenario.checks.len())).collect();
+    let counts: Vec<_> =
+        gathered.iter().map(|scenario| (scenario.name.as_str(), scenario.checks.len())).collect();
     assert_eq!(counts, [("a", 0), ("b", 1)]);
 }
 
@@ -65,7 +73,8 @@ fn what_left_no_result_is_there_and_has_no_checks() {
 fn a_scenario_of_no_revision_is_noticed() {
     let mut judgement = Judgement::new(&[], Telling::Everything);
     judgement.hear("2026-07-28", vec![required(&[Status::Success])]);
-    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    let named =
+        |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     assert!(judgement.heard_all(&named(&["a"])) && judgement.heard_all(&named(&[])));
     assert!(!judgement.heard_all(&named(&["a", "b"])));
 }

@@ -40,7 +40,9 @@ pub(super) struct Check {
 /// Reads all results, keyed by scenario. A scenario that did not finish has no file and is missing.
 pub(super) fn read(directory: &Path) -> anyhow::Result<BTreeMap<String, Vec<Check>>> {
     let mut results = BTreeMap::new();
-    for entry in fs::read_dir(directory).with_context(|| format!("listing {}", directory.display()))? {
+    for entry in
+        fs::read_dir(directory).with_context(|| format!("listing {}", directory.display()))?
+    {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let file = entry.path().join("checks.json");
@@ -92,7 +94,10 @@ mod tests {
     #[test]
     fn a_directory_is_named_after_its_scenario_and_the_time() {
         assert_eq!(scenario_of("server-tools-list-2026-11-22T07-55-54-842Z"), Some("tools-list"));
-        assert_eq!(scenario_of("server-server-stateless-2026-11-22T07-55-52-819Z"), Some("server-stateless"));
+        assert_eq!(
+            scenario_of("server-server-stateless-2026-11-22T07-55-52-819Z"),
+            Some("server-stateless")
+        );
         assert_eq!(scenario_of("client-tools_call-2026-11-22T07-55-52-819Z"), None);
         assert_eq!(scenario_of("server-2026"), None);
     }
@@ -102,8 +107,10 @@ mod tests {
         let text = r#"[{"id":"a","status":"SUCCESS","description":"d"},{"id":"b","status":"WARNING","description":"d","details":{"message":"m"}},
                        {"id":"c","status":"FAILURE","description":"d","errorMessage":"e"}]"#;
         let checks = parse(text).unwrap_or_default();
-        let read: Vec<_> =
-            checks.iter().map(|check| (check.id.as_str(), check.message.as_str(), check.is_fault())).collect();
+        let read: Vec<_> = checks
+            .iter()
+            .map(|check| (check.id.as_str(), check.message.as_str(), check.is_fault()))
+            .collect();
         assert_eq!(read, [("a", "d", false), ("b", "m", true), ("c", "e", true)]);
     }
 

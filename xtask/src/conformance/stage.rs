@@ -15,8 +15,15 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Creates the directories, with both plugins in place.
-    pub(super) fn make(home: &Path, revision: &str, fixture: &Path, visitor: &Path) -> anyhow::Result<Self> {
-        let name = |path: &Path| path.file_name().map(OsStr::to_owned).context("a plugin's path ends in no name");
+    pub(super) fn make(
+        home: &Path,
+        revision: &str,
+        fixture: &Path,
+        visitor: &Path,
+    ) -> anyhow::Result<Self> {
+        let name = |path: &Path| {
+            path.file_name().map(OsStr::to_owned).context("a plugin's path ends in no name")
+        };
         let stage = Self {
             root: home.join(revision),
             // A new cache per run: plugins accepted by an earlier build are validated again.
@@ -24,10 +31,14 @@ impl Stage {
             visitor: name(visitor)?,
         };
         if stage.root.exists() {
-            fs::remove_dir_all(&stage.root).with_context(|| format!("removing {}", stage.place()))?;
+            fs::remove_dir_all(&stage.root)
+                .with_context(|| format!("removing {}", stage.place()))?;
         }
-        for folder in [stage.plugins(), stage.aside(), stage.workspace(), stage.home(), stage.results()] {
-            fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        for folder in
+            [stage.plugins(), stage.aside(), stage.workspace(), stage.home(), stage.results()]
+        {
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("creating {}", folder.display()))?;
         }
         for plugin in [fixture, visitor] {
             let copy = stage.plugins().join(name(plugin)?);
@@ -38,9 +49,11 @@ impl Stage {
 
     /// Moves the visitor out of the plugin directory, or into it, atomically by a rename.
     pub(super) fn move_visitor(&self) -> anyhow::Result<()> {
-        let (inside, outside) = (self.plugins().join(&self.visitor), self.aside().join(&self.visitor));
+        let (inside, outside) =
+            (self.plugins().join(&self.visitor), self.aside().join(&self.visitor));
         let (from, to) = if inside.exists() { (inside, outside) } else { (outside, inside) };
-        fs::rename(&from, &to).with_context(|| format!("moving {} to {}", from.display(), to.display()))
+        fs::rename(&from, &to)
+            .with_context(|| format!("moving {} to {}", from.display(), to.display()))
     }
 
     /// Returns the directory that the server watches.

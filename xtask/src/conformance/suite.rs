@@ -45,7 +45,8 @@ impl Suite {
     /// Returns the requirements of a revision for a server.
     pub(super) fn requirements(&self, revision: &str) -> anyhow::Result<Requirements> {
         let path = self.place().join("requirements").join(format!("{revision}.yaml"));
-        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         Ok(Requirements::parse(&text))
     }
 
@@ -55,11 +56,19 @@ impl Suite {
         let open = || open().with_context(|| format!("opening {}", log.display()));
         let mut node = Command::new(self.0.node());
         node.arg(self.place().join("dist/index.js")).args(arguments);
-        let mut child =
-            node.stdin(Stdio::null()).stdout(open()?).stderr(open()?).spawn().context("running the suite")?;
+        let mut child = node
+            .stdin(Stdio::null())
+            .stdout(open()?)
+            .stderr(open()?)
+            .spawn()
+            .context("running the suite")?;
         match served::finish(&mut child, PATIENCE)? {
             Some(ended) => Ok(ended),
-            None => bail!("the suite does not end within {} s; see {}", PATIENCE.as_secs(), log.display()),
+            None => bail!(
+                "the suite does not end within {} s; see {}",
+                PATIENCE.as_secs(),
+                log.display()
+            ),
         }
     }
 }

@@ -13,7 +13,9 @@ pub(super) fn matches(expected: &str, actual: &str) -> bool {
 fn lines_match(expected: &[&str], actual: &[&str]) -> bool {
     match expected.split_first() {
         None => actual.is_empty(),
-        Some((&"…", rest)) => (0..=actual.len()).any(|skipped| lines_match(rest, &actual[skipped..])),
+        Some((&"…", rest)) => {
+            (0..=actual.len()).any(|skipped| lines_match(rest, &actual[skipped..]))
+        }
         Some((first, rest)) => match actual.split_first() {
             Some((line, others)) => line_matches(first, line) && lines_match(rest, others),
             None => false,
@@ -25,8 +27,12 @@ fn line_matches(expected: &str, actual: &str) -> bool {
     let expected = expected.replace("[..]", "…");
     let Some((start, rest)) = expected.split_once('…') else { return expected == actual };
     let (middle, end) = rest.rsplit_once('…').unwrap_or(("", rest));
-    let Some(inner) = actual.strip_prefix(start).and_then(|inner| inner.strip_suffix(end)) else { return false };
-    let found = middle.split('…').try_fold(inner, |left, part| left.find(part).map(|at| &left[at + part.len()..]));
+    let Some(inner) = actual.strip_prefix(start).and_then(|inner| inner.strip_suffix(end)) else {
+        return false;
+    };
+    let found = middle
+        .split('…')
+        .try_fold(inner, |left, part| left.find(part).map(|at| &left[at + part.len()..]));
     found.is_some()
 }
 
@@ -44,7 +50,8 @@ mod tests {
 
     #[test]
     fn an_ellipsis_in_a_line_stands_for_any_text_of_it() {
-        for expected in ["… took 3 ms", "one …", "one … 3 …", "one [..] ms", "…one took 3 ms…"] {
+        for expected in ["… took 3 ms", "one …", "one … 3 …", "one [..] ms", "…one took 3 ms…"]
+        {
             assert!(matches(expected, "one took 3 ms"), "{expected}");
         }
         for expected in ["two …", "… 4 ms", "one … 4 … ms", "one took 3 ms and … more"] {

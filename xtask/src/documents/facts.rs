@@ -16,8 +16,16 @@ const FACTS: [(&str, &str, &str); 20] = [
     (LIMITS, "MAX_MEMORY: u64 = 512 * MIB;", "at most 512 MiB) |"),
     (LIMITS, "TOTAL_MEMORY: u64 = 4 * GIB;", "hold at most 4 GiB of memory"),
     (LIMITS, "TIMEOUT: Duration = Duration::from_secs(60);", "| time | 60 s;"),
-    (LIMITS, "MAX_TIMEOUT: Duration = Duration::from_secs(600);", "600 s for `execute` and `network`"),
-    (LIMITS, "DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);", "has 2 s to describe its tools"),
+    (
+        LIMITS,
+        "MAX_TIMEOUT: Duration = Duration::from_secs(600);",
+        "600 s for `execute` and `network`",
+    ),
+    (
+        LIMITS,
+        "DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);",
+        "has 2 s to describe its tools",
+    ),
     (LIMITS, "QUEUE_TIMEOUT: Duration = Duration::from_secs(60);", "others wait up to 60 s"),
     (OWNER, "SANDBOXES: u32 = 256;", "At most 256 calls run at once"),
     (LIMITS, "COMPONENT: u64 = 64 * MIB;", "A plugin is at most 64 MiB large"),
@@ -40,12 +48,16 @@ const FACTS: [(&str, &str, &str); 20] = [
 
 /// Returns the facts that are missing in either place.
 pub(super) fn wrong(place: &Place) -> anyhow::Result<Vec<String>> {
-    let read = |name: &str| fs::read_to_string(place.root.join(name)).with_context(|| format!("reading {name}"));
+    let read = |name: &str| {
+        fs::read_to_string(place.root.join(name)).with_context(|| format!("reading {name}"))
+    };
     let readme = read("README.md")?;
     let mut wrong = Vec::new();
     for (file, source, row) in FACTS {
         if !read(file)?.contains(source) {
-            wrong.push(format!("{file} has no `{source}` any more; what does the row `{row}` of README.md say now?"));
+            wrong.push(format!(
+                "{file} has no `{source}` any more; what does the row `{row}` of README.md say now?"
+            ));
         }
         if !readme.contains(row) {
             wrong.push(format!("README.md does not say `{row}`, as `{source}` in {file} asks for"));

@@ -77,7 +77,12 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
 }
 
 fn role(comment: &str) -> Role {
-    let said = comment.trim().strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->")).unwrap_or_default().trim();
+    let said = comment
+        .trim()
+        .strip_prefix("<!--")
+        .and_then(|rest| rest.strip_suffix("-->"))
+        .unwrap_or_default()
+        .trim();
     if let Some(path) = said.strip_prefix("same as ") {
         Role::SameAs(path.to_owned())
     } else if let Some(path) = said.strip_prefix("file ") {
@@ -89,7 +94,8 @@ fn role(comment: &str) -> Role {
 
 /// Returns the targets of relative links, without anchors.
 pub(super) fn links(text: &str) -> Vec<&str> {
-    let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+    let targets =
+        text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
     let relative = targets.filter(|target| !target.contains("://") && !target.contains(' '));
     relative.filter_map(|target| target.split('#').next()).filter(|path| !path.is_empty()).collect()
 }
@@ -103,8 +109,10 @@ mod tests {
 
     #[test]
     fn a_block_knows_its_place_its_language_and_its_role() {
-        let found: Vec<_> =
-            blocks(DOCUMENT).into_iter().map(|b| (b.line, b.language.clone(), b.text(), b.role)).collect();
+        let found: Vec<_> = blocks(DOCUMENT)
+            .into_iter()
+            .map(|b| (b.line, b.language.clone(), b.text(), b.role))
+            .collect();
         let file = Role::File("../x/y.rs".to_owned());
         assert_eq!(found[0], (5, "rust".to_owned(), "fn main() {}\n".to_owned(), file));
         assert_eq!(found[1].3, Role::Plain);
@@ -113,8 +121,11 @@ mod tests {
     #[test]
     fn a_console_block_is_commands_with_what_they_print() {
         let steps: Vec<Step> = blocks(DOCUMENT).iter().flat_map(Block::steps).collect();
-        let step =
-            |line, command: &str, expected: &str| Step { line, command: command.into(), expected: expected.into() };
+        let step = |line, command: &str, expected: &str| Step {
+            line,
+            command: command.into(),
+            expected: expected.into(),
+        };
         assert_eq!(steps, [step(9, "one", "a\n\nb\n"), step(13, "two", "")]);
     }
 

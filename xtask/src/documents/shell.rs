@@ -59,7 +59,8 @@ impl<'a> Trial<'a> {
     pub(super) fn write(&self, path: &str, text: &str) -> anyhow::Result<()> {
         let file = self.copy().join(path);
         let directory = file.parent().with_context(|| format!("{path} has no directory"))?;
-        fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
+        fs::create_dir_all(directory)
+            .with_context(|| format!("creating {}", directory.display()))?;
         fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
         if file.ends_with("Cargo.toml") {
             fs::copy(self.place.root.join("Cargo.lock"), directory.join("Cargo.lock"))?;
@@ -71,7 +72,8 @@ impl<'a> Trial<'a> {
     /// following commands.
     pub(super) fn run(&self, steps: &[Step]) -> anyhow::Result<Vec<Outcome>> {
         let commands = self.commands(steps);
-        let script: String = commands.iter().map(|command| wrapped(command.as_deref().unwrap_or(":"))).collect();
+        let script: String =
+            commands.iter().map(|command| wrapped(command.as_deref().unwrap_or(":"))).collect();
         let output = self.shell(&format!("exec 2>&1\n{script}"))?;
         let mut printed = output.split(MARK).map(|text| text.trim_matches('\n').to_owned());
         let outcome = |command: Result<String, &'static str>| {
@@ -87,15 +89,21 @@ impl<'a> Trial<'a> {
     fn commands(&self, steps: &[Step]) -> Vec<Result<String, &'static str>> {
         let mut shown = self.tried == Tried::Debug;
         let mut command = |step: &Step| {
-            if let Some((_, reason)) = ELSEWHERE.iter().find(|(start, _)| step.command.starts_with(start)) {
+            if let Some((_, reason)) =
+                ELSEWHERE.iter().find(|(start, _)| step.command.starts_with(start))
+            {
                 return Err(*reason);
             }
             match step.command.strip_prefix("cargo run --release -- ") {
-                Some(arguments) if std::mem::replace(&mut shown, true) => Ok(format!("palisade {arguments}")),
+                Some(arguments) if std::mem::replace(&mut shown, true) => {
+                    Ok(format!("palisade {arguments}"))
+                }
                 None if self.tried == Tried::Debug && step.command.starts_with(EXAMPLE) => {
                     Ok(self.example(&step.command))
                 }
-                _ if step.command.starts_with("cargo run ") => Ok(self.in_repository(&step.command)),
+                _ if step.command.starts_with("cargo run ") => {
+                    Ok(self.in_repository(&step.command))
+                }
                 _ => Ok(step.command.clone()),
             }
         };
@@ -105,7 +113,12 @@ impl<'a> Trial<'a> {
     /// Returns the command for another program of the workspace that is built already.
     fn example(&self, command: &str) -> String {
         let Place { root, target } = self.place;
-        format!("(cd '{}' && '{}'/debug/{})", root.display(), target.display(), command.trim_start_matches(EXAMPLE))
+        format!(
+            "(cd '{}' && '{}'/debug/{})",
+            root.display(),
+            target.display(),
+            command.trim_start_matches(EXAMPLE)
+        )
     }
 
     fn in_repository(&self, command: &str) -> String {
@@ -117,7 +130,9 @@ impl<'a> Trial<'a> {
     /// configuration.
     fn shell(&self, script: &str) -> anyhow::Result<String> {
         let mut shell = scrubbed("setsid");
-        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PALISADE_")) {
+        for (name, _) in
+            env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PALISADE_"))
+        {
             shell.env_remove(name);
         }
         shell
@@ -126,7 +141,10 @@ impl<'a> Trial<'a> {
             .env("PATH", self.path()?)
             .env("XDG_CONFIG_HOME", self.directory.path().join("config"))
             .env("XDG_CACHE_HOME", self.directory.path().join("cache"))
-            .env(format!("CARGO_TARGET_{}_RUSTFLAGS", TARGET.replace('-', "_").to_uppercase()), self.target_flags()?)
+            .env(
+                format!("CARGO_TARGET_{}_RUSTFLAGS", TARGET.replace('-', "_").to_uppercase()),
+                self.target_flags()?,
+            )
             .stderr(Stdio::inherit());
         let output = shell.output().context("running the commands with setsid and bash")?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -40,13 +40,25 @@ pub(super) const AREAS: [Area; 9] = [
         files: &["host/src/sandbox/compile.rs", "host/src/sandbox/compile/**/*.rs"],
         suites: &["loader"],
     },
-    Area { name: "policy", files: &["host/src/policy.rs", "host/src/dispatch/approve.rs"], suites: &["dispatcher"] },
+    Area {
+        name: "policy",
+        files: &["host/src/policy.rs", "host/src/dispatch/approve.rs"],
+        suites: &["dispatcher"],
+    },
     Area {
         name: "confirmation",
-        files: &["host/src/confirm.rs", "host/src/confirm/**/*.rs", "host/src/dispatch/question.rs"],
+        files: &[
+            "host/src/confirm.rs",
+            "host/src/confirm/**/*.rs",
+            "host/src/dispatch/question.rs",
+        ],
         suites: &["dispatcher", "mcp"],
     },
-    Area { name: "seal", files: &["host/src/mcp/seal.rs", "host/src/mcp/rounds.rs"], suites: &["mcp"] },
+    Area {
+        name: "seal",
+        files: &["host/src/mcp/seal.rs", "host/src/mcp/rounds.rs"],
+        suites: &["mcp"],
+    },
     Area {
         name: "meter",
         files: &[
@@ -93,7 +105,11 @@ mod tests {
                 assert!(path.exists(), "{}: {file}", area.name);
             }
             for suite in area.suites {
-                assert!(root.join("tests/tests").join(format!("{suite}.rs")).is_file(), "{}: {suite}", area.name);
+                assert!(
+                    root.join("tests/tests").join(format!("{suite}.rs")).is_file(),
+                    "{}: {suite}",
+                    area.name
+                );
             }
         }
     }

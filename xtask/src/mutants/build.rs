@@ -82,17 +82,24 @@ impl Loom<'_> {
     }
 
     /// Writes the copy; returns the woven files.
-    fn weave(&self, faults: &[Fault], lost: &mut BTreeMap<usize, Lost>) -> anyhow::Result<BTreeMap<String, String>> {
+    fn weave(
+        &self,
+        faults: &[Fault],
+        lost: &mut BTreeMap<usize, Lost>,
+    ) -> anyhow::Result<BTreeMap<String, String>> {
         let mut files: BTreeMap<&str, Vec<&Fault>> = CRATES.map(|file| (file, Vec::new())).into();
         for fault in faults {
             let of_file = files.entry(&fault.file).or_default();
             of_file.extend((!lost.contains_key(&fault.number)).then_some(fault));
         }
-        self.place.copy_sources_but(&self.tree, &files.keys().map(PathBuf::from).collect::<Vec<_>>())?;
+        self.place
+            .copy_sources_but(&self.tree, &files.keys().map(PathBuf::from).collect::<Vec<_>>())?;
         let mut all = BTreeMap::new();
         for (file, faults) in files {
-            let source = fs::read_to_string(self.place.root.join(file)).with_context(|| format!("reading {file}"))?;
-            let woven = weave::weave(&source, &faults).with_context(|| format!("weaving {file}"))?;
+            let source = fs::read_to_string(self.place.root.join(file))
+                .with_context(|| format!("reading {file}"))?;
+            let woven =
+                weave::weave(&source, &faults).with_context(|| format!("weaving {file}"))?;
             let left = faults.iter().filter(|fault| !woven.faults.contains(&fault.number));
             lost.extend(left.map(|fault| (fault.number, Lost::Unwoven)));
             lost.extend(woven.unviable.iter().map(|number| (*number, Lost::Unviable)));
@@ -115,7 +122,10 @@ impl Loom<'_> {
         command.args(["test", "--no-run", "--workspace", "--message-format=json", "--lib"]);
         let suites: BTreeSet<&str> = AREAS.iter().flat_map(|area| area.suites).copied().collect();
         command.args(suites.iter().map(|suite| format!("--test={suite}")));
-        command.current_dir(&self.tree).env("CARGO_TARGET_DIR", &self.target).stderr(Stdio::inherit());
+        command
+            .current_dir(&self.tree)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .stderr(Stdio::inherit());
         let out = command.output().context("running cargo")?;
         let mut said = Said::default();
         for line in out.stdout.split(|byte| *byte == b'\n') {
@@ -130,14 +140,17 @@ impl Loom<'_> {
     fn known(&self, faults: &[Fault]) -> BTreeMap<usize, Lost> {
         let text = fs::read_to_string(&self.known).unwrap_or_default();
         let known: BTreeSet<&str> = text.lines().collect();
-        let line = |lost, fault: &Fault| known.contains(line(lost, fault).as_str()).then_some((fault.number, lost));
+        let line = |lost, fault: &Fault| {
+            known.contains(line(lost, fault).as_str()).then_some((fault.number, lost))
+        };
         let both = [Lost::Unviable, Lost::Unwoven];
         both.iter().flat_map(|lost| faults.iter().filter_map(|fault| line(*lost, fault))).collect()
     }
 
     fn keep(&self, faults: &[Fault], lost: &BTreeMap<usize, Lost>) -> anyhow::Result<()> {
         let lines = faults.iter().filter_map(|fault| Some(line(*lost.get(&fault.number)?, fault)));
-        fs::write(&self.known, lines.collect::<Vec<_>>().join("\n")).context("keeping what does not compile")
+        fs::write(&self.known, lines.collect::<Vec<_>>().join("\n"))
+            .context("keeping what does not compile")
     }
 }
 
@@ -175,7 +188,9 @@ impl Said {
                 self.errors.extend((!places.is_empty()).then_some((words, places)));
             }
             Some("compiler-artifact") => self.binaries.extend(binary(message, suites)),
-            Some("build-script-executed") if text("/package_id").is_some_and(|id| id.contains("palisade-tests")) => {
+            Some("build-script-executed")
+                if text("/package_id").is_some_and(|id| id.contains("palisade-tests")) =>
+            {
                 self.cache = text("/out_dir").map(|out| Path::new(out).join("cache"));
             }
             _ => {}
@@ -185,11 +200,15 @@ impl Said {
 
 /// The places of an error: the one it is at first, then those that it names as well.
 fn places(message: &Value) -> Vec<(String, usize)> {
-    let list = |of: &Value, key: &str| of.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let list =
+        |of: &Value, key: &str| of.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let mut spans = list(message, "spans");
     spans.sort_by_key(|span| span.get("is_primary") != Some(&Value::Bool(true)));
     let own = spans.iter().filter_map(|span| {
-        Some((span.get("file_name")?.as_str()?.to_owned(), usize::try_from(span.get("byte_start")?.as_u64()?).ok()?))
+        Some((
+            span.get("file_name")?.as_str()?.to_owned(),
+            usize::try_from(span.get("byte_start")?.as_u64()?).ok()?,
+        ))
     });
     let children = list(message, "children");
     own.chain(children.iter().flat_map(places)).collect()
@@ -200,6 +219,11 @@ fn binary(message: &Value, suites: &BTreeSet<&str>) -> Option<Binary> {
     let kind = message.pointer("/target/kind/0")?.as_str()?;
     let path = PathBuf::from(message.get("executable")?.as_str()?);
     let manifest = Path::new(message.get("manifest_path")?.as_str()?);
-    let is_wanted = if kind == "test" { suites.contains(name) } else { UNITS.contains(&name) && kind == "lib" };
-    is_wanted.then_some(Binary { name: name.to_owned(), path, directory: manifest.parent()?.to_owned() })
+    let is_wanted =
+        if kind == "test" { suites.contains(name) } else { UNITS.contains(&name) && kind == "lib" };
+    is_wanted.then_some(Binary {
+        name: name.to_owned(),
+        path,
+        directory: manifest.parent()?.to_owned(),
+    })
 }

@@ -59,16 +59,26 @@ impl Kind {
 
 /// What `cargo mutants --list --json` says, numbered in its order.
 pub(super) fn listed(json: &[u8]) -> anyhow::Result<Vec<Fault>> {
-    let all: Vec<Value> = serde_json::from_slice(json).context("what cargo-mutants lists is no list")?;
+    let all: Vec<Value> =
+        serde_json::from_slice(json).context("what cargo-mutants lists is no list")?;
     let faults = all.iter().enumerate();
-    faults.map(|(n, fault)| read(n + 1, fault).with_context(|| format!("an unknown fault: {fault}"))).collect()
+    faults
+        .map(|(n, fault)| read(n + 1, fault).with_context(|| format!("an unknown fault: {fault}")))
+        .collect()
 }
 
 fn read(number: usize, fault: &Value) -> Option<Fault> {
     let text = |key: &str| Some(fault.get(key)?.as_str()?.to_owned());
     let start = |key: &str| usize::try_from(fault.pointer("/span/start")?.get(key)?.as_u64()?).ok();
-    let site = Site { kind: Kind::of(&text("genre")?)?, line: start("line")?, column: start("column")? };
-    Some(Fault { number, name: text("name")?, file: text("file")?, site, replacement: text("replacement")? })
+    let site =
+        Site { kind: Kind::of(&text("genre")?)?, line: start("line")?, column: start("column")? };
+    Some(Fault {
+        number,
+        name: text("name")?,
+        file: text("file")?,
+        site,
+        replacement: text("replacement")?,
+    })
 }
 
 #[cfg(test)]

@@ -53,11 +53,14 @@ impl Outcome {
     pub(super) fn row(&self, area: &str, kept: &BTreeMap<String, Why>) -> String {
         let (caught, endless, unviable) = (self.caught.len(), self.endless.len(), self.unviable);
         let (missed, unwoven) = (self.missed.len(), self.unwoven.len());
-        let same = self.missed.iter().filter(|line| kept.get(&name(line)) == Some(&Why::Same)).count();
+        let same =
+            self.missed.iter().filter(|line| kept.get(&name(line)) == Some(&Why::Same)).count();
         let (made, unseen) = (caught + endless + missed + unviable + unwoven, missed - same);
         let killed = caught + endless;
         let percent = (killed * 100).checked_div(killed + unseen).unwrap_or(100);
-        format!("| {area} | {made} | {unviable} | {unwoven} | {caught} | {endless} | {same} | {unseen} | {percent} % |")
+        format!(
+            "| {area} | {made} | {unviable} | {unwoven} | {caught} | {endless} | {same} | {unseen} | {percent} % |"
+        )
     }
 }
 
@@ -81,7 +84,9 @@ impl Report {
         let (killed, visible) = (self.seen.len(), self.visible(kept));
         let percent = (killed * 100).checked_div(visible).unwrap_or(100);
         let unwoven = self.unwoven.len();
-        format!("{killed} of {visible} faults that can be seen are seen: {percent} %; {unwoven} could not be tried")
+        format!(
+            "{killed} of {visible} faults that can be seen are seen: {percent} %; {unwoven} could not be tried"
+        )
     }
 
     /// What is wrong: survivors that are not listed, listed ones that were killed, and too few
@@ -89,7 +94,10 @@ impl Report {
     pub(super) fn complaints(&self, kept: &BTreeMap<String, Why>, least: usize) -> Vec<String> {
         let missed: BTreeSet<&String> = self.missed.iter().collect();
         let caught: BTreeSet<&String> = self.seen.iter().collect();
-        let unlisted = missed.iter().filter(|name| !kept.contains_key(**name)).map(|name| format!("not seen: {name}"));
+        let unlisted = missed
+            .iter()
+            .filter(|name| !kept.contains_key(**name))
+            .map(|name| format!("not seen: {name}"));
         // The same change may occur twice in a function: killed in one place, it can survive in the
         // other.
         let stale = kept.keys().filter(|name| caught.contains(name) && !missed.contains(name));
@@ -119,7 +127,8 @@ pub(super) fn kept(text: &str) -> anyhow::Result<BTreeMap<String, Why>> {
 fn row(line: &str) -> anyhow::Result<(String, Why)> {
     // The name may contain the separator of table cells.
     let rest = line.strip_prefix("| `").context("no name")?;
-    let (name, rest) = rest.split_once("` | ").with_context(|| format!("no end of the name: {line}"))?;
+    let (name, rest) =
+        rest.split_once("` | ").with_context(|| format!("no end of the name: {line}"))?;
     let (why, reason) = rest.split_once(" | ").with_context(|| format!("no reason: {line}"))?;
     ensure!(reason.trim_end_matches('|').trim().len() > 10, "no reason: {line}");
     match why {
@@ -155,8 +164,11 @@ mod tests {
     #[test]
     fn a_run_is_told_in_a_row() {
         let kept = kept(LIST).expect("a list");
-        let mut outcome = outcome(&["a.rs:1:1: x"; 8], &["a.rs:3:1: replace | with ^ in f", "a.rs:4:1: z"]);
-        for (fault, came) in [("a.rs:5:1: x", "endless"), ("a.rs:6:1: x", "unviable"), ("a.rs:7:1: x", "unwoven")] {
+        let mut outcome =
+            outcome(&["a.rs:1:1: x"; 8], &["a.rs:3:1: replace | with ^ in f", "a.rs:4:1: z"]);
+        for (fault, came) in
+            [("a.rs:5:1: x", "endless"), ("a.rs:6:1: x", "unviable"), ("a.rs:7:1: x", "unwoven")]
+        {
             outcome.add(fault, came).expect("a word");
         }
         assert_eq!(outcome.row("guard", &kept), "| guard | 13 | 1 | 1 | 8 | 1 | 1 | 1 | 90 % |");
@@ -165,7 +177,10 @@ mod tests {
 
     #[test]
     fn a_fault_is_known_by_its_file_and_change_wherever_it_moves() {
-        assert_eq!(name("a.rs:12:5: replace x::y -> bool with true"), "a.rs: replace x::y -> bool with true");
+        assert_eq!(
+            name("a.rs:12:5: replace x::y -> bool with true"),
+            "a.rs: replace x::y -> bool with true"
+        );
     }
 
     #[test]
@@ -178,7 +193,10 @@ mod tests {
         let unlisted = report(&["a.rs:1:1: x"; 99], &["a.rs:1:1: y"]);
         assert_eq!(unlisted.complaints(&kept, 90), ["not seen: a.rs: y"]);
         let stale = report(&["a.rs:7:1: replace g -> bool with true"], &[]);
-        assert_eq!(stale.complaints(&kept, 90), ["on the list, and seen: a.rs: replace g -> bool with true"]);
+        assert_eq!(
+            stale.complaints(&kept, 90),
+            ["on the list, and seen: a.rs: replace g -> bool with true"]
+        );
     }
 
     #[test]

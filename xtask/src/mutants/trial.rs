@@ -55,7 +55,11 @@ impl Stand {
         // (tests/src/caches.rs).
         fs::write("/proc/self/comm", "cargo-mutants").context("taking a name")?;
         let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
-        let start = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19)).context("no start")?;
+        let start = stat
+            .rsplit(") ")
+            .next()
+            .and_then(|rest| rest.split(' ').nth(19))
+            .context("no start")?;
         let cache = built.cache.join(format!("{}-{start}", std::process::id()));
         let scratch = tempfile::tempdir().context("a temporary directory")?;
         Ok(Self { home: home.to_owned(), compiled: [home.join("compiled"), cache], scratch })
@@ -73,7 +77,9 @@ impl Stand {
 
     fn of_binary(&self, binary: &Binary) -> anyhow::Result<Vec<Test>> {
         let kept = self.home.join("reach").join(binary.path.file_name().unwrap_or_default());
-        let time = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let time = |path: &Path| {
+            fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+        };
         if time(&kept) < time(&binary.path) {
             let start = Instant::now();
             let lines = self.reached(binary)?;
@@ -87,15 +93,19 @@ impl Stand {
 
     /// Each test of a program, in a line: its name, what it takes, what it reaches.
     fn reached(&self, binary: &Binary) -> anyhow::Result<Vec<String>> {
-        let list = Command::new(&binary.path).args(["--list", "--format", "terse", "--skip", "oracle::"]).output();
-        let list = String::from_utf8(list.context("listing tests")?.stdout).context("a list of tests")?;
+        let list = Command::new(&binary.path)
+            .args(["--list", "--format", "terse", "--skip", "oracle::"])
+            .output();
+        let list =
+            String::from_utf8(list.context("listing tests")?.stdout).context("a list of tests")?;
         self.switch(0)?;
         // A pipe, since processes that may write no file write to it as well; kept open here, so
         // that nobody waits for its other end.
         let reached = self.home.join("switch/reached");
         let made = Command::new("mkfifo").arg(&reached).status().context("running mkfifo")?;
         anyhow::ensure!(made.success(), "mkfifo ended with {made}");
-        let pipe = fs::File::options().read(true).write(true).open(&reached).context("opening a pipe")?;
+        let pipe =
+            fs::File::options().read(true).write(true).open(&reached).context("opening a pipe")?;
         let mut lines = Vec::new();
         let mut reader = BufReader::new(pipe.try_clone().context("a second end of a pipe")?);
         for name in list.lines().filter_map(|line| line.strip_suffix(": test")) {
@@ -140,7 +150,10 @@ impl Stand {
         let (mut budget, mut ended) = (Duration::from_millis(500), Ended::Passed);
         while !tests.is_empty() && ended == Ended::Passed {
             let mut sum = Duration::ZERO;
-            let few = tests.iter().take_while(|test| (sum < budget).then(|| sum += test.time).is_some()).count();
+            let few = tests
+                .iter()
+                .take_while(|test| (sum < budget).then(|| sum += test.time).is_some())
+                .count();
             let rest = tests.split_off(few);
             ended = self.judge_few(number, &tests)?;
             (tests, budget) = (rest, budget * 4);
@@ -150,9 +163,11 @@ impl Stand {
     }
 
     fn judge_few(&self, number: usize, tests: &[&Test]) -> anyhow::Result<Ended> {
-        let programs: BTreeSet<&Path> = tests.iter().map(|test| test.binary.path.as_path()).collect();
+        let programs: BTreeSet<&Path> =
+            tests.iter().map(|test| test.binary.path.as_path()).collect();
         for program in programs {
-            let own: Vec<&Test> = tests.iter().filter(|test| test.binary.path == program).copied().collect();
+            let own: Vec<&Test> =
+                tests.iter().filter(|test| test.binary.path == program).copied().collect();
             let ended = self.judge_at_once(number, &own)?;
             if ended != Ended::Passed {
                 return Ok(ended);
@@ -171,7 +186,9 @@ impl Stand {
         self.switch(number)?;
         match self.run(&first.binary, &names, time)? {
             Ended::Passed => Ok(Ended::Passed),
-            Ended::Failed(by) if names.contains(&by.as_str()) => self.run(&first.binary, &[&by], time),
+            Ended::Failed(by) if names.contains(&by.as_str()) => {
+                self.run(&first.binary, &[&by], time)
+            }
             Ended::Failed(_) => self.run(&first.binary, &names, time),
             Ended::Endless => {
                 self.switch(0)?;
@@ -191,17 +208,29 @@ impl Stand {
     fn run(&self, binary: &Binary, names: &[&str], time: Duration) -> anyhow::Result<Ended> {
         let told = self.home.join("told.txt");
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -d {MEMORY}; exec \"$@\""), "sh", "timeout", "--signal=KILL"]);
+        command.args([
+            "-c",
+            &format!("ulimit -d {MEMORY}; exec \"$@\""),
+            "sh",
+            "timeout",
+            "--signal=KILL",
+        ]);
         command.arg(format!("{}", time.as_secs_f64())).arg(&binary.path).arg("--exact").args(names);
         command.current_dir(&binary.directory).env("CARGO_MANIFEST_DIR", &binary.directory);
-        command.env("TMPDIR", self.scratch.path()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+        command
+            .env("TMPDIR", self.scratch.path())
+            .env_remove("RUST_BACKTRACE")
+            .stdin(Stdio::null());
         // A file, which nobody who is left over can keep open for us.
         let file = fs::File::create(&told).context("creating a file")?;
         let start = Instant::now();
-        let mut child = command.stderr(file.try_clone()?).stdout(file).spawn().context("running tests")?;
+        let mut child =
+            command.stderr(file.try_clone()?).stdout(file).spawn().context("running tests")?;
         let failed = || {
             let text = String::from_utf8_lossy(&fs::read(&told).ok()?).into_owned();
-            text.lines().find_map(|line| Some(line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?.to_owned()))
+            text.lines().find_map(|line| {
+                Some(line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?.to_owned())
+            })
         };
         loop {
             let status = child.try_wait().context("waiting for tests")?;
@@ -209,13 +238,18 @@ impl Stand {
                 (Some(name), None) => {
                     // The others need not come to their end; what stands between them and us hands
                     // the signal on.
-                    Command::new("kill").arg(child.id().to_string()).status().context("running kill")?;
+                    Command::new("kill")
+                        .arg(child.id().to_string())
+                        .status()
+                        .context("running kill")?;
                     child.wait().context("waiting for tests")?;
                     return Ok(Ended::Failed(name));
                 }
                 (_, Some(status)) if status.success() => return Ok(Ended::Passed),
                 (_, Some(_)) if start.elapsed() >= time => return Ok(Ended::Endless),
-                (name, Some(status)) => return Ok(Ended::Failed(name.unwrap_or_else(|| status.to_string()))),
+                (name, Some(status)) => {
+                    return Ok(Ended::Failed(name.unwrap_or_else(|| status.to_string())));
+                }
                 (None, None) => std::thread::sleep(PAUSE),
             }
         }
@@ -233,13 +267,18 @@ impl Stand {
     }
 
     fn restore(&self) -> anyhow::Result<()> {
-        if self.compiled[0].exists() { copied(&self.compiled[0], &self.compiled[1]) } else { Ok(()) }
+        if self.compiled[0].exists() {
+            copied(&self.compiled[0], &self.compiled[1])
+        } else {
+            Ok(())
+        }
     }
 }
 
 fn test(binary: &Binary, line: &str) -> Option<Test> {
     let mut cells = line.split('\t');
-    let (name, time) = (cells.next()?.to_owned(), Duration::from_millis(cells.next()?.parse().ok()?));
+    let (name, time) =
+        (cells.next()?.to_owned(), Duration::from_millis(cells.next()?.parse().ok()?));
     let reaches = cells.next()?.split(',').filter_map(|number| number.parse().ok()).collect();
     Some(Test { binary: binary.clone(), name, time, reaches })
 }
@@ -251,9 +290,17 @@ fn listing(folder: &Path) -> BTreeSet<(PathBuf, u64, SystemTime)> {
         let name = PathBuf::from(entry.file_name());
         match entry.metadata() {
             Ok(data) if data.is_dir() => {
-                all.extend(listing(&entry.path()).into_iter().map(|(file, size, time)| (name.join(file), size, time)));
+                all.extend(
+                    listing(&entry.path())
+                        .into_iter()
+                        .map(|(file, size, time)| (name.join(file), size, time)),
+                );
             }
-            Ok(data) => drop(all.insert((name, data.len(), data.modified().unwrap_or(SystemTime::UNIX_EPOCH)))),
+            Ok(data) => drop(all.insert((
+                name,
+                data.len(),
+                data.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            ))),
             Err(_) => {}
         }
     }

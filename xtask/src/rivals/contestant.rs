@@ -54,10 +54,16 @@ pub(super) fn all(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Ve
 
 fn palisade(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Contestant> {
     let program = providers::build(place, tried)?;
-    let selection = Selection::Examples { package: PACKAGE, names: &[GUEST], features: &["guests"] };
-    let built = guests::build(&Request { workspace: &place.root, target: &place.target, guests: selection })?;
+    let selection =
+        Selection::Examples { package: PACKAGE, names: &[GUEST], features: &["guests"] };
+    let built = guests::build(&Request {
+        workspace: &place.root,
+        target: &place.target,
+        guests: selection,
+    })?;
     for folder in ["plugins", "workspace"] {
-        fs::create_dir_all(home.join(folder)).with_context(|| format!("making the folder {folder}"))?;
+        fs::create_dir_all(home.join(folder))
+            .with_context(|| format!("making the folder {folder}"))?;
     }
     for guest in &built {
         let copy = home.join("plugins").join(format!("{}.wasm", guest.name));
@@ -67,17 +73,23 @@ fn palisade(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Contesta
     let listed = said(&mut with_guest(&program, home, "list"))?;
     ensure!(listed.contains("checksum"), "`palisade list` does not accept the guest:\n{listed}");
     let version = said(Command::new(&program).arg("--version"))?;
-    Ok(Contestant { name: OURS, version, maker: Maker::Palisade { program }, home: home.to_owned() })
+    Ok(Contestant {
+        name: OURS,
+        version,
+        maker: Maker::Palisade { program },
+        home: home.to_owned(),
+    })
 }
 
 fn python_sdk(place: &Place, home: &Path) -> anyhow::Result<Option<Contestant>> {
-    let packages = match Packages::install(place, SDK, &place.target.join("clients").join("python"))? {
-        Packages::At(packages) => packages,
-        Packages::OutOfReach(reason) => {
-            println!("skipped: the Python SDK's server: {reason}");
-            return Ok(None);
-        }
-    };
+    let packages =
+        match Packages::install(place, SDK, &place.target.join("clients").join("python"))? {
+            Packages::At(packages) => packages,
+            Packages::OutOfReach(reason) => {
+                println!("skipped: the Python SDK's server: {reason}");
+                return Ok(None);
+            }
+        };
     let ask = "import platform, importlib.metadata as m; print('mcp', m.version('mcp'), 'on Python', platform.python_version())";
     let version = said(pip::python_with(&packages).args(["-c", ask]))?;
     let maker = Maker::PythonSdk { packages, script: place.root.join(SERVER) };
@@ -97,7 +109,12 @@ fn act(place: &Place, home: &Path) -> anyhow::Result<Option<Contestant>> {
     let bytes = wat::parse_file(&text).with_context(|| format!("reading {}", text.display()))?;
     fs::write(&component, bytes).with_context(|| format!("writing {}", component.display()))?;
     let version = said(Command::new(&program).arg("--version"))?;
-    Ok(Some(Contestant { name: "act", version, maker: Maker::Act { program, component }, home: home.to_owned() }))
+    Ok(Some(Contestant {
+        name: "act",
+        version,
+        maker: Maker::Act { program, component },
+        home: home.to_owned(),
+    }))
 }
 
 /// Returns the output of a program that succeeds.
@@ -138,9 +155,11 @@ impl Contestant {
     fn listen(&self, log: PathBuf) -> anyhow::Result<Server> {
         if matches!(self.maker, Maker::Palisade { .. }) {
             let served = Served::start(self.command(Way::Http, None), log)?;
-            let address = served.url().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
+            let address =
+                served.url().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
             let address = address.and_then(|address| address.parse::<SocketAddr>().ok());
-            let address = address.with_context(|| format!("{} is no address with a port", served.url()))?;
+            let address =
+                address.with_context(|| format!("{} is no address with a port", served.url()))?;
             return Ok(Server::Http { served, address });
         }
         let address = free()?;
@@ -156,7 +175,10 @@ impl Contestant {
                 let mut serve = with_guest(program, &self.home, "serve");
                 serve.arg("--events").arg(self.home.join(format!("events-{}.jsonl", way.name())));
                 serve.args(
-                    (way == Way::Http).then_some(["--http", "127.0.0.1:0", "--token", "none"]).into_iter().flatten(),
+                    (way == Way::Http)
+                        .then_some(["--http", "127.0.0.1:0", "--token", "none"])
+                        .into_iter()
+                        .flatten(),
                 );
                 serve
             }
@@ -202,7 +224,12 @@ pub(super) enum Server {
 
 impl Server {
     /// Sends calls for a time, with `callers` concurrent calls.
-    pub(super) fn load(&mut self, tool: &Tool, callers: usize, times: Times) -> anyhow::Result<Measured> {
+    pub(super) fn load(
+        &mut self,
+        tool: &Tool,
+        callers: usize,
+        times: Times,
+    ) -> anyhow::Result<Measured> {
         match self {
             Self::Lines(lines) => lines.load(tool, callers, times),
             Self::Http { address, .. } => http::load(*address, tool, callers, times),

@@ -14,8 +14,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LONGEST: usize = 1 << 20;
 
 /// Sends calls to the server at this address for a time, with one connection per caller.
-pub(super) fn load(address: SocketAddr, tool: &Tool, callers: usize, times: Times) -> anyhow::Result<Measured> {
-    let connections: Vec<_> = (0..callers).map(|_| Connection::open(address)).collect::<anyhow::Result<_>>()?;
+pub(super) fn load(
+    address: SocketAddr,
+    tool: &Tool,
+    callers: usize,
+    times: Times,
+) -> anyhow::Result<Measured> {
+    let connections: Vec<_> =
+        (0..callers).map(|_| Connection::open(address)).collect::<anyhow::Result<_>>()?;
     let clock = Clock::start(times);
     let latencies = thread::scope(|scope| {
         let ask = |connection: Connection| scope.spawn(move || connection.ask(tool, clock));
@@ -44,7 +50,8 @@ struct Head {
 
 impl Connection {
     fn open(address: SocketAddr) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
+        let stream =
+            TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self { address, stream: BufReader::with_capacity(64 << 10, stream) })
@@ -113,16 +120,22 @@ fn head(stream: &mut impl BufRead) -> anyhow::Result<Head> {
         if line.is_empty() {
             break;
         }
-        let (name, value) = line.split_once(':').with_context(|| format!("no field of a head: {line}"))?;
+        let (name, value) =
+            line.split_once(':').with_context(|| format!("no field of a head: {line}"))?;
         let (name, value) = (name.to_ascii_lowercase(), value.trim().to_ascii_lowercase());
         match name.as_str() {
-            "content-length" => head.length = Some(value.parse().context("a length that is no number")?),
+            "content-length" => {
+                head.length = Some(value.parse().context("a length that is no number")?)
+            }
             "transfer-encoding" => head.is_chunked = value == "chunked",
             "content-type" => head.is_stream = value.starts_with("text/event-stream"),
             _ => {}
         }
     }
-    ensure!(status.contains(" 200 ") || status.ends_with(" 200"), "the server answers with {status}");
+    ensure!(
+        status.contains(" 200 ") || status.ends_with(" 200"),
+        "the server answers with {status}"
+    );
     Ok(head)
 }
 
@@ -137,7 +150,8 @@ fn body(stream: &mut impl BufRead, head: &Head) -> anyhow::Result<Vec<u8>> {
     loop {
         let size = line(stream)?;
         let size = size.split(';').next().unwrap_or_default().trim().to_owned();
-        let size = usize::from_str_radix(&size, 16).with_context(|| format!("no size of a chunk: {size}"))?;
+        let size = usize::from_str_radix(&size, 16)
+            .with_context(|| format!("no size of a chunk: {size}"))?;
         read(stream, size, &mut body)?;
         ensure!(line(stream)?.is_empty(), "a chunk that is longer than it says");
         if size == 0 {
@@ -166,9 +180,10 @@ mod tests {
 
     #[test]
     fn an_answer_of_a_length_is_read_to_its_end() {
-        let (head, body) =
-            answer(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nContent-Type: application/json\r\n\r\n{}next")
-                .expect("an answer");
+        let (head, body) = answer(
+            b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nContent-Type: application/json\r\n\r\n{}next",
+        )
+        .expect("an answer");
         assert_eq!(head, Head { length: Some(2), ..Head::default() });
         assert_eq!(body, b"{}");
     }
@@ -183,7 +198,9 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_told() {
-        assert!(answer(b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\nnext").is_err());
+        assert!(
+            answer(b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\nnext").is_err()
+        );
         assert!(answer(b"HTTP/1.1 200 OK\r\n\r\nnext").is_err());
         assert!(answer(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\nnext").is_err());
         assert!(answer(b"").is_err());

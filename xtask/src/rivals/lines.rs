@@ -33,17 +33,27 @@ impl Lines {
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let child = Arc::new(Mutex::new(child));
         let input = input.context("the server has no standard input")?;
-        let output = BufReader::with_capacity(64 << 10, output.context("the server has no standard output")?);
+        let output = BufReader::with_capacity(
+            64 << 10,
+            output.context("the server has no standard output")?,
+        );
         Ok(Self { child, input, output, next: 1 })
     }
 
     /// Sends calls for a time, with `callers` concurrent calls.
-    pub(super) fn load(&mut self, tool: &Tool, callers: usize, times: Times) -> anyhow::Result<Measured> {
+    pub(super) fn load(
+        &mut self,
+        tool: &Tool,
+        callers: usize,
+        times: Times,
+    ) -> anyhow::Result<Measured> {
         let (ends, ended) = mpsc::channel::<()>();
         let child = self.child.clone();
         thread::spawn(move || {
             // Killing the server ends its output, which unblocks the reader.
-            if ended.recv_timeout(times.warm + times.measured + PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(times.warm + times.measured + PATIENCE)
+                == Err(RecvTimeoutError::Timeout)
+            {
                 let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
             }
         });
@@ -66,7 +76,8 @@ impl Lines {
             }
             let now = Instant::now();
             let Some(id) = tool.answered(&line)? else { continue };
-            let begun = under_way.remove(&id).with_context(|| format!("an answer to nothing: {line}"))?;
+            let begun =
+                under_way.remove(&id).with_context(|| format!("an answer to nothing: {line}"))?;
             clock.keep(begun, now, &mut latencies);
             if clock.runs(now) {
                 self.begin(tool, &mut under_way)?;

@@ -26,13 +26,20 @@ impl Row {
     ) -> Self {
         latencies.sort_unstable();
         let rate = latencies.len() as f64 / time.as_secs_f64();
-        Self { server, cell, rate, p50: percentile(&latencies, 50), p99: percentile(&latencies, 99) }
+        Self {
+            server,
+            cell,
+            rate,
+            p50: percentile(&latencies, 50),
+            p99: percentile(&latencies, 99),
+        }
     }
 
     /// Returns the medians of each column over the rounds of one server in one cell.
     pub(super) fn middle(rounds: &[Self]) -> Option<Self> {
         let middle = |column: fn(&Self) -> f64| median(rounds.iter().map(column).collect());
-        let (rate, p50, p99) = (middle(|row| row.rate)?, middle(|row| row.p50)?, middle(|row| row.p99)?);
+        let (rate, p50, p99) =
+            (middle(|row| row.rate)?, middle(|row| row.p50)?, middle(|row| row.p99)?);
         rounds.first().map(|row| Self { rate, p50, p99, ..row.clone() })
     }
 }
@@ -80,7 +87,12 @@ mod tests {
 
     const CELL: (&str, &str, usize) = ("stdio", "echo", 8);
 
-    fn row(server: &'static str, cell: (&'static str, &'static str, usize), rate: f64, p99: f64) -> Row {
+    fn row(
+        server: &'static str,
+        cell: (&'static str, &'static str, usize),
+        rate: f64,
+        p99: f64,
+    ) -> Row {
         Row { server, cell, rate, p50: 0.1, p99 }
     }
 
@@ -94,7 +106,8 @@ mod tests {
 
     #[test]
     fn the_middle_of_each_column_counts() {
-        let rounds = [(3.0, 9.0), (1.0, 1.0), (2.0, 8.0)].map(|(rate, p99)| row("ours", CELL, rate, p99));
+        let rounds =
+            [(3.0, 9.0), (1.0, 1.0), (2.0, 8.0)].map(|(rate, p99)| row("ours", CELL, rate, p99));
         assert_eq!(Row::middle(&rounds), Some(row("ours", CELL, 2.0, 8.0)));
         assert_eq!(Row::middle(&[]), None);
     }
@@ -102,7 +115,8 @@ mod tests {
     #[test]
     fn ours_is_ahead_where_it_is_faster_in_both_and_in_every_cell() {
         let other = ("HTTP", "echo", 8);
-        let rows = [row("ours", CELL, 2.0, 1.0), row("a", CELL, 1.0, 2.0), row("a", other, 9.0, 0.5)];
+        let rows =
+            [row("ours", CELL, 2.0, 1.0), row("a", CELL, 1.0, 2.0), row("a", other, 9.0, 0.5)];
         assert!(behind(&rows, "ours").is_empty());
         for faster in [row("b", CELL, 3.0, 2.0), row("b", CELL, 1.0, 0.9)] {
             assert_eq!(behind(&[row("ours", CELL, 2.0, 1.0), faster], "ours").len(), 1);

@@ -81,7 +81,9 @@ mod tests {
     #[test]
     fn an_answer_counts_where_it_is_the_right_one() {
         let [echo, checksum] = Tool::all();
-        let answer = |text: &str| json!({"id": 7, "result": {"content": [{"type": "text", "text": text}]}}).to_string();
+        let answer = |text: &str| {
+            json!({"id": 7, "result": {"content": [{"type": "text", "text": text}]}}).to_string()
+        };
         assert_eq!(echo.answered(&answer(&text())).ok(), Some(Some(7)));
         assert!(echo.answered(&answer("something else")).is_err());
         assert!(checksum.answered(&answer(&text())).is_err());

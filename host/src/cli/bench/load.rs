@@ -39,7 +39,9 @@ pub(super) fn of(
     let bytes = std::fs::metadata(&file).map_err(|error| failure(&plugin, &error))?.len();
     let cache = scratch.path().join("cache");
     let load = || match once(common, settings, &file, &cache, interrupted) {
-        _ if interrupted.is_cancelled() => Err(Failure::new(Exit::Interrupted, "the benchmark was interrupted")),
+        _ if interrupted.is_cancelled() => {
+            Err(Failure::new(Exit::Interrupted, "the benchmark was interrupted"))
+        }
         taken => taken,
     };
     let compiled = load()?;
@@ -83,7 +85,9 @@ fn once(
     let host = builder.build()?;
     let taken = start.elapsed();
     match host.rejected().first() {
-        Some(rejected) => Err(Failure::new(Exit::Invalid, format!("`{}`: {}", rejected.file, rejected.reason))),
+        Some(rejected) => {
+            Err(Failure::new(Exit::Invalid, format!("`{}`: {}", rejected.file, rejected.reason)))
+        }
         None => Ok(taken),
     }
 }

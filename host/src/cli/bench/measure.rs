@@ -39,7 +39,9 @@ pub(super) enum Amount {
 
 impl Amount {
     pub(super) fn asked(calls: Option<u32>) -> Self {
-        calls.map_or(Self::InReason, |calls| Self::Exactly(usize::try_from(calls).unwrap_or(usize::MAX)))
+        calls.map_or(Self::InReason, |calls| {
+            Self::Exactly(usize::try_from(calls).unwrap_or(usize::MAX))
+        })
     }
 
     fn most(self) -> usize {
@@ -75,7 +77,10 @@ impl Series {
 
     /// Returns the duration at a percentile, given in thousandths.
     pub(super) fn at(&self, permille: usize) -> Duration {
-        self.sorted.get(self.len().saturating_sub(1) * permille / 1_000).copied().unwrap_or_default()
+        self.sorted
+            .get(self.len().saturating_sub(1) * permille / 1_000)
+            .copied()
+            .unwrap_or_default()
     }
 
     pub(super) fn per_second(&self) -> f64 {
@@ -119,7 +124,8 @@ struct Calling {
 
 impl Calling {
     async fn one(&self) -> Result<ToolResult, Box<ToolResult>> {
-        let call = Call::new(&self.work.tool, self.work.input.clone()).with_cancellation(self.interrupted.clone());
+        let call = Call::new(&self.work.tool, self.work.input.clone())
+            .with_cancellation(self.interrupted.clone());
         let call = match self.work.timeout {
             Some(timeout) => call.with_timeout(timeout),
             None => call,
@@ -151,7 +157,8 @@ async fn alone(calling: &Calling) -> Result<(Series, u64), Box<ToolResult>> {
 /// callers make progress; the wait for a thread counts as part of the call.
 async fn together(calling: &Calling, callers: usize) -> Result<(Series, u64), Box<ToolResult>> {
     let (left, begun) = (Arc::new(AtomicUsize::new(calling.work.amount.most())), Instant::now());
-    let tasks: Vec<_> = (0..callers).map(|_| tokio::spawn(caller(calling.clone(), left.clone(), begun))).collect();
+    let tasks: Vec<_> =
+        (0..callers).map(|_| tokio::spawn(caller(calling.clone(), left.clone(), begun))).collect();
     let (mut times, mut peak, mut failed) = (Vec::new(), 0, None);
     for task in tasks {
         match task.await {
@@ -179,7 +186,8 @@ async fn caller(
     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
         let start = Instant::now();
         tokio::task::yield_now().await;
-        let (_, memory) = calling.timed().await.inspect_err(|_| left.store(0, Ordering::Relaxed))?;
+        let (_, memory) =
+            calling.timed().await.inspect_err(|_| left.store(0, Ordering::Relaxed))?;
         times.push(start.elapsed());
         peak = memory.max(peak);
         if calling.work.amount.is_over(begun) {

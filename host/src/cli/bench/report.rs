@@ -55,15 +55,25 @@ impl Report<'_> {
         let mut text = format!(
             "{}  {}\n\n",
             style::heading(self.tool),
-            style::faint(&format!("{} calls, after {} to warm up", self.taken.one.len(), self.taken.warm_up))
+            style::faint(&format!(
+                "{} calls, after {} to warm up",
+                self.taken.one.len(),
+                self.taken.warm_up
+            ))
         );
         text.push_str(&output::table(&self.rows()));
         let mut facts = Vec::new();
         if let (Some(times), Some((program, _))) = (self.times_faster(), self.spawned) {
-            facts.push(["compared".to_owned(), format!("{times:.1} × as fast as spawning `{program}`")]);
+            facts.push([
+                "compared".to_owned(),
+                format!("{times:.1} × as fast as spawning `{program}`"),
+            ]);
         }
         if self.taken.peak_memory > 0 {
-            facts.push(["memory".to_owned(), format!("{} in the guest at most", size(self.taken.peak_memory))]);
+            facts.push([
+                "memory".to_owned(),
+                format!("{} in the guest at most", size(self.taken.peak_memory)),
+            ]);
         }
         if let Some(load) = self.load {
             let name = elided(&load.plugin, 64);
@@ -77,12 +87,14 @@ impl Report<'_> {
         let ran = format!("{cores} core{plural}, {}, memory {}", system(), self.memory());
         facts.push(["ran on".to_owned(), ran]);
         facts.push(["palisade".to_owned(), format!("{}, {}", env!("CARGO_PKG_VERSION"), build())]);
-        let facts: Vec<Vec<Cell>> = facts.into_iter().map(|fact| fact.map(Cell::from).into()).collect();
+        let facts: Vec<Vec<Cell>> =
+            facts.into_iter().map(|fact| fact.map(Cell::from).into()).collect();
         text + "\n" + &output::table(&facts)
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
-        let head = [String::new()].into_iter().chain(SHARES.iter().map(|(name, _)| format!("{name:>8}")));
+        let head =
+            [String::new()].into_iter().chain(SHARES.iter().map(|(name, _)| format!("{name:>8}")));
         let mut rows = vec![head.chain(["calls/s".to_owned()]).map(Cell::from).collect()];
         let callers = format!("{} callers at once", self.taken.many.callers);
         rows.push(row("one caller", &self.taken.one));
@@ -111,7 +123,10 @@ impl Report<'_> {
 
 fn row(name: &str, series: &Series) -> Vec<Cell> {
     let shares = SHARES.iter().map(|(_, permille)| format!("{:>8}", shown(series.at(*permille))));
-    let all = [name.to_owned()].into_iter().chain(shares).chain([format!("{:>7.0}", series.per_second())]);
+    let all = [name.to_owned()]
+        .into_iter()
+        .chain(shares)
+        .chain([format!("{:>7.0}", series.per_second())]);
     all.map(Cell::from).collect()
 }
 
@@ -173,7 +188,11 @@ mod tests {
 
     #[test]
     fn a_time_has_three_digits() {
-        let times = [8_421, 12_345, 123_456, 1_234_567, 123_456_789, 12_345_678_901].map(Duration::from_nanos);
-        assert_eq!(times.map(shown), ["8.42 µs", "12.3 µs", "123 µs", "1.23 ms", "123 ms", "12.3 s"]);
+        let times = [8_421, 12_345, 123_456, 1_234_567, 123_456_789, 12_345_678_901]
+            .map(Duration::from_nanos);
+        assert_eq!(
+            times.map(shown),
+            ["8.42 µs", "12.3 µs", "123 µs", "1.23 ms", "123 ms", "12.3 s"]
+        );
     }
 }

@@ -64,32 +64,73 @@ impl Attempt {
 /// In the order of display: files, environment, resource exhaustion, time, deception.
 pub(super) static ATTEMPTS: &[Attempt] = &[
     attempt("absolute_path", "read /etc/passwd", Wall::Refused("its root is the workspace")),
-    attempt("parent_path", "climb out by ../..", Wall::Refused("no path leads above the workspace")),
+    attempt(
+        "parent_path",
+        "climb out by ../..",
+        Wall::Refused("no path leads above the workspace"),
+    ),
     attempt(
         "planted_link",
         "follow a link that leads out",
         Wall::Refused("links are resolved inside the workspace only"),
     ),
-    attempt("hard_link", "give an outside file a name inside", Wall::Refused("no hard link through a link")),
-    attempt("write_outside", "write outside of the workspace", Wall::Refused("no path leads above the workspace")),
+    attempt(
+        "hard_link",
+        "give an outside file a name inside",
+        Wall::Refused("no hard link through a link"),
+    ),
+    attempt(
+        "write_outside",
+        "write outside of the workspace",
+        Wall::Refused("no path leads above the workspace"),
+    ),
     attempt("hook", "plant a git hook", Wall::Refused("`.git` is protected, in any spelling")),
-    attempt("write_anyway", "write with a tool that may only read", Wall::Refused("mounted read-only")).reading(),
-    attempt("pipe", "wait at a pipe that nobody feeds", Wall::Refused("regular files and directories only")),
-    attempt("environment", "read your environment variables", Wall::Refused("the sandbox has none")),
+    attempt(
+        "write_anyway",
+        "write with a tool that may only read",
+        Wall::Refused("mounted read-only"),
+    )
+    .reading(),
+    attempt(
+        "pipe",
+        "wait at a pipe that nobody feeds",
+        Wall::Refused("regular files and directories only"),
+    ),
+    attempt(
+        "environment",
+        "read your environment variables",
+        Wall::Refused("the sandbox has none"),
+    ),
     attempt("network", "open a connection", Wall::Refused("the sandbox has no network")),
     attempt("process", "run a program", Wall::Refused("the sandbox runs none")),
-    attempt("remember", "find what the last call left behind", Wall::Refused("a fresh sandbox for every call"))
-        .by(Calls::Twice),
+    attempt(
+        "remember",
+        "find what the last call left behind",
+        Wall::Refused("a fresh sandbox for every call"),
+    )
+    .by(Calls::Twice),
     attempt("memory", "take 2 GiB of memory", Wall::Limit(Limit::Memory)),
     attempt("disk", "fill the disk", Wall::Limit(Limit::BytesWritten)),
     attempt("files", "make a million files", Wall::Limit(Limit::NewEntries)),
-    attempt("recursion", "overflow the stack", Wall::Ends(ErrorClass::ExecutionError, "a guarded stack of its own")),
+    attempt(
+        "recursion",
+        "overflow the stack",
+        Wall::Ends(ErrorClass::ExecutionError, "a guarded stack of its own"),
+    ),
     attempt("output", "print 64 MiB", Wall::Dropped),
     attempt("result", "return 64 MiB", Wall::Limit(Limit::HostcallData)),
-    attempt("loop", "compute for ever", Wall::Ends(ErrorClass::Timeout, "the deadline, here 300 ms"))
-        .by(Calls::Within(300)),
-    attempt("sleep", "sleep for an hour", Wall::Ends(ErrorClass::Timeout, "the deadline, here 300 ms"))
-        .by(Calls::Within(300)),
+    attempt(
+        "loop",
+        "compute for ever",
+        Wall::Ends(ErrorClass::Timeout, "the deadline, here 300 ms"),
+    )
+    .by(Calls::Within(300)),
+    attempt(
+        "sleep",
+        "sleep for an hour",
+        Wall::Ends(ErrorClass::Timeout, "the deadline, here 300 ms"),
+    )
+    .by(Calls::Within(300)),
     attempt(
         "ignore_cancellation",
         "go on although it was cancelled",
@@ -117,7 +158,9 @@ impl Attempt {
                 let told = said.strip_prefix("refused: ").ok_or_else(|| shown(&said))?;
                 Ok(format!("{by} ({})", shown(told.split(" (os error").next().unwrap_or(told))))
             }
-            (Wall::Ends(class, by), Some(error)) if error.class() == class => Ok(format!("{by} ({class})")),
+            (Wall::Ends(class, by), Some(error)) if error.class() == class => {
+                Ok(format!("{by} ({class})"))
+            }
             (Wall::Limit(limit), Some(error)) => match error.kind() {
                 ErrorKind::ResourceExhausted { limit: reached, value } if *reached == limit => {
                     Ok(format!("the limit `{reached}` of {value}"))
@@ -128,7 +171,10 @@ impl Attempt {
                 Ok(format!("{} MiB of it were dropped", result.usage().truncated_bytes >> 20))
             }
             (Wall::Journal(path), None)
-                if result.files_modified().iter().any(|changed| changed.as_path() == Path::new(path)) =>
+                if result
+                    .files_modified()
+                    .iter()
+                    .any(|changed| changed.as_path() == Path::new(path)) =>
             {
                 Ok(format!("the host's own list of changes says `{path}`"))
             }
@@ -175,14 +221,23 @@ mod tests {
     #[test]
     fn what_it_got_is_out_and_what_it_was_told_is_held() {
         let said = |text: &str| ToolResult::success(CallId::new("c"), WRITER, text);
-        assert_eq!(verdict("parent_path", &said("out: root:x:0:0")), Err("out: root:x:0:0".to_owned()));
+        assert_eq!(
+            verdict("parent_path", &said("out: root:x:0:0")),
+            Err("out: root:x:0:0".to_owned())
+        );
         assert!(
             verdict("parent_path", &said("refused: Operation not permitted (os error 63)"))
                 .unwrap()
                 .ends_with("(Operation not permitted)")
         );
-        assert!(verdict("output", &said("out: 64 MiB of standard output")).is_err(), "nothing of it was dropped");
-        assert!(verdict("hide_change", &said("out: a change")).is_err(), "the host knows of no change");
+        assert!(
+            verdict("output", &said("out: 64 MiB of standard output")).is_err(),
+            "nothing of it was dropped"
+        );
+        assert!(
+            verdict("hide_change", &said("out: a change")).is_err(),
+            "the host knows of no change"
+        );
     }
 
     #[test]
@@ -192,6 +247,9 @@ mod tests {
         assert!(verdict("memory", &limit(Limit::Memory)).is_ok());
         assert!(verdict("memory", &limit(Limit::Tables)).is_err());
         assert!(verdict("loop", &failed(ErrorKind::Cancelled)).is_err());
-        assert!(verdict("parent_path", &failed(ErrorKind::Cancelled)).is_err(), "it was never tried");
+        assert!(
+            verdict("parent_path", &failed(ErrorKind::Cancelled)).is_err(),
+            "it was never tried"
+        );
     }
 }

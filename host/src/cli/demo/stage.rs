@@ -69,7 +69,8 @@ impl Stage {
 
     async fn call(&self, attempt: &Attempt, told: &CancellationToken) -> ToolResult {
         let cancel = told.child_token();
-        let call = Call::new(attempt.tool, json!({"attempt": attempt.name})).with_cancellation(cancel.clone());
+        let call = Call::new(attempt.tool, json!({"attempt": attempt.name}))
+            .with_cancellation(cancel.clone());
         let call = match attempt.calls.time() {
             Some(time) => call.with_timeout(time),
             None => call,
@@ -91,8 +92,12 @@ impl Stage {
     /// content.
     fn outside_is_whole(&self, result: &ToolResult) -> Result<(), String> {
         let outside = self.directory.path().join("outside");
-        let names: Vec<_> =
-            fs::read_dir(&outside).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+        let names: Vec<_> = fs::read_dir(&outside)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
         let secret = fs::read_to_string(outside.join("secret")).unwrap_or_default();
         if names != ["secret"] || secret != SECRET {
             return Err("something outside of the workspace has changed".to_owned());

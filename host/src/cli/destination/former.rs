@@ -53,9 +53,16 @@ mod tests {
         let event = r#"{"v":1,"seq":0,"time":"2026-01-01T00:00:00.000Z","event":"tool.called"}"#;
         assert!(is_event(event.as_bytes()) && is_event(format!("{event}\n").as_bytes()));
         assert!(!is_event(br#"{"event":"birthday","time":"today"}"#), "a log of another program");
-        for line in
-            ["", "\n", "event", "[\"event\"]", "{\"v\": 1}", "{\"event\": ", "\"event\"", "{\"a\": {\"event\": 1}}"]
-        {
+        for line in [
+            "",
+            "\n",
+            "event",
+            "[\"event\"]",
+            "{\"v\": 1}",
+            "{\"event\": ",
+            "\"event\"",
+            "{\"a\": {\"event\": 1}}",
+        ] {
             assert!(!is_event(line.as_bytes()), "{line}");
         }
     }

@@ -32,7 +32,8 @@ const FILE: OFlags = OFlags::WRONLY
     .union(OFlags::CLOEXEC);
 
 /// Flags for reading the former content of the file.
-const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Opens the file at a path and creates it if it is missing.
 ///
@@ -93,8 +94,15 @@ impl Walk<'_> {
             self.follow(name)?;
             return Ok(None);
         }
-        let file = File::from(openat(&self.here, name, FILE | self.own_links(), Mode::from_raw_mode(0o666))?);
-        former::check(&file, || Ok(File::from(openat(&self.here, name, READ | self.own_links(), Mode::empty())?)))?;
+        let file = File::from(openat(
+            &self.here,
+            name,
+            FILE | self.own_links(),
+            Mode::from_raw_mode(0o666),
+        )?);
+        former::check(&file, || {
+            Ok(File::from(openat(&self.here, name, READ | self.own_links(), Mode::empty())?))
+        })?;
         Ok(Some(file.into()))
     }
 
@@ -128,7 +136,9 @@ impl Walk<'_> {
     /// links continues from there.
     fn own_links(&self) -> OFlags {
         #[cfg(target_os = "linux")]
-        if rustix::fs::fstatfs(&self.here).is_ok_and(|kind| kind.f_type == rustix::fs::PROC_SUPER_MAGIC) {
+        if rustix::fs::fstatfs(&self.here)
+            .is_ok_and(|kind| kind.f_type == rustix::fs::PROC_SUPER_MAGIC)
+        {
             return OFlags::empty();
         }
         OFlags::NOFOLLOW

@@ -27,7 +27,10 @@ impl Patience {
 
     /// Runs work that may block in the kernel on a separate thread, which is abandoned at the
     /// timeout.
-    pub(super) fn within<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    pub(super) fn within<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
         let done = within(self.left(), work);
         self.note(done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut));
         done
@@ -46,11 +49,19 @@ mod tests {
     #[test]
     fn who_has_waited_in_vain_does_not_wait_as_long_again() {
         let patience = Patience::default();
-        assert!(patience.within(|| ()).is_ok() && !patience.has_run_out() && patience.left() == limits::OPENING);
+        assert!(
+            patience.within(|| ()).is_ok()
+                && !patience.has_run_out()
+                && patience.left() == limits::OPENING
+        );
         patience.note(false);
         assert!(!patience.has_run_out());
         patience.note(true);
         patience.note(false);
-        assert!(patience.within(|| ()).is_ok() && patience.has_run_out() && patience.left() == AFTERWARDS);
+        assert!(
+            patience.within(|| ()).is_ok()
+                && patience.has_run_out()
+                && patience.left() == AFTERWARDS
+        );
     }
 }

@@ -91,7 +91,8 @@ impl Check {
 }
 
 fn row(check: &Check) -> Vec<Cell> {
-    let advice = if check.state == State::Good { String::new() } else { format!("→ {}", check.advice) };
+    let advice =
+        if check.state == State::Good { String::new() } else { format!("→ {}", check.advice) };
     let [state, name] = WIDTHS;
     vec![
         format!("{:state$}", check.state.as_str()).into(),

@@ -15,23 +15,28 @@ use crate::workspace::LastLink;
 use std::path::{Path, PathBuf};
 
 /// The advice for a workspace whose file system does not answer.
-const UNANSWERED: &str = "see whether the file system of the workspace is there, and run this again";
+const UNANSWERED: &str =
+    "see whether the file system of the workspace is there, and run this again";
 
 /// Returns the effective settings and the configuration problems. The settings are those of the
 /// command line if the configuration is invalid.
 pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, Vec<Check>) {
     let [user, project] = open::files(common);
-    let mut problems: Vec<Failure> = wrong_with(user, LastLink::Follow, patience).into_iter().collect();
+    let mut problems: Vec<Failure> =
+        wrong_with(user, LastLink::Follow, patience).into_iter().collect();
     let mut unseen = None;
     if patience.has_run_out() {
-        let found = format!("`{}` is not looked at, as its file system does not answer", project.display());
-        unseen = Some(Check { name: "configuration", state: State::Fair, found, advice: UNANSWERED });
+        let found =
+            format!("`{}` is not looked at, as its file system does not answer", project.display());
+        unseen =
+            Some(Check { name: "configuration", state: State::Fair, found, advice: UNANSWERED });
     } else {
         problems.extend(wrong_with(project, LastLink::Keep, patience));
     }
     problems.extend(open::environment(&mut Settings::default()).err());
     // Some problems only show when all sources are merged.
-    let together = (!patience.has_run_out()).then(|| open::settings_within(common, patience.left()));
+    let together =
+        (!patience.has_run_out()).then(|| open::settings_within(common, patience.left()));
     let settings = match together {
         Some(Ok(settings)) => settings,
         Some(Err(problem)) => {
@@ -51,7 +56,9 @@ fn wrong_with(file: PathBuf, links: LastLink, patience: &Patience) -> Option<Fai
     let shown = file.display().to_string();
     match patience.within(move || FileConfig::read(&file, links)) {
         Ok(read) => read.err().map(Failure::from),
-        Err(error) => Some(Failure::new(Exit::Limit, format!("`{shown}` cannot be looked into: {error}"))),
+        Err(error) => {
+            Some(Failure::new(Exit::Limit, format!("`{shown}` cannot be looked into: {error}")))
+        }
     }
 }
 
@@ -66,14 +73,22 @@ fn wrong(problem: &Failure) -> Check {
 
 fn good(common: &Common, patience: &Patience) -> Check {
     let files = open::files(common);
-    let there = patience.within(move || files.into_iter().filter(|file| file.exists()).collect::<Vec<_>>());
-    let shown: Vec<String> = there.unwrap_or_default().iter().map(|file| open::shown(file)).collect();
-    let found = if shown.is_empty() { "no file: the defaults hold".to_owned() } else { shown.join(", ") };
+    let there =
+        patience.within(move || files.into_iter().filter(|file| file.exists()).collect::<Vec<_>>());
+    let shown: Vec<String> =
+        there.unwrap_or_default().iter().map(|file| open::shown(file)).collect();
+    let found =
+        if shown.is_empty() { "no file: the defaults hold".to_owned() } else { shown.join(", ") };
     Check { name: "configuration", state: State::Good, found, advice: "" }
 }
 
 /// Loads every plugin as a call would.
-pub(super) fn plugins(common: &Common, settings: &Settings, cache: CacheMode, patience: &Patience) -> Vec<Check> {
+pub(super) fn plugins(
+    common: &Common,
+    settings: &Settings,
+    cache: CacheMode,
+    patience: &Patience,
+) -> Vec<Check> {
     if crate::sandbox::check_machine().is_err() {
         return vec![unseen("this process may use too little of the machine")];
     }
@@ -97,7 +112,11 @@ pub(super) fn plugins(common: &Common, settings: &Settings, cache: CacheMode, pa
         Err(BuildError::Workspace(_)) => checks.push(unseen("the workspace cannot be opened")),
         Err(error) => {
             let failure = Failure::from(error);
-            checks.push(bad(failure.exit(), &failure.to_string(), "no tool can be called until this is right"));
+            checks.push(bad(
+                failure.exit(),
+                &failure.to_string(),
+                "no tool can be called until this is right",
+            ));
         }
     }
     checks
@@ -113,7 +132,11 @@ fn unreadable(directory: &Path, patience: &Patience) -> Option<Check> {
         Err(error) => (Exit::Limit, error),
     };
     let found = format!("cannot read the plugin directory `{}`: {error}", directory.display());
-    Some(bad(exit, &found, "give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`"))
+    Some(bad(
+        exit,
+        &found,
+        "give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`",
+    ))
 }
 
 fn loaded(host: &Host, settings: &Settings) -> Vec<Check> {
@@ -129,7 +152,12 @@ fn loaded(host: &Host, settings: &Settings) -> Vec<Check> {
     let all = match tools {
         0 => {
             let found = format!("{found}. {}", open::without_tools(settings));
-            Check { name: "plugins", state: State::Fair, found, advice: "nothing can be called without a tool" }
+            Check {
+                name: "plugins",
+                state: State::Fair,
+                found,
+                advice: "nothing can be called without a tool",
+            }
         }
         _ => Check { name: "plugins", state: State::Good, found, advice: "" },
     };
@@ -142,5 +170,10 @@ fn bad(exit: Exit, found: &str, advice: &'static str) -> Check {
 
 fn unseen(why: &str) -> Check {
     let found = format!("not looked at: {why}");
-    Check { name: "plugins", state: State::Fair, found, advice: "mend what is bad above, and run this again" }
+    Check {
+        name: "plugins",
+        state: State::Fair,
+        found,
+        advice: "mend what is bad above, and run this again",
+    }
 }

@@ -32,18 +32,25 @@ impl Program {
     /// Returns this program with its current settings spelled out, because the client starts it in
     /// a directory and an environment of its own.
     pub(super) fn here(common: &Common, config: &McpConfig) -> Result<Self, Failure> {
-        let own = std::env::current_exe()
-            .map_err(|error| Failure::new(Exit::Internal, format!("this program does not find itself: {error}")))?;
+        let own = std::env::current_exe().map_err(|error| {
+            Failure::new(Exit::Internal, format!("this program does not find itself: {error}"))
+        })?;
         let switches = [("--watch", config.watch), ("--verbose", common.verbose)];
         Ok(Self {
             path: carried(&own)?,
             workspace: carried(&common.workspace)?,
-            plugins: directories(common).iter().map(|path| carried(path)).collect::<Result<_, _>>()?,
+            plugins: directories(common)
+                .iter()
+                .map(|path| carried(path))
+                .collect::<Result<_, _>>()?,
             shipped: if common.no_builtin { Shipped::LeftOut } else { Shipped::Included },
             config: common.config.as_deref().map(carried).transpose()?,
             allow: config.allow.iter().copied().collect(),
             timeout: config.timeout.clone(),
-            switches: switches.into_iter().filter_map(|(option, is_given)| is_given.then_some(option)).collect(),
+            switches: switches
+                .into_iter()
+                .filter_map(|(option, is_given)| is_given.then_some(option))
+                .collect(),
             environment: environment()?,
         })
     }
@@ -104,15 +111,22 @@ fn environment() -> Result<BTreeMap<&'static str, String>, Failure> {
 /// Makes a path absolute, and refuses characters that a client's file would not show or keep.
 fn carried(path: &Path) -> Result<String, Failure> {
     let refused = |why: &str| {
-        Failure::usage(format!("the path `{}` cannot stand in a client's configuration: {why}", path.display()))
+        Failure::usage(format!(
+            "the path `{}` cannot stand in a client's configuration: {why}",
+            path.display()
+        ))
     };
     let absolute = std::path::absolute(path).map_err(|error| refused(&error.to_string()))?;
     let text = absolute.to_str().ok_or_else(|| refused("it is not UTF-8; use one that is"))?;
     if text.contains(['\n', '\t']) || first_deceptive(text).is_some() {
-        return Err(refused("it has characters that nobody sees or that break a line; use one without them"));
+        return Err(refused(
+            "it has characters that nobody sees or that break a line; use one without them",
+        ));
     }
     if text.contains("${") {
-        return Err(refused("some clients take `${` for the beginning of a variable; use one without it"));
+        return Err(refused(
+            "some clients take `${` for the beginning of a variable; use one without it",
+        ));
     }
     Ok(text.to_owned())
 }
@@ -155,8 +169,14 @@ mod tests {
 
     #[test]
     fn a_path_that_a_file_would_not_show_as_it_is_is_refused() {
-        for path in ["", "/a\nb", "/a\tb", "/a\u{1b}[2J", "/a\u{202e}b", "/a\u{200b}b", "/${HOME}/a"] {
-            assert_eq!(carried(Path::new(path)).expect_err("no path").exit(), Exit::Usage, "{path:?}");
+        for path in
+            ["", "/a\nb", "/a\tb", "/a\u{1b}[2J", "/a\u{202e}b", "/a\u{200b}b", "/${HOME}/a"]
+        {
+            assert_eq!(
+                carried(Path::new(path)).expect_err("no path").exit(),
+                Exit::Usage,
+                "{path:?}"
+            );
         }
     }
 }

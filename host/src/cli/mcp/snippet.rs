@@ -31,7 +31,9 @@ pub(super) struct Snippet {
 /// The error if a client supports no such entry.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoSnippet {
-    #[error("claude-desktop starts its servers itself and its file takes no addresses: leave out --http")]
+    #[error(
+        "claude-desktop starts its servers itself and its file takes no addresses: leave out --http"
+    )]
     StartsOnly,
     #[error("the JSON cannot be written: {0}")]
     Json(#[from] serde_json::Error),
@@ -76,11 +78,12 @@ fn reached(client: Client, address: &Address) -> Result<Entry, NoSnippet> {
     let bearer = |token: &str| json!({"Authorization": format!("Bearer {token}")});
     Ok(match client {
         Client::ClaudeDesktop => return Err(NoSnippet::StartsOnly),
-        Client::ClaudeCode => {
-            url(Entry::default().with("type", "http")).with("headers", bearer(&format!("${{{TOKEN}}}")))
-        }
+        Client::ClaudeCode => url(Entry::default().with("type", "http"))
+            .with("headers", bearer(&format!("${{{TOKEN}}}"))),
         Client::VsCode => url(Entry::default().with("type", "http")),
-        Client::Cursor => url(Entry::default()).with("headers", bearer(&format!("${{env:{TOKEN}}}"))),
+        Client::Cursor => {
+            url(Entry::default()).with("headers", bearer(&format!("${{env:{TOKEN}}}")))
+        }
         Client::Zed => url(Entry::default()).with("headers", bearer("<token>")),
         Client::Codex => url(Entry::default()).with("bearer_token_env_var", TOKEN).with_times(),
     })
@@ -107,34 +110,68 @@ fn place(client: Client) -> &'static str {
             "`claude_desktop_config.json` (Settings, Developer, Edit Config; in `~/Library/Application Support/Claude` on macOS, \
              `%APPDATA%\\Claude` on Windows, `~/.config/Claude` elsewhere)"
         }
-        Client::VsCode => "`.vscode/mcp.json` in your project, or what `MCP: Open User Configuration` opens",
+        Client::VsCode => {
+            "`.vscode/mcp.json` in your project, or what `MCP: Open User Configuration` opens"
+        }
         Client::Cursor => "`~/.cursor/mcp.json`, or `.cursor/mcp.json` in your project",
         Client::Zed => "Zed's `settings.json`, which `zed: open settings file` opens",
         Client::Codex => "`~/.codex/config.toml`",
     }
 }
 
-fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Result<Option<String>, NoSnippet> {
+fn one_step(
+    client: Client,
+    name: &Name,
+    launch: &Launch,
+    entry: &Entry,
+) -> Result<Option<String>, NoSnippet> {
     let name = name.as_str();
     Ok(match (client, launch) {
         (Client::ClaudeCode, Launch::Program(program)) => {
             // The environment comes first: `--env` takes every pair that follows it.
             let environment = pairs(program);
             let add = ["--transport", "stdio", "--scope", "user", name, "--"].map(str::to_owned);
-            Some(command(&["claude", "mcp", "add"], &[environment, add.to_vec(), program.words()].concat()))
+            Some(command(
+                &["claude", "mcp", "add"],
+                &[environment, add.to_vec(), program.words()].concat(),
+            ))
         }
         // In project scope, because variable expansion is documented for `.mcp.json` only.
         (Client::ClaudeCode, Launch::Http { address, .. }) => {
-            let add = ["claude", "mcp", "add", "--transport", "http", "--scope", "project", name, address.as_str()];
-            Some(command(&add, &["--header".to_owned(), format!("Authorization: Bearer ${{{TOKEN}}}")]))
+            let add = [
+                "claude",
+                "mcp",
+                "add",
+                "--transport",
+                "http",
+                "--scope",
+                "project",
+                name,
+                address.as_str(),
+            ];
+            Some(command(
+                &add,
+                &["--header".to_owned(), format!("Authorization: Bearer ${{{TOKEN}}}")],
+            ))
         }
-        (Client::VsCode, _) => Some(command(&["code", "--add-mcp"], &[serde_json::to_string(&entry.named(name))?])),
+        (Client::VsCode, _) => {
+            Some(command(&["code", "--add-mcp"], &[serde_json::to_string(&entry.named(name))?]))
+        }
         (Client::Codex, Launch::Program(program)) => {
             let add = [pairs(program), vec!["--".to_owned()], program.words()].concat();
             Some(command(&["codex", "mcp", "add", name], &add))
         }
         (Client::Codex, Launch::Http { address, .. }) => {
-            let add = ["codex", "mcp", "add", name, "--url", address.as_str(), "--bearer-token-env-var", TOKEN];
+            let add = [
+                "codex",
+                "mcp",
+                "add",
+                name,
+                "--url",
+                address.as_str(),
+                "--bearer-token-env-var",
+                TOKEN,
+            ];
             Some(command(&add, &[]))
         }
         (Client::ClaudeDesktop | Client::Cursor | Client::Zed, _) => None,
@@ -143,7 +180,11 @@ fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Resu
 
 /// Returns the environment as the options that both commands take.
 fn pairs(program: &Program) -> Vec<String> {
-    program.environment.iter().flat_map(|(name, value)| ["--env".to_owned(), format!("{name}={value}")]).collect()
+    program
+        .environment
+        .iter()
+        .flat_map(|(name, value)| ["--env".to_owned(), format!("{name}={value}")])
+        .collect()
 }
 
 fn notes(client: Client, launch: &Launch) -> Vec<String> {
@@ -157,7 +198,10 @@ fn notes(client: Client, launch: &Launch) -> Vec<String> {
             about_token(client, token.as_deref()),
         ),
     };
-    [Some(general), token, about_client(client, launch), unasked(client, launch)].into_iter().flatten().collect()
+    [Some(general), token, about_client(client, launch), unasked(client, launch)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Explains how the client gets the token, which appears in no snippet. If a server at this address
@@ -175,22 +219,24 @@ fn about_token(client: Client, kept: Option<&Path>) -> Option<String> {
         }
     };
     let stands = match &file {
-        Some(file) => format!("if the server that runs there has made it itself, it stands in {file}"),
+        Some(file) => {
+            format!("if the server that runs there has made it itself, it stands in {file}")
+        }
         None => "the server says it when it starts, unless it was given one".to_owned(),
     };
     match client {
         Client::ClaudeDesktop => None,
-        Client::ClaudeCode | Client::Cursor => {
-            Some(format!("`headers` takes the token from the variable {TOKEN} of the client's own environment; {from}"))
-        }
+        Client::ClaudeCode | Client::Cursor => Some(format!(
+            "`headers` takes the token from the variable {TOKEN} of the client's own environment; {from}"
+        )),
         Client::VsCode => Some(format!(
             "for the token add `\"headers\": {{\"Authorization\": \"Bearer ${{input:token}}\"}}` to the entry and beside `servers` \
              `\"inputs\": [{{\"type\": \"promptString\", \"id\": \"token\", \"description\": \"Token\", \"password\": true}}]`: \
              VS Code asks for it once and keeps it; {stands}"
         )),
-        Client::Zed => {
-            Some(format!("Zed knows no variables in `headers`: put the token in place of `<token>`; {stands}"))
-        }
+        Client::Zed => Some(format!(
+            "Zed knows no variables in `headers`: put the token in place of `<token>`; {stands}"
+        )),
         Client::Codex => Some(format!(
             "`bearer_token_env_var` names the variable of Codex's own environment that holds the token; {from}"
         )),
@@ -234,7 +280,9 @@ fn unasked(client: Client, launch: &Launch) -> Option<String> {
     let missing = listed(ASKING.iter().filter(|class| !allowed.contains(*class)));
     let why = match client {
         Client::Zed => "Zed cannot ask you, so that calls which need a yes are refused",
-        _ => "calls which need a yes are asked about in a form, and refused where your client shows none",
+        _ => {
+            "calls which need a yes are asked about in a form, and refused where your client shows none"
+        }
     };
     let told = || {
         format!(
@@ -257,7 +305,11 @@ impl Entry {
 
     /// Adds the environment unless it is empty.
     fn with_environment(self, program: &Program) -> Self {
-        if program.environment.is_empty() { self } else { self.with("env", json!(program.environment)) }
+        if program.environment.is_empty() {
+            self
+        } else {
+            self.with("env", json!(program.environment))
+        }
     }
 
     fn with_times(self) -> Self {

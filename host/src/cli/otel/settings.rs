@@ -40,12 +40,20 @@ pub(super) fn protocol(signal: Signal) -> Result<Option<Protocol>, Unsupported> 
     decided(signal, variable)
 }
 
-fn decided(signal: Signal, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Protocol>, Unsupported> {
-    let is_off = variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
-        || variable(&format!("OTEL_{}_EXPORTER", signal.name())).is_some_and(|value| value != "otlp");
+fn decided(
+    signal: Signal,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Protocol>, Unsupported> {
+    let is_off = variable("OTEL_SDK_DISABLED")
+        .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        || variable(&format!("OTEL_{}_EXPORTER", signal.name()))
+            .is_some_and(|value| value != "otlp");
     // Variables of one signal take precedence over the general ones.
     let told = |what: &str| {
-        let names = [format!("OTEL_EXPORTER_OTLP_{}_{what}", signal.name()), format!("OTEL_EXPORTER_OTLP_{what}")];
+        let names = [
+            format!("OTEL_EXPORTER_OTLP_{}_{what}", signal.name()),
+            format!("OTEL_EXPORTER_OTLP_{what}"),
+        ];
         names.into_iter().find_map(|name| Some((variable(&name)?, name)))
     };
     let Some((address, name)) = told("ENDPOINT").filter(|_| !is_off) else { return Ok(None) };
@@ -65,8 +73,9 @@ mod tests {
     use super::*;
 
     fn with(variables: &[(&str, &str)]) -> Result<Option<Protocol>, Unsupported> {
-        let find =
-            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let find = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
         decided(Signal::Traces, find)
     }
 
@@ -76,7 +85,10 @@ mod tests {
     fn nothing_is_sent_that_nobody_asked_for() {
         assert_eq!(with(&[]), Ok(None));
         assert_eq!(with(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]), Ok(None));
-        assert_eq!(with(&[("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://localhost:4318")]), Ok(None));
+        assert_eq!(
+            with(&[("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://localhost:4318")]),
+            Ok(None)
+        );
         assert_eq!(with(&[SOMEWHERE, ("OTEL_SDK_DISABLED", "true")]), Ok(None));
         assert_eq!(with(&[SOMEWHERE, ("OTEL_TRACES_EXPORTER", "none")]), Ok(None));
     }
@@ -84,7 +96,10 @@ mod tests {
     #[test]
     fn the_form_is_protobuf_unless_json_is_asked_for() {
         assert_eq!(with(&[SOMEWHERE]), Ok(Some(Protocol::HttpBinary)));
-        assert_eq!(with(&[SOMEWHERE, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]), Ok(Some(Protocol::HttpJson)));
+        assert_eq!(
+            with(&[SOMEWHERE, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]),
+            Ok(Some(Protocol::HttpJson))
+        );
         let own = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf");
         let both = with(&[SOMEWHERE, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"), own]);
         assert_eq!(both, Ok(Some(Protocol::HttpBinary)));
@@ -94,7 +109,11 @@ mod tests {
     fn what_is_not_supported_is_refused_by_the_name_of_its_variable() {
         let name = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
         for address in ["https://collector:4318", "localhost:4318", "é", "unix:/run/collector"] {
-            assert_eq!(with(&[(name, address)]), Err(Unsupported::Address(name.to_owned())), "{address}");
+            assert_eq!(
+                with(&[(name, address)]),
+                Err(Unsupported::Address(name.to_owned())),
+                "{address}"
+            );
         }
         let name = "OTEL_EXPORTER_OTLP_PROTOCOL";
         assert_eq!(with(&[SOMEWHERE, (name, "grpc")]), Err(Unsupported::Protocol(name.to_owned())));

@@ -20,11 +20,15 @@ pub(super) fn check(file: &File, path: &Path) -> Result<(), String> {
     let meta = file.metadata().map_err(|error| error.to_string())?;
     let (owner, mode) = (meta.uid(), meta.mode() & 0o7777);
     if owner != rustix::process::geteuid().as_raw() && owner != 0 {
-        return Err(format!("it belongs to another user ({owner}), who can change it; make one of your own"));
+        return Err(format!(
+            "it belongs to another user ({owner}), who can change it; make one of your own"
+        ));
     }
     if mode & 0o077 != 0 {
         let path = path.display();
-        return Err(format!("others can read or change it (mode {mode:03o}); `chmod 600 {path}` makes it private"));
+        return Err(format!(
+            "others can read or change it (mode {mode:03o}); `chmod 600 {path}` makes it private"
+        ));
     }
     Ok(())
 }
@@ -70,8 +74,9 @@ impl Directory {
 
     #[cfg(unix)]
     fn open(path: PathBuf, missing: Missing) -> io::Result<Self> {
-        let (handle, _) = open_private(&path, missing, None)
-            .map_err(|why| io::Error::other(format!("`{}`: {}", path.display(), io::Error::from(why))))?;
+        let (handle, _) = open_private(&path, missing, None).map_err(|why| {
+            io::Error::other(format!("`{}`: {}", path.display(), io::Error::from(why)))
+        })?;
         // Tools are denied the directory by its path, which a link could lead elsewhere.
         if path.symlink_metadata()?.is_symlink() {
             return Err(io::Error::other(format!("`{}` is a symbolic link", path.display())));
@@ -108,7 +113,8 @@ impl Directory {
         let remove = || unlinkat(&self.handle, &new, AtFlags::empty());
         // Left over from a killed process with the same process ID.
         let _ = remove();
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.handle, &new, flags, Mode::RUSR | Mode::WUSR)?);
         // Locked before the rename: a token file without a lock counts as stale.
         hold(&file);
@@ -208,8 +214,16 @@ mod tests {
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         let second = directory.write("a.token", "second").unwrap();
         directory.remove(&first);
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "second\n", "the later server's token stays");
-        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "second\n",
+            "the later server's token stays"
+        );
+        assert_eq!(
+            std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "nothing else is left"
+        );
         directory.remove(&second);
         assert!(!path.exists());
     }
@@ -241,11 +255,21 @@ mod tests {
         let kept = Directory::make(&open).unwrap().write("a.token", "text").unwrap();
         assert!(Directory::existing(&open).unwrap().file("a.token").is_ok());
         set_permissions(&open, Permissions::from_mode(0o770)).unwrap();
-        assert!(Directory::existing(&open).is_err(), "a client takes no token from there: {}", kept.path.display());
+        assert!(
+            Directory::existing(&open).is_err(),
+            "a client takes no token from there: {}",
+            kept.path.display()
+        );
         // Only root can change the owner of a file.
         set_permissions(&open, Permissions::from_mode(0o700)).unwrap();
         if std::os::unix::fs::chown(&open, Some(65_534), None).is_ok() {
-            assert!(Directory::make(&open).err().unwrap().to_string().contains("belongs to another user"));
+            assert!(
+                Directory::make(&open)
+                    .err()
+                    .unwrap()
+                    .to_string()
+                    .contains("belongs to another user")
+            );
         }
     }
 
@@ -270,7 +294,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         // Only root can change the owner of a file.
         if std::os::unix::fs::chown(file.path(), Some(65_534), None).is_ok() {
-            assert!(check(file.as_file(), file.path()).unwrap_err().contains("another user (65534)"));
+            assert!(
+                check(file.as_file(), file.path()).unwrap_err().contains("another user (65534)")
+            );
         }
     }
 }

@@ -32,14 +32,18 @@ fn the_documented_example_is_accepted() {
     assert_eq!(config.tools.get("git/git_status"), Some(&Mode::Auto));
     assert_eq!(config.memory, Some(128 << 20));
     assert_eq!(config.timeout, Some(Duration::from_secs(60)));
-    assert_eq!(config.trusted.first().and_then(|t| t.overrides.get(&SideEffects::Execute)), Some(&Mode::Prompt));
+    assert_eq!(
+        config.trusted.first().and_then(|t| t.overrides.get(&SideEffects::Execute)),
+        Some(&Mode::Prompt)
+    );
 }
 
 #[test]
 fn the_largest_of_each_time_is_accepted() {
     let text = "[confirm]\ntimeout = \"24h\"\n[limits]\ntimeout = \"600s\"\ncompile_time = \"1h\"";
     let config = FileConfig::parse(text).unwrap();
-    let seconds = [config.confirm_timeout, config.timeout, config.compile_time].map(|time| time.unwrap().as_secs());
+    let seconds = [config.confirm_timeout, config.timeout, config.compile_time]
+        .map(|time| time.unwrap().as_secs());
     assert_eq!(seconds, [86_400, 600, 3600]);
 }
 

@@ -5,7 +5,8 @@ use super::*;
 
 fn settings(user: &str, project: &str) -> Result<Settings, ConfigError> {
     let dir = tempfile::tempdir().unwrap();
-    let (user_file, project_file) = (dir.path().join("user.toml"), dir.path().join("palisade.toml"));
+    let (user_file, project_file) =
+        (dir.path().join("user.toml"), dir.path().join("palisade.toml"));
     std::fs::write(&user_file, user).unwrap();
     std::fs::write(&project_file, project).unwrap();
     Settings::from_files(&user_file, &project_file)
@@ -56,7 +57,9 @@ fn a_project_that_loosens_is_an_error_that_names_key_and_file() {
 fn what_a_trusted_workspace_still_asks_about_no_project_lifts() {
     let user = "[confirm]\nwrite = \"auto\"\nexecute = \"auto\"\nnetwork = \"auto\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"prompt\"";
     for mode in ["auto", "prompt_once"] {
-        let error = settings(user, &format!("[confirm.tools]\nshell = \"{mode}\"")).unwrap_err().to_string();
+        let error = settings(user, &format!("[confirm.tools]\nshell = \"{mode}\""))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("`confirm.tools.shell`"), "{error}");
     }
     assert!(settings(user, "[confirm.tools]\nshell = \"prompt\"").is_ok());
@@ -66,16 +69,26 @@ fn what_a_trusted_workspace_still_asks_about_no_project_lifts() {
 fn of_several_entries_for_one_workspace_the_strictest_counts() {
     let user = "[[trusted]]\nworkspace = \"/\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"deny\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"auto\"";
     let policy = settings(user, "").unwrap().policy(Path::new("/"));
-    let tool =
-        crate::tool::Definition::new("t", "A tool.", SideEffects::Execute, serde_json::json!({"type": "object"}));
+    let tool = crate::tool::Definition::new(
+        "t",
+        "A tool.",
+        SideEffects::Execute,
+        serde_json::json!({"type": "object"}),
+    );
     assert_eq!(policy.decide(&tool.unwrap(), &crate::registry::Origin::Native), Mode::Deny);
 }
 
 #[test]
 fn a_project_lowers_the_time_of_a_tool_and_raises_none() {
     let project = "[limits.tool_timeout]\nslow = \"5s\"";
-    let (five, of) = (Duration::from_secs(5), |held: Settings| held.tool_time("slow", held.tool_timeout["slow"].value));
-    assert_eq!(of(settings("", project).unwrap()), ToolTime::AtMost(five), "a plugin's own may be shorter");
+    let (five, of) = (Duration::from_secs(5), |held: Settings| {
+        held.tool_time("slow", held.tool_timeout["slow"].value)
+    });
+    assert_eq!(
+        of(settings("", project).unwrap()),
+        ToolTime::AtMost(five),
+        "a plugin's own may be shorter"
+    );
     assert_eq!(of(settings(project, "").unwrap()), ToolTime::Set(five));
     assert!(settings("[limits.tool_timeout]\nslow = \"9s\"", project).is_ok());
     assert!(settings("[limits.tool_timeout]\nslow = \"4s\"", project).is_err());
@@ -85,14 +98,22 @@ fn a_project_lowers_the_time_of_a_tool_and_raises_none() {
 fn a_project_refuses_files_with_several_names_where_the_user_allows_them() {
     let user = "[workspace]\nhard_links = \"allow\"";
     assert_eq!(settings(user, "").unwrap().hard_links.value, HardLinks::Allow);
-    assert_eq!(settings(user, "[workspace]\nhard_links = \"refuse\"").unwrap().hard_links.value, HardLinks::Refuse);
+    assert_eq!(
+        settings(user, "[workspace]\nhard_links = \"refuse\"").unwrap().hard_links.value,
+        HardLinks::Refuse
+    );
 }
 
 #[test]
 fn the_environment_wins_over_files() {
     let mut settings = settings("[limits]\nmemory = \"256MiB\"", "").unwrap();
-    settings.apply_environment(|name| (name == "PALISADE_MEMORY").then(|| "32MiB".to_owned())).unwrap();
-    assert_eq!(settings.memory, Value { value: 32 << 20, origin: Origin::Environment("PALISADE_MEMORY") });
+    settings
+        .apply_environment(|name| (name == "PALISADE_MEMORY").then(|| "32MiB".to_owned()))
+        .unwrap();
+    assert_eq!(
+        settings.memory,
+        Value { value: 32 << 20, origin: Origin::Environment("PALISADE_MEMORY") }
+    );
 }
 
 #[test]
@@ -101,7 +122,8 @@ fn a_project_tightens_a_rule_of_the_users_under_either_name() {
     for (name, mode) in [("chart", "prompt"), ("csv/chart", "prompt_once"), ("csv/chart", "deny")] {
         let held = settings(user, &format!("[confirm.tools]\n\"{name}\" = \"{mode}\"")).unwrap();
         let object = serde_json::json!({"type": "object"});
-        let chart = crate::tool::Definition::new("chart", "A tool.", SideEffects::Write, object).unwrap();
+        let chart =
+            crate::tool::Definition::new("chart", "A tool.", SideEffects::Write, object).unwrap();
         let origin = crate::registry::Origin::Plugin {
             name: "csv".into(),
             digest: crate::tool::Digest::from_bytes([1; 32]),
@@ -110,7 +132,9 @@ fn a_project_tightens_a_rule_of_the_users_under_either_name() {
         assert_eq!(held.policy(Path::new(".")).decide(&chart, &origin).as_str(), mode, "{name}");
     }
     for name in ["chart", "other/chart"] {
-        let error = settings(user, &format!("[confirm.tools]\n\"{name}\" = \"auto\"")).unwrap_err().to_string();
+        let error = settings(user, &format!("[confirm.tools]\n\"{name}\" = \"auto\""))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(&format!("`confirm.tools.{name}`")), "{error}");
     }
 }

@@ -20,7 +20,11 @@ impl Tool for Idle {
         &self.0
     }
 
-    fn execute<'a>(&'a self, _: ValidInput, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+    fn execute<'a>(
+        &'a self,
+        _: ValidInput,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         Box::pin(async { Ok(ToolOutput::text("done")) })
     }
 }
@@ -76,12 +80,14 @@ async fn the_check_of_a_long_input_ends_midway_at_the_deadline_and_at_the_cancel
         let midway = 2 * parsing;
         assert!(class.is_none() && whole > 2 * midway, "{mode:?}: {class:?}, {parsing} of {whole}");
 
-        let late = called_until(midway, host(mode, 90), (SHORT, CancellationToken::new()), || {}).await;
+        let late =
+            called_until(midway, host(mode, 90), (SHORT, CancellationToken::new()), || {}).await;
         assert_eq!(late, (Some(ErrorClass::Timeout), midway), "{mode:?}");
 
         let cancel = CancellationToken::new();
         let own = cancel.clone();
-        let cancelled = called_until(midway, host(mode, 90), (LONG, cancel), move || own.cancel()).await;
+        let cancelled =
+            called_until(midway, host(mode, 90), (LONG, cancel), move || own.cancel()).await;
         assert_eq!(cancelled, (Some(ErrorClass::Cancelled), midway), "{mode:?}");
     }
 }

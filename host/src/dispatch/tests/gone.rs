@@ -46,18 +46,25 @@ impl Subscriber for Failures {
 #[tokio::test]
 async fn what_a_tool_had_said_when_its_caller_went_is_in_the_event_that_ends_the_call() {
     let failures = Arc::new(Failures::default());
-    let definition = Definition::new("endless", "A tool.", SideEffects::None, json!({"type": "object"})).unwrap();
+    let definition =
+        Definition::new("endless", "A tool.", SideEffects::None, json!({"type": "object"}))
+            .unwrap();
     let host = Host::builder()
         .shipped(Shipped::LeftOut)
         .tool(Arc::new(move || Box::new(Endless(definition.clone()))))
         .subscriber(failures.clone())
         .build()
         .unwrap();
-    for (pieces, expected) in [(json!(["one ", "two"]), Some("one two".to_owned())), (json!([]), None)] {
+    for (pieces, expected) in
+        [(json!(["one ", "two"]), Some("one two".to_owned())), (json!([]), None)]
+    {
         let mut call = Box::pin(host.call("endless", json!({"pieces": pieces}), json!({})));
         // The native tool runs in a task of its own, which makes progress between these polls.
         for _ in 0..16 {
-            assert!(matches!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+            assert!(matches!(
+                call.as_mut().poll(&mut Context::from_waker(Waker::noop())),
+                Poll::Pending
+            ));
             tokio::task::yield_now().await;
         }
         drop(call);

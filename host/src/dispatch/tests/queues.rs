@@ -26,7 +26,11 @@ impl Tool for Waiting {
         &self.definition
     }
 
-    fn execute<'a>(&'a self, _: ValidInput, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+    fn execute<'a>(
+        &'a self,
+        _: ValidInput,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         let spent = context.time_limit() - context.clock().budget();
         self.seen.lock().unwrap().push((context.times().queue, spent));
         Box::pin(async {
@@ -42,7 +46,8 @@ fn waiting(builder: HostBuilder, schema: Value) -> (Host, Seen, Arc<Semaphore>) 
     let host = builder.shipped(Shipped::LeftOut).build().unwrap();
     let (noted, held) = (seen.clone(), gate.clone());
     let make = move || {
-        let definition = Definition::new("waiting", "A tool.", SideEffects::None, schema.clone()).unwrap();
+        let definition =
+            Definition::new("waiting", "A tool.", SideEffects::None, schema.clone()).unwrap();
         Box::new(Waiting { definition, seen: noted.clone(), gate: held.clone() }) as Box<dyn Tool>
     };
     host.registry().register(Arc::new(make)).unwrap();
@@ -50,11 +55,13 @@ fn waiting(builder: HostBuilder, schema: Value) -> (Host, Seen, Arc<Semaphore>) 
 }
 
 #[tokio::test]
-async fn what_waits_for_a_thread_to_be_checked_is_bounded_and_spends_its_patience_and_not_its_time() {
+async fn what_waits_for_a_thread_to_be_checked_is_bounded_and_spends_its_patience_and_not_its_time()
+{
     const WAIT: Duration = Duration::from_millis(200);
     let path = json!({"type": "string", "format": "workspace-path"});
     let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
-    let (host, seen, gate) = waiting(builder, json!({"type": "object", "properties": {"path": path}}));
+    let (host, seen, gate) =
+        waiting(builder, json!({"type": "object", "properties": {"path": path}}));
     let session = host.new_session("s").build();
     let call = |id: &str| host.dispatch(&session, Call::new("waiting", json!({})).with_id(id));
     let beside = async {
@@ -63,7 +70,11 @@ async fn what_waits_for_a_thread_to_be_checked_is_bounded_and_spends_its_patienc
         }
         let long = Call::new("waiting", json!({"path": "x".repeat(2 << 20)}));
         let refused = host.dispatch(&session, long).await;
-        assert_eq!(refused.error().map(crate::tool::ToolError::class), Some(ErrorClass::ValidationError), "{refused}");
+        assert_eq!(
+            refused.error().map(crate::tool::ToolError::class),
+            Some(ErrorClass::ValidationError),
+            "{refused}"
+        );
         let let_go = async {
             let begun = Instant::now();
             while begun.elapsed() < WAIT {
@@ -91,8 +102,11 @@ async fn the_time_in_the_sessions_queue_counts_for_the_sandboxs_queue_too() {
         }
         gate.add_permits(2);
     };
-    let (first, second, ()) =
-        tokio::join!(host.dispatch(&session, call("a")), host.dispatch(&session, call("b")), let_both_go);
+    let (first, second, ()) = tokio::join!(
+        host.dispatch(&session, call("a")),
+        host.dispatch(&session, call("b")),
+        let_both_go
+    );
     assert!(first.is_success() && second.is_success());
     let seen = seen.lock().unwrap();
     assert_eq!(seen[0].0, QUEUE_TIMEOUT, "the first had not waited");
@@ -103,14 +117,17 @@ async fn the_time_in_the_sessions_queue_counts_for_the_sandboxs_queue_too() {
 async fn a_prediction_waits_for_a_thread_as_its_call_would() {
     let path = json!({"type": "string", "format": "workspace-path"});
     let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
-    let (host, seen, gate) = waiting(builder, json!({"type": "object", "properties": {"path": path}}));
+    let (host, seen, gate) =
+        waiting(builder, json!({"type": "object", "properties": {"path": path}}));
     let (host, call) = (Arc::new(host), || Call::new("waiting", json!({})));
     let beside = async {
         while seen.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
         let own = host.clone();
-        let foreseen = tokio::task::spawn_blocking(move || own.foresee(own.session(), call()).unwrap().changes);
+        let foreseen = tokio::task::spawn_blocking(move || {
+            own.foresee(own.session(), call()).unwrap().changes
+        });
         let queue = host.registry().get("waiting").unwrap().queue().clone();
         while queue.pool().held() == 0 && !foreseen.is_finished() {
             tokio::task::yield_now().await;
@@ -127,7 +144,8 @@ async fn a_prediction_waits_for_a_thread_as_its_call_would() {
 async fn a_prediction_that_waits_for_a_thread_ends_with_its_cancellation() {
     let path = json!({"type": "string", "format": "workspace-path"});
     let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
-    let (host, seen, gate) = waiting(builder, json!({"type": "object", "properties": {"path": path}}));
+    let (host, seen, gate) =
+        waiting(builder, json!({"type": "object", "properties": {"path": path}}));
     let (host, call) = (Arc::new(host), || Call::new("waiting", json!({})));
     let beside = async {
         while seen.lock().unwrap().is_empty() {
@@ -135,7 +153,9 @@ async fn a_prediction_that_waits_for_a_thread_ends_with_its_cancellation() {
         }
         let (own, cancelled) = (host.clone(), call());
         cancelled.cancel.cancel();
-        let foreseen = tokio::task::spawn_blocking(move || own.foresee(own.session(), cancelled).unwrap().changes);
+        let foreseen = tokio::task::spawn_blocking(move || {
+            own.foresee(own.session(), cancelled).unwrap().changes
+        });
         let foreseen = foreseen.await.unwrap();
         gate.add_permits(1);
         foreseen

@@ -43,7 +43,8 @@ fn places_are_exact_whatever_is_lost_and_comes_back() {
 #[test]
 fn a_thread_that_has_nothing_to_do_takes_the_next_work() {
     let pool = Pool::new(4, 1);
-    let threads: HashSet<_> = (0..200).map(|_| run(&pool, || std::thread::current().id())).collect();
+    let threads: HashSet<_> =
+        (0..200).map(|_| run(&pool, || std::thread::current().id())).collect();
     assert!(threads.len() < 20, "{} threads for work that came one after the other", threads.len());
 }
 

@@ -32,7 +32,12 @@ impl Granted {
         address_space_limit().map_or(Ok(()), |limit| self.grow_where(more, limit, is_free))
     }
 
-    fn grow_where(&self, more: u64, limit: u64, is_free: impl Fn(u64) -> bool) -> Result<(), Exhausted> {
+    fn grow_where(
+        &self,
+        more: u64,
+        limit: u64,
+        is_free: impl Fn(u64) -> bool,
+    ) -> Result<(), Exhausted> {
         let mut all = granted();
         let before = self.0.load(Ordering::Relaxed);
         let mine = before.saturating_add(more);
@@ -104,7 +109,8 @@ mod tests {
     #[test]
     fn a_full_address_space_grants_small_steps_only_up_to_a_bound() {
         let granted = Granted::default();
-        let steps = (0..10_000).take_while(|_| granted.grow_where(1 << 10, LIMIT, full).is_ok()).count();
+        let steps =
+            (0..10_000).take_while(|_| granted.grow_where(1 << 10, LIMIT, full).is_ok()).count();
         assert_eq!(steps as u64, UNASKED >> 10);
         let refused = Err(Exhausted::AddressSpace { limit: LIMIT });
         assert_eq!(granted.grow_where(1, LIMIT, full), refused);
@@ -119,6 +125,10 @@ mod tests {
         let both = |wanted: u64| wanted >= 12 << 20;
         assert_eq!(other.grow_where(7 << 20, LIMIT, both), Ok(()));
         assert_eq!(other.grow_where(UNASKED, LIMIT, both), Ok(()));
-        assert_eq!(other.grow_where(1, LIMIT, |wanted| wanted < 7 << 20), Ok(()), "the step before is allocated");
+        assert_eq!(
+            other.grow_where(1, LIMIT, |wanted| wanted < 7 << 20),
+            Ok(()),
+            "the step before is allocated"
+        );
     }
 }

@@ -43,16 +43,20 @@ async fn polled_once<T>(work: &mut std::pin::Pin<Box<impl Future<Output = T>>>) 
 #[tokio::test]
 async fn work_ends_at_the_deadline_and_at_the_cancellation() {
     let (cancel, turns) = (CancellationToken::new(), turns(1, b"a plugin"));
-    let late = offload(&budget(Duration::from_millis(5), &cancel), &turns, |budget| endless(&*budget)).await;
+    let late =
+        offload(&budget(Duration::from_millis(5), &cancel), &turns, |budget| endless(&*budget))
+            .await;
     assert_eq!(late, Err(Exhausted::Deadline));
     let both = budget(LONG, &cancel);
-    let (stopped, ()) = tokio::join!(offload(&both, &turns, |budget| endless(&*budget)), async { cancel.cancel() });
+    let (stopped, ()) =
+        tokio::join!(offload(&both, &turns, |budget| endless(&*budget)), async { cancel.cancel() });
     assert_eq!(stopped, Err(Exhausted::Cancelled));
 }
 
 #[tokio::test]
 async fn work_ends_with_the_future_that_waits_for_it() {
-    let (cancel, turns, (ended, end)) = (CancellationToken::new(), turns(1, b"a plugin"), oneshot::channel());
+    let (cancel, turns, (ended, end)) =
+        (CancellationToken::new(), turns(1, b"a plugin"), oneshot::channel());
     let both = budget(LONG, &cancel);
     let mut work = Box::pin(offload(&both, &turns, move |budget| {
         let why = endless(&*budget);
@@ -67,7 +71,8 @@ async fn work_ends_with_the_future_that_waits_for_it() {
 
 #[tokio::test]
 async fn the_runtime_goes_on_beside_the_work() {
-    let (cancel, turns, (freed, free)) = (CancellationToken::new(), turns(1, b"a plugin"), mpsc::channel());
+    let (cancel, turns, (freed, free)) =
+        (CancellationToken::new(), turns(1, b"a plugin"), mpsc::channel());
     let both = budget(LONG, &cancel);
     let work = offload(&both, &turns, move |_| Ok(free.recv()));
     let (done, ()) = tokio::join!(work, async move { assert!(freed.send(1).is_ok()) });
@@ -85,7 +90,11 @@ async fn work_begins_in_a_turn_and_gives_it_back() {
         Ok(own.pool().held())
     }));
     assert!(polled_once(&mut work).await.is_none());
-    assert_eq!((turns.waiting(), begun.load(Ordering::SeqCst)), (1, 0), "it waits for its turn, on no thread");
+    assert_eq!(
+        (turns.waiting(), begun.load(Ordering::SeqCst)),
+        (1, 0),
+        "it waits for its turn, on no thread"
+    );
     drop(taken);
     assert_eq!(work.await, Ok(1), "it holds a turn");
     assert_eq!(turns.pool().held(), 0);
@@ -119,7 +128,10 @@ fn work_that_outlasts_its_tick_goes_on_in_its_next_turn() {
         cancel.cancel();
         working.join().unwrap();
     });
-    assert_eq!(begin(budget(Duration::ZERO, &CancellationToken::new())).check(), Err(Exhausted::Deadline));
+    assert_eq!(
+        begin(budget(Duration::ZERO, &CancellationToken::new())).check(),
+        Err(Exhausted::Deadline)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -51,7 +51,8 @@ impl Turned {
     fn next(&self) -> Result<Grant, Exhausted> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut cx = Context::from_waker(&waker);
-        let (mut turn, mut cancelled) = (pin!(self.turns.take(1)), pin!(self.budget.cancel().cancelled()));
+        let (mut turn, mut cancelled) =
+            (pin!(self.turns.take(1)), pin!(self.budget.cancel().cancelled()));
         loop {
             if let Poll::Ready(turn) = turn.as_mut().poll(&mut cx) {
                 return Ok(turn);
@@ -59,7 +60,9 @@ impl Turned {
             // Polled for its waker: a cancellation must wake this thread.
             let _ = cancelled.as_mut().poll(&mut cx);
             self.budget.check()?;
-            thread::park_timeout(self.budget.deadline().saturating_duration_since(Instant::now()).min(TURN));
+            thread::park_timeout(
+                self.budget.deadline().saturating_duration_since(Instant::now()).min(TURN),
+            );
             // The engine's clock, which otherwise abandons expired turns, stops while no guest
             // runs.
             self.turns.pool().write_off_older_than(TURN);

@@ -134,7 +134,10 @@ impl Book {
         }
         let number = self.number();
         let leases = self.leases.as_mut()?;
-        leases.insert(number, Lease { owner: index, units, since: Instant::now(), state: State::Held });
+        leases.insert(
+            number,
+            Lease { owner: index, units, since: Instant::now(), state: State::Held },
+        );
         Some(number)
     }
 
@@ -159,7 +162,9 @@ impl Book {
     }
 
     pub(super) fn write_off(&mut self, lease: u64) -> bool {
-        let Some(lease) = self.leases.as_mut().and_then(|leases| leases.get_mut(&lease)) else { return false };
+        let Some(lease) = self.leases.as_mut().and_then(|leases| leases.get_mut(&lease)) else {
+            return false;
+        };
         if lease.state == State::Held {
             lease.state = State::WrittenOff;
             let (owner, units) = (lease.owner, lease.units);
@@ -171,7 +176,8 @@ impl Book {
     pub(super) fn write_off_older_than(&mut self, age: Duration) {
         let Some(leases) = &self.leases else { return };
         let is_old = |lease: &Lease| lease.state == State::Held && lease.since.elapsed() > age;
-        let old: Vec<u64> = leases.iter().filter(|(_, lease)| is_old(lease)).map(|(number, _)| *number).collect();
+        let old: Vec<u64> =
+            leases.iter().filter(|(_, lease)| is_old(lease)).map(|(number, _)| *number).collect();
         for lease in old {
             self.write_off(lease);
         }

@@ -116,7 +116,11 @@ fn a_request_that_is_dropped_passes_on_what_it_was_granted() {
     let share = pool.share(owner(1));
     let held = share.try_take(1).unwrap();
     let (mut first, mut second, mut third) = (share.take(1), share.take(1), share.take(1));
-    assert!([&mut first, &mut second, &mut third].into_iter().all(|taking| poll(taking, &woken).is_pending()));
+    assert!(
+        [&mut first, &mut second, &mut third]
+            .into_iter()
+            .all(|taking| poll(taking, &woken).is_pending())
+    );
     drop(second);
     drop(held);
     drop(first);
@@ -134,7 +138,11 @@ fn owners_come_and_go_without_a_trace() {
     let share = pool.share(owner(0));
     let held = share.try_take(2);
     drop(share);
-    assert_eq!(pool.share(owner(0)).try_take(4).err(), Some(Full { bound: 2 }), "what it holds keeps its share");
+    assert_eq!(
+        pool.share(owner(0)).try_take(4).err(),
+        Some(Full { bound: 2 }),
+        "what it holds keeps its share"
+    );
     drop(held);
     assert_eq!(pool.held(), 0);
 }
@@ -172,7 +180,8 @@ fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
     for seed in 1..400 {
         let (mut dice, pool) = (Dice(seed * 0x9e37_79b9), Pool::leased(1 + seed % 9));
         let shares: Vec<_> = (0..4).map(|number| pool.share(owner(number))).collect();
-        let (mut held, mut waits): (Vec<Grant>, Vec<(Taking, Arc<Woken>)>) = (Vec::new(), Vec::new());
+        let (mut held, mut waits): (Vec<Grant>, Vec<(Taking, Arc<Woken>)>) =
+            (Vec::new(), Vec::new());
         for _ in 0..300 {
             let share = &shares[dice.below(shares.len())];
             match dice.below(6) {
@@ -201,7 +210,8 @@ fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
         // Every waiting request is woken once its predecessors are gone, or was never polled.
         while !waits.is_empty() {
             let left = waits.len();
-            let ready = |(taking, woken): &mut (Taking, Arc<Woken>)| poll(taking, woken).is_pending();
+            let ready =
+                |(taking, woken): &mut (Taking, Arc<Woken>)| poll(taking, woken).is_pending();
             waits.retain_mut(ready);
             assert!(waits.len() < left, "seed {seed}: {left} wait for ever");
         }
@@ -235,11 +245,15 @@ async fn under_threads_that_take_wait_and_give_up_every_request_is_granted() {
         })
         .collect();
     for task in tasks {
-        tokio::time::timeout(Duration::from_secs(60), task).await.expect("no wakeup is lost").unwrap();
+        tokio::time::timeout(Duration::from_secs(60), task)
+            .await
+            .expect("no wakeup is lost")
+            .unwrap();
     }
     assert_eq!(pool.held(), 0);
     assert!((1..=CAPACITY).contains(&most.load(Ordering::Relaxed)));
-    let names: HashMap<_, _> = (0..5).map(|number| (number, pool.share(owner(number)).waiting())).collect();
+    let names: HashMap<_, _> =
+        (0..5).map(|number| (number, pool.share(owner(number)).waiting())).collect();
     assert!(names.values().all(|waiting| *waiting == 0));
 }
 

@@ -41,7 +41,10 @@ impl Hidden {
             CacheMode::Default | CacheMode::Off => None,
         };
         let used = used.dir().map(Path::to_owned).into_iter().chain(named);
-        let always = used.chain(default_cache()).chain(usual_place()).chain(known.iter().map(|it| it.dir().to_owned()));
+        let always = used
+            .chain(default_cache())
+            .chain(usual_place())
+            .chain(known.iter().map(|it| it.dir().to_owned()));
         let always = always.filter_map(|path| std::path::absolute(path).ok()).collect();
         Self::of(known, always, hard_links)
     }
@@ -61,7 +64,10 @@ impl Hidden {
             return;
         }
         let done = self.done.load();
-        let others = done.workspaces.iter().filter(|other| done.stamps == stamps && other.strong_count() > 0);
+        let others = done
+            .workspaces
+            .iter()
+            .filter(|other| done.stamps == stamps && other.strong_count() > 0);
         let workspaces = others.cloned().chain([Arc::downgrade(workspace)]).collect();
         self.done.store(Arc::new(Done { stamps, workspaces }));
     }

@@ -34,7 +34,8 @@ pub(super) struct Known {
 impl Known {
     /// Returns the records of this process's user, one set per state directory.
     pub(super) fn of_user() -> Vec<Self> {
-        let dirs = state_directories().into_iter().map(|state| state.join("palisade").join("caches"));
+        let dirs =
+            state_directories().into_iter().map(|state| state.join("palisade").join("caches"));
         dirs.map(|dir| Self { dir }).collect()
     }
 
@@ -50,7 +51,9 @@ impl Known {
 
     /// Returns the recorded caches.
     pub(super) fn all(&self) -> Vec<PathBuf> {
-        let Ok(dir) = Dir::open_ambient_dir(&self.dir, cap_std::ambient_authority()) else { return Vec::new() };
+        let Ok(dir) = Dir::open_ambient_dir(&self.dir, cap_std::ambient_authority()) else {
+            return Vec::new();
+        };
         self.warn_if_unsafe();
         records(&dir).into_iter().map(|(_, cache)| cache).collect()
     }
@@ -93,7 +96,9 @@ impl Known {
         use crate::workspace::{Missing, open_private};
         if let Err(Obstacle::Unsafe(why)) = open_private(&self.dir, Missing::Refused, None) {
             let dir = self.dir.display();
-            tracing::warn!("the caches that are remembered in `{dir}` may not be all that there are: {why}");
+            tracing::warn!(
+                "the caches that are remembered in `{dir}` may not be all that there are: {why}"
+            );
         }
     }
 
@@ -108,7 +113,8 @@ impl Known {
 
 /// Returns the name of each record of the user with its cache.
 fn records(dir: &Dir) -> Vec<(PathBuf, PathBuf)> {
-    let names = dir.entries().into_iter().flatten().flatten().map(|entry| PathBuf::from(entry.file_name()));
+    let names =
+        dir.entries().into_iter().flatten().flatten().map(|entry| PathBuf::from(entry.file_name()));
     names.filter_map(|name| read(dir, &name).map(|cache| (name, cache))).collect()
 }
 
@@ -126,15 +132,21 @@ fn make_room(dir: &Dir, shown: &Path) -> io::Result<()> {
         return Ok(());
     }
     let shown = shown.display();
-    let why = format!("{MOST} caches are remembered in `{shown}`; remove those that are not used, and their records");
+    let why = format!(
+        "{MOST} caches are remembered in `{shown}`; remove those that are not used, and their records"
+    );
     Err(io::Error::new(ErrorKind::QuotaExceeded, why))
 }
 
 /// Returns the names of the records that are obsolete.
 fn past(records: Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
-    let is_gone = |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let is_gone = |path: &Path| {
+        path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
     let are_too_many = records.len() >= TOO_MANY;
-    let is_past = |cache: &Path| if are_too_many { is_gone(cache) } else { cache.parent().is_some_and(is_gone) };
+    let is_past = |cache: &Path| {
+        if are_too_many { is_gone(cache) } else { cache.parent().is_some_and(is_gone) }
+    };
     records.into_iter().filter(|(_, cache)| is_past(cache)).map(|(name, _)| name).collect()
 }
 
@@ -178,7 +190,10 @@ fn write(dir: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
     cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = dir.open_with(&draft, &options)?;
     // The record must be on disk before the cache's key is.
-    let written = file.write_all(content).and_then(|()| file.sync_all()).and_then(|()| dir.rename(&draft, dir, name));
+    let written = file
+        .write_all(content)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| dir.rename(&draft, dir, name));
     if let Err(error) = written {
         let _ = dir.remove_file(&draft);
         return Err(error);
@@ -205,7 +220,11 @@ fn open(dir: &Dir, name: &Path) -> io::Result<File> {
     let file = open_regular_at(dir, name, LastLink::Keep)?;
     let meta = file.metadata()?;
     let is_own = meta.uid() == rustix::process::geteuid().as_raw();
-    if is_own && meta.mode() & 0o022 == 0 { Ok(file) } else { Err(ErrorKind::PermissionDenied.into()) }
+    if is_own && meta.mode() & 0o022 == 0 {
+        Ok(file)
+    } else {
+        Err(ErrorKind::PermissionDenied.into())
+    }
 }
 
 #[cfg(not(unix))]
@@ -323,7 +342,10 @@ mod tests {
         };
         for mode in [0o777, 0o775, 0o757] {
             let why = made(mode).unwrap_err();
-            assert!(why.contains("other users can write to") && why.contains("chmod go-w"), "{mode:o}: {why}");
+            assert!(
+                why.contains("other users can write to") && why.contains("chmod go-w"),
+                "{mode:o}: {why}"
+            );
             assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
         }
         for mode in [0o755, 0o1777] {

@@ -32,23 +32,29 @@ fn listener() -> std::net::TcpListener {
 fn start() -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody).unwrap();
     let server = Server::new(listener(), settings).unwrap();
-    let (address, stop, door) = (server.address(), CancellationToken::new(), server.door(vec![("/x", Arc::new(Fake))]));
+    let (address, stop, door) =
+        (server.address(), CancellationToken::new(), server.door(vec![("/x", Arc::new(Fake))]));
     (address, stop.clone(), tokio::spawn(server.run(door, stop)))
 }
 
 /// Sends a request and returns the first bytes of the response.
 async fn ask(socket: &mut TcpStream, target: &str) -> String {
     let host = socket.peer_addr().unwrap();
-    let _ = socket.write_all(format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes()).await;
+    let _ =
+        socket.write_all(format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes()).await;
     let mut answer = [0; 1024];
-    let count = timeout(Duration::from_secs(60), socket.read(&mut answer)).await.unwrap().unwrap_or(0);
+    let count =
+        timeout(Duration::from_secs(60), socket.read(&mut answer)).await.unwrap().unwrap_or(0);
     String::from_utf8_lossy(&answer[..count]).into_owned()
 }
 
 /// Sends a request that is never answered.
 async fn hang(address: SocketAddr) -> TcpStream {
     let mut socket = TcpStream::connect(address).await.unwrap();
-    socket.write_all(format!("GET /x?hang HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes()).await.unwrap();
+    socket
+        .write_all(format!("GET /x?hang HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes())
+        .await
+        .unwrap();
     socket
 }
 
@@ -98,8 +104,10 @@ async fn a_thirty_third_connection_is_told_to_come_again_while_the_others_are_an
 
 #[tokio::test]
 async fn a_server_knows_its_names_and_the_port_that_the_system_chose() {
-    let settings =
-        Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody).unwrap().with_host("tools.example").unwrap();
+    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody)
+        .unwrap()
+        .with_host("tools.example")
+        .unwrap();
     let server = Server::new(listener(), settings).unwrap();
     assert_ne!(server.address().port(), 0);
     assert_eq!(server.hosts(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
@@ -113,7 +121,10 @@ async fn a_server_on_every_address_is_told_by_one_that_it_answers_to() {
         let settings = Settings::new(bound.parse().unwrap(), access).unwrap();
         let server = Server::new(listener, settings).unwrap();
         let told = server.reachable();
-        assert_eq!((told.ip().to_string(), told.port()), (reachable.to_owned(), server.address().port()));
+        assert_eq!(
+            (told.ip().to_string(), told.port()),
+            (reachable.to_owned(), server.address().port())
+        );
         assert!(Names::new(server.address(), &[], &[]).has_host(&told.to_string()));
     }
 }
@@ -146,7 +157,8 @@ async fn a_server_whose_clients_have_gone_ends_at_once() {
 #[tokio::test]
 async fn a_listener_that_others_can_reach_needs_a_token_whatever_the_settings_were_made_for() {
     let settings = |token: Option<&str>| {
-        let access = token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
+        let access =
+            token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
         Settings::new("127.0.0.1:0".parse().unwrap(), access).unwrap()
     };
     let open = || std::net::TcpListener::bind("0.0.0.0:0").unwrap();

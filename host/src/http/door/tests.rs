@@ -27,7 +27,10 @@ impl hyper::body::Body for Endless {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b'x'; 1024])))))
     }
 }
@@ -119,8 +122,12 @@ async fn a_head_has_sixty_four_headers_and_thirty_two_kibibytes() {
     let headers = |count| (0..count).map(|number| format!("a{number}: b\r\n")).collect::<String>();
     let long = |length| format!("a: {}\r\n", "b".repeat(length));
     let end = "content-length: 1\r\n\r\nx";
-    for (head, status) in [(headers(62), "200"), (headers(63), "431"), (long(30 << 10), "200"), (long(32 << 10), "431")]
-    {
+    for (head, status) in [
+        (headers(62), "200"),
+        (headers(63), "431"),
+        (long(30 << 10), "200"),
+        (long(32 << 10), "431"),
+    ] {
         let (mut reader, mut writer) = tokio::io::split(Line::open().client);
         let text = format!("{HEAD}{head}{end}");
         let writing = tokio::spawn(async move { writer.write_all(text.as_bytes()).await });
@@ -175,7 +182,10 @@ async fn a_refused_request_is_told_why_and_the_connection_goes_on() {
     let mut line = Line::open();
     line.send("GET /x HTTP/1.1\r\nhost: evil.example\r\n\r\n").await;
     let answer = timeout(Duration::from_secs(1), line.until("}")).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("\"error\":\"host_refused\""), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 403 ") && answer.contains("\"error\":\"host_refused\""),
+        "{answer}"
+    );
     line.send(&format!("{HEAD}content-length: 2\r\n\r\nok")).await;
     assert!(line.until("ok").await.contains("200 OK"));
 }

@@ -12,14 +12,18 @@ const FAR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
 fn gate(token: Option<&str>) -> Gate {
     let bound = "127.0.0.1:8000".parse().unwrap();
-    let settings =
-        Settings::new(bound, token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()))).unwrap();
+    let settings = Settings::new(
+        bound,
+        token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap())),
+    )
+    .unwrap();
     Gate::new(&settings.with_origin("https://app.example").unwrap(), bound, vec!["/mcp"])
 }
 
 fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request<Full<Bytes>> {
     let request = Request::builder().method(method).uri(target);
-    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    let request =
+        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
     request.body(Full::new(Bytes::from_static(b"{}"))).unwrap()
 }
 
@@ -97,7 +101,8 @@ async fn without_the_token_nobody_gets_in() {
         (Some("bearer  0123456789abcdef"), Ok(())),
     ];
     for (given, expected) in table {
-        let headers: Vec<_> = given.map(|given| ("authorization", given)).into_iter().chain([OWN]).collect();
+        let headers: Vec<_> =
+            given.map(|given| ("authorization", given)).into_iter().chain([OWN]).collect();
         let got = answer(&gate, request("POST", "/mcp", &headers)).await.map(|_| ());
         assert_eq!(got, expected, "{given:?}");
     }
@@ -121,14 +126,20 @@ async fn who_was_let_in_is_known_and_the_token_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn tokens_cannot_be_tried_out() {
     let gate = gate(Some(TOKEN));
-    let with = |token: &str| request("POST", "/mcp", &[OWN, ("authorization", &format!("Bearer {token}"))]);
+    let with = |token: &str| {
+        request("POST", "/mcp", &[OWN, ("authorization", &format!("Bearer {token}"))])
+    };
     for number in 0..20 {
         let refused = gate.admit(with(&format!("{number:016}")), FAR).await.unwrap_err();
         assert_eq!(refused, Refusal::WrongToken);
     }
     let wait = Duration::from_millis(5);
     assert_eq!(gate.admit(with("0000000000000000"), FAR).await.unwrap_err(), Refusal::Rate(wait));
-    assert_eq!(gate.admit(with(TOKEN), FAR).await.unwrap_err(), Refusal::Rate(wait), "nor is the right one told");
+    assert_eq!(
+        gate.admit(with(TOKEN), FAR).await.unwrap_err(),
+        Refusal::Rate(wait),
+        "nor is the right one told"
+    );
     assert!(gate.admit(with(TOKEN), NEAR).await.is_ok(), "another address is not concerned");
     tokio::time::advance(wait).await;
     assert!(gate.admit(with(TOKEN), FAR).await.is_ok());
@@ -144,7 +155,10 @@ async fn another_machine_may_ask_four_hundred_times_at_once() {
     let refused = gate.admit(right(), FAR).await.unwrap_err();
     assert_eq!(refused, Refusal::Rate(Duration::from_millis(5)));
     let response = refused.into_response();
-    assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (429, &"1".parse().unwrap()));
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["retry-after"]),
+        (429, &"1".parse().unwrap())
+    );
 }
 
 #[test]
@@ -155,8 +169,17 @@ fn a_refusal_says_what_to_do() {
         (401, &"Bearer".parse().unwrap())
     );
     let method = Refusal::Method.into_response();
-    assert_eq!((method.status().as_u16(), &method.headers()["allow"]), (405, &"POST, GET, DELETE".parse().unwrap()));
-    let all = [Refusal::Host, Refusal::Origin, Refusal::Path(vec!["/mcp"]), Refusal::TooLong, Refusal::Slow];
+    assert_eq!(
+        (method.status().as_u16(), &method.headers()["allow"]),
+        (405, &"POST, GET, DELETE".parse().unwrap())
+    );
+    let all = [
+        Refusal::Host,
+        Refusal::Origin,
+        Refusal::Path(vec!["/mcp"]),
+        Refusal::TooLong,
+        Refusal::Slow,
+    ];
     let statuses = all.map(|refusal| refusal.into_response().status().as_u16());
     assert_eq!(statuses, [403, 403, 404, 413, 408]);
 }

@@ -27,7 +27,11 @@ impl Tool for Quiet {
         &self.0
     }
 
-    fn execute<'a>(&'a self, _: ValidInput, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+    fn execute<'a>(
+        &'a self,
+        _: ValidInput,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         Box::pin(async { Ok(ToolOutput::text("done")) })
     }
 }
@@ -85,7 +89,8 @@ impl Client {
 
     async fn shake_hands(&mut self, version: &str, capabilities: &Value) {
         let info = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
+        let params =
+            json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
         let (answer, ..) = self.ask("initialize", &params).await;
         assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
         self.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
@@ -125,8 +130,10 @@ fn server() -> Server {
 fn every_combination() -> impl Iterator<Item = (bool, Value)> {
     (0..1 << KINDS.len()).map(|subset: u32| {
         let declared = (0..KINDS.len()).filter(|kind| subset & (1 << kind) != 0);
-        let capabilities: Value =
-            declared.map(|kind| (KINDS[kind].to_owned(), json!({}))).collect::<serde_json::Map<_, _>>().into();
+        let capabilities: Value = declared
+            .map(|kind| (KINDS[kind].to_owned(), json!({})))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
         (subset & 1 != 0, capabilities)
     })
 }
@@ -158,7 +165,8 @@ async fn a_legacy_client_is_asked_where_it_can_confirm_and_never_made_to_wait() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_client_is_asked_by_the_end_of_the_call_where_it_can_confirm_and_never_made_to_wait() {
+async fn a_modern_client_is_asked_by_the_end_of_the_call_where_it_can_confirm_and_never_made_to_wait()
+ {
     let server = server();
     let mut client = Client::of(&server);
     for (can_confirm, capabilities) in every_combination() {

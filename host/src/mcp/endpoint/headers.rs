@@ -4,8 +4,8 @@ use crate::mcp::short::CALL;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rmcp::model::ProtocolVersion;
 use rmcp::transport::common::http_header::{
-    EVENT_STREAM_MIME_TYPE, HEADER_MCP_METHOD, HEADER_MCP_NAME, HEADER_MCP_PROTOCOL_VERSION, HEADER_SESSION_ID,
-    JSON_MIME_TYPE,
+    EVENT_STREAM_MIME_TYPE, HEADER_MCP_METHOD, HEADER_MCP_NAME, HEADER_MCP_PROTOCOL_VERSION,
+    HEADER_SESSION_ID, JSON_MIME_TYPE,
 };
 
 /// The prefix of headers that repeat parameters.
@@ -63,14 +63,18 @@ mod tests {
         let taken = |sent: &[(&'static str, &'static str)]| {
             let headers: HeaderMap = sent
                 .iter()
-                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+                .map(|(name, value)| {
+                    (HeaderName::from_static(name), HeaderValue::from_static(value))
+                })
                 .collect();
             plain(&headers, "echo")
         };
         assert!(taken(&fields));
         for left_out in 0..fields.len() {
-            let rest: Vec<_> =
-                (0..fields.len()).filter(|field| *field != left_out).map(|field| fields[field]).collect();
+            let rest: Vec<_> = (0..fields.len())
+                .filter(|field| *field != left_out)
+                .map(|field| fields[field])
+                .collect();
             assert!(!taken(&rest), "without {}", fields[left_out].0);
         }
         for (name, value) in [
@@ -80,8 +84,10 @@ mod tests {
             ("content-type", "text/plain"),
             ("accept", "application/json"),
         ] {
-            let other: Vec<_> =
-                fields.iter().map(|field| if field.0 == name { (name, value) } else { *field }).collect();
+            let other: Vec<_> = fields
+                .iter()
+                .map(|field| if field.0 == name { (name, value) } else { *field })
+                .collect();
             assert!(!taken(&other), "{name}: {value}");
         }
         assert!(!taken(&[&fields[..], &[("mcp-session-id", "s")]].concat()));

@@ -30,7 +30,9 @@ async fn both_eras_are_answered_side_by_side() {
 #[tokio::test(start_paused = true)]
 async fn what_is_no_message_is_refused_with_an_error_of_the_protocol() {
     let world = World::new();
-    let ping = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"a":{params}}}}}"#);
+    let ping = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"a":{params}}}}}"#)
+    };
     for (body, code, id) in [
         ("[]".to_owned(), -32600, json!(null)),
         ("{".to_owned(), -32700, json!(null)),
@@ -43,14 +45,19 @@ async fn what_is_no_message_is_refused_with_an_error_of_the_protocol() {
     ] {
         let mut answer = world.send("POST", &[], &body).await;
         let (status, answer) = (answer.status(), answer.body().await);
-        assert_eq!((status, answer["error"]["code"].as_i64(), &answer["id"]), (400, Some(code), &id), "{body}");
+        assert_eq!(
+            (status, answer["error"]["code"].as_i64(), &answer["id"]),
+            (400, Some(code), &id),
+            "{body}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_library_refuses_in_plain_text_is_an_error_of_the_request() {
     let world = World::new();
-    let (ping, unknown) = (r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, [("mcp-protocol-version", "1999-01-01")]);
+    let (ping, unknown) =
+        (r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, [("mcp-protocol-version", "1999-01-01")]);
     for (method, headers, body, id) in [
         ("POST", &unknown[..], ping, json!(7)),
         ("POST", &[], ping, json!(7)),
@@ -58,9 +65,14 @@ async fn what_the_library_refuses_in_plain_text_is_an_error_of_the_request() {
         ("DELETE", &[], "", json!(null)),
     ] {
         let mut answer = world.send(method, headers, body).await;
-        assert_eq!((answer.status(), answer.header("content-type")), (400, Some("application/json")), "{method}");
+        assert_eq!(
+            (answer.status(), answer.header("content-type")),
+            (400, Some("application/json")),
+            "{method}"
+        );
         let body = answer.body().await;
-        let error = (body["id"] == id, &body["error"]["code"], body["error"]["message"].is_string());
+        let error =
+            (body["id"] == id, &body["error"]["code"], body["error"]["message"].is_string());
         assert_eq!(error, (true, &json!(-32600), true), "{method}: {body}");
     }
 }
@@ -190,7 +202,11 @@ async fn there_are_sixty_four_sessions_and_the_longest_left_makes_room() {
     assert_eq!(world.call(&first, 1, "quick").await.event_text().await, "done");
     sleep(Duration::from_secs(2)).await;
     in_use(&world).await;
-    assert_eq!(world.call(&first, 2, "quick").await.status(), 200, "it was not the one that was left longest");
+    assert_eq!(
+        world.call(&first, 2, "quick").await.status(),
+        200,
+        "it was not the one that was left longest"
+    );
     assert_eq!(world.initialize().await.status(), 200, "the others have been left as long");
 }
 
@@ -203,7 +219,11 @@ async fn sessions_that_only_begin_keep_nobody_out_and_end_nobody_else() {
         assert_eq!(world.initialize().await.status(), 200);
     }
     let other = in_use(&world).await;
-    assert_eq!(world.call(&old, 2, "quick").await.status(), 404, "of those that have only begun, there are so many");
+    assert_eq!(
+        world.call(&old, 2, "quick").await.status(),
+        404,
+        "of those that have only begun, there are so many"
+    );
     for session in [mine, other] {
         assert_eq!(world.call(&session, 2, "quick").await.event_text().await, "done");
     }
@@ -305,7 +325,9 @@ async fn a_handler_knows_who_asks_and_in_which_session_until_that_ends() {
     let session = begun.header("mcp-session-id").unwrap();
     let headers = [("authorization", authorization.as_str()), ("mcp-session-id", session)];
     world.send("POST", &headers, &call(1, "wait").to_string()).await;
-    let (Some(caller), Some(seat)) = world.seen.recv().await.unwrap() else { panic!("both are known") };
+    let (Some(caller), Some(seat)) = world.seen.recv().await.unwrap() else {
+        panic!("both are known")
+    };
     assert_eq!((caller, &*seat.session, seat.ended.is_cancelled()), (bearer, session, false));
     world.send("DELETE", &headers, "").await;
     assert!(seat.ended.is_cancelled(), "at once");
@@ -316,5 +338,8 @@ async fn without_the_token_there_is_no_session() {
     let world = World::with(Some(TOKEN));
     assert_eq!(world.initialize().await.status(), 401);
     let authorization = format!("Bearer {TOKEN}");
-    assert_eq!(world.send("POST", &[("authorization", &authorization)], &initialize()).await.status(), 200);
+    assert_eq!(
+        world.send("POST", &[("authorization", &authorization)], &initialize()).await.status(),
+        200
+    );
 }

@@ -55,7 +55,11 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let counted = if self.is_slow.load(Ordering::Relaxed) { &self.counts.slow } else { &self.counts.waiting };
+        let counted = if self.is_slow.load(Ordering::Relaxed) {
+            &self.counts.slow
+        } else {
+            &self.counts.waiting
+        };
         counted.fetch_sub(1, Ordering::Relaxed);
     }
 }

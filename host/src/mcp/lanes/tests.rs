@@ -132,7 +132,10 @@ thread_local! {
 fn the_thread_stays_awake_for_a_moment_after_an_answer_where_the_client_has_a_core_as_well() {
     assert!(awake_after_a_call(BUSY_CORES) >= linger::MOMENT);
     // Of a few, for the machine may be slow itself.
-    assert!((0..100).any(|_| awake_after_a_call(1) < linger::MOMENT), "the client needs the one core that there is");
+    assert!(
+        (0..100).any(|_| awake_after_a_call(1) < linger::MOMENT),
+        "the client needs the one core that there is"
+    );
 }
 
 #[test]
@@ -193,7 +196,8 @@ fn only_what_counts_makes_a_tool_a_quick_one() {
 fn what_computes_makes_its_tool_a_slow_one_before_it_ends() {
     let pool = pool();
     let lanes = Lanes::on_cores(pool.handle().clone(), MANY);
-    let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime can be started");
+    let runtime =
+        Builder::new_current_thread().enable_time().build().expect("a runtime can be started");
     let pace = quick();
     for _ in 0..2 {
         let endless: BoxFuture<'static, ()> = Box::pin(async {
@@ -201,7 +205,8 @@ fn what_computes_makes_its_tool_a_slow_one_before_it_ends() {
             std::future::pending::<()>().await;
         });
         let given_up = runtime.block_on(async {
-            tokio::time::timeout(Duration::from_millis(10), lanes.run((&pace, |()| true), endless)).await
+            tokio::time::timeout(Duration::from_millis(10), lanes.run((&pace, |()| true), endless))
+                .await
         });
         assert!(given_up.is_err());
     }
@@ -217,12 +222,17 @@ fn what_runs_on_the_pool_ends_where_nobody_waits_for_it() {
         let _dropped = dropped;
         std::future::pending::<()>().await;
     });
-    let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime can be started");
+    let runtime =
+        Builder::new_current_thread().enable_time().build().expect("a runtime can be started");
     let pace = Arc::default();
-    let waited = runtime
-        .block_on(async { tokio::time::timeout(Duration::from_millis(1), lanes.run((&pace, |_| true), never)).await });
+    let waited = runtime.block_on(async {
+        tokio::time::timeout(Duration::from_millis(1), lanes.run((&pace, |_| true), never)).await
+    });
     assert!(waited.is_err());
-    assert_eq!(is_dropped.recv_timeout(Duration::from_secs(10)), Err(mpsc::RecvTimeoutError::Disconnected));
+    assert_eq!(
+        is_dropped.recv_timeout(Duration::from_secs(10)),
+        Err(mpsc::RecvTimeoutError::Disconnected)
+    );
 }
 
 #[test]
@@ -230,6 +240,8 @@ fn a_panic_on_the_pool_is_one_of_the_call() {
     let pool = pool();
     let lanes = Lanes::on_cores(pool.handle().clone(), MANY);
     let panics: BoxFuture<'static, ThreadId> = Box::pin(async { panic!("on purpose") });
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&lanes, &Arc::default(), panics)));
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        run(&lanes, &Arc::default(), panics)
+    }));
     assert!(caught.is_err());
 }

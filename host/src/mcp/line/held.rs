@@ -66,7 +66,11 @@ impl Held {
     }
 
     /// Holds a parsed message back, unless it is a cancellation or a response.
-    pub(super) fn put_parsed(&mut self, value: Value, account: Account) -> Result<(), (Value, Account)> {
+    pub(super) fn put_parsed(
+        &mut self,
+        value: Value,
+        account: Account,
+    ) -> Result<(), (Value, Account)> {
         if value.get("method").is_none_or(|method| method == CANCELLED) {
             return Err((value, account));
         }
@@ -129,7 +133,9 @@ mod tests {
     fn so_many_messages_and_so_many_bytes_are_held_back() {
         let mut held = Held::default();
         let fills = |held: &mut Held, length| {
-            (0..1000).find(|id| !held.has_room() || held.put(request(*id, length)).is_err()).unwrap()
+            (0..1000)
+                .find(|id| !held.has_room() || held.put(request(*id, length)).is_err())
+                .unwrap()
         };
         assert_eq!(fills(&mut held, 1), MESSAGES as i64);
         assert!(held.take().is_some() && held.has_room());

@@ -42,7 +42,8 @@ impl Lines {
             let parsed = (&mut parsing.task).await;
             let Parsing { account, turn, .. } = self.parsing.take()?;
             // Only the end of the runtime ends the task early.
-            let parsed = parsed.unwrap_or_else(|_| Err(Refused { id: None, error: guarded::failed() }));
+            let parsed =
+                parsed.unwrap_or_else(|_| Err(Refused { id: None, error: guarded::failed() }));
             return Some(Heard::Parsed(parsed, account, turn));
         }
         let heard = tokio::select! {
@@ -54,7 +55,10 @@ impl Lines {
         if heard.is_none() {
             // The input has ended: these requests will not begin.
             for id in self.held.clear() {
-                let error = ErrorData::internal_error("the input ended before the request could begin", None);
+                let error = ErrorData::internal_error(
+                    "the input ended before the request could begin",
+                    None,
+                );
                 self.refuse(Refused { id: Some(id), error });
             }
         }
@@ -67,7 +71,11 @@ impl Lines {
     }
 
     /// Handles a line that was just read, or holds it back.
-    pub(super) fn come(&mut self, line: Line, turn: Turn) -> Result<Option<ClientJsonRpcMessage>, Refused> {
+    pub(super) fn come(
+        &mut self,
+        line: Line,
+        turn: Turn,
+    ) -> Result<Option<ClientJsonRpcMessage>, Refused> {
         if turn == Turn::Now {
             return self.read(line, turn);
         }
@@ -79,7 +87,11 @@ impl Lines {
 
     /// Parses a line, a long one on another thread. Returns `None` for that one, and for a call
     /// that was started on the fast path.
-    pub(super) fn read(&mut self, line: Line, turn: Turn) -> Result<Option<ClientJsonRpcMessage>, Refused> {
+    pub(super) fn read(
+        &mut self,
+        line: Line,
+        turn: Turn,
+    ) -> Result<Option<ClientJsonRpcMessage>, Refused> {
         let bytes = match line {
             Line::Whole(bytes) => bytes,
             Line::TooLong(id) => return Err(Refused { id, error: too_long() }),

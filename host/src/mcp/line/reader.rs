@@ -89,7 +89,10 @@ mod tests {
     fn a_line_beyond_the_bound_is_told_and_the_next_one_is_read() {
         let long = vec![b'x'; BOUNDS.bytes];
         let input = [&long[..], b"\n", &long[..], b"y\n", b"z\n"].concat();
-        assert_eq!(lines(&input[..]), [Line::Whole(long), Line::TooLong(None), Line::Whole(b"z".to_vec())]);
+        assert_eq!(
+            lines(&input[..]),
+            [Line::Whole(long), Line::TooLong(None), Line::Whole(b"z".to_vec())]
+        );
     }
 
     #[test]

@@ -18,7 +18,9 @@ const AT_ONCE_WRITTEN: usize = 4096;
 
 /// Returns true if the kernel reports the readiness of this file: a pipe or a socket.
 pub(super) fn tells(fd: &impl AsFd) -> bool {
-    fstat(fd).is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket))
+    fstat(fd).is_ok_and(|stat| {
+        matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket)
+    })
 }
 
 /// A reader that runs on the runtime's thread.
@@ -109,7 +111,11 @@ impl Room {
 pub(super) struct Patient(pub(super) File);
 
 impl Patient {
-    fn patiently<T>(&mut self, what: PollFlags, mut tries: impl FnMut(&mut File) -> io::Result<T>) -> io::Result<T> {
+    fn patiently<T>(
+        &mut self,
+        what: PollFlags,
+        mut tries: impl FnMut(&mut File) -> io::Result<T>,
+    ) -> io::Result<T> {
         loop {
             match tries(&mut self.0) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -176,7 +182,8 @@ mod tests {
         let (input, mut output) = pipe().unwrap();
         let mut ready = Ready::new(input.into()).unwrap();
         for _ in 0..3 {
-            let nothing = tokio::time::timeout(std::time::Duration::from_millis(1), ready.next()).await;
+            let nothing =
+                tokio::time::timeout(std::time::Duration::from_millis(1), ready.next()).await;
             assert!(nothing.is_err(), "nobody has written");
             output.write_all(b"a\n").unwrap();
             assert_eq!(ready.next().await, whole("a"));
@@ -214,7 +221,9 @@ mod tests {
         assert_eq!(read.len(), 1 << 20);
         let (input, mut output) = pipe().unwrap();
         fcntl_setfl(&input, OFlags::NONBLOCK).unwrap();
-        let read = std::thread::spawn(move || io::read_to_string(Patient(File::from(OwnedFd::from(input)))).unwrap());
+        let read = std::thread::spawn(move || {
+            io::read_to_string(Patient(File::from(OwnedFd::from(input)))).unwrap()
+        });
         output.write_all(b"late").unwrap();
         drop(output);
         assert_eq!(read.join().unwrap(), "late");
@@ -225,6 +234,8 @@ mod tests {
         let (input, output) = pipe().unwrap();
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert!(tells(&input) && tells(&output) && tells(&one));
-        assert!(!tells(&File::open("/dev/null").unwrap()) && !tells(&tempfile::tempfile().unwrap()));
+        assert!(
+            !tells(&File::open("/dev/null").unwrap()) && !tells(&tempfile::tempfile().unwrap())
+        );
     }
 }

@@ -80,7 +80,11 @@ impl Tool for Waiting {
         &self.0
     }
 
-    fn execute<'a>(&'a self, _: ValidInput, call: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+    fn execute<'a>(
+        &'a self,
+        _: ValidInput,
+        call: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         Box::pin(async move {
             let _ = self.1.send("started");
             call.cancelled().await;
@@ -102,12 +106,16 @@ impl Deaf {
         let ((input, asks), (tell, seen), (holds, stuck)) =
             (io::pipe().unwrap(), unbounded_channel(), threads::channel());
         let make = move || {
-            let definition = Definition::new("wait", "A tool.", SideEffects::None, json!({"type": "object"})).unwrap();
+            let definition =
+                Definition::new("wait", "A tool.", SideEffects::None, json!({"type": "object"}))
+                    .unwrap();
             Box::new(Waiting(definition, tell.clone())) as Box<dyn Tool>
         };
         let host = Host::builder().shipped(Shipped::LeftOut).tool(Arc::new(make)).build().unwrap();
         let server = Server::new(Arc::new(host), Settings::default()).unwrap();
-        tokio::spawn(async move { server.serve_lines(input, Stuck(stuck), CancellationToken::new()).await });
+        tokio::spawn(async move {
+            server.serve_lines(input, Stuck(stuck), CancellationToken::new()).await
+        });
         let mut client = Self { asks, seen, _holds: holds };
         client.says(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "wait", "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -136,7 +144,9 @@ impl Deaf {
 async fn a_client_that_does_not_read_can_cancel_a_call() {
     let mut client = Deaf::calling().await;
     client.fills_the_output();
-    client.says(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}));
+    client.says(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
+    );
     assert_eq!(client.sees().await, Some("cancelled"));
 }
 
@@ -176,5 +186,9 @@ async fn so_much_is_read_of_a_client_that_does_not_read_and_no_more() {
     while let Some(JsonRpcMessage::Request(ping)) = now(&mut lines).await {
         drop(lines.send(JsonRpcMessage::response(ServerResult::empty(()), ping.id)));
     }
-    assert_eq!(asks.capacity(), 64 + 128, "as many as have room in the output, and those that are held back");
+    assert_eq!(
+        asks.capacity(),
+        64 + 128,
+        "as many as have room in the output, and those that are held back"
+    );
 }

@@ -68,7 +68,8 @@ impl Writer {
         let (send, lines) = mpsc::channel::<Waiting>();
         let (gone, waiting) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
         let (written, fails, left) = (Arc::new(Notify::new()), gone.clone(), waiting.clone());
-        let (tells, taken, bytes) = (written.clone(), watch::Sender::new(()), Arc::new(AtomicUsize::new(0)));
+        let (tells, taken, bytes) =
+            (written.clone(), watch::Sender::new(()), Arc::new(AtomicUsize::new(0)));
         let (takes, leaves) = (taken.clone(), bytes.clone());
         std::thread::Builder::new().name("palisade-output".to_owned()).spawn(move || {
             for Waiting { line, written: done, owed } in lines {
@@ -116,7 +117,8 @@ impl Writer {
 
     /// Returns true if the queue is below its limits.
     pub(super) fn has_room(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) < WAITING && self.bytes.load(Ordering::Acquire) < WAITING_BYTES
+        self.waiting.load(Ordering::Acquire) < WAITING
+            && self.bytes.load(Ordering::Acquire) < WAITING_BYTES
     }
 
     /// Queues a message at once. The future completes when it is written.
@@ -128,7 +130,10 @@ impl Writer {
     }
 
     /// Queues a serialized message at once. The future completes when it is written.
-    pub(super) fn put(&self, message: Written) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
+    pub(super) fn put(
+        &self,
+        message: Written,
+    ) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
         let (mut line, owed) = message.into_line();
         let waits = {
             let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +141,9 @@ impl Writer {
             left.map(|left| (!left.is_empty()).then(|| self.queue(&lines, (left, owed))))
         };
         // A line written inline needs none of these handles.
-        let slow = waits.transpose().map(|waits| (waits, self.gone.clone(), self.why.clone(), self.taken.subscribe()));
+        let slow = waits
+            .transpose()
+            .map(|waits| (waits, self.gone.clone(), self.why.clone(), self.taken.subscribe()));
         async move {
             let Some((waits, gone, why, taken)) = slow else { return Ok(()) };
             let ends = match waits {
@@ -168,7 +175,11 @@ impl Writer {
 
     /// Queues a line. The receiver completes when it is written, with an error if the thread has
     /// ended.
-    fn queue(&self, lines: &mpsc::Sender<Waiting>, (line, owed): (Vec<u8>, Option<Owed>)) -> oneshot::Receiver<()> {
+    fn queue(
+        &self,
+        lines: &mpsc::Sender<Waiting>,
+        (line, owed): (Vec<u8>, Option<Owed>),
+    ) -> oneshot::Receiver<()> {
         let (written, is_written) = oneshot::channel();
         self.waiting.fetch_add(1, Ordering::AcqRel);
         self.bytes.fetch_add(line.len(), Ordering::AcqRel);
@@ -187,7 +198,11 @@ impl Writer {
 }
 
 /// Writes a line in pieces, and reports each piece that the output has taken.
-fn write_in_pieces(output: &mut impl Write, line: &[u8], taken: &watch::Sender<()>) -> io::Result<()> {
+fn write_in_pieces(
+    output: &mut impl Write,
+    line: &[u8],
+    taken: &watch::Sender<()>,
+) -> io::Result<()> {
     for piece in line.chunks(PIECE) {
         output.write_all(piece)?;
         taken.send_replace(());
@@ -197,7 +212,10 @@ fn write_in_pieces(output: &mut impl Write, line: &[u8], taken: &watch::Sender<(
 
 /// Waits for a line to be written, as long as the client reads anything of this line or an earlier
 /// one.
-async fn patiently(mut written: oneshot::Receiver<()>, mut taken: watch::Receiver<()>) -> Result<(), Gone> {
+async fn patiently(
+    mut written: oneshot::Receiver<()>,
+    mut taken: watch::Receiver<()>,
+) -> Result<(), Gone> {
     loop {
         tokio::select! {
             biased;
@@ -257,7 +275,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_are_waited_for() {
+    async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_are_waited_for()
+    {
         let output = Shared::default();
         let writer = Writer::start(output.clone()).unwrap();
         let mut written: Vec<_> = (0..100).map(|id| writer.write(&message(id))).collect();
@@ -265,7 +284,9 @@ mod tests {
             assert_eq!(last.await, Ok(()));
         }
         let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-        let id = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_i64().unwrap();
+        let id = |line: &str| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_i64().unwrap()
+        };
         assert_eq!(text.lines().map(id).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
     }
 
@@ -287,13 +308,16 @@ mod tests {
         }
         drop(writer);
         let text = reading.join().unwrap().unwrap();
-        let id = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_i64().unwrap();
+        let id = |line: &str| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_i64().unwrap()
+        };
         assert_eq!(text.lines().map(id).collect::<Vec<_>>(), (0..2000).collect::<Vec<_>>());
     }
 
     /// Polls a future once. Awaiting it would let the paused clock advance.
     async fn now<T>(future: &mut (impl Future<Output = T> + Unpin)) -> std::task::Poll<T> {
-        std::future::poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx))).await
+        std::future::poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx)))
+            .await
     }
 
     /// Spins until another thread completes a future. Awaiting it would let the paused clock
@@ -354,7 +378,10 @@ mod tests {
                 std::thread::yield_now();
             }
             changes.mark_unchanged();
-            assert!(now(&mut line).await.is_pending(), "it is not written yet, and its reader reads");
+            assert!(
+                now(&mut line).await.is_pending(),
+                "it is not written yet, and its reader reads"
+            );
         }
         says.send(()).unwrap();
         seen.recv().unwrap();

@@ -28,14 +28,21 @@ fn nothing() -> Brought {
 }
 
 fn with(state: &str, responses: &[(&str, Value)]) -> Brought {
-    let responses = responses.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    let responses =
+        responses.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
     Brought { state: Some(state.to_owned()), responses }
 }
 
 fn begin(sealer: &Sealer, code: Option<Digest>, brought: Brought) -> Rounds {
     let subject = Subject { code, plugin: "forms".to_owned() };
     let kinds = AskKinds::from([AskKind::Elicitation]);
-    Rounds::begin(sealer, Some(&purpose()), (kinds, subject), (brought.state.as_deref(), brought.responses)).unwrap()
+    Rounds::begin(
+        sealer,
+        Some(&purpose()),
+        (kinds, subject),
+        (brought.state.as_deref(), brought.responses),
+    )
+    .unwrap()
 }
 
 fn state(rounds: &Rounds, sealer: &Sealer) -> String {
@@ -71,7 +78,11 @@ fn name(name: &str) -> (&'static str, Value) {
 fn who() -> [AskRequest; 1] {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let params = json!({"message": "Who?", "requestedSchema": schema});
-    [AskRequest { key: "who".into(), kind: AskKind::Elicitation, params: params.as_object().unwrap().clone() }]
+    [AskRequest {
+        key: "who".into(),
+        kind: AskKind::Elicitation,
+        params: params.as_object().unwrap().clone(),
+    }]
 }
 
 fn is_later(asked: &Asked) -> bool {
@@ -165,7 +176,8 @@ fn rounds_are_counted_also_where_the_code_changes_in_each() {
         brought = with(&state(&rounds, &sealer), &[]);
     }
     let subject = Subject { code: FIRST, plugin: "forms".to_owned() };
-    let (kinds, brought) = (AskKinds::from([AskKind::Elicitation]), (brought.state.as_deref(), brought.responses));
+    let (kinds, brought) =
+        (AskKinds::from([AskKind::Elicitation]), (brought.state.as_deref(), brought.responses));
     let begun = Rounds::begin(&sealer, Some(&purpose()), (kinds, subject), brought);
     assert_eq!(begun.err(), Some(NoRound::TooMany));
 }
@@ -177,7 +189,8 @@ fn answers_are_bounded_together() {
         let sealer = Sealer::new().unwrap();
         let rounds = begin(&sealer, FIRST, nothing());
         assert_eq!(rounds.answered(&who()), Err(AskFailure::Later));
-        let rounds = begin(&sealer, FIRST, with(&state(&rounds, &sealer), &[name(&"x".repeat(length))]));
+        let rounds =
+            begin(&sealer, FIRST, with(&state(&rounds, &sealer), &[name(&"x".repeat(length))]));
         let answered = rounds.answered(&who());
         assert_eq!(answered.is_ok(), fits, "{length}");
         assert_eq!(matches!(answered, Err(AskFailure::Invalid(_))), !fits, "{length}");

@@ -51,8 +51,20 @@ enum State {
 impl Held {
     pub(super) fn new(caller: Caller, handle: LocalSessionHandle) -> Arc<Self> {
         let (requests, calls) = (Requests::default(), HashMap::new());
-        let books = Mutex::new(Books { requests, calls, listeners: 0, touched: Instant::now(), state: State::Begun });
-        Arc::new(Self { caller, handle, stop: CancellationToken::new(), replies: Replies::default(), books })
+        let books = Mutex::new(Books {
+            requests,
+            calls,
+            listeners: 0,
+            touched: Instant::now(),
+            state: State::Begun,
+        });
+        Arc::new(Self {
+            caller,
+            handle,
+            stop: CancellationToken::new(),
+            replies: Replies::default(),
+            books,
+        })
     }
 
     pub(super) fn caller(&self) -> Caller {

@@ -5,10 +5,13 @@ use super::held::{Ear, Flight, Held};
 use super::{Failure, RESUME, Refusal};
 use futures_core::Stream;
 use rmcp::model::{
-    CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification, JsonRpcMessage,
+    CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
+    JsonRpcMessage,
 };
 use rmcp::transport::common::server_side_http::ServerSseMessage;
-use rmcp::transport::streamable_http_server::session::local::{EventId, StreamableHttpMessageReceiver};
+use rmcp::transport::streamable_http_server::session::local::{
+    EventId, StreamableHttpMessageReceiver,
+};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -95,7 +98,8 @@ impl Call {
 
     fn keep(&mut self, message: ServerSseMessage) {
         let answer = message.message.as_deref();
-        self.is_answered |= matches!(answer, Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)));
+        self.is_answered |=
+            matches!(answer, Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)));
         if self.kept.len() >= KEPT {
             self.kept.pop_front();
         }
@@ -114,7 +118,8 @@ impl Call {
     async fn cancel(self) {
         let reason = Some("the client went away".to_owned());
         let param = CancelledNotificationParam::new(Some(self.flight.id.clone()), reason);
-        let notification = ClientNotification::CancelledNotification(CancelledNotification::new(param));
+        let notification =
+            ClientNotification::CancelledNotification(CancelledNotification::new(param));
         let message = ClientJsonRpcMessage::notification(notification);
         if let Err(error) = self.flight.held.handle().push_message(message, None).await {
             tracing::debug!("a call that was left is over with its session: {error}");
@@ -169,13 +174,22 @@ async fn wait(slot: Arc<Slot>) {
 }
 
 /// Starts a call, and returns its stream.
-pub(super) async fn open(mut flight: Flight, message: ClientJsonRpcMessage) -> Result<CallStream, Failure> {
+pub(super) async fn open(
+    mut flight: Flight,
+    message: ClientJsonRpcMessage,
+) -> Result<CallStream, Failure> {
     let held = flight.held.clone();
     let channel = held.handle().establish_request_wise_channel().await?;
     let number = channel.http_request_id.ok_or(Refusal::Gone)?;
     flight.number = Some(number);
     held.handle().push_message(message, Some(number)).await?;
-    let call = Call { flight, messages: channel.inner, kept: VecDeque::new(), is_answered: false, is_over: false };
+    let call = Call {
+        flight,
+        messages: channel.inner,
+        kept: VecDeque::new(),
+        is_answered: false,
+        is_over: false,
+    };
     Ok(CallStream::new(call, number, VecDeque::new()))
 }
 
@@ -203,7 +217,10 @@ pub(super) async fn listen_from(held: Arc<Held>, event: EventId) -> Result<Heard
 /// The stream of one connection.
 pub(super) enum Heard {
     Call(CallStream),
-    Rest(StreamableHttpMessageReceiver, #[expect(dead_code, reason = "counts for as long as it lives")] Ear),
+    Rest(
+        StreamableHttpMessageReceiver,
+        #[expect(dead_code, reason = "counts for as long as it lives")] Ear,
+    ),
 }
 
 impl Stream for Heard {

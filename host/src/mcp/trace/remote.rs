@@ -3,7 +3,9 @@
 use super::Parent;
 use crate::mcp::client::Client;
 use opentelemetry::metrics::Histogram;
-use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState};
+use opentelemetry::trace::{
+    SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState,
+};
 use opentelemetry::{Context, KeyValue, global};
 use rmcp::model::ProtocolVersion;
 use std::sync::LazyLock;
@@ -16,13 +18,16 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 const STATE: usize = 512;
 
 /// The bucket boundaries of the convention, in seconds.
-const BOUNDS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+const BOUNDS: [f64; 14] =
+    [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 
 /// The duration metric. It records nothing unless the program has set a global meter provider.
 static DURATION: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     global::meter(env!("CARGO_PKG_NAME"))
         .f64_histogram("mcp.server.operation.duration")
-        .with_description("How long a request took, from when it was received until it was answered.")
+        .with_description(
+            "How long a request took, from when it was received until it was answered.",
+        )
         .with_unit("s")
         .with_boundaries(BOUNDS.to_vec())
         .build()
@@ -42,7 +47,9 @@ fn context(parent: Parent<'_>, state: Option<&str>) -> Option<SpanContext> {
     let trace = TraceId::from_hex(parent.trace).ok()?;
     let span = SpanId::from_hex(parent.span).ok()?;
     let flags = TraceFlags::new(u8::from_str_radix(parent.flags, 16).ok()?) & TraceFlags::SAMPLED;
-    let state = state.filter(|state| state.len() <= STATE).and_then(|state| state.parse::<TraceState>().ok());
+    let state = state
+        .filter(|state| state.len() <= STATE)
+        .and_then(|state| state.parse::<TraceState>().ok());
     Some(SpanContext::new(trace, span, flags, true, state.unwrap_or_default()))
 }
 
@@ -59,7 +66,10 @@ impl Measure {
             KeyValue::new("gen_ai.operation.name", "execute_tool"),
             KeyValue::new("network.transport", client.transport().as_str()),
         ];
-        attributes.extend(version.map(|version| KeyValue::new("mcp.protocol.version", version.as_str().to_owned())));
+        attributes.extend(
+            version
+                .map(|version| KeyValue::new("mcp.protocol.version", version.as_str().to_owned())),
+        );
         Self { begun: Instant::now(), attributes }
     }
 
@@ -82,11 +92,16 @@ mod tests {
 
     #[test]
     fn the_parent_is_the_callers_span_and_remote() {
-        let context = context(Parent::parse(PARENT).unwrap(), Some("vendor=value,other=1")).unwrap();
+        let context =
+            context(Parent::parse(PARENT).unwrap(), Some("vendor=value,other=1")).unwrap();
         assert_eq!(context.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
         assert_eq!(context.span_id().to_string(), "00f067aa0ba902b7");
         assert!(context.is_remote() && context.is_valid());
-        assert_eq!(context.trace_flags(), TraceFlags::SAMPLED, "other flags are not ours to pass on");
+        assert_eq!(
+            context.trace_flags(),
+            TraceFlags::SAMPLED,
+            "other flags are not ours to pass on"
+        );
         assert_eq!(context.trace_state().header(), "vendor=value,other=1");
     }
 

@@ -37,7 +37,8 @@ pub(super) async fn run(
         why = &mut stop => (timeout(limits::THREAD_GRACE, starting).await.ok(), Some(why)),
     };
     let Some(started) = started else { return Err(never_started(early)) };
-    let mut started = started.map_err(|_| ErrorKind::internal("the thread that starts commands ended"))??;
+    let mut started =
+        started.map_err(|_| ErrorKind::internal("the thread that starts commands ended"))??;
     let stop = async {
         match early {
             Some(why) => why,

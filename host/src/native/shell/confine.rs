@@ -1,6 +1,9 @@
 //! Confines the thread that starts a command with Landlock and seccomp.
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
 mod calls;
 #[cfg(target_os = "linux")]
 mod rules;
@@ -99,7 +102,9 @@ pub(super) fn this_thread(bounds: Bounds<'_>, kernel: Kernel) -> Result<Confined
 /// [`Unfit`] if the kernel refuses a restriction that it supports.
 #[cfg(target_os = "linux")]
 pub(super) fn enclose() -> Result<(), Unfit> {
-    rules::enclose().map_err(|error| Unfit::Failed(format!("the signals of a command cannot be kept in: {error}")))
+    rules::enclose().map_err(|error| {
+        Unfit::Failed(format!("the signals of a command cannot be kept in: {error}"))
+    })
 }
 
 /// Returns the ID of the calling thread, if `/proc` provides it.
@@ -109,7 +114,8 @@ fn own_thread() -> Option<i32> {
 
 #[cfg(target_os = "linux")]
 fn landlock(bounds: Bounds<'_>) -> Result<u32, Unfit> {
-    rules::restrict(bounds).map_err(|error| Unfit::Failed(format!("a command cannot be confined: {error}")))
+    rules::restrict(bounds)
+        .map_err(|error| Unfit::Failed(format!("a command cannot be confined: {error}")))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -117,12 +123,18 @@ fn landlock(_: Bounds<'_>) -> Result<u32, Unfit> {
     Ok(0)
 }
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
 fn filter(network: Network, spared: &[i32]) -> Result<(), Unfit> {
     calls::filter(network, spared).map_err(|error| Unfit::NoFilter(error.to_string()))
 }
 
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))))]
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+)))]
 fn filter(_: Network, _: &[i32]) -> Result<(), Unfit> {
     Err(Unfit::NoFilter("none is made for this architecture".to_owned()))
 }
@@ -167,7 +179,10 @@ mod tests {
         );
         for (network, told) in [(Network::Closed, "denied"), (Network::Open, "open")] {
             let confined = Confined { abi: Some(4), network };
-            assert_eq!(facts(confined), json!({"confined_by": "landlock", "landlock_abi": 4, "network": told}));
+            assert_eq!(
+                facts(confined),
+                json!({"confined_by": "landlock", "landlock_abi": 4, "network": told})
+            );
         }
     }
 }

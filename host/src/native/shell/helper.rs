@@ -21,7 +21,9 @@ use crate::execution::inherited;
 use crate::tool::ErrorKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+};
 use std::io::{self, Write as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -107,9 +109,13 @@ pub(super) fn launch(
     let arguments = program.arguments.iter().cloned();
     let mut command = inherited::without_inherited(&program.program, arguments);
     command.env_clear().current_dir(surroundings::directory(&commission.workspace));
-    let spawned = command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let spawned =
+        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut helper = spawned.map_err(|error| {
-        ErrorKind::internal(format!("the helper `{}` cannot be started: {error}", program.program.display()))
+        ErrorKind::internal(format!(
+            "the helper `{}` cannot be started: {error}",
+            program.program.display()
+        ))
     })?;
     // Close the helper's end of the socket in the host; otherwise its end-of-file would never
     // arrive.
@@ -123,7 +129,8 @@ pub(super) fn launch(
         }
         Err(error) => {
             let _ = helper.kill();
-            let status = helper.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+            let status =
+                helper.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
             return Err(ErrorKind::internal(format!(
                 "the helper `{}` does not answer ({status}): {error}",
                 program.program.display()
@@ -142,7 +149,9 @@ pub(super) fn launch(
             let _ = helper.wait();
             Err(unfit.into())
         }
-        Reply::Ended(_) | Reply::Ending => Err(ErrorKind::internal("a helper tells of an end before a start")),
+        Reply::Ended(_) | Reply::Ending => {
+            Err(ErrorKind::internal("a helper tells of an end before a start"))
+        }
     }
 }
 
@@ -184,7 +193,9 @@ fn abandon(control: &mut UnixStream, helper: &mut Child) {
     let has_timeout = control.set_read_timeout(Some(SILENCE)).is_ok();
     let mut last = || std::iter::repeat_with(|| hear(control, &mut |_| ())).find_map(|last| last);
     if !has_timeout || last() == Some(Last::Silent) {
-        tracing::error!("the helper of a command does not answer, and is killed; its command may live on");
+        tracing::error!(
+            "the helper of a command does not answer, and is killed; its command may live on"
+        );
         let _ = helper.kill();
     }
     let _ = helper.wait();
@@ -219,7 +230,9 @@ pub(super) fn attend(held: Held, home: &Path, sender: oneshot::Sender<Result<Sta
     }
     told(End::Unknown);
     if !helper.wait().is_ok_and(|status| status.success()) {
-        tracing::error!("the helper of a command was killed; what the command has left behind may live on");
+        tracing::error!(
+            "the helper of a command was killed; what the command has left behind may live on"
+        );
         end_group(shell.as_ref());
     }
     surroundings::tidy_up(home);
@@ -239,7 +252,8 @@ enum Last {
 fn listen(control: &mut UnixStream, ending: &UnixStream, told: &mut impl FnMut(End)) -> Last {
     loop {
         let is_ending = {
-            let mut events = [PollFd::new(&*control, PollFlags::IN), PollFd::new(ending, PollFlags::IN)];
+            let mut events =
+                [PollFd::new(&*control, PollFlags::IN), PollFd::new(ending, PollFlags::IN)];
             while poll(&mut events, None) == Err(Errno::INTR) {}
             !events[1].revents().is_empty()
         };
@@ -257,7 +271,9 @@ fn hear(control: &mut UnixStream, told: &mut impl FnMut(End)) -> Option<Last> {
     match talk::receive(control) {
         Ok(Reply::Ended(end)) => told(end),
         Ok(_) => {}
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+        {
             return Some(Last::Silent);
         }
         Err(_) => return Some(Last::Gone),

@@ -31,7 +31,10 @@ impl Input {
                 source: None,
             });
         }
-        Ok(Self { command: command.to_owned(), limit: value["timeout_ms"].as_u64().map(Duration::from_millis) })
+        Ok(Self {
+            command: command.to_owned(),
+            limit: value["timeout_ms"].as_u64().map(Duration::from_millis),
+        })
     }
 }
 

@@ -37,18 +37,28 @@ pub(super) struct Site<'a> {
 
 /// Starts the shell from a temporary thread and waits for that thread. The calling thread is not
 /// confined.
-pub(super) fn launch(order: &Order, site: Site<'_>, output: [Stdio; 2]) -> Result<(Child, Confined), Unfit> {
+pub(super) fn launch(
+    order: &Order,
+    site: Site<'_>,
+    output: [Stdio; 2],
+) -> Result<(Child, Confined), Unfit> {
     // The write ends are closed with the thread: an open one would prevent the end of the output.
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("palisade-confined".to_owned()).stack_size(STACK);
         let thread = thread.spawn_scoped(scope, || from_this_thread(order, site, output))?;
-        thread.join().unwrap_or_else(|_| Err(Unfit::Failed("the thread that confines it panicked".to_owned())))
+        thread.join().unwrap_or_else(|_| {
+            Err(Unfit::Failed("the thread that confines it panicked".to_owned()))
+        })
     })
 }
 
 /// Confines the calling thread permanently and starts the shell from it. Threads cannot lift a
 /// confinement, so that this thread is of no other use.
-fn from_this_thread(order: &Order, site: Site<'_>, output: [Stdio; 2]) -> Result<(Child, Confined), Unfit> {
+fn from_this_thread(
+    order: &Order,
+    site: Site<'_>,
+    output: [Stdio; 2],
+) -> Result<(Child, Confined), Unfit> {
     // Before the confinement: the list of inherited descriptors is in `/proc`.
     let mut command = surroundings::shell(&order.command, order.confinement)?;
     let [stdout, stderr] = output;
@@ -57,7 +67,12 @@ fn from_this_thread(order: &Order, site: Site<'_>, output: [Stdio; 2]) -> Result
     if let Some(directory) = site.directory {
         command.current_dir(directory);
     }
-    let bounds = Bounds { workspace: site.workspace, home: &order.home, network: order.network, spared: site.spared };
+    let bounds = Bounds {
+        workspace: site.workspace,
+        home: &order.home,
+        network: order.network,
+        spared: site.spared,
+    };
     let confined = match order.confinement {
         Confinement::Landlock => confine::this_thread(bounds, site.kernel)?,
         Confinement::Unconfined => Confined::UNCONFINED,

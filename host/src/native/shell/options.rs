@@ -50,7 +50,8 @@ impl ShellLimits {
     /// control group: beyond it, other programs could be swapped out or killed.
     #[must_use]
     pub fn default_memory() -> u64 {
-        limits::usable_memory().map_or(limits::TOTAL_MEMORY, |bytes| (bytes / 2).max(Self::MIN_MEMORY))
+        limits::usable_memory()
+            .map_or(limits::TOTAL_MEMORY, |bytes| (bytes / 2).max(Self::MIN_MEMORY))
     }
 }
 
@@ -84,7 +85,10 @@ impl ShellHelper {
     /// Returns a helper from any program that calls [`hold_command`](super::hold_command) when
     /// started with these arguments. Its path must be absolute.
     #[must_use]
-    pub fn program<A: Into<OsString>>(program: impl Into<PathBuf>, arguments: impl IntoIterator<Item = A>) -> Self {
+    pub fn program<A: Into<OsString>>(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
         Self { program: program.into(), arguments: arguments.into_iter().map(Into::into).collect() }
     }
 }

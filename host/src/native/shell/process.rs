@@ -92,7 +92,9 @@ pub(super) struct Started {
 impl Started {
     /// Returns the read end of the command's output; only once.
     pub(super) fn take_output(&mut self) -> Result<ChildStdout, ErrorKind> {
-        self.output.take().ok_or_else(|| ErrorKind::internal("the output of a command was taken twice"))
+        self.output
+            .take()
+            .ok_or_else(|| ErrorKind::internal("the output of a command was taken twice"))
     }
 }
 
@@ -165,7 +167,9 @@ impl Drop for OwnGroup {
 /// # Errors
 ///
 /// If the thread cannot be started. All other errors arrive through the receiver.
-pub(super) fn start(commission: Commission) -> Result<oneshot::Receiver<Result<Started, ErrorKind>>, ErrorKind> {
+pub(super) fn start(
+    commission: Commission,
+) -> Result<oneshot::Receiver<Result<Started, ErrorKind>>, ErrorKind> {
     let (sender, receiver) = oneshot::channel();
     let starting = Starting::one_more()?;
     let attend = move || match commission.order() {
@@ -225,7 +229,10 @@ impl Starting {
     fn one_more() -> Result<Self, ErrorKind> {
         if Self::count().fetch_add(1, Ordering::Relaxed) >= STARTING {
             Self::count().fetch_sub(1, Ordering::Relaxed);
-            return Err(ErrorKind::ResourceExhausted { limit: Limit::LostThreads, value: STARTING as u64 });
+            return Err(ErrorKind::ResourceExhausted {
+                limit: Limit::LostThreads,
+                value: STARTING as u64,
+            });
         }
         Ok(Self)
     }
@@ -267,8 +274,11 @@ fn attend(launched: Launched, home: &Path, sender: oneshot::Sender<Result<Starte
     let leader = Pid::from_child(&child);
     let lost = Arc::new(AtomicBool::new(false));
     let (release, released) = mpsc::channel();
-    let (group, ends) =
-        Started::of(Group::Own(OwnGroup { leader, lost: lost.clone(), _release: release }), confined, output);
+    let (group, ends) = Started::of(
+        Group::Own(OwnGroup { leader, lost: lost.clone(), _release: release }),
+        confined,
+        output,
+    );
     // If the call was dropped meanwhile, the group was dropped as well, which kills the command.
     drop(sender.send(Ok(group)));
     let end = wait(leader);

@@ -11,9 +11,11 @@ use serde_json::{Map, Value, json};
 /// Returns the resource usage of a command, and the limit that stopped it.
 pub(super) fn usage(ending: &Ending) -> Report {
     let stopped = match (ending.stopped, ending.end) {
-        (Some(Why::OwnLimit(limit)), _) => {
-            Some(ErrorKind::Timeout { limit, class: SideEffects::Execute, input: Some("timeout_ms") })
-        }
+        (Some(Why::OwnLimit(limit)), _) => Some(ErrorKind::Timeout {
+            limit,
+            class: SideEffects::Execute,
+            input: Some("timeout_ms"),
+        }),
         (None, End::Exceeded(excess)) => Some(exhausted(excess)),
         _ => None,
     };
@@ -74,7 +76,9 @@ fn last_line(end: End) -> String {
             format!("[the command was killed: it had more than {limit} processes at once]")
         }
         End::Exceeded(Excess::Memory(limit)) => {
-            format!("[the command was killed: its processes held more than {limit} bytes of memory]")
+            format!(
+                "[the command was killed: its processes held more than {limit} bytes of memory]"
+            )
         }
         End::Unknown => "it is not known how the command ended".to_owned(),
     }
@@ -91,7 +95,10 @@ fn metadata(ending: &Ending, confined: Confined) -> Map<String, Value> {
     metadata.insert("exit_code".to_owned(), json!(code));
     metadata.insert("signal".to_owned(), json!(signal));
     if let Some(Why::OwnLimit(limit)) = ending.stopped {
-        metadata.insert("stopped_after_ms".to_owned(), json!(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)));
+        metadata.insert(
+            "stopped_after_ms".to_owned(),
+            json!(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        );
     }
     metadata
 }

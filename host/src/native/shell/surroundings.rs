@@ -40,15 +40,18 @@ pub(super) fn zone() -> Option<String> {
 /// Returns true if a text is a time zone name or rule and not the path of a file.
 fn is_zone(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/_+-,.:<>".contains(c);
-    text.len() <= MAX_ZONE && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '<') && text.chars().all(plain)
+    text.len() <= MAX_ZONE
+        && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '<')
+        && text.chars().all(plain)
 }
 
 /// Creates a private home directory for one command that only this user may enter, outside of the
 /// workspace if possible.
 pub(super) fn home(workspace: &Path) -> io::Result<TempDir> {
     let usual = std::env::temp_dir();
-    let outside =
-        |place: &PathBuf| place.canonicalize().is_ok_and(|place| place.is_dir() && !place.starts_with(workspace));
+    let outside = |place: &PathBuf| {
+        place.canonicalize().is_ok_and(|place| place.is_dir() && !place.starts_with(workspace))
+    };
     let places = [usual.clone(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()];
     let place = places.into_iter().find(outside).unwrap_or(usual).canonicalize()?;
     let only_mine = std::fs::Permissions::from_mode(0o700);
@@ -63,14 +66,18 @@ pub(super) fn home(workspace: &Path) -> io::Result<TempDir> {
 pub(super) fn tidy_up(home: &Path) {
     const REMOVE: &str = "rm -rf -- \"$1\" || { chmod -R u+rwx -- \"$1\"; rm -rf -- \"$1\"; }";
     let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    if std::fs::remove_dir(home).is_ok() || home.symlink_metadata().is_err_and(|error| gone(&error)) {
+    if std::fs::remove_dir(home).is_ok() || home.symlink_metadata().is_err_and(|error| gone(&error))
+    {
         return;
     }
     let mut remove = Command::new("/bin/sh");
     remove.args(["-c", REMOVE, "sh"]).arg(home).env_clear().env("PATH", PATH);
     let removed = remove.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !removed.is_ok_and(|status| status.success()) {
-        tracing::warn!("the private directory `{}` of a command could not be removed", home.display());
+        tracing::warn!(
+            "the private directory `{}` of a command could not be removed",
+            home.display()
+        );
     }
 }
 
@@ -139,10 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_that_no_shell_can_close_are_an_error_only_where_they_would_break_the_confinement() {
+    fn descriptors_that_no_shell_can_close_are_an_error_only_where_they_would_break_the_confinement()
+     {
         assert_eq!(closer(9, Confinement::Landlock).unwrap(), "/bin/sh");
         let bash = Path::new("/bin/bash").exists();
         assert_eq!(closer(10, Confinement::Landlock).is_ok(), bash);
-        assert_eq!(closer(10, Confinement::Unconfined).unwrap(), if bash { "/bin/bash" } else { "/bin/sh" });
+        assert_eq!(
+            closer(10, Confinement::Unconfined).unwrap(),
+            if bash { "/bin/bash" } else { "/bin/sh" }
+        );
     }
 }

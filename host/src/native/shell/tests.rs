@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its workspace has failed")]
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
 mod calls;
 #[cfg(target_os = "linux")]
 mod confined;
@@ -14,7 +17,9 @@ mod text;
 
 use super::confine::Kernel;
 use super::{Confinement, Network, Patience, Setup, Shell, ShellLimits, ShellOptions};
-use crate::execution::{Caller, Outcome, Progress, Severity, Sink, Times, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::execution::{
+    Caller, Outcome, Progress, Severity, Sink, Times, Tool, ToolContext, ToolOutput, ValidInput,
+};
 use crate::tool::{CallId, Content, ErrorKind};
 use crate::workspace::Workspace;
 use serde_json::{Map, Value, json};
@@ -92,7 +97,13 @@ impl World {
             metadata: Map::new(),
         };
         let times = Times { run: Duration::from_secs(600), queue: Duration::ZERO };
-        let context = ToolContext::new(caller, Arc::new(workspace), CancellationToken::new(), times, heard.clone());
+        let context = ToolContext::new(
+            caller,
+            Arc::new(workspace),
+            CancellationToken::new(),
+            times,
+            heard.clone(),
+        );
         Self { outer, context, heard, shell: Shell::factory_of(setup)() }
     }
 
@@ -109,7 +120,9 @@ impl World {
     }
 
     async fn run(&self, command: &str) -> ToolOutput {
-        self.call(json!({"command": command})).await.unwrap_or_else(|error| panic!("{command}: {error}"))
+        self.call(json!({"command": command}))
+            .await
+            .unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 }
 

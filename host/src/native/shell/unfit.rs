@@ -29,10 +29,15 @@ impl From<Unfit> for ErrorKind {
                     "the Landlock of this kernel (version {abi}) cannot keep a command from emptying files elsewhere"
                 )
             }
-            Unfit::NoFilter(reason) => format!("this kernel does not filter system calls ({reason})"),
+            Unfit::NoFilter(reason) => {
+                format!("this kernel does not filter system calls ({reason})")
+            }
             Unfit::Descriptor(number) => return inherited(number),
             Unfit::Start(error) => {
-                return Self::execution(ExecutionKind::Failed, format!("cannot start /bin/sh: {error}"));
+                return Self::execution(
+                    ExecutionKind::Failed,
+                    format!("cannot start /bin/sh: {error}"),
+                );
             }
             Unfit::Failed(error) => return Self::internal(error),
         };
@@ -41,7 +46,11 @@ impl From<Unfit> for ErrorKind {
         );
         let text = "use Linux 6.2 or later with Landlock and seccomp, or, to run commands with all of your rights, set \
                     `shell.unconfined = true`";
-        Self::denied_with(PermissionReason::Policy, message, Advice::setting(text, "shell.unconfined"))
+        Self::denied_with(
+            PermissionReason::Policy,
+            message,
+            Advice::setting(text, "shell.unconfined"),
+        )
     }
 }
 
@@ -71,8 +80,14 @@ mod tests {
             let refused = ErrorKind::from(unfit.clone());
             assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{unfit:?}");
             let advice = refused.advice("shell").unwrap().told(&crate::tool::Places::default());
-            assert!(advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"), "{advice}");
-            assert!(!refused.to_string().contains("unconfined"), "a model reads nothing of it: {refused}");
+            assert!(
+                advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"),
+                "{advice}"
+            );
+            assert!(
+                !refused.to_string().contains("unconfined"),
+                "a model reads nothing of it: {refused}"
+            );
         }
     }
 }

@@ -27,8 +27,11 @@ pub(super) struct Patience {
 
 impl Patience {
     /// The timeouts of every command.
-    pub(super) const SHIPPED: Self =
-        Self { grace: Duration::from_secs(5), rest: Duration::from_millis(250), kernel: Duration::from_secs(5) };
+    pub(super) const SHIPPED: Self = Self {
+        grace: Duration::from_secs(5),
+        rest: Duration::from_millis(250),
+        kernel: Duration::from_secs(5),
+    };
 }
 
 /// The reason why a command was stopped.
@@ -69,7 +72,13 @@ pub(super) async fn follow(
     patience: Patience,
 ) -> Ending {
     let Started { group, ended, tidied, .. } = started;
-    let mut watch = Watch { stdout: Some(stdout), ended, end: None, output: Output::default(), piece: vec![0; PIECE] };
+    let mut watch = Watch {
+        stdout: Some(stdout),
+        ended,
+        end: None,
+        output: Output::default(),
+        piece: vec![0; PIECE],
+    };
     let stopped = watch.until_ended(stop, sink).await;
     if stopped.is_some() {
         group.terminate();
@@ -100,7 +109,11 @@ struct Watch {
 impl Watch {
     /// Reads until the shell has ended or is to be stopped. Both are polled before each read, so
     /// that a flood of output cannot starve them.
-    async fn until_ended(&mut self, stop: impl Future<Output = Why>, sink: &dyn Sink) -> Option<Why> {
+    async fn until_ended(
+        &mut self,
+        stop: impl Future<Output = Why>,
+        sink: &dyn Sink,
+    ) -> Option<Why> {
         let mut stop = pin!(stop);
         loop {
             tokio::select! {
@@ -131,9 +144,11 @@ impl Watch {
     async fn end(&mut self, limit: Duration) -> End {
         match self.end {
             Some(end) => end,
-            None => {
-                tokio::time::timeout(limit, &mut self.ended).await.ok().and_then(Result::ok).unwrap_or(End::Unknown)
-            }
+            None => tokio::time::timeout(limit, &mut self.ended)
+                .await
+                .ok()
+                .and_then(Result::ok)
+                .unwrap_or(End::Unknown),
         }
     }
 

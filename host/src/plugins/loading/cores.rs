@@ -21,7 +21,9 @@ pub(super) fn on_every_core<T: Sync>(items: &[T], work: impl Fn(usize, &T) + Syn
     std::thread::scope(|scope| {
         for _ in 0..workers {
             // If a thread cannot be started, the others do its work.
-            if let Err(error) = Builder::new().name("palisade-load".to_owned()).spawn_scoped(scope, turns) {
+            if let Err(error) =
+                Builder::new().name("palisade-load".to_owned()).spawn_scoped(scope, turns)
+            {
                 tracing::error!("no thread to load plugins: {error}");
             }
         }

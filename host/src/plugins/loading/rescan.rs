@@ -41,8 +41,11 @@ impl Before {
 
     /// Returns the files of a directory in order.
     fn of(&self, directory: &Path) -> Vec<PathBuf> {
-        let mut paths: Vec<_> = self.0.keys().filter(|path| path.parent() == Some(directory)).cloned().collect();
-        paths.sort_by(|one, other| one.as_os_str().as_encoded_bytes().cmp(other.as_os_str().as_encoded_bytes()));
+        let mut paths: Vec<_> =
+            self.0.keys().filter(|path| path.parent() == Some(directory)).cloned().collect();
+        paths.sort_by(|one, other| {
+            one.as_os_str().as_encoded_bytes().cmp(other.as_os_str().as_encoded_bytes())
+        });
         paths
     }
 }
@@ -79,10 +82,9 @@ impl Work {
         let mut before = self.before();
         let (mut jobs, mut lost) = (Vec::new(), Vec::new());
         for directory in scan::directories(&self.task.sources) {
-            let found = self
-                .homes
-                .check_directory(directory)
-                .and_then(|()| scan::files(directory).map_err(|error| format!("it cannot be read: {error}")));
+            let found = self.homes.check_directory(directory).and_then(|()| {
+                scan::files(directory).map_err(|error| format!("it cannot be read: {error}"))
+            });
             match found {
                 Ok(files) => jobs.extend(files.into_iter().map(|path| {
                     let way = self.homes.check_file(&path).map_or_else(Way::Refuse, |()| Way::Look);
@@ -128,7 +130,8 @@ impl Work {
                 let _ = cell.set(Latest { plugin, ..latest });
             }
         });
-        let given_up = || Latest { look: None, digest: None, plugin: Err("it was given up".to_owned()) };
+        let given_up =
+            || Latest { look: None, digest: None, plugin: Err("it was given up".to_owned()) };
         found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(given_up)).collect()
     }
 
@@ -138,25 +141,35 @@ impl Work {
         let look = match (&job.way, known) {
             (Way::Keep, Some(known)) => return known.clone(),
             (Way::Refuse(reason), _) => Err(reason.clone()),
-            _ => job.candidate.look(self.task.sandbox.cache(), known.and_then(|known| known.look.as_ref())),
+            _ => job
+                .candidate
+                .look(self.task.sandbox.cache(), known.and_then(|known| known.look.as_ref())),
         };
         let look = match look {
             Ok(look) => look,
             Err(reason) => return Latest { look: None, digest: None, plugin: Err(reason) },
         };
-        if let Some(known) = known.filter(|known| known.digest == Some(look.digest) && !is_touched(known, &look)) {
+        if let Some(known) =
+            known.filter(|known| known.digest == Some(look.digest) && !is_touched(known, &look))
+        {
             return Latest { look: Some(look), ..known.clone() };
         }
         let standing = job.before.as_ref().and_then(|slot| slot.standing.as_ref());
         if let Some(back) = standing.filter(|standing| standing.digest() == look.digest) {
-            return Latest { look: Some(look), digest: Some(back.digest()), plugin: Ok(back.clone()) };
+            return Latest {
+                look: Some(look),
+                digest: Some(back.digest()),
+                plugin: Ok(back.clone()),
+            };
         }
         let prepared = guarded(|| match job.candidate.recall(look.digest, &self.task.sandbox) {
             Some(prepared) => Ok(prepared),
             None => job.candidate.prepare(&self.task.sandbox, &self.given_up),
         });
         match prepared {
-            Ok(prepared) => Latest { look: Some(look), ..Latest::of(self.plugin(&job.candidate, prepared)) },
+            Ok(prepared) => {
+                Latest { look: Some(look), ..Latest::of(self.plugin(&job.candidate, prepared)) }
+            }
             Err(Refused { reason, digest }) => {
                 let digest = digest.or(Some(look.digest));
                 Latest { look: Some(look), digest, plugin: Err(reason) }
@@ -173,10 +186,18 @@ impl Work {
     }
 
     /// Replaces the registered plugins.
-    fn exchange(&self, jobs: Vec<Job>, latest: Vec<Latest>, gone: &[Slot]) -> Vec<(Option<Slot>, Slot)> {
+    fn exchange(
+        &self,
+        jobs: Vec<Job>,
+        latest: Vec<Latest>,
+        gone: &[Slot],
+    ) -> Vec<(Option<Slot>, Slot)> {
         // These plugins can no longer be read from their files, but calls in flight may still need
         // their code.
-        let kept = jobs.iter().filter(|job| matches!(job.way, Way::Keep)).filter_map(|job| job.before.as_ref());
+        let kept = jobs
+            .iter()
+            .filter(|job| matches!(job.way, Way::Keep))
+            .filter_map(|job| job.before.as_ref());
         for plugin in gone.iter().chain(kept).filter_map(|slot| slot.standing.as_ref()) {
             if let Err(reason) = plugin.prepared.hold() {
                 tracing::warn!("calls of {} will fail: {reason}", plugin.file);
@@ -206,19 +227,19 @@ impl Work {
     fn turn_of(&self, job: Job, latest: Latest) -> Turn {
         let Job { candidate, before, .. } = job;
         let shipped = self.task.sources.shipped;
-        let new =
-            latest.plugin.clone().map_err(Refusal::from).and_then(|plugin| {
-                reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin)
-            });
+        let new = latest.plugin.clone().map_err(Refusal::from).and_then(|plugin| {
+            reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin)
+        });
         let mut lost = None;
         let standing = before.as_ref().and_then(|slot| slot.standing.clone());
-        let standing = standing.map(|standing| self.with_source(&candidate, standing)).filter(|standing| {
-            if new.as_ref().is_ok_and(|new| is_same(new, standing)) {
-                return true;
-            }
-            lost = standing.prepared.hold().err();
-            lost.is_none()
-        });
+        let standing =
+            standing.map(|standing| self.with_source(&candidate, standing)).filter(|standing| {
+                if new.as_ref().is_ok_and(|new| is_same(new, standing)) {
+                    return true;
+                }
+                lost = standing.prepared.hold().err();
+                lost.is_none()
+            });
         Turn { candidate, before, latest, new, standing, lost }
     }
 
@@ -281,7 +302,8 @@ impl Turn {
             (None, None) => String::new(),
         };
         let file = self.candidate.file();
-        let rejected = reason.map(|Refusal { reason, cause }| Rejected { file, reason: reason + &end, cause });
+        let rejected =
+            reason.map(|Refusal { reason, cause }| Rejected { file, reason: reason + &end, cause });
         (self.before, Slot { candidate: self.candidate, latest: self.latest, standing, rejected })
     }
 }
@@ -292,7 +314,8 @@ fn is_same(one: &Plugin, other: &Plugin) -> bool {
 
 /// Returns true if a rejected file has been written again, in which case it is tried again.
 fn is_touched(known: &Latest, now: &crate::plugins::candidate::Look) -> bool {
-    let identities = known.look.as_ref().and_then(|look| look.identity.as_ref()).zip(now.identity.as_ref());
+    let identities =
+        known.look.as_ref().and_then(|look| look.identity.as_ref()).zip(now.identity.as_ref());
     known.plugin.is_err() && identities.is_some_and(|(then, now)| !then.is_still(now))
 }
 
@@ -305,9 +328,13 @@ pub(super) fn note(rescan: &mut Rescan, before: Option<&Slot>, after: Option<&Sl
         (Some(old), None) => rescan.removed.push(old.clone()),
         _ => {}
     }
-    let Some((after, rejected)) = after.and_then(|slot| Some((slot, slot.rejected.as_ref()?))) else { return };
+    let Some((after, rejected)) = after.and_then(|slot| Some((slot, slot.rejected.as_ref()?)))
+    else {
+        return;
+    };
     let known = before.is_some_and(|before| {
-        let other_bytes = before.latest.digest.zip(after.latest.digest).is_some_and(|(then, now)| then != now);
+        let other_bytes =
+            before.latest.digest.zip(after.latest.digest).is_some_and(|(then, now)| then != now);
         before.rejected.as_ref() == Some(rejected) && !other_bytes
     });
     if !known {

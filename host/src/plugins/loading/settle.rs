@@ -30,7 +30,12 @@ impl Work {
         }
     }
 
-    fn register(&self, index: usize, candidate: &Candidate, plugin: &Plugin) -> Result<(), Refusal> {
+    fn register(
+        &self,
+        index: usize,
+        candidate: &Candidate,
+        plugin: &Plugin,
+    ) -> Result<(), Refusal> {
         let registry = &self.task.registry;
         {
             // As with tools, the first plugin keeps a document or prompt.
@@ -64,8 +69,11 @@ impl Work {
                 Some(claim)
             })
             .collect();
-        let offers: Vec<Vec<Offer<'_>>> =
-            claims.iter().enumerate().map(|(index, claim)| offers(claim.as_ref(), before.get(&index))).collect();
+        let offers: Vec<Vec<Offer<'_>>> = claims
+            .iter()
+            .enumerate()
+            .map(|(index, claim)| offers(claim.as_ref(), before.get(&index)))
+            .collect();
         let granted = self.task.registry.set_files(&offers);
         drop(offers);
         let mut changes = Rescan::default();
@@ -103,13 +111,21 @@ fn offers<'a>(claim: Option<&'a Result<Plugin, Refusal>>, slot: Option<&Slot>) -
 }
 
 /// Returns an error if another plugin already has one of the plugin's documents or prompts.
-pub(super) fn check_offer<'a>(plugin: &Plugin, mut others: impl Iterator<Item = &'a Plugin>) -> Result<(), Refusal> {
-    let clash =
-        |other: &Plugin| Some((plugin.offer().clash(other.offer())?, other.name().to_owned(), other.file().to_owned()));
+pub(super) fn check_offer<'a>(
+    plugin: &Plugin,
+    mut others: impl Iterator<Item = &'a Plugin>,
+) -> Result<(), Refusal> {
+    let clash = |other: &Plugin| {
+        Some((
+            plugin.offer().clash(other.offer())?,
+            other.name().to_owned(),
+            other.file().to_owned(),
+        ))
+    };
     match others.find_map(clash) {
-        Some((claim, owner, file)) => {
-            Err(Refusal::taken(format_args!("it offers {claim}, which the plugin `{owner}` does already, in {file}")))
-        }
+        Some((claim, owner, file)) => Err(Refusal::taken(format_args!(
+            "it offers {claim}, which the plugin `{owner}` does already, in {file}"
+        ))),
         None => Ok(()),
     }
 }

@@ -35,9 +35,16 @@ impl Latest {
 
 impl Slot {
     /// Creates the slot of a new candidate.
-    pub(super) fn new(candidate: &Candidate, latest: Latest, registered: Result<(), Refusal>) -> Self {
-        let rejected =
-            registered.err().map(|Refusal { reason, cause }| Rejected { file: candidate.file(), reason, cause });
+    pub(super) fn new(
+        candidate: &Candidate,
+        latest: Latest,
+        registered: Result<(), Refusal>,
+    ) -> Self {
+        let rejected = registered.err().map(|Refusal { reason, cause }| Rejected {
+            file: candidate.file(),
+            reason,
+            cause,
+        });
         let standing = latest.plugin.as_ref().ok().filter(|_| rejected.is_none()).cloned();
         Self { candidate: candidate.clone(), latest, standing, rejected }
     }

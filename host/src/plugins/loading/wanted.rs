@@ -33,16 +33,21 @@ impl Work {
     /// Returns the uncompiled files that precede the owner of a tool and may claim it.
     pub(super) fn undecided_before(&self, tool: &str) -> Vec<Compiling> {
         let unknown = lock(&self.unknown).clone();
-        let Some((owner, _)) = self.owner(tool).filter(|_| !unknown.is_empty()) else { return Vec::new() };
+        let Some((owner, _)) = self.owner(tool).filter(|_| !unknown.is_empty()) else {
+            return Vec::new();
+        };
         let before = unknown.into_iter().filter(|index| *index < owner);
         let candidates = before.filter_map(|index| self.candidates.get(index));
         let may_have = candidates.filter(|candidate| self.may_have(candidate, tool));
-        may_have.map(|candidate| Compiling { plugin: candidate.name(), file: candidate.file() }).collect()
+        may_have
+            .map(|candidate| Compiling { plugin: candidate.name(), file: candidate.file() })
+            .collect()
     }
 
     /// Returns the predicate for the candidates that are wanted now.
     fn wanted(&self, tools: &[&str]) -> impl Fn(usize, &Candidate) -> bool {
-        let scopes: Vec<(&str, Scope)> = tools.iter().map(|tool| (*tool, self.scope(tool))).collect();
+        let scopes: Vec<(&str, Scope)> =
+            tools.iter().map(|tool| (*tool, self.scope(tool))).collect();
         let last = lock(&self.last).clone();
         move |index, candidate| {
             let is_within = |scope: &Scope| match scope {
@@ -57,7 +62,9 @@ impl Work {
         match self.owner(tool) {
             Some((index, Owner { freshness: Freshness::Cached, class })) => match class {
                 SideEffects::None | SideEffects::Read => Scope::Before(0),
-                SideEffects::Write | SideEffects::Execute | SideEffects::Network => Scope::Before(index),
+                SideEffects::Write | SideEffects::Execute | SideEffects::Network => {
+                    Scope::Before(index)
+                }
             },
             Some((index, _)) => Scope::Before(index),
             // A native tool.
@@ -69,7 +76,8 @@ impl Work {
     /// Returns the current owner of a tool with its index.
     fn owner(&self, tool: &str) -> Option<(usize, Owner)> {
         let decided = lock(&self.decided);
-        let standing = decided.iter().filter_map(|(index, slot)| Some((*index, slot.standing.as_ref()?)));
+        let standing =
+            decided.iter().filter_map(|(index, slot)| Some((*index, slot.standing.as_ref()?)));
         standing.filter_map(|(index, plugin)| Some((index, Owner::of(plugin, tool)?))).next()
     }
 
@@ -89,7 +97,8 @@ struct Owner {
 
 impl Owner {
     fn of(plugin: &Plugin, tool: &str) -> Option<Self> {
-        let definition = plugin.definitions().iter().find(|definition| definition.name().as_str() == tool);
+        let definition =
+            plugin.definitions().iter().find(|definition| definition.name().as_str() == tool);
         let class = definition.map(Definition::side_effects)?;
         Some(Self { freshness: plugin.freshness(), class })
     }

@@ -46,7 +46,9 @@ mod linux {
 
     /// A guard that closes the watcher on drop.
     #[derive(Debug)]
-    pub(in super::super) struct Lid(#[allow(dead_code, reason = "held, and nothing else")] PipeWriter);
+    pub(in super::super) struct Lid(
+        #[allow(dead_code, reason = "held, and nothing else")] PipeWriter,
+    );
 
     impl Eyes {
         pub(in super::super) fn open() -> io::Result<(Self, Lid)> {
@@ -70,7 +72,10 @@ mod linux {
 
         /// Waits for a change, for at most this long.
         pub(in super::super) fn wait(&self, time: Duration) -> Seen {
-            let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
+            let time = Timespec {
+                tv_sec: time.as_secs().cast_signed(),
+                tv_nsec: time.subsec_nanos().into(),
+            };
             let mut fds = vec![PollFd::new(&self.closed, PollFlags::IN)];
             fds.extend(self.changes.iter().map(|changes| PollFd::new(changes, PollFlags::IN)));
             if poll(&mut fds, Some(&time)).is_err() {
@@ -86,11 +91,9 @@ mod linux {
         /// Drains the notifications; the scan determines their meaning.
         fn forget(&self) -> Seen {
             let mut told = [0_u8; 4096];
-            while self
-                .changes
-                .as_ref()
-                .is_some_and(|changes| rustix::io::read(changes, &mut told).is_ok_and(|read| read > 0))
-            {}
+            while self.changes.as_ref().is_some_and(|changes| {
+                rustix::io::read(changes, &mut told).is_ok_and(|read| read > 0)
+            }) {}
             Seen::Something
         }
     }
@@ -110,7 +113,9 @@ mod elsewhere {
 
     /// A guard that closes the watcher on drop.
     #[derive(Debug)]
-    pub(in super::super) struct Lid(#[allow(dead_code, reason = "held, and nothing else")] Sender<()>);
+    pub(in super::super) struct Lid(
+        #[allow(dead_code, reason = "held, and nothing else")] Sender<()>,
+    );
 
     impl Eyes {
         pub(in super::super) fn open() -> io::Result<(Self, Lid)> {

@@ -129,7 +129,9 @@ impl Cap {
     fn row(self) -> (u64, &'static str) {
         match self {
             Self::Nesting => (NESTING, "levels of components inside each other"),
-            Self::Instances => (INSTANCES, "instances, those inside of instantiated components multiplied out"),
+            Self::Instances => {
+                (INSTANCES, "instances, those inside of instantiated components multiplied out")
+            }
             Self::Parts => (PARTS, "parts, those inside of instantiated components multiplied out"),
             Self::Modules => (MODULES, "core modules"),
             Self::Components => (COMPONENTS, "components inside it"),
@@ -148,7 +150,9 @@ impl Cap {
             Self::Elements => (ELEMENTS, "elements with which a table begins"),
             Self::Pages => (PAGES, "pages with which a memory begins"),
             Self::Segments => (SEGMENTS, "segments of data and elements"),
-            Self::CustomSections => (CUSTOM, "bytes of custom sections (`wasm-tools strip` removes them)"),
+            Self::CustomSections => {
+                (CUSTOM, "bytes of custom sections (`wasm-tools strip` removes them)")
+            }
         }
     }
 

@@ -2,7 +2,8 @@
 
 use super::BorderRefused;
 use wasmparser::{
-    AbstractHeapType, CanonicalFunction, CanonicalOption, HeapType, MemoryType, RefType, TableType, ValType,
+    AbstractHeapType, CanonicalFunction, CanonicalOption, HeapType, MemoryType, RefType, TableType,
+    ValType,
 };
 
 /// A WebAssembly feature that is disabled.
@@ -69,11 +70,17 @@ pub(super) fn value(ty: ValType) -> Result<(), BorderRefused> {
 fn reference(ty: RefType) -> Result<(), BorderRefused> {
     match ty.heap_type() {
         HeapType::Abstract { shared: true, .. } => off(Feature::Threads),
-        HeapType::Abstract { ty: AbstractHeapType::Func | AbstractHeapType::Extern, .. } if ty.is_nullable() => Ok(()),
+        HeapType::Abstract { ty: AbstractHeapType::Func | AbstractHeapType::Extern, .. }
+            if ty.is_nullable() =>
+        {
+            Ok(())
+        }
         HeapType::Abstract { ty: AbstractHeapType::Func | AbstractHeapType::Extern, .. } => {
             off(Feature::FunctionReferences)
         }
-        HeapType::Abstract { ty: AbstractHeapType::Exn | AbstractHeapType::NoExn, .. } => off(Feature::Exceptions),
+        HeapType::Abstract { ty: AbstractHeapType::Exn | AbstractHeapType::NoExn, .. } => {
+            off(Feature::Exceptions)
+        }
         HeapType::Abstract { ty: AbstractHeapType::Cont | AbstractHeapType::NoCont, .. } => {
             off(Feature::StackSwitching)
         }
@@ -87,9 +94,9 @@ pub(super) fn canonical(function: &CanonicalFunction) -> Result<(), BorderRefuse
     match function {
         F::Lift { options, .. } | F::Lower { options, .. } => options.iter().try_for_each(option),
         F::ResourceNew { .. } | F::ResourceDrop { .. } | F::ResourceRep { .. } => Ok(()),
-        F::ThreadSpawnRef { .. } | F::ThreadSpawnIndirect { .. } | F::ThreadAvailableParallelism => {
-            off(Feature::Threads)
-        }
+        F::ThreadSpawnRef { .. }
+        | F::ThreadSpawnIndirect { .. }
+        | F::ThreadAvailableParallelism => off(Feature::Threads),
         _ => off(Feature::ComponentModelAsync),
     }
 }

@@ -26,10 +26,14 @@ pub enum Foreign {
     #[error("it is empty")]
     Empty,
     /// Only zeros, as after a system crash.
-    #[error("it holds nothing but zeros, as a file does that was not written to its end; copy it again")]
+    #[error(
+        "it holds nothing but zeros, as a file does that was not written to its end; copy it again"
+    )]
     Zeros,
     /// Native code, including code that wasmtime precompiled.
-    #[error("it is compiled native code, which is never loaded; give the .wasm that it was made from")]
+    #[error(
+        "it is compiled native code, which is never loaded; give the .wasm that it was made from"
+    )]
     NativeCode,
     /// An archive or a compressed file.
     #[error("it is packed ({0}); unpack it first")]
@@ -43,7 +47,9 @@ pub enum Foreign {
     )]
     Module,
     /// WebAssembly of an unsupported version, before the standard or after it.
-    #[error("it is WebAssembly in a version that is not supported; build it with tools for WASI 0.2")]
+    #[error(
+        "it is WebAssembly in a version that is not supported; build it with tools for WASI 0.2"
+    )]
     Version,
     /// Any other content.
     #[error("it is not WebAssembly")]
@@ -67,6 +73,11 @@ fn foreign(bytes: &[u8]) -> Option<Foreign> {
         _ if bytes.starts_with(MAGIC) && bytes.len() >= 8 => Some(Foreign::Version),
         _ if text.starts_with(b"(") || text.starts_with(b";;") => Some(Foreign::Text),
         _ if bytes.iter().all(|byte| *byte == 0) => Some(Foreign::Zeros),
-        _ => Some(OTHERS.iter().find(|(start, _)| bytes.starts_with(start)).map_or(Foreign::Other, |(_, what)| *what)),
+        _ => Some(
+            OTHERS
+                .iter()
+                .find(|(start, _)| bytes.starts_with(start))
+                .map_or(Foreign::Other, |(_, what)| *what),
+        ),
     }
 }

@@ -37,15 +37,24 @@ impl Instances {
 
     pub(super) fn core(&mut self, instance: &Instance<'_>) {
         self.own = self.own.plus(match instance {
-            Instance::Instantiate { args, .. } => Cost { instances: 1, parts: 1 + args.len() as u64 },
+            Instance::Instantiate { args, .. } => {
+                Cost { instances: 1, parts: 1 + args.len() as u64 }
+            }
             // A bundle of exports is a list of names and does not exist at run time.
-            Instance::FromExports(exports) => Cost { instances: 0, parts: 1 + exports.len() as u64 },
+            Instance::FromExports(exports) => {
+                Cost { instances: 0, parts: 1 + exports.len() as u64 }
+            }
         });
     }
 
-    pub(super) fn component(&mut self, instance: &ComponentInstance<'_>) -> Result<(), BorderRefused> {
+    pub(super) fn component(
+        &mut self,
+        instance: &ComponentInstance<'_>,
+    ) -> Result<(), BorderRefused> {
         let cost = match instance {
-            ComponentInstance::FromExports(exports) => Cost { instances: 0, parts: 1 + exports.len() as u64 },
+            ComponentInstance::FromExports(exports) => {
+                Cost { instances: 0, parts: 1 + exports.len() as u64 }
+            }
             ComponentInstance::Instantiate { component_index, args } => {
                 let inside = self.get(*component_index).ok_or(BorderRefused::ForeignComponent)?;
                 inside.plus(Cost { instances: 1, parts: 1 + args.len() as u64 })

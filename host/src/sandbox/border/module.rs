@@ -4,7 +4,8 @@
 use super::cap::Tally;
 use super::{BorderRefused, Cap, Feature, feature};
 use wasmparser::{
-    CompositeInnerType, CoreType, FunctionBody, ModuleTypeDeclaration, Payload, RecGroup, SubType, TypeRef,
+    CompositeInnerType, CoreType, FunctionBody, ModuleTypeDeclaration, Payload, RecGroup, SubType,
+    TypeRef,
 };
 
 pub(super) fn take(payload: &Payload<'_>, tally: &mut Tally) -> Result<(), BorderRefused> {
@@ -79,7 +80,9 @@ fn function(ty: &SubType) -> Result<(), BorderRefused> {
     match &ty.composite_type.inner {
         _ if ty.composite_type.shared => off(Feature::Threads),
         _ if !ty.is_final || ty.supertype_idx.is_some() => off(Feature::Gc),
-        CompositeInnerType::Func(ty) => ty.params().iter().chain(ty.results()).copied().try_for_each(feature::value),
+        CompositeInnerType::Func(ty) => {
+            ty.params().iter().chain(ty.results()).copied().try_for_each(feature::value)
+        }
         CompositeInnerType::Array(_) | CompositeInnerType::Struct(_) => off(Feature::Gc),
         CompositeInnerType::Cont(_) => off(Feature::StackSwitching),
     }

@@ -32,5 +32,8 @@ fn the_shipped_plugins_pass() {
 #[test]
 fn a_refusal_says_what_and_how_many_and_the_cap() {
     let refused = BorderRefused::Cap { cap: Cap::Nesting, found: 17 };
-    assert_eq!(refused.to_string(), "it has 17 levels of components inside each other; at most 16 are accepted");
+    assert_eq!(
+        refused.to_string(),
+        "it has 17 levels of components inside each other; at most 16 are accepted"
+    );
 }

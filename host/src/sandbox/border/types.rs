@@ -4,8 +4,9 @@
 use super::cap::Tally;
 use super::{BorderRefused, Cap, Feature, module};
 use wasmparser::{
-    BinaryReader, ComponentAlias, ComponentDefinedType, ComponentExternName, ComponentExternalKind, ComponentImport,
-    ComponentOuterAliasKind, ComponentType, ComponentTypeRef, ComponentValType, CoreType, PrimitiveValType, TypeBounds,
+    BinaryReader, ComponentAlias, ComponentDefinedType, ComponentExternName, ComponentExternalKind,
+    ComponentImport, ComponentOuterAliasKind, ComponentType, ComponentTypeRef, ComponentValType,
+    CoreType, PrimitiveValType, TypeBounds,
 };
 
 /// The first byte of a component type.
@@ -154,7 +155,9 @@ fn declaration(
 fn alias(alias: &ComponentAlias<'_>, scopes: &mut Scopes) {
     match *alias {
         ComponentAlias::InstanceExport { kind: ComponentExternalKind::Type, .. } => scopes.opaque(),
-        ComponentAlias::Outer { kind: ComponentOuterAliasKind::Type, count, index } => scopes.again(count, index),
+        ComponentAlias::Outer { kind: ComponentOuterAliasKind::Type, count, index } => {
+            scopes.again(count, index)
+        }
         _ => {}
     }
 }
@@ -172,7 +175,9 @@ fn defined(ty: &ComponentDefinedType<'_>, scopes: &Scopes) -> Result<u32, Border
     use ComponentDefinedType as D;
     let async_only = || Err(BorderRefused::Feature(Feature::ComponentModelAsync));
     let values: Vec<ComponentValType> = match ty {
-        D::Primitive(PrimitiveValType::ErrorContext) | D::Future(_) | D::Stream(_) => return async_only(),
+        D::Primitive(PrimitiveValType::ErrorContext) | D::Future(_) | D::Stream(_) => {
+            return async_only();
+        }
         D::Record(fields) => fields.iter().map(|(_, ty)| *ty).collect(),
         D::Variant(cases) => {
             Cap::TypeWidth.holds(cases.len())?;
@@ -193,7 +198,10 @@ fn defined(ty: &ComponentDefinedType<'_>, scopes: &Scopes) -> Result<u32, Border
 }
 
 /// Returns one more than the greatest depth of the given types. Rejects types that are too deep.
-fn checked(values: impl Iterator<Item = ComponentValType>, scopes: &Scopes) -> Result<u32, BorderRefused> {
+fn checked(
+    values: impl Iterator<Item = ComponentValType>,
+    scopes: &Scopes,
+) -> Result<u32, BorderRefused> {
     let mut deepest = 0;
     for value in values {
         if value == ComponentValType::Primitive(PrimitiveValType::ErrorContext) {

@@ -44,9 +44,19 @@ enum Class {
 }
 
 impl About {
-    pub(in super::super) fn new(imports: Vec<String>, described: &[Definition], offer: &Offer) -> Self {
+    pub(in super::super) fn new(
+        imports: Vec<String>,
+        described: &[Definition],
+        offer: &Offer,
+    ) -> Self {
         let tools = described.iter().map(Told::from).collect();
-        Self { rules: RULES, host: env!("CARGO_PKG_VERSION").to_owned(), imports, tools, offer: offer.clone() }
+        Self {
+            rules: RULES,
+            host: env!("CARGO_PKG_VERSION").to_owned(),
+            imports,
+            tools,
+            offer: offer.clone(),
+        }
     }
 
     /// Parses an entry. Returns `None` unless this version of the host wrote it.

@@ -69,9 +69,14 @@ impl Identity {
             written: (meta.mtime(), meta.mtime_nsec()),
             changed: (meta.ctime(), meta.ctime_nsec()),
         };
-        let changed =
-            SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(meta.ctime().max(meta.mtime()).try_into().ok()?))?;
-        Some(Self { place: blake3::hash(path.as_os_str().as_encoded_bytes()), marks, changed, seen })
+        let changed = SystemTime::UNIX_EPOCH
+            .checked_add(Duration::from_secs(meta.ctime().max(meta.mtime()).try_into().ok()?))?;
+        Some(Self {
+            place: blake3::hash(path.as_os_str().as_encoded_bytes()),
+            marks,
+            changed,
+            seen,
+        })
     }
 
     /// Returns `None`: on other systems every file is hashed at every start.

@@ -63,9 +63,14 @@ impl Private {
     /// private by default.
     #[cfg(not(unix))]
     pub(super) fn open(path: &Path, workspace: Option<&Workspace>) -> Result<Self, Obstacle> {
-        let inside = |real: &Path| workspace.is_some_and(|workspace| real.starts_with(workspace.root()));
+        let inside =
+            |real: &Path| workspace.is_some_and(|workspace| real.starts_with(workspace.root()));
         let path = std::path::absolute(path)?;
-        if path.ancestors().find_map(|path| path.canonicalize().ok()).is_some_and(|real| inside(&real)) {
+        if path
+            .ancestors()
+            .find_map(|path| path.canonicalize().ok())
+            .is_some_and(|real| inside(&real))
+        {
             return Err(Obstacle::Inside);
         }
         std::fs::create_dir_all(&path)?;
@@ -134,16 +139,19 @@ impl Private {
 
     fn write(&self, name: &str, parts: &[&[u8]], present: Present) -> io::Result<()> {
         let (draft, mut file) = self.draft()?;
-        let written = parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| match present {
-            Present::Replaced => self.dir.rename(&draft, &self.dir, name),
-            // A hard link fails if the name is taken. On a file system without hard links, the
-            // check and the rename can race.
-            Present::Kept => self.dir.hard_link(&draft, &self.dir, name).or_else(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => Err(error),
-                _ if self.has_file(name) => Err(io::ErrorKind::AlreadyExists.into()),
-                _ => self.dir.rename(&draft, &self.dir, name),
-            }),
-        });
+        let written =
+            parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| match present {
+                Present::Replaced => self.dir.rename(&draft, &self.dir, name),
+                // A hard link fails if the name is taken. On a file system without hard links, the
+                // check and the rename can race.
+                Present::Kept => self.dir.hard_link(&draft, &self.dir, name).or_else(|error| {
+                    match error.kind() {
+                        io::ErrorKind::AlreadyExists => Err(error),
+                        _ if self.has_file(name) => Err(io::ErrorKind::AlreadyExists.into()),
+                        _ => self.dir.rename(&draft, &self.dir, name),
+                    }
+                }),
+            });
         if written.is_err() || present == Present::Kept {
             self.remove(&draft);
         }
@@ -166,7 +174,9 @@ impl Private {
     /// Removes temporary files that killed processes left behind. A recent one may belong to a
     /// process that is writing it.
     pub(super) fn clear_abandoned(&self) {
-        let age = |name: &str| self.file(name)?.metadata()?.modified()?.elapsed().map_err(io::Error::other);
+        let age = |name: &str| {
+            self.file(name)?.metadata()?.modified()?.elapsed().map_err(io::Error::other)
+        };
         for entry in self.dir.entries().into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with(BEGUN) && age(&name).is_ok_and(|age| age > ABANDONED) {
@@ -190,8 +200,15 @@ impl Private {
                     Err(error) => Err(error),
                 }
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData) => {
-                tracing::warn!("the key of the cache is replaced, and its entries are lost: {error}");
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData
+                ) =>
+            {
+                tracing::warn!(
+                    "the key of the cache is replaced, and its entries are lost: {error}"
+                );
                 let fresh = fresh_key()?;
                 self.put(KEY, &[&fresh])?;
                 Ok(fresh)

@@ -56,7 +56,9 @@ fn an_entry_that_is_larger_than_any_is_not_read() {
 
 #[test]
 fn what_helps_against_an_unusable_directory_is_said_and_none_is_deleted_that_may_be_no_cache() {
-    use io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    use io::ErrorKind::{
+        NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
     let outer = tempfile::tempdir().unwrap();
     let error = |obstacle| CacheError::new(outer.path(), obstacle);
     let system = |kind: io::ErrorKind| error(Obstacle::System(kind.into()));
@@ -70,7 +72,11 @@ fn what_helps_against_an_unusable_directory_is_said_and_none_is_deleted_that_may
     assert!(error(Obstacle::Inside).is_inside() && !reachable().is_inside());
     for (length, is_cache) in [(31, false), (32, true), (33, false)] {
         fs::write(outer.path().join("key"), vec![1; length]).unwrap();
-        assert_eq!(reachable().to_string().ends_with("`PALISADE_CACHE`, or delete it"), is_cache, "{length}");
+        assert_eq!(
+            reachable().to_string().ends_with("`PALISADE_CACHE`, or delete it"),
+            is_cache,
+            "{length}"
+        );
         assert_eq!(reachable().to_string().ends_with("`PALISADE_CACHE`"), !is_cache, "{length}");
     }
 }

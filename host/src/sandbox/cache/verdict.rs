@@ -45,11 +45,16 @@ impl Verdict {
     pub(super) fn of(error: &CompileError) -> Option<Self> {
         match error {
             CompileError::Invalid(reason) => Some(End::Invalid(reason.clone())),
-            CompileError::Time { max } => Some(End::Time(u64::try_from(max.as_millis()).unwrap_or(u64::MAX))),
+            CompileError::Time { max } => {
+                Some(End::Time(u64::try_from(max.as_millis()).unwrap_or(u64::MAX)))
+            }
             CompileError::Memory { max } => Some(End::Memory(*max)),
             CompileError::Code { max } => Some(End::Code(*max)),
             CompileError::Wall { .. } | CompileError::Crashed(_) => Some(End::Undone),
-            CompileError::Busy | CompileError::Cancelled | CompileError::Size { .. } | CompileError::Start(_) => None,
+            CompileError::Busy
+            | CompileError::Cancelled
+            | CompileError::Size { .. }
+            | CompileError::Start(_) => None,
         }
         .map(Self::new)
     }
@@ -60,10 +65,11 @@ impl Verdict {
         match &self.end {
             End::Undone => None,
             End::Invalid(reason) => Some(CompileError::Invalid(reason.clone())),
-            End::Time(millis) => {
-                (Duration::from_millis(*millis) >= limits.time).then_some(CompileError::Time { max: limits.time })
+            End::Time(millis) => (Duration::from_millis(*millis) >= limits.time)
+                .then_some(CompileError::Time { max: limits.time }),
+            End::Memory(bytes) => {
+                (*bytes >= limits.memory).then_some(CompileError::Memory { max: limits.memory })
             }
-            End::Memory(bytes) => (*bytes >= limits.memory).then_some(CompileError::Memory { max: limits.memory }),
             End::Code(max) => Some(CompileError::Code { max: *max }),
         }
     }
@@ -106,11 +112,19 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_not_done_is_kept_as_such_and_one_that_says_nothing_of_the_component_is_not() {
-        for error in [CompileError::Wall { max: Duration::from_secs(1) }, CompileError::Crashed(String::new())] {
+    fn an_attempt_that_was_not_done_is_kept_as_such_and_one_that_says_nothing_of_the_component_is_not()
+     {
+        for error in [
+            CompileError::Wall { max: Duration::from_secs(1) },
+            CompileError::Crashed(String::new()),
+        ] {
             let kept = Verdict::of(&error);
             assert_eq!(kept, Some(Verdict::undone()), "{error:?}");
-            assert_eq!(kept.and_then(|kept| kept.holds_within(CompileLimits::default())), None, "{error:?}");
+            assert_eq!(
+                kept.and_then(|kept| kept.holds_within(CompileLimits::default())),
+                None,
+                "{error:?}"
+            );
         }
         for error in [
             CompileError::Busy,
@@ -121,6 +135,10 @@ mod tests {
             assert_eq!(Verdict::of(&error), None, "{error:?}");
         }
         let other = Verdict { host: "0.0.0".to_owned(), ..Verdict::undone() };
-        assert_eq!(Verdict::parse(&other.to_bytes()), None, "another version of the host may accept it");
+        assert_eq!(
+            Verdict::parse(&other.to_bytes()),
+            None,
+            "another version of the host may accept it"
+        );
     }
 }

@@ -42,7 +42,11 @@ pub enum ChildError {
 ///
 /// Returns [`ChildError`] if the process cannot limit itself or cannot communicate with the host. A
 /// plugin that does not compile is not an error: the host receives the reason.
-pub fn answer_compilation(order: &[String], input: &mut dyn Read, output: &mut dyn Write) -> Result<(), ChildError> {
+pub fn answer_compilation(
+    order: &[String],
+    input: &mut dyn Read,
+    output: &mut dyn Write,
+) -> Result<(), ChildError> {
     let order = Order::parse(order).ok_or(ChildError::NotForYou)?;
     confine(order).map_err(ChildError::Limits)?;
     let mut bytes = Vec::new();
@@ -59,11 +63,14 @@ pub fn answer_compilation(order: &[String], input: &mut dyn Read, output: &mut d
 }
 
 fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
-    let engine = Engine::new(&engine::for_compilation(order.allocation)).map_err(|error| (FAILED, error));
+    let engine =
+        Engine::new(&engine::for_compilation(order.allocation)).map_err(|error| (FAILED, error));
     match engine.and_then(|engine| precompile(&engine, bytes).map_err(|error| (REFUSED, error))) {
         Ok(code) => (CODE, code),
         Err((_, error)) if engine::is_out_of_memory(&error) => (NO_MEMORY, Vec::new()),
-        Err((kind, error)) => (kind, crate::tool::text::cut(&brief(&error), MAX_WORDS).as_bytes().to_vec()),
+        Err((kind, error)) => {
+            (kind, crate::tool::text::cut(&brief(&error), MAX_WORDS).as_bytes().to_vec())
+        }
     }
 }
 
@@ -81,7 +88,9 @@ pub(super) fn precompile(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Vec<
 fn confine(order: Order) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     // A limit above the hard limit inherited from the host cannot be set.
-    let most = |resource, value: u64| Some(getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value)));
+    let most = |resource, value: u64| {
+        Some(getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value)))
+    };
     let limit = |resource, value| {
         let value = most(resource, value);
         setrlimit(resource, Rlimit { current: value, maximum: value })
@@ -91,7 +100,8 @@ fn confine(order: Order) -> io::Result<()> {
     limit(Resource::Core, 0)?;
     // The soft limit sends SIGXCPU, which tells the host the cause. At the hard limit, one second
     // later, the kernel sends SIGKILL.
-    let (current, maximum) = (most(Resource::Cpu, order.seconds), most(Resource::Cpu, order.seconds.saturating_add(1)));
+    let (current, maximum) =
+        (most(Resource::Cpu, order.seconds), most(Resource::Cpu, order.seconds.saturating_add(1)));
     setrlimit(Resource::Cpu, Rlimit { current, maximum })?;
     limit(Resource::As, order.memory)?;
     // The child writes only to a pipe, and opens and starts nothing.
@@ -110,10 +120,13 @@ fn confine(_: Order) -> io::Result<()> {
 /// termination together with the host.
 #[cfg(target_os = "linux")]
 fn beyond_limits() {
-    use landlock::{ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
+    use landlock::{
+        ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetStatus, Scope,
+    };
     let restrict = || -> Result<RulesetStatus, landlock::RulesetError> {
         let ruleset = Ruleset::default().handle_access(AccessFs::from_all(ABI::V5))?;
-        let ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V5))?.scope(Scope::from_all(ABI::V6))?;
+        let ruleset =
+            ruleset.handle_access(AccessNet::from_all(ABI::V5))?.scope(Scope::from_all(ABI::V6))?;
         Ok(ruleset.create()?.restrict_self()?.ruleset)
     };
     // Best effort: only the resource limits are guaranteed.

@@ -114,7 +114,11 @@ async fn read(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     read
 }
 
-fn judge(said: Said, killed: Option<ExitStatus>, compiler: &ChildCompiler) -> Result<Vec<u8>, CompileError> {
+fn judge(
+    said: Said,
+    killed: Option<ExitStatus>,
+    compiler: &ChildCompiler,
+) -> Result<Vec<u8>, CompileError> {
     let limits = compiler.limits;
     if said.answer.len() as u64 > MAX_CODE + HEAD as u64 {
         return Err(CompileError::Code { max: MAX_CODE });
@@ -122,7 +126,8 @@ fn judge(said: Said, killed: Option<ExitStatus>, compiler: &ChildCompiler) -> Re
     if said.status.is_some_and(|status| status.success())
         && let Some((kind, body)) = unwrapped(said.answer)
     {
-        let words = |body: &[u8]| shown(&String::from_utf8_lossy(body.get(..MAX_WORDS).unwrap_or(body)));
+        let words =
+            |body: &[u8]| shown(&String::from_utf8_lossy(body.get(..MAX_WORDS).unwrap_or(body)));
         return match kind {
             CODE => Ok(body),
             REFUSED => Err(CompileError::Invalid(words(&body))),
@@ -132,7 +137,11 @@ fn judge(said: Said, killed: Option<ExitStatus>, compiler: &ChildCompiler) -> Re
         };
     }
     let complaint = String::from_utf8_lossy(&said.complaint);
-    tracing::debug!("the compiler ended with {:?} and said {:?}", said.status.or(killed), shown(&complaint));
+    tracing::debug!(
+        "the compiler ended with {:?} and said {:?}",
+        said.status.or(killed),
+        shown(&complaint)
+    );
     Err(ended(said.status.or(killed), &complaint, compiler))
 }
 
@@ -150,14 +159,18 @@ fn ended(status: Option<ExitStatus>, complaint: &str, compiler: &ChildCompiler) 
     match status.map(signal) {
         Some(Some(CPU)) => CompileError::Time { max: limits.time },
         // Printed by the Rust runtime before it aborts on a failed allocation.
-        _ if complaint.contains("memory allocation of") => CompileError::Memory { max: limits.memory },
+        _ if complaint.contains("memory allocation of") => {
+            CompileError::Memory { max: limits.memory }
+        }
         Some(Some(number)) => CompileError::crashed(&format!("it was ended by signal {number}")),
         // From the shell that closes descriptors: it did not find the program, or may not execute
         // it.
         _ if matches!(status.and_then(|status| status.code()), Some(126 | 127)) => {
             CompileError::Start(shown(complaint))
         }
-        _ => CompileError::crashed(complaint.lines().next().unwrap_or("it ended without an answer")),
+        _ => {
+            CompileError::crashed(complaint.lines().next().unwrap_or("it ended without an answer"))
+        }
     }
 }
 

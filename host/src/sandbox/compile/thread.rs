@@ -117,7 +117,8 @@ fn begin(
 
 fn precompile(allocation: Allocation, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
     let mut config = engine::for_compilation(allocation);
-    let engine = Engine::new(config.parallel_compilation(true)).map_err(|error| CompileError::failed(&error))?;
+    let engine = Engine::new(config.parallel_compilation(true))
+        .map_err(|error| CompileError::failed(&error))?;
     child::precompile(&engine, bytes).map_err(|error| match engine::is_out_of_memory(&error) {
         // The shortage may be caused by any part of the process, so it says nothing about the
         // component.
@@ -131,7 +132,8 @@ fn on_threads<T: Send>(
     meters: &Arc<Meters>,
     work: impl FnOnce() -> Result<T, CompileError> + Send,
 ) -> Result<T, CompileError> {
-    let (meters, cores) = (meters.clone(), std::thread::available_parallelism().map_or(1, usize::from));
+    let (meters, cores) =
+        (meters.clone(), std::thread::available_parallelism().map_or(1, usize::from));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(cores.min(THREADS))
         .thread_name(|_| "palisade-compile".to_owned())
@@ -140,12 +142,18 @@ fn on_threads<T: Send>(
 }
 
 impl Work {
-    fn wait(self, limits: CompileLimits, given_up: &CancellationToken) -> Result<Vec<u8>, CompileError> {
+    fn wait(
+        self,
+        limits: CompileLimits,
+        given_up: &CancellationToken,
+    ) -> Result<Vec<u8>, CompileError> {
         let begun = Instant::now();
         let refused = loop {
             match self.answer.recv_timeout(LOOK) {
                 Ok(made) => return made,
-                Err(RecvTimeoutError::Disconnected) => return Err(CompileError::crashed("it panicked")),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(CompileError::crashed("it panicked"));
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if given_up.is_cancelled() {
@@ -201,7 +209,11 @@ impl Abandoned {
     fn abandon(&self) {
         // Counted first: a thread that ends right after the exchange subtracts this count.
         self.left.fetch_add(1, Ordering::SeqCst);
-        if self.state.compare_exchange(Self::RUNS, Self::LEFT, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        if self
+            .state
+            .compare_exchange(Self::RUNS, Self::LEFT, Ordering::SeqCst, Ordering::SeqCst)
+            .is_err()
+        {
             self.left.fetch_sub(1, Ordering::SeqCst);
         }
     }

@@ -23,7 +23,9 @@ pub(crate) enum Refusal {
     #[error("the workspace is read-only for this tool; only reading is accepted")]
     ReadOnly,
     /// The file is neither regular nor a directory: opening it could block or have effects.
-    #[error("the path names a pipe, socket or device; only regular files and directories are accepted")]
+    #[error(
+        "the path names a pipe, socket or device; only regular files and directories are accepted"
+    )]
     SpecialFile,
     /// The file lies on a file system of the kernel, which belongs to the machine.
     #[error(
@@ -82,7 +84,9 @@ impl Refusal {
     /// Returns the reason code for the result of the call.
     pub(crate) fn reason(&self) -> PermissionReason {
         match self {
-            Self::Protected(_) | Self::Hidden(_) | Self::Bare | Self::Repository { .. } => PermissionReason::Protected,
+            Self::Protected(_) | Self::Hidden(_) | Self::Bare | Self::Repository { .. } => {
+                PermissionReason::Protected
+            }
             Self::Escape
             | Self::ReadOnly
             | Self::SpecialFile

@@ -59,7 +59,15 @@ impl OpenFile {
         // The path of a file opened for writing was checked at open. The path of a read-only one is
         // checked when its metadata is changed.
         let keeper = if mode.writes() { Keeper::judged(&file) } else { Keeper::default() };
-        Self { file, mode, size: AtomicU64::new(size), name, changed: AtomicBool::new(false), keeper, _held: None }
+        Self {
+            file,
+            mode,
+            size: AtomicU64::new(size),
+            name,
+            changed: AtomicBool::new(false),
+            keeper,
+            _held: None,
+        }
     }
 
     /// Counts the file against the open files of its plugin.
@@ -281,15 +289,24 @@ mod tests {
 
     #[test]
     fn what_could_not_be_written_is_given_back_and_is_no_change() {
-        let ledger = Ledger::new(Quotas { write_bytes: 10, ..Quotas::default() }, None, Default::default());
+        let ledger =
+            Ledger::new(Quotas { write_bytes: 10, ..Quotas::default() }, None, Default::default());
         // The file is opened for reading only, so the system refuses the write.
         let place = tempfile::NamedTempFile::new().unwrap();
-        let file = OpenFile::new(File::open(place.path()).unwrap(), Mode::Write, 0, Some("file".to_owned()));
+        let file = OpenFile::new(
+            File::open(place.path()).unwrap(),
+            Mode::Write,
+            0,
+            Some("file".to_owned()),
+        );
         for _ in 0..2 {
             assert!(matches!(file.write(&ledger, &[0; 6], 4), Err(Fault::Os(_))));
             assert!(matches!(file.append(&ledger, &[0; 10]), Err(Fault::Os(_))));
         }
-        assert_eq!((ledger.bytes_written(), ledger.modified(), file.is_changed()), (0, Vec::new(), false));
+        assert_eq!(
+            (ledger.bytes_written(), ledger.modified(), file.is_changed()),
+            (0, Vec::new(), false)
+        );
         let file = OpenFile::new(place.reopen().unwrap(), Mode::Write, 0, Some("file".to_owned()));
         assert_eq!(file.write(&ledger, &[0; 6], 4).unwrap(), 6);
         assert_eq!((ledger.bytes_written(), file.is_changed()), (6, true));

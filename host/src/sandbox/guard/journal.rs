@@ -69,7 +69,8 @@ impl Journal {
             return;
         }
         self.count = self.count.saturating_add(1);
-        self.changes.insert(known.unwrap_or_else(|| path.into()), Change { order: self.count, origin });
+        self.changes
+            .insert(known.unwrap_or_else(|| path.into()), Change { order: self.count, origin });
     }
 
     /// Records that the entry at a path was removed.
@@ -85,7 +86,10 @@ impl Journal {
     pub(super) fn note_moved(&mut self, old: &str, new: &str, origin: Origin) {
         self.note_left(old);
         let below = |path: &str| path.strip_prefix(old).is_some_and(|rest| rest.starts_with('/'));
-        let made = self.changes.iter().filter(|(path, change)| change.origin == Origin::Call && below(path));
+        let made = self
+            .changes
+            .iter()
+            .filter(|(path, change)| change.origin == Origin::Call && below(path));
         let moved: Vec<Arc<str>> = made.map(|(path, _)| Arc::clone(path)).collect();
         self.note_gone(old);
         for path in moved {
@@ -123,7 +127,10 @@ impl Journal {
     pub(super) fn paths(&self) -> Vec<String> {
         let mut paths: Vec<(&Arc<str>, &Change)> = self.changes.iter().collect();
         paths.sort_unstable_by_key(|(_, change)| change.order);
-        paths.into_iter().map(|(path, _)| if path.is_empty() { ".".to_owned() } else { path.to_string() }).collect()
+        paths
+            .into_iter()
+            .map(|(path, _)| if path.is_empty() { ".".to_owned() } else { path.to_string() })
+            .collect()
     }
 
     /// Returns the temporary files that the call created and that still exist.
@@ -165,7 +172,9 @@ impl Journal {
 fn is_temporary(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let digits = name.strip_prefix(".palisade-").and_then(|name| name.strip_suffix(".tmp"));
-    digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    digits.is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 #[cfg(test)]

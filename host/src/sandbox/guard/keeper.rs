@@ -44,10 +44,13 @@ mod system {
                 // The file is unlinked, so only this call can reach it.
                 return Ok(());
             }
-            let (Some(parent), Some(name)) = (now.parent(), now.file_name()) else { return Err(Refusal::Moved.into()) };
+            let (Some(parent), Some(name)) = (now.parent(), now.file_name()) else {
+                return Err(Refusal::Moved.into());
+            };
             // The path is only a hint: the file may have moved again since. Compare identities.
             let dir = pin(parent).map_err(|_| Refusal::Moved)?;
-            let found = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| Refusal::Moved)?;
+            let found =
+                statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| Refusal::Moved)?;
             if (found.st_dev, found.st_ino) != (stat.st_dev, stat.st_ino) {
                 return Err(Refusal::Moved.into());
             }

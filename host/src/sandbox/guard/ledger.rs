@@ -79,7 +79,9 @@ impl fmt::Display for Exhausted {
             Self::NewEntries(limit) => write!(f, "{limit} files and directories created"),
             Self::ListedEntries(limit) => write!(f, "{limit} directory entries listed"),
             Self::Depth(limit) => write!(f, "{limit} directories inside each other"),
-            Self::OpenFiles(limit) => write!(f, "{limit} open files of all calls of one plugin together"),
+            Self::OpenFiles(limit) => {
+                write!(f, "{limit} open files of all calls of one plugin together")
+            }
         }
     }
 }
@@ -218,12 +220,20 @@ impl Ledger {
 
     /// Refuses to change a file in place if it has several hard links.
     pub(super) fn check_links(&self, names: u64) -> Result<(), Refusal> {
-        if names > 1 && self.rules()?.hard_links() == HardLinks::Refuse { Err(Refusal::HardLinked) } else { Ok(()) }
+        if names > 1 && self.rules()?.hard_links() == HardLinks::Refuse {
+            Err(Refusal::HardLinked)
+        } else {
+            Ok(())
+        }
     }
 
     /// Refuses to create hard links, unless the workspace allows them.
     pub(super) fn check_linking(&self) -> Result<(), Refusal> {
-        if self.rules()?.hard_links() == HardLinks::Refuse { Err(Refusal::HardLink) } else { Ok(()) }
+        if self.rules()?.hard_links() == HardLinks::Refuse {
+            Err(Refusal::HardLink)
+        } else {
+            Ok(())
+        }
     }
 
     /// Refuses an entry that is deeper than the quota. An entry of the mount has depth 1.

@@ -86,7 +86,8 @@ impl Call {
         let handle = fs::File::open(&workspace).unwrap();
         let mount = Mount::with_resolver(handle.into(), resolver);
         let workspace = Workspace::open(&workspace).unwrap();
-        let guard = Guard::new((&mount, access, workspace.rules()), quotas, &PluginFiles::default());
+        let guard =
+            Guard::new((&mount, access, workspace.rules()), quotas, &PluginFiles::default());
         Self { outer, table: ResourceTable::new(), guard, workspace, quotas }
     }
 
@@ -101,7 +102,11 @@ impl Call {
     fn again(&mut self) {
         let root = self.guard.root.clone().unwrap();
         let access = self.guard.access;
-        let ledger = Arc::new(Ledger::new(self.quotas, Some(self.workspace.rules()), PluginFiles::default()));
+        let ledger = Arc::new(Ledger::new(
+            self.quotas,
+            Some(self.workspace.rules()),
+            PluginFiles::default(),
+        ));
         self.guard = Guard { root: Some(root), name: PREOPEN_NAME.into(), access, ledger };
         self.table = ResourceTable::new();
     }

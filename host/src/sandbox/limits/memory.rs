@@ -12,7 +12,11 @@ pub(crate) fn usable() -> Option<u64> {
 }
 
 fn of_machine(meminfo: &str) -> Option<u64> {
-    let kib = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?;
+    let kib = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?
+        .split_whitespace()
+        .next()?;
     kib.parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -27,13 +31,17 @@ fn of_group(line: &str, mounted: &Path) -> Option<u64> {
     let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
     let (root, file) = match controllers {
         "" => (mounted.to_owned(), "memory.max"),
-        _ if controllers.split(',').any(|name| name == "memory") => (mounted.join("memory"), "memory.limit_in_bytes"),
+        _ if controllers.split(',').any(|name| name == "memory") => {
+            (mounted.join("memory"), "memory.limit_in_bytes")
+        }
         _ => return None,
     };
     let group = root.join(path.trim_start_matches('/'));
     // A container often sees its own group as the root, and its path as that of the host.
     let groups = group.ancestors().take_while(|directory| directory.starts_with(&root));
-    groups.filter_map(|directory| fs::read_to_string(directory.join(file)).ok()?.trim().parse().ok()).min()
+    groups
+        .filter_map(|directory| fs::read_to_string(directory.join(file)).ok()?.trim().parse().ok())
+        .min()
 }
 
 #[cfg(test)]

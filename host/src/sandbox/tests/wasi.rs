@@ -29,7 +29,8 @@ fn wasmtimes_programs_behave_as_the_lists_say() {
     let (directory, lists) = (Path::new(&directory), Lists::read());
     let programs = programs(directory);
     let missing = lists.programs().into_iter().filter(|name| !programs.contains_key(*name));
-    let mut wrong: Vec<String> = missing.map(|name| format!("{name}: it is listed, and not there")).collect();
+    let mut wrong: Vec<String> =
+        missing.map(|name| format!("{name}: it is listed, and not there")).collect();
     let (mut counts, mut table) = (BTreeMap::new(), String::new());
     for (name, path) in &programs {
         for Judged { list, row, outcome } in judged(name, path, &lists) {
@@ -38,17 +39,28 @@ fn wasmtimes_programs_behave_as_the_lists_say() {
             wrong.extend(outcome.err());
         }
     }
-    let counts: Vec<String> = counts.iter().map(|(list, count)| format!("{count} {list}")).collect();
-    table.push_str(&format!("{} programs; runs as listed: {}\n", programs.len(), counts.join(", ")));
+    let counts: Vec<String> =
+        counts.iter().map(|(list, count)| format!("{count} {list}")).collect();
+    table.push_str(&format!(
+        "{} programs; runs as listed: {}\n",
+        programs.len(),
+        counts.join(", ")
+    ));
     // The table also shows the caller that the test ran.
     fs::write(directory.join("table"), table).unwrap();
-    assert!(wrong.is_empty(), "\n{}\n{} behave otherwise than the lists say", wrong.join("\n"), wrong.len());
+    assert!(
+        wrong.is_empty(),
+        "\n{}\n{} behave otherwise than the lists say",
+        wrong.join("\n"),
+        wrong.len()
+    );
 }
 
 /// Returns the programs of a directory, by name.
 fn programs(directory: &Path) -> BTreeMap<String, PathBuf> {
     let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    let ours = paths.filter(|path| path.extension().is_some_and(|kind| kind == "wasm" || kind == "unbuilt"));
+    let ours = paths
+        .filter(|path| path.extension().is_some_and(|kind| kind == "wasm" || kind == "unbuilt"));
     ours.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path)).collect()
 }
 
@@ -64,7 +76,11 @@ struct Judged {
 /// Runs a program as listed, once for each way to resolve paths, and compares the outcomes.
 fn judged(name: &str, path: &Path, lists: &Lists) -> Vec<Judged> {
     let unlisted = |why: String| {
-        vec![Judged { list: List::None, row: row(List::None, name, &why), outcome: Err(format!("{name}: {why}")) }]
+        vec![Judged {
+            list: List::None,
+            row: row(List::None, name, &why),
+            outcome: Err(format!("{name}: {why}")),
+        }]
     };
     if path.extension().is_some_and(|kind| kind == "unbuilt") {
         return unlisted(format!("it does not build: {}", fs::read_to_string(path).unwrap()));
@@ -72,14 +88,21 @@ fn judged(name: &str, path: &Path, lists: &Lists) -> Vec<Judged> {
     let program = Program::new(name, &fs::read(path).unwrap());
     let runs = lists.runs_of(name);
     if runs.is_empty() {
-        return unlisted(format!("it is in no list, and {}", said(&program.run(&Run::default(), Paths::Best))));
+        return unlisted(format!(
+            "it is in no list, and {}",
+            said(&program.run(&Run::default(), Paths::Best))
+        ));
     }
     let one = |(list, title, run): (List, &str, &Run)| {
         let outcomes = [Paths::Best, Paths::Walked].map(|paths| (paths, program.run(run, paths)));
         let wrong = outcomes.iter().find_map(|(paths, outcome)| {
-            judge(list, run, outcome).err().map(|why| format!("{why} (paths: {paths:?}); {}", said(outcome)))
+            judge(list, run, outcome)
+                .err()
+                .map(|why| format!("{why} (paths: {paths:?}); {}", said(outcome)))
         });
-        let told = wrong.as_ref().map_or_else(|| told(list, run, &outcomes[0].1), |why| format!("OTHERWISE: {why}"));
+        let told = wrong
+            .as_ref()
+            .map_or_else(|| told(list, run, &outcomes[0].1), |why| format!("OTHERWISE: {why}"));
         let outcome = wrong.map_or(Ok(()), |why| Err(format!("{title} ({list}): {why}")));
         Judged { list, row: row(list, title, &told), outcome }
     };
@@ -109,12 +132,16 @@ fn said(outcome: &Outcome) -> String {
 fn judge(list: List, run: &Run, outcome: &Outcome) -> Result<(), String> {
     match (&run.fails, &outcome.result) {
         (Some(_), Ok(())) => return Err("it should fail".to_owned()),
-        (Some(words), Err(error)) if !error.contains(words) => return Err(format!("it should fail with `{words}`")),
+        (Some(words), Err(error)) if !error.contains(words) => {
+            return Err(format!("it should fail with `{words}`"));
+        }
         (None, Err(_)) => return Err("it should succeed".to_owned()),
         _ => {}
     }
     if list != List::Pass && (run.fails.is_none() || run.reason.is_none()) {
-        return Err("a program that does not pass needs a reason, and words of its failure".to_owned());
+        return Err(
+            "a program that does not pass needs a reason, and words of its failure".to_owned()
+        );
     }
     if run.prints.as_ref().is_some_and(|expected| expected.as_bytes() != outcome.stdout) {
         return Err(format!("it prints {:?}", String::from_utf8_lossy(&outcome.stdout)));
@@ -133,14 +160,20 @@ fn every_program_is_in_the_list_that_says_what_it_does_and_nowhere_else() {
     for (list, title, run) in lists.all() {
         assert!(seen.insert(title), "{title} is listed twice");
         let explained = run.reason.is_some() && run.fails.is_some();
-        assert!(list == List::Pass || explained, "{title} ({list}) needs a reason, and words of its failure");
+        assert!(
+            list == List::Pass || explained,
+            "{title} ({list}) needs a reason, and words of its failure"
+        );
     }
 }
 
 #[test]
 fn a_program_that_does_otherwise_than_its_list_says_is_found() {
-    let fails =
-        |words: &str| Run { reason: Some("So it is.".to_owned()), fails: Some(words.to_owned()), ..Run::default() };
+    let fails = |words: &str| Run {
+        reason: Some("So it is.".to_owned()),
+        fails: Some(words.to_owned()),
+        ..Run::default()
+    };
     let (good, bad) = (Outcome::bare(Ok(())), Outcome::bare(Err("no links".to_owned())));
     for list in [List::Denied, List::Limited] {
         assert!(judge(list, &fails("links"), &bad).is_ok());

@@ -67,10 +67,15 @@ async fn cleared_in_a_turn(sandbox: &Sandbox, plugin: &Arc<Prepared>) {
         cancel.cancel();
         turn
     };
-    let (ended, turn) = tokio::join!(tool.execute(ValidInput::new(Value::Null), &context), cancelled);
+    let (ended, turn) =
+        tokio::join!(tool.execute(ValidInput::new(Value::Null), &context), cancelled);
     assert!(matches!(ended, Err(ErrorKind::Cancelled)), "{ended:?}");
     assert_eq!(context.take_report().usage.peak_memory_bytes >> 20, 16);
-    assert_eq!((sandboxes.pool().held(), account.held() >> 20), (1, 16), "its turn to be cleared has not come");
+    assert_eq!(
+        (sandboxes.pool().held(), account.held() >> 20),
+        (1, 16),
+        "its turn to be cleared has not come"
+    );
     drop(turn);
     // The turn passes to the clearing, which releases it at its end.
     while turns.pool().held() > 0 {

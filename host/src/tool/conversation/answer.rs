@@ -40,10 +40,17 @@ pub(super) struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// Splits a result into parts. A note replaces each part of a media type not in `accepted`.
-    pub(super) fn new(tool_use: &'a ToolUse, result: &'a ToolResult, accepted: &'static [&'static str]) -> Self {
-        let error = result.error().map(|error| Part::Text(format!("{}: {}", error.class(), error.reason()).into()));
+    pub(super) fn new(
+        tool_use: &'a ToolUse,
+        result: &'a ToolResult,
+        accepted: &'static [&'static str],
+    ) -> Self {
+        let error = result
+            .error()
+            .map(|error| Part::Text(format!("{}: {}", error.class(), error.reason()).into()));
         let note = |what: String| Part::Text(format!("[{what}, left out]").into());
-        let blocks = result.output_blocks().iter().map(|block| part(block, accepted).unwrap_or_else(note));
+        let blocks =
+            result.output_blocks().iter().map(|block| part(block, accepted).unwrap_or_else(note));
         let parts = error.into_iter().chain(blocks).collect();
         Self { tool_use, failed: result.is_failure(), parts, result }
     }
@@ -51,7 +58,9 @@ impl<'a> Answer<'a> {
     /// Returns the output as a value, if it is a single JSON value of at most [`LARGEST_VALUE`].
     pub(super) fn value(&self) -> Option<Value> {
         match self.result.content() {
-            [Content::Json(json)] if !self.failed && json.footprint() <= LARGEST_VALUE => Some(json.to_value()),
+            [Content::Json(json)] if !self.failed && json.footprint() <= LARGEST_VALUE => {
+                Some(json.to_value())
+            }
             _ => None,
         }
     }
@@ -78,7 +87,11 @@ pub(super) fn left_out<'a>(
     accepted: &'static [&'static str],
 ) -> impl Iterator<Item = LeftOut> {
     let unfit = result.output_blocks().iter().filter_map(move |block| part(block, accepted).err());
-    unfit.map(|what| LeftOut { call_id: tool_use.call_id.clone(), tool: tool_use.name.clone(), what })
+    unfit.map(|what| LeftOut {
+        call_id: tool_use.call_id.clone(),
+        tool: tool_use.name.clone(),
+        what,
+    })
 }
 
 /// Encodes bytes for a message.

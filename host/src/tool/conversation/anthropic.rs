@@ -24,7 +24,10 @@ fn message_or_block(object: &Map<String, Value>, found: &mut Found) -> Result<()
         }
         Some(Value::Array(blocks)) => {
             found.understand();
-            let results = blocks.iter().filter_map(Value::as_object).filter(|block| kind(block) == Some("tool_result"));
+            let results = blocks
+                .iter()
+                .filter_map(Value::as_object)
+                .filter(|block| kind(block) == Some("tool_result"));
             results.for_each(|block| found.answered(block));
             Ok(())
         }
@@ -54,8 +57,8 @@ fn block(part: &Part<'_>) -> Option<Value> {
             Some(json!({"type": "text", "text": format!("[{} bytes of white space]", text.len())}))
         }
         Part::Text(text) => Some(json!({"type": "text", "text": text})),
-        Part::Media { mime, data } => {
-            Some(json!({"type": "image", "source": {"type": "base64", "media_type": mime, "data": base64(data)}}))
-        }
+        Part::Media { mime, data } => Some(
+            json!({"type": "image", "source": {"type": "base64", "media_type": mime, "data": base64(data)}}),
+        ),
     }
 }

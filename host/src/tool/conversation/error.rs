@@ -26,7 +26,9 @@ pub enum ReplyError {
         message: String,
     },
     /// The text is JSON with calls in another provider's form.
-    #[error("this is no reply of {asked}: it has calls in the form of {found}; name {found} as the provider")]
+    #[error(
+        "this is no reply of {asked}: it has calls in the form of {found}; name {found} as the provider"
+    )]
     OtherProvider {
         /// The named provider.
         asked: Provider,
@@ -52,7 +54,9 @@ pub(super) fn of_provider(reply: &Value) -> Option<String> {
     let message = match reply.get("error")? {
         Value::String(message) => message.as_str(),
         Value::Object(error) if !error.is_empty() => {
-            let known = ["message", "code", "type", "status"].into_iter().find_map(|key| error.get(key)?.as_str());
+            let known = ["message", "code", "type", "status"]
+                .into_iter()
+                .find_map(|key| error.get(key)?.as_str());
             known.unwrap_or("it does not say which")
         }
         _ => return None,
@@ -66,7 +70,8 @@ pub(super) fn shape(value: &Value) -> String {
     match value {
         Value::Object(object) if object.is_empty() => "an empty object".to_owned(),
         Value::Object(object) => {
-            let keys: Vec<String> = object.keys().take(4).map(|key| format!("`{}`", elided(key, 32))).collect();
+            let keys: Vec<String> =
+                object.keys().take(4).map(|key| format!("`{}`", elided(key, 32))).collect();
             let more = if object.len() > keys.len() { " and others" } else { "" };
             format!("an object with {}{more}", keys.join(", "))
         }
@@ -80,7 +85,9 @@ fn accepted(provider: Provider) -> &'static str {
         Provider::OpenAi => {
             "a body with `choices`, a message with `tool_calls`, a list of messages or calls, and one call"
         }
-        Provider::OpenAiResponses => "a body with `output`, a list of items, and one item of type `function_call`",
+        Provider::OpenAiResponses => {
+            "a body with `output`, a list of items, and one item of type `function_call`"
+        }
         Provider::Anthropic => {
             "a message with `content`, a list of messages or blocks, and one block of type `tool_use`"
         }

@@ -49,7 +49,9 @@ impl Fields {
             Some("function_call") => Self::ITEM,
             Some("custom_tool_call") => Self::CUSTOM_ITEM,
             Some("function") if wrapped(object, Self::CHAT.wrappers).is_some() => Self::CHAT,
-            Some("custom") if wrapped(object, Self::CHAT_CUSTOM.wrappers).is_some() => Self::CHAT_CUSTOM,
+            Some("custom") if wrapped(object, Self::CHAT_CUSTOM.wrappers).is_some() => {
+                Self::CHAT_CUSTOM
+            }
             _ => Self::any(provider),
         }
     }
@@ -83,12 +85,18 @@ impl Fields {
     }
 
     /// Returns the outer object as a second place to look, unless only documented places count.
-    pub(super) fn elsewhere<'v>(&self, object: &'v Map<String, Value>) -> Option<&'v Map<String, Value>> {
+    pub(super) fn elsewhere<'v>(
+        &self,
+        object: &'v Map<String, Value>,
+    ) -> Option<&'v Map<String, Value>> {
         (self.reach != Reach::Documented).then_some(object)
     }
 }
 
 /// Returns the object under the first of these keys that holds an object.
-pub(super) fn wrapped<'v>(object: &'v Map<String, Value>, wrappers: &[&str]) -> Option<&'v Map<String, Value>> {
+pub(super) fn wrapped<'v>(
+    object: &'v Map<String, Value>,
+    wrappers: &[&str],
+) -> Option<&'v Map<String, Value>> {
     wrappers.iter().find_map(|key| object.get(*key)?.as_object())
 }

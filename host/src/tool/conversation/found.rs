@@ -93,8 +93,13 @@ impl Found {
     /// Reads an object of unknown role: a call, the answer to a call, or another item of a list.
     pub(super) fn item(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
         match kind(object) {
-            Some("function_call_output" | "custom_tool_call_output" | "tool_result") => self.answered(object),
-            Some("function_call" | "custom_tool_call" | "tool_use" | "function" | "custom" | "tool_call") => {
+            Some("function_call_output" | "custom_tool_call_output" | "tool_result") => {
+                self.answered(object)
+            }
+            Some(
+                "function_call" | "custom_tool_call" | "tool_use" | "function" | "custom"
+                | "tool_call",
+            ) => {
                 return self.call(object);
             }
             None if is_lone_call(object) => return self.call(object),
@@ -120,13 +125,15 @@ impl Found {
 
     /// Returns the calls, each with a unique host id.
     pub(super) fn into_uses(self) -> Vec<ToolUse> {
-        let given: HashSet<CallId> = self.calls.iter().filter_map(|call| call.id.as_deref()).map(CallId::new).collect();
+        let given: HashSet<CallId> =
+            self.calls.iter().filter_map(|call| call.id.as_deref()).map(CallId::new).collect();
         let mut taken = HashSet::new();
         let mut uses = Vec::with_capacity(self.calls.len());
         for (index, call) in self.calls.into_iter().enumerate() {
             let made_up = format!("call_{}", index + 1);
             let wanted = CallId::new(call.id.as_deref().unwrap_or(&made_up));
-            let is_free = |id: &CallId| !taken.contains(id) && (call.id.is_some() || !given.contains(id));
+            let is_free =
+                |id: &CallId| !taken.contains(id) && (call.id.is_some() || !given.contains(id));
             let call_id = if is_free(&wanted) { wanted } else { numbered(&wanted, &taken, &given) };
             taken.insert(call_id.clone());
             let input = CallInput::Text(call.input);
@@ -185,7 +192,8 @@ fn numbered(id: &CallId, taken: &HashSet<CallId>, given: &HashSet<CallId>) -> Ca
 
 fn is_lone_call(object: &Map<String, Value>) -> bool {
     let is_wrapped = || wrapped(object, &WRAPPERS).is_some();
-    !object.contains_key("role") && (object.get("name").is_some_and(Value::is_string) || is_wrapped())
+    !object.contains_key("role")
+        && (object.get("name").is_some_and(Value::is_string) || is_wrapped())
 }
 
 fn id(object: &Map<String, Value>, keys: &[&str]) -> Option<String> {

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 mod tests;
 
 /// The keys of Gemini's objects that hold no call.
-const OTHERS: [&str; 6] = ["text", "thought", "inlineData", "promptFeedback", "usageMetadata", "finishReason"];
+const OTHERS: [&str; 6] =
+    ["text", "thought", "inlineData", "promptFeedback", "usageMetadata", "finishReason"];
 
 /// Reads a body, a content, a part, a call, or a list of them. A streamed reply without server-sent
 /// events is a list of bodies.
@@ -18,7 +19,9 @@ pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
 }
 
 fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
-    match first_of(object, "candidates").or_else(|| object.get("content").filter(|content| content.is_object())) {
+    match first_of(object, "candidates")
+        .or_else(|| object.get("content").filter(|content| content.is_object()))
+    {
         Some(within) => {
             found.understand();
             read(within, found)
@@ -28,7 +31,9 @@ fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError
 }
 
 fn content(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
-    let Some(parts) = object.get("parts").and_then(Value::as_array) else { return part(object, found) };
+    let Some(parts) = object.get("parts").and_then(Value::as_array) else {
+        return part(object, found);
+    };
     found.understand();
     let asks = is_models(object);
     let parts = parts.iter().filter_map(Value::as_object);
@@ -56,7 +61,11 @@ fn response(part: &Map<String, Value>) -> Option<&Map<String, Value>> {
 
 /// Returns the object under either spelling of a key: the API accepts both and some libraries print
 /// the second.
-fn either<'v>(object: &'v Map<String, Value>, one: &str, other: &str) -> Option<&'v Map<String, Value>> {
+fn either<'v>(
+    object: &'v Map<String, Value>,
+    one: &str,
+    other: &str,
+) -> Option<&'v Map<String, Value>> {
     object.get(one).or_else(|| object.get(other))?.as_object()
 }
 
@@ -77,7 +86,9 @@ pub(super) fn answer_part(answer: &Answer<'_>) -> Value {
 
 fn media(part: &Part<'_>) -> Option<Value> {
     match part {
-        Part::Media { mime, data } => Some(json!({"inlineData": {"mimeType": mime, "data": base64(data)}})),
+        Part::Media { mime, data } => {
+            Some(json!({"inlineData": {"mimeType": mime, "data": base64(data)}}))
+        }
         Part::Text(_) => None,
     }
 }

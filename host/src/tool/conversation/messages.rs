@@ -42,7 +42,10 @@ impl<'a> Messages<'a> {
     #[must_use]
     pub fn left_out(&self) -> Vec<LeftOut> {
         let accepted = self.provider.media();
-        self.answered.iter().flat_map(|(tool_use, result)| answer::left_out(tool_use, result, accepted)).collect()
+        self.answered
+            .iter()
+            .flat_map(|(tool_use, result)| answer::left_out(tool_use, result, accepted))
+            .collect()
     }
 
     fn answers(&self, form: fn(&Answer<'_>) -> Value) -> Answers<'_> {
@@ -56,12 +59,10 @@ impl Serialize for Messages<'_> {
             _ if self.answered.is_empty() => serializer.collect_seq([(); 0]),
             Provider::OpenAi => self.answers(openai::message_of).serialize(serializer),
             Provider::OpenAiResponses => self.answers(responses::item).serialize(serializer),
-            Provider::Anthropic => {
-                serializer.collect_seq([Joint { key: "content", answers: self.answers(anthropic::result) }])
-            }
-            Provider::Gemini => {
-                serializer.collect_seq([Joint { key: "parts", answers: self.answers(gemini::answer_part) }])
-            }
+            Provider::Anthropic => serializer
+                .collect_seq([Joint { key: "content", answers: self.answers(anthropic::result) }]),
+            Provider::Gemini => serializer
+                .collect_seq([Joint { key: "parts", answers: self.answers(gemini::answer_part) }]),
         }
     }
 }
@@ -70,7 +71,9 @@ impl Serialize for Answers<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let accepted = self.messages.provider.media();
         let answers = self.messages.answered.iter();
-        serializer.collect_seq(answers.map(|(tool_use, result)| (self.form)(&Answer::new(tool_use, result, accepted))))
+        serializer.collect_seq(
+            answers.map(|(tool_use, result)| (self.form)(&Answer::new(tool_use, result, accepted))),
+        )
     }
 }
 

@@ -53,7 +53,8 @@ fn without_numbers(text: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
         let (before, token) = rest.split_at(at);
-        let length = if token.starts_with('"') { string_length(token) } else { number_length(token) };
+        let length =
+            if token.starts_with('"') { string_length(token) } else { number_length(token) };
         let (token, after) = token.split_at(length);
         out.push_str(before);
         if is_out_of_range(token) {

@@ -14,7 +14,9 @@ pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
 }
 
 fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
-    match first_of(object, "choices").or_else(|| object.get("message").filter(|message| message.is_object())) {
+    match first_of(object, "choices")
+        .or_else(|| object.get("message").filter(|message| message.is_object()))
+    {
         Some(within) => {
             found.understand();
             read(within, found)

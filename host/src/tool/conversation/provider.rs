@@ -36,7 +36,9 @@ impl Provider {
     pub(super) fn media(self) -> &'static [&'static str] {
         match self {
             Self::OpenAi => &[],
-            Self::OpenAiResponses | Self::Anthropic => &["image/jpeg", "image/png", "image/gif", "image/webp"],
+            Self::OpenAiResponses | Self::Anthropic => {
+                &["image/jpeg", "image/png", "image/gif", "image/webp"]
+            }
             // Gemini 3 and later; no older generation is known to accept parts in a function
             // response.
             Self::Gemini => &["image/jpeg", "image/png", "image/webp", "application/pdf"],
@@ -74,7 +76,9 @@ impl FromStr for Provider {
 
 fn nearest(name: &str) -> Option<Provider> {
     let names = nearest_names(name, Provider::ALL.into_iter().map(Provider::as_str));
-    names.first().and_then(|name| Provider::ALL.into_iter().find(|provider| provider.as_str() == name))
+    names
+        .first()
+        .and_then(|name| Provider::ALL.into_iter().find(|provider| provider.as_str() == name))
 }
 
 fn suggestion(nearest: Option<Provider>) -> String {

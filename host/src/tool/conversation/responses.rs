@@ -28,8 +28,11 @@ fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError
 
 /// Builds the item that answers one call.
 pub(super) fn item(answer: &Answer<'_>) -> Value {
-    let output =
-        if answer.has_media() { answer.parts.iter().filter_map(part).collect() } else { Value::String(answer.text()) };
+    let output = if answer.has_media() {
+        answer.parts.iter().filter_map(part).collect()
+    } else {
+        Value::String(answer.text())
+    };
     let kind = match answer.tool_use.form {
         Form::Custom => "custom_tool_call_output",
         Form::Function | Form::Legacy => "function_call_output",
@@ -41,8 +44,8 @@ fn part(part: &Part<'_>) -> Option<Value> {
     match part {
         Part::Text(text) if text.is_empty() => None,
         Part::Text(text) => Some(json!({"type": "input_text", "text": text})),
-        Part::Media { mime, data } => {
-            Some(json!({"type": "input_image", "image_url": format!("data:{mime};base64,{}", base64(data))}))
-        }
+        Part::Media { mime, data } => Some(
+            json!({"type": "input_image", "image_url": format!("data:{mime};base64,{}", base64(data))}),
+        ),
     }
 }

@@ -27,12 +27,22 @@ fn text(one: &ToolUse) -> String {
 }
 
 /// Answers the calls of a reply with the given contents; returns the messages and the omissions.
-pub(super) fn answered(provider: Provider, reply: &Value, contents: Vec<Vec<Content>>) -> (Value, Vec<String>) {
+pub(super) fn answered(
+    provider: Provider,
+    reply: &Value,
+    contents: Vec<Vec<Content>>,
+) -> (Value, Vec<String>) {
     let calls = uses(provider, reply).into_iter().zip(contents);
     let results: Vec<_> = calls
         .map(|(one, content)| {
             let result = ToolResult::success_with(one.call_id().clone(), one.name(), content);
-            (one, result.with_metadata(Map::from_iter([("secret".to_owned(), json!("for the program"))])))
+            (
+                one,
+                result.with_metadata(Map::from_iter([(
+                    "secret".to_owned(),
+                    json!("for the program"),
+                )])),
+            )
         })
         .collect();
     let (messages, left_out) = write_results(provider, &results);
@@ -65,7 +75,11 @@ pub(super) fn every_kind() -> Vec<Content> {
         Content::Image { mime: "image/PNG".into(), data: vec![1, 2, 3] },
         Content::Image { mime: "image/bmp".into(), data: vec![1, 2] },
         Content::Audio { mime: "audio/wav".into(), data: vec![1] },
-        Content::Resource { uri: "file:///a".into(), mime: None, body: Body::Text("inside".into()) },
+        Content::Resource {
+            uri: "file:///a".into(),
+            mime: None,
+            body: Body::Text("inside".into()),
+        },
         bytes(None),
         bytes(Some("image/webp")),
         Content::Link { uri: "file:///b".into(), name: "b".into(), mime: None },
@@ -75,8 +89,12 @@ pub(super) fn every_kind() -> Vec<Content> {
 /// Builds one call in the form of each provider, under the given id.
 fn one_call(provider: Provider, id: &str) -> Value {
     match provider {
-        Provider::OpenAi => json!({"id": id, "type": "function", "function": {"name": "echo", "arguments": "{}"}}),
-        Provider::OpenAiResponses => json!({"type": "function_call", "call_id": id, "name": "echo", "arguments": "{}"}),
+        Provider::OpenAi => {
+            json!({"id": id, "type": "function", "function": {"name": "echo", "arguments": "{}"}})
+        }
+        Provider::OpenAiResponses => {
+            json!({"type": "function_call", "call_id": id, "name": "echo", "arguments": "{}"})
+        }
         Provider::Anthropic => json!({"type": "tool_use", "id": id, "name": "echo", "input": {}}),
         Provider::Gemini => json!({"functionCall": {"id": id, "name": "echo", "args": {}}}),
     }
@@ -98,7 +116,11 @@ fn an_unknown_provider_is_told_the_known_ones_and_the_nearest() {
     let error = "OpenAI-Response".parse::<Provider>().unwrap_err();
     assert_eq!(error.nearest, Some(Provider::OpenAiResponses));
     let said = error.to_string();
-    assert!(said.contains("openai, openai-responses, anthropic and gemini") && said.contains("did you mean"), "{said}");
+    assert!(
+        said.contains("openai, openai-responses, anthropic and gemini")
+            && said.contains("did you mean"),
+        "{said}"
+    );
     assert_eq!("zzz".parse::<Provider>().unwrap_err().nearest, None);
 }
 
@@ -107,7 +129,11 @@ fn a_list_of_calls_and_one_call_alone_are_replies() {
     for provider in Provider::ALL {
         let one = one_call(provider, "a");
         assert_eq!(read(provider, &one), [row("a", "echo", "{}")], "{provider}");
-        assert_eq!(read(provider, &json!([one, 5, {"type": "news"}])), [row("a", "echo", "{}")], "{provider}");
+        assert_eq!(
+            read(provider, &json!([one, 5, {"type": "news"}])),
+            [row("a", "echo", "{}")],
+            "{provider}"
+        );
     }
 }
 
@@ -115,14 +141,26 @@ fn a_list_of_calls_and_one_call_alone_are_replies() {
 fn ids_and_inputs_stand_under_any_of_their_keys() {
     for provider in Provider::ALL {
         for id in ["id", "call_id", "tool_call_id", "tool_use_id"] {
-            assert_eq!(read(provider, &json!({id: "a", "name": "echo"})), [row("a", "echo", "{}")], "{provider} {id}");
+            assert_eq!(
+                read(provider, &json!({id: "a", "name": "echo"})),
+                [row("a", "echo", "{}")],
+                "{provider} {id}"
+            );
         }
         for key in ["arguments", "input", "args"] {
             for input in [json!({"a": [1]}), json!("{\"a\":[1]}")] {
                 let direct = json!({"name": "echo", key: input});
-                assert_eq!(read(provider, &direct), [row("", "echo", "{\"a\":[1]}")], "{provider} {key}");
+                assert_eq!(
+                    read(provider, &direct),
+                    [row("", "echo", "{\"a\":[1]}")],
+                    "{provider} {key}"
+                );
                 let within = json!({"id": "b", "function": direct});
-                assert_eq!(read(provider, &within), [row("b", "echo", "{\"a\":[1]}")], "{provider} {key}");
+                assert_eq!(
+                    read(provider, &within),
+                    [row("b", "echo", "{\"a\":[1]}")],
+                    "{provider} {key}"
+                );
             }
         }
     }
@@ -139,7 +177,8 @@ fn no_input_is_the_empty_object() {
 #[test]
 fn a_bad_input_stays_with_its_call_and_the_others_are_read() {
     let call = |input: Value| json!({"type": "function_call", "call_id": "a", "name": "echo", "arguments": input});
-    let reply = json!([call(json!("{\"a\":")), call(json!(5)), call(json!([1])), call(json!({"a": 1}))]);
+    let reply =
+        json!([call(json!("{\"a\":")), call(json!(5)), call(json!([1])), call(json!({"a": 1}))]);
     let inputs: Vec<String> = uses(Provider::OpenAiResponses, &reply).iter().map(text).collect();
     assert_eq!(inputs, ["{\"a\":", "5", "[1]", "{\"a\":1}"]);
 }
@@ -147,11 +186,16 @@ fn a_bad_input_stays_with_its_call_and_the_others_are_read() {
 #[test]
 fn a_number_that_nobody_can_hold_stays_with_its_call_and_the_others_are_read() {
     for provider in Provider::ALL {
-        let bad = one_call(provider, "bad").to_string().replacen("{}", r#"{"n": [1e400, "1e400"]}"#, 1);
+        let bad =
+            one_call(provider, "bad").to_string().replacen("{}", r#"{"n": [1e400, "1e400"]}"#, 1);
         let bad = bad.replace(r#""{"n": [1e400, "1e400"]}""#, r#""{\"n\":[1e400,\"1e400\"]}""#);
         let reply = format!("[{bad},{}]", one_call(provider, "good"));
         let uses = read_calls(provider, &reply).unwrap();
-        assert_eq!(uses.iter().map(text).collect::<Vec<_>>(), [r#"{"n":[1e400,"1e400"]}"#, "{}"], "{provider}");
+        assert_eq!(
+            uses.iter().map(text).collect::<Vec<_>>(),
+            [r#"{"n":[1e400,"1e400"]}"#, "{}"],
+            "{provider}"
+        );
     }
     assert!(matches!(refusal(Provider::Anthropic, "[1e400, }"), ReplyError::Json(_)));
 }
@@ -161,9 +205,18 @@ fn a_call_that_says_its_type_is_read_by_the_documented_fields_of_that_type() {
     let other = json!({"name": "other", "arguments": {"o": 1}, "input": {"o": 1}, "args": {"o": 1}, "id": "o"});
     for provider in Provider::ALL {
         let mut call = one_call(provider, "a");
-        let inner = if provider == Provider::Gemini { &mut call["functionCall"] } else { &mut call };
-        for key in ["function", "custom", "functionCall", "function_call", "arguments", "input", "args", "tool_use_id"]
-        {
+        let inner =
+            if provider == Provider::Gemini { &mut call["functionCall"] } else { &mut call };
+        for key in [
+            "function",
+            "custom",
+            "functionCall",
+            "function_call",
+            "arguments",
+            "input",
+            "args",
+            "tool_use_id",
+        ] {
             if inner.get(key).is_none() {
                 inner[key] = if key == "tool_use_id" { json!("o") } else { other.clone() };
             }
@@ -175,13 +228,17 @@ fn a_call_that_says_its_type_is_read_by_the_documented_fields_of_that_type() {
 #[test]
 fn a_call_without_a_name_is_still_a_call_that_wants_an_answer() {
     assert_eq!(read(Provider::OpenAi, &json!({"tool_calls": [{"id": "a"}]})), [row("a", "", "{}")]);
-    assert_eq!(read(Provider::Anthropic, &json!({"type": "tool_use", "id": "a", "name": 5})), [row("a", "", "{}")]);
+    assert_eq!(
+        read(Provider::Anthropic, &json!({"type": "tool_use", "id": "a", "name": 5})),
+        [row("a", "", "{}")]
+    );
 }
 
 #[test]
 fn a_call_without_an_id_gets_one_by_its_place_that_is_no_other_calls() {
     let reply = json!([{"name": "a"}, {"name": "b", "id": "call_1"}, {"name": "c", "id": ""}, {"name": "d"}]);
-    let ids: Vec<String> = uses(Provider::Gemini, &reply).iter().map(|one| one.call_id().to_string()).collect();
+    let ids: Vec<String> =
+        uses(Provider::Gemini, &reply).iter().map(|one| one.call_id().to_string()).collect();
     assert_eq!(ids, ["call_1-2", "call_1", "call_3", "call_4"]);
     assert_eq!(uses(Provider::Gemini, &reply)[2].to_call().id().as_str(), "call_3");
 }
@@ -195,7 +252,8 @@ fn calls_under_one_id_are_told_apart_in_the_host_and_answered_under_it() {
             one_call(provider, "a-2"),
             one_call(provider, "a")
         ]);
-        let ids: Vec<String> = uses(provider, &reply).iter().map(|one| one.call_id().to_string()).collect();
+        let ids: Vec<String> =
+            uses(provider, &reply).iter().map(|one| one.call_id().to_string()).collect();
         assert_eq!(ids, ["a", "a-3", "a-2", "a-4"]);
         let (messages, _) = answered(provider, &reply, vec![vec![]; 4]);
         assert_eq!(messages.to_string().matches("\"a\"").count(), 3, "{messages}");
@@ -210,7 +268,10 @@ fn long_ids_that_differ_at_their_end_are_told_apart_and_written_back_whole() {
     assert_ne!(uses[0].call_id(), uses[1].call_id());
     assert_eq!(uses[0].to_call().id(), uses[0].call_id());
     let (messages, _) = answered(Provider::OpenAi, &reply, vec![vec![]; 2]);
-    assert_eq!((&messages[0]["tool_call_id"], &messages[1]["tool_call_id"]), (&json!(one), &json!(other)));
+    assert_eq!(
+        (&messages[0]["tool_call_id"], &messages[1]["tool_call_id"]),
+        (&json!(one), &json!(other))
+    );
 }
 
 #[test]
@@ -218,7 +279,10 @@ fn a_reply_may_ask_for_nothing() {
     for provider in Provider::ALL {
         assert!(read(provider, &json!([])).is_empty());
         assert!(read(provider, &json!([{"type": "news"}])).is_empty());
-        assert!(read(provider, &json!({"role": "assistant", "content": "Done."})).is_empty(), "{provider}");
+        assert!(
+            read(provider, &json!({"role": "assistant", "content": "Done."})).is_empty(),
+            "{provider}"
+        );
         assert_eq!(write_results(provider, &[]), (json!([]), vec![]));
     }
 }
@@ -234,7 +298,9 @@ fn what_is_no_reply_is_refused_with_what_would_be_one() {
             assert!(matches!(error, ReplyError::NotAReply { .. }), "{text}: {error}");
             let said = error.to_string();
             assert!(
-                said.contains("accepted are") && said.contains(provider.as_str()) && !said.contains("secret"),
+                said.contains("accepted are")
+                    && said.contains(provider.as_str())
+                    && !said.contains("secret"),
                 "{said}"
             );
         }
@@ -263,13 +329,22 @@ fn a_reply_of_another_provider_is_recognised_and_named() {
         Provider::OpenAi => {
             json!({"choices": [{"message": {"role": "assistant", "tool_calls": [one_call(provider, "a")]}}]})
         }
-        Provider::OpenAiResponses => json!({"object": "response", "output": [one_call(provider, "a")]}),
-        Provider::Anthropic => json!({"type": "message", "role": "assistant", "content": [one_call(provider, "a")]}),
-        Provider::Gemini => json!({"candidates": [{"content": {"role": "model", "parts": [one_call(provider, "a")]}}]}),
+        Provider::OpenAiResponses => {
+            json!({"object": "response", "output": [one_call(provider, "a")]})
+        }
+        Provider::Anthropic => {
+            json!({"type": "message", "role": "assistant", "content": [one_call(provider, "a")]})
+        }
+        Provider::Gemini => {
+            json!({"candidates": [{"content": {"role": "model", "parts": [one_call(provider, "a")]}}]})
+        }
     };
     for found in Provider::ALL {
         for asked in Provider::ALL.into_iter().filter(|asked| *asked != found) {
-            assert_eq!(refusal(asked, &whole(found).to_string()), ReplyError::OtherProvider { asked, found });
+            assert_eq!(
+                refusal(asked, &whole(found).to_string()),
+                ReplyError::OtherProvider { asked, found }
+            );
         }
     }
 }
@@ -277,7 +352,10 @@ fn a_reply_of_another_provider_is_recognised_and_named() {
 #[test]
 fn a_stream_of_events_is_called_one() {
     assert_eq!(refusal(Provider::OpenAi, "data: {\"choices\":[]}\n\n"), ReplyError::Stream);
-    assert_eq!(refusal(Provider::Anthropic, "\nevent: message_start\ndata: {}\n"), ReplyError::Stream);
+    assert_eq!(
+        refusal(Provider::Anthropic, "\nevent: message_start\ndata: {}\n"),
+        ReplyError::Stream
+    );
 }
 
 #[test]
@@ -304,8 +382,15 @@ const NESTS: [(&str, &str); 6] = [
 fn a_hostile_reply_ends_at_a_bound() {
     for provider in Provider::ALL {
         for (opening, closing) in NESTS {
-            assert!(matches!(refusal(provider, &opening.repeat(100_000)), ReplyError::Json(_)), "{opening}");
-            let deep = format!("{}{{}}{}", opening.repeat(REPLY.depth / 2 - 1), closing.repeat(REPLY.depth / 2 - 1));
+            assert!(
+                matches!(refusal(provider, &opening.repeat(100_000)), ReplyError::Json(_)),
+                "{opening}"
+            );
+            let deep = format!(
+                "{}{{}}{}",
+                opening.repeat(REPLY.depth / 2 - 1),
+                closing.repeat(REPLY.depth / 2 - 1)
+            );
             assert!(
                 read_calls(provider, &deep).is_ok_and(|calls| calls.is_empty())
                     || matches!(refusal(provider, &deep), ReplyError::NotAReply { .. }),
@@ -313,14 +398,20 @@ fn a_hostile_reply_ends_at_a_bound() {
             );
         }
         assert!(matches!(refusal(provider, &"x".repeat(REPLY.bytes + 1)), ReplyError::Json(_)));
-        assert!(matches!(refusal(provider, &format!("[{}0]", "0,".repeat(REPLY.members))), ReplyError::Json(_)));
+        assert!(matches!(
+            refusal(provider, &format!("[{}0]", "0,".repeat(REPLY.members))),
+            ReplyError::Json(_)
+        ));
     }
 }
 
 #[test]
 fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
     let (name, input) = ("n".repeat(1_000_000), "i".repeat(2_000_000));
-    let uses = uses(Provider::Anthropic, &json!({"type": "tool_use", "id": "a", "name": name, "input": input}));
+    let uses = uses(
+        Provider::Anthropic,
+        &json!({"type": "tool_use", "id": "a", "name": name, "input": input}),
+    );
     assert_eq!(uses[0].to_call().tool().len(), 256);
     assert_eq!(text(&uses[0]).len(), 2_000_000);
 }
@@ -328,9 +419,17 @@ fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
 #[test]
 fn a_failure_carries_its_class_the_words_of_its_result_and_what_the_tool_had_said() {
     let uses = uses(Provider::OpenAi, &one_call(Provider::OpenAi, "a"));
-    let kind = ErrorKind::NotFound { tool: "echo".into(), nearest: vec!["echoes".into()], compiling: Vec::new() };
-    let result =
-        ToolResult::failure_with(uses[0].call_id().clone(), "echo", kind, vec![Content::Text("half of it".into())]);
+    let kind = ErrorKind::NotFound {
+        tool: "echo".into(),
+        nearest: vec!["echoes".into()],
+        compiling: Vec::new(),
+    };
+    let result = ToolResult::failure_with(
+        uses[0].call_id().clone(),
+        "echo",
+        kind,
+        vec![Content::Text("half of it".into())],
+    );
     let said = format!("not_found: {result}\nhalf of it");
     let (messages, _) = write_results(Provider::OpenAi, &[(uses[0].clone(), result)]);
     assert_eq!(messages[0]["content"], json!(said));

@@ -67,7 +67,10 @@ impl Places {
 pub(super) fn still_compiling(plugins: &[String]) -> String {
     match plugins {
         [] => String::new(),
-        names => format!("; it may come with what is being compiled: {}; try again later", names.join(", ")),
+        names => format!(
+            "; it may come with what is being compiled: {}; try again later",
+            names.join(", ")
+        ),
     }
 }
 
@@ -81,7 +84,10 @@ mod tests {
         let said = |key: &'static str| Advice::setting("raise it", key).told(&places);
         assert_eq!(said("limits.memory"), "raise it with PALISADE_MEMORY");
         assert_eq!(said("limits.timeout"), "raise it in mine");
-        assert_eq!(Advice::setting("raise it", "x").told(&Places::default()), "raise it in your own palisade.toml");
+        assert_eq!(
+            Advice::setting("raise it", "x").told(&Places::default()),
+            "raise it in your own palisade.toml"
+        );
         assert_eq!(Advice::new("wait").told(&places), "wait");
     }
 }

@@ -137,7 +137,9 @@ impl Limit {
             Self::TotalMemory | Self::OpenFiles | Self::Queue | Self::Waiting | Self::Sandboxes => {
                 "try again when other calls have ended"
             }
-            Self::Tables | Self::Instances | Self::Handles => "this bound is fixed; the plugin has to use less",
+            Self::Tables | Self::Instances | Self::Handles => {
+                "this bound is fixed; the plugin has to use less"
+            }
             Self::Depth => "this bound is fixed; keep files in fewer directories inside each other",
             Self::BytesRead | Self::BytesWritten | Self::NewEntries | Self::ListedEntries => {
                 "this bound is fixed for one call; split the work over several"
@@ -151,19 +153,28 @@ impl Limit {
     #[must_use]
     pub fn operators_advice(self) -> Option<Advice> {
         match self {
-            Self::Memory => Some(Advice::setting("or raise `limits.memory` (at most 512MiB)", "limits.memory")),
+            Self::Memory => {
+                Some(Advice::setting("or raise `limits.memory` (at most 512MiB)", "limits.memory"))
+            }
             Self::TotalMemory => {
                 let text = "or, if the machine has more, raise `limits.total_memory`";
                 Some(Advice::setting(text, "limits.total_memory"))
             }
             Self::AddressSpace => {
-                let text = "or let the process use more address space (`ulimit -v`, best `unlimited`)";
+                let text =
+                    "or let the process use more address space (`ulimit -v`, best `unlimited`)";
                 Some(Advice::new(text))
             }
-            Self::Processes => Some(Advice::setting("or raise `shell.processes`", "shell.processes")),
-            Self::ResidentMemory => Some(Advice::setting("or raise `shell.memory`", "shell.memory")),
+            Self::Processes => {
+                Some(Advice::setting("or raise `shell.processes`", "shell.processes"))
+            }
+            Self::ResidentMemory => {
+                Some(Advice::setting("or raise `shell.memory`", "shell.memory"))
+            }
             Self::LostThreads => Some(Advice::new("see why it does not")),
-            Self::OpenFiles => Some(Advice::new("or let the process open more files (`ulimit -n`)")),
+            Self::OpenFiles => {
+                Some(Advice::new("or let the process open more files (`ulimit -n`)"))
+            }
             _ => None,
         }
     }

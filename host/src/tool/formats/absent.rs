@@ -18,8 +18,13 @@ const MAX_DEPTH: usize = 16;
 /// are unchanged. The work is linear in the size of input and schema, because each subschema is
 /// judged once.
 pub fn drop_absent(schema: &Value, input: &mut Value) {
-    Visit { root: schema, resolved: HashMap::new(), nullable: HashMap::new(), drops: HashMap::new() }
-        .value(schema, input);
+    Visit {
+        root: schema,
+        resolved: HashMap::new(),
+        nullable: HashMap::new(),
+        drops: HashMap::new(),
+    }
+    .value(schema, input);
 }
 
 /// One pass over an input. Results are cached by the subschema's address: an array may hold the
@@ -91,17 +96,22 @@ impl<'s> Visit<'s> {
 
     fn all_accept_null(&mut self, schema: &'s Map<String, Value>, depth: usize) -> bool {
         let is_null = |kind: &Value| kind == "null";
-        let by_type = schema
-            .get("type")
-            .is_none_or(|kind| is_null(kind) || kind.as_array().is_some_and(|kinds| kinds.iter().any(is_null)));
-        let by_enum = schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null));
+        let by_type = schema.get("type").is_none_or(|kind| {
+            is_null(kind) || kind.as_array().is_some_and(|kinds| kinds.iter().any(is_null))
+        });
+        let by_enum = schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .is_none_or(|values| values.contains(&Value::Null));
         let by_const = schema.get("const").is_none_or(Value::is_null);
         by_type
             && by_enum
             && by_const
             && ["anyOf", "oneOf"].iter().all(|keyword| {
                 let alternatives = schema.get(*keyword).and_then(Value::as_array);
-                alternatives.is_none_or(|alternatives| alternatives.iter().any(|one| self.accepts_null(one, depth + 1)))
+                alternatives.is_none_or(|alternatives| {
+                    alternatives.iter().any(|one| self.accepts_null(one, depth + 1))
+                })
             })
     }
 

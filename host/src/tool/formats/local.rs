@@ -57,8 +57,9 @@ pub(super) fn target<'v>(root: &'v Value, reference: &str) -> Option<&'v Value> 
 
 /// Moves the schema's definitions to `$defs`, where providers look for them.
 pub(super) fn modernised(root: &Value) -> Cow<'_, Value> {
-    let Some(keywords) =
-        root.as_object().filter(|keywords| keywords.contains_key("definitions") && !keywords.contains_key("$defs"))
+    let Some(keywords) = root
+        .as_object()
+        .filter(|keywords| keywords.contains_key("definitions") && !keywords.contains_key("$defs"))
     else {
         return Cow::Borrowed(root);
     };
@@ -133,7 +134,9 @@ impl Flat {
     /// Replaces a `$ref` with its target. The annotations among its siblings take precedence over
     /// the target's.
     fn inline(&mut self, root: &Value, effort: &mut Effort) -> bool {
-        let (Some(Value::String(reference)), true) = (self.keywords.get("$ref"), self.keywords.len() > 1) else {
+        let (Some(Value::String(reference)), true) =
+            (self.keywords.get("$ref"), self.keywords.len() > 1)
+        else {
             return false;
         };
         let Some(whole @ Value::Object(target)) = target(root, reference) else { return false };
@@ -158,7 +161,8 @@ impl Flat {
     fn leave_alone(&mut self) {
         if self.keywords.contains_key("$ref") {
             let stays = |keyword: &str| matches!(keyword, "$ref" | "$defs" | "definitions");
-            self.dropped = self.keywords.keys().filter(|keyword| !stays(keyword)).cloned().collect();
+            self.dropped =
+                self.keywords.keys().filter(|keyword| !stays(keyword)).cloned().collect();
             self.keywords.retain(|keyword, _| stays(keyword));
         }
     }
@@ -167,7 +171,8 @@ impl Flat {
 /// Merges two objects; `None` if they conflict or contain keywords whose meaning depends on one
 /// another.
 fn merge(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<String, Value>> {
-    const READ_TOGETHER: [&str; 4] = ["additionalProperties", "unevaluatedProperties", "patternProperties", "items"];
+    const READ_TOGETHER: [&str; 4] =
+        ["additionalProperties", "unevaluatedProperties", "patternProperties", "items"];
     let mut merged = one.clone();
     if READ_TOGETHER.iter().any(|keyword| {
         one.contains_key(*keyword) != two.contains_key(*keyword)
@@ -179,10 +184,12 @@ fn merge(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<Strin
     for (keyword, value) in two {
         let both = match (keyword.as_str(), merged.get(keyword), value) {
             (_, None, value) => value.clone(),
-            ("properties" | "$defs", Some(Value::Object(one)), Value::Object(two)) => Value::Object(union(one, two)?),
-            ("required", Some(Value::Array(one)), Value::Array(two)) => {
-                Value::Array(one.iter().chain(two.iter().filter(|name| !one.contains(name))).cloned().collect())
+            ("properties" | "$defs", Some(Value::Object(one)), Value::Object(two)) => {
+                Value::Object(union(one, two)?)
             }
+            ("required", Some(Value::Array(one)), Value::Array(two)) => Value::Array(
+                one.iter().chain(two.iter().filter(|name| !one.contains(name))).cloned().collect(),
+            ),
             (_, Some(one), two) if one == two => continue,
             _ => return None,
         };
@@ -192,7 +199,8 @@ fn merge(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<Strin
 }
 
 fn union(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let disagree = |(name, value): (&String, &Value)| one.get(name).is_some_and(|other| other != value);
+    let disagree =
+        |(name, value): (&String, &Value)| one.get(name).is_some_and(|other| other != value);
     (!two.iter().any(disagree))
         .then(|| one.iter().chain(two).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
@@ -222,7 +230,8 @@ pub(super) fn has_recursion(root: &Value, effort: &mut Effort) -> bool {
     all.sort_unstable();
     all.dedup();
     all.iter().any(|reference| {
-        target(root, reference)
-            .is_none_or(|definition| definition.is_object() && recurs(root, definition, reference, effort))
+        target(root, reference).is_none_or(|definition| {
+            definition.is_object() && recurs(root, definition, reference, effort)
+        })
     })
 }

@@ -69,7 +69,9 @@ impl Profile {
             "format" => self.format(value),
             "oneOf" if !stays => Treatment::AnyOf,
             "const" if !stays && (value.is_string() || value.is_number()) => Treatment::Enum,
-            "minItems" if stays && value.as_u64().is_none_or(|min| min > self.min_items) => Treatment::Note,
+            "minItems" if stays && value.as_u64().is_none_or(|min| min > self.min_items) => {
+                Treatment::Note
+            }
             "$schema" | "$id" | "$comment" | "$anchor" if !stays => Treatment::Drop,
             _ if !stays && keyword.starts_with("x-") => Treatment::Drop,
             _ if stays => Treatment::Keep,
@@ -120,7 +122,10 @@ pub(super) static OPENAI_STRICT: Profile = Profile {
 pub(super) static ANTHROPIC: Profile = Profile {
     formats: Formats::Any,
     never_at_root: &["anyOf", "oneOf", "allOf"],
-    names: Some(NameRule { accepts: is_anthropic_name, accepted: "1 to 64 letters, digits, `_`, `.` and `-`" }),
+    names: Some(NameRule {
+        accepts: is_anthropic_name,
+        accepted: "1 to 64 letters, digits, `_`, `.` and `-`",
+    }),
     ..BASE
 };
 
@@ -180,5 +185,7 @@ fn is_anthropic_name(name: &str) -> bool {
 
 fn is_gemini_name(name: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    (1..=64).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with(|c: char| c.is_ascii_digit())
+    (1..=64).contains(&name.len())
+        && name.bytes().all(fits)
+        && !name.starts_with(|c: char| c.is_ascii_digit())
 }

@@ -28,10 +28,19 @@ pub(super) struct Rewritten {
 
 /// Rewrites the input schema of a tool.
 pub(super) fn rewrite(view: &ToolView<'_>, profile: &'static Profile) -> Rewritten {
-    let modern =
-        if profile.keywords.is_some() { modernised(view.input_schema) } else { Cow::Borrowed(view.input_schema) };
-    let mut writer =
-        Writer { root: &modern, tool: view.name, profile, weakened: Vec::new(), blocked: None, effort: Effort::new() };
+    let modern = if profile.keywords.is_some() {
+        modernised(view.input_schema)
+    } else {
+        Cow::Borrowed(view.input_schema)
+    };
+    let mut writer = Writer {
+        root: &modern,
+        tool: view.name,
+        profile,
+        weakened: Vec::new(),
+        blocked: None,
+        effort: Effort::new(),
+    };
     let schema = writer.schema(&modern, "");
     Rewritten { schema, weakened: writer.weakened, blocked: writer.blocked }
 }
@@ -101,7 +110,11 @@ impl Writer<'_> {
                 written.insert(keyword.to_owned(), value);
             }
             Treatment::AnyOf if !siblings.contains_key("anyOf") => {
-                self.weaken(pointer, keyword, "becomes `anyOf`: that no other alternative matches is not said");
+                self.weaken(
+                    pointer,
+                    keyword,
+                    "becomes `anyOf`: that no other alternative matches is not said",
+                );
                 let value = self.inside(keyword, value, &join(pointer, keyword));
                 written.insert("anyOf".to_owned(), value);
             }
@@ -124,14 +137,18 @@ impl Writer<'_> {
     fn inside(&mut self, keyword: &str, value: &Value, place: &str) -> Value {
         match (holds(keyword, value, Dialect::Draft202012), value) {
             (Some((Shape::One, _)), value) => self.schema(value, place),
-            (Some((Shape::List, _)), Value::Array(list)) => {
-                list.iter().enumerate().map(|(at, value)| self.schema(value, &join(place, &at.to_string()))).collect()
-            }
+            (Some((Shape::List, _)), Value::Array(list)) => list
+                .iter()
+                .enumerate()
+                .map(|(at, value)| self.schema(value, &join(place, &at.to_string())))
+                .collect(),
             (Some((Shape::Map, _)), Value::Object(map)) => {
                 if keyword == "properties" {
                     self.check_names(map, place);
                 }
-                map.iter().map(|(name, value)| (name.clone(), self.schema(value, &join(place, name)))).collect()
+                map.iter()
+                    .map(|(name, value)| (name.clone(), self.schema(value, &join(place, name))))
+                    .collect()
             }
             _ => value.clone(),
         }
@@ -140,7 +157,8 @@ impl Writer<'_> {
     fn check_names(&mut self, properties: &Map<String, Value>, place: &str) {
         let Some(rule) = self.profile.names else { return };
         for name in properties.keys().filter(|name| !(rule.accepts)(name)) {
-            let what = format!("has a name that this provider may refuse; it accepts {}", rule.accepted);
+            let what =
+                format!("has a name that this provider may refuse; it accepts {}", rule.accepted);
             self.weaken(&join(place, name), "properties", &what);
         }
     }
@@ -159,10 +177,16 @@ impl Writer<'_> {
     }
 
     /// Closes an object to unlisted members, unless the tool depends on them.
-    fn close(&mut self, keywords: &Map<String, Value>, written: &mut Map<String, Value>, pointer: &str) {
+    fn close(
+        &mut self,
+        keywords: &Map<String, Value>,
+        written: &mut Map<String, Value>,
+        pointer: &str,
+    ) {
         let open = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
-        let lives_from_others =
-            open.iter().any(|keyword| keywords.get(*keyword).is_some_and(|value| value != &json!(false)));
+        let lives_from_others = open
+            .iter()
+            .any(|keyword| keywords.get(*keyword).is_some_and(|value| value != &json!(false)));
         let says_nothing = !pointer.is_empty() && !keywords.contains_key("properties");
         if lives_from_others || says_nothing {
             let why = "an object with members of any name is left, which strict mode would have to be empty";
@@ -175,13 +199,22 @@ impl Writer<'_> {
     }
 
     fn require_all(&mut self, written: &mut Map<String, Value>, pointer: &str) {
-        let required = written.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-        let Some(properties) = written.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        let required =
+            written.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        let Some(properties) = written.get_mut("properties").and_then(Value::as_object_mut) else {
+            return;
+        };
         let names: Vec<Value> = properties.keys().cloned().map(Value::String).collect();
-        for (name, property) in properties.iter_mut().filter(|(name, _)| !required.contains(&json!(name))) {
+        for (name, property) in
+            properties.iter_mut().filter(|(name, _)| !required.contains(&json!(name)))
+        {
             let place = join(&join(pointer, "properties"), name);
             *property = or_null(std::mem::take(property));
-            self.weakened.push(self.weakening(&place, "required", "becomes required: `null` stands for its absence"));
+            self.weakened.push(self.weakening(
+                &place,
+                "required",
+                "becomes required: `null` stands for its absence",
+            ));
         }
         written.insert("required".to_owned(), Value::Array(names));
     }
@@ -215,7 +248,10 @@ fn or_null(mut schema: Value) -> Value {
         push_new(alternatives, nothing());
         return schema;
     }
-    if keywords.contains_key("$ref") || keywords.contains_key("const") || !keywords.contains_key("type") {
+    if keywords.contains_key("$ref")
+        || keywords.contains_key("const")
+        || !keywords.contains_key("type")
+    {
         let description = keywords.remove("description");
         return either(schema, description);
     }

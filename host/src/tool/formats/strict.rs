@@ -26,7 +26,8 @@ struct Limits {
     characters: usize,
 }
 
-const LIMITS: Limits = Limits { properties: 5_000, depth: 10, enum_values: 1_000, characters: 120_000 };
+const LIMITS: Limits =
+    Limits { properties: 5_000, depth: 10, enum_values: 1_000, characters: 120_000 };
 
 /// OpenAI's Structured Outputs.
 pub(super) static OPENAI: Rules = Rules {
@@ -53,7 +54,17 @@ pub(super) static OPENAI: Rules = Rules {
         "minItems",
         "maxItems",
     ],
-    formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
+    formats: &[
+        "date-time",
+        "time",
+        "date",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "uuid",
+    ],
     all_required: true,
     recursion: true,
     limits: LIMITS,
@@ -78,7 +89,18 @@ pub(super) static ANTHROPIC: Rules = Rules {
         "format",
         "minItems",
     ],
-    formats: &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"],
+    formats: &[
+        "date-time",
+        "time",
+        "date",
+        "duration",
+        "email",
+        "hostname",
+        "uri",
+        "ipv4",
+        "ipv6",
+        "uuid",
+    ],
     all_required: false,
     recursion: false,
     limits: LIMITS,
@@ -118,7 +140,9 @@ struct Tally<'r> {
 impl Tally<'_> {
     fn schema(&mut self, schema: &Value, pointer: &str, depth: usize) -> Result<(), Reason> {
         let refuse = |why| Err(Reason { pointer: pointer.to_owned(), why });
-        let Some(keywords) = schema.as_object() else { return refuse("a schema that is true or false says no type") };
+        let Some(keywords) = schema.as_object() else {
+            return refuse("a schema that is true or false says no type");
+        };
         if let Some(why) = self.refuses(keywords, depth) {
             return refuse(why);
         }
@@ -129,30 +153,49 @@ impl Tally<'_> {
                 .filter_map(Value::as_str)
                 .fold(self.characters, |sum, text| sum.saturating_add(text.len()));
         }
-        keywords.iter().try_for_each(|(keyword, value)| self.inside(keyword, value, &join(pointer, keyword), depth))
+        keywords.iter().try_for_each(|(keyword, value)| {
+            self.inside(keyword, value, &join(pointer, keyword), depth)
+        })
     }
 
-    fn inside(&mut self, keyword: &str, value: &Value, place: &str, depth: usize) -> Result<(), Reason> {
+    fn inside(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        place: &str,
+        depth: usize,
+    ) -> Result<(), Reason> {
         // Alternatives and definitions count at the depth of their schema.
-        let deeper = if matches!(keyword, "properties" | "items") { depth.saturating_add(1) } else { depth };
+        let deeper =
+            if matches!(keyword, "properties" | "items") { depth.saturating_add(1) } else { depth };
         match (holds(keyword, value, Dialect::Draft202012), value) {
             (Some((Shape::Map, _)), Value::Object(map)) => {
-                self.properties = self.properties.saturating_add(if keyword == "properties" { map.len() } else { 0 });
-                self.characters = map.keys().fold(self.characters, |sum, name| sum.saturating_add(name.len()));
-                map.iter().try_for_each(|(name, value)| self.schema(value, &join(place, name), deeper))
+                self.properties = self.properties.saturating_add(if keyword == "properties" {
+                    map.len()
+                } else {
+                    0
+                });
+                self.characters =
+                    map.keys().fold(self.characters, |sum, name| sum.saturating_add(name.len()));
+                map.iter()
+                    .try_for_each(|(name, value)| self.schema(value, &join(place, name), deeper))
             }
-            (Some((Shape::List, _)), Value::Array(list)) => list
-                .iter()
-                .enumerate()
-                .try_for_each(|(at, value)| self.schema(value, &join(place, &at.to_string()), deeper)),
-            (Some((Shape::One, _)), value) if keyword != "additionalProperties" => self.schema(value, place, deeper),
+            (Some((Shape::List, _)), Value::Array(list)) => {
+                list.iter().enumerate().try_for_each(|(at, value)| {
+                    self.schema(value, &join(place, &at.to_string()), deeper)
+                })
+            }
+            (Some((Shape::One, _)), value) if keyword != "additionalProperties" => {
+                self.schema(value, place, deeper)
+            }
             _ => Ok(()),
         }
     }
 
     fn refuses(&self, keywords: &Map<String, Value>, depth: usize) -> Option<&'static str> {
         let rules = self.rules;
-        let unknown = |format: &Value| format.as_str().is_none_or(|format| !rules.formats.contains(&format));
+        let unknown =
+            |format: &Value| format.as_str().is_none_or(|format| !rules.formats.contains(&format));
         if keywords.keys().any(|keyword| !rules.keywords.contains(&keyword.as_str())) {
             return Some("a keyword is left that strict mode does not know");
         }
@@ -188,7 +231,8 @@ impl Tally<'_> {
         if self.enum_values > limits.enum_values {
             return Some("it has more than 1,000 values in enums");
         }
-        (self.characters > limits.characters).then_some("its names and enums have more than 120,000 characters")
+        (self.characters > limits.characters)
+            .then_some("its names and enums have more than 120,000 characters")
     }
 }
 
@@ -203,7 +247,11 @@ impl Rules {
         if keywords.get("additionalProperties") != Some(&json!(false)) {
             return Some("an object does not say `\"additionalProperties\": false`");
         }
-        let required = keywords.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let required = keywords
+            .get("required")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let optional = properties.keys().any(|name| !required.contains(&json!(name)));
         (self.all_required && optional).then_some("a property is not required")
     }

@@ -27,12 +27,19 @@ fn with_x(x: &Value) -> Value {
 fn of_x(x: &Value, format: Format, strictness: Strictness) -> (Value, Vec<String>) {
     let schema = with_x(x);
     let exported = export(&view(&schema), format, strictness);
-    let weakened = exported.weakened.iter().map(|one| format!("{}@{}", one.keyword, one.pointer)).collect();
+    let weakened =
+        exported.weakened.iter().map(|one| format!("{}@{}", one.keyword, one.pointer)).collect();
     (schema_of(&exported.tool).pointer("/properties/x").unwrap().clone(), weakened)
 }
 
 fn schema_of(tool: &Value) -> &Value {
-    let places = ["/function/parameters", "/parameters", "/input_schema", "/parametersJsonSchema", "/inputSchema"];
+    let places = [
+        "/function/parameters",
+        "/parameters",
+        "/input_schema",
+        "/parametersJsonSchema",
+        "/inputSchema",
+    ];
     places.into_iter().find_map(|place| tool.pointer(place)).unwrap()
 }
 
@@ -77,12 +84,16 @@ fn hints_follow_from_the_class_and_only_idempotence_is_believed() {
 #[test]
 fn a_workspace_path_stays_a_format_where_formats_are_free_and_becomes_a_sentence_elsewhere() {
     let path = json!({"type": "string", "format": "workspace-path", "description": "The file."});
-    let said = json!({"type": "string", "description": "The file. A path relative to the workspace."});
+    let said =
+        json!({"type": "string", "description": "The file. A path relative to the workspace."});
     for format in [Format::Mcp, Format::Anthropic] {
         assert_eq!(of_x(&path, format, Strictness::AsIs), (path.clone(), vec![]));
     }
     for format in [Format::OpenAi, Format::OpenAiResponses, Format::Gemini] {
-        assert_eq!(of_x(&path, format, Strictness::AsIs), (said.clone(), vec!["format@/properties/x".to_owned()]));
+        assert_eq!(
+            of_x(&path, format, Strictness::AsIs),
+            (said.clone(), vec!["format@/properties/x".to_owned()])
+        );
     }
     assert_eq!(of_x(&path, Format::Anthropic, Strictness::Transform).0, said);
 }
@@ -95,7 +106,10 @@ fn mcp_carries_everything_as_it_is() {
     let exported = export(&view, Format::Mcp, Strictness::Transform);
     assert_eq!(exported.weakened, []);
     assert_eq!(exported.tool["inputSchema"], schema);
-    assert_eq!((&exported.tool["outputSchema"], &exported.tool["title"]), (&output, &json!("Mark")));
+    assert_eq!(
+        (&exported.tool["outputSchema"], &exported.tool["title"]),
+        (&output, &json!("Mark"))
+    );
 }
 
 #[test]
@@ -103,18 +117,25 @@ fn what_a_format_has_no_place_for_is_reported() {
     let (schema, output) = (json!({"type": "object"}), json!({}));
     let view = ToolView { title: Some("Mark"), output_schema: Some(&output), ..view(&schema) };
     for format in [Format::OpenAi, Format::OpenAiResponses, Format::Anthropic, Format::Gemini] {
-        let lost: Vec<String> =
-            export(&view, format, Strictness::AsIs).weakened.into_iter().map(|one| one.keyword).collect();
+        let lost: Vec<String> = export(&view, format, Strictness::AsIs)
+            .weakened
+            .into_iter()
+            .map(|one| one.keyword)
+            .collect();
         assert_eq!(lost, ["outputSchema"], "a title is for people");
     }
 }
 
 #[test]
 fn alternatives_at_the_root_move_into_the_description_where_they_are_refused() {
-    let schema = json!({"type": "object", "anyOf": [{"required": ["a"]}], "description": "Either."});
+    let schema =
+        json!({"type": "object", "anyOf": [{"required": ["a"]}], "description": "Either."});
     for format in [Format::OpenAi, Format::Anthropic] {
         let exported = export(&view(&schema), format, Strictness::AsIs);
-        assert_eq!(schema_of(&exported.tool)["description"], "Either.\n\n{anyOf: [{\"required\":[\"a\"]}]}");
+        assert_eq!(
+            schema_of(&exported.tool)["description"],
+            "Either.\n\n{anyOf: [{\"required\":[\"a\"]}]}"
+        );
         assert_eq!(exported.weakened.len(), 1);
     }
     assert_eq!(schema_of(&export(&view(&schema), Format::Gemini, Strictness::AsIs).tool), &schema);
@@ -124,17 +145,27 @@ fn alternatives_at_the_root_move_into_the_description_where_they_are_refused() {
 fn openai_hears_of_properties_and_items_even_where_there_is_nothing_to_say() {
     let schema = json!({"type": "object", "properties": {"l": {"type": "array"}}});
     assert_eq!(
-        schema_of(&export(&view(&schema), Format::OpenAi, Strictness::AsIs).tool)["properties"]["l"]["items"],
+        schema_of(&export(&view(&schema), Format::OpenAi, Strictness::AsIs).tool)["properties"]["l"]
+            ["items"],
         json!({})
     );
     let nothing = json!({"type": "object"});
-    assert_eq!(schema_of(&export(&view(&nothing), Format::OpenAi, Strictness::AsIs).tool)["properties"], json!({}));
+    assert_eq!(
+        schema_of(&export(&view(&nothing), Format::OpenAi, Strictness::AsIs).tool)["properties"],
+        json!({})
+    );
 }
 
 #[test]
 fn an_openai_tool_is_strict_as_it_is_only_if_it_conforms() {
-    assert!(strict(&with_x(&json!({"type": "string", "enum": ["a"], "description": "d"})), Strictness::AsIs));
-    assert!(strict(&with_x(&json!({"type": "string", "format": "workspace-path"})), Strictness::AsIs));
+    assert!(strict(
+        &with_x(&json!({"type": "string", "enum": ["a"], "description": "d"})),
+        Strictness::AsIs
+    ));
+    assert!(strict(
+        &with_x(&json!({"type": "string", "format": "workspace-path"})),
+        Strictness::AsIs
+    ));
     for x in [
         json!({"type": "string", "minLength": 1}),
         json!({"type": "string", "format": "uri"}),
@@ -160,7 +191,10 @@ fn what_strict_modes_do_not_read_becomes_a_note() {
         openai,
         json!({"type": "string", "description": "A word.\n\n{default: \"a\", maxLength: 9, minLength: 1}"})
     );
-    assert_eq!(weakened, ["default@/properties/x", "maxLength@/properties/x", "minLength@/properties/x"]);
+    assert_eq!(
+        weakened,
+        ["default@/properties/x", "maxLength@/properties/x", "minLength@/properties/x"]
+    );
     let number = json!({"type": "integer", "minimum": 1, "maximum": 10});
     assert_eq!(of_x(&number, Format::OpenAi, Strictness::Transform), (number.clone(), vec![]));
     let (anthropic, _) = of_x(&number, Format::Anthropic, Strictness::Transform);
@@ -172,7 +206,10 @@ fn exclusive_alternatives_become_alternatives() {
     let x = json!({"oneOf": [{"type": "string"}, {"const": 1}]});
     let any = json!({"anyOf": [{"type": "string"}, {"const": 1}]});
     for format in [Format::OpenAi, Format::Anthropic] {
-        assert_eq!(of_x(&x, format, Strictness::Transform), (any.clone(), vec!["oneOf@/properties/x".to_owned()]));
+        assert_eq!(
+            of_x(&x, format, Strictness::Transform),
+            (any.clone(), vec!["oneOf@/properties/x".to_owned()])
+        );
     }
     assert_eq!(
         of_x(&x, Format::Gemini, Strictness::Transform).0,
@@ -239,7 +276,10 @@ fn references_are_written_out_where_something_stands_beside_them() {
     });
     for format in [Format::OpenAi, Format::Anthropic, Format::Gemini] {
         let exported = export(&view(&schema), format, Strictness::Transform);
-        assert_eq!(schema_of(&exported.tool)["properties"]["x"], json!({"type": "string", "description": "Mine."}));
+        assert_eq!(
+            schema_of(&exported.tool)["properties"]["x"],
+            json!({"type": "string", "description": "Mine."})
+        );
         assert_eq!(exported.weakened, []);
     }
 }
@@ -280,18 +320,23 @@ fn older_definitions_move_to_where_providers_look() {
     let data = json!({"enum": [{"$ref": "#/definitions/t"}]});
     let schema = json!({"type": "object", "properties": {"x": data}, "definitions": {"t": {"type": "string"}}});
     let written = export(&view(&schema), Format::Anthropic, Strictness::AsIs).tool;
-    assert_eq!(written["input_schema"]["properties"]["x"], data, "a `$ref` in data is no reference");
+    assert_eq!(
+        written["input_schema"]["properties"]["x"], data,
+        "a `$ref` in data is no reference"
+    );
 }
 
 #[test]
 fn references_that_expand_a_schema_are_written_out_within_a_budget() {
     let reference = |to: usize| json!({"$ref": format!("#/$defs/a{to}"), "description": "x"});
     let two = |to: usize| json!({"type": "object", "properties": {"l": reference(to), "r": reference(to)}});
-    let mut definitions: Map<String, Value> = (0..40).map(|n| (format!("a{n}"), two(n + 1))).collect();
+    let mut definitions: Map<String, Value> =
+        (0..40).map(|n| (format!("a{n}"), two(n + 1))).collect();
     definitions.insert("a40".to_owned(), json!({"type": "string"}));
     let wide = json!({"type": "object", "properties": {}, "$defs": definitions});
     let one = |to: usize| json!({"type": "object", "properties": {"n": reference(to)}});
-    let mut definitions: Map<String, Value> = (0..900).map(|n| (format!("a{n}"), one(n + 1))).collect();
+    let mut definitions: Map<String, Value> =
+        (0..900).map(|n| (format!("a{n}"), one(n + 1))).collect();
     definitions.insert("a900".to_owned(), json!({"type": "string"}));
     let deep = json!({"type": "object", "properties": {"x": reference(0)}, "$defs": definitions});
     for schema in [wide, deep] {
@@ -318,7 +363,11 @@ fn limits_of_strict_mode_are_kept() {
 fn a_property_name_that_a_provider_may_refuse_is_reported() {
     let schema = json!({"type": "object", "properties": {"größe": {}, "a-b": {}}});
     let names = |format| {
-        export(&view(&schema), format, Strictness::AsIs).weakened.into_iter().map(|one| one.pointer).collect::<Vec<_>>()
+        export(&view(&schema), format, Strictness::AsIs)
+            .weakened
+            .into_iter()
+            .map(|one| one.pointer)
+            .collect::<Vec<_>>()
     };
     assert_eq!(names(Format::Anthropic), ["/properties/größe"]);
     assert_eq!(names(Format::Gemini), ["/properties/a-b", "/properties/größe"]);
@@ -337,10 +386,12 @@ fn null_for_what_is_absent_is_taken_back_and_other_nulls_are_not() {
         "a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {"type": "string"}, "d": {"anyOf": [{"type": "null"}]},
         "l": {"items": {"$ref": "#/$defs/t"}}, "e": {"enum": ["x"]}, "f": {},
     }, "required": ["c"], "$defs": {"t": {"properties": {"n": {"type": "integer"}}}}});
-    let mut input =
-        json!({"a": null, "b": null, "c": null, "d": null, "e": null, "f": null, "l": [{"n": null}, 1], "other": null});
+    let mut input = json!({"a": null, "b": null, "c": null, "d": null, "e": null, "f": null, "l": [{"n": null}, 1], "other": null});
     drop_absent(&schema, &mut input);
-    assert_eq!(input, json!({"b": null, "c": null, "d": null, "f": null, "l": [{}, 1], "other": null}));
+    assert_eq!(
+        input,
+        json!({"b": null, "c": null, "d": null, "f": null, "l": [{}, 1], "other": null})
+    );
 }
 
 #[test]

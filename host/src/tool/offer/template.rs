@@ -19,7 +19,8 @@ impl Pattern {
         let (mut parts, mut rest, mut variables) = (Vec::new(), template, 0);
         while let Some((text, after)) = rest.split_once('{') {
             let (name, behind) = after.split_once('}')?;
-            let is_name = !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
+            let is_name =
+                !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
             variables += 1;
             if text.is_empty() || text.contains('}') || !is_name || variables > VARIABLES {
                 return None;
@@ -88,9 +89,13 @@ mod tests {
         assert!(fits("test://template/{id}/data", "test://template/123/data"));
         assert!(fits("a:{x}-{y}", "a:1-2-3"));
         assert!(fits("a:{x}", "a:ü"));
-        for other in
-            ["test://template//data", "test://template/1/2/data", "test://template/1", "test://template/1/data/", ""]
-        {
+        for other in [
+            "test://template//data",
+            "test://template/1/2/data",
+            "test://template/1",
+            "test://template/1/data/",
+            "",
+        ] {
             assert!(!fits("test://template/{id}/data", other), "{other}");
         }
         assert!(!fits("a:{x}", "a:1?b") && !fits("a:{x}", "a:1#b") && !fits("a:{x}", "a:"));
@@ -98,7 +103,9 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_is_none() {
-        for wrong in ["a:b", "{x}", "a:{x}{y}", "a:{", "a:}", "a:{}", "a:{x*}", "a:{+x}", "a:{x}}", "a:{{x}"] {
+        for wrong in
+            ["a:b", "{x}", "a:{x}{y}", "a:{", "a:}", "a:{}", "a:{x*}", "a:{+x}", "a:{x}}", "a:{{x}"]
+        {
             assert_eq!(Pattern::parse(wrong), None, "{wrong}");
         }
     }

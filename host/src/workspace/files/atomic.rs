@@ -37,7 +37,9 @@ impl<'a> Temporary<'a> {
         let mut attempt = Self::attempt(dir);
         for _ in 1..ATTEMPTS {
             match &attempt {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt = Self::attempt(dir),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    attempt = Self::attempt(dir)
+                }
                 _ => break,
             }
         }

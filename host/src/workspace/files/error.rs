@@ -38,7 +38,9 @@ pub enum FileError {
         tree: Arc<str>,
     },
     /// The path lies in a tree of the host that tools may not even read.
-    #[error("the path `{path}` lies in `{tree}`, which is the host's own and not for tools; leave it alone")]
+    #[error(
+        "the path `{path}` lies in `{tree}`, which is the host's own and not for tools; leave it alone"
+    )]
     Hidden {
         /// The path.
         path: String,
@@ -46,7 +48,9 @@ pub enum FileError {
         tree: Arc<str>,
     },
     /// The path lies in a bare git repository.
-    #[error("the path `{0}` lies in a git repository, and nothing is changed there; that is for you to do, or for git")]
+    #[error(
+        "the path `{0}` lies in a git repository, and nothing is changed there; that is for you to do, or for git"
+    )]
     Bare(String),
     /// The new name would turn its directory into a git repository.
     #[error(
@@ -93,7 +97,9 @@ pub enum FileError {
         at: usize,
     },
     /// The file is, or would become, larger than the limit.
-    #[error("`{path}` has or would have {bytes} bytes; at most {limit} are read or written at once")]
+    #[error(
+        "`{path}` has or would have {bytes} bytes; at most {limit} are read or written at once"
+    )]
     TooLarge {
         /// The file.
         path: String,
@@ -114,7 +120,9 @@ pub enum FileError {
     #[error("`{0}` is not a directory; only directories are listed")]
     NotADirectory(String),
     /// The directory has too many entries to list.
-    #[error("`{path}` has more than {limit} entries, which is the most that are listed; list a directory inside it")]
+    #[error(
+        "`{path}` has more than {limit} entries, which is the most that are listed; list a directory inside it"
+    )]
     TooManyEntries {
         /// The directory.
         path: String,
@@ -180,20 +188,33 @@ impl From<FileError> for ErrorKind {
         let kind = match error {
             FileError::Escapes(_) => return Self::denied(PermissionReason::Workspace, message),
             FileError::HardLinked(_) => {
-                return Self::denied_with(PermissionReason::Workspace, message, HardLinks::advice());
+                return Self::denied_with(
+                    PermissionReason::Workspace,
+                    message,
+                    HardLinks::advice(),
+                );
             }
             FileError::Protected { ref tree, .. } | FileError::Hidden { ref tree, .. } => {
                 let advice = matches!(error, FileError::Hidden { .. }).then(Reading::advice);
                 let tree = Some(tree.clone());
-                return Self::PermissionDenied { reason: PermissionReason::Protected, message, advice, tree };
+                return Self::PermissionDenied {
+                    reason: PermissionReason::Protected,
+                    message,
+                    advice,
+                    tree,
+                };
             }
             FileError::Bare(_) | FileError::Repository { .. } => {
                 return Self::denied(PermissionReason::Protected, message);
             }
-            FileError::Unseen(_) | FileError::ReadOnly(_) => return Self::denied(PermissionReason::Sandbox, message),
+            FileError::Unseen(_) | FileError::ReadOnly(_) => {
+                return Self::denied(PermissionReason::Sandbox, message);
+            }
             FileError::Unusable { .. } | FileError::NotUnique { .. } => ExecutionKind::InvalidInput,
             FileError::NotFound(_) => ExecutionKind::NotFound,
-            FileError::Io { ref source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            FileError::Io { ref source, .. }
+                if source.kind() == io::ErrorKind::PermissionDenied =>
+            {
                 ExecutionKind::PermissionDenied
             }
             _ => ExecutionKind::Failed,

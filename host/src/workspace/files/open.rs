@@ -29,9 +29,12 @@ mod looked {
     ) -> Result<File, FileError> {
         let fail = |error| FileError::io("read", path, error);
         let real = root.canonicalize(relative).map_err(fail)?;
-        let Some(name) = real.file_name() else { return Err(FileError::not_regular(path, "a directory")) };
+        let Some(name) = real.file_name() else {
+            return Err(FileError::not_regular(path, "a directory"));
+        };
         let above = real.parent().filter(|above| !above.as_os_str().is_empty());
-        let dir = above.map_or_else(|| root.try_clone(), |above| root.open_dir(above)).map_err(fail)?;
+        let dir =
+            above.map_or_else(|| root.try_clone(), |above| root.open_dir(above)).map_err(fail)?;
         check_readable(rules, &dir, name).map_err(|why| FileError::forbidden(path, why))?;
         let seen = Seen::at(&dir, name, LastLink::Keep).map_err(|errno| fail(errno.into()))?;
         regular(path, seen.file_type())?;
@@ -39,7 +42,11 @@ mod looked {
     }
 
     /// Opens or creates the file of a place for appending.
-    pub(in super::super) fn open_to_append(place: &Place, rules: &Rules, path: &str) -> Result<File, FileError> {
+    pub(in super::super) fn open_to_append(
+        place: &Place,
+        rules: &Rules,
+        path: &str,
+    ) -> Result<File, FileError> {
         let fail = |error| FileError::io("append to", path, error);
         let flags = OFlags::WRONLY | OFlags::APPEND;
         for _ in 0..ATTEMPTS {
@@ -76,7 +83,9 @@ mod looked {
         match kind {
             FileType::RegularFile => Ok(()),
             FileType::Directory => Err(FileError::not_regular(path, "a directory")),
-            FileType::Symlink => Err(FileError::not_regular(path, "a symbolic link that leads nowhere")),
+            FileType::Symlink => {
+                Err(FileError::not_regular(path, "a symbolic link that leads nowhere"))
+            }
             _ => Err(FileError::not_regular(path, "a pipe, a device or a socket")),
         }
     }
@@ -102,7 +111,11 @@ mod plain {
     }
 
     /// Opens or creates the file of a place for appending.
-    pub(in super::super) fn open_to_append(place: &Place, rules: &Rules, path: &str) -> Result<File, FileError> {
+    pub(in super::super) fn open_to_append(
+        place: &Place,
+        rules: &Rules,
+        path: &str,
+    ) -> Result<File, FileError> {
         let fail = |error| FileError::io("append to", path, error);
         if place.regular(path)?.is_none() {
             place.admit(rules, path)?;

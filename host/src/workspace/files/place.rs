@@ -40,7 +40,10 @@ impl Place {
         let forbidden = |why| FileError::forbidden(path, why);
         let real = match real(root, relative, last) {
             Err(Unreal::Dangling) => {
-                return Err(FileError::not_regular(path, "a symbolic link that leads nowhere, or lies behind one"));
+                return Err(FileError::not_regular(
+                    path,
+                    "a symbolic link that leads nowhere, or lies behind one",
+                ));
             }
             Err(Unreal::Io(error)) => return Err(fail(error)),
             Ok(real) => real,
@@ -49,12 +52,16 @@ impl Place {
         for name in [&real, relative] {
             rules.check_names(&name.to_string_lossy()).map_err(forbidden)?;
         }
-        let Some(name) = real.file_name() else { return Err(FileError::not_regular(path, "a directory")) };
+        let Some(name) = real.file_name() else {
+            return Err(FileError::not_regular(path, "a directory"));
+        };
         let allowed = |dir: &Dir, name: &OsStr| check_entry(rules, dir, name).map_err(forbidden);
         let mut dir = root.try_clone().map_err(fail)?;
         for part in real.parent().unwrap_or(Path::new("")).components() {
             dir = match step(&dir, part) {
-                Err(error) if error.kind() == ErrorKind::NotFound && missing == Missing::Created => {
+                Err(error)
+                    if error.kind() == ErrorKind::NotFound && missing == Missing::Created =>
+                {
                     allowed(&dir, part.as_os_str())?;
                     let _admission = admit(rules, &dir, part.as_os_str()).map_err(forbidden)?;
                     create(&dir, part).map_err(fail)?
@@ -107,7 +114,9 @@ fn admit(_: &Rules, dir: &Dir, name: &OsStr) -> Result<Admission, Forbidden> {
     let mut met = Part::of(&name).map(Part::met).into_iter().flatten();
     match met.find(|beside| dir.symlink_metadata(beside).is_ok()) {
         None => Ok(Admission),
-        Some(beside) => Err(Forbidden::Repository { name: name.as_ref().into(), beside: (*beside).into() }),
+        Some(beside) => {
+            Err(Forbidden::Repository { name: name.as_ref().into(), beside: (*beside).into() })
+        }
     }
 }
 
@@ -143,7 +152,9 @@ enum Unreal {
 /// Resolves the links of a path. Missing components are kept as written; a dangling link is an
 /// error, not a missing component.
 fn real(root: &Dir, path: &Path, last: LastLink) -> Result<PathBuf, Unreal> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(PathBuf::new()) };
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(PathBuf::new());
+    };
     if last == LastLink::Follow {
         match root.canonicalize(path) {
             Ok(real) => return Ok(real),

@@ -46,7 +46,8 @@ impl World {
 
     fn pipe(&self, name: &str) {
         let kind = rustix::fs::FileType::Fifo;
-        rustix::fs::mknodat(rustix::fs::CWD, self.at(name), kind, rustix::fs::Mode::RWXU, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, self.at(name), kind, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
     }
 
     fn entries(&self, path: &str) -> usize {
@@ -88,7 +89,10 @@ fn a_file_is_read_as_text_or_as_bytes_through_links_that_stay_inside_too() {
     }
     fs::write(world.at("binary"), b"ab\xff").unwrap();
     assert_eq!(world.workspace.files().read_bytes("binary").unwrap(), b"ab\xff");
-    assert!(matches!(world.workspace.files().read("binary"), Err(FileError::NotText { at: 2, .. })));
+    assert!(matches!(
+        world.workspace.files().read("binary"),
+        Err(FileError::NotText { at: 2, .. })
+    ));
     assert!(matches!(world.workspace.files().read("nothing"), Err(FileError::NotFound(_))));
     assert!(matches!(world.workspace.files().read("sub"), Err(FileError::NotRegular { .. })));
 }
@@ -123,9 +127,17 @@ fn writing_replaces_a_file_in_one_step_and_keeps_who_may_run_it() {
     fs::set_permissions(world.at("file"), fs::Permissions::from_mode(0o4750)).unwrap();
     let reader = fs::File::open(world.at("file")).unwrap();
     world.workspace.files().write("file", "new text").unwrap();
-    assert_eq!(std::io::read_to_string(reader).unwrap(), "inside", "whoever has the old file open still reads it");
+    assert_eq!(
+        std::io::read_to_string(reader).unwrap(),
+        "inside",
+        "whoever has the old file open still reads it"
+    );
     assert_eq!(world.text("file"), "new text");
-    assert_eq!(fs::metadata(world.at("file")).unwrap().mode() & 0o7777, 0o750, "the right to be its owner is not kept");
+    assert_eq!(
+        fs::metadata(world.at("file")).unwrap().mode() & 0o7777,
+        0o750,
+        "the right to be its owner is not kept"
+    );
 }
 
 #[test]
@@ -145,7 +157,10 @@ fn appending_adds_to_the_same_file_or_creates_one() {
     world.workspace.files().append("file", " more").unwrap();
     world.workspace.files().append("new/log", "one\n").unwrap();
     world.workspace.files().append("new/log", "two\n").unwrap();
-    assert_eq!((world.text("file"), world.text("new/log")), ("inside more".to_owned(), "one\ntwo\n".to_owned()));
+    assert_eq!(
+        (world.text("file"), world.text("new/log")),
+        ("inside more".to_owned(), "one\ntwo\n".to_owned())
+    );
     assert_eq!(fs::metadata(world.at("file")).unwrap().ino(), before);
 }
 
@@ -193,7 +208,8 @@ fn a_directory_with_too_many_entries_is_refused_and_not_half_listed() {
             file = entry;
             fs::write(world.at(&format!("many/{file}")), "").unwrap();
         } else {
-            fs::hard_link(world.at(&format!("many/{file}")), world.at(&format!("many/{entry}"))).unwrap();
+            fs::hard_link(world.at(&format!("many/{file}")), world.at(&format!("many/{entry}")))
+                .unwrap();
         }
     }
     assert!(matches!(world.workspace.files().list("many"), Err(FileError::TooManyEntries { .. })));
@@ -245,8 +261,17 @@ fn what_goes_wrong_reaches_the_caller_under_the_right_class() {
         let message = error.to_string();
         let kind = ErrorKind::from(error);
         assert_eq!(kind.to_string(), message);
-        let detail = crate::tool::ToolError::new(crate::tool::CallId::new("c"), "t", kind).to_json();
-        let detail = detail["detail"].as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned();
+        let detail =
+            crate::tool::ToolError::new(crate::tool::CallId::new("c"), "t", kind).to_json();
+        let detail = detail["detail"]
+            .as_object()
+            .unwrap()
+            .values()
+            .next()
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .to_owned();
         (detail, message)
     };
     let denied = ErrorKind::from(files.read("../outside/secret").unwrap_err());

@@ -4,7 +4,10 @@
 
 use super::{Missing, Obstacle};
 use crate::workspace::{Identity as Node, READ_DIRECTORY};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, fstat, mkdirat, open, openat, readlinkat, statat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RawMode, Stat, fstat, mkdirat, open, openat, readlinkat,
+    statat,
+};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -19,9 +22,11 @@ const MAX_LINKS: usize = 40;
 
 /// The flags for opening a directory on the path. `PATH` needs no read permission on it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const PASS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const PASS: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-const PASS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const PASS: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl From<Errno> for Obstacle {
     fn from(error: Errno) -> Self {
@@ -41,7 +46,8 @@ pub(crate) fn open_private(
     missing: Missing,
     workspace: Option<Node>,
 ) -> Result<(OwnedFd, PathBuf), Obstacle> {
-    let mut walk = Walk { passed: Vec::new(), pending: Vec::new(), links: 0, missing, workspace, me: me() };
+    let mut walk =
+        Walk { passed: Vec::new(), pending: Vec::new(), links: 0, missing, workspace, me: me() };
     walk.push(&std::path::absolute(path)?);
     while let Some(part) = walk.pending.pop() {
         walk.step(part)?;
@@ -111,7 +117,10 @@ impl Walk {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Symlink => self.follow(name, &stat),
                 FileType::Directory => self.descend(name),
-                _ => Err(Obstacle::Unsafe(format!("`{}` is not a directory", here.path.join(name).display()))),
+                _ => Err(Obstacle::Unsafe(format!(
+                    "`{}` is not a directory",
+                    here.path.join(name).display()
+                ))),
             },
             Err(Errno::NOENT) if self.missing == Missing::Made => {
                 self.check_outside()?;
@@ -127,7 +136,8 @@ impl Walk {
 
     fn descend(&mut self, name: &OsStr) -> Result<(), Obstacle> {
         let here = self.here()?;
-        let (handle, path) = (openat(&here.handle, name, PASS, Mode::empty())?, here.path.join(name));
+        let (handle, path) =
+            (openat(&here.handle, name, PASS, Mode::empty())?, here.path.join(name));
         self.pass(handle, path)
     }
 

@@ -32,11 +32,15 @@ impl Rules {
     /// Refuses a new name that forms a git repository together with an existing one. Locks the
     /// directory, so that concurrent calls cannot create both names. Other names need no lock.
     pub(crate) fn admit(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<Admission, Forbidden> {
-        let Some(part) = Part::of(&name.to_string_lossy()) else { return Ok(Admission { _lock: None }) };
+        let Some(part) = Part::of(&name.to_string_lossy()) else {
+            return Ok(Admission { _lock: None });
+        };
         let lock = locked(dir)?;
         match neighbour(&lock, name, part)? {
             None => Ok(Admission { _lock: Some(lock) }),
-            Some(beside) => Err(Forbidden::Repository { name: name.to_string_lossy().as_ref().into(), beside }),
+            Some(beside) => {
+                Err(Forbidden::Repository { name: name.to_string_lossy().as_ref().into(), beside })
+            }
         }
     }
 }
@@ -69,8 +73,9 @@ fn neighbour(dir: &OwnedFd, name: &OsStr, part: Part) -> Result<Option<Box<str>>
             return Ok(None);
         }
         if count >= MAX_ENTRIES {
-            let why =
-                format!("a directory with more than {MAX_ENTRIES} entries is given no name that a repository has");
+            let why = format!(
+                "a directory with more than {MAX_ENTRIES} entries is given no name that a repository has"
+            );
             return Err(io::Error::other(why).into());
         }
         let found = String::from_utf8_lossy(found);
@@ -94,7 +99,9 @@ pub(super) fn is_part(repository: BorrowedFd<'_>, dir: Identity) -> bool {
 pub(super) fn lies_in_part(path: &Path) -> bool {
     path.ancestors().any(|path| {
         let name = path.file_name().and_then(OsStr::to_str).filter(|name| PARTS.contains(name));
-        let repository = name.and(path.parent()).and_then(|parent| rustix::fs::open(parent, PIN, Mode::empty()).ok());
+        let repository = name
+            .and(path.parent())
+            .and_then(|parent| rustix::fs::open(parent, PIN, Mode::empty()).ok());
         repository.is_some_and(is_bare)
     })
 }

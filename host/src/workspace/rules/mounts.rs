@@ -94,7 +94,11 @@ impl Table {
         let mount = |line: &[u8]| {
             let mut fields = line.split(|byte| *byte == b' ').skip(2);
             let [device, source, point] = [fields.next()?, fields.next()?, fields.next()?];
-            Some(Mount { device: device.to_owned(), source: unescaped(source), point: unescaped(point) })
+            Some(Mount {
+                device: device.to_owned(),
+                source: unescaped(source),
+                point: unescaped(point),
+            })
         };
         Self(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
     }
@@ -114,8 +118,13 @@ impl Table {
 
     /// Returns the paths by which other mounts may lead to the source of a mount.
     fn other_paths(&self, mount: &Mount) -> impl Iterator<Item = PathBuf> {
-        let others = self.0.iter().filter(|other| other.device == mount.device && other.point != mount.point);
-        others.filter_map(|other| Some(other.point.join(mount.source.strip_prefix(&other.source).ok()?)))
+        let others = self
+            .0
+            .iter()
+            .filter(|other| other.device == mount.device && other.point != mount.point);
+        others.filter_map(|other| {
+            Some(other.point.join(mount.source.strip_prefix(&other.source).ok()?))
+        })
     }
 }
 
@@ -124,7 +133,9 @@ impl Table {
 fn unescaped(path: &[u8]) -> PathBuf {
     let (mut decoded, mut rest) = (Vec::with_capacity(path.len()), path);
     while let [first, tail @ ..] = rest {
-        let code = tail.get(..3).and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        let code = tail
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
         (decoded, rest) = match (first, code) {
             (b'\\', Some(code)) => (pushed(decoded, code), &tail[3..]),
             _ => (pushed(decoded, *first), tail),
@@ -160,7 +171,9 @@ mod tests {
     #[test]
     fn every_path_to_a_mounted_directory_is_known() {
         let table = Table::parse(TABLE);
-        let lookup = |path: &str| table.lookup(Path::new(path)).map(|(mount, path)| (mount.device.clone(), path));
+        let lookup = |path: &str| {
+            table.lookup(Path::new(path)).map(|(mount, path)| (mount.device.clone(), path))
+        };
         assert_eq!(lookup("/srv/x/y"), Some((b"0:21".to_vec(), "/data/x/y".into())));
         assert_eq!(lookup("/home/a b/ws/bm"), Some((b"0:21".to_vec(), "/data/a b/".into())));
         assert_eq!(lookup("/home/a b/ws"), Some((b"0:20".to_vec(), "/home/a b/ws".into())));

@@ -28,7 +28,8 @@ fn means_git(name: &str) -> bool {
     if !name.starts_with(['.', 'g', 'G']) && name.is_ascii() {
         return false;
     }
-    let shown: String = name.chars().filter(|c| !is_ignorable(*c)).map(|c| c.to_ascii_lowercase()).collect();
+    let shown: String =
+        name.chars().filter(|c| !is_ignorable(*c)).map(|c| c.to_ascii_lowercase()).collect();
     let stem = shown.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     stem == ".git" || stem.strip_prefix("git~").is_some_and(is_number)
 }
@@ -103,13 +104,26 @@ mod tests {
 
     #[test]
     fn every_form_that_some_file_system_takes_for_git_is_known() {
-        for name in
-            [".git", ".GIT", ".Git", ".git.", ".git ", ".git . .", "GIT~1", "git~2", ".g\u{200c}it", "\u{feff}.git"]
-        {
+        for name in [
+            ".git",
+            ".GIT",
+            ".Git",
+            ".git.",
+            ".git ",
+            ".git . .",
+            "GIT~1",
+            "git~2",
+            ".g\u{200c}it",
+            "\u{feff}.git",
+        ] {
             assert_eq!(git_tree(name), Some(name));
         }
-        for ignored in ['\u{ad}', '\u{34f}', '\u{180e}', '\u{200b}', '\u{fe0f}', '\u{3164}', '\u{e0041}'] {
-            for name in [format!("{ignored}.git"), format!(".G{ignored}it"), format!("git~1{ignored}")] {
+        for ignored in
+            ['\u{ad}', '\u{34f}', '\u{180e}', '\u{200b}', '\u{fe0f}', '\u{3164}', '\u{e0041}']
+        {
+            for name in
+                [format!("{ignored}.git"), format!(".G{ignored}it"), format!("git~1{ignored}")]
+            {
                 assert_eq!(git_tree(&name), Some(&*name), "{ignored:?}");
             }
         }
@@ -118,7 +132,9 @@ mod tests {
 
     #[test]
     fn every_form_that_some_file_system_takes_for_a_part_of_a_repository_is_known() {
-        for name in ["HEAD", "head", "Head.", "HEAD ", "HEAD::$DATA", "HE\u{200c}AD", "\u{feff}head"] {
+        for name in
+            ["HEAD", "head", "Head.", "HEAD ", "HEAD::$DATA", "HE\u{200c}AD", "\u{feff}head"]
+        {
             assert_eq!(Part::of(name), Some(Part::Head), "{name}");
         }
         for (part, names) in [
@@ -130,7 +146,18 @@ mod tests {
                 assert_eq!(Part::of(name), Some(Part::Store(part)), "{name}");
             }
         }
-        for name in ["", "heads", "headers", "object", "HEAD.md", "refs.txt", "common", "ORIG_HEAD", "config", "häd"] {
+        for name in [
+            "",
+            "heads",
+            "headers",
+            "object",
+            "HEAD.md",
+            "refs.txt",
+            "common",
+            "ORIG_HEAD",
+            "config",
+            "häd",
+        ] {
             assert_eq!(Part::of(name), None, "{name}");
         }
     }
@@ -170,9 +197,12 @@ mod tests {
     #[test]
     fn two_names_are_one_where_some_file_system_folds_either() {
         let same = |one: &str, other: &str| is_same(one.as_ref(), other.as_ref());
-        for (one, other) in
-            [("plugins", "PLUGINS"), ("plugin\u{17f}", "plugins"), ("plugins", "plugin\u{17f}"), ("\u{e9}", "\u{c9}")]
-        {
+        for (one, other) in [
+            ("plugins", "PLUGINS"),
+            ("plugin\u{17f}", "plugins"),
+            ("plugins", "plugin\u{17f}"),
+            ("\u{e9}", "\u{c9}"),
+        ] {
             assert!(same(one, other), "{one} {other}");
         }
         assert!(!same("plugins", "plugin") && !same("\u{e9}", "e"));

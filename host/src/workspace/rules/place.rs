@@ -22,7 +22,11 @@ impl Rules {
     }
 
     /// Checks the directory with a given list of trees that appeared after the rules were created.
-    fn check_dir_beside(&self, dir: BorrowedFd<'_>, come: &[(Arc<str>, Tree)]) -> Result<u64, Forbidden> {
+    fn check_dir_beside(
+        &self,
+        dir: BorrowedFd<'_>,
+        come: &[(Arc<str>, Tree)],
+    ) -> Result<u64, Forbidden> {
         let mut depth = 0_u64;
         let replaced: Vec<_> = self.replaced().collect();
         // Reported last, since protection by name or identity comes with a label.
@@ -63,7 +67,11 @@ impl Rules {
         let Some(found) = found else { return Ok(depth) };
         self.check_identity(found)?;
         // An alternative form of the name, which this file system folds to `.git`.
-        if Identity::at(dir, GIT) == Some(found) { Err(Forbidden::Protected(GIT.into())) } else { Ok(depth) }
+        if Identity::at(dir, GIT) == Some(found) {
+            Err(Forbidden::Protected(GIT.into()))
+        } else {
+            Ok(depth)
+        }
     }
 
     /// Refuses to move or remove a directory that contains a protected tree or a link to one: the
@@ -82,7 +90,9 @@ impl Rules {
         let trees = trees.chain(come.iter().map(|(label, tree)| (label, tree)));
         let starts = trees.flat_map(|(label, tree)| tree.starts().map(move |start| (label, start)));
         for (label, start) in starts {
-            let stays = |here| if here == moved { Err(Forbidden::Protected(label.clone())) } else { Ok(()) };
+            let stays = |here| {
+                if here == moved { Err(Forbidden::Protected(label.clone())) } else { Ok(()) }
+            };
             match ascend(start, self.root, |here, _| stays(here)) {
                 // The tree lies elsewhere, or has left the workspace since.
                 Ok(()) | Err(Forbidden::Outside) => {}
@@ -94,7 +104,11 @@ impl Rules {
 
     /// Refuses to read a name in a directory if it lies in a hidden tree: the original one or its
     /// current replacement.
-    pub(crate) fn check_readable(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
+    pub(crate) fn check_readable(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &OsStr,
+    ) -> Result<(), Forbidden> {
         if !self.hide_anything() {
             return Ok(());
         }
@@ -130,7 +144,8 @@ impl Rules {
     /// Returns whether a tree, or a link to it, lies in this workspace or is the workspace. Also
     /// true if the system cannot tell.
     pub(in crate::workspace) fn holds(&self, tree: &Tree) -> bool {
-        let lies_outside = |start| matches!(ascend(start, self.root, |_, _| Ok(())), Err(Forbidden::Outside));
+        let lies_outside =
+            |start| matches!(ascend(start, self.root, |_, _| Ok(())), Err(Forbidden::Outside));
         tree.starts().any(|start| !lies_outside(start))
     }
 
@@ -138,7 +153,8 @@ impl Rules {
     /// moved or removed. Costs nothing without trees that are protected by name.
     fn replaced(&self) -> impl Iterator<Item = (&Arc<str>, Identity)> {
         let directories = self.trees.iter().filter(|(_, tree)| tree.is_named_directory());
-        directories.filter_map(|(label, tree)| Some((label, tree.now().filter(|now| !tree.is(*now))?)))
+        directories
+            .filter_map(|(label, tree)| Some((label, tree.now().filter(|now| !tree.is(*now))?)))
     }
 
     /// Returns the trees that did not exist when the rules were created and may exist now. Their
@@ -161,7 +177,10 @@ impl Rules {
             return Ok(());
         }
         let dir = Identity::of(dir)?;
-        let met = self.trees.iter().find(|(_, tree)| tree.entries.iter().any(|entry| entry.is(dir, name)));
+        let met = self
+            .trees
+            .iter()
+            .find(|(_, tree)| tree.entries.iter().any(|entry| entry.is(dir, name)));
         met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
     }
 }
@@ -177,7 +196,8 @@ fn check_come(
     }
     let dir = Identity::of(dir)?;
     let leads = |tree: &Tree| tree.entries.iter().any(|entry| entry.is(dir, name));
-    let met = come.iter().find(|(_, tree)| leads(tree) || found.is_some_and(|found| tree.is(found)));
+    let met =
+        come.iter().find(|(_, tree)| leads(tree) || found.is_some_and(|found| tree.is(found)));
     met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
 }
 
@@ -199,7 +219,8 @@ impl Tree {
             return false;
         }
         let mut ends = self.entries.iter().filter(|entry| entry.role == Role::End).peekable();
-        ends.peek().is_none() || ends.any(|entry| Identity::at(entry.dir.as_fd(), &entry.name).is_some())
+        ends.peek().is_none()
+            || ends.any(|entry| Identity::at(entry.dir.as_fd(), &entry.name).is_some())
     }
 
     fn is_named_directory(&self) -> bool {
@@ -213,7 +234,11 @@ impl Tree {
 
     /// Returns the starting directories for walks up from the tree and from each link to it.
     fn starts(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let own = self.object.iter().filter(|object| object.is_dir).map(|Object { handle, .. }| handle.as_fd());
+        let own = self
+            .object
+            .iter()
+            .filter(|object| object.is_dir)
+            .map(|Object { handle, .. }| handle.as_fd());
         own.chain(self.entries.iter().map(|entry| entry.dir.as_fd()))
     }
 }

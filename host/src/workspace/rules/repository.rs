@@ -26,7 +26,8 @@ pub(super) fn trees(root: &Path) -> io::Result<Vec<Tree>> {
     for path in [Some(own), common].into_iter().flatten() {
         match Tree::open(&path, Reading::Allowed) {
             Ok(tree) => trees.push(tree.without_git_names()),
-            Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
+            Err(error)
+                if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
             Err(error) => return Err(error),
         }
     }

@@ -20,8 +20,14 @@ fn world(hard_links: HardLinks) -> (TempDir, Workspace) {
     fs::write(outer.path().join("store"), "shared").unwrap();
     fs::hard_link(outer.path().join("store"), root.join("package")).unwrap();
     let workspace = Workspace::open(&root).unwrap();
-    let trees = [("lib/plugins", Reading::Allowed), ("cache", Reading::Refused), ("later/x", Reading::Allowed)];
-    let trees = trees.map(|(path, reading)| Arc::new(Tree::open(&root.join(path), reading).unwrap())).into();
+    let trees = [
+        ("lib/plugins", Reading::Allowed),
+        ("cache", Reading::Refused),
+        ("later/x", Reading::Allowed),
+    ];
+    let trees = trees
+        .map(|(path, reading)| Arc::new(Tree::open(&root.join(path), reading).unwrap()))
+        .into();
     workspace.keep_rules_of(&Arc::new(HostRules { hard_links, trees }));
     (outer, workspace)
 }
@@ -31,17 +37,28 @@ fn native_tools_change_nothing_of_the_host_s() {
     let (outer, workspace) = world(HardLinks::Refuse);
     std::os::unix::fs::symlink("lib/plugins", outer.path().join("ws/innocent")).unwrap();
     let files = workspace.files();
-    for path in
-        ["lib/plugins/a.wasm", "lib/plugins/b.wasm", "innocent/a.wasm", "lib/plugins/new/deep", "later/x/y", "LATER"]
-    {
+    for path in [
+        "lib/plugins/a.wasm",
+        "lib/plugins/b.wasm",
+        "innocent/a.wasm",
+        "lib/plugins/new/deep",
+        "later/x/y",
+        "LATER",
+    ] {
         for outcome in [files.write(path, "x"), files.append(path, "x"), files.delete(path)] {
             // Deleting a missing file reports it as missing.
             let missing = matches!(outcome, Err(FileError::NotFound(_)));
-            assert!(missing || matches!(outcome, Err(FileError::Protected { .. })), "{path}: {outcome:?}");
+            assert!(
+                missing || matches!(outcome, Err(FileError::Protected { .. })),
+                "{path}: {outcome:?}"
+            );
         }
     }
     assert_eq!(files.read("innocent/a.wasm").unwrap(), "as it was");
-    assert!(!outer.path().join("ws/later").exists() && !outer.path().join("ws/lib/plugins/new").exists());
+    assert!(
+        !outer.path().join("ws/later").exists()
+            && !outer.path().join("ws/lib/plugins/new").exists()
+    );
     files.write("lib/other", "x").unwrap();
 }
 
@@ -77,7 +94,9 @@ fn what_is_hidden_stays_so_while_a_link_on_the_way_turns() {
             }
         });
         let files = workspace.files();
-        let read = (0..20_000).filter_map(|_| files.read("turn/key").ok()).find(|text| text != "for everybody");
+        let read = (0..20_000)
+            .filter_map(|_| files.read("turn/key").ok())
+            .find(|text| text != "for everybody");
         let listed = (0..5_000).filter_map(|_| files.list("turn").ok()).count();
         done.store(true, Ordering::Relaxed);
         assert_eq!(read, None);
@@ -107,7 +126,10 @@ fn of_two_hosts_in_one_workspace_the_strictest_counts_and_each_protects_its_own(
     assert!(Arc::ptr_eq(&rules, &workspace.rules()), "rules that are kept already add nothing");
     assert_eq!(workspace.rules().hard_links(), HardLinks::Refuse);
     assert!(matches!(workspace.files().write("ordinary", "x"), Err(FileError::Protected { .. })));
-    assert!(matches!(workspace.files().write("lib/plugins/a.wasm", "x"), Err(FileError::Protected { .. })));
+    assert!(matches!(
+        workspace.files().write("lib/plugins/a.wasm", "x"),
+        Err(FileError::Protected { .. })
+    ));
 }
 
 #[test]
@@ -163,7 +185,10 @@ fn native_tools_do_not_read_what_has_been_replaced_either() {
         fs::create_dir(root.join(new)).unwrap();
         fs::write(root.join(new).join("key"), "x").unwrap();
         fs::rename(root.join(new), root.join(name)).unwrap();
-        assert!(matches!(workspace.files().read(&format!("{name}/key")), Err(FileError::Hidden { .. })), "{name}");
+        assert!(
+            matches!(workspace.files().read(&format!("{name}/key")), Err(FileError::Hidden { .. })),
+            "{name}"
+        );
         assert!(matches!(workspace.files().list(name), Err(FileError::Hidden { .. })), "{name}");
     }
 }
@@ -185,13 +210,19 @@ fn what_lies_in_a_tree_that_comes_to_its_own_name_later_is_protected() {
     let (root, files) = (outer.path().join("ws"), workspace.files());
     fs::create_dir(root.join("state")).unwrap();
     let tree = Tree::open(&root.join("state/own"), Reading::Refused).unwrap();
-    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![Arc::new(tree)], ..HostRules::default() }));
+    workspace.keep_rules_of(&Arc::new(HostRules {
+        trees: vec![Arc::new(tree)],
+        ..HostRules::default()
+    }));
     files.write("state/other", "free").unwrap();
     fs::create_dir(root.join("state/own")).unwrap();
     fs::write(root.join("state/own/key"), "as it was").unwrap();
     for path in ["state/own/key", "state/own/new"] {
         let outcome = files.write(path, "x");
-        assert!(matches!(outcome, Err(FileError::Protected { .. } | FileError::Hidden { .. })), "{path}: {outcome:?}");
+        assert!(
+            matches!(outcome, Err(FileError::Protected { .. } | FileError::Hidden { .. })),
+            "{path}: {outcome:?}"
+        );
     }
     assert_eq!(fs::read_to_string(root.join("state/own/key")).unwrap(), "as it was");
     files.write("state/other", "still free").unwrap();
@@ -202,10 +233,16 @@ fn a_tree_whose_way_comes_later_is_protected_as_far_as_it_is_there() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let (root, files) = (outer.path().join("ws"), workspace.files());
     let tree = Tree::open(&root.join("far/off/own"), Reading::Refused).unwrap();
-    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![Arc::new(tree)], ..HostRules::default() }));
+    workspace.keep_rules_of(&Arc::new(HostRules {
+        trees: vec![Arc::new(tree)],
+        ..HostRules::default()
+    }));
     let refused = |path: &str| {
         let outcome = files.write(path, "x");
-        assert!(matches!(outcome, Err(FileError::Protected { .. } | FileError::Hidden { .. })), "{path}: {outcome:?}");
+        assert!(
+            matches!(outcome, Err(FileError::Protected { .. } | FileError::Hidden { .. })),
+            "{path}: {outcome:?}"
+        );
     };
     refused("far/other");
     // The user creates one directory after the other, and finally the tree.
@@ -221,7 +258,10 @@ fn a_tree_whose_way_comes_later_is_protected_as_far_as_it_is_there() {
     fs::write(root.join("far/off/own/key"), "as it was").unwrap();
     refused("far/off/own/key");
     refused("far/off/own/new");
-    assert!(matches!(files.delete("far/off/own/key"), Err(FileError::Protected { .. } | FileError::Hidden { .. })));
+    assert!(matches!(
+        files.delete("far/off/own/key"),
+        Err(FileError::Protected { .. } | FileError::Hidden { .. })
+    ));
     assert!(matches!(files.read("far/off/own/key"), Err(FileError::Hidden { .. })));
     assert_eq!(fs::read_to_string(root.join("far/off/own/key")).unwrap(), "as it was");
     files.write("far/off/other", "still free").unwrap();

@@ -47,7 +47,8 @@ impl Trail {
     ///
     /// Fails if a parent directory cannot be held open.
     pub(super) fn follow(path: &Path) -> io::Result<Self> {
-        let mut walk = Walk { here: PathBuf::new(), pending: Vec::new(), links: 0, entries: Vec::new() };
+        let mut walk =
+            Walk { here: PathBuf::new(), pending: Vec::new(), links: 0, entries: Vec::new() };
         walk.push(path);
         for _ in 0..MAX_STEPS {
             match walk.pending.pop() {
@@ -87,7 +88,9 @@ enum Way {
 impl Walk {
     fn push(&mut self, path: &Path) {
         let part = |component: Component<'_>| match component {
-            Component::Prefix(_) | Component::RootDir => Some(Part::Start(component.as_os_str().into())),
+            Component::Prefix(_) | Component::RootDir => {
+                Some(Part::Start(component.as_os_str().into()))
+            }
             Component::ParentDir => Some(Part::Up),
             Component::Normal(name) => Some(Part::Name(name.to_owned())),
             Component::CurDir => None,
@@ -148,7 +151,8 @@ impl Walk {
 
     /// Adds an entry once, since a path may traverse a link several times.
     fn add(&mut self, entry: Entry) {
-        let is_it = |known: &&mut Entry| known.identity == entry.identity && known.name == entry.name;
+        let is_it =
+            |known: &&mut Entry| known.identity == entry.identity && known.name == entry.name;
         match self.entries.iter_mut().find(is_it) {
             Some(known) if entry.role == Role::End => known.role = Role::End,
             Some(_) => {}

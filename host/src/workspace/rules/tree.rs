@@ -79,7 +79,8 @@ impl Tree {
 
     /// Returns the path of the tree relative to a directory, judged by its names.
     pub(super) fn below(&self, root: &Path) -> Option<&Path> {
-        let below = |path| Path::strip_prefix(path, root).ok().filter(|path| !path.as_os_str().is_empty());
+        let below =
+            |path| Path::strip_prefix(path, root).ok().filter(|path| !path.as_os_str().is_empty());
         self.paths().find_map(below)
     }
 
@@ -111,7 +112,8 @@ impl Tree {
     /// Protects the object at a mount point. If it cannot be opened now, it is opened again at each
     /// check.
     pub(super) fn mounted(point: &Path, reading: Reading) -> Self {
-        let unopened = |_| Self { path: point.into(), reading, real: None, object: None, entries: Vec::new() };
+        let unopened =
+            |_| Self { path: point.into(), reading, real: None, object: None, entries: Vec::new() };
         Self::open(point, reading).unwrap_or_else(unopened)
     }
 

@@ -60,7 +60,15 @@ fn numbers_may_have_fractions_exponents_and_separators() {
 
 #[test]
 fn what_only_looks_like_a_number_is_named() {
-    for (bad, at) in [("1.2.3", 1), ("2 + 1_", 5), ("1__0_.5", 1), (".", 1), ("1e999", 1), ("1_e3", 1), ("._5", 1)] {
+    for (bad, at) in [
+        ("1.2.3", 1),
+        ("2 + 1_", 5),
+        ("1__0_.5", 1),
+        (".", 1),
+        ("1e999", 1),
+        ("1_e3", 1),
+        ("._5", 1),
+    ] {
         assert!(
             matches!(evaluate(bad), Err(Problem::BadNumber { at: found, .. }) if found == at),
             "{bad}: {:?}",
@@ -90,9 +98,13 @@ fn every_function_does_what_its_name_says() {
     ] {
         assert_eq!(value(expression), wanted, "{expression}");
     }
-    for (expression, wanted) in
-        [("sin(pi / 2)", 1.0), ("tan(pi / 4)", 1.0), ("cos(pi)", -1.0), ("ln(e)", 1.0), ("exp(1) - e", 0.0)]
-    {
+    for (expression, wanted) in [
+        ("sin(pi / 2)", 1.0),
+        ("tan(pi / 4)", 1.0),
+        ("cos(pi)", -1.0),
+        ("ln(e)", 1.0),
+        ("exp(1) - e", 0.0),
+    ] {
         assert!((value(expression) - wanted).abs() < 1e-12, "{expression}");
     }
 }
@@ -113,7 +125,10 @@ fn a_syntax_error_says_what_belongs_where() {
     assert_eq!(text("1 2"), "expected an operator or the end at character 3, found 2");
     assert_eq!(text("sqrt 4"), "expected `(` and the function's arguments at character 6, found 4");
     assert_eq!(text("max(1; 2)"), "expected an operator, `,` or `)` at character 6, found `;`");
-    assert_eq!(text("1 +"), "expected a number, a name, a sign or `(` at character 4, found the end");
+    assert_eq!(
+        text("1 +"),
+        "expected a number, a name, a sign or `(` at character 4, found the end"
+    );
     assert_eq!(
         text("π × 2"),
         "`π` at character 1 is not known; the functions are sqrt, abs, floor, ceil, round, \
@@ -132,7 +147,10 @@ fn a_wrong_number_of_arguments_says_how_many_there_should_be() {
 #[test]
 fn division_by_zero_is_an_error_in_each_of_its_forms() {
     for expression in ["1 / 0", "1 % 0", "0 ^ -1", "1 / (2 - 2)", "0 / -0"] {
-        assert!(matches!(evaluate(expression), Err(Problem::DivisionByZero { .. })), "{expression}");
+        assert!(
+            matches!(evaluate(expression), Err(Problem::DivisionByZero { .. })),
+            "{expression}"
+        );
     }
 }
 
@@ -158,7 +176,10 @@ fn an_empty_expression_is_an_error() {
 fn length_is_bounded() {
     let longest = format!("1{}", "+1".repeat((MAX_BYTES - 1) / 2));
     assert_eq!(value(&longest), 2048.0);
-    assert_eq!(evaluate(&format!("{longest}+1")), Err(Problem::TooLong { bytes: 4097, limit: MAX_BYTES }));
+    assert_eq!(
+        evaluate(&format!("{longest}+1")),
+        Err(Problem::TooLong { bytes: 4097, limit: MAX_BYTES })
+    );
 }
 
 #[test]
@@ -170,7 +191,11 @@ fn every_way_of_nesting_is_bounded() {
     let powers = |depth: usize| format!("{}1", "1^".repeat(depth));
     for nest in [parentheses, sums, calls, signs, powers] as [fn(usize) -> String; 5] {
         assert!(evaluate(&nest(MAX_DEPTH)).is_ok(), "{}", nest(MAX_DEPTH));
-        assert!(matches!(evaluate(&nest(MAX_DEPTH + 1)), Err(Problem::TooDeep { .. })), "{}", nest(MAX_DEPTH + 1));
+        assert!(
+            matches!(evaluate(&nest(MAX_DEPTH + 1)), Err(Problem::TooDeep { .. })),
+            "{}",
+            nest(MAX_DEPTH + 1)
+        );
     }
 }
 

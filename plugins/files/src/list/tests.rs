@@ -15,7 +15,10 @@ fn entries_are_sorted_and_directories_and_sizes_are_marked() {
     fs::write(directory.path().join("b.txt"), "four").unwrap();
     fs::write(directory.path().join(".hidden"), "").unwrap();
     fs::write(directory.path().join("A"), "x").unwrap();
-    assert_eq!(listed(&directory, "").unwrap(), ".hidden (0 bytes)\nA (1 byte)\nb.txt (4 bytes)\nsrc/\n");
+    assert_eq!(
+        listed(&directory, "").unwrap(),
+        ".hidden (0 bytes)\nA (1 byte)\nb.txt (4 bytes)\nsrc/\n"
+    );
     assert_eq!(listed(&directory, "src").unwrap(), "deeper/\n");
 }
 
@@ -46,7 +49,8 @@ fn an_empty_directory_says_so() {
 fn a_thousand_entries_are_shown_whole_and_one_more_is_cut_with_a_marker() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join("many")).unwrap();
-    let add = |number: usize| fs::write(directory.path().join(format!("many/{number:05}")), "").unwrap();
+    let add =
+        |number: usize| fs::write(directory.path().join(format!("many/{number:05}")), "").unwrap();
     (0..1_000).for_each(add);
     assert_eq!(listed(&directory, "many").unwrap().lines().count(), 1_000);
     (1_000..2_500).rev().for_each(add);
@@ -56,7 +60,10 @@ fn a_thousand_entries_are_shown_whole_and_one_more_is_cut_with_a_marker() {
     assert_eq!(lines.first(), Some(&"00000 (0 bytes)"));
     assert_eq!(lines.get(999), Some(&"00999 (0 bytes)"));
     let marker = lines.last().unwrap();
-    assert!(marker.starts_with("[1000 of 2500 entries shown;") && marker.contains("\"path\":\"many\""), "{marker}");
+    assert!(
+        marker.starts_with("[1000 of 2500 entries shown;") && marker.contains("\"path\":\"many\""),
+        "{marker}"
+    );
 }
 
 #[test]

@@ -6,7 +6,8 @@ const MAX_LINES: usize = 200;
 /// Maximum length of a text that is quoted completely, in bytes.
 const MAX_QUOTED: usize = 1_000;
 
-const ADVICE: &str = "read the file again and copy the text exactly, with its indentation and line breaks";
+const ADVICE: &str =
+    "read the file again and copy the text exactly, with its indentation and line breaks";
 
 /// Describes the closest place in `text` to `old`, which does not occur in it, with advice.
 pub(super) fn hint(text: &str, old: &str) -> String {
@@ -32,8 +33,10 @@ fn closest(lines: &[&str], wanted: &[String]) -> Option<Near> {
         return None;
     }
     let normal_lines: Vec<_> = lines.iter().map(|line| normal(line)).collect();
-    let nears =
-        (0..lines.len()).map(|line| Near { line, equal: equal(normal_lines.get(line..).unwrap_or_default(), wanted) });
+    let nears = (0..lines.len()).map(|line| Near {
+        line,
+        equal: equal(normal_lines.get(line..).unwrap_or_default(), wanted),
+    });
     // `max_by_key` returns the last maximum, and the first place is the most useful one.
     nears.rev().filter(|near| near.equal > 0).max_by_key(|near| near.equal)
 }
@@ -58,21 +61,34 @@ fn same_but_for_blanks(text: &str, lines: &[&str], near: Near, old: &str) -> Str
     } else {
         format!("lines {} to {last} differ", near.line)
     };
-    let endings =
-        if text.contains("\r\n") && !old.contains("\r\n") { "; the file ends its lines with CRLF" } else { "" };
+    let endings = if text.contains("\r\n") && !old.contains("\r\n") {
+        "; the file ends its lines with CRLF"
+    } else {
+        ""
+    };
     let quoted = lines.get(near.line..=last).map(|lines| lines.join("\n")).unwrap_or_default();
     if quoted.len() <= MAX_QUOTED {
-        format!("{place} from it only in white space (counted from 0{endings}), which must match, too:\n{quoted}")
+        format!(
+            "{place} from it only in white space (counted from 0{endings}), which must match, too:\n{quoted}"
+        )
     } else {
-        format!("{place} from it only in white space (counted from 0{endings}), which must match, too; {ADVICE}")
+        format!(
+            "{place} from it only in white space (counted from 0{endings}), which must match, too; {ADVICE}"
+        )
     }
 }
 
 fn differs_later(near: Near) -> String {
     let Near { line, equal } = near;
     let differs = line.saturating_add(equal);
-    let begins = if equal == 1 { "its first line is".to_owned() } else { format!("its first {equal} lines are") };
-    format!("{begins} at line {line}, and line {differs} is where it differs (counted from 0); {ADVICE}")
+    let begins = if equal == 1 {
+        "its first line is".to_owned()
+    } else {
+        format!("its first {equal} lines are")
+    };
+    format!(
+        "{begins} at line {line}, and line {differs} is where it differs (counted from 0); {ADVICE}"
+    )
 }
 
 fn normal(line: &str) -> String {
@@ -88,8 +104,7 @@ mod tests {
 
     #[test]
     fn a_text_that_differs_only_in_white_space_is_quoted_as_it_stands_in_the_file() {
-        let wanted =
-            "line 1 differs from it only in white space (counted from 0), which must match, too:\n    let x  = 1;";
+        let wanted = "line 1 differs from it only in white space (counted from 0), which must match, too:\n    let x  = 1;";
         assert_eq!(hint(TEXT, "let x = 1;"), wanted);
         let wanted = "lines 1 to 2 differ from it only in white space (counted from 0), which must match, too:\n    \
                       let x  = 1;\n    let y = 2;";
@@ -111,7 +126,9 @@ mod tests {
     fn a_text_that_only_begins_in_the_file_is_followed_to_where_it_differs() {
         let said = hint(TEXT, "fn main() {\n    let x  = 1;\n    let z = 3;\n}");
         assert!(
-            said.starts_with("its first 2 lines are at line 0, and line 2 is where it differs (counted from 0);"),
+            said.starts_with(
+                "its first 2 lines are at line 0, and line 2 is where it differs (counted from 0);"
+            ),
             "{said}"
         );
     }

@@ -51,13 +51,17 @@ fn the_new_text_is_taken_as_it_is() {
 
 #[test]
 fn a_text_that_occurs_more_than_once_is_refused_with_its_places() {
-    assert!(refused("x\ny\nx\n", "x", "z").contains("it occurs 2 times in `f`, at lines 0, 2 (counted from 0)"));
+    assert!(
+        refused("x\ny\nx\n", "x", "z")
+            .contains("it occurs 2 times in `f`, at lines 0, 2 (counted from 0)")
+    );
 }
 
 #[test]
 fn a_text_that_does_not_occur_is_refused_with_what_comes_close() {
     assert!(
-        refused("a  b\n", "a b", "c").contains("it does not occur in `f`; line 0 differs from it only in white space")
+        refused("a  b\n", "a b", "c")
+            .contains("it does not occur in `f`; line 0 differs from it only in white space")
     );
 }
 
@@ -99,6 +103,11 @@ fn a_link_is_refused_and_its_target_untouched() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("target"), "a").unwrap();
     std::os::unix::fs::symlink("target", directory.path().join("f")).unwrap();
-    assert!(patched(&directory, "a", "b").unwrap_err().to_string().contains("`f` is a symbolic link to `target`"));
+    assert!(
+        patched(&directory, "a", "b")
+            .unwrap_err()
+            .to_string()
+            .contains("`f` is a symbolic link to `target`")
+    );
     assert_eq!(fs::read(directory.path().join("target")).unwrap(), b"a");
 }

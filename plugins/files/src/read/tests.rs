@@ -70,8 +70,14 @@ fn an_end_behind_the_end_of_the_file_is_the_end_of_the_file() {
 
 #[test]
 fn a_start_behind_the_end_is_an_error_that_names_the_number_of_lines() {
-    let said = |content: &str, start: u64| refused(&holding(content), json!({"path": "f", "start_line": start}));
-    assert!(said(FIVE, 5).ends_with("line 5 is beyond the end of `f`, which has 5 lines, 0 to 4"), "{}", said(FIVE, 5));
+    let said = |content: &str, start: u64| {
+        refused(&holding(content), json!({"path": "f", "start_line": start}))
+    };
+    assert!(
+        said(FIVE, 5).ends_with("line 5 is beyond the end of `f`, which has 5 lines, 0 to 4"),
+        "{}",
+        said(FIVE, 5)
+    );
     assert!(said("a\nb\n", 2).ends_with("which has 2 lines, 0 to 1"));
     assert!(said("a\n", 9).ends_with("which has 1 line, line 0"));
     assert!(said("", 1).ends_with("which has no lines"));
@@ -83,7 +89,10 @@ fn an_end_before_the_start_is_an_error() {
         refused(&holding(FIVE), json!({"path": "f", "start_line": 3, "end_line": 2}))
             .contains("2 is before start_line 3")
     );
-    assert!(refused(&holding(FIVE), json!({"path": "f", "end_line": -2})).contains("-2 is before start_line 0"));
+    assert!(
+        refused(&holding(FIVE), json!({"path": "f", "end_line": -2}))
+            .contains("-2 is before start_line 0")
+    );
 }
 
 #[test]
@@ -100,7 +109,10 @@ fn a_large_file_is_cut_after_a_whole_line_and_the_marker_leads_through_all_of_it
     let directory = holding(&content);
     let first = call(&directory, json!({"path": "f"})).unwrap();
     let marker = first.lines().last().unwrap();
-    assert!(marker.starts_with(&format!("[cut at 262130 of {} bytes; read on with {{", content.len())), "{marker}");
+    assert!(
+        marker.starts_with(&format!("[cut at 262130 of {} bytes; read on with {{", content.len())),
+        "{marker}"
+    );
 
     let (mut read, mut next) = (String::new(), Some(json!({"path": "f"})));
     while let Some(arguments) = next.take() {
@@ -115,7 +127,9 @@ fn a_large_file_is_cut_after_a_whole_line_and_the_marker_leads_through_all_of_it
 
 #[test]
 fn the_marker_keeps_the_end_and_the_limit_of_the_caller() {
-    let output = call(&holding(FIVE), json!({"path": "f", "start_line": 1, "end_line": 3, "limit": 8})).unwrap();
+    let output =
+        call(&holding(FIVE), json!({"path": "f", "start_line": 1, "end_line": 3, "limit": 8}))
+            .unwrap();
     assert_eq!(
         output,
         "one\r\n[cut at 10 of 19 bytes; read on with {\"path\":\"f\",\"start_line\":2,\"end_line\":3,\"limit\":8}]"
@@ -125,8 +139,14 @@ fn the_marker_keeps_the_end_and_the_limit_of_the_caller() {
 #[test]
 fn a_limit_that_is_just_enough_does_not_cut() {
     assert_eq!(call(&holding(FIVE), json!({"path": "f", "limit": 19})).unwrap(), FIVE);
-    assert_eq!(call(&holding(FIVE), json!({"path": "f", "start_line": 4, "limit": 4})).unwrap(), "four");
-    assert_eq!(call(&holding(FIVE), json!({"path": "f", "end_line": 1, "limit": 10})).unwrap(), "zero\none\r\n");
+    assert_eq!(
+        call(&holding(FIVE), json!({"path": "f", "start_line": 4, "limit": 4})).unwrap(),
+        "four"
+    );
+    assert_eq!(
+        call(&holding(FIVE), json!({"path": "f", "end_line": 1, "limit": 10})).unwrap(),
+        "zero\none\r\n"
+    );
 }
 
 #[test]
@@ -138,7 +158,10 @@ fn a_line_longer_than_the_limit_is_cut_between_characters_and_the_marker_says_so
     assert!(output.contains(
         "[cut at 2 of 11 bytes, inside line 0, which is longer than the limit of 3 bytes; read more of it with"
     ));
-    assert!(output.contains(r#"{"path":"f","start_line":0,"end_line":0,"limit":4000000}"#), "{output}");
+    assert!(
+        output.contains(r#"{"path":"f","start_line":0,"end_line":0,"limit":4000000}"#),
+        "{output}"
+    );
 }
 
 #[test]
@@ -157,14 +180,19 @@ fn a_binary_file_is_refused_with_the_place_of_the_first_byte_that_is_not_text() 
     assert!(refused(&directory, json!({"path": "f"})).contains("`f` is binary: byte 9 is NUL"));
     assert!(refused(&directory, json!({"path": "f", "start_line": 1})).contains("byte 9 is NUL"));
     assert_eq!(call(&directory, json!({"path": "f", "end_line": 0})).unwrap(), "text\n");
-    assert!(refused(&holding(b"ab\xff"), json!({"path": "f"})).contains("byte 2 is not valid UTF-8"));
+    assert!(
+        refused(&holding(b"ab\xff"), json!({"path": "f"})).contains("byte 2 is not valid UTF-8")
+    );
 }
 
 #[test]
 fn a_directory_is_refused_with_the_tool_that_reads_it() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join("d")).unwrap();
-    assert_eq!(refused(&directory, json!({"path": "d"})), "`d` is a directory; use list_dir to see what is in it");
+    assert_eq!(
+        refused(&directory, json!({"path": "d"})),
+        "`d` is a directory; use list_dir to see what is in it"
+    );
 }
 
 #[test]

@@ -19,7 +19,10 @@ fn content(directory: &TempDir, path: &str) -> String {
 #[test]
 fn a_new_file_is_created_with_its_directories() {
     let directory = tempdir().unwrap();
-    assert_eq!(wrote(&directory, "a/b/c.txt", "héllo\r\n").unwrap(), "Created `a/b/c.txt` (8 bytes).");
+    assert_eq!(
+        wrote(&directory, "a/b/c.txt", "héllo\r\n").unwrap(),
+        "Created `a/b/c.txt` (8 bytes)."
+    );
     assert_eq!(content(&directory, "a/b/c.txt"), "héllo\r\n");
 }
 
@@ -44,8 +47,14 @@ fn writing_twice_leaves_the_same_state_as_writing_once() {
 fn a_directory_is_not_overwritten() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join("d")).unwrap();
-    assert_eq!(refused(&directory, "d"), "`d` is a directory, and only a regular file can be written");
-    assert_eq!(refused(&directory, ""), "`.` is a directory, and only a regular file can be written");
+    assert_eq!(
+        refused(&directory, "d"),
+        "`d` is a directory, and only a regular file can be written"
+    );
+    assert_eq!(
+        refused(&directory, ""),
+        "`.` is a directory, and only a regular file can be written"
+    );
 }
 
 #[test]
@@ -53,8 +62,14 @@ fn a_file_on_the_way_is_left_alone() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join("d")).unwrap();
     fs::write(directory.path().join("d/file"), "kept").unwrap();
-    assert!(refused(&directory, "d/file/new.txt").ends_with("a part of the path is a file and not a directory"));
-    assert!(refused(&directory, "d/file/deeper/new.txt").ends_with("a part of the path is a file and not a directory"));
+    assert!(
+        refused(&directory, "d/file/new.txt")
+            .ends_with("a part of the path is a file and not a directory")
+    );
+    assert!(
+        refused(&directory, "d/file/deeper/new.txt")
+            .ends_with("a part of the path is a file and not a directory")
+    );
     assert_eq!(content(&directory, "d/file"), "kept");
 }
 

@@ -33,7 +33,9 @@ impl Pattern {
         let refuse = |reason: String| Error::invalid_input("pattern", reason);
         let trimmed = glob.strip_prefix("./").unwrap_or(glob).trim_start_matches('/');
         if trimmed.is_empty() {
-            return Err(refuse("it is empty; give a glob such as `*.rs`, or `*` for all files".to_owned()));
+            return Err(refuse(
+                "it is empty; give a glob such as `*.rs`, or `*` for all files".to_owned(),
+            ));
         }
         if trimmed.ends_with('/') {
             return Err(refuse(format!(
@@ -45,8 +47,11 @@ impl Pattern {
                 "it is longer than {MAX_BYTES} bytes or nests braces deeper than {MAX_BRACES}; split it"
             )));
         }
-        let glob =
-            GlobBuilder::new(trimmed).literal_separator(true).backslash_escape(true).empty_alternates(true).build();
+        let glob = GlobBuilder::new(trimmed)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .empty_alternates(true)
+            .build();
         let matcher = glob.map_err(|error| refuse(error.to_string()))?.compile_matcher();
         Ok(Self { matcher, scope: if trimmed.contains('/') { Scope::Path } else { Scope::Name } })
     }

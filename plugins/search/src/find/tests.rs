@@ -54,8 +54,14 @@ fn a_thousand_files_are_shown_whole_and_more_are_cut_with_a_marker() {
     (1_000..2_500).for_each(add);
     let output = found(&directory, "*", "").unwrap();
     let lines: Vec<_> = output.lines().collect();
-    assert_eq!((lines.len(), lines.first(), lines.get(999)), (1_001, Some(&"00000"), Some(&"00999")));
-    assert_eq!(lines.last(), Some(&"[1000 of 2500 files shown; narrow the pattern, or give a path below `.`]"));
+    assert_eq!(
+        (lines.len(), lines.first(), lines.get(999)),
+        (1_001, Some(&"00000"), Some(&"00999"))
+    );
+    assert_eq!(
+        lines.last(),
+        Some(&"[1000 of 2500 files shown; narrow the pattern, or give a path below `.`]")
+    );
 }
 
 #[test]

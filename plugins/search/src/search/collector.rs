@@ -57,7 +57,10 @@ impl Results {
         // Writing to a string cannot fail.
         let _ = match full {
             Some(Bound::Matches) => {
-                writeln!(text, "[{matches} matches in {files} files shown, and there are more; {narrow}]")
+                writeln!(
+                    text,
+                    "[{matches} matches in {files} files shown, and there are more; {narrow}]"
+                )
             }
             Some(Bound::Bytes) => {
                 writeln!(
@@ -94,7 +97,16 @@ impl<'a> Collector<'a> {
     /// Starts a file.
     pub(super) fn new(path: &Path, matcher: &'a RegexMatcher, results: &'a mut Results) -> Self {
         let path = visible(&path.to_string_lossy());
-        Self { path, matcher, results, text: String::new(), matches: 0, kept: 0, binary: false, full: None }
+        Self {
+            path,
+            matcher,
+            results,
+            text: String::new(),
+            matches: 0,
+            kept: 0,
+            binary: false,
+            full: None,
+        }
     }
 
     /// Adds the matches to the results.

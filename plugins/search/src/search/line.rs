@@ -16,7 +16,8 @@ pub(super) fn shown(line: &[u8], at: usize) -> String {
     let start = boundary(line, at.saturating_sub(LEAD).min(line.len().saturating_sub(MAX_BYTES)));
     let end = boundary(line, start.saturating_add(MAX_BYTES).min(line.len()));
     let part = String::from_utf8_lossy(line.get(start..end).unwrap_or(line));
-    let (before, after) = (if start > 0 { "…" } else { "" }, if end < line.len() { "…" } else { "" });
+    let (before, after) =
+        (if start > 0 { "…" } else { "" }, if end < line.len() { "…" } else { "" });
     format!("{before}{part}{after} [line of {} bytes]", line.len())
 }
 
@@ -24,7 +25,9 @@ pub(super) fn shown(line: &[u8], at: usize) -> String {
 fn boundary(line: &[u8], at: usize) -> usize {
     let continues = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
     let back = match line.get(at) {
-        Some(_) => line.get(..=at).unwrap_or_default().iter().rev().take(3).take_while(continues).count(),
+        Some(_) => {
+            line.get(..=at).unwrap_or_default().iter().rev().take(3).take_while(continues).count()
+        }
         None => 0,
     };
     at.saturating_sub(back)

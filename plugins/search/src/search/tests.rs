@@ -19,7 +19,12 @@ fn holding(files: &[(&str, &[u8])]) -> TempDir {
 }
 
 fn found_in(directory: &TempDir, path: &str, pattern: &str, context: usize) -> Result<String> {
-    let output = search(&Tree::of(directory.path(), Path::new(path)), pattern, context, &testing::context())?;
+    let output = search(
+        &Tree::of(directory.path(), Path::new(path)),
+        pattern,
+        context,
+        &testing::context(),
+    )?;
     // The note occurs exactly once if there are matches.
     let expected = usize::from(!output.starts_with("[no line matches"));
     assert_eq!(output.matches(COUNT).count(), expected, "{output}");
@@ -36,7 +41,8 @@ fn refused(pattern: &str) -> String {
 
 #[test]
 fn matches_are_sorted_by_path_and_lines_count_from_zero() {
-    let directory = holding(&[("b", b"one\ntwo one"), ("a/x", b"\n\none\n"), ("c", b"none? no: on")]);
+    let directory =
+        holding(&[("b", b"one\ntwo one"), ("a/x", b"\n\none\n"), ("c", b"none? no: on")]);
     assert_eq!(found(&directory, "one\\b"), "a/x:2:one\nb:0:one\nb:1:two one\nc:0:none? no: on\n");
     assert_eq!(found(&directory, "^one$"), "a/x:2:one\nb:0:one\n");
 }
@@ -52,15 +58,31 @@ fn a_directory_or_a_file_can_be_searched_alone() {
     let directory = holding(&[("a/x", b"one"), ("b", b"one"), (".gitignore", b"b")]);
     assert_eq!(found_in(&directory, "a", "one", 0).unwrap(), "a/x:0:one\n");
     assert_eq!(found_in(&directory, "b", "one", 0).unwrap(), "b:0:one\n");
-    assert!(found_in(&directory, "d", "one", 0).unwrap_err().to_string().starts_with("`d` does not exist"));
+    assert!(
+        found_in(&directory, "d", "one", 0)
+            .unwrap_err()
+            .to_string()
+            .starts_with("`d` does not exist")
+    );
 }
 
 #[test]
 fn context_is_marked_apart_and_groups_are_separated() {
     let directory = holding(&[("a", b"1\nx\n3\n4\n5\nx\n"), ("b", b"x\n")]);
-    assert_eq!(found_in(&directory, "", "x", 1).unwrap(), "a-0-1\na:1:x\na-2-3\n--\na-4-5\na:5:x\n--\nb:0:x\n");
-    assert_eq!(found_in(&directory, "a", "x", 2).unwrap(), "a-0-1\na:1:x\na-2-3\na-3-4\na-4-5\na:5:x\n");
-    assert!(found_in(&directory, "", "x", 21).unwrap_err().to_string().contains("21 is more than 20 lines"));
+    assert_eq!(
+        found_in(&directory, "", "x", 1).unwrap(),
+        "a-0-1\na:1:x\na-2-3\n--\na-4-5\na:5:x\n--\nb:0:x\n"
+    );
+    assert_eq!(
+        found_in(&directory, "a", "x", 2).unwrap(),
+        "a-0-1\na:1:x\na-2-3\na-3-4\na-4-5\na:5:x\n"
+    );
+    assert!(
+        found_in(&directory, "", "x", 21)
+            .unwrap_err()
+            .to_string()
+            .contains("21 is more than 20 lines")
+    );
 }
 
 #[test]
@@ -81,14 +103,19 @@ fn case_counts_unless_the_pattern_says_otherwise() {
 #[test]
 fn binary_files_are_left_out_even_where_they_begin_as_text() {
     let late = [b"one\n", b"text\n".repeat(50_000).as_slice(), b"\0"].concat();
-    let directory = holding(&[("a", b"\0one"), ("b", &late), ("c", b"one"), ("latin1", b"one \xe9")]);
+    let directory =
+        holding(&[("a", b"\0one"), ("b", &late), ("c", b"one"), ("latin1", b"one \xe9")]);
     assert_eq!(found(&directory, "^one"), "c:0:one\nlatin1:0:one \u{fffd}\n");
-    assert!(found(&directory, "two").contains("4 files were searched, ignored ones left out, 2 of them binary"));
+    assert!(
+        found(&directory, "two")
+            .contains("4 files were searched, ignored ones left out, 2 of them binary")
+    );
 }
 
 #[test]
 fn two_hundred_matches_are_shown_whole_and_one_more_is_cut_with_a_marker() {
-    let directory = holding(&[("a", "x\n".repeat(150).as_bytes()), ("b", "x\n".repeat(50).as_bytes())]);
+    let directory =
+        holding(&[("a", "x\n".repeat(150).as_bytes()), ("b", "x\n".repeat(50).as_bytes())]);
     assert_eq!(found(&directory, "x").lines().count(), 200);
     fs::write(directory.path().join("c"), "before\nx\n").unwrap();
     let output = found_in(&directory, "", "x", 1).unwrap();
@@ -97,7 +124,9 @@ fn two_hundred_matches_are_shown_whole_and_one_more_is_cut_with_a_marker() {
     assert_eq!(lines.get(200), Some(&"b:49:x"));
     assert_eq!(
         lines.last(),
-        Some(&"[200 matches in 2 files shown, and there are more; narrow the pattern, or give a path]")
+        Some(
+            &"[200 matches in 2 files shown, and there are more; narrow the pattern, or give a path]"
+        )
     );
 }
 
@@ -106,7 +135,8 @@ fn lines_around_a_match_that_is_no_longer_shown_are_not_shown_either() {
     let directory = holding(&[("a", "x\nafter\n3\n4\nbefore\n".repeat(201).as_bytes())]);
     let output = found_in(&directory, "", "x", 1).unwrap();
     let lines: Vec<_> = output.lines().rev().take(3).collect();
-    let marker = "[200 matches in 1 files shown, and there are more; narrow the pattern, or give a path]";
+    let marker =
+        "[200 matches in 1 files shown, and there are more; narrow the pattern, or give a path]";
     assert_eq!(lines, [marker, "a-996-after", "a:995:x"]);
 }
 
@@ -117,7 +147,10 @@ fn output_is_cut_at_a_whole_line_before_it_grows_too_long() {
     let output = found_in(&holding(&[("a", content.as_bytes())]), "", "x", 19).unwrap();
     let (lines, marker) = output.trim_end().rsplit_once('\n').unwrap();
     assert!(lines.len() <= 256 * 1024 && lines.len() > 250 * 1024, "{}", lines.len());
-    assert!(marker.starts_with("[cut at 262144 bytes, after 27 matches in 1 files; narrow"), "{marker}");
+    assert!(
+        marker.starts_with("[cut at 262144 bytes, after 27 matches in 1 files; narrow"),
+        "{marker}"
+    );
 }
 
 #[test]
@@ -131,7 +164,10 @@ fn long_lines_are_shown_around_the_match() {
 fn a_line_longer_than_memory_allows_is_named_and_the_search_goes_on() {
     let long = b"x".repeat(MAX_LINE_BYTES + 1);
     let output = found(&holding(&[("a", &long), ("b", b"x")]), "x");
-    assert!(output.starts_with("b:0:x\n[1 entry could not be read: `a`: configured allocation limit"), "{output}");
+    assert!(
+        output.starts_with("b:0:x\n[1 entry could not be read: `a`: configured allocation limit"),
+        "{output}"
+    );
 }
 
 #[test]
@@ -167,6 +203,7 @@ fn a_caller_that_cancels_is_heard_and_one_that_waits_hears_of_the_progress() {
     let _ = testing::call_with::<search_files>(input.clone(), &ctx).unwrap();
     let done: Vec<_> = ctx.record().progress.iter().map(|progress| progress.done).collect();
     assert_eq!(done, [256.0, 512.0]);
-    let stopped = testing::call_with::<search_files>(input, &testing::context().cancelled_after(300));
+    let stopped =
+        testing::call_with::<search_files>(input, &testing::context().cancelled_after(300));
     assert_eq!(stopped, Err(Error::cancelled()));
 }

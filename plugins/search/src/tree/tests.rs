@@ -43,8 +43,15 @@ fn the_repository_itself_is_skipped_unless_asked_for() {
 
 #[test]
 fn what_is_to_be_ignored_is_ignored_without_a_repository_too() {
-    let directory =
-        holding(&[".gitignore=*.log\n/out/\n", "a.log", "keep", "out/x", "sub/out/y", "sub/.ignore=z", "sub/z"]);
+    let directory = holding(&[
+        ".gitignore=*.log\n/out/\n",
+        "a.log",
+        "keep",
+        "out/x",
+        "sub/out/y",
+        "sub/.ignore=z",
+        "sub/z",
+    ]);
     assert_eq!(walked(&directory, ""), [".gitignore", "keep", "sub/.ignore", "sub/out/y"]);
 }
 

@@ -28,7 +28,11 @@ impl<'b> Node<'_, 'b> {
     /// Returns the depth of the values inside this one.
     fn deeper<E: serde::de::Error>(&mut self) -> Result<usize, E> {
         let depth = self.depth + 1;
-        if depth > self.pass.bounds.depth { Err(self.pass.refuse(Refusal::Depth)) } else { Ok(depth) }
+        if depth > self.pass.bounds.depth {
+            Err(self.pass.refuse(Refusal::Depth))
+        } else {
+            Ok(depth)
+        }
     }
 
     /// Returns the pass, after writing the comma before this value.
@@ -72,7 +76,11 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
     }
 
     fn visit_f64<E: serde::de::Error>(mut self, value: f64) -> Result<(), E> {
-        if value.is_finite() { self.begun()?.scalar(value) } else { Err(E::custom("number out of range")) }
+        if value.is_finite() {
+            self.begun()?.scalar(value)
+        } else {
+            Err(E::custom("number out of range"))
+        }
     }
 
     fn visit_str<E: serde::de::Error>(mut self, value: &str) -> Result<(), E> {

@@ -111,7 +111,9 @@ thread_local! {
 }
 
 /// Asks the budget of this thread. Without a budget everything is allowed.
-fn asked(ask: impl FnOnce(&(dyn Budget + 'static)) -> Result<(), Exhausted>) -> Result<(), Exhausted> {
+fn asked(
+    ask: impl FnOnce(&(dyn Budget + 'static)) -> Result<(), Exhausted>,
+) -> Result<(), Exhausted> {
     BUDGET.with(|lent| lent.borrow().as_deref().map_or(Ok(()), ask))
 }
 
@@ -196,7 +198,8 @@ pub(super) fn spend(steps: impl FnOnce(&Tariff) -> u64) -> bool {
 pub(super) fn hand_out(name: &str, steps: impl FnOnce(&Tariff) -> u64) -> bool {
     ACCOUNT.with(|account| {
         let tariff = account.tariff.get();
-        account.spend(steps(&tariff)) && (tariff.error.is_none() || account.keep(name.len() as u64 + KEPT_NAME))
+        account.spend(steps(&tariff))
+            && (tariff.error.is_none() || account.keep(name.len() as u64 + KEPT_NAME))
     })
 }
 

@@ -34,7 +34,10 @@ pub(super) fn same(left: &Value, right: &Value, depth: usize) -> bool {
                 && left.iter().zip(right).all(|(left, right)| same(left, right, depth + 1))
         }
         (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len() && step() && may_enter(depth) && same_members(left, right, depth + 1)
+            left.len() == right.len()
+                && step()
+                && may_enter(depth)
+                && same_members(left, right, depth + 1)
         }
         _ => step() && cmp::equal(left, right),
     }
@@ -71,10 +74,12 @@ pub(super) fn all_differ(elements: &[Value], depth: usize) -> bool {
     }
     let Some(_reserved) = Reserved::new(bytes) else { return false };
     let keys = RandomState::new();
-    let mut seen = HashSet::with_capacity_and_hasher(elements.len(), BuildHasherDefault::<Known>::default());
+    let mut seen =
+        HashSet::with_capacity_and_hasher(elements.len(), BuildHasherDefault::<Known>::default());
     elements.iter().all(|value| {
         spend(|_| SEEN_STEPS)
-            && digest(value, depth, &keys).is_some_and(|hash| seen.insert(Element { value, hash, depth }))
+            && digest(value, depth, &keys)
+                .is_some_and(|hash| seen.insert(Element { value, hash, depth }))
     })
 }
 
@@ -124,7 +129,9 @@ fn digest(value: &Value, depth: usize, keys: &RandomState) -> Option<u64> {
         Value::Null => keys.hash_one(0_u8),
         Value::Bool(value) => keys.hash_one((1_u8, *value)),
         Value::Number(number) => number_digest(number, keys),
-        Value::String(text) => spend(|_| in_bytes(text.len())).then(|| keys.hash_one((2_u8, text)))?,
+        Value::String(text) => {
+            spend(|_| in_bytes(text.len())).then(|| keys.hash_one((2_u8, text)))?
+        }
         Value::Array(elements) => {
             may_enter(depth).then_some(())?;
             let mut all = keys.build_hasher();
@@ -140,7 +147,9 @@ fn digest(value: &Value, depth: usize, keys: &RandomState) -> Option<u64> {
             let mut sum = 0_u64;
             for (name, value) in members {
                 let value = digest(value, depth + 1, keys)?;
-                sum = sum.wrapping_add(spend(|_| in_bytes(name.len())).then(|| keys.hash_one((name, value)))?);
+                sum = sum.wrapping_add(
+                    spend(|_| in_bytes(name.len())).then(|| keys.hash_one((name, value)))?,
+                );
             }
             keys.hash_one((3_u8, sum))
         }

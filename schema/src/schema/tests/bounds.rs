@@ -5,7 +5,10 @@ use std::thread;
 use serde_json::{Map, Value, json};
 
 use super::super::meter::{self, Seen, Tariff};
-use super::super::{Building, MAX_CHAIN, MAX_EXPANDED, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_VISITS, Schema, SchemaError};
+use super::super::{
+    Building, MAX_CHAIN, MAX_EXPANDED, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_VISITS, Schema,
+    SchemaError,
+};
 use super::{complaint, refusal};
 
 /// Half the stack of a runtime thread, in bytes.
@@ -22,8 +25,9 @@ fn nested(levels: usize, inner: Value, wrap: impl Fn(Value) -> Value) -> Value {
 
 /// Returns a chain of definitions, each leading to the next by `step`, the last to `end`.
 fn chained(length: usize, step: impl Fn(Value) -> Value, end: Value) -> Value {
-    let mut defs: Map<String, Value> =
-        (0..length).map(|at| (format!("d{at}"), step(json!({"$ref": format!("#/$defs/d{}", at + 1)})))).collect();
+    let mut defs: Map<String, Value> = (0..length)
+        .map(|at| (format!("d{at}"), step(json!({"$ref": format!("#/$defs/d{}", at + 1)}))))
+        .collect();
     defs.insert(format!("d{length}"), end);
     json!({"$ref": "#/$defs/d0", "$defs": defs})
 }
@@ -47,14 +51,20 @@ fn a_recursive_schema_is_accepted_and_validates_to_the_depth_of_the_value() {
     let deep = nested(60, json!({"n": 1}), |inner| json!({"n": 1, "left": inner}));
     assert_eq!(schema.validate(&deep), Ok(()));
     let wrong = nested(60, json!({"n": "1"}), |inner| json!({"n": 1, "right": inner}));
-    assert_eq!(schema.validate(&wrong).unwrap_err().first().pointer, format!("{}/n", "/right".repeat(60)));
+    assert_eq!(
+        schema.validate(&wrong).unwrap_err().first().pointer,
+        format!("{}/n", "/right".repeat(60))
+    );
 }
 
 #[test]
 fn subschemas_are_counted_as_they_stand_and_with_every_reference_written_out() {
     let wide = |width: usize| json!({"properties": (0..width).map(|at| (format!("p{at}"), json!(true))).collect::<Map<_, _>>()});
     assert!(Schema::output(wide(MAX_SUBSCHEMAS - 1)).is_ok());
-    assert!(matches!(refusal(wide(MAX_SUBSCHEMAS)), SchemaError::TooMuch { what: "too many subschemas", .. }));
+    assert!(matches!(
+        refusal(wide(MAX_SUBSCHEMAS)),
+        SchemaError::TooMuch { what: "too many subschemas", .. }
+    ));
     let laughs = chained(30, |next| json!({"properties": {"x": next, "y": next}}), json!(true));
     let SchemaError::TooMuch { what, .. } = refusal(laughs) else { panic!("something else") };
     assert_eq!(what, "too many subschemas with every `$ref` written out");
@@ -66,7 +76,8 @@ fn as_many_subschemas_as_are_allowed_with_every_reference_written_out_are_accept
     // The root, twenty for each reference with what it leads to, and one for each property more.
     let referring = |more: usize| {
         let all = (0..999).map(|at| (format!("p{at}"), json!({"$ref": "#/$defs/d"})));
-        let properties: Map<_, _> = all.chain((0..more).map(|at| (format!("m{at}"), json!(true)))).collect();
+        let properties: Map<_, _> =
+            all.chain((0..more).map(|at| (format!("m{at}"), json!(true)))).collect();
         json!({"properties": properties, "$defs": {"d": {"properties": leaves.clone()}}})
     };
     assert!(Schema::output(referring(19)).is_ok());
@@ -83,21 +94,22 @@ fn what_judges_one_value_is_bounded_in_number_and_length() {
         refusal(chained(MAX_CHAIN - 1, |next| next, json!(true))),
         SchemaError::TooMuch { max: MAX_CHAIN, .. }
     ));
-    let unevaluated = nested(12, json!({}), |inner| json!({"allOf": [inner], "unevaluatedProperties": false}));
+    let unevaluated =
+        nested(12, json!({}), |inner| json!({"allOf": [inner], "unevaluatedProperties": false}));
     assert!(matches!(refusal(unevaluated), SchemaError::TooMuch { max: MAX_VISITS, .. }));
 }
 
 #[test]
 fn patterns_are_bounded_in_length_in_number_and_together() {
-    let many =
-        |count: usize| json!({"allOf": (0..count).map(|at| json!({"pattern": format!("^{at}a")})).collect::<Vec<_>>()});
+    let many = |count: usize| json!({"allOf": (0..count).map(|at| json!({"pattern": format!("^{at}a")})).collect::<Vec<_>>()});
     assert!(Schema::output(many(MAX_PATTERNS)).is_ok());
     assert!(matches!(refusal(many(MAX_PATTERNS + 1)), SchemaError::Pattern { .. }));
     assert!(matches!(
         refusal(json!({"pattern": "a".repeat(4097)})),
         SchemaError::Pattern { why: "it is longer than 4 KiB", .. }
     ));
-    let large: Vec<Value> = (0..8).map(|at| json!({"pattern": format!("[^a]{{90{at}}}")})).collect();
+    let large: Vec<Value> =
+        (0..8).map(|at| json!({"pattern": format!("[^a]{{90{at}}}")})).collect();
     assert!(matches!(refusal(json!({"allOf": large})), SchemaError::Pattern { .. }));
 }
 
@@ -106,7 +118,9 @@ fn the_worst_accepted_schema_compiles_and_validates_in_a_small_stack() {
     in_a_small_stack(|| {
         let end = json!({"type": "array", "items": {"$ref": "#/$defs/d0"}});
         for half in [true, false] {
-            let step = |next| if half { json!({"anyOf": [false, next]}) } else { json!({"allOf": [next]}) };
+            let step = |next| {
+                if half { json!({"anyOf": [false, next]}) } else { json!({"allOf": [next]}) }
+            };
             let schema = Schema::output(chained(MAX_CHAIN / 2 - 1, step, end.clone())).unwrap();
             assert_eq!(schema.validate(&nested(63, json!([]), |inner| json!([inner]))), Ok(()));
             assert!(schema.validate(&nested(63, json!(1), |inner| json!([inner]))).is_err());
@@ -136,14 +150,19 @@ fn a_value_that_costs_too_many_steps_is_refused() {
     let rows = Value::Array(vec![Value::Array((0..100).map(Value::from).collect()); 1000]);
     assert_eq!(complaint(unique, &rows), TOO_LARGE);
     let choice: Vec<Value> = (0..2000).map(|at| json!([at])).collect();
-    assert_eq!(complaint(json!({"items": {"enum": choice}}), &Value::Array(vec![json!([1999]); 50_000])), TOO_LARGE);
+    assert_eq!(
+        complaint(json!({"items": {"enum": choice}}), &Value::Array(vec![json!([1999]); 50_000])),
+        TOO_LARGE
+    );
 }
 
 #[test]
 fn a_costly_pattern_runs_on_short_texts_and_a_cheap_one_on_long_texts() {
     let costly = Schema::output(json!({"pattern": "(?:a|b)*a(?:a|b){2000}c"})).unwrap();
     let text = "ab".repeat(1 << 19);
-    assert!(costly.validate(&json!(text[..100])).unwrap_err().to_string().starts_with("want a text"));
+    assert!(
+        costly.validate(&json!(text[..100])).unwrap_err().to_string().starts_with("want a text")
+    );
     assert_eq!(costly.validate(&json!(text)).unwrap_err().to_string(), TOO_LARGE);
     let cheap = Schema::output(json!({"pattern": r"\S"})).unwrap();
     assert_eq!(cheap.validate(&json!(text)), Ok(()));
@@ -151,15 +170,16 @@ fn a_costly_pattern_runs_on_short_texts_and_a_cheap_one_on_long_texts() {
 
 #[test]
 fn listing_a_hundred_thousand_errors_tells_the_first() {
-    let said = complaint(json!({"items": {"type": "string"}}), &Value::Array(vec![json!(1); 100_000]));
+    let said =
+        complaint(json!({"items": {"type": "string"}}), &Value::Array(vec![json!(1); 100_000]));
     assert_eq!(said, "`/0`: want string, got integer");
 }
 
 #[test]
 fn alternatives_that_multiply_with_the_depth_come_to_an_end() {
-    let branch =
-        |kind: &str| json!({"properties": {"a": {"$ref": "#/$defs/e"}, "z": {"const": kind}}, "required": ["z"]});
-    let schema = json!({"$ref": "#/$defs/e", "$defs": {"e": {"oneOf": [branch("p"), branch("q")]}}});
+    let branch = |kind: &str| json!({"properties": {"a": {"$ref": "#/$defs/e"}, "z": {"const": kind}}, "required": ["z"]});
+    let schema =
+        json!({"$ref": "#/$defs/e", "$defs": {"e": {"oneOf": [branch("p"), branch("q")]}}});
     let schema = Schema::output(schema).unwrap();
     let value = |end: Value| nested(60, end, |inner| json!({"a": inner, "z": "p"}));
     assert_eq!(schema.validate(&value(json!({"z": "q"}))), Ok(()));
@@ -168,7 +188,8 @@ fn alternatives_that_multiply_with_the_depth_come_to_an_end() {
 
 #[test]
 fn an_account_that_was_emptied_is_full_again_for_the_next_value() {
-    let schema = Schema::output(json!({"items": {"allOf": vec![json!({"minimum": 0}); 1500]}})).unwrap();
+    let schema =
+        Schema::output(json!({"items": {"allOf": vec![json!({"minimum": 0}); 1500]}})).unwrap();
     assert!(schema.validate(&Value::Array(vec![json!(1); 50_000])).is_err());
     assert_eq!(schema.validate(&json!([1, 2])), Ok(()));
 }
@@ -197,9 +218,15 @@ fn an_account_that_ends_in_the_middle_of_any_keyword_ends_the_validation_without
                     error: Some(meter::ErrorCost { steps: steps % 7, bytes: steps }),
                     ..Tariff::default()
                 };
-                meter::run(tariff, None, || schema.validator().unwrap().is_valid(Seen::root(value)));
-                meter::run(tariff, None, || schema.validator().unwrap().iter_errors(Seen::root(value)).count());
-                meter::run(tariff, None, || schema.validator().unwrap().validate(Seen::root(value)).is_ok());
+                meter::run(tariff, None, || {
+                    schema.validator().unwrap().is_valid(Seen::root(value))
+                });
+                meter::run(tariff, None, || {
+                    schema.validator().unwrap().iter_errors(Seen::root(value)).count()
+                });
+                meter::run(tariff, None, || {
+                    schema.validator().unwrap().validate(Seen::root(value)).is_ok()
+                });
             }
         }
     }
@@ -208,10 +235,12 @@ fn an_account_that_ends_in_the_middle_of_any_keyword_ends_the_validation_without
 #[test]
 fn a_validator_that_is_built_at_its_first_use_judges_as_one_that_is_built_at_once() {
     let text = r#"{"type": "object", "properties": {"path": {"type": "string", "pattern": "^[a-z]+$"}}, "required": ["path"]}"#;
-    let [now, later] =
-        [Building::Now, Building::AtFirstUse].map(|building| Schema::parse_input_built(text, building).unwrap());
+    let [now, later] = [Building::Now, Building::AtFirstUse]
+        .map(|building| Schema::parse_input_built(text, building).unwrap());
     assert!(later.0.validator.get().is_none(), "it is built although nobody has used it");
-    for value in [json!({"path": "ok"}), json!({}), json!({"path": 1}), json!({"path": "NO"}), json!(null)] {
+    for value in
+        [json!({"path": "ok"}), json!({}), json!({"path": 1}), json!({"path": "NO"}), json!(null)]
+    {
         assert_eq!(now.validate(&value), later.validate(&value), "{value}");
     }
     assert!(later.0.validator.get().is_some());

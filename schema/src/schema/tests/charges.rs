@@ -16,7 +16,8 @@ const TOO_LARGE: &str = "is too large to be checked against its schema; want les
 /// Returns the steps of validating a value.
 fn steps(schema: &Schema, value: &Value) -> u64 {
     let validator = schema.validator().unwrap();
-    match meter::run(schema.tariff(MAX_STEPS, None), None, || validator.is_valid(Seen::root(value))) {
+    match meter::run(schema.tariff(MAX_STEPS, None), None, || validator.is_valid(Seen::root(value)))
+    {
         (_, Spent::Within(left)) => MAX_STEPS - left,
         (_, spent) => panic!("{spent:?}"),
     }
@@ -62,7 +63,11 @@ fn a_keyword_costs_by_the_size_of_what_it_looks_at() {
         (json!({"patternProperties": {"^[a-z]{3}": true}}), json!({"": 1}), 8),
         (json!({"additionalProperties": {"type": "integer"}}), thousand(), 4000),
         (json!({"required": ["0999"]}), thousand(), 5),
-        (json!({"required": [format!("{:06400}", 1)]}), object(1000, |at| format!("{at:06400}")), 400),
+        (
+            json!({"required": [format!("{:06400}", 1)]}),
+            object(1000, |at| format!("{at:06400}")),
+            400,
+        ),
         (json!({"dependentRequired": {"0000": ["0001"]}}), thousand(), 10),
         (json!({"maxLength": 9}), long(), 1000),
         (json!({"pattern": "^[a-z]{3}"}), json!("x".repeat(1000)), 4000),
@@ -94,7 +99,13 @@ fn finding_a_name_costs_a_comparison_at_each_level_of_a_tree() {
 
 #[test]
 fn subschemas_that_look_at_nothing_are_charged_with_each_value_that_they_judge() {
-    for silent in [json!({}), json!(true), json!({"title": "t"}), json!({"not": false}), json!({"$ref": "#/$defs/e"})] {
+    for silent in [
+        json!({}),
+        json!(true),
+        json!({"title": "t"}),
+        json!({"not": false}),
+        json!({"$ref": "#/$defs/e"}),
+    ] {
         let silent = || vec![silent.clone(); 800];
         for (value, schema) in [
             (list(100, |_| json!(1)), json!({"items": {"allOf": silent()}, "$defs": {"e": {}}})),
@@ -154,9 +165,12 @@ fn elements_are_the_same_however_they_are_written() {
         }
         let all: Vec<&Value> = pairs.iter().map(|(one, _)| one).collect();
         assert_eq!(unique.validate(&array(&all)), Ok(()));
-        for (one, other) in
-            [(json!("1"), json!(1)), (json!(false), json!(0)), (json!({}), json!([])), (json!([1, 2]), json!([2, 1]))]
-        {
+        for (one, other) in [
+            (json!("1"), json!(1)),
+            (json!(false), json!(0)),
+            (json!({}), json!([])),
+            (json!([1, 2]), json!([2, 1])),
+        ] {
             assert_eq!(unique.validate(&array(&[&one, &other])), Ok(()), "{one} and {other}");
         }
     }
@@ -193,7 +207,11 @@ impl Budget for Ends {
     }
 
     fn check(&self) -> Result<(), Exhausted> {
-        if self.questions.fetch_add(1, Ordering::Relaxed) < self.last { Ok(()) } else { Err(Exhausted::Deadline) }
+        if self.questions.fetch_add(1, Ordering::Relaxed) < self.last {
+            Ok(())
+        } else {
+            Err(Exhausted::Deadline)
+        }
     }
 }
 
@@ -262,12 +280,16 @@ fn the_memory_of_an_explanation_is_reserved_bounded_and_given_back() {
     let (all, most) = said(100_000, u64::MAX);
     assert!(all == many && (4 << 20..9 << 20).contains(&most), "{all}: {most}");
     assert_eq!(said(500, 1 << 10).0, many);
-    assert_eq!(complaint(schema.as_value().clone(), &object(100_000, |at| format!("{at:05x}"))), many);
+    assert_eq!(
+        complaint(schema.as_value().clone(), &object(100_000, |at| format!("{at:05x}"))),
+        many
+    );
 }
 
 #[test]
 fn an_error_counts_what_it_repeats_of_the_schema() {
-    let excluded: Map<String, Value> = (0..1000).map(|at| (format!("p{at}"), json!({"type": "null"}))).collect();
+    let excluded: Map<String, Value> =
+        (0..1000).map(|at| (format!("p{at}"), json!({"type": "null"}))).collect();
     let schema = json!({"items": {"not": {"properties": excluded}}});
     let ends = Ends::after(u64::MAX, u64::MAX);
     assert_eq!(within(&ends, schema, &list(300, |_| json!(1))), Ok(false));
@@ -276,7 +298,8 @@ fn an_error_counts_what_it_repeats_of_the_schema() {
 
 #[test]
 fn a_validator_that_takes_long_to_build_is_not_built_at_once() {
-    let pattern = json!({"type": "object", "properties": {"p": {"pattern": "a{2000}"}}}).to_string();
+    let pattern =
+        json!({"type": "object", "properties": {"p": {"pattern": "a{2000}"}}}).to_string();
     let schema = Schema::parse_input_built(&pattern, Building::AtFirstUse).unwrap();
     assert_eq!(schema.validate_at_once(&json!({})), None);
     assert_eq!(schema.validate(&json!({})), Ok(()));
@@ -300,7 +323,8 @@ fn an_error_about_many_names_is_told_as_soon_as_one_about_few() {
     let value = object(50_000, |at| format!("n{at:05}"));
     let said = complaint(closed, &value);
     assert_eq!(said, "\"n00000\", \"n00001\", \"n00002\" and 49997 more are not accepted here");
-    let long: Map<String, Value> = [("const".to_owned(), list(50_000, |_| json!(1)))].into_iter().collect();
+    let long: Map<String, Value> =
+        [("const".to_owned(), list(50_000, |_| json!(1)))].into_iter().collect();
     let said = complaint(json!({"items": long}), &list(300, |_| json!([])));
     assert!(said.starts_with("`/0`: want [1,1,1") && said.len() < 4 << 10, "{said:.100}");
 }

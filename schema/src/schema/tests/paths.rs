@@ -43,7 +43,11 @@ impl Budget for Questions {
     fn release(&self, _: u64) {}
 
     fn check(&self) -> Result<(), Exhausted> {
-        if self.0.fetch_add(1, Ordering::Relaxed) < self.1 { Ok(()) } else { Err(Exhausted::Deadline) }
+        if self.0.fetch_add(1, Ordering::Relaxed) < self.1 {
+            Ok(())
+        } else {
+            Err(Exhausted::Deadline)
+        }
     }
 }
 
@@ -61,8 +65,9 @@ fn looking_for_paths_costs_by_the_size_of_the_input_and_ends_with_its_budget() {
         let budget = || Questions(AtomicU64::new(0), last);
         let listed = schema.each_workspace_path(&pathless, &budget(), |_| Ok::<_, Exhausted>(()));
         assert_eq!(listed, Err(Exhausted::Deadline));
-        let mapped =
-            schema.map_workspace_paths(&mut pathless, &budget(), |_, path| Ok::<_, Exhausted>(path.to_owned()));
+        let mapped = schema.map_workspace_paths(&mut pathless, &budget(), |_, path| {
+            Ok::<_, Exhausted>(path.to_owned())
+        });
         assert_eq!(mapped, Err(Exhausted::Deadline));
     }
 }
@@ -78,7 +83,10 @@ fn paths_are_found_through_properties_items_and_references() {
         "$defs": {"file": path()},
     });
     let input = json!({"path": "a", "many": ["b", "c"], "by/ref": "d", "note": "no", "edits": [{"in": "e"}, {}, 3], "other": "no"});
-    assert_eq!(found(schema, &input), ["/by~1ref=d", "/edits/0/in=e", "/many/0=b", "/many/1=c", "/path=a"]);
+    assert_eq!(
+        found(schema, &input),
+        ["/by~1ref=d", "/edits/0/in=e", "/many/0=b", "/many/1=c", "/path=a"]
+    );
 }
 
 #[test]
@@ -99,7 +107,8 @@ fn items_after_a_tuple_are_counted_from_where_they_begin() {
 
 #[test]
 fn what_is_no_string_is_no_path() {
-    let schema = json!({"properties": {"x": {"type": ["string", "null"], "format": "workspace-path"}}});
+    let schema =
+        json!({"properties": {"x": {"type": ["string", "null"], "format": "workspace-path"}}});
     assert!(found(schema.clone(), &json!({"x": null})).is_empty());
     assert!(found(schema, &json!({"x": ["a"]})).is_empty());
 }
@@ -110,11 +119,19 @@ fn a_path_anywhere_else_is_refused_with_its_place_and_the_keyword_on_the_way() {
         (json!({"anyOf": [path(), {"type": "null"}]}), "/anyOf/0", "anyOf"),
         (json!({"allOf": [with_x(path())]}), "/allOf/0/properties/x", "allOf"),
         (json!({"additionalProperties": path()}), "/additionalProperties", "additionalProperties"),
-        (json!({"patternProperties": {"^a": path()}}), "/patternProperties/^a", "patternProperties"),
+        (
+            json!({"patternProperties": {"^a": path()}}),
+            "/patternProperties/^a",
+            "patternProperties",
+        ),
         (json!({"prefixItems": [path()]}), "/prefixItems/0", "prefixItems"),
         (json!({"contains": path()}), "/contains", "contains"),
         (json!({"if": with_x(path())}), "/if/properties/x", "if"),
-        (json!({"dependentSchemas": {"a": with_x(path())}}), "/dependentSchemas/a/properties/x", "dependentSchemas"),
+        (
+            json!({"dependentSchemas": {"a": with_x(path())}}),
+            "/dependentSchemas/a/properties/x",
+            "dependentSchemas",
+        ),
         (json!({"propertyNames": path()}), "/propertyNames", "propertyNames"),
         (
             json!({"items": {"$ref": "#/$defs/p"}, "not": {"$ref": "#/$defs/p"}, "$defs": {"p": path()}}),
@@ -132,7 +149,9 @@ fn draft_07_counts_neither_tuples_nor_what_stands_beside_a_reference() {
     let draft = "http://json-schema.org/draft-07/schema#";
     let tuple = refusal(json!({"$schema": draft, "items": [path()]}));
     assert!(matches!(tuple, SchemaError::PathPlace { .. }), "{tuple}");
-    let beside = refusal(json!({"$schema": draft, "properties": {"x": {"$ref": "#", "format": "workspace-path"}}}));
+    let beside = refusal(
+        json!({"$schema": draft, "properties": {"x": {"$ref": "#", "format": "workspace-path"}}}),
+    );
     assert!(matches!(beside, SchemaError::PathPlace { .. }), "{beside}");
 }
 
@@ -147,7 +166,9 @@ fn a_schema_without_paths_has_nothing_to_look_for() {
 
 #[test]
 fn mapping_replaces_each_path_and_nothing_else() {
-    let schema = Schema::output(json!({"properties": {"a": path(), "b": {"items": path()}, "c": true}})).unwrap();
+    let schema =
+        Schema::output(json!({"properties": {"a": path(), "b": {"items": path()}, "c": true}}))
+            .unwrap();
     let mut input = json!({"a": "1", "b": ["2", "3"], "c": "4"});
     let mapped = |pointer: &str, value: &str| Ok::<_, Exhausted>(format!("{pointer}:{value}"));
     schema.map_workspace_paths(&mut input, &Unlimited, mapped).unwrap();

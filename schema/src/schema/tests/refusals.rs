@@ -16,7 +16,10 @@ fn an_input_schema_has_an_object_at_its_root() {
         (json!(null), "null as the whole schema"),
         (json!([]), "array as the whole schema"),
     ] {
-        assert_eq!(Schema::input(schema).unwrap_err(), SchemaError::RootNotObject { got: got.to_owned() });
+        assert_eq!(
+            Schema::input(schema).unwrap_err(),
+            SchemaError::RootNotObject { got: got.to_owned() }
+        );
     }
     assert!(Schema::input(json!({"type": "object"})).is_ok());
 }
@@ -32,15 +35,27 @@ fn an_output_schema_may_have_any_root_that_is_a_schema() {
     ] {
         assert!(Schema::output(schema).is_ok());
     }
-    assert_eq!(refusal(json!(null)), SchemaError::NotASchema { pointer: String::new(), got: "null" });
+    assert_eq!(
+        refusal(json!(null)),
+        SchemaError::NotASchema { pointer: String::new(), got: "null" }
+    );
     let inside = refusal(json!({"properties": {"a": 3}}));
     assert_eq!(inside, SchemaError::NotASchema { pointer: "/properties/a".into(), got: "integer" });
 }
 
 #[test]
 fn references_out_of_the_document_are_refused_and_never_followed() {
-    for target in ["https://example.com/a.json", "file:///etc/passwd", "other.json#/a", "/a", "urn:a", "//host/share"] {
-        let SchemaError::Reference { pointer, target: named, .. } = refusal(with_x(json!({"$ref": target}))) else {
+    for target in [
+        "https://example.com/a.json",
+        "file:///etc/passwd",
+        "other.json#/a",
+        "/a",
+        "urn:a",
+        "//host/share",
+    ] {
+        let SchemaError::Reference { pointer, target: named, .. } =
+            refusal(with_x(json!({"$ref": target})))
+        else {
             panic!("{target} was taken for something else");
         };
         assert_eq!((pointer.as_str(), named.as_str()), ("/properties/x/$ref", target));
@@ -49,8 +64,11 @@ fn references_out_of_the_document_are_refused_and_never_followed() {
 
 #[test]
 fn references_lead_to_subschemas_only() {
-    for target in ["#/nowhere", "#/properties", "#/enum/0", "#/x-mine/a", "#nobody", "#/%zz", "#/%ff"] {
-        let schema = json!({"properties": {"x": {"$ref": target}}, "enum": [{}], "x-mine": {"a": {}}});
+    for target in
+        ["#/nowhere", "#/properties", "#/enum/0", "#/x-mine/a", "#nobody", "#/%zz", "#/%ff"]
+    {
+        let schema =
+            json!({"properties": {"x": {"$ref": target}}, "enum": [{}], "x-mine": {"a": {}}});
         assert!(matches!(refusal(schema), SchemaError::Reference { .. }), "{target}");
     }
     for target in ["#", "#/$defs/a~1b%25", "#/properties/x/items", "#here", "#/definitions/old"] {
@@ -72,7 +90,9 @@ fn keywords_that_reach_beyond_the_document_are_refused_with_their_place() {
         ("$vocabulary", json!({})),
         ("$id", json!("http://example.com/x")),
     ] {
-        let SchemaError::Keyword { keyword: named, pointer, .. } = refusal(with_x(json!({keyword: value}))) else {
+        let SchemaError::Keyword { keyword: named, pointer, .. } =
+            refusal(with_x(json!({keyword: value})))
+        else {
             panic!("{keyword} was taken for something else");
         };
         assert_eq!((named, pointer), (keyword, format!("/properties/x/{keyword}")));
@@ -96,8 +116,15 @@ fn dialects_are_2020_12_and_draft_07_and_stand_at_the_root() {
     ] {
         assert!(Schema::output(json!({"$schema": uri})).is_ok(), "{uri}");
     }
-    for uri in [json!("http://json-schema.org/draft-04/schema#"), json!("https://example.com/mine"), json!(7)] {
-        assert_eq!(refusal(json!({"$schema": uri})), SchemaError::Dialect { pointer: "/$schema".into() });
+    for uri in [
+        json!("http://json-schema.org/draft-04/schema#"),
+        json!("https://example.com/mine"),
+        json!(7),
+    ] {
+        assert_eq!(
+            refusal(json!({"$schema": uri})),
+            SchemaError::Dialect { pointer: "/$schema".into() }
+        );
     }
     let inside = with_x(json!({"$schema": "http://json-schema.org/draft-07/schema#"}));
     assert_eq!(refusal(inside), SchemaError::Dialect { pointer: "/properties/x/$schema".into() });
@@ -124,16 +151,22 @@ fn draft_07_means_what_it_says() {
 #[test]
 fn patterns_that_take_more_than_linear_time_are_refused() {
     for pattern in [r"(a)\1", "(?=a)", "(?<!a)b", "(a{1000}){1000}", "(", "[z-a]"] {
-        let SchemaError::Pattern { keyword, pointer, .. } = refusal(with_x(json!({"pattern": pattern}))) else {
+        let SchemaError::Pattern { keyword, pointer, .. } =
+            refusal(with_x(json!({"pattern": pattern})))
+        else {
             panic!("{pattern} was taken for something else");
         };
         assert_eq!((keyword, pointer.as_str()), ("pattern", "/properties/x/pattern"));
     }
-    let SchemaError::Pattern { keyword, pointer, .. } = refusal(json!({"patternProperties": {"(?=a)": {}}})) else {
+    let SchemaError::Pattern { keyword, pointer, .. } =
+        refusal(json!({"patternProperties": {"(?=a)": {}}}))
+    else {
         panic!("a pattern of names was taken for something else");
     };
     assert_eq!((keyword, pointer.as_str()), ("patternProperties", "/patternProperties/(?=a)"));
-    assert!(Schema::output(json!({"pattern": "(a+)+$", "patternProperties": {"^x-": true}})).is_ok());
+    assert!(
+        Schema::output(json!({"pattern": "(a+)+$", "patternProperties": {"^x-": true}})).is_ok()
+    );
 }
 
 #[test]
@@ -160,7 +193,11 @@ fn a_header_annotation_cannot_smuggle_a_line() {
 fn a_keyword_with_the_wrong_kind_of_value_is_named_with_what_it_has_to_be() {
     for (schema, pointer, accepted) in [
         (json!({"type": "strnig"}), "/type", "\"string\""),
-        (json!({"properties": {"a": {"required": true}}}), "/properties/a/required", "an array of different strings"),
+        (
+            json!({"properties": {"a": {"required": true}}}),
+            "/properties/a/required",
+            "an array of different strings",
+        ),
         (json!({"minLength": -1}), "/minLength", "an integer from 0"),
         (json!({"items": [true]}), "/items", "`prefixItems`"),
         (json!({"properties": []}), "/properties", "an object of schemas"),
@@ -177,11 +214,20 @@ fn a_keyword_with_the_wrong_kind_of_value_is_named_with_what_it_has_to_be() {
 #[test]
 fn a_text_is_bounded_before_it_is_parsed() {
     let long = format!("{{\"title\":\"{}\"}}", "a".repeat(MAX_SCHEMA));
-    assert!(matches!(Schema::parse_output(&long), Err(SchemaError::Text(JsonError::TooLong { .. }))));
+    assert!(matches!(
+        Schema::parse_output(&long),
+        Err(SchemaError::Text(JsonError::TooLong { .. }))
+    ));
     let deep = format!("{}{{}}{}", "{\"not\":".repeat(32), "}".repeat(32));
-    assert!(matches!(Schema::parse_output(&deep), Err(SchemaError::Text(JsonError::TooDeep { max: 32, .. }))));
+    assert!(matches!(
+        Schema::parse_output(&deep),
+        Err(SchemaError::Text(JsonError::TooDeep { max: 32, .. }))
+    ));
     let twice = r#"{"type":"object","type":"string"}"#;
-    assert!(matches!(Schema::parse_input(twice), Err(SchemaError::Text(JsonError::DuplicateKey { .. }))));
+    assert!(matches!(
+        Schema::parse_input(twice),
+        Err(SchemaError::Text(JsonError::DuplicateKey { .. }))
+    ));
     assert!(Schema::parse_input(r#"{"type":"object"}"#).is_ok());
 }
 
@@ -189,7 +235,10 @@ fn a_text_is_bounded_before_it_is_parsed() {
 fn a_value_meets_the_same_bounds_as_a_text() {
     let deep = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"not": inner}));
     assert!(Schema::output(deep(15)).is_ok());
-    assert!(matches!(refusal(deep(32)), SchemaError::TooMuch { what: "too many levels", max: 32, .. }));
+    assert!(matches!(
+        refusal(deep(32)),
+        SchemaError::TooMuch { what: "too many levels", max: 32, .. }
+    ));
     let long = refusal(json!({"title": "a".repeat(MAX_SCHEMA)}));
     assert!(matches!(long, SchemaError::TooMuch { what: "too many bytes", .. }), "{long}");
 }

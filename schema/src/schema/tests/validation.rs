@@ -22,7 +22,11 @@ fn every_reason_says_what_is_wanted() {
         (json!({"required": ["path"]}), json!({}), "\"path\" is missing"),
         (json!({"dependentRequired": {"a": ["b"]}}), json!({"a": 1}), "\"b\" is missing"),
         (json!({"additionalProperties": false}), json!({"pth": 1}), "\"pth\" is not accepted here"),
-        (json!({"additionalProperties": false}), json!({"a": 1, "b": 1}), "\"a\" and \"b\" are not accepted here"),
+        (
+            json!({"additionalProperties": false}),
+            json!({"a": 1, "b": 1}),
+            "\"a\" and \"b\" are not accepted here",
+        ),
         (json!({"unevaluatedProperties": false}), json!({"a": 1}), "\"a\" is not accepted here"),
         (json!({"enum": ["a", 1]}), json!("b"), "want one of \"a\", 1"),
         (json!({"const": "a"}), json!("b"), "want \"a\""),
@@ -37,7 +41,11 @@ fn every_reason_says_what_is_wanted() {
         (json!({"minItems": 2}), json!([1]), "want at least 2 elements"),
         (json!({"maxItems": 1}), json!([1, 2]), "want at most 1 element"),
         (json!({"uniqueItems": true}), json!([1, 1.0]), "want elements that all differ"),
-        (json!({"contains": {"const": 1}}), json!([2]), "want elements, in a certain number, that match `contains`"),
+        (
+            json!({"contains": {"const": 1}}),
+            json!([2]),
+            "want elements, in a certain number, that match `contains`",
+        ),
         (json!({"minProperties": 1}), json!({}), "want at least 1 member"),
         (json!({"maxProperties": 0}), json!({"a": 1}), "want at most 0 members"),
         (
@@ -47,8 +55,16 @@ fn every_reason_says_what_is_wanted() {
         ),
         (json!({"not": {}}), json!(1), "is what `not` excludes"),
         (json!(false), json!(1), "nothing is accepted here"),
-        (json!({"oneOf": [true, true]}), json!(1), "matches more than one alternative of `oneOf`; want exactly one"),
-        (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), json!(1), "want string or null, got integer"),
+        (
+            json!({"oneOf": [true, true]}),
+            json!(1),
+            "matches more than one alternative of `oneOf`; want exactly one",
+        ),
+        (
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+            json!(1),
+            "want string or null, got integer",
+        ),
     ] {
         assert_eq!(complaint(schema.clone(), &value), reason, "{schema}");
     }
@@ -57,7 +73,10 @@ fn every_reason_says_what_is_wanted() {
 #[test]
 fn the_place_is_a_json_pointer() {
     let schema = with_x(json!({"items": {"properties": {"a/b~c": {"type": "string"}}}}));
-    assert_eq!(complaint(schema, &json!({"x": [{}, {"a/b~c": 1}]})), "`/x/1/a~1b~0c`: want string, got integer");
+    assert_eq!(
+        complaint(schema, &json!({"x": [{}, {"a/b~c": 1}]})),
+        "`/x/1/a~1b~0c`: want string, got integer"
+    );
 }
 
 #[test]
@@ -98,7 +117,9 @@ fn no_reason_repeats_a_value() {
 
 #[test]
 fn at_most_ten_violations_are_listed_and_each_once() {
-    let schema = Schema::output(json!({"items": {"allOf": [{"type": "string"}, {"type": "string"}]}})).unwrap();
+    let schema =
+        Schema::output(json!({"items": {"allOf": [{"type": "string"}, {"type": "string"}]}}))
+            .unwrap();
     let violations = schema.validate(&json!([1, 2])).unwrap_err();
     assert_eq!(violations.as_slice().len(), 2);
     let violations = schema.validate(&Value::Array(vec![json!(1); 50])).unwrap_err();
@@ -109,11 +130,17 @@ fn at_most_ten_violations_are_listed_and_each_once() {
 #[test]
 fn the_list_stays_below_four_kibibytes() {
     let name = "n".repeat(900);
-    let value: Value = (0..20).map(|at| (format!("{name}{at:02}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
+    let value: Value = (0..20)
+        .map(|at| (format!("{name}{at:02}"), json!(1)))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
     let schema = Schema::output(json!({"additionalProperties": {"type": "string"}})).unwrap();
     let violations = schema.validate(&value).unwrap_err();
     assert!(violations.to_string().len() <= 4096 + 100 && violations.as_slice().len() == 4);
-    let far = complaint(json!({"additionalProperties": {"type": "string"}}), &json!({"n".repeat(5000): 1}));
+    let far = complaint(
+        json!({"additionalProperties": {"type": "string"}}),
+        &json!({"n".repeat(5000): 1}),
+    );
     assert_eq!(far, "does not conform to its schema, and is too large to say where");
 }
 
@@ -127,7 +154,9 @@ fn a_name_in_a_reason_is_shown_as_what_it_is_and_cut() {
 
 #[test]
 fn formats_and_contents_are_annotations_in_both_dialects() {
-    for dialect in ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"] {
+    for dialect in
+        ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
+    {
         for keyword in [
             json!({"format": "email"}),
             json!({"format": "regex"}),
@@ -152,7 +181,10 @@ fn equality_is_that_of_json_and_not_of_its_spelling() {
 fn a_key_that_a_closed_schema_refuses_is_told_with_the_nearest_that_it_knows() {
     let closed = json!({"type": "object", "additionalProperties": false, "properties": {"path": {}, "limit": {}}});
     let said = |value| complaint(closed.clone(), &value);
-    assert_eq!(said(json!({"Limit": 3})), "\"Limit\" is not accepted here; did you mean \"limit\"?");
+    assert_eq!(
+        said(json!({"Limit": 3})),
+        "\"Limit\" is not accepted here; did you mean \"limit\"?"
+    );
     assert_eq!(said(json!({"zzz": 3})), "\"zzz\" is not accepted here");
     let inner = json!({"type": "object", "properties": {"in": closed, "other": {}}});
     let said = complaint(inner, &json!({"in": {"pth": 1}}));

@@ -37,15 +37,24 @@ pub(super) fn binary(op: &str, faults: &[&Fault]) -> [String; 3] {
             ]
         }
         "==" | "!=" | "<" | "<=" | ">" | ">=" => {
-            let mut end = format!(")) {{ (__l, __r) => {{ let __is = *__l {op} *__r; __is != (false\n");
+            let mut end =
+                format!(")) {{ (__l, __r) => {{ let __is = *__l {op} *__r; __is != (false\n");
             for fault in faults {
-                let _ = writeln!(end, "|| ((*__l {} *__r) != __is && {})", fault.replacement, on(fault));
+                let _ = writeln!(
+                    end,
+                    "|| ((*__l {} *__r) != __is && {})",
+                    fault.replacement,
+                    on(fault)
+                );
             }
             [format!("{begin}(match (&("), "), &(".to_owned(), format!("{end}) }} }}){END}")]
         }
         _ => {
             let other = |fault: &Fault| format!("__l {} __r", fault.replacement);
-            let end = format!(")) {{ (__l, __r) => {} }}){END}", chosen(faults, other, &format!("__l {op} __r")));
+            let end = format!(
+                ")) {{ (__l, __r) => {} }}){END}",
+                chosen(faults, other, &format!("__l {op} __r"))
+            );
             [format!("{begin}(match (("), "), (".to_owned(), end]
         }
     }
@@ -55,13 +64,17 @@ pub(super) fn binary(op: &str, faults: &[&Fault]) -> [String; 3] {
 /// operator, and behind the value.
 pub(super) fn assignment(place: &str, op: &str, faults: &[&Fault]) -> [String; 2] {
     let other = |fault: &Fault| format!("{place} {} __r", fault.replacement);
-    let end = format!(") {{ __r => {} }}){END}", chosen(faults, other, &format!("{place} {op} __r")));
+    let end =
+        format!(") {{ __r => {} }}){END}", chosen(faults, other, &format!("{place} {op} __r")));
     [format!("{}(match (", begin(faults)), end]
 }
 
 /// What an operator before an expression becomes, and what stands behind the expression.
 pub(super) fn unary(op: &str, faults: &[&Fault]) -> [String; 2] {
-    let end = format!(") {{ __v => {} }}){END}", chosen(faults, |_| "__v".to_owned(), &format!("{op}__v")));
+    let end = format!(
+        ") {{ __v => {} }}){END}",
+        chosen(faults, |_| "__v".to_owned(), &format!("{op}__v"))
+    );
     [format!("{}(match (", begin(faults)), end]
 }
 
@@ -69,7 +82,12 @@ pub(super) fn unary(op: &str, faults: &[&Fault]) -> [String; 2] {
 pub(super) fn body(faults: &[&Fault]) -> String {
     let mut text = begin(faults);
     for fault in faults {
-        let _ = write!(text, "\nif {} {{ return {}; }}", on(fault), fault.replacement.replace('\n', " "));
+        let _ = write!(
+            text,
+            "\nif {} {{ return {}; }}",
+            on(fault),
+            fault.replacement.replace('\n', " ")
+        );
     }
     format!("{text}\n{END}")
 }

@@ -5,7 +5,13 @@ use crate::mutants::fault::Kind;
 
 fn fault(number: usize, kind: Kind, line: usize, column: usize, replacement: &str) -> Fault {
     let site = Site { kind, line, column };
-    Fault { number, name: String::new(), file: "a.rs".to_owned(), site, replacement: replacement.to_owned() }
+    Fault {
+        number,
+        name: String::new(),
+        file: "a.rs".to_owned(),
+        site,
+        replacement: replacement.to_owned(),
+    }
 }
 
 /// The woven source in one line.
@@ -29,7 +35,9 @@ fn a_body_begins_with_its_faults() {
 #[test]
 fn a_comparison_asks_for_a_fault_only_where_that_changes_it() {
     let text = woven("fn f() -> bool { 1 < 2 }", &[fault(3, Kind::Binary, 1, 20, "<=")]);
-    assert!(text.contains("(match (&(1 ), &( 2)) { (__l, __r) => { let __is = *__l < *__r; __is != (false"));
+    assert!(text.contains(
+        "(match (&(1 ), &( 2)) { (__l, __r) => { let __is = *__l < *__r; __is != (false"
+    ));
     assert!(text.contains("|| ((*__l <= *__r) != __is && crate::fault(3))"));
 }
 
@@ -43,7 +51,16 @@ fn faults_of_parts_stay_within_those_of_the_whole() {
         fault(5, Kind::Body, 1, 23, "true"),
     ];
     let text = woven("fn f(a: bool) -> bool{!a && 1 + 1 == 2}", &faults);
-    let order = ["fault:5*/", "fault:1*/", "fault:2*/", "!__v", "fault:4*/", "fault:3*/", "__l + __r", "*__l == *__r"];
+    let order = [
+        "fault:5*/",
+        "fault:1*/",
+        "fault:2*/",
+        "!__v",
+        "fault:4*/",
+        "fault:3*/",
+        "__l + __r",
+        "*__l == *__r",
+    ];
     let places: Vec<_> = order.map(|part| text.find(part)).into_iter().collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
 }
@@ -51,7 +68,12 @@ fn faults_of_parts_stay_within_those_of_the_whole() {
 #[test]
 fn a_change_of_a_place_keeps_its_value_in_one_place() {
     let text = woven("fn f(n: &mut u8) { *n += 1; }", &[fault(1, Kind::Binary, 1, 23, "-=")]);
-    assert!(text.contains("(match (1) { __r =>  if crate::fault(1) { *n -= __r } else { *n += __r } })"), "{text}");
+    assert!(
+        text.contains(
+            "(match (1) { __r =>  if crate::fault(1) { *n -= __r } else { *n += __r } })"
+        ),
+        "{text}"
+    );
 }
 
 #[test]
@@ -64,21 +86,30 @@ fn an_arm_is_taken_away_by_a_guard_and_a_guard_by_a_switch() {
     ];
     let text = woven("fn f(n: u8) -> u8 { match n{1 => 2,     3 if g() => 4, _ => 5 } }", &faults);
     assert!(text.contains("1/*fault:1*/ if !crate::fault(1) /*fault:*/ => 2"), "{text}");
-    assert!(text.contains("(match (g()) { __g => (__g || crate::fault(2) ) && !crate::fault(3) && !crate::fault(4)"));
+    assert!(text.contains(
+        "(match (g()) { __g => (__g || crate::fault(2) ) && !crate::fault(3) && !crate::fault(4)"
+    ));
 }
 
 #[test]
 fn a_field_may_keep_what_the_rest_has() {
-    let text = woven("fn f(a: A) -> A { A { b, ..a.other() } }", &[fault(1, Kind::Field, 1, 23, "")]);
+    let text =
+        woven("fn f(a: A) -> A { A { b, ..a.other() } }", &[fault(1, Kind::Field, 1, 23, "")]);
     assert!(text.contains("b: /*fault:1*/") || text.contains("b: "), "{text}");
-    assert!(text.contains("if crate::fault(1) { let __rest: A = a.other(); __rest.b } else { b }"), "{text}");
+    assert!(
+        text.contains("if crate::fault(1) { let __rest: A = a.other(); __rest.b } else { b }"),
+        "{text}"
+    );
 }
 
 #[test]
 fn what_is_worked_out_while_building_and_chains_with_let_are_left_alone() {
     let source = "const A: u8 = 1 << 2;\nconst fn f() -> u8 { 1 }\nfn g() -> bool { if let A = h() && i { } }";
-    let faults =
-        [fault(1, Kind::Binary, 1, 17, ">>"), fault(2, Kind::Body, 2, 22, "0"), fault(3, Kind::Binary, 3, 33, "||")];
+    let faults = [
+        fault(1, Kind::Binary, 1, 17, ">>"),
+        fault(2, Kind::Body, 2, 22, "0"),
+        fault(3, Kind::Binary, 3, 33, "||"),
+    ];
     let woven = weave(source, &faults.iter().collect::<Vec<_>>()).expect("it parses");
     assert_eq!((woven.text.as_str(), woven.faults.len()), (source, 0));
     assert_eq!(woven.unviable, [3].into(), "`||` is not allowed beside `let`");
@@ -87,7 +118,9 @@ fn what_is_worked_out_while_building_and_chains_with_let_are_left_alone() {
 #[test]
 fn an_error_is_blamed_on_the_fault_of_its_line_or_on_the_innermost_form() {
     let faults = [fault(1, Kind::Body, 2, 1, "7"), fault(2, Kind::Binary, 2, 3, "-")];
-    let text = weave("fn f() -> T {\na + b\n}", &faults.iter().collect::<Vec<_>>()).expect("it parses").text;
+    let text = weave("fn f() -> T {\na + b\n}", &faults.iter().collect::<Vec<_>>())
+        .expect("it parses")
+        .text;
     let at = |part: &str| text.find(part).expect("it is there");
     assert_eq!(blame(&text, at("return")), Some(Blame::Fault(1)));
     assert_eq!(blame(&text, at("__l - __r")), Some(Blame::Fault(2)));

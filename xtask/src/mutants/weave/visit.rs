@@ -26,7 +26,11 @@ pub(super) struct Edits {
     pub(super) unviable: BTreeSet<usize>,
 }
 
-pub(super) fn edits(source: &str, parsed: &syn::File, sites: &BTreeMap<Site, Vec<&Fault>>) -> Edits {
+pub(super) fn edits(
+    source: &str,
+    parsed: &syn::File,
+    sites: &BTreeMap<Site, Vec<&Fault>>,
+) -> Edits {
     let mut weaver = Weaver { source, sites, edits: Edits::default() };
     weaver.visit_file(parsed);
     weaver.edits
@@ -140,7 +144,9 @@ impl<'ast> Visit<'ast> for Weaver<'_> {
         }
         match self.text(&node.op) {
             _ if faults.is_empty() || is_chain => visit::visit_expr_binary(self, node),
-            op if op.ends_with('=') && !["==", "!=", "<=", ">="].contains(&op) => self.changed(node, &faults),
+            op if op.ends_with('=') && !["==", "!=", "<=", ">="].contains(&op) => {
+                self.changed(node, &faults)
+            }
             _ => self.between(node, &faults),
         }
     }
@@ -184,7 +190,8 @@ impl<'ast> Visit<'ast> for Weaver<'_> {
             };
             let name = self.text(&value.member);
             let [begin, end] = forms::field(name, self.text(&node.path), self.text(rest), &faults);
-            let label = if value.colon_token.is_none() { format!("{name}: ") } else { String::new() };
+            let label =
+                if value.colon_token.is_none() { format!("{name}: ") } else { String::new() };
             self.insert(value.expr.span().byte_range().start, label + &begin);
             self.visit_expr(&value.expr);
             self.insert(value.expr.span().byte_range().end, end);

@@ -3,8 +3,14 @@
 use super::*;
 use crate::plugins::Shipped;
 
-const CLIENTS: [Client; 6] =
-    [Client::ClaudeCode, Client::ClaudeDesktop, Client::VsCode, Client::Cursor, Client::Zed, Client::Codex];
+const CLIENTS: [Client; 6] = [
+    Client::ClaudeCode,
+    Client::ClaudeDesktop,
+    Client::VsCode,
+    Client::Cursor,
+    Client::Zed,
+    Client::Codex,
+];
 
 fn program(workspace: &str, allow: &[SideEffects]) -> Launch {
     Launch::Program(Program {
@@ -21,7 +27,10 @@ fn program(workspace: &str, allow: &[SideEffects]) -> Launch {
 }
 
 fn server() -> Launch {
-    Launch::Http { address: Address::parse("http://127.0.0.1:8080/mcp").expect("an address"), token: None }
+    Launch::Http {
+        address: Address::parse("http://127.0.0.1:8080/mcp").expect("an address"),
+        token: None,
+    }
 }
 
 fn made(client: Client, launch: &Launch) -> Snippet {
@@ -41,10 +50,15 @@ fn read(client: Client, launch: &Launch) -> Value {
 fn each_client_starts_the_program_by_its_own_keys() {
     let (path, args) = ("/opt/my tools/palisade", ["serve", "--workspace", "/srv/my \"own\""]);
     let plain = json!({"command": path, "args": args, "env": {}});
-    let codex = json!({"command": path, "args": args, "startup_timeout_sec": 20, "tool_timeout_sec": 600});
+    let codex =
+        json!({"command": path, "args": args, "startup_timeout_sec": 20, "tool_timeout_sec": 600});
     for (client, servers, expected) in [
         // Source: code.claude.com/docs/en/mcp, project scope.
-        (Client::ClaudeCode, "mcpServers", json!({"type": "stdio", "command": path, "args": args, "env": {}})),
+        (
+            Client::ClaudeCode,
+            "mcpServers",
+            json!({"type": "stdio", "command": path, "args": args, "env": {}}),
+        ),
         // Source: modelcontextprotocol.io/quickstart/user.
         (Client::ClaudeDesktop, "mcpServers", plain.clone()),
         // Source: code.visualstudio.com/docs/copilot/reference/mcp-configuration.
@@ -52,7 +66,11 @@ fn each_client_starts_the_program_by_its_own_keys() {
         // Source: cursor.com/docs/mcp.
         (Client::Cursor, "mcpServers", plain),
         // Source: zed.dev/docs/ai/mcp; `source` as in its versions of 2025.
-        (Client::Zed, "context_servers", json!({"source": "custom", "command": path, "args": args, "env": {}})),
+        (
+            Client::Zed,
+            "context_servers",
+            json!({"source": "custom", "command": path, "args": args, "env": {}}),
+        ),
         // Source: developers.openai.com/codex/mcp.
         (Client::Codex, "mcp_servers", codex),
     ] {
@@ -71,7 +89,11 @@ fn each_client_reaches_a_server_by_its_own_keys_and_none_holds_a_token() {
     for (client, servers, expected) in [
         (Client::ClaudeCode, "mcpServers", code),
         (Client::VsCode, "servers", json!({"type": "http", "url": url})),
-        (Client::Cursor, "mcpServers", json!({"url": url, "headers": bearer("${env:PALISADE_SERVE_TOKEN}")})),
+        (
+            Client::Cursor,
+            "mcpServers",
+            json!({"url": url, "headers": bearer("${env:PALISADE_SERVE_TOKEN}")}),
+        ),
         (Client::Zed, "context_servers", json!({"url": url, "headers": bearer("<token>")})),
         (Client::Codex, "mcp_servers", codex),
     ] {
@@ -114,12 +136,22 @@ tool_timeout_sec = 600
 
 #[test]
 fn whatever_a_path_holds_comes_back_from_every_form() {
-    for path in
-        ["/a b", "/it's", "/it's \"x\"", "/'''\"\"\"", "/a\\b\\u0041", "/ünï 日本", "/# [x] = {}", "/$HOME `id` !"]
-    {
+    for path in [
+        "/a b",
+        "/it's",
+        "/it's \"x\"",
+        "/'''\"\"\"",
+        "/a\\b\\u0041",
+        "/ünï 日本",
+        "/# [x] = {}",
+        "/$HOME `id` !",
+    ] {
         for client in CLIENTS {
             let whole = read(client, &program(path, &[])).to_string();
-            assert!(whole.contains(&format!(r#"["serve","--workspace",{}]"#, json!(path))), "{client:?}: {whole}");
+            assert!(
+                whole.contains(&format!(r#"["serve","--workspace",{}]"#, json!(path))),
+                "{client:?}: {whole}"
+            );
         }
     }
 }
@@ -153,7 +185,12 @@ fn the_clients_that_have_a_command_for_it_are_given_one() {
             step(Client::Codex, &there),
             "codex mcp add palisade --url http://127.0.0.1:8080/mcp --bearer-token-env-var PALISADE_SERVE_TOKEN",
         ),
-        (step(Client::ClaudeDesktop, &here) + &step(Client::Cursor, &here) + &step(Client::Zed, &there), ""),
+        (
+            step(Client::ClaudeDesktop, &here)
+                + &step(Client::Cursor, &here)
+                + &step(Client::Zed, &there),
+            "",
+        ),
     ] {
         assert_eq!(line, expected);
     }
@@ -163,15 +200,24 @@ fn the_clients_that_have_a_command_for_it_are_given_one() {
 fn every_other_client_is_told_what_happens_where_it_shows_no_form() {
     for client in CLIENTS.into_iter().filter(|client| *client != Client::Zed) {
         let told = made(client, &program("/srv", &[])).notes.join("\n");
-        assert!(told.contains("refused where your client shows none") && told.contains("--allow write"), "{told}");
-        assert!(!made(client, &program("/srv", &ASKING)).notes.join("\n").contains("--allow"), "{client:?}");
+        assert!(
+            told.contains("refused where your client shows none") && told.contains("--allow write"),
+            "{told}"
+        );
+        assert!(
+            !made(client, &program("/srv", &ASKING)).notes.join("\n").contains("--allow"),
+            "{client:?}"
+        );
     }
 }
 
 #[test]
 fn zed_is_told_the_classes_that_are_not_allowed_yet() {
     let told = |launch: &Launch| made(Client::Zed, launch).notes.join("\n");
-    assert!(told(&program("/srv", &[])).contains("`palisade mcp config` `--allow write,execute,network`"));
+    assert!(
+        told(&program("/srv", &[]))
+            .contains("`palisade mcp config` `--allow write,execute,network`")
+    );
     assert!(told(&program("/srv", &[SideEffects::Write])).contains("`--allow execute,network`"));
     assert!(!told(&program("/srv", &ASKING)).contains("cannot ask"));
     assert!(told(&server()).contains("`palisade serve` `--allow write,execute,network`"));

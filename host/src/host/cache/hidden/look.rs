@@ -47,7 +47,11 @@ impl Looks {
     ///
     /// An error if a cache whose path is in the workspace cannot be opened, because a tool could
     /// reach it at any time. A cache elsewhere that hangs is opened again once it answers.
-    pub(super) fn at(self: &Arc<Self>, paths: Vec<PathBuf>, workspace: &Arc<Workspace>) -> io::Result<Vec<Arc<Tree>>> {
+    pub(super) fn at(
+        self: &Arc<Self>,
+        paths: Vec<PathBuf>,
+        workspace: &Arc<Workspace>,
+    ) -> io::Result<Vec<Arc<Tree>>> {
         let (stuck, mut left) = {
             let stuck = self.stuck();
             paths.into_iter().partition::<VecDeque<_>, _>(|path| stuck.contains(path))
@@ -92,7 +96,11 @@ impl Looks {
         })
     }
 
-    fn start(self: &Arc<Self>, left: VecDeque<PathBuf>, workspace: Arc<Workspace>) -> io::Result<Receiver<Found>> {
+    fn start(
+        self: &Arc<Self>,
+        left: VecDeque<PathBuf>,
+        workspace: Arc<Workspace>,
+    ) -> io::Result<Receiver<Found>> {
         let (tell, answers) = channel();
         let looks = self.clone();
         let work = move || {
@@ -104,7 +112,12 @@ impl Looks {
     }
 
     /// Opens a cache and sends the result. Returns false if the receiver is gone.
-    fn tell(&self, path: &Path, (workspace, mounts): (&Workspace, &Mounts<'_>), tell: &Sender<Found>) -> bool {
+    fn tell(
+        &self,
+        path: &Path,
+        (workspace, mounts): (&Workspace, &Mounts<'_>),
+        tell: &Sender<Found>,
+    ) -> bool {
         let found = Tree::open(path, Reading::Refused);
         let found = found.map(|tree| workspace.reaches(&tree, mounts).then(|| Arc::new(tree)));
         // `answer` takes the same lock before it gives up, so a late result is received or counted.

@@ -5,8 +5,8 @@ use super::super::*;
 use crate::http::{Access, Door, Settings, Token};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ProgressNotificationParam,
-    ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
+    ProgressNotificationParam, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
@@ -60,7 +60,8 @@ impl Fake {
                 let token = context.meta.get_progress_token().unwrap();
                 for number in 0.. {
                     let said = ProgressNotificationParam::new(token.clone(), f64::from(number));
-                    let _ = context.peer.notify_progress(said.with_message("x".repeat(64 << 10))).await;
+                    let _ =
+                        context.peer.notify_progress(said.with_message("x".repeat(64 << 10))).await;
                     // The paused clock advances only while all tasks wait.
                     sleep(Duration::from_millis(100)).await;
                 }
@@ -84,7 +85,8 @@ impl World {
 
     pub(super) fn with(token: Option<&str>) -> Self {
         let bound = "127.0.0.1:8000".parse().unwrap();
-        let ((tell, told), (see, seen), go) = (unbounded_channel(), unbounded_channel(), Arc::new(Notify::new()));
+        let ((tell, told), (see, seen), go) =
+            (unbounded_channel(), unbounded_channel(), Arc::new(Notify::new()));
         let fake = Fake { tell, see, go: go.clone() };
         let hosts = vec!["localhost".to_owned()];
         let stop = CancellationToken::new();
@@ -92,10 +94,18 @@ impl World {
         // The library's keep-alive is due by the real clock. Once the paused clock is ahead, it
         // would fire without end.
         endpoint.config.sse_keep_alive = None;
-        let settings =
-            Settings::new(bound, token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap())))
-                .unwrap();
-        Self { door: Arc::new(Door::new(&settings, bound, vec![(PATH, Arc::new(endpoint))])), told, seen, go, stop }
+        let settings = Settings::new(
+            bound,
+            token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap())),
+        )
+        .unwrap();
+        Self {
+            door: Arc::new(Door::new(&settings, bound, vec![(PATH, Arc::new(endpoint))])),
+            told,
+            seen,
+            go,
+            stop,
+        }
     }
 
     /// Sends a request over its own connection, and reads the head of the response.
@@ -105,8 +115,13 @@ impl World {
         tokio::spawn(async move {
             door.converse(theirs, "127.0.0.1".parse().unwrap(), &CancellationToken::new()).await;
         });
-        let mut head = format!("{method} /mcp HTTP/1.1\r\nhost: localhost:8000\r\ncontent-length: {}\r\n", body.len());
-        head.push_str("content-type: application/json\r\naccept: application/json, text/event-stream\r\n");
+        let mut head = format!(
+            "{method} /mcp HTTP/1.1\r\nhost: localhost:8000\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        head.push_str(
+            "content-type: application/json\r\naccept: application/json, text/event-stream\r\n",
+        );
         headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
         connection.write_all(format!("{head}\r\n{body}").as_bytes()).await.unwrap();
         let mut answer = Answer { head: String::new(), text: String::new(), read: 0, connection };
@@ -172,7 +187,9 @@ impl Answer {
             while let Some(length) = self.text[self.read..].find('\n') {
                 let line = self.text[self.read..self.read + length].trim_end();
                 self.read += length + 1;
-                if let Some(data) = line.strip_prefix("data:").filter(|data| !data.trim().is_empty()) {
+                if let Some(data) =
+                    line.strip_prefix("data:").filter(|data| !data.trim().is_empty())
+                {
                     return Some(serde_json::from_str(data).unwrap());
                 }
                 if line == "0" {
@@ -187,7 +204,10 @@ impl Answer {
 
     /// Returns the text of a call's result, which must be the last message of the stream.
     pub(super) async fn event_text(&mut self) -> String {
-        let text = self.event().await.unwrap()["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        let text = self.event().await.unwrap()["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         assert_eq!(self.event().await, None);
         text
     }
@@ -230,6 +250,10 @@ pub(super) fn modern(tool: &'static str) -> (Vec<(&'static str, &'static str)>, 
         "io.modelcontextprotocol/clientCapabilities": {},
         "progressToken": 1,
     });
-    let headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", tool)];
+    let headers = vec![
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", tool),
+    ];
     (headers, call.to_string())
 }

@@ -4,12 +4,12 @@
 
 use super::Network;
 use libc::{
-    AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID,
-    CLONE_NEWUSER, CLONE_NEWUTS, SOCK_DGRAM, SOCK_RAW, c_int, c_long,
+    AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET,
+    CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, SOCK_DGRAM, SOCK_RAW, c_int, c_long,
 };
 use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, apply_filter, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, apply_filter, sock_filter,
 };
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -107,20 +107,37 @@ const DENIED: &[c_long] = &[
 ];
 
 /// System calls that create and connect sockets.
-const SOCKETS: &[c_long] =
-    &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
+const SOCKETS: &[c_long] = &[
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+];
 
 /// Address families that `shell.network = true` opens. Unix sockets are excluded: services that
 /// trust the user, such as the session bus or a container daemon, could act on behalf of the
 /// command.
 const NETWORK: [c_int; 3] = [AF_INET, AF_INET6, AF_NETLINK];
 
-const NAMESPACES: [c_int; 7] =
-    [CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS];
+const NAMESPACES: [c_int; 7] = [
+    CLONE_NEWCGROUP,
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+];
 
 /// System calls that choose the processors and the scheduling policy of a thread.
-const SCHEDULING: &[c_long] =
-    &[libc::SYS_sched_setaffinity, libc::SYS_sched_setattr, libc::SYS_sched_setparam, libc::SYS_sched_setscheduler];
+const SCHEDULING: &[c_long] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
 
 /// System calls that signal a process or open a handle that can.
 const SIGNALS: &[c_long] = &[
@@ -165,7 +182,8 @@ pub(super) fn filter(network: Network, spared: &[c_int]) -> Result<(), Box<dyn E
     let denied = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     // A call with the numbers of another architecture, such as `int 0x80`, kills the process,
     // because those numbers mean other calls.
-    let filter = SeccompFilter::new(rules(network, spared)?, SeccompAction::Allow, denied, architecture)?;
+    let filter =
+        SeccompFilter::new(rules(network, spared)?, SeccompAction::Allow, denied, architecture)?;
     let program: BpfProgram = filter.try_into()?;
     Ok(apply_filter(&[not_known()?, program].concat())?)
 }
@@ -195,7 +213,10 @@ fn rules(network: Network, spared: &[c_int]) -> Result<Rules, BackendError> {
     // Allowed for the calling process only, which all of these calls address as 0.
     rules.insert(libc::SYS_prlimit64, vec![all([differs(0, 0)?])?]);
     rules.insert(libc::SYS_setpriority, vec![all([differs(0, 0)?])?, all([differs(1, 0)?])?]);
-    rules.insert(libc::SYS_ioprio_set, vec![all([differs(0, IOPRIO_WHO_PROCESS)?])?, all([differs(1, 0)?])?]);
+    rules.insert(
+        libc::SYS_ioprio_set,
+        vec![all([differs(0, IOPRIO_WHO_PROCESS)?])?, all([differs(1, 0)?])?],
+    );
     for call in SCHEDULING {
         rules.insert(*call, vec![all([differs(0, 0)?])?]);
     }
@@ -212,7 +233,10 @@ fn rules(network: Network, spared: &[c_int]) -> Result<Rules, BackendError> {
     match network {
         Network::Closed => rules.extend(SOCKETS.iter().map(|call| (*call, Vec::new()))),
         Network::Open => {
-            let others = NETWORK.iter().map(|family| differs(0, number(*family))).collect::<Result<Vec<_>, _>>()?;
+            let others = NETWORK
+                .iter()
+                .map(|family| differs(0, number(*family)))
+                .collect::<Result<Vec<_>, _>>()?;
             rules.insert(libc::SYS_socket, vec![SeccompRule::new(others)?]);
         }
     }

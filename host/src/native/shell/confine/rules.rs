@@ -3,8 +3,9 @@
 use super::Bounds;
 use crate::native::shell::Network;
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
-    RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+    path_beneath_rules,
 };
 use std::error::Error;
 use std::fs;
@@ -15,7 +16,8 @@ const ASKED: ABI = ABI::V9;
 
 /// System programs and libraries: read and execute. `/opt` is excluded, because services keep
 /// secrets beside their programs there and `PATH` does not include it.
-const PROGRAMS: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
+const PROGRAMS: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 
 /// Files in `/etc` that programs need: read only. Never the whole directory.
 const SETTINGS: &[&str] = &[
@@ -66,7 +68,9 @@ pub(super) fn enclose() -> Result<(), RulesetError> {
 
 /// Restricts the calling thread permanently. Returns the Landlock ABI in force, or 0 for none.
 pub(super) fn restrict(bounds: Bounds<'_>) -> Result<u32, Box<dyn Error>> {
-    let rules = Ruleset::default().handle_access(AccessFs::from_all(ASKED))?.scope(Scope::from_all(ASKED))?;
+    let rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(ASKED))?
+        .scope(Scope::from_all(ASKED))?;
     let rules = match bounds.network {
         Network::Closed => rules.handle_access(AccessNet::from_all(ASKED))?,
         Network::Open => rules,
@@ -76,13 +80,22 @@ pub(super) fn restrict(bounds: Bounds<'_>) -> Result<u32, Box<dyn Error>> {
         .add_rule(PathBeneath::new(bounds.workspace, own()))?
         .add_rule(PathBeneath::new(PathFd::new(bounds.home)?, own()))?
         // Missing paths are skipped, and a file gets only those rights that apply to files.
-        .add_rules::<_, _, _, RulesetError>(path_beneath_rules(PROGRAMS, AccessFs::from_read(ASKED)))?
-        .add_rules::<_, _, _, RulesetError>(path_beneath_rules(settings(), AccessFs::ReadFile | AccessFs::ReadDir))?
+        .add_rules::<_, _, _, RulesetError>(path_beneath_rules(
+            PROGRAMS,
+            AccessFs::from_read(ASKED),
+        ))?
+        .add_rules::<_, _, _, RulesetError>(path_beneath_rules(
+            settings(),
+            AccessFs::ReadFile | AccessFs::ReadDir,
+        ))?
         .add_rules::<_, _, _, RulesetError>(path_beneath_rules(
             ["/dev/null", "/dev/zero", "/dev/full"],
             AccessFs::ReadFile | AccessFs::WriteFile,
         ))?
-        .add_rules::<_, _, _, RulesetError>(path_beneath_rules(["/dev/random", "/dev/urandom"], AccessFs::ReadFile))?
+        .add_rules::<_, _, _, RulesetError>(path_beneath_rules(
+            ["/dev/random", "/dev/urandom"],
+            AccessFs::ReadFile,
+        ))?
         .restrict_self()?;
     Ok(match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, _) => 0,
@@ -99,8 +112,11 @@ fn own() -> BitFlags<AccessFs> {
 
 fn settings() -> Vec<String> {
     let versioned = |name: &String| VERSIONED.iter().any(|start| name.starts_with(start));
-    let names =
-        fs::read_dir("/etc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let names = fs::read_dir("/etc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
     let found = names.filter(versioned).map(|name| format!("/etc/{name}"));
     SETTINGS.iter().map(|&path| path.to_owned()).chain(found).collect()
 }

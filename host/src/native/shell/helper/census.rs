@@ -28,7 +28,8 @@ pub(super) fn take(limits: ShellLimits, group: Option<&Cgroup>) -> Census {
     let parents = Parents::look();
     let own = parents.children(getpid().as_raw_pid());
     let children = own.iter().filter_map(|pid| Pid::from_raw(*pid)).collect();
-    let all = group.and_then(Cgroup::processes).unwrap_or_else(|| descendants(own, &parents, limits));
+    let all =
+        group.and_then(Cgroup::processes).unwrap_or_else(|| descendants(own, &parents, limits));
     let excess = if all.len() as u64 > limits.processes {
         Some(Excess::Processes(limits.processes))
     } else {
@@ -119,7 +120,8 @@ fn parent(pid: i32) -> Option<i32> {
 
 /// Returns true if the processes together hold more memory than the limit, in bytes.
 fn holds_more(processes: &[i32], limit: u64) -> bool {
-    let sum = |of: fn(i32) -> u64| processes.iter().fold(0_u64, |sum, pid| sum.saturating_add(of(*pid)));
+    let sum =
+        |of: fn(i32) -> u64| processes.iter().fold(0_u64, |sum, pid| sum.saturating_add(of(*pid)));
     // Two passes: the cheap first sum counts shared pages once per process. The exact second sum is
     // more expensive.
     sum(resident) > limit && sum(proportional) > limit
@@ -140,7 +142,8 @@ fn proportional(pid: i32) -> u64 {
 /// another thread tells the memory that they share.
 fn of_process(pid: i32, file: &str, keys: &[&str]) -> Option<u64> {
     let of_thread = |task| kilobytes(&format!("/proc/{pid}/task/{task}/{file}"), keys);
-    kilobytes(&format!("/proc/{pid}/{file}"), keys).or_else(|| tasks(pid).into_iter().find_map(of_thread))
+    kilobytes(&format!("/proc/{pid}/{file}"), keys)
+        .or_else(|| tasks(pid).into_iter().find_map(of_thread))
 }
 
 fn kilobytes(file: &str, keys: &[&str]) -> Option<u64> {

@@ -40,7 +40,8 @@ impl Cgroup {
         let home = mounted.join(own(&fs::read_to_string("/proc/self/cgroup").ok()?)?);
         // Below the group of this process there are no controllers: a group that contains processes
         // cannot delegate them.
-        let beside = home.parent().filter(|parent| parent.starts_with(&mounted)).map(Path::to_owned);
+        let beside =
+            home.parent().filter(|parent| parent.starts_with(&mounted)).map(Path::to_owned);
         let places = beside.into_iter().chain([home.clone()]);
         places.into_iter().find_map(|place| Self::made_in(&place, &home, limits))
     }
@@ -107,7 +108,8 @@ impl Drop for Cgroup {
 /// Returns the mount point of cgroup v2: the fifth field of the `mountinfo` line with `cgroup2`
 /// after the separator ` - `.
 fn mount(mounts: &str) -> Option<PathBuf> {
-    let of_groups = |line: &&str| line.split_once(" - ").is_some_and(|(_, kind)| kind.starts_with("cgroup2 "));
+    let of_groups =
+        |line: &&str| line.split_once(" - ").is_some_and(|(_, kind)| kind.starts_with("cgroup2 "));
     mounts.lines().find(of_groups)?.split(' ').nth(4).map(PathBuf::from)
 }
 
@@ -119,8 +121,10 @@ fn own(groups: &str) -> Option<&str> {
 }
 
 fn killed(events: &str) -> bool {
-    let count =
-        events.lines().find_map(|line| line.strip_prefix("oom_kill ")).and_then(|count| count.parse::<u64>().ok());
+    let count = events
+        .lines()
+        .find_map(|line| line.strip_prefix("oom_kill "))
+        .and_then(|count| count.parse::<u64>().ok());
     count.is_some_and(|count| count > 0)
 }
 
@@ -130,8 +134,7 @@ mod tests {
 
     #[test]
     fn the_group_of_a_process_is_found_from_what_the_kernel_tells() {
-        let mounts =
-            "26 23 0:24 / /sys rw - sysfs sysfs rw\n31 26 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
+        let mounts = "26 23 0:24 / /sys rw - sysfs sysfs rw\n31 26 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
         assert_eq!(mount(mounts), Some("/sys/fs/cgroup".into()));
         assert_eq!(mount("36 32 0:33 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"), None);
         assert_eq!(own("9:pids:/x\n0::/user.slice/app.scope\n"), Some("user.slice/app.scope"));

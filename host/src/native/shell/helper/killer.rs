@@ -12,7 +12,9 @@ use crate::native::shell::options::Confinement;
 use crate::native::shell::process::STACK;
 use crate::native::shell::unfit::Unfit;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getppid, kill_process_group, setpriority_process, test_kill_process};
+use rustix::process::{
+    Pid, Signal, getppid, kill_process_group, setpriority_process, test_kill_process,
+};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -36,7 +38,11 @@ impl Killer {
 }
 
 /// Starts the shell from a thread whose signals are confined permanently.
-pub(super) fn start(order: Order, workspace: OwnedFd, output: OwnedFd) -> Result<(Child, Confined, Killer), Unfit> {
+pub(super) fn start(
+    order: Order,
+    workspace: OwnedFd,
+    output: OwnedFd,
+) -> Result<(Child, Confined, Killer), Unfit> {
     let (ask, asked) = channel();
     let (tell, told) = channel();
     let enclosed = move || serve(&order, &workspace, output, &tell, &asked);
@@ -48,7 +54,13 @@ pub(super) fn start(order: Order, workspace: OwnedFd, output: OwnedFd) -> Result
 
 type Outcome = Result<(Child, Confined), Unfit>;
 
-fn serve(order: &Order, workspace: &OwnedFd, output: OwnedFd, tell: &Sender<Outcome>, asked: &Receiver<Sender<()>>) {
+fn serve(
+    order: &Order,
+    workspace: &OwnedFd,
+    output: OwnedFd,
+    tell: &Sender<Outcome>,
+    asked: &Receiver<Sender<()>>,
+) {
     // Includes this thread.
     let spared = census::threads();
     let host = Outsider::look();
@@ -75,7 +87,8 @@ fn serve(order: &Order, workspace: &OwnedFd, output: OwnedFd, tell: &Sender<Outc
 
 fn started(order: &Order, workspace: &OwnedFd, output: OwnedFd, spared: &[i32]) -> Outcome {
     let output = [output.try_clone()?.into(), output.into()];
-    let site = Site { workspace: workspace.as_fd(), directory: None, spared, kernel: Kernel::Running };
+    let site =
+        Site { workspace: workspace.as_fd(), directory: None, spared, kernel: Kernel::Running };
     launch::launch(order, site, output)
 }
 

@@ -12,8 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, pidfd_open,
-    set_child_subreaper, setpriority_process, setsid, wait, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process,
+    kill_process_group, pidfd_open, set_child_subreaper, setpriority_process, setsid, wait, waitid,
 };
 use std::collections::HashSet;
 use std::io::{self, Read as _};
@@ -94,8 +94,17 @@ pub fn hold_command() -> Result<(), HelperError> {
     // The count must keep up with forks. Best effort: only root may raise the priority.
     let _ = setpriority_process(None, FIRST);
     let reply = Reply::Started { confined, shell: shell.as_raw_pid() };
-    let mut reaper =
-        Reaper { control, shell, watch, killer, group, confinement, limits: request.limits, end: None, home };
+    let mut reaper = Reaper {
+        control,
+        shell,
+        watch,
+        killer,
+        group,
+        confinement,
+        limits: request.limits,
+        end: None,
+        home,
+    };
     // A host that has exited is noticed below.
     reaper.tell(&reply);
     reaper.hold();
@@ -170,7 +179,8 @@ impl Reaper {
     fn wait(&mut self, limit: Duration) -> Word {
         let limit = Timespec::try_from(limit).ok();
         let is_running = self.end.is_none();
-        let mut events = [PollFd::new(&self.control, PollFlags::IN), PollFd::new(&self.watch, PollFlags::IN)];
+        let mut events =
+            [PollFd::new(&self.control, PollFlags::IN), PollFd::new(&self.watch, PollFlags::IN)];
         let count = if is_running { 2 } else { 1 };
         if let Err(error) = poll(&mut events[..count], limit.as_ref()) {
             return if error == Errno::INTR { Word::Nothing } else { Word::Gone };
@@ -196,10 +206,15 @@ impl Reaper {
     }
 
     fn has_ended(&mut self, end: End) {
-        let is_out_of_memory =
-            || self.group.as_ref().is_some_and(|group| group.bounds_memory() && group.ran_out_of_memory());
+        let is_out_of_memory = || {
+            self.group
+                .as_ref()
+                .is_some_and(|group| group.bounds_memory() && group.ran_out_of_memory())
+        };
         let end = match end {
-            End::Killed(KILLED) if is_out_of_memory() => End::Exceeded(Excess::Memory(self.limits.memory)),
+            End::Killed(KILLED) if is_out_of_memory() => {
+                End::Exceeded(Excess::Memory(self.limits.memory))
+            }
             end => end,
         };
         self.end = Some(end);

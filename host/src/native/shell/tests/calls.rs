@@ -14,7 +14,8 @@ struct Made(&'static str, i64, &'static str);
 
 /// Makes the calls in one command and returns the error number of each, or 0.
 async fn made(setup: Setup, calls: &[Made]) -> Vec<(&'static str, i32)> {
-    let list: Vec<String> = calls.iter().map(|Made(_, number, arguments)| format!("[{number}, {arguments}]")).collect();
+    let list: Vec<String> =
+        calls.iter().map(|Made(_, number, arguments)| format!("[{number}, {arguments}]")).collect();
     let script = format!(
         "my $b = \"\\0\" x 256; for ({}) {{ my ($n, @a) = @$_; $! = 0; my $r = syscall($n, @a); \
          print(($r == -1 ? $!+0 : 0), \"\\n\") }}",
@@ -160,7 +161,10 @@ async fn what_no_filter_can_look_into_or_know_is_not_there() {
 /// that call returns.
 #[cfg(target_arch = "x86_64")]
 fn by_other_numbers() -> Vec<u8> {
-    let code: &[u8] = &[0xb8, 1, 0, 0, 0, 0xbb, 42, 0, 0, 0, 0xcd, 0x80, 0xb8, 60, 0, 0, 0, 0xbf, 7, 0, 0, 0, 0x0f, 5];
+    let code: &[u8] = &[
+        0xb8, 1, 0, 0, 0, 0xbb, 42, 0, 0, 0, 0xcd, 0x80, 0xb8, 60, 0, 0, 0, 0xbf, 7, 0, 0, 0, 0x0f,
+        5,
+    ];
     let size = (64 + 56 + code.len()) as u64;
     let mut program = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x3e\0\x01\0\0\0".to_vec();
     for value in [0x40_0000 + 64 + 56, 64, 0_u64] {
@@ -188,7 +192,10 @@ async fn a_call_by_the_numbers_of_another_architecture_kills() {
     // 128 plus the number of SIGSYS.
     let kernel_has_them = ended(UNCONFINED).await == "42\n";
     let confined = ended(CONFINED).await;
-    assert!(confined.ends_with("159\n") || (!kernel_has_them && !confined.ends_with("42\n")), "{confined}");
+    assert!(
+        confined.ends_with("159\n") || (!kernel_has_them && !confined.ends_with("42\n")),
+        "{confined}"
+    );
 }
 
 #[test]
@@ -201,11 +208,23 @@ fn the_filter_spares_the_helper_and_sends_no_signal_to_every_process() {
         let pipe = std::io::pipe().unwrap();
         let owned = rustix::fs::fcntl_getfl(&pipe.0).map(drop);
         let to_groups = [test_kill_process_group(own), setpgid(Some(other), Some(own))];
-        ([test_kill_process(own), test_kill_process_group(Pid::INIT), test_kill_process(other), owned], to_groups)
+        (
+            [
+                test_kill_process(own),
+                test_kill_process_group(Pid::INIT),
+                test_kill_process(other),
+                owned,
+            ],
+            to_groups,
+        )
     });
     let (seen, to_groups) = seen.join().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(to_groups, [Err(Errno::PERM); 2], "the helper leads a group, which nothing signals or joins");
+    assert_eq!(
+        to_groups,
+        [Err(Errno::PERM); 2],
+        "the helper leads a group, which nothing signals or joins"
+    );
     assert_eq!(seen, [Err(Errno::PERM), Err(Errno::PERM), Ok(()), Ok(())]);
 }

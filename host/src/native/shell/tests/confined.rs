@@ -7,7 +7,10 @@ use std::net::TcpListener;
 async fn denied(world: &World, command: &str) -> String {
     let output = world.run(command).await;
     let said = failed(&output).to_owned();
-    assert!(said.contains("ermission denied") || said.contains("not permitted"), "{command}: {said}");
+    assert!(
+        said.contains("ermission denied") || said.contains("not permitted"),
+        "{command}: {said}"
+    );
     said
 }
 
@@ -29,12 +32,20 @@ async fn nothing_is_written_outside_neither_beside_the_workspace_nor_in_tmp_nor_
         denied(&World::new(CONFINED), &format!("echo x > {}", quoted(&target))).await;
         assert!(!target.exists(), "{}", target.display());
     }
-    for verb in
-        ["echo x >", "echo x >>", ": >", "rm -f", "mv -f file", "ln -f file", "truncate -s 0", "mkdir -p x && mv x"]
-    {
+    for verb in [
+        "echo x >",
+        "echo x >>",
+        ": >",
+        "rm -f",
+        "mv -f file",
+        "ln -f file",
+        "truncate -s 0",
+        "mkdir -p x && mv x",
+    ] {
         let world = World::new(CONFINED);
         std::fs::write(world.workspace().join("file"), "mine").unwrap();
-        let target = if verb.starts_with("mkdir") { world.outer.path().join("new") } else { world.canary() };
+        let target =
+            if verb.starts_with("mkdir") { world.outer.path().join("new") } else { world.canary() };
         let output = world.run(&format!("{verb} {}", quoted(&target))).await;
         failed(&output);
         assert_eq!(std::fs::read_to_string(world.canary()).unwrap(), "sings", "{verb}");
@@ -70,7 +81,11 @@ async fn nothing_is_read_outside_but_the_system() {
 #[tokio::test]
 async fn a_link_leads_out_as_little_as_a_path() {
     let world = World::new(CONFINED);
-    assert!(!denied(&world, &format!("ln -s {} link && cat link", quoted(&world.canary()))).await.contains("sings"));
+    assert!(
+        !denied(&world, &format!("ln -s {} link && cat link", quoted(&world.canary())))
+            .await
+            .contains("sings")
+    );
     failed(&World::new(CONFINED).run("ln -s .. up && echo x > up/new").await);
 }
 

@@ -27,7 +27,11 @@ fn gone(pid: &str) {
 }
 
 /// Runs a command concurrently with a future. Returns both results and the elapsed time.
-async fn beside<T>(world: &World, command: &str, other: impl Future<Output = T>) -> (ToolOutput, T, Duration) {
+async fn beside<T>(
+    world: &World,
+    command: &str,
+    other: impl Future<Output = T>,
+) -> (ToolOutput, T, Duration) {
     let begun = Instant::now();
     let (output, other) = tokio::join!(world.run(command), other);
     (output, other, begun.elapsed())
@@ -65,18 +69,24 @@ async fn the_token_of_the_context_stops_a_command_as_well() {
     })
     .await;
     assert!(took < SOON, "{took:?}");
-    assert_eq!(failed(&output), "begun\n[the command was stopped before it ended]\nkilled by signal 15");
+    assert_eq!(
+        failed(&output),
+        "begun\n[the command was stopped before it ended]\nkilled by signal 15"
+    );
 }
 
 #[tokio::test]
 async fn a_command_may_clean_up_at_sigterm() {
     let world = World::new(CONFINED);
-    let (output, (), _) =
-        beside(&world, "trap 'echo cleaned; exit 0' TERM; echo begun; while :; do sleep 0.02; done", async {
+    let (output, (), _) = beside(
+        &world,
+        "trap 'echo cleaned; exit 0' TERM; echo begun; while :; do sleep 0.02; done",
+        async {
             world.heard.line("begun").await;
             world.shell.cancel();
-        })
-        .await;
+        },
+    )
+    .await;
     assert!(failed(&output).contains("\ncleaned\n"), "{}", text(&output));
     assert_eq!(last_line(&output), "exit code 0");
 }
@@ -84,12 +94,13 @@ async fn a_command_may_clean_up_at_sigterm() {
 #[tokio::test]
 async fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
     let world = World::new(hasty());
-    let (output, pid, took) = beside(&world, "trap '' TERM; echo shell $$; while :; do sleep 0.02; done", async {
-        let pid = world.heard.line("shell ").await;
-        world.shell.cancel();
-        pid
-    })
-    .await;
+    let (output, pid, took) =
+        beside(&world, "trap '' TERM; echo shell $$; while :; do sleep 0.02; done", async {
+            let pid = world.heard.line("shell ").await;
+            world.shell.cancel();
+            pid
+        })
+        .await;
     assert!(took >= HASTE.grace, "{took:?}");
     assert_eq!(last_line(&output), "killed by signal 9");
     gone(&pid);
@@ -98,23 +109,26 @@ async fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
 #[tokio::test]
 async fn members_that_ignore_sigterm_are_killed_although_the_shell_has_ended() {
     let world = World::new(hasty());
-    let (output, child, _) = beside(&world, "(trap '' TERM; exec sleep 1000) & echo child $!; wait", async {
-        let child = world.heard.line("child ").await;
-        // The signal must arrive after the child has set its disposition.
-        while !ignores_sigterm(&child) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        world.shell.cancel();
-        child
-    })
-    .await;
+    let (output, child, _) =
+        beside(&world, "(trap '' TERM; exec sleep 1000) & echo child $!; wait", async {
+            let child = world.heard.line("child ").await;
+            // The signal must arrive after the child has set its disposition.
+            while !ignores_sigterm(&child) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            world.shell.cancel();
+            child
+        })
+        .await;
     assert_eq!(last_line(&output), "killed by signal 15");
     gone(&child);
 }
 
 fn ignores_sigterm(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let ignored = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     ignored.unwrap_or_default() & (1 << 14) != 0
 }
 
@@ -146,10 +160,14 @@ async fn what_a_pipeline_still_writes_when_the_shell_has_ended_is_kept() {
 #[tokio::test]
 async fn a_process_that_left_the_group_and_holds_the_pipe_does_not_hold_the_call() {
     let world = World::new(CONFINED);
-    let (output, (), took) = beside(&world, "setsid sleep 1000 & echo child $!; sleep 0.1", async {}).await;
+    let (output, (), took) =
+        beside(&world, "setsid sleep 1000 & echo child $!; sleep 0.1", async {}).await;
     assert!(took < SOON, "{took:?}");
     let child = succeeded(&output).trim().trim_start_matches("child ").to_owned();
-    assert!(alive(&child), "the documents say that it survives without a helper; if it no longer does, say so there");
+    assert!(
+        alive(&child),
+        "the documents say that it survives without a helper; if it no longer does, say so there"
+    );
     let pid = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
@@ -157,8 +175,12 @@ async fn a_process_that_left_the_group_and_holds_the_pipe_does_not_hold_the_call
 #[tokio::test]
 async fn the_time_that_the_input_gives_stops_the_command_and_its_output_is_kept() {
     let world = World::new(CONFINED);
-    let output = world.call(json!({"command": "echo begun; sleep 1000", "timeout_ms": 300})).await.unwrap();
-    assert_eq!(failed(&output), "begun\n[the command was stopped after its timeout_ms of 300]\nkilled by signal 15");
+    let output =
+        world.call(json!({"command": "echo begun; sleep 1000", "timeout_ms": 300})).await.unwrap();
+    assert_eq!(
+        failed(&output),
+        "begun\n[the command was stopped after its timeout_ms of 300]\nkilled by signal 15"
+    );
     assert_eq!(output.metadata["stopped_after_ms"], json!(300));
 }
 
@@ -166,7 +188,10 @@ async fn the_time_that_the_input_gives_stops_the_command_and_its_output_is_kept(
 async fn a_call_that_was_cancelled_before_it_ran_runs_nothing() {
     let world = World::new(CONFINED);
     assert!(!world.shell.cancel());
-    assert!(matches!(world.call(json!({"command": "echo x > ran"})).await, Err(ErrorKind::Cancelled)));
+    assert!(matches!(
+        world.call(json!({"command": "echo x > ran"})).await,
+        Err(ErrorKind::Cancelled)
+    ));
     assert!(!world.workspace().join("ran").exists());
 }
 
@@ -183,11 +208,15 @@ async fn a_call_that_is_dropped_leaves_no_process() {
 
 #[test]
 fn a_runtime_that_is_dropped_leaves_no_process_and_no_directory() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let world = Arc::new(World::new(CONFINED));
     let running = world.clone();
-    runtime.spawn(async move { running.run("echo home $HOME; sleep 1000 & echo child $!; wait").await });
-    let (child, home) = runtime.block_on(async { (world.heard.line("child ").await, world.heard.line("home ").await) });
+    runtime.spawn(
+        async move { running.run("echo home $HOME; sleep 1000 & echo child $!; wait").await },
+    );
+    let (child, home) = runtime
+        .block_on(async { (world.heard.line("child ").await, world.heard.line("home ").await) });
     drop(runtime);
     gone(&child);
     let begun = Instant::now();

@@ -44,7 +44,10 @@ async fn both_streams_come_back_in_the_order_in_which_they_were_written() {
 #[tokio::test]
 async fn the_workspace_is_the_directory_and_there_is_no_input() {
     let world = World::new(CONFINED);
-    assert_eq!(succeeded(&world.run("pwd -P; cat").await).trim_end(), world.workspace().to_str().unwrap());
+    assert_eq!(
+        succeeded(&world.run("pwd -P; cat").await).trim_end(),
+        world.workspace().to_str().unwrap()
+    );
 }
 
 #[tokio::test]
@@ -57,13 +60,19 @@ async fn a_flood_is_bounded_in_the_result_and_in_what_is_told_and_counted() {
     let left_out = 100_000_009 - KEPT as u64;
     assert!(text.contains(&format!("\n[… {left_out} bytes of output are left out here …]\n")));
     assert_eq!(world.heard.text().len(), EMITTED);
-    assert_eq!(world.context.take_report().usage.truncated_bytes, left_out + (100_000_009 - EMITTED as u64));
+    assert_eq!(
+        world.context.take_report().usage.truncated_bytes,
+        left_out + (100_000_009 - EMITTED as u64)
+    );
 }
 
 #[tokio::test]
 async fn what_cannot_be_a_command_is_refused_with_the_field() {
     let refused = World::new(CONFINED).call(json!({"command": "echo \0"})).await.unwrap_err();
-    assert!(matches!(refused, ErrorKind::Execution { field: Some(ref field), .. } if field == "command"), "{refused}");
+    assert!(
+        matches!(refused, ErrorKind::Execution { field: Some(ref field), .. } if field == "command"),
+        "{refused}"
+    );
 }
 
 #[test]

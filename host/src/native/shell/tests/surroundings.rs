@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 #[tokio::test]
 async fn the_environment_is_short_and_nothing_of_the_hosts() {
     let output = run("env; ls -A \"$HOME\"; echo mode=$(stat -c %a \"$HOME\")").await;
-    let variables: BTreeMap<&str, &str> = succeeded(&output).lines().filter_map(|line| line.split_once('=')).collect();
+    let variables: BTreeMap<&str, &str> =
+        succeeded(&output).lines().filter_map(|line| line.split_once('=')).collect();
     let mut variables = variables;
     assert_eq!(variables.remove("mode"), Some("700"), "nobody else may enter");
-    let known = ["HOME", "LANG", "LC_ALL", "OLDPWD", "PATH", "PWD", "SHLVL", "TERM", "TMPDIR", "TZ", "_"];
+    let known =
+        ["HOME", "LANG", "LC_ALL", "OLDPWD", "PATH", "PWD", "SHLVL", "TERM", "TMPDIR", "TZ", "_"];
     assert!(variables.keys().all(|name| known.contains(name)), "{variables:?}");
     assert_eq!(variables["PATH"], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     assert_eq!(variables["TERM"], "dumb");
@@ -20,8 +22,7 @@ async fn the_environment_is_short_and_nothing_of_the_hosts() {
 #[tokio::test]
 async fn two_calls_at_once_have_two_groups_and_two_directories_which_are_gone_afterwards() {
     let (one, two) = (World::new(CONFINED), World::new(CONFINED));
-    let command =
-        "echo group $$; echo home $HOME; echo x > $HOME/file; chmod 500 $HOME; until [ -e go ]; do sleep 0.02; done";
+    let command = "echo group $$; echo home $HOME; echo x > $HOME/file; chmod 500 $HOME; until [ -e go ]; do sleep 0.02; done";
     let both = async {
         let seen = [one.heard.line("group ").await, two.heard.line("group ").await];
         let homes = [one.heard.line("home ").await, two.heard.line("home ").await];
@@ -50,7 +51,8 @@ async fn the_private_directory_is_removed_however_deep_and_however_locked_it_is(
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn descriptors_that_the_host_was_started_with_are_closed_in_the_command_whatever_their_number() {
+async fn descriptors_that_the_host_was_started_with_are_closed_in_the_command_whatever_their_number()
+ {
     use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
     let world = World::new(UNCONFINED);
     let low = std::fs::File::open(world.canary()).unwrap();
@@ -60,7 +62,11 @@ async fn descriptors_that_the_host_was_started_with_are_closed_in_the_command_wh
     fcntl_setfd(&low, FdFlags::empty()).unwrap();
     fcntl_setfd(&high, FdFlags::empty()).unwrap();
     let spawned = std::process::Command::new("/bin/sh").args(["-c", listing]).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&spawned.stdout).matches("canary").count(), 2, "a child would inherit both");
+    assert_eq!(
+        String::from_utf8_lossy(&spawned.stdout).matches("canary").count(),
+        2,
+        "a child would inherit both"
+    );
     let output = world.run(listing).await;
     assert!(!succeeded(&output).contains("canary"), "{}", text(&output));
 }

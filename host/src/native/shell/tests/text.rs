@@ -35,8 +35,11 @@ fn what_fits_is_kept_whole_and_what_does_not_keeps_both_ends() {
     assert_eq!((output.text(), output.dropped()), ("a".repeat(KEPT), 0));
     output.push(b"zz", &heard);
     let half = KEPT / 2;
-    let expected =
-        format!("{}\n[… 2 bytes of output are left out here …]\n{}zz", "a".repeat(half), "a".repeat(half - 2));
+    let expected = format!(
+        "{}\n[… 2 bytes of output are left out here …]\n{}zz",
+        "a".repeat(half),
+        "a".repeat(half - 2)
+    );
     assert_eq!((output.text(), output.dropped()), (expected, 2));
 }
 

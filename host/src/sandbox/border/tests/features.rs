@@ -83,6 +83,9 @@ fn resources_and_plain_functions_of_the_component_model_pass() {
 #[test]
 fn every_refusal_of_a_feature_says_what_to_do() {
     let refused = check(&binary(&module("(memory i64 1)"))).unwrap_err().to_string();
-    assert_eq!(refused, "it uses 64-bit memory (memory64), which is switched off here; build it without");
+    assert_eq!(
+        refused,
+        "it uses 64-bit memory (memory64), which is switched off here; build it without"
+    );
     assert_eq!(Cap::Locals.what(), "locals in one function");
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 /// Returns a component with one type section.
 fn with_types(contents: &[u8]) -> Vec<u8> {
     let size = contents.len();
-    let size: Vec<u8> = (0..5).map(|n| ((size >> (7 * n)) & 0x7f) as u8 | if n < 4 { 0x80 } else { 0 }).collect();
+    let size: Vec<u8> =
+        (0..5).map(|n| ((size >> (7 * n)) & 0x7f) as u8 | if n < 4 { 0x80 } else { 0 }).collect();
     [b"\0asm\x0d\0\x01\0".as_slice(), &[7], &size, contents].concat()
 }
 
@@ -60,7 +61,9 @@ fn what_is_no_component_is_told_apart() {
 fn a_component_beyond_the_size_is_refused_unread() {
     let mut bytes = binary("(component)");
     bytes.resize((64 << 20) + 1, 0);
-    assert!(matches!(check(&bytes), Err(BorderRefused::TooLarge { size, .. }) if size == (64 << 20) + 1));
+    assert!(
+        matches!(check(&bytes), Err(BorderRefused::TooLarge { size, .. }) if size == (64 << 20) + 1)
+    );
 }
 
 #[test]

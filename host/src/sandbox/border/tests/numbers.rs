@@ -45,7 +45,10 @@ fn two_to_the_thirtieth_instances_are_refused_in_milliseconds() {
     let refused = check(&component);
     assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
     // 2^30 core instances and 2^31 - 1 component instances.
-    assert_eq!(refused, Err(BorderRefused::Cap { cap: Cap::Instances, found: (1 << 30) + (1 << 31) - 1 }));
+    assert_eq!(
+        refused,
+        Err(BorderRefused::Cap { cap: Cap::Instances, found: (1 << 30) + (1 << 31) - 1 })
+    );
     assert!(component.len() < 4096, "{}", component.len());
 }
 
@@ -62,7 +65,10 @@ fn instances_are_multiplied_out_to_the_last_one() {
 }
 
 fn instances(count: u64) -> String {
-    format!("(component (core module $m) {})", "(core instance (instantiate $m))".repeat(count as usize))
+    format!(
+        "(component (core module $m) {})",
+        "(core instance (instantiate $m))".repeat(count as usize)
+    )
 }
 
 #[test]
@@ -88,7 +94,8 @@ fn a_component_that_is_never_instantiated_counts_for_nothing() {
 #[test]
 fn parts_are_multiplied_out_as_instances_are() {
     let exports = |count: usize| -> String {
-        let bundle: String = (0..10_000).map(|n| format!("(export \"e{n}\" (memory $x))")).collect();
+        let bundle: String =
+            (0..10_000).map(|n| format!("(export \"e{n}\" (memory $x))")).collect();
         let inner = format!(
             "(component $c (core module $m (memory (export \"m\") 1)) (core instance $i (instantiate $m)) (alias core export $i \"m\" (core memory $x)) {})",
             format!("(core instance {bundle})").repeat(2)
@@ -101,7 +108,8 @@ fn parts_are_multiplied_out_as_instances_are() {
 
 #[test]
 fn a_component_that_is_given_from_outside_cannot_be_instantiated() {
-    let given = r#"(component (component $c (import "x" (component $x)) (instance (instantiate $x))))"#;
+    let given =
+        r#"(component (component $c (import "x" (component $x)) (instance (instantiate $x))))"#;
     assert_eq!(text(given), Err(BorderRefused::ForeignComponent));
     let own = r#"(component (component $c (component $x) (instance (instantiate $x))) (instance (instantiate $c)))"#;
     assert_eq!(text(own), Ok(()));
@@ -128,7 +136,9 @@ fn a_record_has_a_thousand_fields_and_no_more() {
 
 /// Returns `levels` list types, each a list of the previous type.
 fn lists(levels: u64) -> String {
-    (1..levels).fold("(type (list u8))".to_owned(), |types, level| types + &format!("(type (list {}))", level - 1))
+    (1..levels).fold("(type (list u8))".to_owned(), |types, level| {
+        types + &format!("(type (list {}))", level - 1)
+    })
 }
 
 #[test]
@@ -142,7 +152,9 @@ fn types_nest_to_the_cap_and_no_deeper() {
 fn types_do_not_nest_deeper_by_way_of_a_component_inside() {
     let through = |levels: u64| {
         let (types, last) = (lists(levels), levels - 1);
-        format!("(component $root {types} (component (alias outer $root {last} (type)) (type (list 0))))")
+        format!(
+            "(component $root {types} (component (alias outer $root {last} (type)) (type (list 0))))"
+        )
     };
     assert_eq!(text(&through(cap::TYPE_NESTING - 1)), Ok(()));
     assert_eq!(too_many(Cap::TypeNesting, &through(cap::TYPE_NESTING)), 65);
@@ -189,7 +201,8 @@ fn claims(section: u8, count: u64) -> Vec<u8> {
         rest >>= 7;
     }
     claimed.push(rest as u8);
-    let module = [b"\0asm\x01\0\0\0".as_slice(), &[section, claimed.len() as u8], &claimed].concat();
+    let module =
+        [b"\0asm\x01\0\0\0".as_slice(), &[section, claimed.len() as u8], &claimed].concat();
     [b"\0asm\x0d\0\x01\0".as_slice(), &[1, module.len() as u8], &module].concat()
 }
 
@@ -207,7 +220,11 @@ fn a_claim_beyond_a_cap_is_refused_before_its_items_are_read() {
         (11, Cap::Segments),
     ] {
         let refused = check(&claims(section, cap.max() + 1));
-        assert_eq!(refused, Err(BorderRefused::Cap { cap, found: cap.max() + 1 }), "section {section}");
+        assert_eq!(
+            refused,
+            Err(BorderRefused::Cap { cap, found: cap.max() + 1 }),
+            "section {section}"
+        );
         let obeyed = check(&claims(section, cap.max()));
         assert!(!matches!(obeyed, Err(BorderRefused::Cap { .. })), "section {section}: {obeyed:?}");
     }
@@ -220,7 +237,9 @@ fn custom_sections_are_counted_by_their_bytes() {
         for _ in 0..2 {
             let size = data + 2;
             bytes.push(0);
-            bytes.extend((0..5).map(|n| ((size >> (7 * n)) & 0x7f) as u8 | if n < 4 { 0x80 } else { 0 }));
+            bytes.extend(
+                (0..5).map(|n| ((size >> (7 * n)) & 0x7f) as u8 | if n < 4 { 0x80 } else { 0 }),
+            );
             bytes.extend([1, b'x']);
             bytes.resize(bytes.len() + data, 0);
         }
@@ -228,7 +247,10 @@ fn custom_sections_are_counted_by_their_bytes() {
     };
     let half = cap::CUSTOM as usize / 2;
     assert_eq!(with(half), Ok(()));
-    assert_eq!(with(half + 1), Err(BorderRefused::Cap { cap: Cap::CustomSections, found: cap::CUSTOM + 2 }));
+    assert_eq!(
+        with(half + 1),
+        Err(BorderRefused::Cap { cap: Cap::CustomSections, found: cap::CUSTOM + 2 })
+    );
 }
 
 #[test]

@@ -17,7 +17,10 @@ fn dated() -> Option<(tempfile::TempDir, PathBuf)> {
     let in_memory = cfg!(target_os = "linux") && [0x0102_1994, 0x8584_58f6].contains(&system);
     assert_eq!(Identity::of(&path, &file).is_none(), in_memory);
     if in_memory {
-        let _ = writeln!(std::io::stderr(), "skipped: the tests lie in memory, where files are not dated well enough");
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: the tests lie in memory, where files are not dated well enough"
+        );
         return None;
     }
     Some((folder, path))
@@ -54,7 +57,8 @@ fn a_file_is_recognised_until_anything_about_it_changes() {
     // The same length, and the modification time set back: only the change time differs, which no
     // program can set.
     let mut forged = identity(&path);
-    forged.marks = Marks { changed: (0, 1), ..serde_json::from_slice::<Known>(&entry).unwrap().marks };
+    forged.marks =
+        Marks { changed: (0, 1), ..serde_json::from_slice::<Known>(&entry).unwrap().marks };
     assert_eq!(forged.recognise(&entry), None);
 }
 

@@ -13,7 +13,9 @@ use std::os::unix::fs::{DirBuilderExt as _, symlink};
 fn holding(files: &[&str]) -> tempfile::TempDir {
     let outer = tempfile::tempdir().unwrap();
     fs::DirBuilder::new().mode(0o700).create(outer.path().join("dir")).unwrap();
-    files.iter().for_each(|name| fs::write(outer.path().join("dir").join(name), "as it was").unwrap());
+    files
+        .iter()
+        .for_each(|name| fs::write(outer.path().join("dir").join(name), "as it was").unwrap());
     outer
 }
 
@@ -26,7 +28,8 @@ fn a_directory_that_holds_something_else_is_no_cache_and_stays_as_it_was() {
             made = true;
             Ok(())
         };
-        let refused = Cache::open_and(&outer.path().join("dir"), None, before_key).unwrap_err().to_string();
+        let refused =
+            Cache::open_and(&outer.path().join("dir"), None, before_key).unwrap_err().to_string();
         assert!(refused.contains(&format!("it holds `{foreign}`")) && !made, "{refused}");
         assert_eq!(fs::read(outer.path().join("dir/key")).unwrap(), b"as it was");
     }
@@ -44,7 +47,14 @@ fn a_file_of_the_cache_is_no_link_and_no_pipe() {
     let private = Private::open(&outer.path().join("dir"), None).unwrap();
     private.put("one", &[b"own"]).unwrap();
     symlink("one", at("link")).unwrap();
-    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        at("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
     assert!(private.file("one").is_ok());
     for name in ["link", "pipe", "missing"] {
         assert!(private.file(name).is_err(), "{name}");

@@ -8,7 +8,8 @@ const DONE: i32 = 0;
 /// Returns the result of a child with this answer, standard error and status.
 fn judged(answer: &[u8], complaint: &str, status: i32) -> Result<Vec<u8>, CompileError> {
     let complaint = complaint.as_bytes().to_vec();
-    let said = Said { answer: answer.to_vec(), complaint, status: Some(ExitStatus::from_raw(status)) };
+    let said =
+        Said { answer: answer.to_vec(), complaint, status: Some(ExitStatus::from_raw(status)) };
     judge(said, None, &ChildCompiler::palisade("/bin/palisade"))
 }
 
@@ -21,10 +22,20 @@ fn an_answer_counts_where_it_is_whole_and_its_child_has_ended_well() {
     let memory = super::super::CompileLimits::MEMORY;
     assert_eq!(judged(&answer(CODE, b"code"), "", DONE), Ok(b"code".to_vec()));
     assert_eq!(judged(&answer(CODE, b""), "", DONE), Ok(Vec::new()));
-    assert_eq!(judged(&answer(REFUSED, b"no"), "", DONE), Err(CompileError::Invalid("no".to_owned())));
-    assert_eq!(judged(&answer(FAILED, b"why"), "", DONE), Err(CompileError::Crashed("why".to_owned())));
-    assert_eq!(judged(&answer(NO_MEMORY, b""), "", DONE), Err(CompileError::Memory { max: memory }));
-    let crashed = |answer: &[u8], status| matches!(judged(answer, "", status), Err(CompileError::Crashed(_)));
+    assert_eq!(
+        judged(&answer(REFUSED, b"no"), "", DONE),
+        Err(CompileError::Invalid("no".to_owned()))
+    );
+    assert_eq!(
+        judged(&answer(FAILED, b"why"), "", DONE),
+        Err(CompileError::Crashed("why".to_owned()))
+    );
+    assert_eq!(
+        judged(&answer(NO_MEMORY, b""), "", DONE),
+        Err(CompileError::Memory { max: memory })
+    );
+    let crashed =
+        |answer: &[u8], status| matches!(judged(answer, "", status), Err(CompileError::Crashed(_)));
     let whole = answer(CODE, b"code");
     assert!(crashed(&whole[..12], DONE) && crashed(&whole[..5], DONE) && crashed(&[], DONE));
     assert!(crashed(&[&whole[..], b"x"].concat(), DONE) && crashed(&answer(9, b""), DONE));
@@ -59,7 +70,10 @@ fn a_child_without_an_answer_is_judged_by_its_end_and_by_what_it_complained_of()
     assert!(said("one\ntwo", 1 << 8).contains("one") && !said("one\ntwo", 1 << 8).contains("two"));
     assert!(said("", 1 << 8).contains("without an answer"));
     for code in [126, 127] {
-        assert!(matches!(judged(b"", "not found", code << 8), Err(CompileError::Start(_))), "{code}");
+        assert!(
+            matches!(judged(b"", "not found", code << 8), Err(CompileError::Start(_))),
+            "{code}"
+        );
     }
     assert!(matches!(judged(b"", "not found", 125 << 8), Err(CompileError::Crashed(_))));
 }

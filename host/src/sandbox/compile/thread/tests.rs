@@ -11,9 +11,11 @@ fn within(time: Duration, memory: u64) -> CompileLimits {
 
 #[test]
 fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_all_others() {
-    let (never, costly, small) = (CancellationToken::new(), seconds_to_compile("costly"), cheap_to_compile("small"));
+    let (never, costly, small) =
+        (CancellationToken::new(), seconds_to_compile("costly"), cheap_to_compile("small"));
     let places = Places::default();
-    let compile = |bytes: &[u8], limits| compile_in(&places, Allocation::OnDemand, limits, bytes, &never);
+    let compile =
+        |bytes: &[u8], limits| compile_in(&places, Allocation::OnDemand, limits, bytes, &never);
     let roomy = CompileLimits::default();
     assert!(!compile(&small, roomy).unwrap().is_empty());
     let max = small.len() as u64;
@@ -24,7 +26,10 @@ fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_a
     let short = within(Duration::from_millis(100), roomy.memory);
     for _ in 0..AT_ONCE {
         let refused = compile(&costly, short);
-        assert!(matches!(refused, Err(CompileError::Time { .. } | CompileError::Wall { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(CompileError::Time { .. } | CompileError::Wall { .. })),
+            "{refused:?}"
+        );
     }
     assert_eq!(compile(&small, roomy), Err(CompileError::Busy));
     // Abandoned compilations end by themselves, and then their slots are free again.
@@ -39,16 +44,19 @@ fn a_compilation_that_is_given_up_is_not_waited_for() {
     let given_up = CancellationToken::new();
     given_up.cancel();
     let place = Places::default().take(&CancellationToken::new()).unwrap();
-    let work = begin(place, Arc::default(), Allocation::OnDemand, seconds_to_compile("costly")).unwrap();
+    let work =
+        begin(place, Arc::default(), Allocation::OnDemand, seconds_to_compile("costly")).unwrap();
     assert_eq!(work.wait(CompileLimits::default(), &given_up), Err(CompileError::Cancelled));
 }
 
 #[test]
 fn of_many_that_begin_together_no_more_are_left_than_there_are_places() {
-    let (never, costly, places) = (CancellationToken::new(), seconds_to_compile("costly"), Places::default());
+    let (never, costly, places) =
+        (CancellationToken::new(), seconds_to_compile("costly"), Places::default());
     let short = within(Duration::from_millis(50), CompileLimits::MEMORY);
     let refused: Vec<CompileError> = std::thread::scope(|scope| {
-        let compile = || compile_in(&places, Allocation::OnDemand, short, &costly, &never).unwrap_err();
+        let compile =
+            || compile_in(&places, Allocation::OnDemand, short, &costly, &never).unwrap_err();
         let threads: Vec<_> = (0..3 * AT_ONCE).map(|_| scope.spawn(compile)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -69,10 +77,15 @@ fn who_waits_for_a_place_and_gives_up_waits_no_longer() {
 
 #[test]
 fn a_plugin_is_not_blamed_for_memory_that_the_system_does_not_have() {
-    let io = |kind: std::io::ErrorKind| engine::is_out_of_memory(&std::io::Error::from(kind).into());
+    let io =
+        |kind: std::io::ErrorKind| engine::is_out_of_memory(&std::io::Error::from(kind).into());
     assert!(io(std::io::ErrorKind::OutOfMemory) && !io(std::io::ErrorKind::PermissionDenied));
-    let system = |errno: rustix::io::Errno| engine::is_out_of_memory(&wasmtime::Error::from(errno).context("mapping"));
+    let system = |errno: rustix::io::Errno| {
+        engine::is_out_of_memory(&wasmtime::Error::from(errno).context("mapping"))
+    };
     assert!(system(rustix::io::Errno::NOMEM) && !system(rustix::io::Errno::PERM));
     // The text of an error may quote the plugin.
-    assert!(!engine::is_out_of_memory(&wasmtime::Error::msg("unknown import `Cannot allocate (os error 12)`")));
+    assert!(!engine::is_out_of_memory(&wasmtime::Error::msg(
+        "unknown import `Cannot allocate (os error 12)`"
+    )));
 }

@@ -3,10 +3,13 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rustix::fs::{
-    AtFlags, FileType, Nsecs, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fstat, futimens, utimensat,
+    AtFlags, FileType, Nsecs, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fstat, futimens,
+    utimensat,
 };
 use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
-use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorStat, ErrorCode, MetadataHashValue, NewTimestamp};
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorStat, ErrorCode, MetadataHashValue, NewTimestamp,
+};
 
 use super::entries::to_change;
 use super::listing::descriptor_type;
@@ -39,7 +42,11 @@ pub(super) fn hash(node: &Node) -> Result<MetadataHashValue, Fault> {
 }
 
 /// Returns the same hash for the file at a path.
-pub(super) fn hash_at(dir: &OpenDir, path: &str, follow: Follow) -> Result<MetadataHashValue, Fault> {
+pub(super) fn hash_at(
+    dir: &OpenDir,
+    path: &str,
+    follow: Follow,
+) -> Result<MetadataHashValue, Fault> {
     Ok(identity_hash(&found(dir, path, follow)?))
 }
 
@@ -131,7 +138,11 @@ fn timespec(time: NewTimestamp) -> Result<Timespec, Fault> {
         NewTimestamp::Now => Ok(Timespec { tv_sec: 0, tv_nsec: UTIME_NOW }),
         NewTimestamp::Timestamp(time) => {
             let carry = u64::from(time.nanoseconds / 1_000_000_000);
-            let seconds = time.seconds.checked_add(carry).and_then(|s| s.try_into().ok()).ok_or(ErrorCode::Overflow)?;
+            let seconds = time
+                .seconds
+                .checked_add(carry)
+                .and_then(|s| s.try_into().ok())
+                .ok_or(ErrorCode::Overflow)?;
             Ok(Timespec { tv_sec: seconds, tv_nsec: Nsecs::from(time.nanoseconds % 1_000_000_000) })
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::filesystem::preopens;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    self, Advice, Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, DirectoryEntryStream,
-    ErrorCode, MetadataHashValue, NewTimestamp, OpenFlags, PathFlags,
+    self, Advice, Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry,
+    DirectoryEntryStream, ErrorCode, MetadataHashValue, NewTimestamp, OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 
@@ -35,41 +35,63 @@ impl types::Host for GuardView<'_> {
         err.downcast()
     }
 
-    fn filesystem_error_code(&mut self, err: Resource<wasmtime::Error>) -> wasmtime::Result<Option<ErrorCode>> {
+    fn filesystem_error_code(
+        &mut self,
+        err: Resource<wasmtime::Error>,
+    ) -> wasmtime::Result<Option<ErrorCode>> {
         Ok(self.table.get(&err)?.downcast_ref::<ErrorCode>().copied())
     }
 }
 
 impl types::HostDescriptor for GuardView<'_> {
-    fn read_via_stream(&mut self, fd: Resource<Descriptor>, offset: u64) -> FsResult<Resource<DynInputStream>> {
+    fn read_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynInputStream>> {
         let file = self.file(&fd, ErrorCode::IsDirectory).cloned();
         let file = self.ledger().answer(file)?;
         let stream: DynInputStream = Box::new(Reader::new(file, Arc::clone(self.ledger()), offset));
         Ok(self.table.push(stream)?)
     }
 
-    fn write_via_stream(&mut self, fd: Resource<Descriptor>, offset: u64) -> FsResult<Resource<DynOutputStream>> {
+    fn write_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynOutputStream>> {
         self.writer(&fd, Position::At(offset))
     }
 
-    fn append_via_stream(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
+    fn append_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+    ) -> FsResult<Resource<DynOutputStream>> {
         self.writer(&fd, Position::End)
     }
 
     /// Accepts the advice and ignores it: it cannot change the result of a read, only the page
     /// cache of the host.
-    async fn advise(&mut self, fd: Resource<Descriptor>, _: u64, _: u64, _: Advice) -> FsResult<()> {
+    async fn advise(
+        &mut self,
+        fd: Resource<Descriptor>,
+        _: u64,
+        _: u64,
+        _: Advice,
+    ) -> FsResult<()> {
         let outcome = self.file(&fd, ErrorCode::BadDescriptor).map(|_| ());
         self.ledger().answer(outcome)
     }
 
     async fn sync_data(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        let outcome = self.node(&fd).and_then(|node| sync::sync(node, self.guard.access, sync::What::Data));
+        let outcome =
+            self.node(&fd).and_then(|node| sync::sync(node, self.guard.access, sync::What::Data));
         self.ledger().answer(outcome)
     }
 
     async fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        let outcome = self.node(&fd).and_then(|node| sync::sync(node, self.guard.access, sync::What::All));
+        let outcome =
+            self.node(&fd).and_then(|node| sync::sync(node, self.guard.access, sync::What::All));
         self.ledger().answer(outcome)
     }
 
@@ -99,11 +121,17 @@ impl types::HostDescriptor for GuardView<'_> {
         modification: NewTimestamp,
     ) -> FsResult<()> {
         let node = self.check_writable().and_then(|()| self.node(&fd));
-        let outcome = node.and_then(|node| attributes::set_times(node, access, modification, self.ledger()));
+        let outcome =
+            node.and_then(|node| attributes::set_times(node, access, modification, self.ledger()));
         self.ledger().answer(outcome)
     }
 
-    async fn read(&mut self, fd: Resource<Descriptor>, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
+    async fn read(
+        &mut self,
+        fd: Resource<Descriptor>,
+        len: u64,
+        offset: u64,
+    ) -> FsResult<(Vec<u8>, bool)> {
         let file = self.file(&fd, ErrorCode::BadDescriptor);
         let outcome = file.and_then(|file| file.read(self.ledger(), len, offset));
         let bytes = self.ledger().answer(outcome)?;
@@ -111,20 +139,32 @@ impl types::HostDescriptor for GuardView<'_> {
         Ok((bytes, end))
     }
 
-    async fn write(&mut self, fd: Resource<Descriptor>, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
+    async fn write(
+        &mut self,
+        fd: Resource<Descriptor>,
+        bytes: Vec<u8>,
+        offset: u64,
+    ) -> FsResult<u64> {
         let file = self.check_writable().and_then(|()| self.file(&fd, ErrorCode::BadDescriptor));
         let outcome = file.and_then(|file| file.write(self.ledger(), &bytes, offset));
         self.ledger().answer(outcome).map(wide)
     }
 
-    async fn read_directory(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DirectoryEntryStream>> {
+    async fn read_directory(
+        &mut self,
+        fd: Resource<Descriptor>,
+    ) -> FsResult<Resource<DirectoryEntryStream>> {
         let outcome = self.dir(&fd).and_then(|dir| Listing::open(dir, self.ledger()));
         let listing = self.ledger().answer(outcome)?;
         let listing = self.table.push(listing)?;
         Ok(Resource::new_own(listing.rep()))
     }
 
-    async fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
+    async fn create_directory_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path: String,
+    ) -> FsResult<()> {
         let dir = self.check_writable().and_then(|()| self.dir(&fd));
         let outcome = dir.and_then(|dir| entries::create_directory(dir, &path, self.ledger()));
         self.ledger().answer(outcome)
@@ -135,8 +175,14 @@ impl types::HostDescriptor for GuardView<'_> {
         self.ledger().answer(outcome)
     }
 
-    async fn stat_at(&mut self, fd: Resource<Descriptor>, flags: PathFlags, path: String) -> FsResult<DescriptorStat> {
-        let outcome = self.dir(&fd).and_then(|dir| attributes::stat_at(dir, &path, Follow::from(flags)));
+    async fn stat_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+    ) -> FsResult<DescriptorStat> {
+        let outcome =
+            self.dir(&fd).and_then(|dir| attributes::stat_at(dir, &path, Follow::from(flags)));
         self.ledger().answer(outcome)
     }
 
@@ -150,7 +196,13 @@ impl types::HostDescriptor for GuardView<'_> {
     ) -> FsResult<()> {
         let dir = self.check_writable().and_then(|()| self.dir(&fd));
         let set = |dir: &Arc<OpenDir>| {
-            attributes::set_times_at(dir, &path, Follow::from(flags), (access, modification), self.ledger())
+            attributes::set_times_at(
+                dir,
+                &path,
+                Follow::from(flags),
+                (access, modification),
+                self.ledger(),
+            )
         };
         self.ledger().answer(dir.and_then(set))
     }
@@ -193,7 +245,11 @@ impl types::HostDescriptor for GuardView<'_> {
         self.ledger().answer(outcome)
     }
 
-    async fn remove_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
+    async fn remove_directory_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path: String,
+    ) -> FsResult<()> {
         let dir = self.check_writable().and_then(|()| self.dir(&fd));
         let outcome = dir.and_then(|dir| entries::remove_directory(dir, &path, self.ledger()));
         self.ledger().answer(outcome)
@@ -207,7 +263,9 @@ impl types::HostDescriptor for GuardView<'_> {
         new_path: String,
     ) -> FsResult<()> {
         let dirs = self.check_writable().and_then(|()| Ok((self.dir(&fd)?, self.dir(&new_fd)?)));
-        let outcome = dirs.and_then(|(old, new)| entries::rename((old, &old_path), (new, &new_path), self.ledger()));
+        let outcome = dirs.and_then(|(old, new)| {
+            entries::rename((old, &old_path), (new, &new_path), self.ledger())
+        });
         self.ledger().answer(outcome)
     }
 
@@ -223,7 +281,11 @@ impl types::HostDescriptor for GuardView<'_> {
         self.ledger().answer(outcome)
     }
 
-    async fn is_same_object(&mut self, a: Resource<Descriptor>, b: Resource<Descriptor>) -> wasmtime::Result<bool> {
+    async fn is_same_object(
+        &mut self,
+        a: Resource<Descriptor>,
+        b: Resource<Descriptor>,
+    ) -> wasmtime::Result<bool> {
         // The interface has no error here. An open file without readable metadata is a host
         // failure.
         let nodes = self.node(&a).and_then(|a| Ok((a, self.node(&b)?)));
@@ -241,7 +303,8 @@ impl types::HostDescriptor for GuardView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        let outcome = self.dir(&fd).and_then(|dir| attributes::hash_at(dir, &path, Follow::from(flags)));
+        let outcome =
+            self.dir(&fd).and_then(|dir| attributes::hash_at(dir, &path, Follow::from(flags)));
         self.ledger().answer(outcome)
     }
 
@@ -269,7 +332,10 @@ impl types::HostDirectoryEntryStream for GuardView<'_> {
 
 impl GuardView<'_> {
     /// Inserts a node into the table under the type of the bindings; only the index is shared.
-    fn push(&mut self, node: Node) -> Result<Resource<Descriptor>, wasmtime::component::ResourceTableError> {
+    fn push(
+        &mut self,
+        node: Node,
+    ) -> Result<Resource<Descriptor>, wasmtime::component::ResourceTableError> {
         let node = self.table.push(node)?;
         Ok(Resource::new_own(node.rep()))
     }
@@ -290,14 +356,24 @@ impl GuardView<'_> {
         self.node(fd)?.dir()
     }
 
-    fn file(&self, fd: &Resource<Descriptor>, otherwise: ErrorCode) -> Result<&Arc<OpenFile>, Fault> {
+    fn file(
+        &self,
+        fd: &Resource<Descriptor>,
+        otherwise: ErrorCode,
+    ) -> Result<&Arc<OpenFile>, Fault> {
         self.node(fd)?.file(otherwise)
     }
 
-    fn writer(&mut self, fd: &Resource<Descriptor>, position: Position) -> FsResult<Resource<DynOutputStream>> {
-        let file = self.check_writable().and_then(|()| self.file(fd, ErrorCode::BadDescriptor)).cloned();
+    fn writer(
+        &mut self,
+        fd: &Resource<Descriptor>,
+        position: Position,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let file =
+            self.check_writable().and_then(|()| self.file(fd, ErrorCode::BadDescriptor)).cloned();
         let file = self.ledger().answer(file)?;
-        let stream: DynOutputStream = Box::new(Writer::new(file, Arc::clone(self.ledger()), position));
+        let stream: DynOutputStream =
+            Box::new(Writer::new(file, Arc::clone(self.ledger()), position));
         Ok(self.table.push(stream)?)
     }
 }

@@ -38,7 +38,11 @@ pub(super) fn remove_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Re
 }
 
 /// Removes an entry that is not a directory. A symbolic link itself is removed, not its target.
-pub(in crate::sandbox::guard) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
+pub(in crate::sandbox::guard) fn unlink(
+    dir: &OpenDir,
+    path: &str,
+    ledger: &Ledger,
+) -> Result<(), Fault> {
     let place = locate(dir, &to_change(path, ledger)?)?;
     if place.is_here() {
         return Err(ErrorCode::IsDirectory.into());
@@ -55,7 +59,11 @@ pub(in crate::sandbox::guard) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledg
 }
 
 /// Renames an entry and replaces an existing target. A symbolic link itself is moved.
-pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
+pub(super) fn rename(
+    from: (&OpenDir, &str),
+    to: (&OpenDir, &str),
+    ledger: &Ledger,
+) -> Result<(), Fault> {
     let ((old, above), (new, depth)) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
     check_moved(&old, ledger)?;
     check_moved(&new, ledger)?;
@@ -76,7 +84,12 @@ pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledg
 
 /// Creates a hard link to a regular file. A hard link to a symbolic link is refused: it would
 /// create a symbolic link in another directory, where its target resolves differently.
-pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
+pub(super) fn link(
+    from: (&OpenDir, &str),
+    follow: Follow,
+    to: (&OpenDir, &str),
+    ledger: &Ledger,
+) -> Result<(), Fault> {
     ledger.check_linking()?;
     // As wasmtime-wasi: `link-at` does not follow links.
     if follow == Follow::Yes {
@@ -87,7 +100,9 @@ pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str),
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if old.slash => return Err(ErrorCode::NotDirectory.into()),
         // As on Linux: the directory that the trailing slash requires does not exist.
-        FileType::RegularFile if new.slash && new.stat()?.is_none() => return Err(ErrorCode::NoEntry.into()),
+        FileType::RegularFile if new.slash && new.stat()?.is_none() => {
+            return Err(ErrorCode::NoEntry.into());
+        }
         FileType::RegularFile if new.slash => return Err(ErrorCode::NotDirectory.into()),
         FileType::RegularFile => {}
         FileType::Directory => return Err(ErrorCode::NotPermitted.into()),
@@ -116,7 +131,11 @@ pub(super) fn read_link(dir: &OpenDir, path: &str) -> Result<String, Fault> {
 
 /// Locates a path that names a directory entry, and checks that it may be changed. Also returns its
 /// depth.
-fn named<'a>(dir: &'a OpenDir, path: &'a str, ledger: &Ledger) -> Result<(Located<'a>, u64), Fault> {
+fn named<'a>(
+    dir: &'a OpenDir,
+    path: &'a str,
+    ledger: &Ledger,
+) -> Result<(Located<'a>, u64), Fault> {
     let place = locate(dir, &to_change(path, ledger)?)?;
     if place.is_here() {
         return Err(ErrorCode::Invalid.into());

@@ -61,7 +61,8 @@ impl Level {
     fn is_directory(&self, entry: &DirEntry) -> Result<bool, Fault> {
         let file_type = match entry.file_type() {
             FileType::Unknown => {
-                let stat = statat(self.entries.fd()?, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
+                let stat =
+                    statat(self.entries.fd()?, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
                 FileType::from_raw_mode(stat.st_mode)
             }
             known => known,

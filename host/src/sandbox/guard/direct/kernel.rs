@@ -33,7 +33,10 @@ pub(super) fn check_directory(directory: impl AsFd) -> Result<(), Fault> {
     if is_the_kernels(directory) { Err(Refusal::Kernel.into()) } else { Ok(()) }
 }
 
-#[allow(clippy::useless_conversion, reason = "the type of a device's number differs between systems")]
+#[allow(
+    clippy::useless_conversion,
+    reason = "the type of a device's number differs between systems"
+)]
 fn device(stat: &Stat) -> Option<u64> {
     u64::try_from(stat.st_dev).ok()
 }
@@ -120,7 +123,8 @@ mod tests {
 
     #[test]
     fn every_mounted_file_system_is_judged_by_its_name() {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("the kernel tells its mounts");
+        let mounts =
+            fs::read_to_string("/proc/self/mountinfo").expect("the kernel tells its mounts");
         let mut judged = 0;
         // The last mount at a path covers the earlier ones, and a special character is escaped.
         let mut at: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
@@ -129,7 +133,9 @@ mod tests {
             let path = mount.split(' ').nth(4).expect("a mount point");
             at.insert(path, system.split(' ').next().expect("a type"));
         }
-        for (path, name) in at.into_iter().filter(|(path, _)| !path.contains('\\') && Path::new(path).is_dir()) {
+        for (path, name) in
+            at.into_iter().filter(|(path, _)| !path.contains('\\') && Path::new(path).is_dir())
+        {
             if (OWN.contains(&name) || USUAL.contains(&name)) && File::open(path).is_ok() {
                 assert_eq!(is_refused(path), OWN.contains(&name), "{name} at {path}");
                 judged += 1;

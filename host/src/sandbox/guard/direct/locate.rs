@@ -158,7 +158,11 @@ pub(super) fn is_directory(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
-fn look_once<'a>(dir: &'a OpenDir, path: &GuestPath<'a>, follow: Follow) -> Result<(Located<'a>, Option<Stat>), Fault> {
+fn look_once<'a>(
+    dir: &'a OpenDir,
+    path: &GuestPath<'a>,
+    follow: Follow,
+) -> Result<(Located<'a>, Option<Stat>), Fault> {
     let place = match follow {
         Follow::No => locate(dir, path)?,
         Follow::Yes => walk(dir, path, Follow::Yes)?,

@@ -41,9 +41,22 @@ impl Mount {
     }
 
     /// Uses an explicit way of opening files instead of the best one of this system.
-    pub(in crate::sandbox::guard) fn with_ways(handle: OwnedFd, resolver: Resolver, opener: Opener) -> Self {
+    pub(in crate::sandbox::guard) fn with_ways(
+        handle: OwnedFd,
+        resolver: Resolver,
+        opener: Opener,
+    ) -> Self {
         let device = Device::of(&handle);
-        Self { root: Arc::new(OpenDir { handle, name: String::new(), resolver, opener, device, _held: None }) }
+        Self {
+            root: Arc::new(OpenDir {
+                handle,
+                name: String::new(),
+                resolver,
+                opener,
+                device,
+                _held: None,
+            }),
+        }
     }
 
     pub(in crate::sandbox::guard) fn root(&self) -> Root {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode as Permissions, OFlags, Stat, openat};
 use rustix::io::Errno;
-use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorFlags, ErrorCode, OpenFlags, PathFlags,
+};
 
 use super::attributes::number;
 use super::entries::to_change;
@@ -52,7 +54,11 @@ enum Create {
 impl Wish {
     /// Converts the flags of `open-at`. `mutate-directory` is ignored: every operation on a
     /// directory checks the access of the mount itself.
-    pub(super) fn new(path: PathFlags, open: OpenFlags, flags: DescriptorFlags) -> Result<Self, Fault> {
+    pub(super) fn new(
+        path: PathFlags,
+        open: OpenFlags,
+        flags: DescriptorFlags,
+    ) -> Result<Self, Fault> {
         let sync = DescriptorFlags::FILE_INTEGRITY_SYNC
             | DescriptorFlags::DATA_INTEGRITY_SYNC
             | DescriptorFlags::REQUESTED_WRITE_SYNC;
@@ -80,7 +86,13 @@ impl Wish {
 }
 
 /// Opens the file or directory at a path. The caller has checked the access of the mount.
-pub(super) fn open(dir: &OpenDir, path: &str, wish: Wish, access: Access, ledger: &Ledger) -> Result<Node, Fault> {
+pub(super) fn open(
+    dir: &OpenDir,
+    path: &str,
+    wish: Wish,
+    access: Access,
+    ledger: &Ledger,
+) -> Result<Node, Fault> {
     let held = Held::one(ledger.files())?;
     if wish.changes() {
         return open_to_change(dir, &to_change(path, ledger)?, wish, ledger, held);
@@ -223,7 +235,13 @@ fn open_walked(
 
 /// Opens or creates a regular file for writing. Checks the type before the open, since opening a
 /// device or a pipe for writing may have effects.
-fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledger, held: Held) -> Result<Node, Fault> {
+fn open_to_change(
+    dir: &OpenDir,
+    path: &GuestPath<'_>,
+    wish: Wish,
+    ledger: &Ledger,
+    held: Held,
+) -> Result<Node, Fault> {
     let follow = if wish.create == Create::Always { Follow::No } else { wish.follow };
     for _ in 0..ATTEMPTS {
         let (place, found) = look(dir, path, follow)?;
@@ -236,7 +254,8 @@ fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledg
             None => create_new((&place, depth), wish, ledger),
         };
         match opened {
-            Err(Fault::Os(error)) if wish.create == Create::IfMissing && lost_race(&error, found.is_some()) => {}
+            Err(Fault::Os(error))
+                if wish.create == Create::IfMissing && lost_race(&error, found.is_some()) => {}
             opened => return Ok(counted(opened?, held)),
         }
     }
@@ -261,7 +280,12 @@ fn check_changeable(stat: &Stat, wish: Wish) -> Result<(), Fault> {
     }
 }
 
-fn open_existing(place: &Located<'_>, wish: Wish, dir: &OpenDir, ledger: &Ledger) -> Result<OpenFile, Fault> {
+fn open_existing(
+    place: &Located<'_>,
+    wish: Wish,
+    dir: &OpenDir,
+    ledger: &Ledger,
+) -> Result<OpenFile, Fault> {
     let opened = open_at(place, wish, dir)?;
     if opened.is_directory() {
         return Err(ErrorCode::IsDirectory.into());
@@ -279,7 +303,11 @@ fn open_existing(place: &Located<'_>, wish: Wish, dir: &OpenDir, ledger: &Ledger
     Ok(file)
 }
 
-fn create_new((place, depth): (&Located<'_>, u64), wish: Wish, ledger: &Ledger) -> Result<OpenFile, Fault> {
+fn create_new(
+    (place, depth): (&Located<'_>, u64),
+    wish: Wish,
+    ledger: &Ledger,
+) -> Result<OpenFile, Fault> {
     if wish.create == Create::Never {
         return Err(ErrorCode::NoEntry.into());
     }

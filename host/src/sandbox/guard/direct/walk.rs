@@ -26,7 +26,11 @@ const MAX_LINKS: u32 = 40;
 const MAX_STEPS: u32 = 4_096;
 
 /// Locates a path by walking it.
-pub(super) fn walk<'a>(dir: &'a OpenDir, path: &GuestPath<'a>, follow: Follow) -> Result<Located<'a>, Fault> {
+pub(super) fn walk<'a>(
+    dir: &'a OpenDir,
+    path: &GuestPath<'a>,
+    follow: Follow,
+) -> Result<Located<'a>, Fault> {
     let mut walk = Walk::new(dir);
     let mut name = Cow::Borrowed(path.name);
     let mut slash = path.slash;
@@ -67,7 +71,9 @@ impl<'a> Walk<'a> {
                     if !self.enter(name)? {
                         let target = self.read_link(name)?.ok_or(ErrorCode::NotDirectory)?;
                         let target = GuestPath::parse(&target)?;
-                        pending.extend(target.whole.rsplit('/').map(|part| Cow::Owned(part.to_owned())));
+                        pending.extend(
+                            target.whole.rsplit('/').map(|part| Cow::Owned(part.to_owned())),
+                        );
                     }
                 }
             }

@@ -7,8 +7,9 @@ use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::{WasiFilesystemCtx, WasiFilesystemCtxView};
 use wasmtime_wasi::p2::bindings::filesystem::preopens;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    self, Advice, Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, DirectoryEntryStream,
-    ErrorCode, HostDescriptor, MetadataHashValue, NewTimestamp, OpenFlags, PathFlags,
+    self, Advice, Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry,
+    DirectoryEntryStream, ErrorCode, HostDescriptor, MetadataHashValue, NewTimestamp, OpenFlags,
+    PathFlags,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 
@@ -35,28 +36,48 @@ impl types::Host for StockView<'_> {
         err.downcast()
     }
 
-    fn filesystem_error_code(&mut self, err: Resource<wasmtime::Error>) -> wasmtime::Result<Option<ErrorCode>> {
+    fn filesystem_error_code(
+        &mut self,
+        err: Resource<wasmtime::Error>,
+    ) -> wasmtime::Result<Option<ErrorCode>> {
         Ok(self.table.get(&err)?.downcast_ref::<ErrorCode>().copied())
     }
 }
 
 impl HostDescriptor for StockView<'_> {
-    fn read_via_stream(&mut self, fd: Resource<Descriptor>, offset: u64) -> FsResult<Resource<DynInputStream>> {
+    fn read_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynInputStream>> {
         let file = self.file(&fd, ErrorCode::IsDirectory).cloned();
         let file = self.ledger.answer(file)?;
         let stream: DynInputStream = Box::new(Reader::new(file, Arc::clone(self.ledger), offset));
         Ok(self.table.push(stream)?)
     }
 
-    fn write_via_stream(&mut self, fd: Resource<Descriptor>, offset: u64) -> FsResult<Resource<DynOutputStream>> {
+    fn write_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynOutputStream>> {
         self.writer(&fd, Position::At(offset))
     }
 
-    fn append_via_stream(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
+    fn append_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+    ) -> FsResult<Resource<DynOutputStream>> {
         self.writer(&fd, Position::End)
     }
 
-    async fn advise(&mut self, fd: Resource<Descriptor>, _: u64, _: u64, _: Advice) -> FsResult<()> {
+    async fn advise(
+        &mut self,
+        fd: Resource<Descriptor>,
+        _: u64,
+        _: u64,
+        _: Advice,
+    ) -> FsResult<()> {
         let outcome = self.file(&fd, ErrorCode::BadDescriptor).map(|_| ());
         self.ledger.answer(outcome)
     }
@@ -104,7 +125,12 @@ impl HostDescriptor for StockView<'_> {
         self.ledger.answer(outcome)
     }
 
-    async fn read(&mut self, fd: Resource<Descriptor>, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
+    async fn read(
+        &mut self,
+        fd: Resource<Descriptor>,
+        len: u64,
+        offset: u64,
+    ) -> FsResult<(Vec<u8>, bool)> {
         let file = self.file(&fd, ErrorCode::BadDescriptor);
         let outcome = file.and_then(|file| file.read(self.ledger, len, offset));
         let bytes = self.ledger.answer(outcome)?;
@@ -112,13 +138,21 @@ impl HostDescriptor for StockView<'_> {
         Ok((bytes, end))
     }
 
-    async fn write(&mut self, fd: Resource<Descriptor>, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
+    async fn write(
+        &mut self,
+        fd: Resource<Descriptor>,
+        bytes: Vec<u8>,
+        offset: u64,
+    ) -> FsResult<u64> {
         let file = self.check_writable().and_then(|()| self.file(&fd, ErrorCode::BadDescriptor));
         let outcome = file.and_then(|file| file.write(self.ledger, &bytes, offset));
         self.ledger.answer(outcome).map(wide)
     }
 
-    async fn read_directory(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DirectoryEntryStream>> {
+    async fn read_directory(
+        &mut self,
+        fd: Resource<Descriptor>,
+    ) -> FsResult<Resource<DirectoryEntryStream>> {
         let outcome = async { stock!(self, &fd, read_directory) }.await;
         let entries = self.ledger.answer(outcome)?;
         let listing = Listing::new(self.table.delete(entries)?);
@@ -126,7 +160,11 @@ impl HostDescriptor for StockView<'_> {
         Ok(Resource::new_own(listing.rep()))
     }
 
-    async fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
+    async fn create_directory_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path: String,
+    ) -> FsResult<()> {
         let outcome = async {
             let name = self.change(&fd, &path)?;
             self.ledger.check_depth(path::depth(&name))?;
@@ -146,7 +184,12 @@ impl HostDescriptor for StockView<'_> {
         self.ledger.answer(outcome)
     }
 
-    async fn stat_at(&mut self, fd: Resource<Descriptor>, flags: PathFlags, path: String) -> FsResult<DescriptorStat> {
+    async fn stat_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+    ) -> FsResult<DescriptorStat> {
         let outcome = self.look(&fd, flags, &path).await;
         self.ledger.answer(outcome)
     }
@@ -202,7 +245,11 @@ impl HostDescriptor for StockView<'_> {
         self.ledger.answer(outcome)
     }
 
-    async fn remove_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
+    async fn remove_directory_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path: String,
+    ) -> FsResult<()> {
         let outcome = async {
             let name = self.change(&fd, &path)?;
             stock!(self, &fd, remove_directory_at, path)?;
@@ -251,7 +298,11 @@ impl HostDescriptor for StockView<'_> {
         self.ledger.answer(outcome)
     }
 
-    async fn is_same_object(&mut self, a: Resource<Descriptor>, b: Resource<Descriptor>) -> wasmtime::Result<bool> {
+    async fn is_same_object(
+        &mut self,
+        a: Resource<Descriptor>,
+        b: Resource<Descriptor>,
+    ) -> wasmtime::Result<bool> {
         let (a, b) = (self.node(&a)?.inner(), self.node(&b)?.inner());
         let mut ctx = WasiFilesystemCtx::default();
         WasiFilesystemCtxView { ctx: &mut ctx, table: self.table }.is_same_object(a, b).await

@@ -44,19 +44,24 @@ impl Node {
 /// setting that is private to wasmtime-wasi.
 pub(super) fn inline(descriptor: &Descriptor) -> io::Result<Descriptor> {
     Ok(match descriptor {
-        Descriptor::Dir(dir) => Descriptor::Dir(Dir::new(dir.dir.try_clone()?, dir.perms, dir.open_mode, true)),
-        Descriptor::File(file) => Descriptor::File(File::new(file.file.try_clone()?, file.perms, file.open_mode, true)),
+        Descriptor::Dir(dir) => {
+            Descriptor::Dir(Dir::new(dir.dir.try_clone()?, dir.perms, dir.open_mode, true))
+        }
+        Descriptor::File(file) => {
+            Descriptor::File(File::new(file.file.try_clone()?, file.perms, file.open_mode, true))
+        }
     })
 }
 
 /// Opens a file for this layer's own streams. Returns none for a directory.
 pub(super) fn open_file(descriptor: &Descriptor, name: &str) -> io::Result<Option<OpenFile>> {
     let Descriptor::File(file) = descriptor else { return Ok(None) };
-    let mode = match (file.open_mode.contains(OpenMode::READ), file.open_mode.contains(OpenMode::WRITE)) {
-        (true, true) => Mode::ReadWrite,
-        (false, true) => Mode::Write,
-        (_, false) => Mode::Read,
-    };
+    let mode =
+        match (file.open_mode.contains(OpenMode::READ), file.open_mode.contains(OpenMode::WRITE)) {
+            (true, true) => Mode::ReadWrite,
+            (false, true) => Mode::Write,
+            (_, false) => Mode::Read,
+        };
     let handle = file.file.try_clone()?;
     let size = handle.metadata()?.len();
     Ok(Some(OpenFile::new(handle, mode, size, Some(name.to_owned()))))

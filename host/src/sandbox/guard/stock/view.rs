@@ -5,7 +5,8 @@ use std::sync::Arc;
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::filesystem::{WasiFilesystemCtx, WasiFilesystemCtxView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
+    Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, HostDescriptor,
+    OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{DynOutputStream, FsResult};
 
@@ -53,7 +54,11 @@ impl StockView<'_> {
         Ok(self.node(fd)?.inner())
     }
 
-    pub(super) fn file(&self, fd: &Resource<Descriptor>, otherwise: ErrorCode) -> Result<&Arc<OpenFile>, Fault> {
+    pub(super) fn file(
+        &self,
+        fd: &Resource<Descriptor>,
+        otherwise: ErrorCode,
+    ) -> Result<&Arc<OpenFile>, Fault> {
         self.node(fd)?.file(otherwise)
     }
 
@@ -61,7 +66,8 @@ impl StockView<'_> {
     pub(super) fn change(&self, fd: &Resource<Descriptor>, path: &str) -> Result<String, Fault> {
         self.check_writable()?;
         let path = GuestPath::parse(path)?;
-        let name = path::join(&self.node(fd)?.name, &path.whole.replace(std::path::MAIN_SEPARATOR, "/"));
+        let name =
+            path::join(&self.node(fd)?.name, &path.whole.replace(std::path::MAIN_SEPARATOR, "/"));
         // Check the path as written and after resolving `..`.
         self.ledger.rules()?.check_names(path.whole)?;
         self.ledger.rules()?.check_names(&name)?;
@@ -70,7 +76,11 @@ impl StockView<'_> {
 
     /// Refuses a new name that forms a git repository together with an existing one. Racy without a
     /// lock: a concurrent call may create the second name at the same time.
-    pub(super) async fn check_addition(&mut self, fd: &Resource<Descriptor>, path: &str) -> Result<(), Fault> {
+    pub(super) async fn check_addition(
+        &mut self,
+        fd: &Resource<Descriptor>,
+        path: &str,
+    ) -> Result<(), Fault> {
         let path = path.replace(std::path::MAIN_SEPARATOR, "/");
         let path = GuestPath::parse(&path)?;
         let Some(part) = Part::of(path.name) else { return Ok(()) };
@@ -103,7 +113,9 @@ impl StockView<'_> {
         flags: DescriptorFlags,
     ) -> Result<Resource<Descriptor>, Fault> {
         let creates = open_flags.contains(OpenFlags::CREATE);
-        let changes = creates || open_flags.contains(OpenFlags::TRUNCATE) || flags.contains(DescriptorFlags::WRITE);
+        let changes = creates
+            || open_flags.contains(OpenFlags::TRUNCATE)
+            || flags.contains(DescriptorFlags::WRITE);
         if changes {
             self.change(fd, &path)?;
         }
@@ -111,7 +123,9 @@ impl StockView<'_> {
             Err(Fault::Code(ErrorCode::NoEntry)) if creates => None,
             found => Some(check_type(found?)?),
         };
-        if let Some(stat) = before.as_ref().filter(|stat| changes && stat.type_ == DescriptorType::RegularFile) {
+        if let Some(stat) =
+            before.as_ref().filter(|stat| changes && stat.type_ == DescriptorType::RegularFile)
+        {
             self.ledger.check_links(stat.link_count)?;
         }
         let name = path::join(&self.node(fd)?.name, &path.replace(std::path::MAIN_SEPARATOR, "/"));
@@ -180,9 +194,11 @@ impl StockView<'_> {
         fd: &Resource<Descriptor>,
         position: Position,
     ) -> FsResult<Resource<DynOutputStream>> {
-        let file = self.check_writable().and_then(|()| self.file(fd, ErrorCode::BadDescriptor)).cloned();
+        let file =
+            self.check_writable().and_then(|()| self.file(fd, ErrorCode::BadDescriptor)).cloned();
         let file = self.ledger.answer(file)?;
-        let stream: DynOutputStream = Box::new(Writer::new(file, Arc::clone(self.ledger), position));
+        let stream: DynOutputStream =
+            Box::new(Writer::new(file, Arc::clone(self.ledger), position));
         Ok(self.table.push(stream)?)
     }
 }
@@ -191,7 +207,9 @@ impl StockView<'_> {
 /// not followed.
 fn check_type(stat: DescriptorStat) -> Result<DescriptorStat, Fault> {
     match stat.type_ {
-        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => Ok(stat),
+        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => {
+            Ok(stat)
+        }
         _ => Err(Refusal::SpecialFile.into()),
     }
 }

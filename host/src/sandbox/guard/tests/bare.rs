@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::Barrier;
 
 use super::{
-    Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE, code, everywhere, now, resolvers,
+    Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE, code,
+    everywhere, now, resolvers,
 };
 use crate::sandbox::guard::{Mount, Refusal};
 
@@ -14,7 +15,11 @@ const REFUSED: Result<(), ErrorCode> = Err(ErrorCode::NotPermitted);
 fn additions(call: &mut Call, path: &str) -> Vec<(&'static str, Result<(), ErrorCode>)> {
     vec![
         ("create", call.open(path, FOLLOW, OpenFlags::CREATE, WRITE).map(drop)),
-        ("create anew", call.open(path, FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, READ | WRITE).map(drop)),
+        (
+            "create anew",
+            call.open(path, FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, READ | WRITE)
+                .map(drop),
+        ),
         ("mkdir", call.mkdir(path)),
         ("rename a file", call.rename("file.txt", path)),
         ("rename a directory", call.rename("dir", path)),
@@ -24,7 +29,17 @@ fn additions(call: &mut Call, path: &str) -> Vec<(&'static str, Result<(), Error
 
 #[test]
 fn whichever_part_of_a_repository_comes_second_is_refused() {
-    let forms = ["HEAD", "head", "Head.", "HE\u{200c}AD", "objects", "OBJECTS", "refs", "ref\u{17f}", "CommonDir"];
+    let forms = [
+        "HEAD",
+        "head",
+        "Head.",
+        "HE\u{200c}AD",
+        "objects",
+        "OBJECTS",
+        "refs",
+        "ref\u{17f}",
+        "CommonDir",
+    ];
     everywhere(|call| {
         for (first, second) in forms.iter().flat_map(|first| forms.map(|second| (*first, second))) {
             let is_head = |name: &str| name.to_lowercase().starts_with("he");
@@ -32,7 +47,10 @@ fn whichever_part_of_a_repository_comes_second_is_refused() {
             call.mkdir(&format!("docs/{first}")).unwrap();
             if is_head(first) == is_head(second) {
                 // Parts of one kind do not form a repository.
-                assert!(first == second || call.mkdir(&format!("docs/{second}")).is_ok(), "{first} {second}");
+                assert!(
+                    first == second || call.mkdir(&format!("docs/{second}")).is_ok(),
+                    "{first} {second}"
+                );
             } else {
                 for (operation, outcome) in additions(call, &format!("docs/{second}")) {
                     assert_eq!(outcome, REFUSED, "{operation} {second} beside {first}");
@@ -191,7 +209,9 @@ fn a_directory_of_a_repository_is_no_working_tree_whatever_git_it_has() {
         repository(call, "store.git");
         fs::write(call.host("store.git/hooks/.git"), "gitdir: ../worktrees/main").unwrap();
         fs::create_dir_all(call.host("store.git/info/sub/.git")).unwrap();
-        for path in ["store.git/hooks/pre-commit", "store.git/info/attributes", "store.git/info/sub/new"] {
+        for path in
+            ["store.git/hooks/pre-commit", "store.git/info/attributes", "store.git/info/sub/new"]
+        {
             assert_eq!(call.write(path, "x"), REFUSED, "{path}");
         }
     });
@@ -273,7 +293,8 @@ fn a_directory_that_another_program_keeps_locked_for_a_moment_is_waited_for() {
 fn in_a_directory_with_too_many_entries_to_be_looked_through_no_part_is_made() {
     everywhere(|call| {
         for number in 0..20_000 {
-            fs::hard_link(call.host("file.txt"), call.host("dir").join(number.to_string())).unwrap();
+            fs::hard_link(call.host("file.txt"), call.host("dir").join(number.to_string()))
+                .unwrap();
         }
         assert!(call.mkdir("dir/objects").is_err());
         call.mkdir("dir/other").unwrap();

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
-use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, DescriptorType, NewTimestamp, PathFlags};
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorFlags, DescriptorType, NewTimestamp, PathFlags,
+};
 
 use super::{ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now};
 use crate::sandbox::guard::journal::MAX_PATHS;
@@ -64,7 +66,9 @@ fn what_is_changed_through_a_directory_that_was_moved_stays_noted() {
             call.write(&format!("dir/{name}"), "of the same name").unwrap();
             let borrowed = Resource::new_borrow(dir);
             let flags = OpenFlags::CREATE | OpenFlags::TRUNCATE;
-            let file = code(now(call.view().open_at(borrowed, FOLLOW, name.to_owned(), flags, WRITE))).unwrap();
+            let file =
+                code(now(call.view().open_at(borrowed, FOLLOW, name.to_owned(), flags, WRITE)))
+                    .unwrap();
             assert_eq!(code(now(call.view().write(file, b"changed".to_vec(), 0))), Ok(7));
             call.unlink(&format!("dir/{name}")).unwrap();
         }
@@ -73,7 +77,9 @@ fn what_is_changed_through_a_directory_that_was_moved_stays_noted() {
         assert_eq!(fs::read_to_string(call.host("dir/deep.txt")).unwrap(), "changed");
         let modified = call.guard.modified();
         assert!(
-            ["dir/deep.txt", "dir/new.txt"].iter().all(|path| modified.iter().any(|noted| noted == path)),
+            ["dir/deep.txt", "dir/new.txt"]
+                .iter()
+                .all(|path| modified.iter().any(|noted| noted == path)),
             "{modified:?}"
         );
     });
@@ -89,7 +95,8 @@ fn what_fails_or_changes_nothing_is_not_noted() {
         call.mkdir("dir").unwrap_err();
         call.rmdir("dir").unwrap_err();
         call.write("missing/x", "x").unwrap_err();
-        let exclusive = call.open("file.txt", FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE);
+        let exclusive =
+            call.open("file.txt", FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE);
         assert_eq!(exclusive.map(drop), Err(ErrorCode::Exist));
         assert_eq!(call.guard.modified(), [""; 0]);
     });
@@ -159,7 +166,9 @@ fn what_a_stopped_call_has_begun_to_write_is_removed_and_nothing_else() {
     ];
     everywhere(|call| {
         fs::write(call.host("dir").join(BEGUN), "the user's").unwrap();
-        for path in [BEGUN, &format!("dir/sub/{BEGUN}"), &format!("dir/{BEGUN}")].into_iter().chain(others) {
+        for path in
+            [BEGUN, &format!("dir/sub/{BEGUN}"), &format!("dir/{BEGUN}")].into_iter().chain(others)
+        {
             call.write(path, "x").unwrap();
         }
         call.guard.tidy();
@@ -186,10 +195,17 @@ fn a_new_file_gets_the_permissions_that_any_program_would_give_it() {
 fn times_are_set_on_files_directories_and_links_as_asked() {
     everywhere(|call| {
         call.link("link", "file.txt");
-        let at = |seconds| NewTimestamp::Timestamp(Datetime { seconds, nanoseconds: 1_500_000_000 });
+        let at =
+            |seconds| NewTimestamp::Timestamp(Datetime { seconds, nanoseconds: 1_500_000_000 });
         let mut set = |flags, path: &str, time| {
             let root = call.root();
-            code(now(call.view().set_times_at(root, flags, path.to_owned(), NewTimestamp::NoChange, time)))
+            code(now(call.view().set_times_at(
+                root,
+                flags,
+                path.to_owned(),
+                NewTimestamp::NoChange,
+                time,
+            )))
         };
         assert_eq!(set(FOLLOW, "link", at(1_000)), Ok(()));
         assert_eq!(set(PathFlags::empty(), "link", at(2_000)), Ok(()));
@@ -215,7 +231,10 @@ fn times_of_open_handles_are_set_even_of_the_mount_itself() {
         assert_eq!(call.guard.modified(), ["file.txt", "."]);
         assert_eq!(fs::metadata(call.host("file.txt")).unwrap().atime(), 77);
         assert_eq!(fs::metadata(call.host("")).unwrap().mtime(), 77);
-        assert_eq!(call.stat(".", FOLLOW).unwrap().data_modification_timestamp.unwrap().seconds, 77);
+        assert_eq!(
+            call.stat(".", FOLLOW).unwrap().data_modification_timestamp.unwrap().seconds,
+            77
+        );
     });
 }
 
@@ -230,7 +249,10 @@ fn metadata_is_what_the_host_sees() {
         let file = call.open_to_read("file.txt").unwrap().rep();
         let handle = code(now(call.view().stat(Resource::new_borrow(file)))).unwrap();
         assert_eq!((handle.size, handle.type_), (6, DescriptorType::RegularFile));
-        assert_eq!(code(now(call.view().get_type(Resource::new_borrow(file)))), Ok(DescriptorType::RegularFile));
+        assert_eq!(
+            code(now(call.view().get_type(Resource::new_borrow(file)))),
+            Ok(DescriptorType::RegularFile)
+        );
     });
 }
 
@@ -240,7 +262,8 @@ fn the_same_file_has_the_same_identity_under_every_name_and_another_has_another(
         call.hard_link("file.txt", "second").unwrap();
         let mut hash = |path: &str| {
             let root = call.root();
-            let hash = code(now(call.view().metadata_hash_at(root, FOLLOW, path.to_owned()))).unwrap();
+            let hash =
+                code(now(call.view().metadata_hash_at(root, FOLLOW, path.to_owned()))).unwrap();
             (hash.lower, hash.upper)
         };
         assert_eq!(hash("file.txt"), hash("second"));
@@ -271,10 +294,15 @@ fn a_file_that_was_changed_can_be_brought_to_the_disk() {
 #[test]
 fn synchronised_opens_are_not_supported_and_contradictions_are_invalid() {
     everywhere(|call| {
-        let synchronised =
-            call.open("file.txt", FOLLOW, OpenFlags::empty(), READ | DescriptorFlags::FILE_INTEGRITY_SYNC);
+        let synchronised = call.open(
+            "file.txt",
+            FOLLOW,
+            OpenFlags::empty(),
+            READ | DescriptorFlags::FILE_INTEGRITY_SYNC,
+        );
         assert_eq!(synchronised.map(drop), Err(ErrorCode::Unsupported));
-        let contradiction = call.open("dir", FOLLOW, OpenFlags::DIRECTORY | OpenFlags::CREATE, READ);
+        let contradiction =
+            call.open("dir", FOLLOW, OpenFlags::DIRECTORY | OpenFlags::CREATE, READ);
         assert_eq!(contradiction.map(drop), Err(ErrorCode::Invalid));
     });
 }

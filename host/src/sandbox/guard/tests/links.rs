@@ -4,7 +4,9 @@ use std::fs;
 
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
 
-use super::{Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now};
+use super::{
+    Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now,
+};
 
 #[test]
 fn a_link_that_stays_inside_is_followed() {
@@ -24,7 +26,11 @@ fn a_link_that_stays_inside_is_followed() {
             ("slash/deep.txt", "deep"),
         ] {
             assert_eq!(call.read(path).unwrap_or_else(|code| panic!("{path}: {code}")), text);
-            assert_eq!(call.stat(path, FOLLOW).unwrap().type_, DescriptorType::RegularFile, "{path}");
+            assert_eq!(
+                call.stat(path, FOLLOW).unwrap().type_,
+                DescriptorType::RegularFile,
+                "{path}"
+            );
         }
         assert!(!call.guard.refused());
     });
@@ -43,9 +49,21 @@ fn a_link_that_leads_out_is_not_permitted_wherever_it_stands_in_the_path() {
         call.link("chain", "dir/far");
         call.link("slash", "../outside/");
         call.link("proc", "/proc/self/root");
-        let through = ["up/outside/secret.txt", "relative/secret.txt", "absolute/secret.txt", "dir/far/secret.txt"];
-        let more =
-            ["chain/secret.txt", "slash/secret.txt", "proc/etc/hostname", "file", "absolute_file", "relative/", "up/"];
+        let through = [
+            "up/outside/secret.txt",
+            "relative/secret.txt",
+            "absolute/secret.txt",
+            "dir/far/secret.txt",
+        ];
+        let more = [
+            "chain/secret.txt",
+            "slash/secret.txt",
+            "proc/etc/hostname",
+            "file",
+            "absolute_file",
+            "relative/",
+            "up/",
+        ];
         for path in through.into_iter().chain(more) {
             assert_eq!(call.read(path), Err(ErrorCode::NotPermitted), "{path}");
             assert_eq!(call.stat(path, FOLLOW).map(drop), Err(ErrorCode::NotPermitted), "{path}");
@@ -68,7 +86,10 @@ fn nothing_is_made_moved_or_removed_through_a_link_that_leads_out() {
         assert_eq!(call.rename("file.txt", "out/secret.txt"), Err(ErrorCode::NotPermitted));
         assert_eq!(call.hard_link("out/secret.txt", "mine"), Err(ErrorCode::NotPermitted));
         assert_eq!(call.hard_link("file.txt", "out/mine"), Err(ErrorCode::NotPermitted));
-        assert_eq!(call.stat("out/secret.txt", PathFlags::empty()).map(drop), Err(ErrorCode::NotPermitted));
+        assert_eq!(
+            call.stat("out/secret.txt", PathFlags::empty()).map(drop),
+            Err(ErrorCode::NotPermitted)
+        );
         assert_eq!(fs::read_dir(call.outer.path().join("outside")).unwrap().count(), 1);
         assert_eq!(call.guard.modified(), [""; 0]);
     });
@@ -80,12 +101,16 @@ fn a_link_that_is_not_followed_is_seen_and_not_opened() {
         call.link("out", "../outside/secret.txt");
         call.link("in", "file.txt");
         for path in ["out", "in"] {
-            assert_eq!(call.stat(path, PathFlags::empty()).unwrap().type_, DescriptorType::SymbolicLink);
+            assert_eq!(
+                call.stat(path, PathFlags::empty()).unwrap().type_,
+                DescriptorType::SymbolicLink
+            );
             let opened = call.open(path, PathFlags::empty(), OpenFlags::empty(), READ).map(drop);
             assert_eq!(opened, Err(ErrorCode::Loop), "{path}");
             let written = call.open(path, PathFlags::empty(), OpenFlags::CREATE, WRITE).map(drop);
             assert_eq!(written, Err(ErrorCode::Loop), "{path}");
-            let exclusive = call.open(path, FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE).map(drop);
+            let exclusive =
+                call.open(path, FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE).map(drop);
             assert_eq!(exclusive, Err(ErrorCode::Exist), "{path}");
         }
     });
@@ -137,9 +162,15 @@ fn a_slash_after_a_link_asks_for_the_directory_behind_it() {
         call.link("to_dir", "dir");
         call.link("to_file", "file.txt");
         call.link("file_slash", "file.txt/");
-        assert_eq!(call.stat("to_dir/", PathFlags::empty()).unwrap().type_, DescriptorType::Directory);
+        assert_eq!(
+            call.stat("to_dir/", PathFlags::empty()).unwrap().type_,
+            DescriptorType::Directory
+        );
         assert!(call.open("to_dir/", PathFlags::empty(), OpenFlags::empty(), READ).is_ok());
-        assert_eq!(call.stat("to_file/", PathFlags::empty()).map(drop), Err(ErrorCode::NotDirectory));
+        assert_eq!(
+            call.stat("to_file/", PathFlags::empty()).map(drop),
+            Err(ErrorCode::NotDirectory)
+        );
         assert_eq!(call.open_to_read("to_file/").map(drop), Err(ErrorCode::NotDirectory));
         assert_eq!(call.open_to_read("file_slash").map(drop), Err(ErrorCode::NotDirectory));
         assert_eq!(call.open_to_write("file_slash").map(drop), Err(ErrorCode::NotDirectory));
@@ -170,11 +201,13 @@ fn no_link_is_made_by_any_means() {
     everywhere(|call| {
         call.link("in", "dir");
         let root = call.root();
-        let made = code(now(call.view().symlink_at(root, "file.txt".to_owned(), "link".to_owned())));
+        let made =
+            code(now(call.view().symlink_at(root, "file.txt".to_owned(), "link".to_owned())));
         assert_eq!(made, Err(ErrorCode::NotPermitted));
         assert_eq!(call.hard_link("in", "link"), Err(ErrorCode::NotPermitted));
         let (from, to) = (call.root(), call.root());
-        let followed = now(call.view().link_at(from, FOLLOW, "in".to_owned(), to, "link".to_owned()));
+        let followed =
+            now(call.view().link_at(from, FOLLOW, "in".to_owned(), to, "link".to_owned()));
         assert_eq!(code(followed), Err(ErrorCode::Invalid));
         assert!(call.host("link").symlink_metadata().is_err());
         assert!(call.guard.refused());

@@ -15,7 +15,10 @@ fn start(call: &mut Call, path: &str) -> Resource<DirectoryEntryStream> {
     code(now(call.view().read_directory(dir))).unwrap()
 }
 
-fn next(call: &mut Call, stream: &Resource<DirectoryEntryStream>) -> Result<Option<DirectoryEntry>, ErrorCode> {
+fn next(
+    call: &mut Call,
+    stream: &Resource<DirectoryEntryStream>,
+) -> Result<Option<DirectoryEntry>, ErrorCode> {
     code(now(call.view().read_directory_entry(Resource::new_borrow(stream.rep()))))
 }
 
@@ -61,7 +64,8 @@ fn a_name_that_is_not_utf8_hides_no_other_name() {
 
     everywhere(|call| {
         fs::write(call.host("dir").join(std::ffi::OsStr::from_bytes(b"odd\xff")), "").unwrap();
-        let names: Vec<String> = list(call, "dir").unwrap().into_iter().map(|(name, _)| name).collect();
+        let names: Vec<String> =
+            list(call, "dir").unwrap().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["deep.txt", "sub"]);
     });
 }
@@ -100,6 +104,9 @@ fn a_listing_up_to_the_quota_is_obeyed_and_one_beyond_it_is_violated() {
 fn only_directories_can_be_listed() {
     everywhere(|call| {
         let file: Resource<Descriptor> = call.open_to_read("file.txt").unwrap();
-        assert_eq!(code(now(call.view().read_directory(file))).map(drop), Err(ErrorCode::NotDirectory));
+        assert_eq!(
+            code(now(call.view().read_directory(file))).map(drop),
+            Err(ErrorCode::NotDirectory)
+        );
     });
 }

@@ -25,10 +25,12 @@ fn nothing_that_is_open_for_a_guest_is_inherited_by_a_program_that_the_host_star
         let mut seen = 0;
         for entry in fs::read_dir("/proc/self/fd").unwrap().flatten() {
             // Skip descriptors of tests that run concurrently.
-            let ours = entry.path().read_link().is_ok_and(|target| target.starts_with(call.host("")));
+            let ours =
+                entry.path().read_link().is_ok_and(|target| target.starts_with(call.host("")));
             let info = format!("/proc/self/fdinfo/{}", entry.file_name().display());
             if let (true, Ok(info)) = (ours, fs::read_to_string(info)) {
-                let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim();
+                let flags =
+                    info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim();
                 let flags = u32::from_str_radix(flags, 8).unwrap();
                 assert_ne!(flags & CLOSED_ON_EXEC, 0, "{entry:?} {flags:o}");
                 seen += 1;
@@ -43,8 +45,8 @@ fn a_program_that_is_running_is_busy_and_stays_as_it_is() {
     everywhere(|call| {
         fs::copy("/bin/sleep", call.host("program")).unwrap();
         let mut running = Command::new(call.host("program")).arg("1000").spawn().unwrap();
-        let opened =
-            [OpenFlags::empty(), OpenFlags::CREATE].map(|create| call.open("program", FOLLOW, create, WRITE).map(drop));
+        let opened = [OpenFlags::empty(), OpenFlags::CREATE]
+            .map(|create| call.open("program", FOLLOW, create, WRITE).map(drop));
         running.kill().unwrap();
         running.wait().unwrap();
         assert_eq!(opened, [Err(ErrorCode::TextFileBusy); 2]);

@@ -3,8 +3,8 @@
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
 
 use super::{
-    Access, Call, ErrorCode, FOLLOW, Guard, GuardView, HostDescriptor, OpenFlags, Quotas, READ, ResourceTable, code,
-    everywhere, now,
+    Access, Call, ErrorCode, FOLLOW, Guard, GuardView, HostDescriptor, OpenFlags, Quotas, READ,
+    ResourceTable, code, everywhere, now,
 };
 use crate::sandbox::guard::PREOPEN_NAME;
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
@@ -31,8 +31,13 @@ fn every_operation(call: &mut Call, path: &str) -> Vec<Result<(), ErrorCode>> {
 fn a_path_out_of_the_workspace_is_not_permitted_in_any_operation() {
     everywhere(|call| {
         let absolute = call.outer.path().join("outside/secret.txt");
-        let outs =
-            ["../outside/secret.txt", "dir/../../outside/secret.txt", "/file.txt", "//file.txt", "dir/sub/../../../x"];
+        let outs = [
+            "../outside/secret.txt",
+            "dir/../../outside/secret.txt",
+            "/file.txt",
+            "//file.txt",
+            "dir/sub/../../../x",
+        ];
         for path in outs.into_iter().chain(absolute.to_str()) {
             for outcome in every_operation(call, path) {
                 assert_eq!(outcome, Err(ErrorCode::NotPermitted), "{path}");
@@ -57,7 +62,9 @@ fn the_parent_of_the_workspace_is_not_permitted() {
 #[test]
 fn a_path_that_turns_back_inside_is_followed() {
     everywhere(|call| {
-        for path in ["dir/../file.txt", "./file.txt", "dir/sub/../../file.txt", "dir//sub/.././../file.txt"] {
+        for path in
+            ["dir/../file.txt", "./file.txt", "dir/sub/../../file.txt", "dir//sub/.././../file.txt"]
+        {
             assert_eq!(call.read(path).unwrap(), "inside", "{path}");
             assert_eq!(call.stat(path, PathFlags::empty()).unwrap().size, 6, "{path}");
         }
@@ -69,7 +76,11 @@ fn a_path_that_turns_back_inside_is_followed() {
 fn a_malformed_path_is_refused_before_the_file_system_sees_it() {
     everywhere(|call| {
         let long = "x/".repeat(2_100);
-        let malformed = [("", ErrorCode::NoEntry), ("a\0b", ErrorCode::Invalid), (&long, ErrorCode::NameTooLong)];
+        let malformed = [
+            ("", ErrorCode::NoEntry),
+            ("a\0b", ErrorCode::Invalid),
+            (&long, ErrorCode::NameTooLong),
+        ];
         for (path, expected) in malformed {
             for outcome in every_operation(call, path) {
                 assert_eq!(outcome, Err(expected), "{path:?}");
@@ -120,7 +131,8 @@ fn a_directory_handle_reaches_what_is_below_it_and_nothing_beside_it() {
         let dir = call.open("dir", FOLLOW, OpenFlags::DIRECTORY, READ).unwrap();
         let mut open = |path: &str| {
             let dir = wasmtime::component::Resource::new_borrow(dir.rep());
-            code(now(call.view().open_at(dir, FOLLOW, path.to_owned(), OpenFlags::empty(), READ))).map(drop)
+            code(now(call.view().open_at(dir, FOLLOW, path.to_owned(), OpenFlags::empty(), READ)))
+                .map(drop)
         };
         assert_eq!(open("deep.txt"), Ok(()));
         assert_eq!(open("sub"), Ok(()));
@@ -131,7 +143,8 @@ fn a_directory_handle_reaches_what_is_below_it_and_nothing_beside_it() {
 #[test]
 fn a_directory_asked_for_and_a_file_found_is_an_error_and_the_reverse_too() {
     everywhere(|call| {
-        let directory = |call: &mut Call, path| call.open(path, FOLLOW, OpenFlags::DIRECTORY, READ).map(drop);
+        let directory =
+            |call: &mut Call, path| call.open(path, FOLLOW, OpenFlags::DIRECTORY, READ).map(drop);
         assert_eq!(directory(call, "file.txt"), Err(ErrorCode::NotDirectory));
         assert_eq!(directory(call, "dir"), Ok(()));
         assert_eq!(call.open_to_read("file.txt/x").map(drop), Err(ErrorCode::NotDirectory));
@@ -139,14 +152,18 @@ fn a_directory_asked_for_and_a_file_found_is_an_error_and_the_reverse_too() {
         assert_eq!(call.open_to_read("missing").map(drop), Err(ErrorCode::NoEntry));
         assert_eq!(call.open_to_read("missing/x").map(drop), Err(ErrorCode::NoEntry));
         let dir = call.open_to_read("dir").unwrap();
-        assert_eq!(code(call.view().read_via_stream(dir, 0)).map(drop), Err(ErrorCode::IsDirectory));
+        assert_eq!(
+            code(call.view().read_via_stream(dir, 0)).map(drop),
+            Err(ErrorCode::IsDirectory)
+        );
     });
 }
 
 #[test]
 fn the_one_preopen_is_the_root_directory() {
     everywhere(|call| {
-        let names: Vec<String> = call.view().get_directories().unwrap().into_iter().map(|(_, name)| name).collect();
+        let names: Vec<String> =
+            call.view().get_directories().unwrap().into_iter().map(|(_, name)| name).collect();
         assert_eq!(names, [PREOPEN_NAME]);
     });
 }

@@ -11,8 +11,8 @@ use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::filesystem::types::NewTimestamp;
 
 use super::{
-    Access, Call, Descriptor, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE, code, everywhere, now,
-    resolvers, write_some,
+    Access, Call, Descriptor, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE,
+    code, everywhere, now, resolvers, write_some,
 };
 use crate::sandbox::guard::Refusal;
 use crate::workspace::{HardLinks, HostRules, Reading, Tree};
@@ -24,7 +24,9 @@ fn repositories(call: &mut Call) {
     for dir in [".git/hooks", "sub/.git/hooks", "sub/.GIT", "tree"] {
         fs::create_dir_all(call.host(dir)).unwrap();
     }
-    for file in [".git/config", "sub/.git/config", "sub/.git/hooks/pre-commit.sample", "sub/.GIT/config"] {
+    for file in
+        [".git/config", "sub/.git/config", "sub/.git/hooks/pre-commit.sample", "sub/.GIT/config"]
+    {
         fs::write(call.host(file), "[core]").unwrap();
     }
     fs::write(call.host("tree/.git"), "gitdir: ../.git/worktrees/tree").unwrap();
@@ -35,10 +37,19 @@ fn repositories(call: &mut Call) {
 fn changes(call: &mut Call, path: &str) -> Vec<(&'static str, Result<(), ErrorCode>)> {
     let set = |call: &mut Call| {
         let root = call.root();
-        code(now(call.view().set_times_at(root, FOLLOW, path.to_owned(), NewTimestamp::Now, NewTimestamp::Now)))
+        code(now(call.view().set_times_at(
+            root,
+            FOLLOW,
+            path.to_owned(),
+            NewTimestamp::Now,
+            NewTimestamp::Now,
+        )))
     };
     vec![
-        ("create", call.open(path, FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE).map(drop)),
+        (
+            "create",
+            call.open(path, FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE).map(drop),
+        ),
         ("create to read", call.open(path, FOLLOW, OpenFlags::CREATE, READ).map(drop)),
         ("write", call.open(path, FOLLOW, OpenFlags::empty(), WRITE).map(drop)),
         ("truncate", call.open(path, FOLLOW, OpenFlags::TRUNCATE, WRITE).map(drop)),
@@ -73,8 +84,14 @@ fn snapshot(call: &Call) -> Vec<String> {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             let meta = path.symlink_metadata().unwrap();
-            let text = if meta.is_file() { fs::read_to_string(&path).unwrap() } else { String::new() };
-            found.push(format!("{path:?} {} {} {} {text}", meta.ino(), meta.mtime_nsec(), meta.nlink()));
+            let text =
+                if meta.is_file() { fs::read_to_string(&path).unwrap() } else { String::new() };
+            found.push(format!(
+                "{path:?} {} {} {} {text}",
+                meta.ino(),
+                meta.mtime_nsec(),
+                meta.nlink()
+            ));
             if meta.is_dir() {
                 open.push(path);
             }
@@ -149,7 +166,8 @@ fn a_link_into_a_repository_opens_no_way() {
         call.link("config", ".git/config");
         call.link("dir/up", "..");
         call.link("dangling", ".git/new");
-        for path in ["innocent/config", "innocent/new", "innocent/hooks/new", "dir/up/.git/config"] {
+        for path in ["innocent/config", "innocent/new", "innocent/hooks/new", "dir/up/.git/config"]
+        {
             nothing_changes(call, path);
         }
         for path in ["config", "dangling"] {
@@ -197,8 +215,8 @@ fn a_directory_that_holds_a_repository_may_be_moved_and_takes_its_protection_alo
 fn a_descriptor_is_judged_by_where_it_leads_and_not_by_how_it_was_come_by() {
     everywhere(|call| {
         repositories(call);
-        let [sub, git, hooks] =
-            ["sub", "sub/.git", "sub/.git/hooks"].map(|path| call.open_to_read(path).unwrap().rep());
+        let [sub, git, hooks] = ["sub", "sub/.git", "sub/.git/hooks"]
+            .map(|path| call.open_to_read(path).unwrap().rep());
         let fd = |rep: u32| Resource::<Descriptor>::new_borrow(rep);
         assert_eq!(call.rename("sub", "other"), Ok(()));
         let before = snapshot(call);
@@ -214,10 +232,19 @@ fn a_descriptor_is_judged_by_where_it_leads_and_not_by_how_it_was_come_by() {
             let open = OpenFlags::CREATE;
             let opened = now(call.view().open_at(fd(dir), FOLLOW, path.to_owned(), open, WRITE));
             assert_eq!(code(opened).map(drop), REFUSED, "{path}");
-            assert_eq!(code(now(call.view().unlink_file_at(fd(dir), path.to_owned()))), REFUSED, "{path}");
-            assert_eq!(code(now(call.view().create_directory_at(fd(dir), format!("{path}x")))), REFUSED, "{path}");
+            assert_eq!(
+                code(now(call.view().unlink_file_at(fd(dir), path.to_owned()))),
+                REFUSED,
+                "{path}"
+            );
+            assert_eq!(
+                code(now(call.view().create_directory_at(fd(dir), format!("{path}x")))),
+                REFUSED,
+                "{path}"
+            );
             let root = call.root();
-            let moved = now(call.view().rename_at(root, "file.txt".to_owned(), fd(dir), path.to_owned()));
+            let moved =
+                now(call.view().rename_at(root, "file.txt".to_owned(), fd(dir), path.to_owned()));
             assert_eq!(code(moved), REFUSED, "{path}");
         }
         for dir in [git, hooks] {
@@ -236,20 +263,40 @@ fn a_repository_that_somebody_else_moves_stays_protected_for_whoever_holds_it() 
         fs::write(call.host("draft/config"), "x").unwrap();
         let dir = call.open_to_read("draft").unwrap().rep();
         let file = call.open("draft/config", FOLLOW, OpenFlags::empty(), WRITE).unwrap().rep();
-        let write = |call: &mut Call| code(now(call.view().write(Resource::new_borrow(file), b"y".to_vec(), 0)));
+        let write = |call: &mut Call| {
+            code(now(call.view().write(Resource::new_borrow(file), b"y".to_vec(), 0)))
+        };
         assert_eq!(write(call), Ok(1));
         // The ordinary directory becomes a repository.
         fs::rename(call.host("draft"), call.host("dir/.git")).unwrap();
-        let open =
-            now(call.view().open_at(Resource::new_borrow(dir), FOLLOW, "new".to_owned(), OpenFlags::CREATE, WRITE));
+        let open = now(call.view().open_at(
+            Resource::new_borrow(dir),
+            FOLLOW,
+            "new".to_owned(),
+            OpenFlags::CREATE,
+            WRITE,
+        ));
         assert_eq!(code(open).map(drop), REFUSED);
         let time = NewTimestamp::Now;
-        assert_eq!(code(now(call.view().set_times(Resource::new_borrow(dir), time, time))), REFUSED);
-        let here = now(call.view().set_times_at(Resource::new_borrow(dir), FOLLOW, ".".to_owned(), time, time));
+        assert_eq!(
+            code(now(call.view().set_times(Resource::new_borrow(dir), time, time))),
+            REFUSED
+        );
+        let here = now(call.view().set_times_at(
+            Resource::new_borrow(dir),
+            FOLLOW,
+            ".".to_owned(),
+            time,
+            time,
+        ));
         assert_eq!(code(here), REFUSED);
         assert_eq!(write(call).map(drop), REFUSED);
         assert_eq!(code(now(call.view().set_size(Resource::new_borrow(file), 0))), REFUSED);
-        let set = now(call.view().set_times(Resource::new_borrow(file), NewTimestamp::Now, NewTimestamp::Now));
+        let set = now(call.view().set_times(
+            Resource::new_borrow(file),
+            NewTimestamp::Now,
+            NewTimestamp::Now,
+        ));
         assert_eq!(code(set), REFUSED);
         let stream = code(call.view().append_via_stream(Resource::new_borrow(file))).unwrap();
         assert_eq!(write_some(call.table.get_mut(&stream).unwrap(), "more"), REFUSED);
@@ -269,7 +316,9 @@ fn a_repository_that_somebody_else_moves_stays_protected_for_whoever_holds_it() 
 fn a_file_that_is_moved_or_removed_while_it_is_open_can_be_written_on() {
     everywhere(|call| {
         let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap().rep();
-        let write = |call: &mut Call| code(now(call.view().write(Resource::new_borrow(file), b"y".to_vec(), 0)));
+        let write = |call: &mut Call| {
+            code(now(call.view().write(Resource::new_borrow(file), b"y".to_vec(), 0)))
+        };
         call.rename("file.txt", "dir/moved.txt").unwrap();
         assert_eq!(write(call), Ok(1));
         assert_eq!(fs::read_to_string(call.host("dir/moved.txt")).unwrap(), "ynside");
@@ -286,7 +335,10 @@ fn a_file_that_somebody_takes_out_of_the_workspace_is_not_written_on() {
         fs::rename(call.host("file.txt"), call.outer.path().join("outside/file.txt")).unwrap();
         let written = now(call.view().write(Resource::new_borrow(file), b"y".to_vec(), 0));
         assert_eq!(code(written).map(drop), REFUSED);
-        assert_eq!(fs::read_to_string(call.outer.path().join("outside/file.txt")).unwrap(), "inside");
+        assert_eq!(
+            fs::read_to_string(call.outer.path().join("outside/file.txt")).unwrap(),
+            "inside"
+        );
     });
 }
 
@@ -304,7 +356,8 @@ fn host_state(call: &mut Call) {
         ("cache", Reading::Refused),
         ("own.toml", Reading::Refused),
     ];
-    let trees = trees.map(|(path, reading)| Arc::new(Tree::open(&call.host(path), reading).unwrap()));
+    let trees =
+        trees.map(|(path, reading)| Arc::new(Tree::open(&call.host(path), reading).unwrap()));
     call.keep(HostRules { hard_links: HardLinks::Allow, trees: trees.into() });
 }
 
@@ -340,12 +393,23 @@ fn what_is_the_host_s_own_is_not_even_read() {
             host_state(&mut call);
             call.link("innocent", "cache");
             call.link("own", "own.toml");
-            for path in ["cache", "cache/key", "own.toml", "innocent/key", "innocent", "own", "lib/../cache/key"] {
+            for path in [
+                "cache",
+                "cache/key",
+                "own.toml",
+                "innocent/key",
+                "innocent",
+                "own",
+                "lib/../cache/key",
+            ] {
                 assert_eq!(call.open_to_read(path).map(drop), REFUSED, "{path}");
             }
             assert_eq!(call.read("file.txt").unwrap(), "inside");
             assert!(call.guard.refusal().is_some_and(|refusal| refusal.advice().is_some()));
-            assert_eq!(call.guard.refusal().and_then(Refusal::tree).map(|tree| &**tree), Some("cache"));
+            assert_eq!(
+                call.guard.refusal().and_then(Refusal::tree).map(|tree| &**tree),
+                Some("cache")
+            );
         }
     }
 }
@@ -368,7 +432,10 @@ fn no_directory_above_what_belongs_to_the_host_is_moved_or_removed() {
         assert_eq!(call.rename("lib", "elsewhere"), REFUSED);
         fs::create_dir(call.host("empty")).unwrap();
         assert_eq!(call.rename("empty", "lib"), REFUSED);
-        assert_eq!(call.guard.refusal().and_then(Refusal::tree).map(|tree| &**tree), Some("lib/plugins"));
+        assert_eq!(
+            call.guard.refusal().and_then(Refusal::tree).map(|tree| &**tree),
+            Some("lib/plugins")
+        );
         assert_eq!(call.rename("dir", "elsewhere"), Ok(()));
     });
 }

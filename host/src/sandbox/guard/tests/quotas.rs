@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::{
-    Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, WRITE, code, now, read_some, resolvers,
-    write_some,
+    Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, WRITE, code, now,
+    read_some, resolvers, write_some,
 };
 use crate::sandbox::guard::Exhausted;
 use wasmtime::component::Resource;
@@ -39,7 +39,8 @@ fn reading_beyond_the_quota_is_violated() {
 fn reading_by_offset_counts_as_well() {
     limited(Quotas { read_bytes: 8, ..Quotas::default() }, |call| {
         let rep = call.open_to_read("file.txt").unwrap().rep();
-        let mut read = |len, offset| code(now(call.view().read(Resource::new_borrow(rep), len, offset)));
+        let mut read =
+            |len, offset| code(now(call.view().read(Resource::new_borrow(rep), len, offset)));
         assert_eq!(read(0, 0), Ok((Vec::new(), false)));
         assert_eq!(read(100, 0), Ok((b"inside".to_vec(), false)));
         assert_eq!(read(100, 6), Ok((Vec::new(), true)));
@@ -84,8 +85,14 @@ fn a_hole_counts_as_if_it_had_been_written() {
         assert_eq!(code(now(call.view().write(file(), b"end".to_vec(), 900))), Ok(3));
         assert_eq!(call.guard.bytes_written(), 3);
         assert_eq!(code(now(call.view().set_size(file(), 1 << 62))), Err(ErrorCode::Quota));
-        assert_eq!(code(now(call.view().write(file(), b"x".to_vec(), 1 << 40))), Err(ErrorCode::Quota));
-        assert_eq!(code(now(call.view().write(file(), b"x".to_vec(), u64::MAX))), Err(ErrorCode::FileTooLarge));
+        assert_eq!(
+            code(now(call.view().write(file(), b"x".to_vec(), 1 << 40))),
+            Err(ErrorCode::Quota)
+        );
+        assert_eq!(
+            code(now(call.view().write(file(), b"x".to_vec(), u64::MAX))),
+            Err(ErrorCode::FileTooLarge)
+        );
         assert_eq!(fs::metadata(call.host("file.txt")).unwrap().len(), 903);
         // 500 + 394 bytes of holes and 3 bytes written leave 103.
         assert_eq!(code(now(call.view().set_size(file(), 1_007))), Err(ErrorCode::Quota));
@@ -112,7 +119,10 @@ fn a_growth_that_the_system_refuses_is_given_back() {
     limited(Quotas { write_bytes: u64::MAX, ..Quotas::default() }, |call| {
         let rep = call.open_to_write("file.txt").unwrap().rep();
         for _ in 0..2 {
-            assert_eq!(code(now(call.view().set_size(Resource::new_borrow(rep), u64::MAX))), Err(ErrorCode::Invalid));
+            assert_eq!(
+                code(now(call.view().set_size(Resource::new_borrow(rep), u64::MAX))),
+                Err(ErrorCode::Invalid)
+            );
         }
         assert_eq!(call.guard.exhausted(), None);
     });
@@ -194,7 +204,13 @@ fn a_directory_that_was_moved_deeper_while_it_was_open_is_as_deep_as_it_is_now()
         call.rename("made", "dir/sub/made").unwrap();
         assert_eq!(made(call, "after"), Err(ErrorCode::Quota));
         let (mut view, name) = (call.view(), "x".to_owned());
-        let opened = code(now(view.open_at(Resource::new_borrow(dir), FOLLOW, name, OpenFlags::CREATE, WRITE)));
+        let opened = code(now(view.open_at(
+            Resource::new_borrow(dir),
+            FOLLOW,
+            name,
+            OpenFlags::CREATE,
+            WRITE,
+        )));
         assert_eq!(opened.map(drop), Err(ErrorCode::Quota));
         assert_eq!(fs::read_dir(call.host("dir/sub/made")).unwrap().count(), 0);
     });

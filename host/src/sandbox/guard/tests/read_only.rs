@@ -5,7 +5,10 @@ use std::fs;
 use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, NewTimestamp};
 
-use super::{Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE, code, now, resolvers};
+use super::{
+    Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE, code, now,
+    resolvers,
+};
 use crate::sandbox::guard::Refusal;
 
 fn read_only(test: impl Fn(&mut Call)) {
@@ -34,14 +37,21 @@ fn snapshot(call: &Call) -> Vec<String> {
 fn every_way_of_opening_that_could_change_something_is_not_permitted() {
     read_only(|call| {
         let before = snapshot(call);
-        let opens = [OpenFlags::CREATE, OpenFlags::TRUNCATE, OpenFlags::CREATE | OpenFlags::EXCLUSIVE];
+        let opens =
+            [OpenFlags::CREATE, OpenFlags::TRUNCATE, OpenFlags::CREATE | OpenFlags::EXCLUSIVE];
         for path in ["file.txt", "new.txt", "dir"] {
             for open in opens {
                 for flags in [READ, WRITE, READ | WRITE] {
-                    assert_eq!(call.open(path, FOLLOW, open, flags).map(drop), Err(ErrorCode::NotPermitted));
+                    assert_eq!(
+                        call.open(path, FOLLOW, open, flags).map(drop),
+                        Err(ErrorCode::NotPermitted)
+                    );
                 }
             }
-            assert_eq!(call.open(path, FOLLOW, OpenFlags::empty(), WRITE).map(drop), Err(ErrorCode::NotPermitted));
+            assert_eq!(
+                call.open(path, FOLLOW, OpenFlags::empty(), WRITE).map(drop),
+                Err(ErrorCode::NotPermitted)
+            );
         }
         assert_eq!(snapshot(call), before);
         assert_eq!(call.guard.refusal(), Some(&Refusal::ReadOnly));

@@ -77,7 +77,8 @@ fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
     however_opened(|call| {
         pipe(call, "pipe");
         call.link("to_pipe", "pipe");
-        let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+        let watch =
+            inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
         inotify::add_watch(&watch, call.host("pipe"), inotify::WatchFlags::OPEN).unwrap();
         inotify::add_watch(&watch, call.host("file.txt"), inotify::WatchFlags::OPEN).unwrap();
         every_open(call, "pipe");
@@ -117,10 +118,14 @@ fn hangs_up(reader: &OwnedFd) -> bool {
 #[test]
 fn a_pipe_with_a_reader_is_not_disturbed_by_an_open_for_writing() {
     use super::Access::{ReadOnly, ReadWrite};
-    for (resolver, access) in super::resolvers().into_iter().flat_map(|way| [(way, ReadOnly), (way, ReadWrite)]) {
+    for (resolver, access) in
+        super::resolvers().into_iter().flat_map(|way| [(way, ReadOnly), (way, ReadWrite)])
+    {
         let call = &mut Call::new(resolver, access, super::Quotas::default());
         pipe(call, "pipe");
-        let end = |access| rustix::fs::open(call.host("pipe"), access | OFlags::NONBLOCK, Mode::empty()).unwrap();
+        let end = |access| {
+            rustix::fs::open(call.host("pipe"), access | OFlags::NONBLOCK, Mode::empty()).unwrap()
+        };
         let (reader, path) = (end(OFlags::RDONLY), call.host("pipe"));
         every_open(call, "pipe");
         assert!(!hangs_up(&reader), "{resolver:?}, {access:?}");
@@ -152,9 +157,14 @@ fn a_device_is_refused_at_once() {
 /// Creates a call in a directory of the machine.
 fn of_the_machine(directory: &str, resolver: super::Resolver, access: super::Access) -> Call {
     let call = Call::new(resolver, access, super::Quotas::default());
-    let mount = super::Mount::with_resolver(std::fs::File::open(directory).unwrap().into(), resolver);
+    let mount =
+        super::Mount::with_resolver(std::fs::File::open(directory).unwrap().into(), resolver);
     let rules = super::Workspace::open(directory.as_ref()).unwrap().rules();
-    let guard = super::Guard::new((&mount, access, rules), super::Quotas::default(), &super::PluginFiles::default());
+    let guard = super::Guard::new(
+        (&mount, access, rules),
+        super::Quotas::default(),
+        &super::PluginFiles::default(),
+    );
     Call { guard, ..call }
 }
 
@@ -162,9 +172,10 @@ fn of_the_machine(directory: &str, resolver: super::Resolver, access: super::Acc
 #[test]
 fn files_of_the_kernel_are_refused_wherever_their_file_system_is_mounted() {
     for resolver in super::resolvers() {
-        for (root, paths) in
-            [("/", ["proc/version", "proc/self/environ", "proc"]), ("/proc", ["version", "sys/kernel/ostype", "sys"])]
-        {
+        for (root, paths) in [
+            ("/", ["proc/version", "proc/self/environ", "proc"]),
+            ("/proc", ["version", "sys/kernel/ostype", "sys"]),
+        ] {
             for path in paths {
                 let mut call = of_the_machine(root, resolver, super::Access::ReadOnly);
                 assert!(call.open_to_read(path).is_err(), "{root} {path}");
@@ -212,14 +223,20 @@ fn no_entry_of_a_mounted_file_system_of_the_kernel_is_created() {
     use crate::sandbox::guard::Refusal;
     // In these the kernel lets a process create entries, if it has the privileges.
     let mounted = ["/dev/mqueue", "/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/kernel/config"];
-    let of_the_kernel = |path: &&str| std::fs::metadata(path).is_ok_and(|meta| meta.is_dir()) && is_own(path);
+    let of_the_kernel =
+        |path: &&str| std::fs::metadata(path).is_ok_and(|meta| meta.is_dir()) && is_own(path);
     let found: Vec<&str> = mounted.into_iter().filter(of_the_kernel).collect();
     if found.is_empty() {
         use std::io::Write as _;
         // Not `eprintln!`: the test harness would capture it.
-        let _ = writeln!(std::io::stderr(), "skipped: none of {mounted:?} is a file system of the kernel here");
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: none of {mounted:?} is a file system of the kernel here"
+        );
     }
-    for (resolver, directory) in super::resolvers().into_iter().flat_map(|way| found.iter().map(move |at| (way, at))) {
+    for (resolver, directory) in
+        super::resolvers().into_iter().flat_map(|way| found.iter().map(move |at| (way, at)))
+    {
         let mut call = of_the_machine(directory, resolver, super::Access::ReadWrite);
         let made = format!("palisade-test-{}", std::process::id());
         let outcome = call.mkdir(&made);
@@ -233,8 +250,9 @@ fn no_entry_of_a_mounted_file_system_of_the_kernel_is_created() {
 fn is_own(path: &str) -> bool {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let at = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some(path));
-    at.and_then(|line| line.split_once(" - "))
-        .is_some_and(|(_, system)| ["mqueue ", "cgroup2 ", "configfs "].iter().any(|own| system.starts_with(own)))
+    at.and_then(|line| line.split_once(" - ")).is_some_and(|(_, system)| {
+        ["mqueue ", "cgroup2 ", "configfs "].iter().any(|own| system.starts_with(own))
+    })
 }
 
 #[test]

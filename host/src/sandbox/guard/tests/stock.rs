@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
-use wasmtime_wasi::p2::bindings::filesystem::types::{self, Descriptor, HostDirectoryEntryStream, PathFlags};
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    self, Descriptor, HostDirectoryEntryStream, PathFlags,
+};
 
 use super::{
-    Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE, code, now, read_some, write_some,
+    Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE, code, now,
+    read_some, write_some,
 };
 use crate::sandbox::guard::Refusal;
 use crate::sandbox::guard::ledger::{Exhausted, Ledger};
@@ -29,21 +32,31 @@ impl Stock {
     }
 
     fn over(call: Call, access: Access, quotas: Quotas) -> Self {
-        let dir = cap_std::fs::Dir::open_ambient_dir(call.host(""), cap_std::ambient_authority()).unwrap();
+        let dir = cap_std::fs::Dir::open_ambient_dir(call.host(""), cap_std::ambient_authority())
+            .unwrap();
         let root = Mount::new(&dir).unwrap().root();
-        let ledger =
-            Arc::new(Ledger::new(quotas, Some(call.workspace.rules()), crate::sandbox::guard::PluginFiles::default()));
+        let ledger = Arc::new(Ledger::new(
+            quotas,
+            Some(call.workspace.rules()),
+            crate::sandbox::guard::PluginFiles::default(),
+        ));
         Self { call, root, access, ledger, table: ResourceTable::new() }
     }
 
     fn view(&mut self) -> StockView<'_> {
-        StockView { root: Some(&self.root), access: self.access, ledger: &self.ledger, table: &mut self.table }
+        StockView {
+            root: Some(&self.root),
+            access: self.access,
+            ledger: &self.ledger,
+            table: &mut self.table,
+        }
     }
 
     fn open(&mut self, path: &str, open: OpenFlags, write: bool) -> Result<u32, ErrorCode> {
         let root = self.view().get_directories().unwrap().remove(0).0;
         let flags = if write { READ | WRITE } else { READ };
-        code(now(self.view().open_at(root, FOLLOW, path.to_owned(), open, flags))).map(|file| file.rep())
+        code(now(self.view().open_at(root, FOLLOW, path.to_owned(), open, flags)))
+            .map(|file| file.rep())
     }
 
     fn write(&mut self, path: &str, text: &str) -> Result<(), ErrorCode> {
@@ -78,7 +91,9 @@ fn files_are_read_written_and_noted() {
 fn a_path_that_leads_out_is_not_permitted() {
     let mut stock = writable();
     stock.call.link("out", "../outside");
-    for path in ["../outside/secret.txt", "/file.txt", "out/secret.txt", "dir/../../outside/secret.txt"] {
+    for path in
+        ["../outside/secret.txt", "/file.txt", "out/secret.txt", "dir/../../outside/secret.txt"]
+    {
         assert_eq!(stock.read(path), Err(ErrorCode::NotPermitted), "{path}");
         assert_eq!(stock.write(path, "x"), Err(ErrorCode::NotPermitted), "{path}");
     }
@@ -100,7 +115,13 @@ fn a_read_only_mount_refuses_every_change() {
     assert_eq!(code(now(stock.view().symlink_at(root(), "a".to_owned(), "b".to_owned()))), refused);
     let moved = now(stock.view().rename_at(root(), "file.txt".to_owned(), root(), "x".to_owned()));
     assert_eq!(code(moved), refused);
-    let linked = now(stock.view().link_at(root(), PathFlags::empty(), "file.txt".to_owned(), root(), "x".to_owned()));
+    let linked = now(stock.view().link_at(
+        root(),
+        PathFlags::empty(),
+        "file.txt".to_owned(),
+        root(),
+        "x".to_owned(),
+    ));
     assert_eq!(code(linked), refused);
     let file = stock.open("file.txt", OpenFlags::empty(), false).unwrap();
     assert_eq!(code(now(stock.view().set_size(Resource::new_borrow(file), 0))), refused);
@@ -115,9 +136,16 @@ fn directories_are_made_moved_linked_into_and_removed() {
     let root = stock.view().get_directories().unwrap().remove(0).0.rep();
     let root = || Resource::new_borrow(root);
     code(now(stock.view().create_directory_at(root(), "made".to_owned()))).unwrap();
-    let linked = now(stock.view().link_at(root(), PathFlags::empty(), "file.txt".into(), root(), "made/x".into()));
+    let linked = now(stock.view().link_at(
+        root(),
+        PathFlags::empty(),
+        "file.txt".into(),
+        root(),
+        "made/x".into(),
+    ));
     code(linked).unwrap();
-    code(now(stock.view().rename_at(root(), "made".to_owned(), root(), "moved".to_owned()))).unwrap();
+    code(now(stock.view().rename_at(root(), "made".to_owned(), root(), "moved".to_owned())))
+        .unwrap();
     code(now(stock.view().unlink_file_at(root(), "moved/x".to_owned()))).unwrap();
     code(now(stock.view().remove_directory_at(root(), "moved".to_owned()))).unwrap();
     assert_eq!(stock.ledger.modified(), [""; 0]);
@@ -127,7 +155,8 @@ fn directories_are_made_moved_linked_into_and_removed() {
 
 #[test]
 fn quotas_hold() {
-    let quotas = Quotas { read_bytes: 6, write_bytes: 3, new_entries: 1, listed_entries: 1, depth: 128 };
+    let quotas =
+        Quotas { read_bytes: 6, write_bytes: 3, new_entries: 1, listed_entries: 1, depth: 128 };
     let mut stock = Stock::new(Access::ReadWrite, quotas);
     assert_eq!(stock.read("file.txt").unwrap(), b"inside");
     assert_eq!(stock.read("file.txt"), Err(ErrorCode::Quota));
@@ -153,7 +182,8 @@ fn what_is_looked_at_is_what_the_host_sees() {
     assert_eq!(code(now(stock.view().sync(file()))), Ok(()));
     let hash = code(now(stock.view().metadata_hash(file()))).unwrap();
     let root = stock.view().get_directories().unwrap().remove(0).0;
-    let by_path = code(now(stock.view().metadata_hash_at(root, FOLLOW, "file.txt".to_owned()))).unwrap();
+    let by_path =
+        code(now(stock.view().metadata_hash_at(root, FOLLOW, "file.txt".to_owned()))).unwrap();
     assert_eq!((hash.lower, hash.upper), (by_path.lower, by_path.upper));
     let before = stock.table.iter_mut().count();
     HostDescriptor::drop(&mut stock.view(), file()).unwrap();
@@ -168,13 +198,18 @@ fn a_pipe_is_refused_before_it_is_opened() {
     let mode = rustix::fs::Mode::from_raw_mode(0o666);
     rustix::fs::mknodat(root, "pipe", rustix::fs::FileType::Fifo, mode, 0).unwrap();
     for write in [false, true] {
-        assert_eq!(stock.open("pipe", OpenFlags::empty(), write).map(drop), Err(ErrorCode::NotPermitted));
+        assert_eq!(
+            stock.open("pipe", OpenFlags::empty(), write).map(drop),
+            Err(ErrorCode::NotPermitted)
+        );
     }
 }
 
 #[test]
 fn whichever_part_of_a_repository_comes_second_is_refused_here_too() {
-    for (first, second) in [("HEAD", "objects"), ("refs", "head"), ("commondir", "HEAD"), ("HEAD", "CommonDir")] {
+    for (first, second) in
+        [("HEAD", "objects"), ("refs", "head"), ("commondir", "HEAD"), ("HEAD", "CommonDir")]
+    {
         let mut stock = writable();
         fs::write(stock.call.host("dir").join(first), "x").unwrap();
         let path = format!("dir/{second}");
@@ -182,8 +217,13 @@ fn whichever_part_of_a_repository_comes_second_is_refused_here_too() {
         let mut root = || stock.view().get_directories().unwrap().remove(0).0;
         let (one, two, three) = (root(), root(), root());
         let made = code(now(stock.view().create_directory_at(one, path.clone())));
-        let moved = code(now(stock.view().rename_at(two, "file.txt".to_owned(), three, path.clone())));
-        assert_eq!((made, moved), (Err(ErrorCode::NotPermitted), Err(ErrorCode::NotPermitted)), "{path}");
+        let moved =
+            code(now(stock.view().rename_at(two, "file.txt".to_owned(), three, path.clone())));
+        assert_eq!(
+            (made, moved),
+            (Err(ErrorCode::NotPermitted), Err(ErrorCode::NotPermitted)),
+            "{path}"
+        );
         assert!(!stock.call.host(&path).exists());
         stock.write(&format!("dir/sub/{second}"), "x").unwrap();
     }
@@ -191,15 +231,24 @@ fn whichever_part_of_a_repository_comes_second_is_refused_here_too() {
 
 #[test]
 fn whatever_could_change_something_is_judged_as_a_change_here_too() {
-    let opens = [(OpenFlags::CREATE, false), (OpenFlags::TRUNCATE, false), (OpenFlags::empty(), true)];
+    let opens =
+        [(OpenFlags::CREATE, false), (OpenFlags::TRUNCATE, false), (OpenFlags::empty(), true)];
     for (open, write) in opens {
         let mut read_only = Stock::new(Access::ReadOnly, Quotas::default());
-        assert_eq!(read_only.open("file.txt", open, write).map(drop), Err(ErrorCode::NotPermitted), "{open:?}");
+        assert_eq!(
+            read_only.open("file.txt", open, write).map(drop),
+            Err(ErrorCode::NotPermitted),
+            "{open:?}"
+        );
         assert_eq!(read_only.ledger.refusal(), Some(&Refusal::ReadOnly), "{open:?}");
         let mut stock = writable();
         fs::create_dir(stock.call.host(".git")).unwrap();
         fs::write(stock.call.host(".git/config"), "[core]").unwrap();
-        assert_eq!(stock.open(".git/config", open, write).map(drop), Err(ErrorCode::NotPermitted), "{open:?}");
+        assert_eq!(
+            stock.open(".git/config", open, write).map(drop),
+            Err(ErrorCode::NotPermitted),
+            "{open:?}"
+        );
         assert_eq!(stock.read(".git/config").unwrap(), b"[core]");
     }
 }
@@ -210,8 +259,14 @@ fn a_file_with_several_names_is_read_and_not_changed_in_place_here_either() {
     let mut stock = Stock::over(call, Access::ReadWrite, Quotas::default());
     fs::hard_link(stock.call.host("file.txt"), stock.call.host("second")).unwrap();
     assert_eq!(stock.read("second").unwrap(), b"inside");
-    assert!(stock.open("dir", OpenFlags::DIRECTORY, false).is_ok() && stock.write("dir/deep.txt", "x").is_ok());
-    assert_eq!(stock.open("second", OpenFlags::empty(), true).map(drop), Err(ErrorCode::NotPermitted));
+    assert!(
+        stock.open("dir", OpenFlags::DIRECTORY, false).is_ok()
+            && stock.write("dir/deep.txt", "x").is_ok()
+    );
+    assert_eq!(
+        stock.open("second", OpenFlags::empty(), true).map(drop),
+        Err(ErrorCode::NotPermitted)
+    );
     assert_eq!(stock.ledger.refusal(), Some(&Refusal::HardLinked));
 }
 
@@ -241,8 +296,12 @@ fn the_end_identity_and_errors_of_files_are_told_here_too() {
     let [file, second, other]: [Resource<Descriptor>; 3] = ["file.txt", "second", "dir/deep.txt"]
         .map(|path| Resource::new_borrow(stock.open(path, OpenFlags::empty(), false).unwrap()));
     let of = |fd: &Resource<_>| Resource::new_borrow(fd.rep());
-    let mut read = |length, offset| code(now(stock.view().read(of(&file), length, offset))).unwrap();
-    assert_eq!((read(5, 6), read(0, 6), read(0, 0)), ((Vec::new(), true), (Vec::new(), false), (Vec::new(), false)));
+    let mut read =
+        |length, offset| code(now(stock.view().read(of(&file), length, offset))).unwrap();
+    assert_eq!(
+        (read(5, 6), read(0, 6), read(0, 0)),
+        ((Vec::new(), true), (Vec::new(), false), (Vec::new(), false))
+    );
     assert!(now(stock.view().is_same_object(of(&file), of(&second))).unwrap());
     assert!(!now(stock.view().is_same_object(of(&file), of(&other))).unwrap());
     let error = stock.table.push(wasmtime::Error::new(ErrorCode::Quota)).unwrap();
@@ -262,7 +321,8 @@ fn a_second_name_is_for_files_and_each_other_kind_has_its_reason_here_too() {
         stock.call.link("link", "file.txt");
         let root = stock.view().get_directories().unwrap().remove(0).0.rep();
         let root = || Resource::new_borrow(root);
-        let linked = now(stock.view().link_at(root(), PathFlags::empty(), name.into(), root(), "x".into()));
+        let linked =
+            now(stock.view().link_at(root(), PathFlags::empty(), name.into(), root(), "x".into()));
         assert_eq!(code(linked), Err(ErrorCode::NotPermitted), "{name}");
         assert_eq!(stock.ledger.refusal(), refusal, "{name}");
     }

@@ -7,7 +7,10 @@ use wasmtime::component::Resource;
 use wasmtime_wasi::p2::StreamError;
 use wasmtime_wasi::p2::bindings::filesystem::types;
 
-use super::{ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now, read_some, write_some};
+use super::{
+    ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now, read_some,
+    write_some,
+};
 use crate::sandbox::guard::file::MAX_CHUNK;
 
 #[test]
@@ -62,7 +65,8 @@ fn an_error_of_a_stream_is_told_as_a_code_and_nothing_else_is() {
     everywhere(|call| {
         let told = |call: &mut super::Call, error: wasmtime::Error| {
             let error = call.table.push(error).unwrap();
-            types::Host::filesystem_error_code(&mut call.view(), Resource::new_borrow(error.rep())).unwrap()
+            types::Host::filesystem_error_code(&mut call.view(), Resource::new_borrow(error.rep()))
+                .unwrap()
         };
         assert_eq!(told(call, wasmtime::Error::new(ErrorCode::Quota)), Some(ErrorCode::Quota));
         assert_eq!(told(call, wasmtime::Error::msg("of a socket")), None);
@@ -127,7 +131,10 @@ fn a_file_is_read_only_if_opened_for_reading_and_written_only_if_opened_for_writ
         let writer = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap().rep();
         let written = now(call.view().write(Resource::new_borrow(reader), b"x".to_vec(), 0));
         assert_eq!(code(written).map(drop), Err(ErrorCode::BadDescriptor));
-        assert_eq!(code(now(call.view().set_size(Resource::new_borrow(reader), 0))), Err(ErrorCode::Invalid));
+        assert_eq!(
+            code(now(call.view().set_size(Resource::new_borrow(reader), 0))),
+            Err(ErrorCode::Invalid)
+        );
         let read = now(call.view().read(Resource::new_borrow(writer), 1, 0));
         assert_eq!(code(read).map(drop), Err(ErrorCode::BadDescriptor));
         let nothing = now(call.view().read(Resource::new_borrow(writer), 0, 0));
@@ -143,7 +150,11 @@ fn nothing_is_written_only_where_something_could_be() {
             for append in [false, true] {
                 let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), flags).unwrap();
                 let mut view = call.view();
-                let stream = if append { view.append_via_stream(file) } else { view.write_via_stream(file, 0) };
+                let stream = if append {
+                    view.append_via_stream(file)
+                } else {
+                    view.write_via_stream(file, 0)
+                };
                 let stream = code(stream).unwrap();
                 assert_eq!(write_some(call.table.get_mut(&stream).unwrap(), ""), outcome);
             }

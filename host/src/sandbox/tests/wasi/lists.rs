@@ -89,8 +89,14 @@ impl Lists {
 
     /// Returns every run, with its list and its key.
     pub(super) fn all(&self) -> impl Iterator<Item = (List, &str, &Run)> {
-        let lists = [(List::Pass, &self.pass), (List::Denied, &self.denied), (List::Limited, &self.limited)];
-        lists.into_iter().flat_map(|(list, runs)| runs.iter().map(move |(key, run)| (list, key.as_str(), run)))
+        let lists = [
+            (List::Pass, &self.pass),
+            (List::Denied, &self.denied),
+            (List::Limited, &self.limited),
+        ];
+        lists
+            .into_iter()
+            .flat_map(|(list, runs)| runs.iter().map(move |(key, run)| (list, key.as_str(), run)))
     }
 
     /// Returns the names of the programs that are in a list.

@@ -84,23 +84,39 @@ impl Program {
         Outcome { result, stdout, workspace }
     }
 
-    fn call(&self, linked: &CommandPre<State>, run: &Run, guard: Guard) -> (Result<(), String>, Vec<u8>) {
+    fn call(
+        &self,
+        linked: &CommandPre<State>,
+        run: &Run,
+        guard: Guard,
+    ) -> (Result<(), String>, Vec<u8>) {
         let runtime = Runtime::shared().unwrap();
         let clock = CallClock::new(run.seconds.map_or(limits::TIMEOUT, Duration::from_secs));
         let deadline = clock.deadline().into_std();
         let (talk, owner) = (Talk::silent(), Owner::of(Digest::of(self.name.as_bytes())));
-        let limiter = Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account());
+        let limiter =
+            Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account());
         let signs = talk.signs().clone();
-        let (state, wasi) = (State::new(guard, limiter, talk, Asking::nobody(), deadline), self.surroundings(run));
+        let (state, wasi) =
+            (State::new(guard, limiter, talk, Asking::nobody(), deadline), self.surroundings(run));
         let mut store = store(&runtime, state.within(Surroundings::by(move || wasi)));
         run.fuel.into_iter().for_each(|fuel| store.set_hostcall_fuel(fuel));
         let _running = runtime.running();
         let nobody_cancels = CancellationToken::new();
-        let bounds =
-            Bounds { clock: &clock, cancel: &nobody_cancels, signs, turns: &owner.turns, first_tick: FirstTick::Free };
+        let bounds = Bounds {
+            clock: &clock,
+            cancel: &nobody_cancels,
+            signs,
+            turns: &owner.turns,
+            first_tick: FirstTick::Free,
+        };
         let work = async {
             if run.reactor {
-                return reactor::call(linked.instance_pre().instantiate_async(&mut store).await?, &mut store).await;
+                return reactor::call(
+                    linked.instance_pre().instantiate_async(&mut store).await?,
+                    &mut store,
+                )
+                .await;
             }
             let command = linked.instantiate_async(&mut store).await?;
             command.wasi_cli_run().call_run(&mut store).await
@@ -140,7 +156,8 @@ impl Program {
 fn linked(runtime: &Runtime, bytes: &[u8]) -> Result<CommandPre<State>, String> {
     let refused = |refused: PluginRefused| refused.to_string();
     border::check(bytes).map_err(|border| refused(border.into()))?;
-    let component = compile::in_place(runtime, bytes).map_err(|error| refused(error.into()))?.component;
+    let component =
+        compile::in_place(runtime, bytes).map_err(|error| refused(error.into()))?.component;
     imports::check(imports::of(&runtime.engine, &component)).map_err(refused)?;
     let pre = runtime.linker.instantiate_pre(&component).and_then(CommandPre::new);
     pre.map_err(|error| brief(&error))
@@ -149,7 +166,11 @@ fn linked(runtime: &Runtime, bytes: &[u8]) -> Result<CommandPre<State>, String> 
 fn furnish(workspace: &Path, run: &Run) {
     for (name, text) in &run.files {
         let path = workspace.join(name);
-        if name.ends_with('/') { fs::create_dir_all(path).unwrap() } else { fs::write(path, text).unwrap() }
+        if name.ends_with('/') {
+            fs::create_dir_all(path).unwrap()
+        } else {
+            fs::write(path, text).unwrap()
+        }
     }
     for (name, size) in &run.zeroes {
         fs::write(workspace.join(name), vec![0; *size]).unwrap();
@@ -157,7 +178,11 @@ fn furnish(workspace: &Path, run: &Run) {
     for (name, seconds) in &run.changed {
         let file = fs::File::options().write(true).open(workspace.join(name)).unwrap();
         let away = Duration::from_secs(seconds.unsigned_abs());
-        let time = if *seconds < 0 { SystemTime::UNIX_EPOCH - away } else { SystemTime::UNIX_EPOCH + away };
+        let time = if *seconds < 0 {
+            SystemTime::UNIX_EPOCH - away
+        } else {
+            SystemTime::UNIX_EPOCH + away
+        };
         // Some file systems refuse such a time, and some store the nearest one. The file exists in
         // any case.
         let _ = file.set_modified(time);
@@ -166,9 +191,14 @@ fn furnish(workspace: &Path, run: &Run) {
 
 fn guard(workspace: &Path, run: &Run, paths: Paths) -> Guard {
     let workspace = Workspace::open(workspace).unwrap();
-    let mount = workspace.mount(if paths == Paths::Best { Mount::new } else { Mount::walked }).unwrap();
+    let mount =
+        workspace.mount(if paths == Paths::Best { Mount::new } else { Mount::walked }).unwrap();
     let access = if run.read_only { Access::ReadOnly } else { Access::ReadWrite };
-    let guard = Guard::new((&*mount, access, workspace.rules()), Quotas::default(), &PluginFiles::default());
+    let guard = Guard::new(
+        (&*mount, access, workspace.rules()),
+        Quotas::default(),
+        &PluginFiles::default(),
+    );
     run.preopen.clone().into_iter().fold(guard, Guard::named)
 }
 
@@ -179,7 +209,11 @@ fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(
         Ok(Ok(())) => return Ok(()),
         Ok(Err(())) => format!("it reports failure; its last words: {}", last_words(store)),
         // A program may exit with code 0 in place of returning; a plugin may not.
-        Err(Stop::Error(error)) if error.downcast_ref::<I32Exit>().is_some_and(|exit| exit.0 == 0) => return Ok(()),
+        Err(Stop::Error(error))
+            if error.downcast_ref::<I32Exit>().is_some_and(|exit| exit.0 == 0) =>
+        {
+            return Ok(());
+        }
         Err(stop) => match stop.into_ended(store) {
             Ended::Deadline | Ended::Cancelled => "its time is up".to_owned(),
             Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),

@@ -10,8 +10,10 @@ fn call(id: &str) -> Value {
 }
 
 fn message() -> Value {
-    let others =
-        [json!({"type": "thinking", "thinking": "…", "signature": "s"}), json!({"type": "text", "text": "I try."})];
+    let others = [
+        json!({"type": "thinking", "thinking": "…", "signature": "s"}),
+        json!({"type": "text", "text": "I try."}),
+    ];
     let theirs = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
     json!({"type": "message", "role": "assistant", "content": [others[0], others[1], theirs, call("a"), call("b")]})
 }
@@ -20,7 +22,10 @@ fn message() -> Value {
 fn calls_are_read_from_a_message_a_list_of_messages_a_list_of_blocks_and_a_block() {
     let rows = [row("a", "echo", "{\"n\":1}"), row("b", "echo", "{\"n\":1}")];
     assert_eq!(read(Anthropic, &message()), rows);
-    assert_eq!(read(Anthropic, &json!({"role": "assistant", "content": message()["content"]})), rows);
+    assert_eq!(
+        read(Anthropic, &json!({"role": "assistant", "content": message()["content"]})),
+        rows
+    );
     assert_eq!(read(Anthropic, &json!([{"role": "user", "content": "Try."}, message()])), rows);
     assert_eq!(read(Anthropic, &message()["content"]), rows);
     assert_eq!(read(Anthropic, &call("a")), rows[..1]);
@@ -28,7 +33,13 @@ fn calls_are_read_from_a_message_a_list_of_messages_a_list_of_blocks_and_a_block
 
 #[test]
 fn a_call_that_the_provider_makes_itself_is_left_to_it() {
-    assert!(read(Anthropic, &json!([{"type": "server_tool_use", "id": "s", "name": "echo", "input": {}}])).is_empty());
+    assert!(
+        read(
+            Anthropic,
+            &json!([{"type": "server_tool_use", "id": "s", "name": "echo", "input": {}}])
+        )
+        .is_empty()
+    );
 }
 
 #[test]
@@ -48,9 +59,11 @@ fn only_the_model_asks_for_calls() {
 
 #[test]
 fn one_user_message_answers_all_calls() {
-    let (messages, _) = answered(Anthropic, &message(), vec![vec![Content::Text("hello".into())], vec![]]);
+    let (messages, _) =
+        answered(Anthropic, &message(), vec![vec![Content::Text("hello".into())], vec![]]);
     let result = |id: &str, content: Value| json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": false});
-    let content = json!([result("a", json!([{"type": "text", "text": "hello"}])), result("b", json!([]))]);
+    let content =
+        json!([result("a", json!([{"type": "text", "text": "hello"}])), result("b", json!([]))]);
     assert_eq!(messages, json!([{"role": "user", "content": content}]));
 }
 
@@ -85,5 +98,8 @@ fn blocks_are_text_and_pictures_and_nothing_else() {
 fn a_text_without_anything_to_read_is_never_a_block() {
     let blank = vec![Content::Text(String::new()), Content::Text(" \n".into())];
     let (messages, _) = answered(Anthropic, &call("a"), vec![blank]);
-    assert_eq!(messages[0]["content"][0]["content"], json!([{"type": "text", "text": "[2 bytes of white space]"}]));
+    assert_eq!(
+        messages[0]["content"][0]["content"],
+        json!([{"type": "text", "text": "[2 bytes of white space]"}])
+    );
 }

@@ -17,7 +17,14 @@ fn content() -> Value {
 fn calls_are_read_from_a_body_a_candidate_a_content_a_list_of_either_and_a_part() {
     let rows = [row("", "a", "{\"n\":1}"), row("", "b", "{\"n\":1}")];
     let body = json!({"candidates": [{"content": content(), "finishReason": "STOP"}], "modelVersion": "gemini-3-pro"});
-    for reply in [&body, &json!([body]), &body["candidates"][0], &content(), &json!([content()]), &content()["parts"]] {
+    for reply in [
+        &body,
+        &json!([body]),
+        &body["candidates"][0],
+        &content(),
+        &json!([content()]),
+        &content()["parts"],
+    ] {
         assert_eq!(read(Gemini, reply), rows, "{reply}");
     }
     assert_eq!(read(Gemini, &call("a")), rows[..1]);
@@ -89,7 +96,11 @@ fn pictures_and_documents_are_parts_of_the_response() {
     let media = |mime: &str, data: &str| json!({"inlineData": {"mimeType": mime, "data": data}});
     assert_eq!(
         response["parts"],
-        json!([media("image/png", "AQID"), media("image/webp", "AAEC"), media("application/pdf", "Bw==")])
+        json!([
+            media("image/png", "AQID"),
+            media("image/webp", "AAEC"),
+            media("application/pdf", "Bw==")
+        ])
     );
     let said = "text\n{\"a\":1}\n[image of type image/bmp, 2 bytes, left out]\n[audio of type audio/wav, 1 bytes, left out]\ninside\n\
                 [resource file:///a.bin of unknown type, 3 bytes, left out]\n[b](file:///b)";

@@ -27,12 +27,16 @@ fn calls_are_read_from_a_body_a_choice_a_message_a_list_of_messages_and_a_list_o
 #[test]
 fn of_several_choices_the_first_one_counts() {
     let choice = |id: &str| json!({"message": {"role": "assistant", "tool_calls": [call(id, "")]}});
-    assert_eq!(read(OpenAi, &json!({"choices": [choice("a"), choice("b")]})), [row("a", "echo", "{}")]);
+    assert_eq!(
+        read(OpenAi, &json!({"choices": [choice("a"), choice("b")]})),
+        [row("a", "echo", "{}")]
+    );
 }
 
 #[test]
 fn a_custom_call_has_its_text_as_input() {
-    let custom = json!({"id": "a", "type": "custom", "custom": {"name": "sql", "input": "select 1"}});
+    let custom =
+        json!({"id": "a", "type": "custom", "custom": {"name": "sql", "input": "select 1"}});
     assert_eq!(read(OpenAi, &json!({"tool_calls": [custom]})), [row("a", "sql", "select 1")]);
 }
 
@@ -51,18 +55,25 @@ fn a_call_that_the_list_answers_is_not_made_again() {
     let done = json!({"role": "tool", "tool_call_id": "a", "content": "done"});
     assert_eq!(read(OpenAi, &json!([message(), done])), [row("b", "echo", "{}")]);
     let legacy = json!({"role": "assistant", "function_call": {"name": "echo", "arguments": "{}"}});
-    assert!(read(OpenAi, &json!([legacy, {"role": "function", "name": "echo", "content": ""}])).is_empty());
+    assert!(
+        read(OpenAi, &json!([legacy, {"role": "function", "name": "echo", "content": ""}]))
+            .is_empty()
+    );
 }
 
 #[test]
 fn only_the_model_asks_for_calls() {
-    assert!(read(OpenAi, &json!([{"role": "user", "content": "", "tool_calls": [call("a", "")]}])).is_empty());
+    assert!(
+        read(OpenAi, &json!([{"role": "user", "content": "", "tool_calls": [call("a", "")]}]))
+            .is_empty()
+    );
 }
 
 #[test]
 fn a_reply_of_words_has_no_calls() {
     for calls in [json!(null), json!([])] {
-        let message = json!({"role": "assistant", "content": "Done.", "refusal": null, "tool_calls": calls});
+        let message =
+            json!({"role": "assistant", "content": "Done.", "refusal": null, "tool_calls": calls});
         assert!(read(OpenAi, &json!({"choices": [{"message": message}]})).is_empty());
     }
     assert!(read(OpenAi, &json!({"choices": []})).is_empty());
@@ -80,6 +91,13 @@ fn each_call_is_answered_by_a_message_of_text() {
         json!([{"role": "tool", "tool_call_id": "a", "content": said}, {"role": "tool", "tool_call_id": "b", "content": ""}])
     );
     assert_eq!(left_out.len(), 5);
-    assert!(left_out[0].starts_with("echo (a): image of type image/PNG, 3 bytes"), "{}", left_out[0]);
-    assert_eq!(failed(OpenAi, &reply)[1], json!({"role": "tool", "tool_call_id": "b", "content": CANCELLED}));
+    assert!(
+        left_out[0].starts_with("echo (a): image of type image/PNG, 3 bytes"),
+        "{}",
+        left_out[0]
+    );
+    assert_eq!(
+        failed(OpenAi, &reply)[1],
+        json!({"role": "tool", "tool_call_id": "b", "content": CANCELLED})
+    );
 }

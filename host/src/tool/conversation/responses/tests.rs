@@ -10,8 +10,7 @@ fn call(id: &str) -> Value {
 }
 
 fn output() -> Value {
-    let message =
-        json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I try."}]});
+    let message = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I try."}]});
     json!([{"type": "reasoning", "id": "rs_1", "summary": []}, message, call("a"), {"type": "web_search_call", "id": "ws_1"}])
 }
 
@@ -20,15 +19,17 @@ fn calls_are_read_from_a_body_an_event_a_list_of_items_and_an_item() {
     let rows = [row("a", "echo", "{}")];
     let body = json!({"object": "response", "error": null, "output": output()});
     assert_eq!(read(OpenAiResponses, &body), rows);
-    assert_eq!(read(OpenAiResponses, &json!({"type": "response.completed", "response": body})), rows);
+    assert_eq!(
+        read(OpenAiResponses, &json!({"type": "response.completed", "response": body})),
+        rows
+    );
     assert_eq!(read(OpenAiResponses, &output()), rows);
     assert_eq!(read(OpenAiResponses, &call("a")), rows);
 }
 
 #[test]
 fn a_custom_call_is_answered_as_one() {
-    let reply =
-        json!([{"type": "custom_tool_call", "id": "ctc_1", "call_id": "a", "name": "sql", "input": "select 1"}]);
+    let reply = json!([{"type": "custom_tool_call", "id": "ctc_1", "call_id": "a", "name": "sql", "input": "select 1"}]);
     assert_eq!(read(OpenAiResponses, &reply), [row("a", "sql", "select 1")]);
     let (items, _) = answered(OpenAiResponses, &reply, vec![vec![Content::Text("1".into())]]);
     assert_eq!(items, json!([{"type": "custom_tool_call_output", "call_id": "a", "output": "1"}]));
@@ -37,13 +38,17 @@ fn a_custom_call_is_answered_as_one() {
 #[test]
 fn a_call_that_the_list_answers_is_not_made_again() {
     let done = json!({"type": "function_call_output", "call_id": "a", "output": "done"});
-    assert_eq!(read(OpenAiResponses, &json!([call("a"), call("b"), done])), [row("b", "echo", "{}")]);
+    assert_eq!(
+        read(OpenAiResponses, &json!([call("a"), call("b"), done])),
+        [row("b", "echo", "{}")]
+    );
 }
 
 #[test]
 fn each_call_is_answered_by_an_item() {
     let reply = json!([call("a"), call("b")]);
-    let (items, left_out) = answered(OpenAiResponses, &reply, vec![vec![Content::Json(json!([1]).into())], vec![]]);
+    let (items, left_out) =
+        answered(OpenAiResponses, &reply, vec![vec![Content::Json(json!([1]).into())], vec![]]);
     assert_eq!(items[0], json!({"type": "function_call_output", "call_id": "a", "output": "[1]"}));
     assert_eq!(items[1], json!({"type": "function_call_output", "call_id": "b", "output": ""}));
     assert!(left_out.is_empty());

@@ -15,17 +15,26 @@ fn additions(world: &World, path: &str) -> Vec<(&'static str, Result<(), FileErr
 
 #[test]
 fn whichever_part_of_a_repository_comes_second_is_refused() {
-    for (first, second) in
-        [("HEAD", "objects"), ("refs", "HEAD"), ("objects", "head"), ("CommonDir", "HEAD"), ("head.", "REFS")]
-    {
+    for (first, second) in [
+        ("HEAD", "objects"),
+        ("refs", "HEAD"),
+        ("objects", "head"),
+        ("CommonDir", "HEAD"),
+        ("head.", "REFS"),
+    ] {
         let world = World::new();
         world.workspace.files().write(&format!("docs/{first}/x"), "x").unwrap();
         for (operation, outcome) in additions(&world, &format!("docs/{second}")) {
-            assert!(matches!(outcome, Err(FileError::Repository { .. })), "{operation} {second}: {outcome:?}");
+            assert!(
+                matches!(outcome, Err(FileError::Repository { .. })),
+                "{operation} {second}: {outcome:?}"
+            );
         }
         assert_eq!(world.entries("docs"), 1, "nothing is left behind");
         world.workspace.files().write(&format!("docs/sub/{second}"), "x").unwrap();
-        let denied = ErrorKind::from(world.workspace.files().write(&format!("docs/{second}"), "x").unwrap_err());
+        let denied = ErrorKind::from(
+            world.workspace.files().write(&format!("docs/{second}"), "x").unwrap_err(),
+        );
         assert_eq!(denied.class(), ErrorClass::PermissionDenied);
     }
 }
@@ -39,11 +48,15 @@ fn nothing_is_changed_in_a_repository_of_the_users_and_all_can_be_read() {
     for part in ["HEAD", "config", "main/.git"] {
         fs::write(world.at("store.git").join(part), "as it was").unwrap();
     }
-    for path in ["store.git/config", "store.git/new", "store.git/refs/heads/main", "store.git/HEAD"] {
+    for path in ["store.git/config", "store.git/new", "store.git/refs/heads/main", "store.git/HEAD"]
+    {
         for (operation, outcome) in world.changes(path) {
             // Deleting or patching in a directory that does not exist reports a missing file.
             let missing = path.ends_with("main") && matches!(outcome, Err(FileError::NotFound(_)));
-            assert!(missing || matches!(outcome, Err(FileError::Bare(_))), "{operation} {path}: {outcome:?}");
+            assert!(
+                missing || matches!(outcome, Err(FileError::Bare(_))),
+                "{operation} {path}: {outcome:?}"
+            );
         }
     }
     assert_eq!(world.workspace.files().read("store.git/config").unwrap(), "as it was");

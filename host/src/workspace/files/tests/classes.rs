@@ -30,7 +30,10 @@ fn a_tool_gets_the_files_that_its_class_gives_it_and_no_others() {
             assert!(if sees { outcome.is_ok() } else { is_denied(outcome) }, "{class} {operation}");
         }
         for (operation, outcome) in changes {
-            assert!(if alters { outcome.is_ok() } else { is_denied(outcome) }, "{class} {operation}");
+            assert!(
+                if alters { outcome.is_ok() } else { is_denied(outcome) },
+                "{class} {operation}"
+            );
         }
         assert_eq!(world.at("new").exists(), alters, "{class}");
         assert_eq!(world.at("file").exists(), !alters, "{class}");

@@ -32,7 +32,9 @@ fn no_operation_leaves_the_workspace_by_any_path() {
         }
     }
     for path in ["leaf", "absolute", "dangling"] {
-        for (operation, result) in world.everything(path).into_iter().filter(|(name, _)| !KEEPS.contains(name)) {
+        for (operation, result) in
+            world.everything(path).into_iter().filter(|(name, _)| !KEEPS.contains(name))
+        {
             assert!(matches!(result, Err(FileError::Escapes(_))), "{operation} {path}: {result:?}");
         }
     }
@@ -47,10 +49,15 @@ fn a_link_that_leads_nowhere_is_not_written_through() {
     world.link("dangling", "sub/none");
     world.link("behind", "none");
     for path in ["dangling", "behind/file"] {
-        for (operation, result) in
-            world.changes(path).into_iter().filter(|(name, _)| !KEEPS.contains(name) || path == "behind/file")
+        for (operation, result) in world
+            .changes(path)
+            .into_iter()
+            .filter(|(name, _)| !KEEPS.contains(name) || path == "behind/file")
         {
-            assert!(matches!(result, Err(FileError::NotRegular { .. })), "{operation} {path}: {result:?}");
+            assert!(
+                matches!(result, Err(FileError::NotRegular { .. })),
+                "{operation} {path}: {result:?}"
+            );
         }
     }
     assert!(!world.at("sub/none").exists() && !world.at("none").exists());
@@ -62,8 +69,10 @@ fn nothing_waits_for_a_pipe_or_writes_into_one() {
     world.pipe("pipe");
     world.link("link", "pipe");
     for path in ["pipe", "link"] {
-        for (operation, result) in
-            world.everything(path).into_iter().filter(|(name, _)| !["exists", "delete"].contains(name))
+        for (operation, result) in world
+            .everything(path)
+            .into_iter()
+            .filter(|(name, _)| !["exists", "delete"].contains(name))
         {
             assert!(
                 matches!(result, Err(FileError::NotRegular { .. } | FileError::NotADirectory(_))),
@@ -82,13 +91,15 @@ fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
     let world = World::new();
     world.pipe("pipe");
     world.link("link", "pipe");
-    let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+    let watch =
+        inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
     for watched in ["pipe", "file"] {
         inotify::add_watch(&watch, world.at(watched), inotify::WatchFlags::OPEN).unwrap();
     }
     let files = world.workspace.files();
     for path in ["pipe", "link"] {
-        let attempts = [files.read(path).map(drop), files.list(path).map(drop), files.append(path, "x")];
+        let attempts =
+            [files.read(path).map(drop), files.list(path).map(drop), files.append(path, "x")];
         assert!(attempts.iter().all(Result::is_err), "{attempts:?}");
         assert!(files.write(path, "x").is_err() && files.patch(path, "x", "y").is_err());
         assert!(open_regular(&world.at(path), LastLink::Follow).is_err());
@@ -120,10 +131,15 @@ fn nothing_is_changed_in_a_git_directory_however_it_is_spelt_or_reached_and_all_
     ];
     for path in paths {
         for (operation, result) in world.changes(path) {
-            assert!(matches!(result, Err(FileError::Protected { .. })), "{operation} {path}: {result:?}");
+            assert!(
+                matches!(result, Err(FileError::Protected { .. })),
+                "{operation} {path}: {result:?}"
+            );
         }
     }
-    for (operation, result) in world.changes("config").into_iter().filter(|(name, _)| !KEEPS.contains(name)) {
+    for (operation, result) in
+        world.changes("config").into_iter().filter(|(name, _)| !KEEPS.contains(name))
+    {
         assert!(matches!(result, Err(FileError::Protected { .. })), "{operation}: {result:?}");
     }
     assert!(!world.at(".git").exists() && !world.at("a").exists());
@@ -140,7 +156,8 @@ fn while_swapping(world: &World, entry: &str, link: &str, attempt: impl Fn()) {
         scope.spawn(|| {
             while !done.load(Ordering::SeqCst) {
                 let flags = rustix::fs::RenameFlags::EXCHANGE;
-                rustix::fs::renameat_with(rustix::fs::CWD, &entry, rustix::fs::CWD, &link, flags).unwrap();
+                rustix::fs::renameat_with(rustix::fs::CWD, &entry, rustix::fs::CWD, &link, flags)
+                    .unwrap();
             }
         });
         (0..3_000).for_each(|_| attempt());
@@ -164,8 +181,15 @@ fn a_link_that_is_swapped_in_while_a_call_runs_leads_nowhere() {
             let _ = files.patch("dir/secret", "inside", "inside");
             assert!(files.read("dir/secret").map_or(true, |text| text == "inside"));
         });
-        assert_eq!(fs::read_to_string(world.outer.path().join("outside/secret")).unwrap(), "secret");
-        assert_eq!(fs::read_dir(world.outer.path().join("outside")).unwrap().count(), 1, "{target}");
+        assert_eq!(
+            fs::read_to_string(world.outer.path().join("outside/secret")).unwrap(),
+            "secret"
+        );
+        assert_eq!(
+            fs::read_dir(world.outer.path().join("outside")).unwrap().count(),
+            1,
+            "{target}"
+        );
         assert_eq!(world.entries("sub/.git"), 2, "{target}");
     }
 }

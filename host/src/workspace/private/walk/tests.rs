@@ -26,7 +26,11 @@ fn a_parent_is_safe_only_where_no_other_user_can_replace_what_lies_in_it() {
     ] {
         assert_eq!(Risk::of_parent(owner, mode, ME), risk, "{owner} {mode:o}");
     }
-    assert_eq!(Risk::of_parent(OTHER, 0o755, ROOT), Some(Risk::Owner), "root does not trust other users either");
+    assert_eq!(
+        Risk::of_parent(OTHER, 0o755, ROOT),
+        Some(Risk::Owner),
+        "root does not trust other users either"
+    );
 }
 
 #[track_caller]
@@ -45,7 +49,10 @@ fn a_parent_that_others_can_write_is_refused_with_the_remedy_and_nothing_is_made
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
     for path in ["cache", "deep/cache"] {
         let reason = reason(&open.join(path));
-        assert!(reason.contains("other users can write to") && reason.contains("chmod go-w"), "{reason}");
+        assert!(
+            reason.contains("other users can write to") && reason.contains("chmod go-w"),
+            "{reason}"
+        );
     }
     assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
     symlink(&open, outer.path().join("link")).unwrap();
@@ -59,7 +66,9 @@ fn a_missing_directory_is_made_only_where_it_is_asked_for() {
     let outer = tempfile::tempdir().unwrap();
     let path = outer.path().join("a/b");
     let missing = open_private(&path, Missing::Refused, None);
-    assert!(matches!(&missing, Err(Obstacle::System(error)) if error.kind() == std::io::ErrorKind::NotFound));
+    assert!(
+        matches!(&missing, Err(Obstacle::System(error)) if error.kind() == std::io::ErrorKind::NotFound)
+    );
     assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 0);
     open_private(&path, Missing::Made, None).unwrap();
     open_private(&path, Missing::Refused, None).unwrap();
@@ -89,7 +98,10 @@ fn what_lies_in_the_workspace_is_known_by_identity_and_nothing_is_made_there() {
         let refused = open_private(&outer.path().join(inside), Missing::Made, Some(workspace));
         assert!(matches!(refused, Err(Obstacle::Inside)), "{inside}: {refused:?}");
     }
-    assert_eq!((fs::read_dir(&root).unwrap().count(), fs::read_dir(root.join("there")).unwrap().count()), (1, 0));
+    assert_eq!(
+        (fs::read_dir(&root).unwrap().count(), fs::read_dir(root.join("there")).unwrap().count()),
+        (1, 0)
+    );
     open_private(&outer.path().join("ws/../beside"), Missing::Made, Some(workspace)).unwrap();
 }
 
@@ -107,12 +119,18 @@ fn a_parent_or_a_link_of_another_user_is_refused_with_the_remedy() {
         rustix::fs::chownat(rustix::fs::CWD, path, other, None, AtFlags::SYMLINK_NOFOLLOW)
     };
     if give(&theirs).and_then(|()| give(&link)).is_err() {
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: only root can give files away\n");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: only root can give files away\n",
+        );
         return;
     }
     for path in [theirs.join("cache"), theirs.join("new"), link.join("made"), theirs.clone()] {
         let reason = reason(&path);
-        assert!(reason.contains("belongs to another user") && reason.contains("name a directory"), "{reason}");
+        assert!(
+            reason.contains("belongs to another user") && reason.contains("name a directory"),
+            "{reason}"
+        );
     }
     assert!(!theirs.join("new").exists());
 }
@@ -122,7 +140,10 @@ fn a_circle_of_links_ends() {
     let outer = tempfile::tempdir().unwrap();
     symlink("two", outer.path().join("one")).unwrap();
     symlink("one", outer.path().join("two")).unwrap();
-    assert!(matches!(open_private(&outer.path().join("one"), Missing::Made, None), Err(Obstacle::System(_))));
+    assert!(matches!(
+        open_private(&outer.path().join("one"), Missing::Made, None),
+        Err(Obstacle::System(_))
+    ));
 }
 
 #[test]
@@ -135,13 +156,17 @@ fn as_many_links_are_followed_as_the_system_follows_and_no_more() {
         symlink(at(number - 1), at(number)).unwrap();
     }
     open_private(&at(MAX_LINKS), Missing::Made, None).unwrap();
-    assert!(matches!(open_private(&at(MAX_LINKS + 1), Missing::Made, None), Err(Obstacle::System(_))));
+    assert!(matches!(
+        open_private(&at(MAX_LINKS + 1), Missing::Made, None),
+        Err(Obstacle::System(_))
+    ));
 }
 
 #[test]
 fn above_the_root_directory_is_the_root_directory() {
     let outer = tempfile::tempdir().unwrap();
     let cache = outer.path().join("cache");
-    open_private(&Path::new("/../..").join(cache.strip_prefix("/").unwrap()), Missing::Made, None).unwrap();
+    open_private(&Path::new("/../..").join(cache.strip_prefix("/").unwrap()), Missing::Made, None)
+        .unwrap();
     assert!(cache.is_dir());
 }

@@ -18,7 +18,8 @@ fn private() -> (tempfile::TempDir, Private) {
 
 fn names(outer: &tempfile::TempDir) -> Vec<String> {
     let entries = fs::read_dir(outer.path().join("cache")).unwrap();
-    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -46,8 +47,13 @@ fn a_file_that_others_can_read_or_change_is_not_opened() {
     private.put("name", &[b"content"]).unwrap();
     assert!(private.file("name").is_ok() && private.has_file("name") && !private.has_file("other"));
     for mode in [0o640, 0o604, 0o620] {
-        fs::set_permissions(outer.path().join("cache/name"), fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(private.file("name").unwrap_err().kind(), io::ErrorKind::InvalidData, "{mode:o}");
+        fs::set_permissions(outer.path().join("cache/name"), fs::Permissions::from_mode(mode))
+            .unwrap();
+        assert_eq!(
+            private.file("name").unwrap_err().kind(),
+            io::ErrorKind::InvalidData,
+            "{mode:o}"
+        );
     }
 }
 
@@ -92,7 +98,9 @@ fn all_who_start_at_once_end_with_one_key() {
 #[test]
 fn only_drafts_of_long_ago_are_cleared() {
     let (outer, private) = private();
-    for (name, age) in [(".tmp0", ABANDONED * 2), (".tmp1", ABANDONED / 2), ("entry", ABANDONED * 2)] {
+    for (name, age) in
+        [(".tmp0", ABANDONED * 2), (".tmp1", ABANDONED / 2), ("entry", ABANDONED * 2)]
+    {
         private.put(name, &[b"x"]).unwrap();
         let file = File::options().write(true).open(outer.path().join("cache").join(name)).unwrap();
         file.set_modified(SystemTime::now() - age).unwrap();

@@ -20,17 +20,27 @@ fn a_file_with_several_names_is_read_and_replaced_and_not_changed_in_place() {
         assert_eq!(call.read("package").unwrap(), "shared");
         for open in [OpenFlags::empty(), OpenFlags::CREATE, OpenFlags::TRUNCATE] {
             for flags in [WRITE, READ | WRITE] {
-                assert_eq!(call.open("package", FOLLOW, open, flags).map(drop), REFUSED, "{open:?} {flags:?}");
+                assert_eq!(
+                    call.open("package", FOLLOW, open, flags).map(drop),
+                    REFUSED,
+                    "{open:?} {flags:?}"
+                );
             }
         }
         assert_eq!(call.open("package", FOLLOW, OpenFlags::TRUNCATE, READ).map(drop), REFUSED);
         let opened = call.open_to_read("package").unwrap();
-        assert_eq!(code(now(call.view().set_times(opened, NewTimestamp::Now, NewTimestamp::Now))), REFUSED);
+        assert_eq!(
+            code(now(call.view().set_times(opened, NewTimestamp::Now, NewTimestamp::Now))),
+            REFUSED
+        );
         let root = call.root();
         let (name, time) = ("package".to_owned(), NewTimestamp::Now);
         assert_eq!(code(now(call.view().set_times_at(root, FOLLOW, name, time, time))), REFUSED);
         assert_eq!(call.guard.refusal(), Some(&Refusal::HardLinked));
-        assert!(call.guard.refusal().and_then(Refusal::advice).is_some(), "its operator can allow it");
+        assert!(
+            call.guard.refusal().and_then(Refusal::advice).is_some(),
+            "its operator can allow it"
+        );
         assert_eq!(call.hard_link("file.txt", "second"), REFUSED);
         assert!(!call.host("second").exists());
         call.write("new", "own").unwrap();

@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use super::{REFUSED, nothing_changes};
 use crate::sandbox::guard::tests::{
-    Access, Call, FOLLOW, HostDescriptor, OpenFlags, PathFlags, Quotas, WRITE, code, everywhere, now, resolvers,
+    Access, Call, FOLLOW, HostDescriptor, OpenFlags, PathFlags, Quotas, WRITE, code, everywhere,
+    now, resolvers,
 };
 use crate::workspace::{HardLinks, HostRules, Reading, Tree};
 
 /// Protects trees, as a host does.
 fn protect(call: &mut Call, trees: &[(&str, Reading)]) {
-    let open = |(path, reading): &(&str, Reading)| Arc::new(Tree::open(&call.host(path), *reading).unwrap());
+    let open = |(path, reading): &(&str, Reading)| {
+        Arc::new(Tree::open(&call.host(path), *reading).unwrap())
+    };
     let trees = trees.iter().map(open).collect();
     call.keep(HostRules { hard_links: HardLinks::Allow, trees });
 }
@@ -26,7 +29,9 @@ fn put(call: &Call, path: &str, text: &str) {
 
 #[test]
 fn a_repository_is_protected_in_whatever_way_its_place_is_written() {
-    let file = |text: &dyn Fn(&Path) -> String, root: &Path| fs::write(root.join(".git"), text(root)).unwrap();
+    let file = |text: &dyn Fn(&Path) -> String, root: &Path| {
+        fs::write(root.join(".git"), text(root)).unwrap()
+    };
     let ways: [&dyn Fn(&Path); 6] = [
         &|root| file(&|root| format!("gitdir: {}\n", root.join(".repo").display()), root),
         &|root| file(&|_| "gitdir: ../workspace/.repo\n".to_owned(), root),
@@ -106,14 +111,18 @@ fn a_file_behind_a_link_is_not_replaced_by_replacing_the_link() {
         for absolute in [false, true] {
             let mut call = Call::new(resolver, Access::ReadWrite, Quotas::default());
             let relative = PathBuf::from("../../dotfiles/palisade/palisade.toml");
-            let target = if absolute { call.host("dotfiles/palisade/palisade.toml") } else { relative };
+            let target =
+                if absolute { call.host("dotfiles/palisade/palisade.toml") } else { relative };
             linked_settings(&mut call, ".config/palisade/palisade.toml", target);
             let link = ".config/palisade/palisade.toml";
             assert_eq!(call.rename("notes.toml", link), REFUSED);
             assert_eq!(call.rename("notes.toml", ".config/palisade/Palisade.toml"), REFUSED);
             assert_eq!(call.rename(link, "away"), REFUSED);
             assert_eq!(call.unlink(link), REFUSED);
-            assert_eq!(call.open(link, FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE).map(drop), REFUSED);
+            assert_eq!(
+                call.open(link, FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE).map(drop),
+                REFUSED
+            );
             for above in [".config", ".config/palisade", "dotfiles", "dotfiles/palisade"] {
                 assert_eq!(call.rename(above, "away"), REFUSED, "{above}");
             }
@@ -135,7 +144,10 @@ fn a_file_below_a_linked_directory_is_not_replaced_by_replacing_the_directory() 
             assert_eq!(call.mkdir(link), REFUSED);
             assert_eq!(call.rename("dotfiles", "away"), REFUSED);
             assert_eq!(call.rename("notes.toml", ".config/palisade/palisade.toml"), REFUSED);
-            assert_eq!(fs::read_to_string(call.host(".config/palisade/palisade.toml")).unwrap(), "own");
+            assert_eq!(
+                fs::read_to_string(call.host(".config/palisade/palisade.toml")).unwrap(),
+                "own"
+            );
             call.write("dotfiles/palisade/other", "x").unwrap();
         });
     }
@@ -204,7 +216,8 @@ fn what_is_hidden_stays_hidden_when_it_is_replaced_or_made_later() {
             put(&call, "cache/key", "key");
             put(&call, "dotfiles/linked.toml", "own");
             call.link("linked.toml", "dotfiles/linked.toml");
-            let hidden = ["own.toml", "cache", "linked.toml", "later/own.toml"].map(|path| (path, Reading::Refused));
+            let hidden = ["own.toml", "cache", "linked.toml", "later/own.toml"]
+                .map(|path| (path, Reading::Refused));
             protect(&mut call, &hidden);
             // Replaces files by rename, as editors do.
             for (new, name) in [("new", "own.toml"), ("newer", "linked.toml")] {
@@ -238,7 +251,12 @@ fn what_is_hidden_stays_hidden_when_it_is_replaced_or_made_later() {
 fn what_some_file_system_folds_to_a_kept_name_is_kept() {
     everywhere(|call| {
         protect(call, &[("palisade.toml", Reading::Allowed)]);
-        for name in ["Palisade.TOML", "palisade\u{200b}.toml", "pali\u{17f}ade.toml", "\u{ad}palisade.toml\u{fe0f}"] {
+        for name in [
+            "Palisade.TOML",
+            "palisade\u{200b}.toml",
+            "pali\u{17f}ade.toml",
+            "\u{ad}palisade.toml\u{fe0f}",
+        ] {
             assert_eq!(call.rename("file.txt", name), REFUSED, "{name}");
         }
         call.write("palisades.toml", "x").unwrap();

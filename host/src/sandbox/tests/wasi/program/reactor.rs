@@ -12,7 +12,10 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorStat, DescriptorT
 
 /// Calls each function of the program once. The text written to the stream is in the captured
 /// standard output afterwards.
-pub(super) async fn call(program: Instance, store: &mut Store<State>) -> wasmtime::Result<Result<(), ()>> {
+pub(super) async fn call(
+    program: Instance,
+    store: &mut Store<State>,
+) -> wasmtime::Result<Result<(), ()>> {
     let said = ["hello".to_owned(), "$GOOD_DOG".to_owned()].to_vec();
     let count: u32 = one(program, store, "add-strings", said).await?;
     let strings: Vec<String> = all(program, store, "get-strings", ()).await?;
@@ -26,7 +29,12 @@ pub(super) async fn call(program: Instance, store: &mut Store<State>) -> wasmtim
     Ok(if as_told { written } else { Err(()) })
 }
 
-async fn one<P, R>(program: Instance, store: &mut Store<State>, name: &str, argument: P) -> wasmtime::Result<R>
+async fn one<P, R>(
+    program: Instance,
+    store: &mut Store<State>,
+    name: &str,
+    argument: P,
+) -> wasmtime::Result<R>
 where
     P: ComponentType + Lower + Send + Sync + 'static,
     R: ComponentType + Lift + Send + Sync + 'static,
@@ -34,7 +42,12 @@ where
     all(program, store, name, (argument,)).await
 }
 
-async fn all<P, R>(program: Instance, store: &mut Store<State>, name: &str, arguments: P) -> wasmtime::Result<R>
+async fn all<P, R>(
+    program: Instance,
+    store: &mut Store<State>,
+    name: &str,
+    arguments: P,
+) -> wasmtime::Result<R>
 where
     P: wasmtime::component::ComponentNamedList + Lower + Send + Sync + 'static,
     R: ComponentType + Lift + Send + Sync + 'static,
