@@ -12,7 +12,6 @@ pub(crate) mod inherited;
 mod input;
 pub(crate) mod offload;
 pub(crate) mod owner;
-pub(crate) mod pace;
 pub(crate) mod share;
 mod waiting;
 
@@ -22,7 +21,6 @@ pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times, ToolC
 pub use factory::{Factory, has_distinct_instances};
 pub use input::ValidInput;
 pub(crate) use owner::{FirstTick, Owner};
-pub(crate) use pace::Pace;
 pub use waiting::WAITING_CALLS;
 pub(crate) use waiting::wait;
 

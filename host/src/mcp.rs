@@ -21,7 +21,6 @@ mod frame;
 mod guarded;
 mod handler;
 mod hello;
-mod lanes;
 mod line;
 mod listing;
 mod logging;
@@ -46,7 +45,6 @@ use crate::http;
 use client::{Client, Transport};
 use endpoint::Endpoint;
 use handler::Front;
-use lanes::Lanes;
 use principals::Principals;
 use rmcp::service::QuitReason;
 use seal::Sealer;
@@ -56,7 +54,6 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -88,7 +85,6 @@ struct Shared {
     principals: Principals,
     /// The number of in-flight calls.
     calls: watch::Sender<usize>,
-    lanes: Lanes,
     /// Cancelled at the shutdown of an HTTP server, which cancels the calls of all sessions.
     leaving: CancellationToken,
 }
@@ -174,24 +170,6 @@ impl Server {
     ///
     /// [`ServeError::Randomness`].
     pub fn new(host: Arc<Host>, settings: Settings) -> Result<Self, ServeError> {
-        Self::in_lanes(host, settings, Lanes::default())
-    }
-
-    /// Creates a server for this host on a single-threaded runtime. Quick calls run inline, so that
-    /// no other thread has to be woken for them; slow calls run on this thread pool.
-    ///
-    /// # Errors
-    ///
-    /// [`ServeError::Randomness`].
-    pub fn with_pool(
-        host: Arc<Host>,
-        settings: Settings,
-        pool: Handle,
-    ) -> Result<Self, ServeError> {
-        Self::in_lanes(host, settings, Lanes::with_pool(pool))
-    }
-
-    fn in_lanes(host: Arc<Host>, settings: Settings, lanes: Lanes) -> Result<Self, ServeError> {
         let sealer = Sealer::new().map_err(ServeError::Randomness)?;
         let (principals, (calls, _)) = (Principals::default(), watch::channel(0));
         let (leaving, announced) = (CancellationToken::new(), OnceLock::new());
@@ -202,7 +180,6 @@ impl Server {
             sealer,
             principals,
             calls,
-            lanes,
             leaving,
         })))
     }

@@ -9,7 +9,7 @@ pub(crate) use origin::{NATIVE, Naming};
 pub use origin::{Origin, Source};
 
 use crate::execution::share::Share;
-use crate::execution::{Factory, Pace, owner};
+use crate::execution::{Factory, owner};
 use crate::tool::formats::{Format, Strictness, export_all};
 use crate::tool::{Definition, Digest};
 use arc_swap::ArcSwap;
@@ -36,7 +36,6 @@ pub struct Registered {
     definition: Definition,
     factory: Factory,
     origin: Origin,
-    pace: Arc<Pace>,
     owner: Digest,
     queue: Arc<Share>,
     turns: Arc<Share>,
@@ -54,7 +53,7 @@ impl Registered {
         let owner =
             origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
         let (queue, turns) = (owner::queue().share(owner), owner::turns().share(owner));
-        Arc::new(Self { definition, factory, origin, pace: Arc::default(), owner, queue, turns })
+        Arc::new(Self { definition, factory, origin, owner, queue, turns })
     }
 
     /// Returns the tool's definition.
@@ -73,11 +72,6 @@ impl Registered {
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
-    }
-
-    /// Returns the run-time history.
-    pub(crate) fn pace(&self) -> &Arc<Pace> {
-        &self.pace
     }
 
     /// Returns the owner to whom the tool's calls are charged: its plugin, or the native tool

@@ -57,22 +57,20 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let tools = Tools::open(common, &args.running, Wanted::Served { secret: way.secret() })?;
     let changes = if args.watch { Changes::Watched } else { Changes::Never };
     let settings = Settings { timeout: args.running.timeout, changes, ..Settings::default() };
-    let pool = runtime(&mut Builder::new_multi_thread())?;
-    let server = Server::with_pool(tools.host.clone(), settings, pool.handle().clone())?;
+    let server = Server::new(tools.host.clone(), settings)?;
     // Start watching before the first client connects, so that no change is missed.
     let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
     let (host, rules) = (tools.host.clone(), tools.settings.clone());
-    let served = drive(signals, runtime(&mut Builder::new_current_thread())?, async |told| {
+    let served = drive(signals, runtime()?, async |told| {
         tokio::spawn(tell_missing(host, changes, rules));
         serve(&server, way, told.clone()).await.map(|()| told.is_cancelled())
     })?;
-    pool.shutdown_background();
     tools.finish_events();
     Ok(if served? { Exit::Interrupted } else { Exit::Ok })
 }
 
-fn runtime(builder: &mut Builder) -> Result<Runtime, Failure> {
-    let runtime = builder.enable_all().build();
+fn runtime() -> Result<Runtime, Failure> {
+    let runtime = Builder::new_multi_thread().enable_all().build();
     runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start to serve: {error}")))
 }
 

@@ -27,7 +27,7 @@ use crate::session::Session;
 use crate::tool::budget::Exhausted;
 use crate::tool::nearest_names;
 use crate::tool::text::{cut, elided};
-use crate::tool::{Call, CallId, CallInput, ErrorClass, ErrorKind, ToolResult};
+use crate::tool::{Call, CallId, CallInput, ErrorKind, ToolResult};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, InputRequiredResult,
@@ -253,12 +253,10 @@ impl Request {
     ) -> impl Future<Output = ToolResult> {
         let (server, client, tool) = (self.server.clone(), self.client.clone(), tool.clone());
         let party = party.with_account(endpoint::account(&self.context.extensions));
-        let pace = tool.pace().clone();
-        let work = Box::pin(async move {
+        Box::pin(async move {
             let _underway = server.begin();
             server.host.dispatch_to(client.session(), (call, tool), &party).await
-        });
-        async move { self.server.lanes.run((&pace, has_run), work).await }
+        })
     }
 
     fn prepared(&self, tool: &Registered, input: Value) -> Call {
@@ -315,12 +313,6 @@ fn unknown(host: &Host, session: &Session, name: &str) -> ErrorData {
     };
     let kind = ErrorKind::NotFound { tool: name.to_owned(), nearest, compiling };
     ErrorData::invalid_params(kind.to_string(), Some(data))
-}
-
-/// Returns true if the run time of a call is representative of its tool: not after a cancellation,
-/// rejection or timeout.
-fn has_run(result: &ToolResult) -> bool {
-    result.error().is_none_or(|error| error.class() == ErrorClass::ExecutionError)
 }
 
 /// Returns the name and version of a client, shortened; its other fields are dropped.

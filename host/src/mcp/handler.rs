@@ -91,12 +91,6 @@ impl Front {
         self.server.host.limits().account()
     }
 
-    /// Starts to answer a call of this tool that was read from a line.
-    pub(super) fn begin(&self, tool: &str, answering: impl Future<Output = ()> + Send + 'static) {
-        let Shared { host, lanes, .. } = &*self.server;
-        lanes.begin(|| host.registry().get(tool).ok().map(|tool| tool.pace().clone()), answering);
-    }
-
     fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
         let own = match &self.seat {
             Seat::Own(client) => return client.clone(),

@@ -222,10 +222,9 @@ impl Lines {
         let (id, writer, requests) =
             (call.id().clone(), self.writer.clone(), self.requests.clone());
         let (front, underway) = (self.ends.short.clone(), self.underway.clone());
-        let tool = call.tool().to_owned();
         let (maker, mut extensions) = (Maker::new(account), Extensions::new());
         maker.attach(&mut extensions);
-        self.ends.short.begin(&tool, async move {
+        tokio::spawn(async move {
             let answer = call.answered(&*front, ends.clone(), extensions).await;
             let line = elsewhere::written(answer, maker).await;
             let written = {

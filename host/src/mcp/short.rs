@@ -58,11 +58,6 @@ impl Plain {
         &self.id
     }
 
-    /// The name of the tool.
-    pub(super) fn tool(&self) -> &str {
-        &self.params.name
-    }
-
     /// Its answer, whatever comes of it.
     pub(super) async fn answered(
         self,
