@@ -22,6 +22,7 @@ pub mod program;
 pub mod rows;
 pub mod seen;
 pub mod soak;
+pub mod sources;
 pub mod stage;
 pub mod swell;
 pub mod uniform;

@@ -1,5 +1,10 @@
 //! Checks the source tree against the structural rules of ARCHITECTURE.md.
 
+#[path = "architecture/layers.rs"]
+mod layers;
+#[path = "architecture/recipes.rs"]
+mod recipes;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,154 +57,14 @@ fn rust_files(under: &str) -> Vec<String> {
     tracked().into_iter().filter(|path| path.starts_with(under) && path.ends_with(".rs")).collect()
 }
 
-/// Returns the code lines of a file: no comments, and nothing after the first test module.
-fn code(path: &str) -> Vec<String> {
-    let text = read(path);
-    let text = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
-    text.lines().map(str::trim).filter(|line| !line.starts_with("//")).map(str::to_owned).collect()
-}
-
-fn is_test(path: &str) -> bool {
-    path.contains("/tests/") || path.ends_with("tests.rs")
-}
-
-/// Lists the code lines under a folder that contain one of `words`, except in files whose path
-/// starts with one of `may`.
-fn offenders(under: &str, words: &[&str], may: &[&str]) -> Vec<String> {
-    let mut found = Vec::new();
-    for path in rust_files(under)
-        .iter()
-        .filter(|path| !is_test(path) && !may.iter().any(|prefix| path.starts_with(prefix)))
-    {
-        for line in code(path).iter().filter(|line| words.iter().any(|word| line.contains(word))) {
-            found.push(format!("{path}: {line}"));
-        }
-    }
-    found
+/// Leaves out the files that hold tests only.
+fn without_tests(paths: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    paths.filter(|path| !path.contains("/tests/") && !path.ends_with("tests.rs"))
 }
 
 #[track_caller]
 fn none(found: &[String]) {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
-}
-
-#[test]
-fn only_the_sandbox_names_wasmtime() {
-    none(&offenders("host/src/", &["wasmtime"], &["host/src/sandbox"]));
-}
-
-#[test]
-fn only_mcp_names_rmcp() {
-    none(&offenders("host/src/", &["rmcp"], &["host/src/mcp"]));
-}
-
-#[test]
-fn only_the_schemas_name_their_validator() {
-    none(&offenders("host/src/", &["jsonschema"], &[]));
-}
-
-/// The telemetry exporter, which is compiled only with its feature.
-const TELEMETRY: &str = "host/src/cli/otel";
-
-#[test]
-fn only_one_place_sends_telemetry() {
-    none(&offenders(
-        "host/src/",
-        &["opentelemetry_sdk", "opentelemetry_otlp", "opentelemetry_http"],
-        &[TELEMETRY],
-    ));
-    none(&offenders("host/src/", &["opentelemetry"], &[TELEMETRY, "host/src/mcp/trace/remote.rs"]));
-}
-
-#[test]
-fn only_what_serves_http_names_its_library() {
-    none(&offenders(
-        "host/src/",
-        &["hyper"],
-        &["host/src/http", "host/src/mcp/endpoint", TELEMETRY],
-    ));
-    none(&offenders("host/src/http", &["crate::mcp", "rmcp"], &[]));
-}
-
-#[test]
-fn only_the_program_prints_and_uses_anyhow() {
-    none(&offenders(
-        "host/src/",
-        &["println!", "print!(", "eprint", "anyhow", "stdout()", "stderr()"],
-        &["host/src/cli", "host/src/sandbox/guard"],
-    ));
-}
-
-#[test]
-fn tool_and_policy_are_pure() {
-    let impure = [
-        "tokio::",
-        "std::fs",
-        "fs::",
-        "std::env",
-        "Instant",
-        "SystemTime",
-        "std::net",
-        "std::process",
-    ];
-    none(&offenders("host/src/tool", &impure, &[]));
-    none(&offenders("host/src/policy", &impure, &[]));
-    none(&offenders("schema/src", &impure, &[]));
-}
-
-/// The modules in the order of ARCHITECTURE.md: each may use only those before it.
-const ORDER: &[&str] = &[
-    "tool",
-    "workspace",
-    "execution",
-    "sandbox",
-    "native",
-    "registry",
-    "plugins",
-    "policy",
-    "confirm",
-    "events",
-    "session",
-    "dispatch",
-    "host",
-    "http",
-    "mcp",
-    "config",
-    "cli",
-];
-
-#[test]
-fn modules_depend_downwards_only() {
-    let mut found = Vec::new();
-    for (rank, module) in ORDER.iter().enumerate() {
-        let own = [format!("host/src/{module}.rs"), format!("host/src/{module}/")];
-        for path in rust_files("host/src/")
-            .iter()
-            .filter(|path| own.iter().any(|prefix| path.starts_with(prefix)) && !is_test(path))
-        {
-            for above in ORDER.get(rank + 1..).unwrap_or_default() {
-                let uses = [format!("crate::{above}::"), format!("crate::{above};")];
-                let lines = code(path)
-                    .into_iter()
-                    .filter(|line| uses.iter().any(|word| line.contains(word.as_str())));
-                found.extend(lines.map(|line| format!("{path}: {line}")));
-            }
-        }
-    }
-    none(&found);
-}
-
-#[test]
-fn every_module_has_its_place_in_the_order() {
-    let declared = code("host/src/lib.rs")
-        .into_iter()
-        .filter_map(|line| Some(line.strip_prefix("pub mod ")?.strip_suffix(';')?.to_owned()));
-    none(&declared.filter(|module| !ORDER.contains(&module.as_str())).collect::<Vec<_>>());
-}
-
-#[test]
-fn only_dispatch_makes_a_valid_input() {
-    none(&offenders("host/src/", &["ValidInput::new("], &["host/src/dispatch"]));
 }
 
 #[test]
@@ -255,53 +120,6 @@ fn no_file_is_longer_than_four_hundred_lines() {
 #[test]
 fn modules_lie_beside_their_folders() {
     none(&rust_files("").into_iter().filter(|path| path.ends_with("/mod.rs")).collect::<Vec<_>>());
-}
-
-#[test]
-fn unsafe_code_stands_in_one_place() {
-    let places = offenders(
-        "host/src/",
-        &["unsafe {", "unsafe fn", "unsafe impl"],
-        &["host/src/sandbox/cache.rs"],
-    );
-    none(&places);
-    assert_eq!(
-        code("host/src/sandbox/cache.rs").iter().filter(|line| line.contains("unsafe {")).count(),
-        1
-    );
-}
-
-/// The files that may read the wall clock. It can be set while a call runs, so it only dates output
-/// and is compared with file times; timeouts never depend on it.
-const DATED: [&str; 12] = [
-    "host/src/cli/prompt.rs",
-    "host/src/confirm/request.rs",
-    "host/src/dispatch/question.rs",
-    "host/src/events.rs",
-    "host/src/events/lines.rs",
-    "host/src/events/payload.rs",
-    "host/src/events/subscribe.rs",
-    "host/src/host/cache/known.rs",
-    "host/src/plugins/watch.rs",
-    "host/src/sandbox/cache.rs",
-    "host/src/sandbox/cache/identity.rs",
-    "host/src/sandbox/cache/verdict.rs",
-];
-
-#[test]
-fn nothing_waits_for_the_wall_clock() {
-    none(&offenders(
-        "host/src/",
-        &["SystemTime"],
-        &[&DATED[..], &["host/src/sandbox/guard/tests/changes.rs"]].concat(),
-    ));
-    for file in DATED {
-        let waits = code(file).into_iter().filter(|line| {
-            line.contains("SystemTime") && (line.contains("sleep") || line.contains("timeout"))
-        });
-        none(&waits.collect::<Vec<_>>());
-    }
-    palisade_tests::skip("the machine's clock is not set: that would concern everybody on it");
 }
 
 /// The first release of each dependency with all known security fixes, from the advisories of each

@@ -1,0 +1,211 @@
+//! Checks by parsing which modules and crates each source names.
+
+use super::{read, rust_files, without_tests};
+use palisade_tests::sources::{module_of, named};
+use std::collections::BTreeSet;
+
+/// The sources of the library `palisade`.
+const LIBRARY: &str = "host/src/";
+/// The telemetry exporter, which is compiled only with its feature.
+const TELEMETRY: &str = "host/cli/src/cli/otel";
+
+/// The modules of the library in the order of ARCHITECTURE.md: each may use only those before it.
+const ORDER: &[&str] = &[
+    "tool",
+    "workspace",
+    "execution",
+    "sandbox",
+    "native",
+    "registry",
+    "plugins",
+    "policy",
+    "confirm",
+    "events",
+    "session",
+    "dispatch",
+    "host",
+];
+
+/// A dependency, and the folders and files that may name it or a crate of its family.
+struct Dependency {
+    name: &'static str,
+    users: &'static [&'static str],
+}
+
+const DEPENDENCIES: [Dependency; 8] = [
+    Dependency { name: "wasmtime", users: &["host/src/sandbox"] },
+    Dependency { name: "rmcp", users: &["host/mcp/"] },
+    Dependency { name: "jsonschema", users: &["schema/src/"] },
+    Dependency { name: "hyper", users: &["host/mcp/src/http", "host/mcp/src/endpoint", TELEMETRY] },
+    Dependency { name: "opentelemetry", users: &[TELEMETRY, "host/mcp/src/trace/remote.rs"] },
+    Dependency { name: "clap", users: &["host/cli/"] },
+    Dependency { name: "anyhow", users: &["host/cli/"] },
+    Dependency { name: "indicatif", users: &["host/cli/"] },
+];
+
+/// The identifiers that print.
+const PRINTING: [&str; 6] = ["println", "print", "eprintln", "eprint", "stdout", "stderr"];
+/// The files that may print, and those of WASI's own standard streams.
+const PRINTERS: [&str; 2] = ["host/cli/", "host/src/sandbox/guard"];
+
+/// The pure folders, and the paths that none of them names.
+const PURE: [&str; 3] = ["host/src/tool", "host/src/policy", "schema/src"];
+const IMPURE: [&str; 7] = ["tokio", "fs", "env", "Instant", "SystemTime", "net", "process"];
+
+/// A source with its path from the root of the repository.
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    fn names(&self) -> BTreeSet<String> {
+        let file = self.path.split_once("/src/").map_or(self.path.as_str(), |(_, file)| file);
+        named(&self.text, &module_of(file)).unwrap_or_else(|error| panic!("{}: {error}", self.path))
+    }
+
+    fn is_in(&self, places: &[&str]) -> bool {
+        places.iter().any(|place| self.path.starts_with(place))
+    }
+}
+
+/// Returns the sources of the host's crates.
+fn sources() -> Vec<Source> {
+    let paths = without_tests(rust_files("host/").into_iter().chain(rust_files("schema/")));
+    let paths = paths.filter(|path| path.contains("/src/"));
+    paths.map(|path| Source { text: read(&path), path }).collect()
+}
+
+/// The files that may read the wall clock. It can be set while a call runs, so it only dates output
+/// and is compared with file times; timeouts never depend on it.
+const DATED: [&str; 12] = [
+    "host/cli/src/cli/prompt.rs",
+    "host/src/confirm/request.rs",
+    "host/src/dispatch/question.rs",
+    "host/src/events.rs",
+    "host/src/events/lines.rs",
+    "host/src/events/payload.rs",
+    "host/src/events/subscribe.rs",
+    "host/src/host/cache/known.rs",
+    "host/src/plugins/watch.rs",
+    "host/src/sandbox/cache.rs",
+    "host/src/sandbox/cache/identity.rs",
+    "host/src/sandbox/cache/verdict.rs",
+];
+
+/// The only file with an `unsafe` block: it loads compiled code.
+const UNSAFE: &str = "host/src/sandbox/cache.rs";
+
+/// Returns every violation of the rules above.
+fn violations(sources: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    for source in sources {
+        let names = source.names();
+        let forbidden = names.iter().filter(|name| {
+            is_foreign(source, name)
+                || is_upward(source, name)
+                || prints(source, name)
+                || is_impure(source, name)
+                || is_out_of_place(source, name)
+        });
+        found.extend(forbidden.map(|name| format!("{}: {name}", source.path)));
+    }
+    found
+}
+
+/// Returns true if a path leads into a dependency that the source may not name.
+fn is_foreign(source: &Source, name: &str) -> bool {
+    let first = name.split("::").next().unwrap_or_default();
+    let is_of = |family: &str| {
+        first.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    };
+    // A single identifier may be a variable of that name.
+    name.contains("::")
+        && DEPENDENCIES.iter().any(|known| is_of(known.name) && !source.is_in(known.users))
+}
+
+/// Returns true if a path leads to a module above the source's own.
+fn is_upward(source: &Source, name: &str) -> bool {
+    let rank = |module: &str| ORDER.iter().position(|known| *known == module);
+    let Some(file) = source.path.strip_prefix(LIBRARY) else { return false };
+    let own = module_of(file).first().and_then(|module| rank(module));
+    let other = name.strip_prefix("crate::").and_then(|path| rank(path.split("::").next()?));
+    matches!((own, other), (Some(own), Some(other)) if other > own)
+}
+
+fn prints(source: &Source, name: &str) -> bool {
+    let last = name.rsplit("::").next().unwrap_or_default();
+    PRINTING.contains(&last) && !source.is_in(&PRINTERS)
+}
+
+fn is_impure(source: &Source, name: &str) -> bool {
+    source.is_in(&PURE) && name.split("::").any(|part| IMPURE.contains(&part))
+}
+
+/// Returns true for the wall clock, `unsafe`, and an input that skips validation, outside of their
+/// files, and for the protocol in the HTTP server, which serves any service.
+fn is_out_of_place(source: &Source, name: &str) -> bool {
+    name.split("::").any(|part| part == "SystemTime") && !source.is_in(&DATED)
+        || name == "unsafe" && source.path != UNSAFE
+        || name.ends_with("ValidInput::new") && !source.is_in(&["host/src/dispatch"])
+        || source.is_in(&["host/mcp/src/http"])
+            && name.starts_with("crate::")
+            && !name.starts_with("crate::http")
+}
+
+#[test]
+fn every_source_names_only_what_its_layer_may_name() {
+    let found = violations(&sources());
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn planted_violations_are_found() {
+    let planted = [
+        ("host/src/tool/planted.rs", "#[cfg(test)] mod tests; use crate::{host::Host, tool::x};"),
+        ("host/src/session/planted.rs", "mod tests; fn f() { super::super::host::serve() }"),
+        ("host/src/dispatch/planted.rs", "#[cfg(not(test))] fn f() -> wasmtime::Engine { x }"),
+        ("host/src/plugins/planted.rs", "fn f() { tracing::info!(x = rmcp::y()) }"),
+        ("host/mcp/src/http/planted.rs", "fn f() { println!(\"{}\", 1) }"),
+        ("schema/src/planted.rs", "use std::{fs as files, path::Path};"),
+        ("host/src/events/planted.rs", "fn f() { std::time::SystemTime::now() }"),
+        ("host/src/execution/planted.rs", "fn f() { unsafe { g() } }"),
+        ("host/mcp/src/http/planted.rs", "use crate::handler::Front;"),
+        ("host/mcp/src/planted.rs", "fn f() { palisade::execution::ValidInput::new(x) }"),
+    ];
+    for (path, text) in planted {
+        let source = Source { path: path.to_owned(), text: text.to_owned() };
+        assert_eq!(violations(&[source]).len(), 1, "{path}: {text}");
+    }
+    let inside = "#[cfg(test)] mod tests { use crate::host::Host; fn f() { println!() } }";
+    let test = Source { path: "host/src/tool/x.rs".to_owned(), text: inside.to_owned() };
+    assert_eq!(violations(&[test]), Vec::<String>::new(), "tests may name everything");
+}
+
+#[test]
+fn one_block_of_code_is_unsafe() {
+    let text = read(UNSAFE);
+    assert_eq!(text.lines().filter(|line| line.contains("unsafe {")).count(), 1);
+}
+
+#[test]
+fn no_timeout_depends_on_the_wall_clock() {
+    for file in DATED {
+        let text = read(file);
+        assert!(text.contains("SystemTime"), "{file} does not read the wall clock any more");
+        let waits = text.lines().find(|line| {
+            line.contains("SystemTime") && (line.contains("sleep") || line.contains("timeout"))
+        });
+        assert_eq!(waits, None, "{file}");
+    }
+    palisade_tests::skip("the machine's clock is not set: that would concern everybody on it");
+}
+
+#[test]
+fn every_module_has_its_place_in_the_order() {
+    let library = read("host/src/lib.rs");
+    let declared = library.lines().filter_map(|line| line.strip_prefix("pub mod "));
+    let declared: Vec<_> = declared.map(|line| line.trim_end_matches(';')).collect();
+    assert!(declared.len() > 10, "{declared:?}");
+    assert!(declared.iter().all(|module| ORDER.contains(module)), "{declared:?}");
+}

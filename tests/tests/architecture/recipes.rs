@@ -1,0 +1,153 @@
+//! Checks the recipes of CONTRIBUTING.md: every file and name in them exists, and the recipe for a
+//! verb describes the existing verbs.
+
+use super::{read, root};
+use syn::{Attribute, Item, Meta};
+
+/// The folders that a path of a recipe may be relative to.
+const BASES: [&str; 7] = [
+    "",
+    "host/src/",
+    "host/cli/src/",
+    "host/cli/src/cli/",
+    "host/cli/benches/suite/",
+    "tests/tests/",
+    "tests/tests/program/",
+];
+
+/// The placeholders of the recipes, each with an existing example.
+const EXAMPLES: [(&str, &str); 3] = [("PLUGIN", "files"), ("TOOL", "read"), ("VERB", "call")];
+
+/// One numbered step or one short recipe.
+struct Step {
+    text: String,
+    files: Vec<String>,
+    names: Vec<String>,
+}
+
+fn steps() -> Vec<Step> {
+    let document = read("CONTRIBUTING.md");
+    let recipes = document.split("## How to add").nth(1).expect("there are recipes");
+    let recipes = recipes.split("\n## ").next().unwrap_or_default();
+    let mut texts: Vec<String> = Vec::new();
+    for line in recipes.lines() {
+        let begins = line.starts_with(|first: char| first.is_ascii_digit() || first == '*');
+        match texts.last_mut() {
+            Some(text) if !begins => *text = format!("{text} {}", line.trim()),
+            _ => texts.push(line.to_owned()),
+        }
+    }
+    texts.into_iter().map(Step::new).collect()
+}
+
+impl Step {
+    fn new(text: String) -> Self {
+        let quoted = text.split('`').skip(1).step_by(2);
+        let plain =
+            |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || "_/.-".contains(c));
+        let (files, names): (Vec<&str>, Vec<&str>) = quoted.filter(plain).partition(|word| {
+            word.contains('/') || word.ends_with(".rs") || word.ends_with(".toml")
+        });
+        let owned = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect();
+        Self { files: owned(files), names: owned(names), text }
+    }
+
+    /// Returns the contents of the files that a path may mean, or the path as an error.
+    fn contents(path: &str) -> Result<Vec<String>, String> {
+        let path = EXAMPLES.iter().fold(path.to_owned(), |path, (from, to)| path.replace(from, to));
+        let found: Vec<String> = BASES
+            .iter()
+            .map(|base| root().join(format!("{base}{path}")))
+            .filter(|place| place.exists())
+            .map(|place| std::fs::read_to_string(place).unwrap_or_default())
+            .collect();
+        if found.is_empty() { Err(path) } else { Ok(found) }
+    }
+}
+
+#[test]
+fn every_file_of_a_recipe_exists() {
+    let missing: Vec<String> = steps()
+        .iter()
+        .flat_map(|step| step.files.iter().filter_map(|file| Step::contents(file).err()))
+        .collect();
+    assert!(steps().len() > 20, "the recipes are found");
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_name_of_a_recipe_stands_in_a_file_of_its_step() {
+    let mut missing = Vec::new();
+    for step in steps() {
+        let texts: Vec<String> =
+            step.files.iter().filter_map(|file| Step::contents(file).ok()).flatten().collect();
+        let is_missing = |name: &&String| !texts.iter().any(|text| text.contains(name.as_str()));
+        let names = step.names.iter().filter(|_| !texts.is_empty()).filter(is_missing);
+        missing.extend(names.map(|name| format!("{name}: {:.60}", step.text)));
+    }
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
+/// A verb of the program, as `Verb` declares it.
+struct Verb {
+    variant: String,
+    is_hidden: bool,
+}
+
+impl Verb {
+    /// Returns the name of the verb's module.
+    fn module(&self) -> String {
+        let mut name = String::new();
+        for letter in self.variant.chars() {
+            if letter.is_uppercase() && !name.is_empty() {
+                name.push('_');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
+}
+
+fn verbs() -> Vec<Verb> {
+    let file = syn::parse_file(&read("host/cli/src/cli/args.rs")).expect("it is Rust");
+    let verb = file.items.into_iter().find_map(|item| match item {
+        Item::Enum(item) if item.ident == "Verb" => Some(item),
+        _ => None,
+    });
+    let hides = |attribute: &Attribute| match &attribute.meta {
+        Meta::List(list) => list.tokens.to_string().contains("hide"),
+        _ => false,
+    };
+    let variants = verb.expect("the verbs are declared there").variants.into_iter();
+    let variants = variants.map(|variant| Verb {
+        is_hidden: variant.attrs.iter().any(hides),
+        variant: variant.ident.to_string(),
+    });
+    variants.collect()
+}
+
+#[test]
+fn every_verb_has_the_places_of_its_recipe() {
+    let [program, readme, exit_codes, output, listed] = [
+        "host/cli/src/cli.rs",
+        "README.md",
+        "tests/tests/program/exit_codes.rs",
+        "tests/tests/program/output.rs",
+        "tests/tests/program/verbs.rs",
+    ]
+    .map(read);
+    let verbs = verbs();
+    assert!(verbs.len() > 10);
+    for verb in verbs {
+        let module = verb.module();
+        let own = read(&format!("host/cli/src/cli/{module}.rs"));
+        assert!(own.contains("fn run("), "{module}.rs has `run`");
+        assert!(program.contains(&format!("mod {module};")), "{module} is declared");
+        assert!(program.contains(&format!("Verb::{}", verb.variant)), "{module} is run");
+        let tested = [&exit_codes, &output, &listed].iter().any(|text| text.contains(&module));
+        if !verb.is_hidden {
+            assert!(readme.contains(&module), "README.md names `{module}`");
+            assert!(tested, "a table of the suite `program` has `{module}`");
+        }
+    }
+}
