@@ -1,7 +1,7 @@
 //! Confirmation by a user. The policy decides that a confirmation is needed; the embedder decides
 //! how to ask.
 
-mod asker;
+pub(crate) mod asker;
 mod desk;
 mod request;
 mod several;

@@ -7,7 +7,7 @@ mod late;
 mod message;
 mod native;
 mod party;
-mod question;
+pub(crate) mod question;
 mod queue;
 mod run;
 mod summary;
@@ -248,7 +248,7 @@ impl Dispatcher {
 
 /// The operator's time limit for the calls of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ToolTime {
+pub enum ToolTime {
     /// This limit, regardless of the tool's own.
     Set(Duration),
     /// The tool's own limit, capped at this one.

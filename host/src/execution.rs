@@ -2,7 +2,7 @@
 //! context of a call.
 
 pub(crate) mod account;
-mod caught;
+pub(crate) mod caught;
 pub mod client;
 pub(crate) mod clock;
 pub mod context;

@@ -2,13 +2,12 @@
 
 mod announce;
 mod builder;
-mod cache;
+pub(crate) mod cache;
 mod error;
-mod state;
+pub(crate) mod state;
 mod times;
 
 pub use builder::{CacheMode, HostBuilder};
-pub(crate) use cache::{default_cache, is_unwritable, open_cache};
 pub use error::BuildError;
 pub(crate) use state::state_directories;
 
@@ -67,7 +66,8 @@ impl Host {
     }
 
     /// Returns a document or prompt of a plugin as a tool outside the registry.
-    pub(crate) fn offered(&self, plugin: &Plugin, offered: Offered) -> Option<Arc<Registered>> {
+    #[doc(hidden)]
+    pub fn offered(&self, plugin: &Plugin, offered: Offered) -> Option<Arc<Registered>> {
         let (definition, factory) = self.sandbox.offering(
             plugin.name(),
             plugin.prepared(),
@@ -77,7 +77,8 @@ impl Host {
     }
 
     /// Runs a call of this tool, even if its name now refers to another tool.
-    pub(crate) async fn dispatch_to(
+    #[doc(hidden)]
+    pub async fn dispatch_to(
         &self,
         session: &Session,
         call: (Call, Arc<Registered>),
@@ -214,7 +215,8 @@ impl Host {
     }
 
     /// Returns the time for which a confirmation request is open.
-    pub(crate) fn confirmation_timeout(&self) -> Duration {
+    #[doc(hidden)]
+    pub fn confirmation_timeout(&self) -> Duration {
         self.dispatcher.confirmation_timeout
     }
 
@@ -253,7 +255,8 @@ impl Host {
     }
 
     /// Returns the first match among the plugins loaded so far.
-    pub(crate) fn find_plugin<T>(&self, what: impl FnMut(&Plugin) -> Option<T>) -> Option<T> {
+    #[doc(hidden)]
+    pub fn find_plugin<T>(&self, what: impl FnMut(&Plugin) -> Option<T>) -> Option<T> {
         self.loading.find(what)
     }
 
@@ -267,12 +270,14 @@ impl Host {
 
     /// Returns the uncompiled files that precede the plugin of this tool and may claim the tool's
     /// name.
-    pub(crate) fn undecided_before(&self, tool: &str) -> Vec<Compiling> {
+    #[doc(hidden)]
+    pub fn undecided_before(&self, tool: &str) -> Vec<Compiling> {
         self.loading.undecided_before(tool)
     }
 
     /// Returns true if a plugin of this name was found, loaded or not.
-    pub(crate) fn has_found(&self, plugin: &str) -> bool {
+    #[doc(hidden)]
+    pub fn has_found(&self, plugin: &str) -> bool {
         self.loading.has_found(plugin)
     }
 
@@ -316,7 +321,8 @@ impl Host {
     }
 
     /// Returns a receiver that is notified when a plugin is added, changed or removed.
-    pub(crate) fn changes(&self) -> tokio::sync::watch::Receiver<Progress> {
+    #[doc(hidden)]
+    pub fn changes(&self) -> tokio::sync::watch::Receiver<Progress> {
         self.loading.progress()
     }
 
@@ -339,7 +345,8 @@ impl Host {
 
     /// Waits until loading has ended, except for files whose compilation an earlier run did not
     /// finish.
-    pub(crate) async fn loaded_but_the_last(&self) {
+    #[doc(hidden)]
+    pub async fn loaded_but_the_last(&self) {
         let _ = self.loading.progress().wait_for(|progress| progress.has_come_to_the_last()).await;
     }
 

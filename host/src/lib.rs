@@ -19,16 +19,13 @@
 //!
 //! Modules depend downwards only, in this order.
 
-#[doc(hidden)]
-pub mod cli;
-pub mod config;
 pub mod confirm;
 pub mod dispatch;
 pub mod events;
 pub mod execution;
 pub mod host;
-pub mod http;
-pub mod mcp;
+#[doc(hidden)]
+pub mod internal;
 pub mod native;
 pub mod plugins;
 pub mod policy;

@@ -4,13 +4,12 @@
 mod candidate;
 mod homes;
 mod loading;
-mod reserved;
+pub(crate) mod reserved;
 mod scan;
 mod watch;
 
 pub use loading::Progress;
 pub(crate) use loading::{Loading, Task};
-pub(crate) use reserved::{owner as shipped_owner, tools_of as shipped_tools};
 pub use scan::DirectoryError;
 pub use watch::{Watch, WatchError};
 

@@ -2,10 +2,10 @@
 //! block or see a partial change.
 
 mod error;
-mod origin;
+pub(crate) mod origin;
 
 pub use error::{DuplicateTool, ToolNotFound};
-pub(crate) use origin::{NATIVE, Naming};
+pub(crate) use origin::Naming;
 pub use origin::{Origin, Source};
 
 use crate::execution::share::Share;
@@ -86,7 +86,8 @@ impl Registered {
     }
 
     /// Returns the owner's share of the turns to compute.
-    pub(crate) fn turns(&self) -> &Arc<Share> {
+    #[doc(hidden)]
+    pub fn turns(&self) -> &Arc<Share> {
         &self.turns
     }
 }

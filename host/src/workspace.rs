@@ -1,8 +1,8 @@
 //! The one directory that a call may see, opened once as a handle and never resolved by path again.
 
 mod files;
-mod private;
-mod regular;
+pub(crate) mod private;
+pub(crate) mod regular;
 mod resolve;
 mod rules;
 #[cfg(unix)]
@@ -44,7 +44,7 @@ use std::time::Duration;
 /// # Errors
 ///
 /// `TimedOut` if the work does not finish in time; any error of starting a thread.
-pub(crate) fn within<T: Send + 'static>(
+pub fn within<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
@@ -147,6 +147,17 @@ impl Workspace {
     /// Returns the rules of the workspace.
     pub(crate) fn rules(&self) -> Arc<Rules> {
         self.rules.load_full()
+    }
+
+    /// Returns whether an open directory is the workspace or lies in it.
+    ///
+    /// # Errors
+    ///
+    /// If the system cannot tell.
+    #[cfg(unix)]
+    #[doc(hidden)]
+    pub fn lies_inside(&self, dir: std::os::fd::BorrowedFd<'_>) -> io::Result<bool> {
+        self.rules.load().lies_inside(dir)
     }
 
     /// Adds the rules of a host before its first tool runs here. From then on they apply to the

@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn every_suite_that_has_guests_looks_for_their_tests() {
-        // Guests for benchmarks belong to `host/benches`, not to a suite.
+        // Guests for benchmarks belong to `host/cli/benches`, not to a suite.
         for suite in SUITES.iter().filter(|suite| **suite != "bench") {
             let file =
                 Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(format!("{suite}.rs"));

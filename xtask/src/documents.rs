@@ -14,7 +14,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 17] = [
+const DOCUMENTS: [&str; 19] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -23,6 +23,8 @@ const DOCUMENTS: [&str; 17] = [
     "guest-sdk/README.md",
     "guest-sdk/macros/README.md",
     "host/README.md",
+    "host/cli/README.md",
+    "host/mcp/README.md",
     "plugins/README.md",
     "docs/settings.md",
     "docs/events.md",

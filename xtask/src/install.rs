@@ -16,7 +16,7 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
         "`--root DIR` is accepted, and nothing else: with other words cargo would install another build"
     );
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["install", "--locked", "--path", "host"]).args(given).current_dir(&place.root);
+    cargo.args(["install", "--locked", "--path", "host/cli"]).args(given).current_dir(&place.root);
     ensure!(cargo.status().context("running cargo install")?.success(), "cargo install failed");
     let begun = Instant::now();
     // The cache key consists of the plugin and the engine, so that the build in the target

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The file with the stored counts.
-const KEPT: &str = "host/benches/instructions.toml";
+const KEPT: &str = "host/cli/benches/instructions.toml";
 /// The head of that file.
 const HEAD: &str = "\
 # Instructions of one call, by host and tool, in the release build: counted and compared by `cargo xtask instructions`. Each with itself: under valgrind Palisade
@@ -58,7 +58,7 @@ fn built(place: &Place) -> anyhow::Result<PathBuf> {
     cargo.args([
         "bench",
         "--package",
-        "palisade",
+        "palisade-cli",
         "--bench",
         "suite",
         "--no-run",

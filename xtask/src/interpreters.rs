@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
-const SOURCES: &str = "host/benches/guests";
+const SOURCES: &str = "host/cli/benches/guests";
 const INPUT: &str = r#"{"text":"hello"}"#;
 
 /// A language whose interpreter is compiled into the guest.

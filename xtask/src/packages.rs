@@ -14,7 +14,8 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 3] = ["palisade-plugins", "palisade-schema", "palisade"];
+const HOSTS: [&str; 5] =
+    ["palisade-plugins", "palisade-schema", "palisade", "palisade-mcp", "palisade-cli"];
 
 /// Packages the published crates and builds each from its package. The checkout is unchanged
 /// afterwards.
@@ -32,11 +33,13 @@ pub(crate) fn package(place: &Place) -> anyhow::Result<()> {
 /// the release profile, whose artefacts `cargo build --release` has left.
 fn hosts(place: &Place) -> anyhow::Result<()> {
     cargo_package(place, &HOSTS, &["--no-verify"])?;
-    let [plugins, schema, host] = HOSTS.map(|name| unpack(place, name));
-    let host = host?;
+    let directories: Vec<PathBuf> =
+        HOSTS.iter().map(|name| unpack(place, name)).collect::<anyhow::Result<_>>()?;
+    // The program depends on all others, so that one build verifies each.
+    let (program, others) = directories.split_last().context("there is no crate")?;
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--release"]);
-    for (name, directory) in HOSTS.into_iter().zip([plugins?, schema?]) {
+    for (name, directory) in HOSTS.into_iter().zip(others) {
         let directory =
             directory.to_str().context("the path of the build directory is not UTF-8")?;
         cargo.arg("--config").arg(format!("patch.crates-io.{name}.path={directory:?}"));
@@ -44,7 +47,7 @@ fn hosts(place: &Place) -> anyhow::Result<()> {
     cargo
         .args(["--config", "profile.release.strip=true", "--target-dir"])
         .arg(&place.target)
-        .current_dir(host);
+        .current_dir(program);
     let status = cargo.status().context("building the package")?;
     ensure!(status.success(), "the package does not build");
     Ok(())

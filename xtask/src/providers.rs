@@ -49,7 +49,7 @@ pub(crate) fn build(place: &Place, tried: Tried) -> anyhow::Result<PathBuf> {
             "--locked",
             "--release",
             "--package",
-            "palisade",
+            "palisade-cli",
             "--bin",
             "palisade",
             "--target-dir",

@@ -5,7 +5,7 @@ use crate::execution::BoxFuture;
 
 /// The outcome of a confirmation request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub enum Asked {
     /// The user answered.
     Answered(Answer),
     /// There is no user to ask.
@@ -16,7 +16,7 @@ pub(crate) enum Asked {
 }
 
 /// A way to ask on behalf of one call. Every [`Confirmer`] is one that never answers later.
-pub(crate) trait Asker: Send + Sync {
+pub trait Asker: Send + Sync {
     /// Asks the user, under the terms of [`Confirmer::confirm`].
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked>;
 }

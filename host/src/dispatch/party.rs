@@ -38,20 +38,23 @@ impl Party {
 
     /// Sets the confirmer of this requester, used in place of the host's.
     #[must_use]
-    pub(crate) fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
+    #[doc(hidden)]
+    pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
         Self { asker: Some(asker), ..self }
     }
 
     /// Sets the account under which the input was parsed.
     #[must_use]
-    pub(crate) fn with_account(self, account: Option<Account>) -> Self {
+    #[doc(hidden)]
+    pub fn with_account(self, account: Option<Account>) -> Self {
         Self { account, ..self }
     }
 
     /// Marks the caller as unidentifiable: answers apply neither to later calls nor from earlier
     /// ones.
     #[must_use]
-    pub(crate) fn without_memory(self) -> Self {
+    #[doc(hidden)]
+    pub fn without_memory(self) -> Self {
         Self { memory: Memory::Nobodys, ..self }
     }
 }

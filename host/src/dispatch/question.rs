@@ -20,11 +20,11 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 /// The default time for which a confirmation request is open.
-pub(crate) const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
+pub const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The longest time for which a confirmation request may be open. The waiting call holds its input
 /// in memory, and after a day the user no longer knows the context.
-pub(crate) const MAX_CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+pub const MAX_CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Asks for confirmation and waits for the first answer: the user's, or an *always* given to
 /// another request.

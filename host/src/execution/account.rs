@@ -1,11 +1,11 @@
 //! The memory account of one call. Every layer of the host reserves from it before allocating for
 //! the call.
 
-mod budget;
+pub(crate) mod budget;
 #[cfg(test)]
 pub(crate) mod looks;
-mod room;
-mod sum;
+pub(crate) mod room;
+pub(crate) mod sum;
 
 use super::offload::making_room;
 use super::share::threshold;
@@ -28,18 +28,18 @@ static PROCESS: Sum = Sum::new();
 
 /// The limits on memory held at once, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MemoryLimits {
+pub struct MemoryLimits {
     /// The limit of one call.
-    pub(crate) call: u64,
+    pub call: u64,
     /// The limit of all calls of the process together.
-    pub(crate) total: u64,
+    pub total: u64,
 }
 
 /// The account of one call. It also counts towards the process's total and, once the call has an
 /// owner, towards the owner's share of that total. Clones share the account. Dropping the last
 /// clone releases all remaining reservations.
 #[derive(Debug, Clone)]
-pub(crate) struct Account(Arc<Inner>);
+pub struct Account(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -106,13 +106,14 @@ impl Drop for Inner {
 impl Account {
     /// Creates an empty account, limited for the guest by `limits` and for the host by
     /// [`HOST_DATA`] more.
-    pub(crate) fn new(limits: MemoryLimits) -> Self {
+    #[must_use]
+    pub fn new(limits: MemoryLimits) -> Self {
         Self::within(&PROCESS, limits, HOST_DATA)
     }
 
     /// Creates an account with exactly these limits and no allowance for the host.
-    #[cfg(test)]
-    pub(crate) fn exactly(limits: MemoryLimits) -> Self {
+    #[must_use]
+    pub fn exactly(limits: MemoryLimits) -> Self {
         Self::within(&PROCESS, limits, 0)
     }
 
@@ -162,7 +163,7 @@ impl Account {
     /// # Errors
     ///
     /// The errors of [`reserve`](Self::reserve).
-    pub(crate) fn charge(&self, bytes: u64) -> Result<Charge, Exhausted> {
+    pub fn charge(&self, bytes: u64) -> Result<Charge, Exhausted> {
         self.reserve(bytes)?;
         Ok(Charge { account: self.clone(), bytes })
     }
@@ -173,7 +174,7 @@ impl Account {
     }
 
     /// Returns the number of bytes that the call holds.
-    pub(crate) fn held(&self) -> u64 {
+    pub fn held(&self) -> u64 {
         self.0.held.get()
     }
 
@@ -188,7 +189,7 @@ impl Account {
     ///
     /// [`Exhausted::CallMemory`], [`Exhausted::TotalMemory`] or [`Exhausted::AddressSpace`];
     /// nothing is reserved then.
-    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
+    pub fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
         self.count(bytes)?;
         self.0.granted.grow(bytes).inspect_err(|_| self.release(bytes))
     }
@@ -211,7 +212,7 @@ impl Account {
     }
 
     /// Counts memory that is already in use, regardless of the limits.
-    pub(crate) fn owe(&self, bytes: u64) {
+    pub fn owe(&self, bytes: u64) {
         let inner = &*self.0;
         inner.process.add_always(bytes);
         if let Some(owner) = inner.owner_in(inner.held.add_always(bytes)) {
@@ -229,7 +230,7 @@ impl Account {
 
 /// Reserved memory, released on drop.
 #[derive(Debug)]
-pub(crate) struct Charge {
+pub struct Charge {
     account: Account,
     bytes: u64,
 }
@@ -260,7 +261,7 @@ impl Charge {
 
     /// Moves the memory out of the call's account, which may end first. It still counts towards the
     /// process's total.
-    pub(crate) fn into_owed(mut self) -> Owed {
+    pub fn into_owed(mut self) -> Owed {
         let bytes = std::mem::take(&mut self.bytes);
         let inner = &*self.account.0;
         inner.subtract_from_share(bytes, inner.held.subtract(bytes));

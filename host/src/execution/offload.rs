@@ -26,7 +26,7 @@ pub(crate) use turned::Turned;
 
 /// The largest text processed in place, in bytes. Parsing and validating it takes some 200 µs,
 /// about the cost of a round trip to another thread on a busy machine.
-pub(crate) const IN_PLACE: usize = 32 << 10;
+pub const IN_PLACE: usize = 32 << 10;
 /// The most jobs in flight, each on its own thread. One owner has at most half of them.
 const PLACES: u64 = 32;
 
@@ -38,7 +38,7 @@ const PLACES: u64 = 32;
 ///
 /// The error of the work; also [`Exhausted::Deadline`] or [`Exhausted::Cancelled`] if the work does
 /// not respond.
-pub(crate) async fn offload<T: Send + 'static>(
+pub async fn offload<T: Send + 'static>(
     budget: &CallBudget,
     turns: &Arc<Share>,
     work: impl FnOnce(Arc<dyn Budget>) -> Result<T, Exhausted> + Send + 'static,
@@ -99,7 +99,7 @@ fn start(job: Job) {
 }
 
 /// Returns the error of a call whose budget is exhausted.
-pub(crate) fn ended(why: Exhausted, limit: Duration, class: SideEffects) -> ErrorKind {
+pub fn ended(why: Exhausted, limit: Duration, class: SideEffects) -> ErrorKind {
     match why {
         Exhausted::CallMemory { limit } => {
             ErrorKind::ResourceExhausted { limit: Limit::Memory, value: limit }

@@ -172,13 +172,13 @@ pub(crate) fn turns() -> &'static Pool {
 
 /// Returns the share in which inputs are checked: inputs come from clients, so no plugin is charged
 /// for them.
-pub(crate) fn input_turns() -> &'static Arc<Share> {
+pub fn input_turns() -> &'static Arc<Share> {
     static SHARE: OnceLock<Arc<Share>> = OnceLock::new();
     SHARE.get_or_init(|| turns().share(Digest::of(b"the inputs of all calls")))
 }
 
 /// Returns the share in which the host's own responses are serialized, such as the list of tools.
-pub(crate) fn answer_turns() -> &'static Arc<Share> {
+pub fn answer_turns() -> &'static Arc<Share> {
     static SHARE: OnceLock<Arc<Share>> = OnceLock::new();
     SHARE.get_or_init(|| turns().share(Digest::of(b"the answers of the host")))
 }

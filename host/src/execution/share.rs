@@ -26,14 +26,14 @@ pub(crate) fn threshold(free: u64, floor: u64) -> u64 {
 
 /// A pool of units of one resource. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Pool {
+pub struct Pool {
     book: Arc<Mutex<Book>>,
     capacity: u64,
 }
 
 /// One owner's share of a pool. Each owner has a single share while it is referenced.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     pool: Pool,
     owner: Digest,
     index: usize,
@@ -43,7 +43,7 @@ pub(crate) struct Share {
 
 /// Units held by an owner, released on drop.
 #[derive(Debug)]
-pub(crate) struct Grant {
+pub struct Grant {
     share: Arc<Share>,
     units: u64,
     lease: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct Grant {
 /// The error of a pool without units for this owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{bound} are held, and no more is free")]
-pub(crate) struct Full {
+pub struct Full {
     /// The units that the owner holds if it reached its threshold, or the pool's capacity if the
     /// pool is empty.
     pub(crate) bound: u64,
@@ -61,7 +61,8 @@ pub(crate) struct Full {
 impl Pool {
     /// Creates a pool of this many units. Each owner may hold one free unit regardless of its
     /// threshold.
-    pub(crate) fn new(capacity: u64) -> Self {
+    #[must_use]
+    pub fn new(capacity: u64) -> Self {
         Self::with(Book::new(capacity), capacity)
     }
 
@@ -82,7 +83,7 @@ impl Pool {
     }
 
     /// Returns the share of an owner, the same one while it is referenced.
-    pub(crate) fn share(&self, owner: Digest) -> Arc<Share> {
+    pub fn share(&self, owner: Digest) -> Arc<Share> {
         let mut book = self.book();
         if let Some(known) = book.known(&owner) {
             return known;
@@ -137,7 +138,7 @@ impl Share {
     /// # Errors
     ///
     /// [`Full`] if the owner is at its threshold or the pool is empty.
-    pub(crate) fn try_take(self: &Arc<Self>, units: u64) -> Result<Grant, Full> {
+    pub fn try_take(self: &Arc<Self>, units: u64) -> Result<Grant, Full> {
         let lease = self.pool.book().take(self.index, units)?;
         Ok(Grant { share: self.clone(), units, lease })
     }

@@ -167,7 +167,8 @@ impl HostBuilder {
         self
     }
 
-    pub(crate) fn tool_time(mut self, tool: &str, time: ToolTime) -> Self {
+    #[doc(hidden)]
+    pub fn tool_time(mut self, tool: &str, time: ToolTime) -> Self {
         self.tool_timeouts.insert(tool.to_owned(), time);
         self
     }

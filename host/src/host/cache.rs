@@ -34,16 +34,13 @@ fn without(error: &BuildError) -> Cache {
 }
 
 /// Returns true if the error of a configured directory only disables the cache.
-pub(crate) fn is_unwritable(error: &BuildError) -> bool {
+pub fn is_unwritable(error: &BuildError) -> bool {
     matches!(error, BuildError::Cache(error) if error.is_unwritable())
 }
 
 /// Opens a cache outside the workspace, if one is given, and records the cache before its key
 /// exists.
-pub(crate) fn open_cache(
-    directory: &Path,
-    workspace: Option<&Workspace>,
-) -> Result<Cache, BuildError> {
+pub fn open_cache(directory: &Path, workspace: Option<&Workspace>) -> Result<Cache, BuildError> {
     let opened = Cache::open_and(directory, workspace, |real| remember(directory, real));
     opened.map_err(|error| match error.is_inside() {
         true => BuildError::CacheInWorkspace { cache: directory.to_owned() },
@@ -82,7 +79,7 @@ fn below(base: &Path) -> PathBuf {
 }
 
 /// Returns the default location of compiled code.
-pub(crate) fn default_cache() -> Option<PathBuf> {
+pub fn default_cache() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;
     let base = etcetera::choose_base_strategy().ok()?.cache_dir();
     base.is_absolute().then(|| below(&base))

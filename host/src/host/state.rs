@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Returns the user's state directories, existing or not: the one named by the environment and the
 /// default. Only absolute paths, because a relative one would be resolved in the workspace.
-pub(crate) fn state_directories() -> Vec<PathBuf> {
+pub fn state_directories() -> Vec<PathBuf> {
     use etcetera::BaseStrategy as _;
     let base = etcetera::choose_base_strategy().ok();
     let named = base.map(|base| base.state_dir().unwrap_or_else(|| base.cache_dir()));

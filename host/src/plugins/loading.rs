@@ -78,7 +78,7 @@ impl Progress {
     }
 
     /// Returns true if waiting would bring nothing more.
-    pub(crate) fn has_ended(self) -> bool {
+    pub fn has_ended(self) -> bool {
         self.is_complete() || !self.goes_on
     }
 

@@ -50,12 +50,12 @@ pub(super) fn check_native(
 }
 
 /// Returns the tools of a shipped plugin, sorted by name.
-pub(crate) fn tools_of(plugin: &str) -> Option<&'static [&'static str]> {
+pub fn tools_of(plugin: &str) -> Option<&'static [&'static str]> {
     PLUGINS.into_iter().find(|(name, _)| *name == plugin).map(|(_, tools)| tools)
 }
 
 /// Returns the shipped plugin that has this tool.
-pub(crate) fn owner(tool: &str) -> Option<&'static str> {
+pub fn owner(tool: &str) -> Option<&'static str> {
     PLUGINS.into_iter().find(|(_, tools)| tools.contains(&tool)).map(|(plugin, _)| plugin)
 }
 

@@ -44,7 +44,7 @@ impl Source {
 }
 
 /// The qualifier for native tools in rules, where other tools have their plugin's name.
-pub(crate) const NATIVE: &str = "native";
+pub const NATIVE: &str = "native";
 
 /// The names by which a rule refers to a tool unambiguously.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Origin {
     }
 
     /// Returns the path of the plugin's file, if there is one.
-    pub(crate) fn file(&self) -> Option<&str> {
+    pub fn file(&self) -> Option<&str> {
         match self {
             Self::Native => None,
             Self::Plugin { source, .. } => source.file(),
@@ -86,7 +86,7 @@ impl Origin {
     }
 
     /// Returns the qualifier before the slash in a rule for a tool of this origin.
-    pub(crate) fn rule_name(&self) -> &str {
+    pub fn rule_name(&self) -> &str {
         self.plugin().unwrap_or(NATIVE)
     }
 

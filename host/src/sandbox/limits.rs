@@ -132,7 +132,8 @@ pub struct Limits {
 
 impl Limits {
     /// Creates an empty account for one call.
-    pub(crate) fn account(&self) -> Account {
+    #[doc(hidden)]
+    pub fn account(&self) -> Account {
         Account::new(MemoryLimits { call: self.memory, total: self.total_memory })
     }
 }

@@ -16,14 +16,14 @@ const ADDRESS_SPACE: u64 = 256 << 20;
 ///
 /// Returns [`EngineError`], with the limit and how to raise it.
 #[cfg(unix)]
-pub(crate) fn check() -> Result<(), EngineError> {
+pub fn check() -> Result<(), EngineError> {
     use rustix::process::{Resource, getrlimit};
     let limit = |resource| getrlimit(resource).current.unwrap_or(u64::MAX);
     judge(limit(Resource::Nofile), limit(Resource::As))
 }
 
 #[cfg(not(unix))]
-pub(crate) fn check() -> Result<(), EngineError> {
+pub fn check() -> Result<(), EngineError> {
     Ok(())
 }
 

@@ -21,11 +21,11 @@ use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
 /// The key in the metadata of an output under which the roles of a prompt's messages are listed.
-pub(crate) const ROLES: &str = "roles";
+pub const ROLES: &str = "roles";
 
 /// A kind of request to a plugin with resources or prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Offered {
+pub enum Offered {
     /// Reads a resource: `{"uri"}`. Its contents are the blocks of the output.
     Read,
     /// Gets a prompt: `{"name", "arguments"}`. Its messages are the blocks of the output, and their

@@ -98,8 +98,21 @@ impl Call {
         Self::known_as(fresh_id(), (tool, input), CancellationToken::new())
     }
 
+    /// Returns the input.
+    #[must_use]
+    pub fn input(&self) -> &CallInput {
+        &self.input
+    }
+
+    /// Returns the timeout of this call, if it has its own.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
     /// Creates a call with the caller's id and cancellation token.
-    pub(crate) fn known_as(
+    #[doc(hidden)]
+    pub fn known_as(
         id: CallId,
         (tool, input): (impl Into<String>, impl Into<CallInput>),
         cancel: CancellationToken,

@@ -142,7 +142,7 @@ impl Offer {
 
     /// Returns true if a document or template of the offer has this URI.
     #[must_use]
-    pub(crate) fn has_document(&self, uri: &str) -> bool {
+    pub fn has_document(&self, uri: &str) -> bool {
         uri.len() <= URI
             && (self.items().iter().any(|item| item.uri == uri)
                 || self
@@ -153,7 +153,7 @@ impl Offer {
 
     /// Returns the prompt of this name.
     #[must_use]
-    pub(crate) fn prompt(&self, name: &str) -> Option<&Prompt> {
+    pub fn prompt(&self, name: &str) -> Option<&Prompt> {
         self.prompts().iter().find(|prompt| prompt.name == name)
     }
 

@@ -304,7 +304,7 @@ fn named_file(path: &Path) -> Value {
 }
 
 /// Returns a duration in milliseconds, rounded to the microsecond.
-pub(crate) fn millis(time: Duration) -> f64 {
+pub fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 

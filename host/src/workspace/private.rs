@@ -10,7 +10,7 @@ use std::io;
 
 /// The treatment of a directory that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub enum Missing {
     /// It is created, with its parents.
     Made,
     /// It is an error.
@@ -44,6 +44,20 @@ impl From<Obstacle> for io::Error {
             Obstacle::Inside => Self::other("it lies in the workspace"),
         }
     }
+}
+
+/// Opens a directory that only this user can reach or replace.
+///
+/// # Errors
+///
+/// If another user can reach the directory, or can replace it or one of its parents; the text names
+/// the remedy.
+#[cfg(unix)]
+pub fn open_private_directory(
+    path: &std::path::Path,
+    missing: Missing,
+) -> io::Result<std::os::fd::OwnedFd> {
+    open_private(path, missing, None).map(|(handle, _)| handle).map_err(io::Error::from)
 }
 
 /// Checks that only this user can reach a directory. The error names the fault and the remedy.

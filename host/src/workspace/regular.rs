@@ -13,7 +13,7 @@ use std::path::Path;
 /// Fails if the file cannot be opened, is not regular, or is a symbolic link and `last` forbids to
 /// follow it.
 #[cfg(unix)]
-pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
+pub fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
     open_regular_at(rustix::fs::CWD, path, last)
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
 ///
 /// As [`open_regular`].
 #[cfg(unix)]
-pub(crate) fn open_regular_at(
+pub fn open_regular_at(
     dir: impl std::os::fd::AsFd,
     path: &Path,
     last: LastLink,
@@ -55,7 +55,7 @@ pub(crate) fn open_regular_at(
 /// Fails if the file cannot be opened, is not regular, or is a symbolic link and `last` forbids to
 /// follow it.
 #[cfg(not(unix))]
-pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
+pub fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
     if last == LastLink::Keep && path.symlink_metadata()?.is_symlink() {
         return Err(io::Error::other("it is a symbolic link, which is not followed here"));
     }

@@ -10,5 +10,5 @@ fn main() -> ExitCode {
         // as a child, which leads no group.
         let _ = rustix::process::setsid();
     }
-    palisade::cli::main()
+    palisade_cli::main()
 }

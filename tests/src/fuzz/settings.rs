@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use palisade::SideEffects;
-use palisade::config::{FileConfig, Settings};
+use palisade_cli::config::{FileConfig, Settings};
 
 use super::check_message;
 

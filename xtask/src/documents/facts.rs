@@ -8,7 +8,7 @@ use std::fs;
 const LIMITS: &str = "host/src/sandbox/limits.rs";
 const QUOTAS: &str = "host/src/sandbox/guard/ledger.rs";
 const OWNER: &str = "host/src/execution/owner.rs";
-const EXIT: &str = "host/src/cli/args.rs";
+const EXIT: &str = "host/cli/src/cli/args.rs";
 
 /// A file, a piece of its code, and the corresponding text of the README.
 const FACTS: [(&str, &str, &str); 20] = [

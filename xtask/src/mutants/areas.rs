@@ -56,7 +56,7 @@ pub(super) const AREAS: [Area; 9] = [
     },
     Area {
         name: "seal",
-        files: &["host/src/mcp/seal.rs", "host/src/mcp/rounds.rs"],
+        files: &["host/mcp/src/seal.rs", "host/mcp/src/rounds.rs"],
         suites: &["mcp"],
     },
     Area {

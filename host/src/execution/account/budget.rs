@@ -9,7 +9,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// The budget of the host's own work for a call: the call's memory, until its deadline or
 /// cancellation.
 #[derive(Debug, Clone)]
-pub(crate) struct CallBudget {
+pub struct CallBudget {
     pub(super) account: Account,
     deadline: Instant,
     cancel: CancellationToken,
@@ -17,7 +17,7 @@ pub(crate) struct CallBudget {
 
 impl CallBudget {
     /// Creates a budget that ends at `deadline` or when `cancel` is cancelled.
-    pub(crate) fn new(account: Account, deadline: Instant, cancel: CancellationToken) -> Self {
+    pub fn new(account: Account, deadline: Instant, cancel: CancellationToken) -> Self {
         Self { account, deadline, cancel }
     }
 

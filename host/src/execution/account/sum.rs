@@ -91,7 +91,7 @@ impl Held {
 /// Memory that is in use regardless of the limits, such as events queued for a subscriber. Its
 /// holder bounds it; it counts towards the process's total.
 #[derive(Debug)]
-pub(crate) struct Owed {
+pub struct Owed {
     process: &'static Sum,
     bytes: u64,
 }
@@ -104,7 +104,7 @@ impl Default for Owed {
 
 impl Owed {
     /// Counts this many bytes.
-    pub(crate) fn new(bytes: usize) -> Self {
+    pub fn new(bytes: usize) -> Self {
         let mut owed = Self::default();
         owed.set(bytes);
         owed

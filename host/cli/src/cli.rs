@@ -1,0 +1,164 @@
+//! The command-line program, with one file per subcommand. Only this module prints.
+
+mod args;
+mod bench;
+mod call;
+mod compile_child;
+mod completions;
+mod config;
+mod demo;
+mod destination;
+mod dispatch;
+mod doctor;
+mod exit;
+mod export;
+mod heap;
+mod idle;
+mod ignored;
+mod input;
+mod inspect;
+mod lines;
+mod list;
+mod live;
+mod mcp;
+mod offers;
+mod open;
+#[cfg(feature = "otel")]
+mod otel;
+mod output;
+mod policy;
+mod prompt;
+mod running;
+mod scratch;
+mod serve;
+mod shell_helper;
+mod signals;
+mod style;
+mod token;
+mod wide;
+
+use args::{Args, Verb};
+use clap::Parser as _;
+use exit::{Exit, Failure};
+use signals::Signals;
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+/// Parses the command line, runs the subcommand and maps its outcome to an exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    // The hidden subcommands inherit their allocator settings from the parent process.
+    match args.verb {
+        Verb::CompileChild(_) | Verb::ShellHelper => {}
+        Verb::Serve(_) => heap::set_up(heap::Life::Long),
+        _ => heap::set_up(heap::Life::Short),
+    }
+    #[cfg(feature = "otel")]
+    let telemetry = otel::Telemetry::start(&args);
+    #[cfg(not(feature = "otel"))]
+    start_log(&args);
+    let code = ended(run(&args));
+    #[cfg(feature = "otel")]
+    telemetry.finish();
+    code
+}
+
+fn ended(outcome: Result<Exit, Failure>) -> ExitCode {
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            output::problem("error:", &failure.to_string());
+            failure.exit().into()
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<Exit, Failure> {
+    match &args.verb {
+        Verb::List(list) => watch().and_then(|_| list::run(&args.common, list)),
+        Verb::Inspect(inspect) => watch().and_then(|_| inspect::run(&args.common, inspect)),
+        Verb::Call(call) => call::run(&args.common, call, &watch()?),
+        Verb::Dispatch(dispatch) => dispatch::run(&args.common, dispatch, &watch()?),
+        Verb::Policy(policy) => watch().and_then(|_| policy::run(&args.common, policy)),
+        Verb::Export(export) => watch().and_then(|_| export::run(&args.common, export)),
+        Verb::Serve(serve) => serve::run(&args.common, serve, &watch()?),
+        Verb::Mcp(mcp) => mcp::run(&args.common, mcp),
+        Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
+        Verb::Config(config) => config::run(&args.common, config),
+        Verb::Demo(demo) => demo::run(demo),
+        Verb::Doctor(doctor) => doctor::run(&args.common, doctor),
+        Verb::Completions(completions) => completions::run(completions),
+        Verb::CompileChild(child) => compile_child::run(child),
+        Verb::ShellHelper => shell_helper::run(),
+    }
+}
+
+/// Starts the signal handlers before plugins are loaded, so that a termination signal shuts down in
+/// order and a file size limit (`SIGXFSZ`) fails one write and not the process.
+fn watch() -> Result<Signals, Failure> {
+    palisade::internal::check_machine().map_err(|error| Failure::new(Exit::Internal, error))?;
+    Ok(Signals::watch()?)
+}
+
+/// Prints a clap error: help goes to stdout, usage errors to stderr with exit code 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    match output::heard(error.print()) {
+        // A usage error exits with code 2 even if stderr cannot be written.
+        _ if error.use_stderr() => Exit::Usage.into(),
+        Err(failure) => {
+            output::problem("error:", &failure.to_string());
+            failure.exit().into()
+        }
+        Ok(_) => Exit::Ok.into(),
+    }
+}
+
+fn start_log(args: &Args) {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    let _ = tracing_subscriber::registry().with(log_filter(args)).with(log()).try_init();
+}
+
+/// Builds the log filter from `PALISADE_LOG` (`PALISADE_LOG=debug` shows host activity). The
+/// default is warnings only; `--verbose` adds the requests that a server has answered.
+fn log_filter(args: &Args) -> tracing_subscriber::EnvFilter {
+    let usual = if shows_crashes(&args.verb) {
+        "palisade=warn,palisade::crash=off"
+    } else {
+        "palisade=warn"
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
+    let requests = args.common.verbose.then_some(palisade_mcp::REQUESTS);
+    let more = [Some(palisade_mcp::QUIET), requests]
+        .into_iter()
+        .flatten()
+        .filter_map(|directive| directive.parse().ok());
+    more.fold(filter, tracing_subscriber::EnvFilter::add_directive)
+}
+
+/// Returns true if the subcommand itself shows how a plugin crashed, so that the log need not
+/// repeat the crash.
+fn shows_crashes(verb: &Verb) -> bool {
+    match verb {
+        Verb::Call(call) => !call.json && std::io::stderr().is_terminal(),
+        Verb::Demo(_) => true,
+        _ => false,
+    }
+}
+
+fn log<S>() -> impl tracing_subscriber::Layer<S> + Send + Sync
+where
+    S: tracing::Subscriber + for<'span> tracing_subscriber::registry::LookupSpan<'span>,
+{
+    tracing_subscriber::fmt::layer()
+        .with_writer(|| lines::Indented(std::io::stderr()))
+        .with_target(false)
+        .without_time()
+        .with_ansi(false)
+        .log_internal_errors(false)
+}

@@ -1,0 +1,355 @@
+//! The command-line arguments of the program.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use palisade::tool::SideEffects;
+use palisade::tool::conversation::Provider;
+use palisade::tool::formats::Format;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Run WebAssembly tools nobody trusts, in a sandbox nobody waits for.
+#[derive(Parser)]
+#[command(name = "palisade", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) common: Common,
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 ok · 1 internal · 2 usage · 3 not found · 4 denied · 5 the tool failed · 6 invalid input or plugin · 7 limit or timeout · 130 interrupted";
+
+/// What every verb takes.
+#[derive(ClapArgs, Clone)]
+pub(super) struct Common {
+    /// The directory that tools see
+    #[arg(
+        long,
+        short = 'w',
+        global = true,
+        value_name = "DIR",
+        env = "PALISADE_WORKSPACE",
+        default_value = "."
+    )]
+    pub(super) workspace: PathBuf,
+    /// Also load the plugins (`.wasm`) of this directory; can be given several times [env: PALISADE_PLUGINS]
+    #[arg(long, short = 'p', global = true, value_name = "DIR")]
+    pub(super) plugins: Vec<PathBuf>,
+    /// Leave out the plugins that come with palisade
+    #[arg(long, global = true)]
+    pub(super) no_builtin: bool,
+    /// Your configuration, in place of the one in your configuration directory
+    #[arg(long, global = true, value_name = "FILE", env = "PALISADE_CONFIG")]
+    pub(super) config: Option<PathBuf>,
+    /// Say more: the limits that hold, and what tools log
+    #[arg(long, short = 'v', global = true)]
+    pub(super) verbose: bool,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Verb {
+    /// List the tools there are
+    List(List),
+    /// Show a tool, or a plugin file: its definition, its imports, and what its sandbox holds
+    Inspect(Inspect),
+    /// Call a tool
+    Call(Call),
+    /// Run the tool calls of a model's reply, and print the messages to send back
+    Dispatch(Dispatch),
+    /// Explain what would happen to a call, without running it
+    Policy(Policy),
+    /// Print the tools' definitions in a provider's format
+    Export(Export),
+    /// Serve the tools to MCP clients, on standard input and output or over HTTP
+    Serve(Serve),
+    /// Help clients of the Model Context Protocol find palisade
+    Mcp(Mcp),
+    /// Measure calls of a tool on this machine: how long they take, what they hold, and what loading its plugin costs
+    Bench(Bench),
+    /// Show the configuration that holds
+    Config(Config),
+    /// Watch a hostile plugin fail
+    Demo(Demo),
+    /// Check this machine: toolchain, target, cache, kernel, address space
+    Doctor(Doctor),
+    /// Print a completion script for your shell
+    Completions(Completions),
+    /// Compile a plugin for the process that started this one
+    #[command(hide = true)]
+    CompileChild(CompileChild),
+    /// Hold a command of `shell` for the process that started this one
+    #[command(hide = true)]
+    ShellHelper,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct CompileChild {
+    /// What that process says; nobody else can know
+    pub(super) order: Vec<String>,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct List {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Compile nothing: list what the cache knows, and the other plugins as `compiling`
+    #[arg(long)]
+    pub(super) now: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Inspect {
+    /// The name of a tool, or the path of a `.wasm` file
+    pub(super) subject: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Call {
+    /// The tool's name
+    pub(super) tool: String,
+    /// The input: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input
+    #[arg(default_value = "{}")]
+    pub(super) input: String,
+    #[command(flatten)]
+    pub(super) running: Running,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// What every verb takes that runs tools.
+#[derive(ClapArgs)]
+pub(super) struct Running {
+    /// Stop a call after this time, such as 30s or 500ms (at most 600s)
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(super) timeout: Option<Duration>,
+    /// Run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    pub(super) allow: Vec<SideEffects>,
+    /// Write what happens to this file, one JSON object a line; what it held before is lost
+    #[arg(long, value_name = "FILE")]
+    pub(super) events: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Serve {
+    /// Serve over HTTP, under /mcp, in place of standard input and output. Clients need a token; beyond this machine a proxy that encrypts is needed, too
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = parse_address)]
+    pub(super) http: Option<SocketAddr>,
+    /// The token that clients have to send, in a file that only you can read (16 to 1024 letters, digits and -._~+/=). Without one a token is made and told [env: PALISADE_SERVE_TOKEN, the token itself]
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(super) token_file: Option<PathBuf>,
+    /// Let every user of this machine in without a token. Beyond this machine it is refused
+    #[arg(long, value_enum, requires = "http", conflicts_with = "token_file")]
+    pub(super) token: Option<NoToken>,
+    /// Answer to this name too, such as tools.example or tools.example:8080; can be given several times
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(super) host: Vec<String>,
+    /// Let web pages of this origin ask, such as `https://app.example`; can be given several times
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(super) origin: Vec<String>,
+    #[command(flatten)]
+    pub(super) running: Running,
+    /// Watch the plugin directories: what comes, changes or goes there is there, changed or gone for clients, who are told; a broken file leaves the plugin that it replaces
+    #[arg(long)]
+    pub(super) watch: bool,
+}
+
+/// What `--token` says. A token itself is never an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum NoToken {
+    None,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Mcp {
+    #[command(subcommand)]
+    pub(super) action: McpAction,
+}
+
+#[derive(Subcommand)]
+pub(super) enum McpAction {
+    /// Print what a client's configuration has to say to start palisade with these options, or to reach it; standard error says where that goes
+    Config(McpConfig),
+}
+
+#[derive(ClapArgs)]
+pub(super) struct McpConfig {
+    /// Whose configuration it is
+    #[arg(long, value_enum)]
+    pub(super) client: Client,
+    /// Reach a server that runs already, such as http://127.0.0.1:8080/mcp, in place of starting one
+    #[arg(long, value_name = "URL")]
+    pub(super) http: Option<String>,
+    /// What the client calls the server: letters, digits, `-` and `_`
+    #[arg(long, default_value = "palisade")]
+    pub(super) name: String,
+    /// Let the server run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    pub(super) allow: Vec<SideEffects>,
+    /// Let the server stop a call after this time, such as 30s or 500ms (at most 600s)
+    #[arg(long, value_name = "TIME", value_parser = as_time)]
+    pub(super) timeout: Option<String>,
+    /// Let the server watch the plugin directories
+    #[arg(long)]
+    pub(super) watch: bool,
+}
+
+/// A program that calls tools over the Model Context Protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    #[value(name = "vscode")]
+    VsCode,
+    Cursor,
+    Zed,
+    Codex,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Bench {
+    /// The tool's name
+    pub(super) tool: String,
+    /// The input of each call: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input
+    #[arg(default_value = "{}")]
+    pub(super) input: String,
+    /// How many calls of one caller, and of all callers together [default: 1000, or what 5s suffice for]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) calls: Option<u32>,
+    /// How many callers at once, besides one alone [default: the number of cores, at least 2]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) callers: Option<u16>,
+    /// Stop a call after this time, such as 30s or 500ms (at most 600s)
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(super) timeout: Option<Duration>,
+    /// Run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    pub(super) allow: Vec<SideEffects>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Dispatch {
+    /// Whose reply it is: openai, openai-responses, anthropic or gemini
+    #[arg(long, short = 'f', value_name = "PROVIDER")]
+    pub(super) from: Provider,
+    /// The file with the reply, or `-` to read it from standard input
+    #[arg(default_value = "-")]
+    pub(super) reply: String,
+    #[command(flatten)]
+    pub(super) running: Running,
+    /// Accepted for symmetry: the output is always JSON
+    #[arg(long, hide = true)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Policy {
+    #[command(subcommand)]
+    pub(super) action: PolicyAction,
+}
+
+#[derive(Subcommand)]
+pub(super) enum PolicyAction {
+    /// Say whether a call would run, ask or be refused here and now, and why. Exits as the call would, as far as that is known before it runs
+    Explain(Explain),
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Explain {
+    /// The tool's name
+    pub(super) tool: String,
+    /// The input: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input. Without one, all is explained that does not depend on it
+    pub(super) input: Option<String>,
+    /// As if these classes were allowed, such as `write` or `write,execute`
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    pub(super) allow: Vec<SideEffects>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Export {
+    /// openai, openai-responses, anthropic, gemini or mcp
+    #[arg(long, short = 'f')]
+    pub(super) format: Format,
+    /// Rewrite schemas into the provider's strict subset where they do not conform as they are
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Accepted for symmetry: the output is always JSON
+    #[arg(long, hide = true)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Config {
+    #[command(subcommand)]
+    pub(super) action: ConfigAction,
+}
+
+#[derive(Subcommand)]
+pub(super) enum ConfigAction {
+    /// Show every value and where it came from
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Demo {
+    #[command(subcommand)]
+    pub(super) action: DemoAction,
+}
+
+#[derive(Subcommand)]
+pub(super) enum DemoAction {
+    /// Let a hostile plugin try to get out, in a directory of its own: what it tried, how long it took, and what stopped it
+    Escape(Escape),
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Escape {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Completions {
+    /// bash, elvish, fish, powershell or zsh
+    pub(super) shell: clap_complete::Shell,
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    crate::config::call_time("--timeout", text)
+}
+
+/// Checks a duration and returns it as typed.
+fn as_time(text: &str) -> Result<String, String> {
+    parse_time(text).map(|_| text.to_owned())
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let address = named.as_deref().unwrap_or(text);
+    let wanted = "want an address and a port up to 65535, such as 127.0.0.1:8080 or localhost:8080";
+    address.parse().map_err(|_| wanted.to_owned())
+}

@@ -1,0 +1,117 @@
+//! `palisade bench`: measures the cost of a tool's calls on this machine.
+
+mod load;
+mod measure;
+mod report;
+
+use super::args::{Bench as Args, Common};
+use super::exit::{Exit, Failure};
+use super::signals::Signals;
+use super::{idle, input, open, output, running};
+use load::Load;
+use measure::{Amount, Work};
+use palisade::host::Host;
+use palisade::policy::Mode;
+use palisade::sandbox::limits;
+use palisade::tool::json::JsonBounds;
+use palisade::tool::{Call, ToolResult};
+use report::Report;
+use std::sync::Arc;
+
+pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
+    let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
+    let settings = open::settings_within(
+        common,
+        args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING),
+    )?;
+    let policy = open::policy(common, &settings, &args.allow);
+    let host = Arc::new(open::builder(common, &settings).policy(policy).build_for(&args.tool)?);
+    idle::show(&settings, &host, idle::Told::of(&[&args.tool], &host));
+    if !host.registry().has(&args.tool) || common.verbose {
+        open::show_missing(&host);
+    }
+    let callers = args.callers.map_or_else(usual_callers, usize::from);
+    let work = Work {
+        tool: args.tool.clone(),
+        input: text,
+        timeout: args.timeout,
+        amount: Amount::asked(args.calls),
+    };
+    refuse_question(&host, &work)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new(Exit::Internal, format!("cannot start the calls: {error}"))
+    })?;
+    let measured = running::drive(signals, runtime, async |interrupted| {
+        let taken = match measure::calls(&host, work, callers, interrupted.clone()).await {
+            Ok(taken) => taken,
+            Err(failed) => return Ok(Err(failed)),
+        };
+        let spawned = measure::processes();
+        let load = loaded(|| load::of(common, &settings, &host, &args.tool, &interrupted))?;
+        Ok::<_, Failure>(Ok((taken, spawned, load)))
+    })??;
+    let (taken, spawned, load) = match measured {
+        Ok(measured) => measured,
+        Err(failed) => return Ok(ended(&failed)),
+    };
+    let report = Report {
+        tool: &args.tool,
+        taken: &taken,
+        spawned: spawned.as_ref(),
+        load: load.as_ref(),
+        host: &host,
+    };
+    if args.json {
+        output::json(&report.to_json())?;
+    } else {
+        output::text(&report.to_text())?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Measures loading on a separate thread, because loading blocks on a runtime of its own. Temporary
+/// files are removed even after an interruption.
+fn loaded(
+    load: impl FnOnce() -> Result<Option<Load>, Failure> + Send,
+) -> Result<Option<Load>, Failure> {
+    let joined = std::thread::scope(|scope| scope.spawn(load).join());
+    joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Returns the number of cores, and at least two, because the benchmark is to show concurrent
+/// calls.
+fn usual_callers() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).max(2)
+}
+
+/// Refuses a tool that needs a confirmation: a benchmark cannot prompt for each call.
+fn refuse_question(host: &Host, work: &Work) -> Result<(), Failure> {
+    // The first call reports a failure that precedes the policy decision.
+    let Ok(foreseen) = host.foresee(host.session(), Call::new(&work.tool, work.input.clone()))
+    else {
+        return Ok(());
+    };
+    if foreseen.changes.is_err() {
+        return Ok(());
+    }
+    let (definition, class) =
+        (foreseen.tool.definition(), foreseen.tool.definition().side_effects());
+    match foreseen.decision.mode {
+        Mode::Auto | Mode::Deny => Ok(()),
+        Mode::Prompt | Mode::PromptOnce => Err(Failure::new(
+            Exit::Denied,
+            format!(
+                "`{}` asks before it runs, and a benchmark has nobody to ask; `--allow {class}` lets it run, in a workspace that may be changed",
+                definition.name()
+            ),
+        )),
+    }
+}
+
+/// Reports the failed call and returns its exit code, because timings of failures are meaningless.
+fn ended(failed: &ToolResult) -> Exit {
+    let Some(error) = failed.error() else { return Exit::Internal };
+    output::problem(&format!("{}:", error.class()), &error.message());
+    error.class().into()
+}

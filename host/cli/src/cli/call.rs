@@ -1,0 +1,102 @@
+//! `palisade call`: one call of one tool.
+
+use super::args::{Call as Args, Common};
+use super::exit::{Exit, Failure};
+use super::running::{Tools, Wanted};
+use super::signals::Signals;
+use super::{ignored, input, live, open, output};
+use palisade::host::Host;
+use palisade::sandbox::{Allocation, limits};
+use palisade::tool::json::JsonBounds;
+use palisade::tool::{Call, ErrorKind, ExecutionKind, ToolError, ToolResult};
+use std::io::{self, IsTerminal as _};
+
+pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
+    let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
+    let tools = Tools::open(common, &args.running, Wanted::Tools(&[&args.tool]))?;
+    let host = &tools.host;
+    if !host.registry().has(&args.tool) || common.verbose {
+        open::show_missing(host);
+        if host.registry().tools().is_empty() {
+            output::note(&format!("there are no tools: {}", open::without_tools(&tools.settings)));
+        }
+    } else {
+        open::show_clashes(host);
+    }
+    let is_object = text.trim_start().starts_with('{');
+    let mut call = Call::new(&args.tool, text);
+    if let Some(timeout) = args.running.timeout {
+        call = call.with_timeout(timeout);
+    }
+    if common.verbose {
+        show_limits(host, &call);
+    }
+    ignored::tell(host, &call);
+    let result = tools.run(signals, async |host, interrupted| {
+        host.dispatch(host.session(), call.with_cancellation(interrupted)).await
+    })?;
+    let exit = show(&result, args)?;
+    if exit == Exit::Invalid && !args.json {
+        let is_no_object =
+            if is_object { "" } else { "an input is a JSON object in quotes, '{…}'; " };
+        output::note(&format!(
+            "{is_no_object}`palisade inspect {}` shows what it takes",
+            result.tool()
+        ));
+    }
+    Ok(exit)
+}
+
+fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
+    if args.json {
+        output::json(result)?;
+    } else if let Some(text) = result.output() {
+        output::verbatim(&text)?;
+    }
+    let Some(error) = result.error() else { return Ok(Exit::Ok) };
+    if !args.json {
+        // On a terminal the live view has already shown the partial output.
+        if let Some(said) = result.partial_output().filter(|_| !live::shows()) {
+            output::quote(&said);
+        }
+        output::problem(&format!("{}:", error.class()), &told(error));
+    }
+    Ok(error.class().into())
+}
+
+/// Returns the error message for standard error. The crash details appear on a terminal only: a
+/// pipe may lead to a model, which reads the message of the result.
+fn told(error: &ToolError) -> String {
+    match error.kind() {
+        ErrorKind::Execution { kind: ExecutionKind::Trap, source: Some(crash), .. }
+            if io::stderr().is_terminal() =>
+        {
+            crash.to_string()
+        }
+        _ => error.message(),
+    }
+}
+
+fn show_limits(host: &Host, call: &Call) {
+    let Ok(tool) = host.registry().get(call.tool()) else { return };
+    let allocation = match host.sandbox().allocation() {
+        Allocation::Pooled => "pooled",
+        Allocation::OnDemand => "mapped for each call, because the address space is short",
+        Allocation::Scarce => {
+            "mapped for each call and copied as it grows, because the address space is very short"
+        }
+    };
+    let size = |bytes: u64| bytesize::ByteSize(bytes).display().iec();
+    output::note(&format!(
+        "tool: {} (class {})",
+        tool.definition().name(),
+        tool.definition().side_effects()
+    ));
+    output::note(&format!("workspace: {}", host.workspace().root().display()));
+    output::note(&format!(
+        "time: {}",
+        humantime::format_duration(host.time_limit(&tool, call.timeout()))
+    ));
+    output::note(&format!("memory: {}, {allocation}", size(host.limits().memory)));
+    output::note(&format!("result: {}", size(limits::RESULT)));
+}

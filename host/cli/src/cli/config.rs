@@ -1,0 +1,119 @@
+//! `palisade config show`: every setting with its origin.
+
+use super::args::{Common, Config, ConfigAction};
+use super::exit::{Exit, Failure};
+use super::output::{self, Cell};
+use super::{idle, open};
+use crate::config::{Settings, Value};
+use palisade::plugins::Shipped;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Prefixes of the keys that exist once per tool or per workspace.
+const TABLES: [&str; 4] =
+    ["confirm.tools.", "trusted ", "limits.tool_concurrency.", "limits.tool_timeout."];
+/// Maximum number of keys shown per prefix and file.
+const MAX_RULES: usize = 50;
+
+pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
+    let ConfigAction::Show { json } = args.action;
+    let settings = open::settings(common)?;
+    let rows = rows(&settings);
+    if json {
+        let values: serde_json::Map<_, _> = rows
+            .into_iter()
+            .map(|[key, value, origin]| (key, json!({"value": value, "origin": origin})))
+            .collect();
+        output::json(&serde_json::Value::Object(values))?;
+    } else {
+        let table: Vec<Vec<Cell>> = shortened(rows)
+            .into_iter()
+            .map(|[key, value, origin]| [key, value, format!("# {origin}")].map(Cell::from).into())
+            .collect();
+        output::text(&output::table(&table))?;
+    }
+    idle::show_after_loading(common, &settings);
+    Ok(Exit::Ok)
+}
+
+fn rows(settings: &Settings) -> Vec<[String; 3]> {
+    let mut rows: Vec<[String; 3]> = settings
+        .classes
+        .iter()
+        .map(|(class, mode)| row(&format!("confirm.{class}"), mode, ToString::to_string))
+        .collect();
+    rows.extend(
+        settings
+            .tools
+            .iter()
+            .map(|(tool, mode)| row(&format!("confirm.tools.{tool}"), mode, ToString::to_string)),
+    );
+    rows.push(row("confirm.timeout", &settings.confirm_timeout, |time| {
+        humantime::format_duration(*time).to_string()
+    }));
+    for trusted in &settings.trusted {
+        let modes: Vec<String> =
+            trusted.overrides.iter().map(|(class, mode)| format!("{class} = {mode}")).collect();
+        let origin = "your file".to_owned();
+        rows.push([format!("trusted {}", trusted.workspace.display()), modes.join(", "), origin]);
+    }
+    let size = |bytes: &u64| bytesize::ByteSize(*bytes).display().iec().to_string();
+    rows.push(row("limits.memory", &settings.memory, size));
+    rows.push(row("limits.total_memory", &settings.total_memory, size));
+    rows.push(row("limits.timeout", &settings.timeout, |time| match time {
+        Some(time) => humantime::format_duration(*time).to_string(),
+        None => "1m (10m for execute and network)".to_owned(),
+    }));
+    rows.push(row("limits.compile_time", &settings.compile_time, |time| {
+        humantime::format_duration(*time).to_string()
+    }));
+    rows.push(row("limits.compile_memory", &settings.compile_memory, size));
+    rows.push(row("limits.concurrency", &settings.concurrency, ToString::to_string));
+    for (tool, count) in &settings.tool_concurrency {
+        rows.push(row(&format!("limits.tool_concurrency.{tool}"), count, ToString::to_string));
+    }
+    for (tool, time) in &settings.tool_timeout {
+        let shown = |time: &std::time::Duration| humantime::format_duration(*time).to_string();
+        rows.push(row(&format!("limits.tool_timeout.{tool}"), time, shown));
+    }
+    rows.push(row("shell.unconfined", &settings.shell_unconfined, ToString::to_string));
+    rows.push(row("shell.network", &settings.shell_network, ToString::to_string));
+    rows.push(row("shell.processes", &settings.shell_processes, ToString::to_string));
+    rows.push(row("shell.memory", &settings.shell_memory, size));
+    rows.push(row("workspace.may_hang", &settings.may_hang, ToString::to_string));
+    rows.push(row("workspace.hard_links", &settings.hard_links, ToString::to_string));
+    rows.push(row("plugins.directories", &settings.directories, |list| {
+        list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    }));
+    rows.push(row("plugins.builtin", &settings.builtin, |shipped| {
+        (*shipped == Shipped::Included).to_string()
+    }));
+    rows
+}
+
+/// Limits each table of each file to its first [`MAX_RULES`] rows plus a count of the rest.
+/// `--json` is not shortened.
+fn shortened(rows: Vec<[String; 3]>) -> Vec<[String; 3]> {
+    let (mut shown, mut counts) = (Vec::new(), BTreeMap::<(&str, String), usize>::new());
+    for row in rows {
+        let [key, _, origin] = &row;
+        let table = TABLES.into_iter().find(|table| key.starts_with(table));
+        let count = table.map_or(0, |table| {
+            let count = counts.entry((table, origin.clone())).or_default();
+            *count += 1;
+            *count
+        });
+        if count <= MAX_RULES {
+            shown.push(row);
+        }
+    }
+    let more = counts.into_iter().filter(|(_, count)| *count > MAX_RULES);
+    shown.extend(more.map(|((table, origin), count)| {
+        [format!("{table}…"), format!("{} more", count - MAX_RULES), origin]
+    }));
+    shown
+}
+
+fn row<T>(key: &str, value: &Value<T>, show: impl Fn(&T) -> String) -> [String; 3] {
+    [key.to_owned(), show(&value.value), value.origin.to_string()]
+}

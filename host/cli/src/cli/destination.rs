@@ -1,0 +1,117 @@
+//! Creates or opens the file for events without following a symlink in the workspace. Its former
+//! content is replaced once the run begins, so that a run that cannot begin destroys no record.
+//!
+//! The workspace is untrusted: a symlink in any component of the path could redirect the events
+//! over another file of the user.
+
+mod former;
+#[cfg(unix)]
+mod walk;
+
+use palisade::workspace::Workspace;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// The file for events, which waits for the begin of the run.
+pub(super) struct Destination {
+    file: File,
+    state: State,
+}
+
+/// The state of the file.
+enum State {
+    /// The former content stands. A write waits for the begin.
+    Waiting(Receiver<()>),
+    /// Writes reach the file.
+    Open,
+    /// The run did not begin, and nothing is written.
+    Void,
+}
+
+/// The begin of the run. If it is dropped instead, the file keeps its former content.
+pub(super) struct Begin {
+    file: File,
+    begun: Sender<()>,
+}
+
+impl Begin {
+    /// Removes the former content and lets writes pass.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be truncated.
+    pub(super) fn now(self) -> io::Result<()> {
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        // Fails only if the writer is gone, which then reports its own error.
+        let _ = self.begun.send(());
+        Ok(())
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let State::Waiting(begun) = &self.state {
+            self.state = if begun.recv().is_ok() { State::Open } else { State::Void };
+        }
+        match self.state {
+            State::Open => self.file.write(bytes),
+            State::Waiting(_) | State::Void => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Opens the file for events, which may be a named pipe. Never blocks: a pipe without a reader is
+/// refused. Opens in append mode, so that truncation by another process leaves no gap.
+///
+/// # Errors
+///
+/// If the file cannot be opened, if the path goes through a symbolic link in the workspace, or if
+/// the file holds something other than events.
+pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<(Destination, Begin)> {
+    let file = open_file(path, workspace)?;
+    let (begun, waiting) = channel();
+    let begin = Begin { file: file.try_clone()?, begun };
+    Ok((Destination { file, state: State::Waiting(waiting) }, begin))
+}
+
+#[cfg(unix)]
+fn open_file(path: &Path, workspace: &Workspace) -> io::Result<File> {
+    use rustix::fs::{fcntl_getfl, fcntl_setfl};
+    let file = File::from(walk::open(path, workspace)?);
+    // From here on writes may block: the writer has a thread of its own.
+    fcntl_setfl(&file, fcntl_getfl(&file)? - rustix::fs::OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open_file(path: &Path, workspace: &Workspace) -> io::Result<File> {
+    let absolute = std::path::absolute(path)?;
+    let is_planted = |at: &Path| {
+        let is_inside = at.parent().and_then(|above| above.canonicalize().ok());
+        is_inside.is_some_and(|above| above.starts_with(workspace.root()))
+            && at.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
+    };
+    match absolute.ancestors().find(|at| is_planted(at)) {
+        Some(link) => Err(planted(link)),
+        None => {
+            let file = File::options().append(true).create(true).open(path)?;
+            former::check(&file, || File::open(path))?;
+            Ok(file)
+        }
+    }
+}
+
+fn planted(link: &Path) -> io::Error {
+    let link = palisade::tool::text::elided(&link.to_string_lossy(), 128);
+    io::Error::other(format!(
+        "`{link}` is a symbolic link in the workspace, which is not followed here"
+    ))
+}

@@ -1,0 +1,146 @@
+//! Resolves the path of the event file component by component with directory handles. The kernel
+//! follows no symbolic link here, because a chain of links that begins outside of the workspace can
+//! lead through a link in the workspace.
+
+use super::{former, planted};
+use palisade::workspace::Workspace;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path};
+
+/// Maximum number of symlinks in a path, as in Linux.
+const MAX_LINKS: usize = 40;
+
+/// Flags for opening a directory on the path. `PATH` needs no read permission.
+#[cfg(target_os = "linux")]
+const ACCESS: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const ACCESS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
+const PASS: OFlags = ACCESS.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Flags for opening the file.
+const FILE: OFlags = OFlags::WRONLY
+    .union(OFlags::APPEND)
+    .union(OFlags::CREATE)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// Flags for reading the former content of the file.
+const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Opens the file at a path and creates it if it is missing.
+///
+/// # Errors
+///
+/// If the file cannot be opened, if a symbolic link on the path lies in the workspace, or if the
+/// file holds something other than events.
+pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<OwnedFd> {
+    let here = openat(CWD, ".", PASS, Mode::empty())?;
+    let mut walk = Walk { here, pending: Vec::new(), links: 0, workspace };
+    walk.push(path)?;
+    while let Some(name) = walk.pending.pop() {
+        if walk.pending.is_empty() && name != ".." {
+            if let Some(file) = walk.end(&name)? {
+                return Ok(file);
+            }
+        } else {
+            walk.pass(&name)?;
+        }
+    }
+    Err(io::Error::other("it names no file"))
+}
+
+struct Walk<'a> {
+    here: OwnedFd,
+    /// The components that are still to be resolved, the next one last.
+    pending: Vec<OsString>,
+    links: usize,
+    workspace: &'a Workspace,
+}
+
+impl Walk<'_> {
+    fn push(&mut self, path: &Path) -> io::Result<()> {
+        if path.is_absolute() {
+            self.here = openat(CWD, "/", PASS, Mode::empty())?;
+        }
+        let names = path.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+        });
+        self.pending.extend(names.collect::<Vec<_>>().into_iter().rev());
+        Ok(())
+    }
+
+    /// Enters a directory, or follows the symlink of that name.
+    fn pass(&mut self, name: &OsStr) -> io::Result<()> {
+        if !self.is_link(name)? {
+            self.here = openat(&self.here, name, PASS | self.own_links(), Mode::empty())?;
+            return Ok(());
+        }
+        self.follow(name)
+    }
+
+    /// Opens the file of the last component, or follows the symlink of that name.
+    fn end(&mut self, name: &OsStr) -> io::Result<Option<OwnedFd>> {
+        if self.is_link(name)? {
+            self.follow(name)?;
+            return Ok(None);
+        }
+        let file = File::from(openat(
+            &self.here,
+            name,
+            FILE | self.own_links(),
+            Mode::from_raw_mode(0o666),
+        )?);
+        former::check(&file, || {
+            Ok(File::from(openat(&self.here, name, READ | self.own_links(), Mode::empty())?))
+        })?;
+        Ok(Some(file.into()))
+    }
+
+    /// Returns whether the name is a symlink that this walk must follow. A symlink that replaces
+    /// another file after this check makes `openat` fail, because it is called with `O_NOFOLLOW`.
+    fn is_link(&self, name: &OsStr) -> io::Result<bool> {
+        match statat(&self.here, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => {
+                let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+                Ok(is_link && !self.own_links().is_empty())
+            }
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn follow(&mut self, name: &OsStr) -> io::Result<()> {
+        if self.workspace.lies_inside(self.here.as_fd())? {
+            return Err(planted(name.as_ref()));
+        }
+        self.links = self.links.saturating_add(1);
+        if self.links > MAX_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        let target = OsString::from_vec(readlinkat(&self.here, name, Vec::new())?.into_bytes());
+        self.push(Path::new(&target))
+    }
+
+    /// Returns the flags for symlinks in this directory. Links in `/proc` stand for open files,
+    /// such as the pipe behind `/dev/stdout`; only the kernel can follow them, and no chain of
+    /// links continues from there.
+    fn own_links(&self) -> OFlags {
+        #[cfg(target_os = "linux")]
+        if rustix::fs::fstatfs(&self.here)
+            .is_ok_and(|kind| kind.f_type == rustix::fs::PROC_SUPER_MAGIC)
+        {
+            return OFlags::empty();
+        }
+        OFlags::NOFOLLOW
+    }
+}

@@ -1,0 +1,58 @@
+//! `palisade dispatch`: runs the tool calls of a model's reply and prints the messages to send
+//! back.
+
+use super::args::{Common, Dispatch as Args};
+use super::exit::{Exit, Failure};
+use super::running::{Tools, Wanted};
+use super::signals::Signals;
+use super::{ignored, input, open, output};
+use palisade::tool::conversation::{Messages, REPLY, ToolUse, read_calls};
+use palisade::tool::{Call, ToolResult};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The session of all calls of a reply.
+const SESSION: &str = "dispatch";
+
+pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
+    let text = input::file_or_standard(&args.reply, REPLY.bytes as u64)?;
+    let uses = read_calls(args.from, &text).map_err(|error| Failure::new(Exit::Invalid, error))?;
+    let names: Vec<&str> = uses.iter().map(ToolUse::name).collect();
+    let tools = Tools::open(common, &args.running, Wanted::Tools(&names))?;
+    if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
+        open::show_missing(&tools.host);
+    } else {
+        open::show_clashes(&tools.host);
+    }
+    uses.iter().for_each(|used| ignored::tell(&tools.host, &used.to_call()));
+    let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {
+        let session = host.new_session(SESSION).build();
+        let calls =
+            uses.iter().map(|used| call(used, args.running.timeout, &interrupted)).collect();
+        (host.dispatch_all(&session, calls).await, interrupted.is_cancelled())
+    })?;
+    let answered: Vec<(ToolUse, ToolResult)> = uses.into_iter().zip(results).collect();
+    let messages = Messages::new(args.from, &answered);
+    output::json(&messages)?;
+    answered.iter().for_each(|(_, result)| tell(result));
+    messages.left_out().iter().for_each(|left| output::note(&left.to_string()));
+    Ok(if is_interrupted { Exit::Interrupted } else { Exit::Ok })
+}
+
+fn call(used: &ToolUse, timeout: Option<Duration>, interrupted: &CancellationToken) -> Call {
+    let call = used.to_call().with_cancellation(interrupted.child_token());
+    match timeout {
+        Some(timeout) => call.with_timeout(timeout),
+        None => call,
+    }
+}
+
+/// Prints a failed call to stderr as well; the model reads the failure in its message.
+fn tell(result: &ToolResult) {
+    if let Some(error) = result.error() {
+        output::problem(
+            &format!("{} ({}):", result.tool(), result.call_id()),
+            &format!("{}: {}", error.class(), error.message()),
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! The exit codes of the program.
+
+use crate::config::ConfigError;
+use palisade::host::BuildError;
+use palisade::plugins::WatchError;
+use palisade::tool::ErrorClass;
+use palisade_mcp::ServeError;
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// An exit code of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// Success.
+    Ok = 0,
+    /// An internal error.
+    Internal = 1,
+    /// The command line, the workspace, a plugin directory or a configuration is wrong.
+    Usage = 2,
+    /// The tool does not exist.
+    NotFound = 3,
+    /// The policy, a person or the sandbox refused the call.
+    Denied = 4,
+    /// The tool failed.
+    Tool = 5,
+    /// The input or the plugin is invalid.
+    Invalid = 6,
+    /// A limit or a timeout was reached.
+    Limit = 7,
+    /// The program was interrupted.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl From<ErrorClass> for Exit {
+    fn from(class: ErrorClass) -> Self {
+        match class {
+            ErrorClass::NotFound => Self::NotFound,
+            ErrorClass::PermissionDenied
+            | ErrorClass::UserDenied
+            | ErrorClass::ConfirmationTimeout => Self::Denied,
+            ErrorClass::ExecutionError => Self::Tool,
+            ErrorClass::ValidationError => Self::Invalid,
+            ErrorClass::Timeout | ErrorClass::ResourceExhausted => Self::Limit,
+            ErrorClass::Cancelled => Self::Interrupted,
+        }
+    }
+}
+
+/// A failed subcommand: its error message and its exit code.
+#[derive(Debug)]
+pub(super) struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    /// Returns a usage error: the command line or a file that it names is wrong.
+    pub(super) fn usage(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
+    }
+
+    /// Returns a failure with the given exit code.
+    pub(super) fn new(exit: Exit, message: impl fmt::Display) -> Self {
+        Self { exit, error: anyhow::anyhow!("{message}") }
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        let exit = match &error {
+            BuildError::Engine(_) => Exit::Internal,
+            BuildError::Workspace(error) if error.is_unanswered() => Exit::Limit,
+            _ => Exit::Usage,
+        };
+        // The message already includes the source of the error, which `{:#}` would repeat.
+        Self::new(exit, error)
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        let exit = match &error {
+            ServeError::Stalled => Exit::Limit,
+            _ => Exit::Internal,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<WatchError> for Failure {
+    fn from(error: WatchError) -> Self {
+        Self::new(Exit::Internal, error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error)
+    }
+}
+
+/// An I/O error means that the output could not be written, for example on a full disk.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self {
+            exit: Exit::Internal,
+            error: anyhow::Error::from(error).context("cannot write the output"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_stops_reading_leaves_the_code_of_a_limit_and_says_why() {
+        let failure = Failure::from(ServeError::Stalled);
+        assert_eq!(failure.exit(), Exit::Limit);
+        assert!(
+            failure.to_string().contains("has read nothing of what waits for it for 30 s"),
+            "{failure}"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! `palisade list`: lists the tools.
+
+use super::args::{Common, List};
+use super::exit::{Exit, Failure};
+use super::output::{self, Cell};
+use super::{offers, open};
+use crate::config::Settings;
+use palisade::host::Host;
+use palisade::registry::Registered;
+use serde_json::{Value, json};
+
+pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
+    let settings = open::settings(common)?;
+    let builder = open::builder(common, &settings);
+    let host = if args.now { builder.build_from_cache()? } else { builder.build()? };
+    open::show_missing(&host);
+    if args.json {
+        output::json(&as_json(&host))?;
+    } else {
+        output::text(&as_table(&host, &settings))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn as_json(host: &Host) -> Value {
+    let tools: Vec<Value> = host.registry().tools().iter().map(|tool| entry(tool)).collect();
+    let rejected: Vec<Value> =
+        host.rejected().iter().map(|r| json!({"file": r.file, "reason": r.reason})).collect();
+    let mut listed = json!({"tools": tools, "rejected": rejected});
+    let compiling = host.compiling();
+    if let (false, Some(listed)) = (compiling.is_empty(), listed.as_object_mut()) {
+        let compiling =
+            compiling.iter().map(|c| json!({"plugin": c.plugin, "file": c.file})).collect();
+        listed.insert("compiling".to_owned(), compiling);
+    }
+    offers::add_to(&mut listed, &host.plugins());
+    listed
+}
+
+pub(super) fn entry(tool: &Registered) -> Value {
+    let definition = tool.definition();
+    json!({
+        "name": definition.name().as_str(),
+        "description": definition.description(),
+        "parameters": definition.parameters(),
+        "side_effects": definition.side_effects().as_str(),
+        "plugin": tool.origin().plugin(),
+        "digest": tool.origin().digest().map(|digest| digest.to_string()),
+    })
+}
+
+fn as_table(host: &Host, settings: &Settings) -> String {
+    let (tools, compiling) = (host.registry().tools(), host.compiling());
+    if tools.is_empty() && compiling.is_empty() {
+        return format!("There are no tools. {}.\n", open::without_tools(settings));
+    }
+    let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(Cell::heading).into();
+    let compiling = compiling
+        .iter()
+        .map(|c| vec!["…".into(), "compiling".into(), (*c.plugin).into(), (*c.file).into()]);
+    let rows: Vec<Vec<Cell>> =
+        std::iter::once(head).chain(tools.iter().map(|tool| row(tool))).chain(compiling).collect();
+    output::table(&rows) + &offers::table(&host.plugins())
+}
+
+fn row(tool: &Registered) -> Vec<Cell> {
+    let definition = tool.definition();
+    vec![
+        definition.name().as_str().into(),
+        definition.side_effects().as_str().into(),
+        tool.origin().rule_name().into(),
+        first_sentence(definition.description()).into(),
+    ]
+}
+
+/// Maximum length of a listed description, in characters.
+const SUMMARY: usize = 90;
+
+/// Returns the first sentence of a description: the rest is addressed to the model.
+fn first_sentence(description: &str) -> String {
+    let line = description.split("\n\n").next().unwrap_or_default().replace(['\n', '\t'], " ");
+    let sentence =
+        line.split_once(". ").map_or(line.as_str(), |(first, _)| first).trim_end_matches('.');
+    if sentence.chars().count() <= SUMMARY {
+        return sentence.to_owned();
+    }
+    let head: String = sentence.chars().take(SUMMARY).collect();
+    format!("{} …", head.rsplit_once(' ').map_or(head.as_str(), |(whole, _)| whole))
+}

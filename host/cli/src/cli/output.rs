@@ -1,0 +1,164 @@
+//! Writes to standard output and standard error.
+
+use super::exit::Failure;
+use super::style::{self, Style};
+use palisade::tool::text::{VisibleJson, elided, visible};
+use serde::Serialize;
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// Maximum length of a label, in characters: it may contain a tool name invented by a model.
+const MAX_LABEL: usize = 160;
+
+/// Indentation of lines that are not the program's own.
+pub(super) const INDENT: &str = "  ";
+
+/// The state of the reader of standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// The reader has taken all output so far.
+    There,
+    /// The reader has closed the pipe.
+    Gone,
+}
+
+/// Prints text.
+pub(super) fn text(text: &str) -> Result<Reader, Failure> {
+    let mut out = io::stdout().lock();
+    heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Prints a tool's output unchanged. On a terminal, adds a missing final newline, so that the next
+/// prompt starts on a new line.
+pub(super) fn verbatim(output: &str) -> Result<Reader, Failure> {
+    let mut out = io::stdout().lock();
+    let needs_end = io::stdout().is_terminal() && !output.ends_with('\n') && !output.is_empty();
+    let end: &[u8] = if needs_end { b"\n" } else { b"" };
+    heard(
+        out.write_all(output.as_bytes())
+            .and_then(|()| out.write_all(end))
+            .and_then(|()| out.flush()),
+    )
+}
+
+/// Maps a closed pipe to [`Reader::Gone`]: `palisade list | head -1` is no failure, and a failed
+/// call keeps its exit code.
+pub(super) fn heard(written: io::Result<()>) -> Result<Reader, Failure> {
+    match written {
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Prints one JSON value, indented, with control characters escaped for terminals. The text is
+/// streamed, so that a large value is never in memory as a whole.
+pub(super) fn json(value: &impl Serialize) -> Result<Reader, Failure> {
+    heard(write_json(io::stdout().lock(), value))
+}
+
+fn write_json(out: impl io::Write, value: &impl Serialize) -> io::Result<()> {
+    let mut out = VisibleJson::new(out);
+    serde_json::to_writer_pretty(&mut out, value)?;
+    out.write_all(b"\n")?;
+    out.finish()
+}
+
+/// Prints a line on standard error, with control characters escaped for terminals. Ignores write
+/// errors, because there is nowhere to report them.
+pub(super) fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", indented(line));
+}
+
+/// Prints a line of a tool, indented so that it cannot pass for the program's own output.
+pub(super) fn quote(line: &str) {
+    note(&format!("{INDENT}{line}"));
+}
+
+/// Prints a line on standard error behind a highlighted label.
+pub(super) fn problem(label: &str, line: &str) {
+    let label = style::error(&elided(label, MAX_LABEL));
+    let _ = writeln!(io::stderr().lock(), "{label} {}", indented(line));
+}
+
+/// Escapes text and indents its continuation lines, so that text of a plugin cannot imitate a line
+/// of the program.
+fn indented(text: &str) -> String {
+    visible(text.trim_end()).replace('\n', &format!("\n{INDENT}"))
+}
+
+/// A cell of a table: untrusted text and its style. Only [`table`] prints it, escaped.
+#[derive(Debug)]
+pub(super) struct Cell {
+    text: String,
+    style: Style,
+}
+
+impl Cell {
+    /// Returns a cell in heading style.
+    pub(super) fn heading(text: impl Into<String>) -> Self {
+        Self { text: text.into(), style: Style::Heading }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), style: Style::Plain }
+    }
+}
+
+/// Formats rows into aligned columns; the last column is not padded. Each cell is escaped and stays
+/// on one line.
+pub(super) fn table(rows: &[Vec<Cell>]) -> String {
+    let shown: Vec<Vec<(String, Style)>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| (elided(&cell.text, usize::MAX), cell.style)).collect())
+        .collect();
+    let columns = shown.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        shown
+            .iter()
+            .filter_map(|row| row.get(column))
+            .map(|(text, _)| text.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    shown.iter().map(|row| line(row, &widths)).collect()
+}
+
+fn line(row: &[(String, Style)], widths: &[usize]) -> String {
+    // Empty cells at the end of a row are left out, so that no trailing blanks are printed.
+    let last = row.iter().rposition(|(text, _)| !text.trim_end().is_empty());
+    let mut line = String::new();
+    for (index, ((text, style), width)) in
+        row.iter().zip(widths).enumerate().take(last.map_or(0, |last| last + 1))
+    {
+        let is_last = Some(index) == last;
+        line.push_str(&style::painted(if is_last { text.trim_end() } else { text }, *style));
+        if !is_last {
+            line.push_str(&" ".repeat(width.saturating_sub(text.chars().count()) + 2));
+        }
+    }
+    line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_lines_of_a_text_stand_further_in() {
+        assert_eq!(indented("x\nerror: host broken\n\tz\n"), "x\n  error: host broken\n  \tz");
+    }
+
+    #[test]
+    fn a_cell_stays_one_line_and_draws_nothing_whatever_it_holds() {
+        let rows = [
+            vec![Cell::heading("a\u{1b}[2J"), "b".into()],
+            vec!["c\nd\te".into(), "\u{202e}f\r".into()],
+            vec!["g".into(), String::new().into()],
+        ];
+        let expected = "a\\u{1b}[2J  b\nc\\nd\\te     \\u{202e}f\\u{d}\ng\n";
+        assert_eq!(table(&rows), expected);
+    }
+}

@@ -1,0 +1,154 @@
+//! The shared setup of subcommands that run tools: the host with its terminal and events, a
+//! runtime, and signal handling.
+
+use super::args::{Common, Running};
+use super::destination::Begin;
+use super::exit::{Exit, Failure};
+use super::idle::{self, Told};
+use super::live::{Detail, Watching};
+use super::prompt::Terminal;
+use super::signals::Signals;
+use super::{destination, open, output, wide};
+use crate::config::Settings;
+use palisade::events::JsonLines;
+use palisade::host::{BuildError, Host, HostBuilder};
+use palisade::sandbox::limits;
+use palisade::workspace::Workspace;
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+/// The time that the end of the program waits for the last events.
+///
+/// Together with the grace of a blocked thread it stays below 2 s.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// A host that confirms on the terminal and reports events to the user and to a file.
+pub(super) struct Tools {
+    pub(super) host: Arc<Host>,
+    pub(super) settings: Settings,
+    events: Option<Arc<JsonLines>>,
+}
+
+/// The tools that a subcommand runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted<'a> {
+    /// These tools. No other plugin is compiled.
+    Tools(&'a [&'a str]),
+    /// All tools, for clients that may call as soon as the first one is loaded. There is no
+    /// confirmation on this terminal.
+    Served {
+        /// The token file of the server, which no tool may read.
+        secret: Option<&'a Path>,
+    },
+}
+
+impl Tools {
+    pub(super) fn open(
+        common: &Common,
+        args: &Running,
+        wanted: Wanted<'_>,
+    ) -> Result<Self, Failure> {
+        let opening = args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING);
+        let settings = open::settings_within(common, opening)?;
+        let policy = open::policy(common, &settings, &args.allow);
+        let (events, begin) =
+            args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
+        let mut builder = open::builder(common, &settings).policy(policy);
+        builder = match wanted {
+            Wanted::Tools(_) => builder.confirmer(Arc::new(Terminal::default())),
+            Wanted::Served { secret } => secret.into_iter().fold(builder, HostBuilder::hide),
+        };
+        if let Some(lines) = &events {
+            builder = builder.subscriber(lines.clone());
+        }
+        builder = args.events.iter().fold(builder, HostBuilder::hide);
+        if common.verbose || io::stderr().is_terminal() {
+            let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
+            builder = builder.subscriber(Arc::new(Watching::new(detail)));
+        }
+        let host = match wanted {
+            Wanted::Tools(tools) => builder.build_for_all(tools)?,
+            Wanted::Served { .. } => builder.build_in_background()?,
+        };
+        if matches!(wanted, Wanted::Tools(_)) {
+            idle::check(&settings, &host)?;
+        }
+        if let (Some(begin), Some(path)) = (begin, &args.events) {
+            begin.now().map_err(|error| unwritable(path, &error))?;
+        }
+        wide::show(host.workspace());
+        match wanted {
+            Wanted::Tools(tools) => {
+                idle::show(&settings, &host, Told::of(tools, &host));
+                idle::show_unbound(&settings, &host, Some(tools));
+                open::show_undecided(&host, tools);
+            }
+            // Tools are still loading, so that missing ones cannot be reported yet.
+            Wanted::Served { .. } => {}
+        }
+        Ok(Self { host: Arc::new(host), settings, events })
+    }
+
+    /// Runs work as [`drive`] does on a current-thread runtime, and then flushes the events.
+    pub(super) fn run<T: Send>(
+        &self,
+        signals: &Signals,
+        work: impl AsyncFnOnce(&Host, CancellationToken) -> T + Send,
+    ) -> Result<T, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| {
+            Failure::new(Exit::Internal, format!("cannot start the call: {error}"))
+        })?;
+        let done =
+            drive(signals, runtime, async |interrupted| work(&self.host, interrupted).await)?;
+        self.finish_events();
+        Ok(done)
+    }
+
+    /// Flushes the events. An error is reported, but does not discard the result.
+    pub(super) fn finish_events(&self) {
+        if let Some(Err(error)) = self.events.as_ref().map(|lines| lines.finish(LAST_LINES)) {
+            output::problem("events:", &error.to_string());
+        }
+    }
+}
+
+/// Runs work on a runtime on a separate thread: the kernel delivers a signal to the first thread,
+/// which could not handle it while blocked in the kernel. The token is cancelled by Ctrl-C, by
+/// SIGTERM, and when the terminal closes.
+pub(super) fn drive<T: Send>(
+    signals: &Signals,
+    runtime: Runtime,
+    work: impl AsyncFnOnce(CancellationToken) -> T + Send,
+) -> Result<T, Failure> {
+    signals.work_begins(runtime.handle().clone());
+    let work = || runtime.block_on(work(signals.told.clone()));
+    let done = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("palisade-work".to_owned())
+            .spawn_scoped(scope, work)?;
+        Ok::<_, io::Error>(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let done = done
+        .map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
+    signals.work_is_done();
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+/// Opens the file for events. Its former content stands until the run begins.
+fn lines(path: &Path, workspace: &Path) -> Result<(Arc<JsonLines>, Begin), Failure> {
+    let workspace =
+        Workspace::open_within(workspace.to_owned(), limits::OPENING).map_err(BuildError::from)?;
+    let opened = destination::open(path, &workspace);
+    let lines = opened.and_then(|(destination, begin)| Ok((JsonLines::new(destination)?, begin)));
+    lines.map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("cannot write the events to `{}`: {error}", path.display()))
+}

@@ -1,0 +1,260 @@
+//! The bearer token of `serve --http`: given in a file or a variable, disabled, or generated for
+//! one run. A generated token is stored in a private file while the server runs, so that the user's
+//! own clients find it.
+
+mod private;
+
+use super::args::{NoToken, Serve};
+use super::exit::{Exit, Failure};
+use palisade::internal::state_directories;
+use palisade_mcp::http::{Access, Token};
+use private::{Directory, Written};
+use std::io::{self, Read as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// The variable that may hold the token, for the server and for its clients.
+pub(super) const TOKEN: &str = "PALISADE_SERVE_TOKEN";
+/// Maximum size of a token file, in bytes.
+const TOKEN_FILE: u64 = 4096;
+/// The entropy of a generated token, in bytes.
+const RANDOM: usize = 32;
+
+/// How a server authenticates clients.
+pub(super) enum Entry {
+    /// A given token, and the file that contains it.
+    Given { token: Token, file: Option<PathBuf> },
+    /// A token generated for this run, which is printed.
+    Made { token: Token, text: String },
+    /// No authentication, by `--token none`.
+    Open,
+}
+
+impl Entry {
+    /// Reads the token from the command line and the environment. The token itself is never an
+    /// argument, because every user of the machine can read arguments.
+    pub(super) fn of(args: &Serve) -> Result<Self, Failure> {
+        if let Some(NoToken::None) = args.token {
+            return Ok(Self::Open);
+        }
+        let (text, place, file) = match (args.token_file.as_deref(), std::env::var_os(TOKEN)) {
+            (Some(file), _) => {
+                (from_file(file)?, file.display().to_string(), Some(file.to_owned()))
+            }
+            (None, Some(text)) => (text.to_string_lossy().into_owned(), TOKEN.to_owned(), None),
+            (None, None) => return Self::fresh(),
+        };
+        match Token::new(text.trim_end_matches(['\r', '\n'])) {
+            Ok(token) => Ok(Self::Given { token, file }),
+            Err(refused) => Err(Failure::usage(format!("{place}: {refused}"))),
+        }
+    }
+
+    fn fresh() -> Result<Self, Failure> {
+        let failure =
+            |why: String| Failure::new(Exit::Internal, format!("no token can be made: {why}"));
+        let mut random = [0; RANDOM];
+        getrandom::fill(&mut random).map_err(|error| failure(error.to_string()))?;
+        let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = Token::new(&text).map_err(|refused| failure(refused.to_string()))?;
+        Ok(Self::Made { token, text })
+    }
+
+    /// Returns the access rule of the server.
+    pub(super) fn access(&self) -> Access {
+        match self {
+            Self::Given { token, .. } | Self::Made { token, .. } => Access::Token(*token),
+            Self::Open => Access::Anybody,
+        }
+    }
+
+    /// Returns the text of a generated token.
+    pub(super) fn made(&self) -> Option<&str> {
+        match self {
+            Self::Made { text, .. } => Some(text),
+            Self::Given { .. } | Self::Open => None,
+        }
+    }
+
+    /// Returns the file of a given token, which no tool may read.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Given { file, .. } => file.as_deref(),
+            Self::Made { .. } | Self::Open => None,
+        }
+    }
+}
+
+fn from_file(file: &Path) -> Result<String, Failure> {
+    let failure = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!("cannot read the token in `{}`: {why}", file.display()))
+    };
+    let opened = std::fs::File::open(file).map_err(|error| failure(&error))?;
+    private::check(&opened, file).map_err(|why| failure(&why))?;
+    let mut text = String::new();
+    opened.take(TOKEN_FILE).read_to_string(&mut text).map_err(|error| failure(&error))?;
+    Ok(text)
+}
+
+/// A token stored in a file until this value is dropped.
+pub(super) struct Kept {
+    directory: Directory,
+    written: Written,
+}
+
+impl Kept {
+    /// Returns the path of the token file.
+    pub(super) fn path(&self) -> &Path {
+        &self.written.path
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.directory.remove(&self.written);
+    }
+}
+
+/// Stores the token of a server that listens at this address.
+pub(super) fn keep(text: &str, address: SocketAddr) -> io::Result<Kept> {
+    let nowhere = || io::Error::other("there is neither a runtime directory nor a home directory");
+    let bases = bases();
+    let mut directories = bases.iter().map(|base| Directory::make(base));
+    let first = directories.next().ok_or_else(nowhere)?;
+    // A system may give a runtime directory that other users can replace.
+    let directory = first.or_else(|error| directories.find_map(Result::ok).ok_or(error))?;
+    // A stale file of an earlier server may also be in another directory.
+    forget(address);
+    let written = directory.write(&name(address), text)?;
+    Ok(Kept { directory, written })
+}
+
+/// Removes the token file of an earlier server at this address that was killed. Only the process
+/// that listens there may call this function.
+pub(super) fn forget(address: SocketAddr) {
+    let directories = bases().into_iter().filter_map(|base| Directory::existing(&base).ok());
+    directories.for_each(|directory| directory.discard(&name(address)));
+}
+
+/// Returns the token file of a running server at this address of this machine that generated its
+/// token.
+pub(super) fn kept(host: &str, port: u16) -> Option<PathBuf> {
+    let directories: Vec<_> =
+        bases().iter().filter_map(|base| Directory::existing(base).ok()).collect();
+    let names = addresses(host).into_iter().map(|address| name(SocketAddr::new(address, port)));
+    let mut files = names.flat_map(|name| {
+        directories.iter().filter_map(move |directory| directory.file(&name).ok())
+    });
+    files.find_map(|(file, path)| {
+        (private::check(&file, &path).is_ok() && private::is_held(&file)).then_some(path)
+    })
+}
+
+/// Returns the directories that may contain tokens, of this run or of one with another environment.
+/// No tool may read them, so that each is hidden whether or not it exists.
+pub(super) fn folders() -> Vec<PathBuf> {
+    let all = runtime().into_iter().chain(usual_runtime()).chain(state_directories());
+    let mut folders: Vec<PathBuf> = all.map(|base| private::folder(&base)).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}
+
+/// Returns the runtime directory of the environment, which the system removes when the user logs
+/// out.
+fn runtime() -> Option<PathBuf> {
+    std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|base| base.is_absolute())
+}
+
+/// Returns the usual runtime directory.
+#[cfg(unix)]
+fn usual_runtime() -> Option<PathBuf> {
+    Some(Path::new("/run/user").join(rustix::process::geteuid().as_raw().to_string()))
+}
+
+/// Returns `None`: Windows has no such directory.
+#[cfg(not(unix))]
+fn usual_runtime() -> Option<PathBuf> {
+    None
+}
+
+/// Returns the directories for token files in order of preference: the runtime directory, then the
+/// user's state directory.
+fn bases() -> Vec<PathBuf> {
+    let state = state_directories().into_iter().next();
+    runtime().filter(|path| private::is_private(path)).into_iter().chain(state).collect()
+}
+
+/// Returns the addresses at which a server on this machine may listen that this host name reaches.
+fn addresses(host: &str) -> Vec<IpAddr> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let own = match bare.parse::<IpAddr>() {
+        Ok(address) => vec![address],
+        Err(_) if bare.eq_ignore_ascii_case("localhost") => {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        }
+        Err(_) => return Vec::new(),
+    };
+    // A server on a wildcard address is reachable at loopback addresses as well.
+    let all = [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()];
+    let is_local = own.iter().all(IpAddr::is_loopback);
+    own.into_iter().chain(all.into_iter().filter(|_| is_local)).collect()
+}
+
+/// Returns the file name for an address, valid on every file system.
+fn name(address: SocketAddr) -> String {
+    format!("{}-{}.token", address.ip().to_string().replace(':', "_"), address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    #[test]
+    fn a_token_that_is_made_is_one_and_no_other() {
+        let made = || match Entry::fresh().unwrap() {
+            Entry::Made { text, .. } => text,
+            Entry::Given { .. } | Entry::Open => panic!("it is made"),
+        };
+        let (one, other) = (made(), made());
+        assert_eq!(one.len(), 2 * RANDOM);
+        assert_ne!(one, other);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_usual_directories_of_tokens_are_hidden_whatever_the_environment_names() {
+        let user = rustix::process::geteuid().as_raw();
+        let hidden = folders();
+        assert!(
+            hidden.contains(&PathBuf::from(format!("/run/user/{user}/palisade/tokens"))),
+            "{hidden:?}"
+        );
+        let home = etcetera::home_dir().unwrap();
+        assert!(hidden.contains(&home.join(".local/state/palisade/tokens")), "{hidden:?}");
+    }
+
+    #[test]
+    fn a_name_of_this_machine_leads_to_each_server_that_answers_to_it() {
+        let of = |host: &str| {
+            addresses(host)
+                .into_iter()
+                .map(|ip| name(SocketAddr::new(ip, 8080)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of("127.0.0.1"),
+            ["127.0.0.1-8080.token", "0.0.0.0-8080.token", "__-8080.token"]
+        );
+        assert_eq!(of("[::1]"), ["__1-8080.token", "0.0.0.0-8080.token", "__-8080.token"]);
+        assert_eq!(of("LOCALHOST")[..2], ["127.0.0.1-8080.token", "__1-8080.token"]);
+        assert_eq!(
+            of("192.0.2.1"),
+            ["192.0.2.1-8080.token"],
+            "a server there may be another machine's"
+        );
+        assert!(of("tools.example").is_empty());
+    }
+}

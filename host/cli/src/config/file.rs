@@ -1,0 +1,386 @@
+//! Parses and checks `palisade.toml`, without opening its paths or filling in defaults.
+
+use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
+use super::time::{Written, call_time, compile_time, confirm_time};
+use palisade::internal::open_regular;
+use palisade::policy::{Mode, parts};
+use palisade::sandbox::limits;
+use palisade::tool::text::visible;
+use palisade::tool::{SideEffects, ToolName, nearest_names};
+use palisade::workspace::{HardLinks, LastLink};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Maximum size of a configuration file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// The content of a configuration file.
+#[derive(Debug, Clone, Default)]
+pub struct FileConfig {
+    /// Modes of side-effect classes.
+    pub classes: BTreeMap<SideEffects, Mode>,
+    /// Modes of tools, keyed by name or `plugin/tool`.
+    pub tools: BTreeMap<String, Mode>,
+    /// Timeout of a confirmation.
+    pub confirm_timeout: Option<Duration>,
+    /// Trusted workspaces.
+    pub trusted: Vec<Trusted>,
+    /// Memory limit of a call, in bytes.
+    pub memory: Option<u64>,
+    /// Memory limit of all calls together, in bytes.
+    pub total_memory: Option<u64>,
+    /// Timeout of a call.
+    pub timeout: Option<Duration>,
+    /// Time limit for compiling one plugin.
+    pub compile_time: Option<Duration>,
+    /// Address space limit for compiling one plugin, in bytes.
+    pub compile_memory: Option<u64>,
+    /// Maximum number of concurrent calls per session.
+    pub concurrency: Option<u32>,
+    /// Maximum number of concurrent calls of one tool per session.
+    pub tool_concurrency: BTreeMap<String, u32>,
+    /// Timeout of calls of one tool.
+    pub tool_timeout: BTreeMap<String, Duration>,
+    /// Whether `shell` may run without confinement where none is available.
+    pub shell_unconfined: Option<bool>,
+    /// Whether commands of `shell` may use the network.
+    pub shell_network: Option<bool>,
+    /// Maximum number of processes of a `shell` command.
+    pub shell_processes: Option<u64>,
+    /// Resident memory limit of all processes of a `shell` command, in bytes.
+    pub shell_memory: Option<u64>,
+    /// Whether calls run on separate threads, because the workspace may block in the kernel.
+    pub may_hang: Option<bool>,
+    /// Whether files with several hard links may be changed.
+    pub hard_links: Option<HardLinks>,
+    /// Plugin directories.
+    pub directories: Vec<PathBuf>,
+    /// Whether the built-in plugins are loaded.
+    pub builtin: Option<bool>,
+}
+
+/// A trusted workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trusted {
+    /// The directory.
+    pub workspace: PathBuf,
+    /// Modes that still apply there.
+    pub overrides: BTreeMap<SideEffects, Mode>,
+}
+
+/// The error of an unusable configuration file. An unreadable policy is an error, never an empty
+/// policy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Read {
+        /// The path of the file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The file is not valid.
+    #[error("`{}` is not a valid configuration: {message}", path.display())]
+    Invalid {
+        /// The path of the file.
+        path: PathBuf,
+        /// The location and the reason.
+        message: String,
+    },
+    /// A project file would loosen a setting.
+    #[error("`{}` may only tighten, and `{key}` would loosen; move it to your own file: {}", path.display(), user_file.display())]
+    Loosens {
+        /// The path of the project file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// The file that may contain the key.
+        user_file: PathBuf,
+    },
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawFile {
+    confirm: RawConfirm,
+    trusted: Vec<RawTrusted>,
+    limits: RawLimits,
+    plugins: RawPlugins,
+    shell: RawShell,
+    workspace: RawWorkspace,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawConfirm {
+    none: Option<String>,
+    read: Option<String>,
+    write: Option<String>,
+    execute: Option<String>,
+    network: Option<String>,
+    timeout: Option<Written>,
+    tools: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTrusted {
+    workspace: String,
+    none: Option<String>,
+    read: Option<String>,
+    write: Option<String>,
+    execute: Option<String>,
+    network: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawLimits {
+    memory: Option<String>,
+    timeout: Option<Written>,
+    compile_time: Option<Written>,
+    compile_memory: Option<String>,
+    total_memory: Option<String>,
+    concurrency: Option<u32>,
+    tool_concurrency: BTreeMap<String, u32>,
+    tool_timeout: BTreeMap<String, Written>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawShell {
+    unconfined: Option<bool>,
+    network: Option<bool>,
+    processes: Option<u64>,
+    memory: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawWorkspace {
+    may_hang: Option<bool>,
+    hard_links: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawPlugins {
+    directories: Vec<String>,
+    builtin: Option<bool>,
+}
+
+impl FileConfig {
+    /// Reads a file, if it exists. `links` says whether a symlink is followed: a project file is
+    /// untrusted, and error messages quote its lines.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the file exists and cannot be read, is not valid, or has an unknown key
+    /// (the message suggests the nearest known key).
+    pub fn read(path: &Path, links: LastLink) -> Result<Option<Self>, ConfigError> {
+        let text = match read_text(path, links) {
+            Ok(text) => text,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
+            Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
+        };
+        Self::parse(&text)
+            .map(Some)
+            .map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+    }
+
+    /// Parses the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// The location and the reason. The message quotes the untrusted file, so that control
+    /// characters are escaped.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::parsed(text).map_err(|message| visible(&message))
+    }
+
+    fn parsed(text: &str) -> Result<Self, String> {
+        let raw: RawFile = toml::from_str(text).map_err(|error| explain(&error, text))?;
+        let confirm = &raw.confirm;
+        let config = Self {
+            classes: modes(
+                "confirm",
+                [&confirm.none, &confirm.read, &confirm.write, &confirm.execute, &confirm.network],
+            )?,
+            tools: confirm
+                .tools
+                .iter()
+                .map(|(tool, mode)| tool_mode(tool, mode))
+                .collect::<Result<_, _>>()?,
+            confirm_timeout: confirm
+                .timeout
+                .as_ref()
+                .map(|time| confirm_time(&time.0))
+                .transpose()?,
+            trusted: raw.trusted.iter().map(trusted).collect::<Result<_, _>>()?,
+            memory: raw.limits.memory.as_deref().map(memory).transpose()?,
+            timeout: raw
+                .limits
+                .timeout
+                .as_ref()
+                .map(|time| call_time("limits.timeout", &time.0))
+                .transpose()?,
+            compile_time: raw
+                .limits
+                .compile_time
+                .as_ref()
+                .map(|time| compile_time(&time.0))
+                .transpose()?,
+            compile_memory: raw.limits.compile_memory.as_deref().map(compile_memory).transpose()?,
+            total_memory: raw.limits.total_memory.as_deref().map(total_memory).transpose()?,
+            concurrency: raw
+                .limits
+                .concurrency
+                .map(|count| concurrency("limits.concurrency", count))
+                .transpose()?,
+            tool_concurrency: per_tool(
+                "limits.tool_concurrency",
+                &raw.limits.tool_concurrency,
+                |key, count| concurrency(key, *count),
+            )?,
+            tool_timeout: per_tool(
+                "limits.tool_timeout",
+                &raw.limits.tool_timeout,
+                |key, time| call_time(key, &time.0),
+            )?,
+            shell_unconfined: raw.shell.unconfined,
+            shell_network: raw.shell.network,
+            shell_processes: raw.shell.processes.map(processes).transpose()?,
+            shell_memory: raw.shell.memory.as_deref().map(shell_memory).transpose()?,
+            may_hang: raw.workspace.may_hang,
+            hard_links: raw.workspace.hard_links.as_deref().map(hard_links).transpose()?,
+            directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
+            builtin: raw.plugins.builtin,
+        };
+        Ok(config)
+    }
+}
+
+fn read_text(path: &Path, links: LastLink) -> io::Result<String> {
+    let file = open_regular(path, links)?;
+    let mut text = String::new();
+    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE {
+        Err(io::Error::other("it is larger than 1 MiB"))
+    } else {
+        Ok(text)
+    }
+}
+
+/// Returns the message of the toml crate, with the nearest known key if a key is unknown.
+fn explain(error: &toml::de::Error, file: &str) -> String {
+    let text = error.to_string().trim_end().to_owned();
+    let mut quoted = error.message().split('`').skip(1).step_by(2);
+    let unknown = quoted.next().filter(|_| error.message().starts_with("unknown field"));
+    let nearest = unknown.and_then(|key| nearest_names(key, quoted).into_iter().next());
+    match nearest {
+        Some(key) => format!("{text}\ndid you mean `{key}`?"),
+        None => {
+            accepted(error, file).map_or_else(|| text.clone(), |form| format!("{text}\n{form}"))
+        }
+    }
+}
+
+/// Returns the accepted form of a value, if a value of this type is accepted in another form.
+fn accepted(error: &toml::de::Error, file: &str) -> Option<&'static str> {
+    let message = error.message();
+    let span = error.span()?;
+    let line = file.get(..span.start)?.lines().last().unwrap_or_default();
+    let key = line.split('=').next().unwrap_or_default().trim();
+    if key.ends_with("memory") && message.starts_with("invalid type: integer") {
+        return Some("write a size with its unit, like \"128MiB\"");
+    }
+    let is_table = message.starts_with("invalid type: map, expected a sequence");
+    (is_table && file.get(span)? == "[trusted]")
+        .then_some("write `[[trusted]]`: a file can have several of them")
+}
+
+fn modes(table: &str, texts: [&Option<String>; 5]) -> Result<BTreeMap<SideEffects, Mode>, String> {
+    let given = SideEffects::ALL
+        .into_iter()
+        .zip(texts)
+        .filter_map(|(class, text)| text.as_deref().map(|text| (class, text)));
+    given.map(|(class, text)| Ok((class, mode(&format!("{table}.{class}"), text)?))).collect()
+}
+
+fn mode(key: &str, text: &str) -> Result<Mode, String> {
+    text.parse().map_err(|error| format!("`{key}`: {error}"))
+}
+
+fn tool_mode(name: &str, text: &str) -> Result<(String, Mode), String> {
+    let (plugin, tool) = parts(name);
+    ToolName::parse(tool).map_err(|error| format!("`confirm.tools`: {error}"))?;
+    if plugin == Some("") {
+        return Err(format!("`confirm.tools`: `{name}` names no plugin; write \"PLUGIN/{tool}\""));
+    }
+    Ok((name.to_owned(), mode(&format!("confirm.tools.{name}"), text)?))
+}
+
+fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
+    let overrides =
+        modes("trusted", [&raw.none, &raw.read, &raw.write, &raw.execute, &raw.network])?;
+    let workspace = expand(&raw.workspace);
+    // A relative path would depend on the current directory.
+    if workspace.is_absolute() {
+        Ok(Trusted { workspace, overrides })
+    } else {
+        Err(format!(
+            "`trusted.workspace` is `{}`; write the whole path, from `/` or `~/` on",
+            raw.workspace
+        ))
+    }
+}
+
+fn hard_links(text: &str) -> Result<HardLinks, String> {
+    text.parse().map_err(|error| format!("`workspace.hard_links`: {error}"))
+}
+
+/// Checks a table with one value per tool.
+fn per_tool<R, T>(
+    table: &str,
+    raw: &BTreeMap<String, R>,
+    check: impl Fn(&str, &R) -> Result<T, String>,
+) -> Result<BTreeMap<String, T>, String> {
+    let checked = |(tool, value): (&String, &R)| {
+        ToolName::parse(tool).map_err(|error| format!("`{table}`: {error}"))?;
+        Ok((tool.clone(), check(&format!("{table}.{tool}"), value)?))
+    };
+    raw.iter().map(checked).collect()
+}
+
+fn concurrency(key: &str, count: u32) -> Result<u32, String> {
+    if (1..=limits::LIVE_SANDBOXES).contains(&count) {
+        Ok(count)
+    } else {
+        Err(format!("`{key}` is {count}; 1 to {} are accepted", limits::LIVE_SANDBOXES))
+    }
+}
+
+/// Expands a leading `~/` to the user's home directory.
+fn expand(text: &str) -> PathBuf {
+    // A relative home would lead into the current directory, which may be a workspace.
+    let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
+    match text.strip_prefix("~/").zip(home) {
+        Some((rest, home)) => home.join(rest),
+        None => PathBuf::from(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Returns where each setting can be changed, for the advice in refusals: a file that may only
+//! tighten cannot grant a permission.
+
+use super::{Origin, Settings, Value};
+use palisade::tool::Places;
+use std::path::Path;
+
+impl Settings {
+    /// Returns the places of the settings that refusals mention. `own` describes the user's own
+    /// file, where settings without another origin are changed; `shown` formats a path.
+    #[must_use]
+    pub fn places(&self, own: String, shown: impl Fn(&Path) -> String) -> Places {
+        let place = |origin: &Origin| match origin {
+            Origin::Default => None,
+            Origin::File(path) => Some(format!("in {}", shown(path))),
+            Origin::Environment(name) | Origin::Flag(name) => Some(format!("with {name}")),
+        };
+        let set = self.set().into_iter().filter_map(|(key, origin)| Some((key, place(origin)?)));
+        set.fold(Places::new(own), |places, (key, place)| places.with(key, place))
+    }
+
+    fn set(&self) -> Vec<(String, &Origin)> {
+        fn origin<'a, T>(key: &str, value: &'a Value<T>) -> (String, &'a Origin) {
+            (key.to_owned(), &value.origin)
+        }
+        let classes =
+            self.classes.iter().map(|(class, mode)| (format!("confirm.{class}"), &mode.origin));
+        let single = [
+            origin("limits.memory", &self.memory),
+            origin("limits.total_memory", &self.total_memory),
+            origin("shell.unconfined", &self.shell_unconfined),
+            origin("shell.processes", &self.shell_processes),
+            origin("shell.memory", &self.shell_memory),
+            origin("workspace.hard_links", &self.hard_links),
+        ];
+        let tools = self.of_tools().map(|rule| (rule.key(), rule.origin));
+        classes.chain(single).chain(tools).collect()
+    }
+}

@@ -1,0 +1,140 @@
+//! Tests of the precedence of values, and of the rule that a project only tightens.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
+use super::*;
+
+fn settings(user: &str, project: &str) -> Result<Settings, ConfigError> {
+    let dir = tempfile::tempdir().unwrap();
+    let (user_file, project_file) =
+        (dir.path().join("user.toml"), dir.path().join("palisade.toml"));
+    std::fs::write(&user_file, user).unwrap();
+    std::fs::write(&project_file, project).unwrap();
+    Settings::from_files(&user_file, &project_file)
+}
+
+#[test]
+fn the_project_wins_where_it_tightens() {
+    let settings = settings(
+        "[limits]\nmemory = \"256MiB\"\ntimeout = \"30s\"",
+        "[limits]\nmemory = \"64MiB\"\n[confirm]\nread = \"deny\"",
+    )
+    .unwrap();
+    assert_eq!(
+        settings.limits(),
+        Limits { memory: 64 << 20, timeout: Some(Duration::from_secs(30)), ..Limits::default() }
+    );
+    assert_eq!(settings.policy(Path::new(".")).class(SideEffects::Read), Mode::Deny);
+}
+
+#[test]
+fn a_project_that_loosens_is_an_error_that_names_key_and_file() {
+    for (project, key) in [
+        ("[confirm]\nwrite = \"auto\"", "confirm.write"),
+        ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
+        ("[confirm.tools]\n\"files/write_file\" = \"auto\"", "confirm.tools.files/write_file"),
+        ("[confirm.tools]\n\"x/y\" = \"prompt_once\"", "confirm.tools.x/y"),
+        ("[[trusted]]\nworkspace = \"/x\"", "trusted"),
+        ("[limits]\nmemory = \"512MiB\"", "limits.memory"),
+        ("[limits]\ntotal_memory = \"64GiB\"", "limits.total_memory"),
+        ("[limits]\ntimeout = \"600s\"", "limits.timeout"),
+        ("[limits]\ncompile_time = \"181s\"", "limits.compile_time"),
+        ("[limits]\ncompile_memory = \"3GiB\"", "limits.compile_memory"),
+        ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
+        ("[limits.tool_concurrency]\nshell = 9", "limits.tool_concurrency.shell"),
+        ("[shell]\nunconfined = true", "shell.unconfined"),
+        ("[shell]\nnetwork = true", "shell.network"),
+        ("[shell]\nprocesses = 1025", "shell.processes"),
+        ("[shell]\nmemory = \"1PiB\"", "shell.memory"),
+        ("[workspace]\nmay_hang = false", "workspace.may_hang"),
+        ("[workspace]\nhard_links = \"allow\"", "workspace.hard_links"),
+    ] {
+        let error = settings("", project).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{key}`")) && error.contains("user.toml"), "{error}");
+    }
+}
+
+#[test]
+fn what_a_trusted_workspace_still_asks_about_no_project_lifts() {
+    let user = "[confirm]\nwrite = \"auto\"\nexecute = \"auto\"\nnetwork = \"auto\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"prompt\"";
+    for mode in ["auto", "prompt_once"] {
+        let error = settings(user, &format!("[confirm.tools]\nshell = \"{mode}\""))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("`confirm.tools.shell`"), "{error}");
+    }
+    assert!(settings(user, "[confirm.tools]\nshell = \"prompt\"").is_ok());
+}
+
+#[test]
+fn of_several_entries_for_one_workspace_the_strictest_counts() {
+    let user = "[[trusted]]\nworkspace = \"/\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"deny\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"auto\"";
+    let policy = settings(user, "").unwrap().policy(Path::new("/"));
+    let tool = palisade::tool::Definition::new(
+        "t",
+        "A tool.",
+        SideEffects::Execute,
+        serde_json::json!({"type": "object"}),
+    );
+    assert_eq!(policy.decide(&tool.unwrap(), &palisade::registry::Origin::Native), Mode::Deny);
+}
+
+#[test]
+fn a_project_lowers_the_time_of_a_tool_and_raises_none() {
+    let project = "[limits.tool_timeout]\nslow = \"5s\"";
+    let (five, of) = (Duration::from_secs(5), |held: Settings| {
+        held.tool_time("slow", held.tool_timeout["slow"].value)
+    });
+    assert_eq!(
+        of(settings("", project).unwrap()),
+        ToolTime::AtMost(five),
+        "a plugin's own may be shorter"
+    );
+    assert_eq!(of(settings(project, "").unwrap()), ToolTime::Set(five));
+    assert!(settings("[limits.tool_timeout]\nslow = \"9s\"", project).is_ok());
+    assert!(settings("[limits.tool_timeout]\nslow = \"4s\"", project).is_err());
+}
+
+#[test]
+fn a_project_refuses_files_with_several_names_where_the_user_allows_them() {
+    let user = "[workspace]\nhard_links = \"allow\"";
+    assert_eq!(settings(user, "").unwrap().hard_links.value, HardLinks::Allow);
+    assert_eq!(
+        settings(user, "[workspace]\nhard_links = \"refuse\"").unwrap().hard_links.value,
+        HardLinks::Refuse
+    );
+}
+
+#[test]
+fn the_environment_wins_over_files() {
+    let mut settings = settings("[limits]\nmemory = \"256MiB\"", "").unwrap();
+    settings
+        .apply_environment(|name| (name == "PALISADE_MEMORY").then(|| "32MiB".to_owned()))
+        .unwrap();
+    assert_eq!(
+        settings.memory,
+        Value { value: 32 << 20, origin: Origin::Environment("PALISADE_MEMORY") }
+    );
+}
+
+#[test]
+fn a_project_tightens_a_rule_of_the_users_under_either_name() {
+    let user = "[confirm.tools]\n\"csv/chart\" = \"auto\"";
+    for (name, mode) in [("chart", "prompt"), ("csv/chart", "prompt_once"), ("csv/chart", "deny")] {
+        let held = settings(user, &format!("[confirm.tools]\n\"{name}\" = \"{mode}\"")).unwrap();
+        let object = serde_json::json!({"type": "object"});
+        let chart = palisade::tool::Definition::new("chart", "A tool.", SideEffects::Write, object)
+            .unwrap();
+        let origin = palisade::registry::Origin::Plugin {
+            name: "csv".into(),
+            digest: palisade::tool::Digest::from_bytes([1; 32]),
+            source: palisade::registry::Source::File("/p/csv.wasm".into()),
+        };
+        assert_eq!(held.policy(Path::new(".")).decide(&chart, &origin).as_str(), mode, "{name}");
+    }
+    for name in ["chart", "other/chart"] {
+        let error = settings(user, &format!("[confirm.tools]\n\"{name}\" = \"auto\""))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(&format!("`confirm.tools.{name}`")), "{error}");
+    }
+}

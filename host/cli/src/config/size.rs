@@ -1,0 +1,44 @@
+//! Parses sizes from a file, a variable or a flag.
+
+use palisade::native::ShellLimits;
+use palisade::sandbox::{CompileLimits, limits};
+use std::ops::RangeInclusive;
+
+/// Parses the memory limit of a call.
+pub(super) fn memory(text: &str) -> Result<u64, String> {
+    size("limits.memory", text, (1 << 20)..=limits::MAX_MEMORY, "1MiB to 512MiB are accepted")
+}
+
+/// Parses the memory limit of all calls together.
+pub(super) fn total_memory(text: &str) -> Result<u64, String> {
+    size("limits.total_memory", text, limits::MAX_MEMORY..=u64::MAX, "512MiB or more is accepted")
+}
+
+/// Parses the address space limit of a compilation.
+pub(super) fn compile_memory(text: &str) -> Result<u64, String> {
+    let range = CompileLimits::MIN_MEMORY..=CompileLimits::MAX_MEMORY;
+    size("limits.compile_memory", text, range, "256MiB to 64GiB are accepted")
+}
+
+/// Parses the memory limit of a `shell` command.
+pub(super) fn shell_memory(text: &str) -> Result<u64, String> {
+    size("shell.memory", text, ShellLimits::MIN_MEMORY..=u64::MAX, "16MiB or more is accepted")
+}
+
+/// Checks the maximum number of processes of a `shell` command.
+pub(super) fn processes(count: u64) -> Result<u64, String> {
+    let range = ShellLimits::MIN_PROCESSES..=ShellLimits::MAX_PROCESSES;
+    if range.contains(&count) {
+        Ok(count)
+    } else {
+        Err(format!("`shell.processes` is {count}; 8 to 32768 are accepted"))
+    }
+}
+
+fn size(key: &str, text: &str, range: RangeInclusive<u64>, accepted: &str) -> Result<u64, String> {
+    let size = text
+        .parse::<bytesize::ByteSize>()
+        .map_err(|_| format!("`{key}` is not a size: `{text}`; write it like 128MiB"))?
+        .as_u64();
+    if range.contains(&size) { Ok(size) } else { Err(format!("`{key}` is {text}; {accepted}")) }
+}

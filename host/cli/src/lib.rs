@@ -1,0 +1,9 @@
+//! The program `palisade` and its configuration file `palisade.toml`.
+//!
+//! This crate is a library so that tests can run the program under another name. Programs that call
+//! tools embed the crate `palisade`.
+
+mod cli;
+pub mod config;
+
+pub use cli::main;

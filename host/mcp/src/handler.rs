@@ -1,0 +1,424 @@
+//! The handlers of the protocol's methods, which delegate to the modules that do the work.
+
+#![expect(
+    deprecated,
+    reason = "what the next revision will not have, the clients of the older ones still expect"
+)]
+
+use super::answer::granted;
+use super::call::{Request, unfit};
+use super::changes::{self, List, Mark, Telling, Way};
+use super::client::{Client, Transport};
+use super::era::{Era, VERSIONS, negotiated};
+use super::guarded::guarded;
+use super::hello::{self, Loading};
+use super::noted::Noted;
+use super::principals::Principal;
+use super::{Changes, Shared, endpoint, listing, offers, sessions};
+use palisade::internal::Account;
+use palisade::tool::Digest;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The cache lifetime of a list, in milliseconds: if it may change, and if it does not.
+const KEPT: (u64, u64) = (1_000, 60_000);
+
+/// The methods of both eras whose parameters can be invalid.
+const METHODS: &[&str] = &[
+    "tools/list",
+    "tools/call",
+    "server/discover",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+];
+/// The methods of revisions before 2026-07-28 only.
+const LEGACY_METHODS: &[&str] =
+    &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+/// The wait of `initialize` for loading plugins, so that the capabilities are complete.
+const HELLO: Duration = Duration::from_secs(5);
+/// The wait of `tools/list` for loading plugins. Clients allow a server some ten seconds.
+const LISTING: Duration = Duration::from_secs(8);
+
+/// The method by which modern clients subscribe to changes.
+const LISTEN: &str = "subscriptions/listen";
+
+/// The handler of the requests of one connection, one session, or a single HTTP request.
+pub(super) struct Front {
+    server: Arc<Shared>,
+    seat: Seat,
+    /// The notification task, which ends with the connection or session.
+    telling: OnceLock<Option<Telling>>,
+}
+
+/// The client that requests belong to.
+enum Seat {
+    /// The client of a connection, for its whole lifetime.
+    Own(Arc<Client>),
+    /// The client of HTTP requests: set by the first request of a legacy session. A modern request
+    /// identifies its client by itself.
+    Http(OnceLock<Arc<Client>>),
+}
+
+impl Front {
+    /// Creates the handler of a connection with one client.
+    pub(super) fn of_one(server: Arc<Shared>, client: Arc<Client>) -> Self {
+        Self { server, seat: Seat::Own(client), telling: OnceLock::new() }
+    }
+
+    /// Creates a handler for HTTP requests.
+    pub(super) fn over_http(server: Arc<Shared>) -> Self {
+        Self { server, seat: Seat::Http(OnceLock::new()), telling: OnceLock::new() }
+    }
+
+    /// Returns an empty memory account for a message.
+    pub(super) fn account(&self) -> Account {
+        self.server.host.limits().account()
+    }
+
+    fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
+        let own = match &self.seat {
+            Seat::Own(client) => return client.clone(),
+            Seat::Http(own) => own,
+        };
+        match Era::of(context) {
+            Era::Legacy => own.get_or_init(|| self.of_session(context)).clone(),
+            Era::Modern => {
+                let info = context.meta.client_info();
+                let principal =
+                    Principal::new(endpoint::caller(&context.extensions), info.as_ref());
+                self.server.principals.client(&self.server.host, principal)
+            }
+        }
+    }
+
+    /// Returns the client of a subscription: that of the connection or session, and otherwise a new
+    /// one, since the library does not tell whose request it is.
+    fn listener(&self) -> Arc<Client> {
+        match &self.seat {
+            Seat::Own(client) => client.clone(),
+            Seat::Http(own) => own
+                .get_or_init(|| Arc::new(Client::new(&self.server.host, Transport::Http)))
+                .clone(),
+        }
+    }
+
+    /// Creates the client of a session, whose calls end with the session or the server.
+    fn of_session(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
+        let client = Arc::new(Client::new(&self.server.host, Transport::Http));
+        if let Some(seat) = context.extensions.get::<sessions::Seat>() {
+            let (ended, leaving) = (seat.ended.clone(), self.server.leaving.clone());
+            let client = Arc::downgrade(&client);
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = ended.cancelled() => {}
+                    () = leaving.cancelled() => {}
+                }
+                if let Some(client) = client.upgrade() {
+                    client.leave();
+                }
+            });
+        }
+        client
+    }
+
+    fn watches(&self) -> bool {
+        self.server.changes() == Changes::Watched
+    }
+
+    fn request(&self, context: RequestContext<RoleServer>) -> Request {
+        Request {
+            server: self.server.clone(),
+            client: self.client(&context),
+            era: Era::of(&context),
+            context,
+        }
+    }
+
+    /// Waits for loading plugins. Returns how long a list may be cached, in milliseconds.
+    async fn settled(&self, patience: Duration) -> u64 {
+        let loading = self.server.settled(patience).await;
+        let changes = self.server.settings.changes;
+        if loading == Loading::Ended && changes == Changes::Never { KEPT.1 } else { KEPT.0 }
+    }
+
+    /// Records the list that a client is shown, so that it is notified of later changes only.
+    fn shows(
+        &self,
+        context: &RequestContext<RoleServer>,
+        (list, mark): (List, impl FnOnce() -> Mark),
+    ) {
+        if self.watches() {
+            self.client(context).show(list, mark());
+        }
+    }
+
+    /// Rejects a method that is not announced. Returns how long its list may be cached.
+    async fn offering(
+        &self,
+        method: &str,
+        is_its: fn(offers::Kinds) -> bool,
+    ) -> Result<u64, ErrorData> {
+        let kept = self.settled(HELLO).await;
+        if is_its(offers::kinds(&self.server)) { Ok(kept) } else { Err(no_method(method)) }
+    }
+
+    /// Returns the code behind a resource, if legacy clients can subscribe to it.
+    async fn subscribable(
+        &self,
+        (method, uri): (&str, &str),
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Digest, ErrorData> {
+        if Era::of(context) == Era::Modern || !self.watches() {
+            return Err(no_method(method));
+        }
+        offers::code(&self.server, uri).ok_or_else(|| offers::no_document(uri))
+    }
+}
+
+/// Adds the cache hints of the modern era to a list, and reserves the memory of its response.
+macro_rules! listed {
+    ($list:expr, $kept:expr, $context:expr) => {{
+        let list = match Era::of($context) {
+            Era::Legacy => $list,
+            Era::Modern => $list.with_ttl_ms($kept).with_cache_scope(CacheScope::Private),
+        };
+        granted(list, &$context.extensions)
+    }};
+}
+
+impl ServerHandler for Front {
+    fn get_info(&self) -> ServerConfig {
+        hello::info(&self.server)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    /// Negotiates the revision and stores it, so that later requests follow it.
+    async fn initialize(
+        &self,
+        mut params: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let noted = Noted::begin("initialize");
+        params.protocol_version = negotiated(&params.protocol_version);
+        self.settled(HELLO).await;
+        let mut info = self.get_info();
+        info.protocol_version = params.protocol_version.clone();
+        context.peer.set_peer_info(hello::kept(params));
+        let client = self.client(&context);
+        if self.watches() {
+            changes::promise(&self.server, &client, Era::Legacy);
+        }
+        noted.answered(Ok(info))
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let noted = Noted::begin("server/discover");
+        self.settled(HELLO).await;
+        noted.answered(Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info())))
+    }
+
+    async fn list_tools(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        listing::whole(page)?;
+        let (noted, client) = (Noted::begin("tools/list"), self.client(&context));
+        let kept = self.settled(LISTING).await;
+        let tools = listing::tools(&self.server.host, client.session(), Era::of(&context));
+        self.shows(&context, (List::Tools, || Mark::of(&tools)));
+        noted.answered(listed!(listing::result(&self.server.host, tools), kept, &context))
+    }
+
+    async fn list_resources(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let kept = self.offering("resources/list", |kinds| kinds.documents).await?;
+        listing::whole(page)?;
+        let noted = Noted::begin("resources/list");
+        self.shows(&context, (List::Resources, || Mark::of_resources(&self.server)));
+        let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
+        noted.answered(listed!(listed, kept, &context))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let kept = self.offering("resources/templates/list", |kinds| kinds.documents).await?;
+        listing::whole(page)?;
+        let listed = ListResourceTemplatesResult::with_all_items(offers::templates(&self.server));
+        listed!(listed, kept, &context)
+    }
+
+    async fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.offering("resources/read", |kinds| kinds.documents).await?;
+        let noted = Noted::begin("resources/read");
+        noted.answered(guarded(Box::pin(self.request(context).read(params))).await)
+    }
+
+    async fn subscribe(
+        &self,
+        params: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let code = self.subscribable(("resources/subscribe", &params.uri), &context).await?;
+        let taken = self.client(&context).documents().add(&params.uri, Some(code));
+        taken.map_err(|full| ErrorData::invalid_request(full.to_string(), None))
+    }
+
+    async fn unsubscribe(
+        &self,
+        params: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // A client may unsubscribe from a resource whose plugin is gone.
+        if self.client(&context).documents().remove(&params.uri) {
+            return Ok(());
+        }
+        self.subscribable(("resources/unsubscribe", &params.uri), &context).await.map(|_| ())
+    }
+
+    async fn list_prompts(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let kept = self.offering("prompts/list", |kinds| kinds.prompts).await?;
+        listing::whole(page)?;
+        let noted = Noted::begin("prompts/list");
+        let prompts = offers::prompts(&self.server);
+        self.shows(&context, (List::Prompts, || Mark::of(&prompts)));
+        noted.answered(listed!(ListPromptsResult::with_all_items(prompts), kept, &context))
+    }
+
+    async fn get_prompt(
+        &self,
+        params: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.offering("prompts/get", |kinds| kinds.prompts).await?;
+        let noted = Noted::begin("prompts/get");
+        noted.answered(guarded(Box::pin(self.request(context).prompt(params))).await)
+    }
+
+    async fn complete(
+        &self,
+        params: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.offering("completion/complete", |kinds| kinds.prompts).await?;
+        let noted = Noted::begin("completion/complete");
+        noted.answered(guarded(Box::pin(self.request(context).complete(params))).await)
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        // Boxed, since the library moves the future around.
+        guarded(Box::pin(self.request(context).call(params))).await
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        // Asked before each HTTP call, to check headers that repeat parameters. Few tools do.
+        let tool = self
+            .server
+            .host
+            .registry()
+            .get(name)
+            .ok()
+            .filter(|tool| listing::repeats_in_headers(tool.definition()))?;
+        listing::tool(tool.definition(), Era::Modern)
+    }
+
+    async fn set_level(
+        &self,
+        params: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        match Era::of(&context) {
+            Era::Legacy => {
+                self.client(&context).set_level(params.level);
+                Ok(())
+            }
+            Era::Modern => Err(no_method("logging/setLevel")),
+        }
+    }
+
+    /// Starts the notifications of a legacy client, which gets them without a subscription.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.telling.get_or_init(|| {
+            Telling::begin(&self.server, &self.listener(), Way::Legacy(context.peer))
+        });
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.watches().then(|| {
+            changes::promise(&self.server, &self.listener(), Era::Modern);
+            changes::accepted(&self.server, requested)
+        })
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let client = self.listener();
+        let _telling = Telling::begin(&self.server, &client, Way::Modern(context.sink().clone()));
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = client.left() => {}
+        }
+        Ok(())
+    }
+
+    /// Rejects unknown methods, and known ones whose parameters the library cannot parse.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method.as_str();
+        let is_of_era = match Era::of(&context) {
+            Era::Legacy => LEGACY_METHODS.contains(&method),
+            Era::Modern => method == LISTEN && self.watches(),
+        };
+        if is_of_era || METHODS.contains(&method) {
+            return Err(unfit(method, request.params.as_ref()));
+        }
+        Err(no_method(method))
+    }
+}
+
+fn no_method(method: &str) -> ErrorData {
+    let method = palisade::tool::text::elided(method, 64);
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}` here"), None)
+}

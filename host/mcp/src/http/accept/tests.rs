@@ -1,0 +1,170 @@
+//! Tests of the connection limit and of shutdown, over real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use super::*;
+use crate::http::{Access, Admitted, Body, Service, SettingsError, Token};
+use hyper::Response;
+use palisade::execution::BoxFuture;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// A service that answers `ok`, or never answers a request that has a query.
+struct Fake;
+
+impl Service for Fake {
+    fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>> {
+        let is_quick = request.into_request().uri().query().is_none();
+        Box::pin(async move {
+            if !is_quick {
+                std::future::pending::<()>().await;
+            }
+            Response::new(http_body_util::BodyExt::boxed(http_body_util::Full::from("ok")))
+        })
+    }
+}
+
+fn listener() -> std::net::TcpListener {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap()
+}
+
+fn start() -> (SocketAddr, CancellationToken, JoinHandle<()>) {
+    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody).unwrap();
+    let server = Server::new(listener(), settings).unwrap();
+    let (address, stop, door) =
+        (server.address(), CancellationToken::new(), server.door(vec![("/x", Arc::new(Fake))]));
+    (address, stop.clone(), tokio::spawn(server.run(door, stop)))
+}
+
+/// Sends a request and returns the first bytes of the response.
+async fn ask(socket: &mut TcpStream, target: &str) -> String {
+    let host = socket.peer_addr().unwrap();
+    let _ =
+        socket.write_all(format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes()).await;
+    let mut answer = [0; 1024];
+    let count =
+        timeout(Duration::from_secs(60), socket.read(&mut answer)).await.unwrap().unwrap_or(0);
+    String::from_utf8_lossy(&answer[..count]).into_owned()
+}
+
+/// Sends a request that is never answered.
+async fn hang(address: SocketAddr) -> TcpStream {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    socket
+        .write_all(format!("GET /x?hang HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes())
+        .await
+        .unwrap();
+    socket
+}
+
+#[tokio::test]
+async fn five_hundred_connections_that_say_nothing_keep_nobody_out() {
+    let (address, stop, running) = start();
+    let mut sockets = Vec::new();
+    for _ in 0..500 {
+        sockets.push(TcpStream::connect(address).await.unwrap());
+    }
+    assert!(ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 200 OK"));
+    // The server accepts in order, so that all 500 were accepted before this request was answered,
+    // and the idle ones above the limit were evicted.
+    let mut open = 0;
+    for socket in &mut sockets {
+        open += usize::from(ask(socket, "/x").await.contains(" 200 OK"));
+    }
+    assert_eq!(open, 31);
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_thirty_third_connection_is_told_to_come_again_while_the_others_are_answered() {
+    let (address, stop, running) = start();
+    let mut sockets = Vec::new();
+    for _ in 0..32 {
+        sockets.push(hang(address).await);
+    }
+    let until = Instant::now() + Duration::from_secs(60);
+    // A connection whose request has not been read yet counts as idle, and the new one evicts it.
+    while !ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 503 ") {
+        assert!(Instant::now() < until, "they are never all being answered");
+        for socket in &mut sockets {
+            if timeout(Duration::ZERO, socket.read(&mut [0; 1])).await.is_ok() {
+                *socket = hang(address).await;
+            }
+        }
+    }
+    sockets.pop();
+    while !ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 200 OK") {
+        assert!(Instant::now() < until, "there is room again");
+    }
+    stop.cancel();
+    let _ = running.await;
+}
+
+#[tokio::test]
+async fn a_server_knows_its_names_and_the_port_that_the_system_chose() {
+    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody)
+        .unwrap()
+        .with_host("tools.example")
+        .unwrap();
+    let server = Server::new(listener(), settings).unwrap();
+    assert_ne!(server.address().port(), 0);
+    assert_eq!(server.hosts(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
+}
+
+#[tokio::test]
+async fn a_server_on_every_address_is_told_by_one_that_it_answers_to() {
+    for (bound, reachable) in [("0.0.0.0:0", "127.0.0.1"), ("127.0.0.1:0", "127.0.0.1")] {
+        let listener = std::net::TcpListener::bind(bound).unwrap();
+        let access = Access::Token(Token::new("0123456789abcdef").unwrap());
+        let settings = Settings::new(bound.parse().unwrap(), access).unwrap();
+        let server = Server::new(listener, settings).unwrap();
+        let told = server.reachable();
+        assert_eq!(
+            (told.ip().to_string(), told.port()),
+            (reachable.to_owned(), server.address().port())
+        );
+        assert!(Names::new(server.address(), &[], &[]).has_host(&told.to_string()));
+    }
+}
+
+#[tokio::test]
+async fn at_the_end_nobody_is_let_in_and_who_hangs_is_waited_for_two_seconds() {
+    let (address, stop, running) = start();
+    let mut hanging = hang(address).await;
+    // The server accepts in order: the hanging connection was accepted before this one.
+    assert!(ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 200 OK"));
+    let begun = Instant::now();
+    stop.cancel();
+    running.await.unwrap();
+    assert!(begun.elapsed() >= GRACE && begun.elapsed() < 5 * GRACE, "{:?}", begun.elapsed());
+    assert_eq!(hanging.read(&mut [0; 16]).await.unwrap_or(0), 0);
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_server_whose_clients_have_gone_ends_at_once() {
+    let (address, stop, running) = start();
+    let mut idle = TcpStream::connect(address).await.unwrap();
+    assert!(ask(&mut idle, "/x").await.contains(" 200 OK"));
+    let begun = Instant::now();
+    stop.cancel();
+    running.await.unwrap();
+    assert!(begun.elapsed() < GRACE);
+}
+
+#[tokio::test]
+async fn a_listener_that_others_can_reach_needs_a_token_whatever_the_settings_were_made_for() {
+    let settings = |token: Option<&str>| {
+        let access =
+            token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
+        Settings::new("127.0.0.1:0".parse().unwrap(), access).unwrap()
+    };
+    let open = || std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let error = Server::new(open(), settings(None)).unwrap_err();
+    let reason = error.get_ref().unwrap().downcast_ref::<SettingsError>();
+    assert!(matches!(reason, Some(SettingsError::TokenNeeded(_))), "{error}");
+    assert!(Server::new(open(), settings(Some("0123456789abcdef"))).is_ok());
+    assert!(Server::new(listener(), settings(None)).is_ok());
+}

@@ -1,0 +1,238 @@
+//! The server settings, validated on construction: a listener that other machines can reach without
+//! a token cannot be expressed.
+
+use super::names::{Authority, Origin};
+use palisade::tool::text::elided;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// The maximum number of hosts, and of origins.
+const MOST: usize = 64;
+/// The length of a token in bytes. Shorter tokens could be guessed.
+const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
+/// The maximum number of characters of a value quoted in an error.
+const SHOWN: usize = 80;
+
+/// The clients that a server accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Clients that send this token.
+    Token(Token),
+    /// Every client that can connect, which on loopback means every local user and process.
+    /// Accepted for loopback addresses only.
+    Anybody,
+}
+
+/// The address of a server, the clients it accepts, and its allowed hosts and origins.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub(super) address: SocketAddr,
+    pub(super) access: Access,
+    pub(super) hosts: Vec<Authority>,
+    pub(super) origins: Vec<Origin>,
+}
+
+/// An error in the settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// Other machines could reach the server, and it has no token.
+    #[error("`{0}` can be reached from other machines: set a token, or serve on 127.0.0.1")]
+    TokenNeeded(SocketAddr),
+    /// The value is not a host.
+    #[error("`{0}` is no host: want NAME or NAME:PORT, without a scheme, a path or a wildcard")]
+    Host(String),
+    /// The value is not an origin.
+    #[error(
+        "`{0}` is no origin: want SCHEME://NAME or SCHEME://NAME:PORT; neither wildcards nor `null` are accepted"
+    )]
+    Origin(String),
+    /// The list is full.
+    #[error("at most 64 hosts and 64 origins can be given")]
+    TooMany,
+}
+
+impl Settings {
+    /// Creates settings for this address, with the default hosts and origins only.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::TokenNeeded`] for [`Access::Anybody`] at an address beyond loopback.
+    pub fn new(address: SocketAddr, access: Access) -> Result<Self, SettingsError> {
+        match access {
+            Access::Anybody if !address.ip().is_loopback() => {
+                Err(SettingsError::TokenNeeded(address))
+            }
+            Access::Anybody | Access::Token(_) => {
+                Ok(Self { address, access, hosts: Vec::new(), origins: Vec::new() })
+            }
+        }
+    }
+
+    /// Allows another host name. Without a port, it is accepted with the server's port and without
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Host`] for anything but a host with an optional port,
+    /// [`SettingsError::TooMany`] beyond 64.
+    pub fn with_host(mut self, host: &str) -> Result<Self, SettingsError> {
+        let read =
+            Authority::parse(host).ok_or_else(|| SettingsError::Host(elided(host, SHOWN)))?;
+        push(&mut self.hosts, read)?;
+        Ok(self)
+    }
+
+    /// Allows requests from the web pages of another origin. The server's own origins are always
+    /// allowed.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Origin`] for anything but one origin, [`SettingsError::TooMany`] beyond 64.
+    pub fn with_origin(mut self, origin: &str) -> Result<Self, SettingsError> {
+        let read =
+            Origin::parse(origin).ok_or_else(|| SettingsError::Origin(elided(origin, SHOWN)))?;
+        push(&mut self.origins, read)?;
+        Ok(self)
+    }
+
+    /// Returns the same settings for another address, checking the access rule again.
+    pub(super) fn moved_to(self, address: SocketAddr) -> Result<Self, SettingsError> {
+        let Self { address: _, access, hosts, origins } = self;
+        Self::new(address, access).map(|moved| Self { hosts, origins, ..moved })
+    }
+
+    /// Returns the configured address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), SettingsError> {
+    if list.len() >= MOST {
+        return Err(SettingsError::TooMany);
+    }
+    list.push(item);
+    Ok(())
+}
+
+/// A bearer token. Only its digest is kept, so that it cannot be logged; the comparison of digests
+/// runs in constant time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Token(blake3::Hash);
+
+/// An error in a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenRefused {
+    /// The length is out of range.
+    #[error("a token has 16 to 1024 characters; this one has {0}")]
+    Length(usize),
+    /// The token has characters that are not allowed in the header.
+    #[error("a token has letters, digits and `-._~+/=` only")]
+    Characters,
+}
+
+impl Token {
+    /// Creates a token of 16 to 1024 letters, digits and `-._~+/=`.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenRefused`], which does not repeat the token.
+    pub fn new(text: &str) -> Result<Self, TokenRefused> {
+        if !LENGTH.contains(&text.len()) {
+            return Err(TokenRefused::Length(text.chars().count()));
+        }
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+        if !text.bytes().all(is_part) {
+            return Err(TokenRefused::Characters);
+        }
+        Ok(Self::of(text))
+    }
+
+    /// Hashes a value without validating it, for the comparison with a client's header.
+    pub(super) fn of(text: &str) -> Self {
+        Self(blake3::hash(text.as_bytes()))
+    }
+
+    /// Returns the digest, which identifies the token where the token itself must not appear.
+    pub(super) fn digest(&self) -> blake3::Hash {
+        self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef";
+
+    fn at(address: &str, token: Option<&str>) -> Result<Settings, SettingsError> {
+        let access =
+            token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
+        Settings::new(address.parse().unwrap(), access)
+    }
+
+    #[test]
+    fn an_address_beyond_this_machine_needs_a_token() {
+        for address in ["127.0.0.1:0", "127.1.2.3:80", "[::1]:8000"] {
+            assert!(at(address, None).is_ok(), "{address}");
+        }
+        for address in ["0.0.0.0:8000", "[::]:8000", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
+            assert_eq!(
+                at(address, None).unwrap_err(),
+                SettingsError::TokenNeeded(address.parse().unwrap())
+            );
+            assert!(at(address, Some(TOKEN)).is_ok(), "{address}");
+        }
+    }
+
+    #[test]
+    fn wildcards_and_null_are_refused() {
+        let settings = || at("127.0.0.1:0", None).unwrap();
+        assert_eq!(settings().with_host("*").unwrap_err(), SettingsError::Host("*".to_owned()));
+        for origin in ["*", "null", "https://*", "https://example.com/"] {
+            assert_eq!(
+                settings().with_origin(origin).unwrap_err(),
+                SettingsError::Origin(origin.to_owned())
+            );
+        }
+        assert!(
+            settings()
+                .with_host("tools.example")
+                .unwrap()
+                .with_origin("https://app.example")
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn there_are_sixty_four_names_and_not_one_more() {
+        let with = |count| {
+            (0..count)
+                .try_fold(at("127.0.0.1:0", None).unwrap(), |all, _| all.with_host("a.example"))
+        };
+        assert!(with(64).is_ok());
+        assert_eq!(with(65).unwrap_err(), SettingsError::TooMany);
+    }
+
+    #[test]
+    fn a_token_is_long_enough_fits_in_a_header_and_is_never_shown() {
+        assert_eq!(format!("{:?}", Token::new(TOKEN).unwrap()), "Token");
+        assert_eq!(Token::new(&TOKEN[1..]).unwrap_err(), TokenRefused::Length(15));
+        assert!(Token::new(&"x".repeat(1024)).is_ok());
+        assert_eq!(Token::new(&"x".repeat(1025)).unwrap_err(), TokenRefused::Length(1025));
+        for text in ["0123456789abcde ", "0123456789abcdef\n", "0123456789abcdé"] {
+            assert_eq!(Token::new(text).unwrap_err(), TokenRefused::Characters);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Parts that the other crates of this repository share with this one: the MCP server and the
+//! program. They may change in any release, so that programs which embed the host use the other
+//! modules.
+
+pub use crate::confirm::asker::{Asked, Asker};
+pub use crate::dispatch::ToolTime;
+pub use crate::dispatch::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
+pub use crate::execution::account::budget::CallBudget;
+pub use crate::execution::account::room::address_space_limit;
+pub use crate::execution::account::sum::Owed;
+pub use crate::execution::account::{Account, Charge, MemoryLimits};
+pub use crate::execution::caught::caught;
+pub use crate::execution::offload::{IN_PLACE, ended, offload};
+pub use crate::execution::owner::{answer_turns, input_turns};
+pub use crate::execution::share::{Full, Grant, Pool, Share};
+pub use crate::host::cache::{default_cache, is_unwritable, open_cache};
+pub use crate::host::state::state_directories;
+pub use crate::plugins::reserved::{owner as shipped_owner, tools_of as shipped_tools};
+pub use crate::registry::origin::NATIVE;
+pub use crate::sandbox::machine::check as check_machine;
+pub use crate::sandbox::offer::{Offered, ROLES};
+pub use crate::tool::result::millis;
+pub use crate::workspace::private::{Missing, open_private_directory};
+pub use crate::workspace::regular::{open_regular, open_regular_at};
+pub use crate::workspace::within;
+pub use palisade_schema::schema::hidden_in;
