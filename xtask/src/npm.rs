@@ -56,7 +56,9 @@ pub(crate) fn fetch(place: &Place, sources: &str, directory: PathBuf) -> anyhow:
         Some(version) if version >= OLDEST => Node::Machines,
         Some(_) => Node::Npms,
         None => {
-            return Ok(Fetched::OutOfReach("node does not start here, and npm needs it".to_owned()));
+            return Ok(Fetched::OutOfReach(
+                "node does not start here, and npm needs it".to_owned(),
+            ));
         }
     };
     let sources = place.root.join(sources);

@@ -44,7 +44,8 @@ pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
     {
         let hint = match (of_plugin(&rule, &tools, host), meant(rule.tool, &tools, host)) {
             (Some(hint), _) => hint,
-            (None, Some(meant)) if matches!(told, Told::SlipsOf(tools) if !tools.contains(&&*meant.tool)) => {
+            (None, Some(meant)) if matches!(told, Told::SlipsOf(tools) if !tools.contains(&&*meant.tool)) =>
+            {
                 continue;
             }
             (None, Some(meant)) => meant.hint,
