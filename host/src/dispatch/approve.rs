@@ -1,7 +1,8 @@
 //! The approval of a call: the policy's decision, and the user's where the policy asks.
 
 use super::party::Memory;
-use super::{Road, question};
+use super::pipeline::Road;
+use super::question;
 use crate::confirm::Answer;
 use crate::execution::ValidInput;
 use crate::execution::offload::ended;

@@ -1,7 +1,7 @@
 //! Hides paths that became secret after the host started, before each run with access to files.
 
-use super::Road;
 use super::input::Purse;
+use super::pipeline::Road;
 use crate::execution::account::Account;
 use crate::execution::offload::offload;
 use crate::execution::owner::input_turns;

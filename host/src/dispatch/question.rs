@@ -1,8 +1,8 @@
 //! One confirmation request: it is sent, announced, answered once, and its outcome announced. The
 //! call's clock does not run meanwhile.
 
-use super::Road;
 use super::input::{Moment, Purse, Unchecked};
+use super::pipeline::Road;
 use super::summary::summary;
 use crate::confirm::{self, Answer, Asker as _, ConfirmationRequest, Decision, RequestId};
 use crate::events::{CallSink, Event};
