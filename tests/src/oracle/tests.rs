@@ -2,12 +2,16 @@
 
 use std::fs::{self, File};
 use std::sync::Arc;
+use std::time::Instant;
 
 use palisade::events::Subject;
 use palisade::{
     CallId, Envelope, ErrorKind, Event, ExecutionKind, Limits, Subscriber as _, ToolOutput,
 };
 
+use serde_json::json;
+
+use super::rounds::{Timed, overdue};
 use super::*;
 use crate::native::Native;
 use crate::skip;
