@@ -107,13 +107,13 @@ pub fn visible(text: &str) -> String {
 /// terminal or line reader gets one line that cannot control it.
 #[must_use]
 pub fn visible_json(json: &str) -> String {
-    judged(json).fold(String::with_capacity(json.len()), |mut out, judged| {
-        push_visible(&mut out, judged);
+    judged(json).fold(String::with_capacity(json.len()), |mut out, (c, deceives)| {
+        push_visible(&mut out, c, deceives);
         out
     })
 }
 
-fn push_visible(out: &mut String, (c, deceives): (char, bool)) {
+fn push_visible(out: &mut String, c: char, deceives: bool) {
     if deceives {
         c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
     } else {
@@ -169,8 +169,8 @@ impl<W: io::Write> VisibleJson<W> {
             self.inner.write_all(text.as_bytes())?;
         } else {
             let shown = judged_after(self.before, valid).take(text.chars().count());
-            let shown = shown.fold(String::with_capacity(text.len()), |mut out, judged| {
-                push_visible(&mut out, judged);
+            let shown = shown.fold(String::with_capacity(text.len()), |mut out, (c, deceives)| {
+                push_visible(&mut out, c, deceives);
                 out
             });
             self.inner.write_all(shown.as_bytes())?;

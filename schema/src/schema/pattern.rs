@@ -80,7 +80,8 @@ pub(super) fn check(outline: &Outline<'_>) -> Result<PatternLoad, SchemaError> {
 
 impl PatternLoad {
     fn add(&mut self, keyword: &str, length: usize, size: usize) {
-        let (byte, text) = ((size >> 10) as u64, (length / BYTES_PER_STEP) as u64);
+        let byte = (size >> 10) as u64;
+        let text = (length / BYTES_PER_STEP) as u64;
         if keyword == "pattern" {
             self.value =
                 Matching { byte: self.value.byte.max(byte), text: self.value.text.max(text) };

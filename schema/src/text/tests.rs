@@ -107,7 +107,8 @@ fn a_text_that_is_cut_first_reads_as_one_that_is_cut_last() {
     {
         let text = part.repeat(100);
         for max in [0, 1, 2, 7, 64, 100, 150] {
-            let (first, last) = (elided(&text, max), elided_line(&on_one_line(&text), max));
+            let first = elided(&text, max);
+            let last = elided_line(&on_one_line(&text), max);
             let ends = |shown: &str| {
                 let (head, rest) = shown.split_once(" … ").unwrap_or_default();
                 let (_, tail) = rest.split_once(" … ").unwrap_or_default();
