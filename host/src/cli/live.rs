@@ -22,8 +22,8 @@ pub(super) struct Loading;
 impl Loading {
     /// Shows a bar once loading takes longer than [`PATIENCE`]. indicatif draws on terminals only.
     pub(super) fn observer() -> LoadObserver {
-        let (bar, start) =
-            (ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()), Instant::now());
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
+        let start = Instant::now();
         if let Ok(style) =
             ProgressStyle::with_template("compiling plugins {pos}/{len} {bar:24} {msg}")
         {

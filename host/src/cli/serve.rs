@@ -61,7 +61,8 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let server = Server::with_pool(tools.host.clone(), settings, pool.handle().clone())?;
     // Start watching before the first client connects, so that no change is missed.
     let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
-    let (host, rules) = (tools.host.clone(), tools.settings.clone());
+    let host = tools.host.clone();
+    let rules = tools.settings.clone();
     let served = drive(signals, runtime(&mut Builder::new_current_thread())?, async |told| {
         tokio::spawn(tell_missing(host, changes, rules));
         serve(&server, way, told.clone()).await.map(|()| told.is_cancelled())
@@ -79,7 +80,8 @@ fn runtime(builder: &mut Builder) -> Result<Runtime, Failure> {
 fn way(args: &Args) -> Result<Way, Failure> {
     let Some(address) = args.http else { return Ok(Way::Lines) };
     // Report all problems together.
-    let (entry, missing) = (Entry::of(args)?, missing(address, &args.host));
+    let entry = Entry::of(args)?;
+    let missing = missing(address, &args.host);
     let settings = http::Settings::new(address, entry.access()).map_err(|error| {
         Failure::usage(
             [&error.to_string(), TOKEN_IS]
