@@ -45,7 +45,8 @@ impl Road<'_> {
     }
 
     async fn hide_away(&self, purse: Purse) -> Result<(), ErrorKind> {
-        let (late, workspace) = (self.dispatcher.late.clone(), self.session.workspace().clone());
+        let late = self.dispatcher.late.clone();
+        let workspace = self.session.workspace().clone();
         let hidden =
             offload(purse.budget(), input_turns(), move |_| Ok(late.add_to(&workspace))).await;
         let class = self.tool.definition().side_effects();

@@ -25,7 +25,9 @@ impl Dispatcher {
         let message = session.slots().for_message().map(Arc::new);
         let mut tasks = JoinSet::new();
         for (place, call) in calls.into_iter().enumerate() {
-            let (dispatcher, session, message) = (self.clone(), session.clone(), message.clone());
+            let dispatcher = self.clone();
+            let session = session.clone();
+            let message = message.clone();
             tasks.spawn(async move {
                 let tool = dispatcher.registry.get(&call.tool);
                 let message = message.as_deref();
