@@ -117,14 +117,13 @@ impl Account {
     }
 
     fn within(process: &'static Sum, limits: MemoryLimits, host: u64) -> Self {
-        let (owner, held, granted) = (OnceLock::new(), Held::default(), Granted::default());
         Self(Arc::new(Inner {
             process,
             limits,
             host,
-            owner,
-            held,
-            granted,
+            owner: OnceLock::new(),
+            held: Held::default(),
+            granted: Granted::default(),
             #[cfg(test)]
             looks: looks::Looks::default(),
         }))

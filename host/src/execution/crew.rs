@@ -58,7 +58,8 @@ impl Crew {
         drop(book);
         // A failed spawn drops its closure, so the job is shared with it rather than moved into it.
         let first = Arc::new(Mutex::new(Some(job)));
-        let (crew, own) = (self.clone(), first.clone());
+        let crew = self.clone();
+        let own = first.clone();
         let started = thread::Builder::new()
             .name(self.name.to_owned())
             .spawn(move || crew.serve(taken(&own)));

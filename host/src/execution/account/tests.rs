@@ -42,7 +42,8 @@ fn a_call_holds_at_most_its_own_limit() {
 #[test]
 fn all_calls_together_hold_at_most_the_total() {
     static SUM: Sum = Sum::new();
-    let (one, other) = (account(&SUM), account(&SUM));
+    let one = account(&SUM);
+    let other = account(&SUM);
     let mut held = charged(&one, 60);
     assert!(held.as_mut().is_ok_and(|held| held.grow(40).is_ok()));
     assert_eq!(charged(&other, 51).err(), Some(Exhausted::TotalMemory { limit: 150 }));
@@ -79,7 +80,8 @@ fn the_calls_of_one_plugin_hold_half_of_the_memory_and_leave_some_to_each_that_c
 fn memory_that_a_call_holds_before_it_has_an_owner_counts_in_the_share_from_then_on() {
     static SUM: Sum = Sum::new();
     let owner = Arc::<Sum>::default();
-    let (call, other) = (account(&SUM), account(&SUM));
+    let call = account(&SUM);
+    let other = account(&SUM);
     assert_eq!((call.reserve(40), call.assign(&owner), owner.get()), (Ok(()), Ok(()), 40));
     let charge = call.charge(20);
     call.owe(10);
