@@ -193,8 +193,10 @@ impl Server {
 
     fn in_lanes(host: Arc<Host>, settings: Settings, lanes: Lanes) -> Result<Self, ServeError> {
         let sealer = Sealer::new().map_err(ServeError::Randomness)?;
-        let (principals, (calls, _)) = (Principals::default(), watch::channel(0));
-        let (leaving, announced) = (CancellationToken::new(), OnceLock::new());
+        let principals = Principals::default();
+        let (calls, _) = watch::channel(0);
+        let leaving = CancellationToken::new();
+        let announced = OnceLock::new();
         Ok(Self(Arc::new(Shared {
             host,
             settings,
@@ -251,7 +253,9 @@ impl Server {
         let client = Arc::new(Client::new(&self.0.host, Transport::Lines));
         let front = || Front::of_one(self.0.clone(), client.clone());
         let (underway, mut all_answered) = mpsc::channel(1);
-        let (short, client, gone) = (Arc::new(front()), client.clone(), Arc::default());
+        let short = Arc::new(front());
+        let client = client.clone();
+        let gone = Arc::default();
         let ends =
             line::Ends { short, client, stop: stop.clone(), underway, gone: Arc::clone(&gone) };
         let lines = lines(ends)?;

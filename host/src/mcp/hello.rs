@@ -111,7 +111,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_client_waits_for_what_an_earlier_run_has_not_got_done() {
         let place = tempfile::tempdir().unwrap();
-        let (plugin, file) = (palisade_plugins::hostile(), place.path().join("plugin.wasm"));
+        let plugin = palisade_plugins::hostile();
+        let file = place.path().join("plugin.wasm");
         std::fs::write(&file, plugin.bytes()).unwrap();
         let workspace = place.path().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
@@ -167,7 +168,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_says_hello_while_plugins_are_compiled_is_told_that_more_will_come() {
         let place = tempfile::tempdir().unwrap();
-        let (plugin, file) = (palisade_plugins::hostile(), place.path().join("plugin.wasm"));
+        let plugin = palisade_plugins::hostile();
+        let file = place.path().join("plugin.wasm");
         std::fs::write(&file, plugin.bytes()).unwrap();
         let builder =
             Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).plugin_file(file);

@@ -66,11 +66,16 @@ impl Writer {
     /// stays behind.
     pub(super) fn start(mut output: impl Write + Send + 'static) -> io::Result<Self> {
         let (send, lines) = mpsc::channel::<Waiting>();
-        let (gone, waiting) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
-        let (written, fails, left) = (Arc::new(Notify::new()), gone.clone(), waiting.clone());
-        let (tells, taken, bytes) =
-            (written.clone(), watch::Sender::new(()), Arc::new(AtomicUsize::new(0)));
-        let (takes, leaves) = (taken.clone(), bytes.clone());
+        let gone = CancellationToken::new();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let written = Arc::new(Notify::new());
+        let fails = gone.clone();
+        let left = waiting.clone();
+        let tells = written.clone();
+        let taken = watch::Sender::new(());
+        let bytes = Arc::new(AtomicUsize::new(0));
+        let takes = taken.clone();
+        let leaves = bytes.clone();
         std::thread::Builder::new().name("palisade-output".to_owned()).spawn(move || {
             for Waiting { line, written: done, owed } in lines {
                 if write_in_pieces(&mut output, &line, &takes).is_err() {

@@ -85,8 +85,9 @@ impl World {
 
     pub(super) fn with(token: Option<&str>) -> Self {
         let bound = "127.0.0.1:8000".parse().unwrap();
-        let ((tell, told), (see, seen), go) =
-            (unbounded_channel(), unbounded_channel(), Arc::new(Notify::new()));
+        let (tell, told) = unbounded_channel();
+        let (see, seen) = unbounded_channel();
+        let go = Arc::new(Notify::new());
         let fake = Fake { tell, see, go: go.clone() };
         let hosts = vec!["localhost".to_owned()];
         let stop = CancellationToken::new();

@@ -103,7 +103,8 @@ async fn soon<T>(mut future: impl Future<Output = T> + Unpin) -> T {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
-    let ((_holds, words), (taken, _)) = (mpsc::channel(), mpsc::channel());
+    let (_holds, words) = mpsc::channel();
+    let (taken, _) = mpsc::channel();
     let writer = Writer::start(Slow { words, taken }).unwrap();
     let start = tokio::time::Instant::now();
     assert_eq!(writer.write(&message(1)).await, Err(Gone::Stalled));
@@ -114,7 +115,8 @@ async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn patience_counts_from_the_last_byte_that_was_taken_and_not_from_queueing() {
-    let ((says, words), (taken, seen)) = (mpsc::channel(), mpsc::channel());
+    let (says, words) = mpsc::channel();
+    let (taken, seen) = mpsc::channel();
     let writer = Writer::start(Slow { words, taken }).unwrap();
     let lines: Vec<_> = (0..4).map(|_| Box::pin(writer.put(letters(PIECE - 1)))).collect();
     let mut last = Box::pin(writer.put(letters(PIECE - 1)));
@@ -135,7 +137,8 @@ async fn patience_counts_from_the_last_byte_that_was_taken_and_not_from_queueing
 
 #[tokio::test(start_paused = true)]
 async fn a_long_line_is_taken_piece_by_piece() {
-    let ((says, words), (taken, seen)) = (mpsc::channel(), mpsc::channel());
+    let (says, words) = mpsc::channel();
+    let (taken, seen) = mpsc::channel();
     let writer = Writer::start(Slow { words, taken }).unwrap();
     let mut changes = writer.taken.subscribe();
     let mut line = Box::pin(writer.put(letters(4 * PIECE - 1)));
