@@ -71,7 +71,8 @@ impl Host {
         let (definition, factory) = self.sandbox.offering(
             plugin.name(),
             plugin.prepared(),
-            (offered, self.dispatcher.limits),
+            offered,
+            self.dispatcher.limits,
         )?;
         Some(Registered::apart(definition, factory, plugin.origin()))
     }
@@ -246,7 +247,8 @@ impl Host {
     /// digest, because another file may have either of them.
     #[must_use]
     pub fn plugin_of(&self, tool: &Registered) -> Option<Plugin> {
-        let (name, digest) = (tool.origin().plugin(), tool.origin().digest());
+        let name = tool.origin().plugin();
+        let digest = tool.origin().digest();
         let is_its =
             |plugin: &Plugin| (name, digest) == (Some(plugin.name()), Some(plugin.digest()));
         self.find_plugin(|plugin| is_its(plugin).then(|| plugin.clone()))

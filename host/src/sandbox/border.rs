@@ -145,7 +145,8 @@ impl Walk<'_> {
     }
 
     fn types(&mut self, section: &ComponentTypeSectionReader<'_>) -> Result<(), BorderRefused> {
-        let (start, end) = (section.original_position(), section.range().end);
+        let start = section.original_position();
+        let end = section.range().end;
         let bytes = self
             .bytes
             .get(start..end)

@@ -314,8 +314,8 @@ mod tests {
     fn outside_of_the_pool_no_memory_is_begun_for_which_the_process_has_no_room()
     -> wasmtime::Result<()> {
         // No process has this much address space.
-        let (nowhere, limits) =
-            (isize::MAX as usize, limits::Limits { memory: u64::MAX, ..limits::Limits::default() });
+        let nowhere = isize::MAX as usize;
+        let limits = limits::Limits { memory: u64::MAX, ..limits::Limits::default() };
         for (allocation, denied) in
             [(Allocation::OnDemand, Limit::Sandboxes), (Allocation::Pooled, Limit::TotalMemory)]
         {

@@ -92,7 +92,9 @@ pub(super) async fn in_turns<T>(
     work: impl Future<Output = wasmtime::Result<T>>,
     bounds: &Bounds<'_>,
 ) -> wasmtime::Result<T> {
-    let (mut work, mut wakeup, mut ticks) = (pin!(work), None, 0);
+    let mut work = pin!(work);
+    let mut wakeup = None;
+    let mut ticks = 0;
     loop {
         let mut turn = None;
         if bounds.needs_turn() {

@@ -29,8 +29,9 @@ impl Fixture {
     fn new(turns: u64) -> Self {
         let pool = Pool::leased(turns);
         let turns = pool.share(Digest::of(b"guest"));
-        let (clock, cancel, signs) =
-            (CallClock::new(TIME), CancellationToken::new(), Arc::default());
+        let clock = CallClock::new(TIME);
+        let cancel = CancellationToken::new();
+        let signs = Arc::default();
         Self { pool, clock, cancel, signs, turns, first_tick: FirstTick::Free }
     }
 
@@ -135,8 +136,8 @@ async fn guests_of_one_plugin_take_turns_and_leave_half_of_the_turns() {
 async fn a_guest_gets_its_first_tick_in_its_turn_where_it_is_told_so() {
     let guest = Fixture::new(1);
     let taken = guest.pool.share(Digest::of(b"other")).try_take(1).unwrap();
-    let (waits, late) =
-        (guest.another(), Fixture { first_tick: FirstTick::InTurn, ..guest.another() });
+    let waits = guest.another();
+    let late = Fixture { first_tick: FirstTick::InTurn, ..guest.another() };
     let passes = async {
         settle().await;
         assert_eq!((waits.signs.ticks(), late.signs.ticks()), (1, 0));
@@ -157,7 +158,8 @@ async fn a_guest_gets_its_first_tick_in_its_turn_where_it_is_told_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_guest_holds_no_turn_while_it_waits_for_the_host() {
-    let (guest, polls) = (Fixture::new(1), AtomicU64::new(0));
+    let guest = Fixture::new(1);
+    let polls = AtomicU64::new(0);
     let sleeping = async {
         guest.signs.note_tick().await;
         sleep(TIME / 2).await;
