@@ -112,7 +112,9 @@ impl Offer {
     ///
     /// [`OfferError`] for the first broken rule.
     pub fn check(&self) -> Result<(), OfferError> {
-        let (items, templates, prompts) = (self.items(), self.templates(), self.prompts());
+        let items = self.items();
+        let templates = self.templates();
+        let prompts = self.prompts();
         let entries = items.len() + templates.len() + prompts.len();
         if entries > ENTRIES {
             return refused(format!(
@@ -189,7 +191,8 @@ impl Item {
     fn check(&self) -> Result<(), OfferError> {
         let of = format!("its document `{}`", elided(&self.uri, 128));
         uri(&of, &self.uri)?;
-        described(&of, &self.name, (&self.title, &self.description, &self.mime))
+        let description = self.description.as_deref();
+        described(&of, &self.name, self.title.as_deref(), description, self.mime.as_deref())
     }
 }
 
@@ -202,7 +205,8 @@ impl Template {
                 "{of} is refused: a variable is a name in braces, with text before it and between two"
             ));
         }
-        described(&of, &self.name, (&self.title, &self.description, &self.mime))
+        let description = self.description.as_deref();
+        described(&of, &self.name, self.title.as_deref(), description, self.mime.as_deref())
     }
 }
 
@@ -210,7 +214,7 @@ impl Prompt {
     fn check(&self) -> Result<(), OfferError> {
         let of = format!("its prompt `{}`", elided(&self.name, 128));
         plain(&of, &self.name)?;
-        described(&of, &self.name, (&self.title, &Some(self.description.clone()), &None))?;
+        described(&of, &self.name, self.title.as_deref(), Some(&self.description), None)?;
         if self.description.trim().is_empty() || self.arguments.len() > ARGUMENTS {
             return refused(format!(
                 "{of} is refused: it has a description, and at most {ARGUMENTS} arguments"
@@ -231,14 +235,14 @@ impl Prompt {
     }
 }
 
-type Words<'a> = (&'a Option<String>, &'a Option<String>, &'a Option<String>);
-
 fn described(
     of: &str,
     name: &str,
-    (title, description, mime): Words<'_>,
+    title: Option<&str>,
+    description: Option<&str>,
+    mime: Option<&str>,
 ) -> Result<(), OfferError> {
-    for line in [Some(name), title.as_deref(), mime.as_deref()].into_iter().flatten() {
+    for line in [Some(name), title, mime].into_iter().flatten() {
         if line.trim().is_empty() || line.chars().count() > NAME || line.contains(char::is_control)
         {
             return refused(format!(
@@ -247,12 +251,12 @@ fn described(
         }
         shown(of, line)?;
     }
-    if mime.as_ref().is_some_and(|mime| mime.len() > MIME || !mime.contains('/')) {
+    if mime.is_some_and(|mime| mime.len() > MIME || !mime.contains('/')) {
         return refused(format!(
             "{of} is refused: a media type has a `/`, and at most {MIME} bytes"
         ));
     }
-    shown(of, description.as_deref().unwrap_or_default())
+    shown(of, description.unwrap_or_default())
 }
 
 /// Refuses text with hidden characters, which users would not see.

@@ -112,7 +112,8 @@ impl Found {
     /// run again.
     pub(super) fn answered(&mut self, answer: &Map<String, Value>) {
         self.understood = true;
-        let (id, name) = (id(answer, &IDS), name(answer));
+        let id = id(answer, &IDS);
+        let name = name(answer);
         let is_answered = |call: &Asked| match (&call.id, &id) {
             (Some(asked), Some(answered)) => asked == answered,
             _ => name.as_ref() == Some(&call.name),

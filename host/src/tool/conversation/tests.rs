@@ -249,7 +249,8 @@ fn a_reply_may_ask_for_nothing() {
 
 #[test]
 fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
-    let (name, input) = ("n".repeat(1_000_000), "i".repeat(2_000_000));
+    let name = "n".repeat(1_000_000);
+    let input = "i".repeat(2_000_000);
     let uses = uses(
         Provider::Anthropic,
         &json!({"type": "tool_use", "id": "a", "name": name, "input": input}),

@@ -114,7 +114,8 @@ fn mcp_carries_everything_as_it_is() {
 
 #[test]
 fn what_a_format_has_no_place_for_is_reported() {
-    let (schema, output) = (json!({"type": "object"}), json!({}));
+    let schema = json!({"type": "object"});
+    let output = json!({});
     let view = ToolView { title: Some("Mark"), output_schema: Some(&output), ..view(&schema) };
     for format in [Format::OpenAi, Format::OpenAiResponses, Format::Anthropic, Format::Gemini] {
         let lost: Vec<String> = export(&view, format, Strictness::AsIs)

@@ -32,7 +32,8 @@ fn calls_under_one_id_are_told_apart_in_the_host_and_answered_under_it() {
 
 #[test]
 fn long_ids_that_differ_at_their_end_are_told_apart_and_written_back_whole() {
-    let (one, other) = (format!("{}1", "x".repeat(300)), format!("{}2", "x".repeat(300)));
+    let one = format!("{}1", "x".repeat(300));
+    let other = format!("{}2", "x".repeat(300));
     let reply = json!([one_call(Provider::OpenAi, &one), one_call(Provider::OpenAi, &other)]);
     let uses = uses(Provider::OpenAi, &reply);
     assert_ne!(uses[0].call_id(), uses[1].call_id());
