@@ -84,7 +84,8 @@ impl Dispatcher {
     pub(crate) async fn dispatch_to(
         &self,
         session: &Session,
-        (call, tool): (Call, Arc<Registered>),
+        call: Call,
+        tool: Arc<Registered>,
         party: &Party,
     ) -> ToolResult {
         self.pass(session, call, Ok(tool), None, party).await

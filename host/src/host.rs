@@ -81,10 +81,11 @@ impl Host {
     pub(crate) async fn dispatch_to(
         &self,
         session: &Session,
-        call: (Call, Arc<Registered>),
+        call: Call,
+        tool: Arc<Registered>,
         party: &Party,
     ) -> ToolResult {
-        self.dispatcher.dispatch_to(session, call, party).await
+        self.dispatcher.dispatch_to(session, call, tool, party).await
     }
 
     /// Like [`dispatch`](Self::dispatch), with a timeout for the run, at most 600 s.

@@ -124,8 +124,10 @@ impl Rounds {
     pub(super) fn begin(
         sealer: &Sealer,
         purpose: Option<&Purpose>,
-        (kinds, subject): (AskKinds, Subject),
-        (state, responses): (Option<&str>, InputResponses),
+        kinds: AskKinds,
+        subject: Subject,
+        state: Option<&str>,
+        responses: InputResponses,
     ) -> Result<Self, NoRound> {
         let state: Option<State> = state
             .zip(purpose)

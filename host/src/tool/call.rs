@@ -95,13 +95,14 @@ impl Call {
     /// Creates a call of `tool` with `input` and a generated id.
     #[must_use]
     pub fn new(tool: impl Into<String>, input: impl Into<CallInput>) -> Self {
-        Self::known_as(fresh_id(), (tool, input), CancellationToken::new())
+        Self::known_as(fresh_id(), tool, input, CancellationToken::new())
     }
 
     /// Creates a call with the caller's id and cancellation token.
     pub(crate) fn known_as(
         id: CallId,
-        (tool, input): (impl Into<String>, impl Into<CallInput>),
+        tool: impl Into<String>,
+        input: impl Into<CallInput>,
         cancel: CancellationToken,
     ) -> Self {
         Self {

@@ -61,7 +61,7 @@ async fn called_until(
     let tool = host.registry().get("idle").unwrap();
     let class = {
         let party = Party::default().with_account(Some(account.clone()));
-        let result = host.dispatch_to(host.session(), (call, tool), &party).await;
+        let result = host.dispatch_to(host.session(), call, tool, &party).await;
         result.error().map(ToolError::class)
     };
     drop(host);

@@ -39,8 +39,10 @@ fn begin(sealer: &Sealer, code: Option<Digest>, brought: Brought) -> Rounds {
     Rounds::begin(
         sealer,
         Some(&purpose()),
-        (kinds, subject),
-        (brought.state.as_deref(), brought.responses),
+        kinds,
+        subject,
+        brought.state.as_deref(),
+        brought.responses,
     )
     .unwrap()
 }
@@ -178,8 +180,8 @@ fn rounds_are_counted_also_where_the_code_changes_in_each() {
     }
     let subject = Subject { code: FIRST, plugin: "forms".to_owned() };
     let kinds = AskKinds::from([AskKind::Elicitation]);
-    let brought = (brought.state.as_deref(), brought.responses);
-    let begun = Rounds::begin(&sealer, Some(&purpose()), (kinds, subject), brought);
+    let state = brought.state.as_deref();
+    let begun = Rounds::begin(&sealer, Some(&purpose()), kinds, subject, state, brought.responses);
     assert_eq!(begun.err(), Some(NoRound::TooMany));
 }
 
