@@ -137,7 +137,8 @@ fn unsuccessful(content: &[Content]) -> String {
 /// Sets the plugin and digest of a result.
 pub(super) fn signed(mut result: ToolResult, tool: Option<&Registered>) -> ToolResult {
     if let Some(Origin::Plugin { name, digest, .. }) = tool.map(Registered::origin) {
-        (result.plugin, result.digest) = (Some(String::from(&**name)), Some(*digest));
+        result.plugin = Some(String::from(&**name));
+        result.digest = Some(*digest);
     }
     result
 }

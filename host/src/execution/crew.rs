@@ -91,7 +91,8 @@ impl Crew {
         while book.jobs.is_empty() && !book.is_closed && waits {
             let (back, timeout) =
                 self.work.wait_timeout(book, IDLE).unwrap_or_else(PoisonError::into_inner);
-            (book, waits) = (back, !timeout.timed_out());
+            book = back;
+            waits = !timeout.timed_out();
         }
         book.idle -= 1;
         book.jobs.pop_front()

@@ -250,7 +250,8 @@ async fn tell(server: Arc<Shared>, client: Arc<Client>, way: Way, documents: Doc
                 way.tell(list).await;
             }
         }
-        (told, before) = (now, shown);
+        told = now;
+        before = shown;
         for uri in documents.changed(|uri| offers::code(&server, uri)) {
             way.tell_of(uri).await;
         }

@@ -54,7 +54,8 @@ pub(super) fn kept(mut params: InitializeRequestParams) -> InitializeRequestPara
     params.client_info = Implementation::new(cut(name, NAME), cut(version, NAME));
     params.meta = None;
     let capabilities = &mut params.capabilities;
-    (capabilities.experimental, capabilities.extensions) = (None, None);
+    capabilities.experimental = None;
+    capabilities.extensions = None;
     if let Some(sampling) = &mut capabilities.sampling {
         // Only the presence of these fields matters.
         sampling.tools = sampling.tools.take().map(|_| Default::default());
@@ -81,14 +82,16 @@ fn capabilities(server: &Shared) -> ServerCapabilities {
     }
     if offered.prompts {
         let with = ServerCapabilities::builder().enable_prompts().enable_completions().build();
-        (capabilities.prompts, capabilities.completions) = (with.prompts, with.completions);
+        capabilities.prompts = with.prompts;
+        capabilities.completions = with.completions;
     }
     if let Some(tools) = &mut capabilities.tools {
         tools.list_changed = changes;
     }
     if let Some(resources) = &mut capabilities.resources {
         // Clients can subscribe to a resource: it changes when its plugin is replaced.
-        (resources.list_changed, resources.subscribe) = (changes, changes);
+        resources.list_changed = changes;
+        resources.subscribe = changes;
     }
     if let Some(prompts) = &mut capabilities.prompts {
         prompts.list_changed = changes;

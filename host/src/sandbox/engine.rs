@@ -285,7 +285,8 @@ fn tick(engine: &EngineWeak, running: &AtomicUsize, asleep: &AtomicBool) {
                 thread::park();
             }
             asleep.store(false, Ordering::SeqCst);
-            (idle, quiet) = (Duration::ZERO, 0);
+            idle = Duration::ZERO;
+            quiet = 0;
         }
     }
 }

@@ -127,7 +127,8 @@ impl ResourceLimiter for Limiter {
         if let Err(limit) = self.charge_growth(current, desired) {
             return Ok(self.refuse(limit));
         }
-        (self.last_memory, self.memory) = (more, sum);
+        self.last_memory = more;
+        self.memory = sum;
         self.peak = self.peak.max(sum);
         Ok(true)
     }
@@ -155,7 +156,8 @@ impl ResourceLimiter for Limiter {
         if let Err(limit) = self.charge(more as u64 * limits::TABLE_ELEMENT) {
             return Ok(self.refuse(limit));
         }
-        (self.last_elements, self.elements) = (more, sum);
+        self.last_elements = more;
+        self.elements = sum;
         Ok(true)
     }
 

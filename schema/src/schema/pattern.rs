@@ -74,7 +74,8 @@ pub(super) fn check(outline: &Outline<'_>) -> Result<PatternLoad, SchemaError> {
         }
         load.add(keyword, pattern.len(), size);
     }
-    (load.count, load.together) = (seen.len(), together);
+    load.count = seen.len();
+    load.together = together;
     Ok(load)
 }
 

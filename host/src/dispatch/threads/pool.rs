@@ -113,7 +113,8 @@ impl Pool {
         let now = Instant::now();
         for (number, left) in &mut self.book().left {
             if !left.pulse.stands_still(left.seen) {
-                (left.seen, left.since) = (left.pulse.count(), now);
+                left.seen = left.pulse.count();
+                left.since = now;
             } else if now.duration_since(left.since) >= limits::THREAD_GRACE {
                 stuck.push(*number);
             }

@@ -130,7 +130,8 @@ impl World {
             assert!(answer.more().await, "{}", answer.text);
         }
         let (head, text) = answer.text.split_once("\r\n\r\n").unwrap();
-        (answer.head, answer.text) = (head.to_ascii_lowercase(), text.to_owned());
+        answer.head = head.to_ascii_lowercase();
+        answer.text = text.to_owned();
         answer
     }
 
