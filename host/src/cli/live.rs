@@ -130,7 +130,7 @@ impl Subscriber for Watching {
     fn receive(&self, event: &Envelope) {
         match &event.event {
             Event::OutputDelta(_, chunk) => {
-                chunk.lines().for_each(|line| self.say(Line::Output(visible(line))))
+                chunk.lines().for_each(|line| self.say(Line::Output(visible(line))));
             }
             Event::Progress(_, progress) => {
                 let of = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();

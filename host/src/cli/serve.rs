@@ -178,7 +178,7 @@ fn show_changes(rescan: &Rescan) {
         [(&rescan.loaded, "loaded"), (&rescan.changed, "changed"), (&rescan.removed, "removed")]
     {
         plugins.iter().for_each(|plugin| {
-            output::note(&format!("{what} {}: {}", plugin.file(), tools_of(plugin)))
+            output::note(&format!("{what} {}: {}", plugin.file(), tools_of(plugin)));
         });
     }
     open::show_rejected(&rescan.rejected);

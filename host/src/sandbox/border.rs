@@ -188,7 +188,7 @@ impl Walk<'_> {
                 self.instances()?.foreign();
             }
             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Type, .. } => {
-                self.scopes.opaque()
+                self.scopes.opaque();
             }
             ComponentAlias::Outer { kind: ComponentOuterAliasKind::Type, count, index } => {
                 self.scopes.again(count, index);

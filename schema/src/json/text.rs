@@ -166,13 +166,13 @@ impl fmt::Debug for Json {
 fn flatten(value: &mut Value, levels: usize) {
     match (value, levels.checked_sub(1)) {
         (Value::Array(elements), Some(levels)) => {
-            elements.iter_mut().for_each(|element| flatten(element, levels))
+            elements.iter_mut().for_each(|element| flatten(element, levels));
         }
         (Value::Object(members), Some(levels)) => {
-            members.values_mut().for_each(|member| flatten(member, levels))
+            members.values_mut().for_each(|member| flatten(member, levels));
         }
         (value @ (Value::Array(_) | Value::Object(_)), None) => {
-            *value = Value::String(value.to_string())
+            *value = Value::String(value.to_string());
         }
         _ => {}
     }

@@ -135,7 +135,7 @@ impl<'v> Outline<'v> {
                 node.unevaluated = node.unevaluated.saturating_add(1);
             }
             ("pattern", Value::String(pattern)) => {
-                self.patterns.push((pattern, "pattern", place.to_owned()))
+                self.patterns.push((pattern, "pattern", place.to_owned()));
             }
             _ => {}
         }

@@ -130,7 +130,7 @@ impl<'p, 'b> Walk<'p, 'b> {
         let length = pointer.len();
         match value {
             Value::String(path) if at.iter().any(|branch| branch.is_path) => {
-                *path = f(pointer, path)?
+                *path = f(pointer, path)?;
             }
             Value::Object(members) => {
                 for (name, value) in members {

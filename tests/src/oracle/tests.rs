@@ -57,7 +57,7 @@ fn descriptors_that_stay_open_are_found() {
 #[test]
 fn threads_that_stay_are_found() {
     breaks("threads", |_| {
-        (0..4).for_each(|_| drop(std::thread::spawn(|| std::thread::park_timeout(PATIENCE))))
+        (0..4).for_each(|_| drop(std::thread::spawn(|| std::thread::park_timeout(PATIENCE))));
     });
 }
 

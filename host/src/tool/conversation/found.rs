@@ -94,7 +94,7 @@ impl Found {
     pub(super) fn item(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
         match kind(object) {
             Some("function_call_output" | "custom_tool_call_output" | "tool_result") => {
-                self.answered(object)
+                self.answered(object);
             }
             Some(
                 "function_call" | "custom_tool_call" | "tool_use" | "function" | "custom"

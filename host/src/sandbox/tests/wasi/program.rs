@@ -168,9 +168,9 @@ fn furnish(workspace: &Path, run: &Run) {
     for (name, text) in &run.files {
         let path = workspace.join(name);
         if name.ends_with('/') {
-            fs::create_dir_all(path).unwrap()
+            fs::create_dir_all(path).unwrap();
         } else {
-            fs::write(path, text).unwrap()
+            fs::write(path, text).unwrap();
         }
     }
     for (name, size) in &run.zeroes {
