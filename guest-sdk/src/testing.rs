@@ -155,7 +155,7 @@ impl TestContext {
     #[must_use]
     pub fn with_remaining(self, remaining: Duration) -> Self {
         self.with(|call| {
-            call.remaining_ms = u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX)
+            call.remaining_ms = u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX);
         })
     }
 

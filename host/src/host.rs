@@ -71,7 +71,8 @@ impl Host {
         let (definition, factory) = self.sandbox.offering(
             plugin.name(),
             plugin.prepared(),
-            (offered, self.dispatcher.limits),
+            offered,
+            self.dispatcher.limits,
         )?;
         Some(Registered::apart(definition, factory, plugin.origin()))
     }
@@ -81,10 +82,11 @@ impl Host {
     pub async fn dispatch_to(
         &self,
         session: &Session,
-        call: (Call, Arc<Registered>),
+        call: Call,
+        tool: Arc<Registered>,
         party: &Party,
     ) -> ToolResult {
-        self.dispatcher.dispatch_to(session, call, party).await
+        self.dispatcher.dispatch_to(session, call, tool, party).await
     }
 
     /// Like [`dispatch`](Self::dispatch), with a timeout for the run, at most 600 s.
@@ -248,7 +250,8 @@ impl Host {
     /// digest, because another file may have either of them.
     #[must_use]
     pub fn plugin_of(&self, tool: &Registered) -> Option<Plugin> {
-        let (name, digest) = (tool.origin().plugin(), tool.origin().digest());
+        let name = tool.origin().plugin();
+        let digest = tool.origin().digest();
         let is_its =
             |plugin: &Plugin| (name, digest) == (Some(plugin.name()), Some(plugin.digest()));
         self.find_plugin(|plugin| is_its(plugin).then(|| plugin.clone()))

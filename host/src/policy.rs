@@ -196,7 +196,8 @@ impl Policy {
     /// another plugin: this plugin may have taken the name.
     #[must_use]
     pub fn advice_on_prompt(&self, rule: Rule, definition: &Definition, origin: &Origin) -> Advice {
-        let (tool, own) = (definition.name().as_str(), origin.rule_name());
+        let tool = definition.name().as_str();
+        let own = origin.rule_name();
         let rules = self
             .tools
             .get(tool)
@@ -217,8 +218,8 @@ impl Policy {
     fn own(&self, definition: &Definition, origin: &Origin) -> (Option<Ruled>, Option<Ruled>) {
         let Some(named) = self.tools.get(definition.name().as_str()) else { return (None, None) };
         let full = named.of_plugins.get(origin.rule_name());
-        let (full, bare) =
-            (full.map(|mode| (*mode, Rule::PluginTool)), named.bare.map(|mode| (mode, Rule::Tool)));
+        let full = full.map(|mode| (*mode, Rule::PluginTool));
+        let bare = named.bare.map(|mode| (mode, Rule::Tool));
         let both = match (full, bare) {
             // Either may come from a project file, which can only tighten.
             (Some(full), Some(bare)) => Some(stricter(full, bare)),
@@ -317,7 +318,8 @@ impl Rule {
     /// Returns the operator's options to permit a call that this rule denies.
     #[must_use]
     pub fn advice_on_deny(self, definition: &Definition, origin: &Origin) -> Advice {
-        let (key, class) = (self.key(definition, origin), definition.side_effects());
+        let key = self.key(definition, origin);
+        let class = definition.side_effects();
         let text = match self {
             Self::Override => {
                 format!("no flag lifts `{class} = \"deny\"`, which stands under `[[trusted]]`")

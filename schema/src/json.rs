@@ -142,7 +142,8 @@ pub fn parse_within(
     if text.len() > bounds.bytes {
         return Err(JsonError::TooLong { got: text.len(), max: bounds.bytes });
     }
-    let (scratch, mut purse) = (scratch(text), Purse::new(budget));
+    let scratch = scratch(text);
+    let mut purse = Purse::new(budget);
     purse.take(scratch)?;
     let reader = Reader {
         bounds,

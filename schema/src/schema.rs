@@ -15,6 +15,7 @@ mod multiple;
 mod outline;
 mod paths;
 mod pattern;
+mod pointer;
 pub mod unreviewed;
 mod validate;
 mod violation;
@@ -31,7 +32,7 @@ use serde_json::{Map, Value};
 pub use error::SchemaError;
 pub use hidden::in_object as hidden_in;
 pub use keyword::{Dialect, Reach, Shape, holds};
-pub use outline::{join, percent_decode};
+pub use pointer::{join, percent_decode};
 pub use violation::{Violation, Violations};
 
 use crate::budget::{Budget, Exhausted};
@@ -371,7 +372,7 @@ fn refuse_inside(
     token: &str,
 ) -> Result<(), SchemaError> {
     let length = pointer.len();
-    outline::push_token(pointer, token);
+    pointer::push_token(pointer, token);
     refuse_depth(value, left, pointer)?;
     pointer.truncate(length);
     Ok(())

@@ -107,13 +107,13 @@ pub fn visible(text: &str) -> String {
 /// terminal or line reader gets one line that cannot control it.
 #[must_use]
 pub fn visible_json(json: &str) -> String {
-    judged(json).fold(String::with_capacity(json.len()), |mut out, judged| {
-        push_visible(&mut out, judged);
+    judged(json).fold(String::with_capacity(json.len()), |mut out, (c, deceives)| {
+        push_visible(&mut out, c, deceives);
         out
     })
 }
 
-fn push_visible(out: &mut String, (c, deceives): (char, bool)) {
+fn push_visible(out: &mut String, c: char, deceives: bool) {
     if deceives {
         c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
     } else {
@@ -169,8 +169,8 @@ impl<W: io::Write> VisibleJson<W> {
             self.inner.write_all(text.as_bytes())?;
         } else {
             let shown = judged_after(self.before, valid).take(text.chars().count());
-            let shown = shown.fold(String::with_capacity(text.len()), |mut out, judged| {
-                push_visible(&mut out, judged);
+            let shown = shown.fold(String::with_capacity(text.len()), |mut out, (c, deceives)| {
+                push_visible(&mut out, c, deceives);
                 out
             });
             self.inner.write_all(shown.as_bytes())?;
@@ -269,146 +269,4 @@ impl io::Write for Beginning {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_could_deceive_a_reader_is_shown_as_an_escape() {
-        assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\nd"), "a\\u{1b}[2Jb\\u{202e}c\nd");
-    }
-
-    #[test]
-    fn what_shows_as_nothing_is_shown_as_an_escape() {
-        let blank = [
-            "\u{ad}\u{34f}\u{115f}\u{1160}\u{17b4}\u{180b}\u{200b}\u{206a}\u{2800}\u{3164}",
-            "\u{fe0d}\u{feff}\u{ffa0}\u{fff0}\u{1bca0}\u{1d173}\u{e0041}\u{e0100}",
-        ];
-        for c in blank.concat().chars() {
-            assert_eq!(visible(&format!("a{c}b")), format!("a{}b", c.escape_unicode()));
-        }
-    }
-
-    #[test]
-    fn a_selector_counts_only_where_it_has_a_symbol_to_select_for() {
-        for seen in [
-            "⚠\u{fe0f}",
-            "☎\u{fe0e}!",
-            "a ©\u{fe0f}❤\u{fe0f}",
-            "🅰\u{fe0e}",
-            "1\u{fe0f}\u{20e3}",
-            "#\u{fe0f}\u{20e3}",
-        ] {
-            assert_eq!(first_deceptive(seen), None, "{seen:?}");
-        }
-        let hidden = [
-            "\u{fe0f}",
-            "a\u{fe0f}",
-            "1\u{fe0e}",
-            " \u{fe0f}",
-            "漢\u{fe0f}",
-            "é\u{fe0e}",
-            "\n\u{fe0f}",
-            "\u{200b}\u{fe0f}",
-        ];
-        for hidden in hidden.into_iter().chain([
-            "⚠\u{fe0f}\u{fe0e}",
-            "⚠\u{fe0f}\u{fe0f}",
-            "1\u{fe0f}x\u{20e3}",
-        ]) {
-            assert!(first_deceptive(hidden).is_some(), "{hidden:?}");
-        }
-        assert_eq!(visible("⚠\u{fe0f}\u{fe0e}a\u{fe0f}"), "⚠\u{fe0f}\\u{fe0e}a\\u{fe0f}");
-        assert_eq!(visible_json("\"\u{fe0f}⚠\u{fe0f}\""), "\"\\ufe0f⚠\u{fe0f}\"");
-    }
-
-    #[test]
-    fn what_can_be_seen_is_left_alone() {
-        let text = "\tgrün 한글 ﾊﾝ ⠃⠗ 漢字 עברית ไทย 🦀 ⚠\u{fe0f}\n";
-        assert_eq!(visible(text), text);
-    }
-
-    #[test]
-    fn a_json_text_is_escaped_in_jsons_own_way_and_means_the_same() {
-        let value = serde_json::json!({"a\u{202e}": "b\u{2028}\u{e0041}\u{7f}\u{85}c"});
-        let escaped = visible_json(&value.to_string());
-        assert_eq!(escaped, r#"{"a\u202e":"b\u2028\udb40\udc41\u007f\u0085c"}"#);
-        assert_eq!(serde_json::from_str::<Value>(&escaped).ok(), Some(value));
-    }
-
-    #[test]
-    fn a_json_text_that_is_written_in_pieces_reads_as_one_that_is_whole() {
-        use std::io::Write as _;
-        const PIECE: usize = VisibleJson::<Vec<u8>>::PIECE;
-        for part in [
-            "abc\n",
-            "ä漢🦀",
-            "a\u{202e}",
-            "⚠\u{fe0f}",
-            "1\u{fe0f}\u{20e3}",
-            "\u{fe0f}",
-            "\u{e0001}\u{7f}",
-        ] {
-            for before in ["", "x", "xy", "xyz"] {
-                let text = [before, &part.repeat(2 * PIECE / part.len() + 7)].concat();
-                for at_once in [1, 7, PIECE - 1, PIECE, text.len()] {
-                    let mut out = Vec::new();
-                    let mut visible = VisibleJson::new(&mut out);
-                    let written: io::Result<()> = text
-                        .as_bytes()
-                        .chunks(at_once)
-                        .try_for_each(|bytes| visible.write_all(bytes));
-                    assert!(written.and_then(|()| visible.finish()).is_ok());
-                    assert!(
-                        out == visible_json(&text).into_bytes(),
-                        "{part:?} behind {before:?}, {at_once} at once"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_cut_never_splits_a_character() {
-        assert_eq!(cut("aé", 2), "a");
-        assert_eq!(cut("aé", 3), "aé");
-        assert_eq!(cut("a", 9), "a");
-    }
-
-    #[test]
-    fn a_text_that_is_cut_first_reads_as_one_that_is_cut_last() {
-        for part in
-            ["abc", "a\nb\tc", "ä漢🦀", "a\u{202e}", "⚠\u{fe0f}", "1\u{fe0f}\u{20e3}", "\u{e0001}"]
-        {
-            let text = part.repeat(100);
-            for max in [0, 1, 2, 7, 64, 100, 150] {
-                let (first, last) = (elided(&text, max), elided_line(&on_one_line(&text), max));
-                let ends = |shown: &str| {
-                    let (head, rest) = shown.split_once(" … ").unwrap_or_default();
-                    let (_, tail) = rest.split_once(" … ").unwrap_or_default();
-                    (head.to_owned(), tail.to_owned())
-                };
-                assert_eq!(ends(&first), ends(&last), "{part:?} in {max}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_not_shown_is_counted_and_not_escaped() {
-        let text = format!("a{}z", "\u{1b}".repeat(1 << 20));
-        assert_eq!(elided(&text, 4), "a\\ … 1048574 characters … }z");
-    }
-
-    #[test]
-    fn of_a_long_value_the_beginning_is_shown() {
-        let value = serde_json::json!({"a": "x".repeat(1 << 20)});
-        assert_eq!(elided_json(&value, 8), "{\"a\":\"xx …");
-        assert_eq!(elided_json(&serde_json::json!({"a": 1}), 8), "{\"a\":1}");
-        assert_eq!(elided_json(&serde_json::json!([10, 20, 30]), 6), "[10 … 4 characters … 30]");
-    }
-
-    #[test]
-    fn a_long_text_keeps_its_ends_and_says_what_is_missing() {
-        assert_eq!(elided("abcdefghij", 4), "ab … 6 characters … ij");
-        assert_eq!(elided("ab\ncd", 10), "ab\\ncd");
-    }
-}
+mod tests;

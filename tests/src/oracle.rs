@@ -10,11 +10,14 @@
 
 mod books;
 mod canary;
+mod cases;
 mod heard;
 mod lateness;
 mod loading;
 mod peak;
 mod ping;
+mod results;
+mod rounds;
 mod served;
 #[cfg(test)]
 mod tests;
@@ -22,34 +25,28 @@ mod tests;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use palisade::{CacheMode, Call, Desk, Event, Host, HostBuilder, Session, Shipped, ToolResult};
-use serde_json::{Value, json};
 
 pub use books::Books;
+pub use cases::{around, around_both};
 pub use loading::{Loaded, loading, loading_bytes};
 pub use peak::{HOST_ROOM, Peak};
+pub use results::Results;
+pub(crate) use rounds::rounds;
 pub use served::{Served, served};
 
 use crate::case::{Case, PATIENCE};
 use crate::events::Recorder;
 use crate::guest::{HOSTILE_ECHO, cache};
-use crate::seen::{Run, Seen};
 use crate::stage::Stage;
-use crate::uniform;
 use crate::world::World;
-use canary::Canary;
 use heard::Heard;
-use lateness::Lateness;
 use ping::{Others, Pings};
 
 /// The time that a call may exceed its timeout by, on an idle machine.
 pub const SLACK: Duration = Duration::from_millis(100);
-/// The time for threads, file descriptors and memory to return to their former level.
-const SETTLING: Duration = Duration::from_secs(1);
-/// The maximum time of the next call of a benign plugin.
-const BENIGN: Duration = Duration::from_millis(50);
 
 /// The lock of the running oracle: the counters belong to the whole process.
 static TURN: Mutex<()> = Mutex::new(());
@@ -71,47 +68,6 @@ pub struct Oracle {
 struct Aside {
     session: Session,
     runtime: tokio::runtime::Runtime,
-}
-
-/// The result and the measurements of one round.
-struct Timed<T> {
-    done: T,
-    took: Duration,
-    late: Duration,
-    pings: Pings,
-}
-
-/// A value that contains results of calls, each of which is checked.
-pub trait Results {
-    /// Returns all results.
-    fn results(&self) -> Vec<&ToolResult>;
-
-    /// Returns the memory that the results themselves occupy, in bytes, which is no leak: the text
-    /// in raw form and in rendered form.
-    fn held(&self) -> usize {
-        self.results()
-            .iter()
-            .map(|result| result.output().map_or(0, |output| output.len() * 3))
-            .sum()
-    }
-}
-
-impl Results for ToolResult {
-    fn results(&self) -> Vec<&ToolResult> {
-        vec![self]
-    }
-}
-
-impl Results for Vec<ToolResult> {
-    fn results(&self) -> Vec<&ToolResult> {
-        self.iter().collect()
-    }
-}
-
-impl Results for () {
-    fn results(&self) -> Vec<&ToolResult> {
-        Vec::new()
-    }
 }
 
 /// Waits for the turn of the oracle. A test without an oracle takes the turn if it counts resources
@@ -159,7 +115,9 @@ impl Oracle {
     ) -> Self {
         let turn = turn();
         let heard = Heard::listening();
-        let (world, desk, recorder) = (Arc::new(world()), Desk::default(), Recorder::default());
+        let world = Arc::new(world());
+        let desk = Desk::default();
+        let recorder = Recorder::default();
         let builder = host(&world, &desk).subscriber(Arc::new(Others(recorder.clone())));
         let host =
             builder.plugins(HOSTILE_ECHO.directory()).build().expect("the host can be built");
@@ -211,7 +169,9 @@ impl Oracle {
     /// If an invariant is violated.
     #[track_caller]
     pub fn call(&self, call: &Call, within: Duration) -> ToolResult {
-        complete(self.called(call, within))
+        let (result, broken) = self.called(call, within);
+        holds(&broken);
+        result
     }
 
     fn called(&self, call: &Call, within: Duration) -> (ToolResult, Vec<String>) {
@@ -238,7 +198,9 @@ impl Oracle {
         within: Duration,
         work: impl Fn(&Stage) -> F,
     ) -> T {
-        complete(self.watched(within, &work))
+        let (done, broken) = self.watched(within, &work);
+        holds(&broken);
+        done
     }
 
     fn watched<T: Results, F: Future<Output = T>>(
@@ -277,98 +239,6 @@ impl Oracle {
     pub fn events(&self) -> Vec<Event> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-
-    /// Returns the result of the work and the violated invariants.
-    fn judged<T: Results>(
-        &self,
-        within: Duration,
-        work: &impl Fn() -> Timed<T>,
-    ) -> (T, Vec<String>) {
-        // Make a benign call first, so that resources that are created once, such as the clock's
-        // thread, exist before the first count.
-        let mut broken: Vec<String> = self.benign().err().into_iter().collect();
-        for _ in 1..rounds() {
-            let (done, unsettled) = self.round(within, work, &mut broken);
-            if unsettled.is_empty() || !broken.is_empty() {
-                broken.extend(unsettled);
-                return (done, broken);
-            }
-        }
-        let (done, unsettled) = self.round(within, work, &mut broken);
-        broken.extend(unsettled);
-        (done, broken)
-    }
-
-    /// Runs one round. Returns its result and the resources that have not returned to their former
-    /// level.
-    fn round<T: Results>(
-        &self,
-        within: Duration,
-        work: &impl Fn() -> Timed<T>,
-        broken: &mut Vec<String>,
-    ) -> (T, Vec<String>) {
-        self.stage.recorder.forget();
-        self.heard.forget();
-        let canary = Canary::beside(&self.stage.world);
-        let (books, peak) = (Books::now(), Peak::of_this());
-        let Timed { done, took, late, pings } = work();
-        broken.extend(peak.beyond(self.memory));
-        let allowed = within + SLACK + late * 4;
-        if took > allowed {
-            broken.push(format!("it took {took:?}, and {allowed:?} were allowed"));
-        }
-        broken.extend(done.results().into_iter().filter_map(|result| {
-            let error = result.error()?.to_json();
-            overdue(&error, result.duration(), late)
-        }));
-        broken.extend(pings.complaints(late));
-        broken.extend(canary.touched(&self.stage.world));
-        broken.extend(
-            self.stage
-                .recorder
-                .unended(done.results().iter().map(|result| result.call_id().as_str())),
-        );
-        broken.extend(self.heard.complaints(self.panics));
-        broken.extend(done.results().into_iter().filter_map(invalid));
-        *self.events.lock().unwrap_or_else(PoisonError::into_inner) = self.stage.recorder.events();
-        broken.extend(self.benign().err());
-        self.stage.recorder.forget();
-        let held = done.held();
-        (done, Books { memory: books.memory + held, ..books }.settled(SETTLING))
-    }
-
-    fn timed<T>(&self, work: impl FnOnce() -> (T, Pings)) -> Timed<T> {
-        let (late, start) = (Lateness::watched(), Instant::now());
-        let (done, pings) = work();
-        Timed { done, took: start.elapsed(), late: late.worst(), pings }
-    }
-
-    /// Checks the fastest of several calls of a benign plugin: a damaged host is slow in all of
-    /// them, a busy machine is not.
-    fn benign(&self) -> Result<(), String> {
-        let mut quickest = Duration::MAX;
-        for _ in 0..5 {
-            let start = Instant::now();
-            let call = self.stage.host.call("echo", json!({"text": "still here"}), json!({}));
-            let result = self.runtime.block_on(call);
-            if result.output().as_deref() != Some("still here") {
-                return Err(format!("the next call of a benign plugin fails: {result}"));
-            }
-            quickest = quickest.min(start.elapsed());
-        }
-        if quickest <= BENIGN {
-            Ok(())
-        } else {
-            Err(format!("the next call of a benign plugin takes {quickest:?}"))
-        }
-    }
-}
-
-/// Returns the number of repetitions after which growth counts as a leak. glibc keeps freed memory
-/// in each arena that a thread has used, and has up to eight arenas for each core. A leak grows
-/// every time.
-pub(crate) fn rounds() -> usize {
-    4 + 8 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -380,63 +250,12 @@ async fn bounded<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, work).await.expect("it comes to an end")
 }
 
+/// Checks that no invariant is violated.
 #[track_caller]
-fn complete<T>((done, broken): (T, Vec<String>)) -> T {
+fn holds(broken: &[String]) {
     assert!(
         broken.is_empty(),
         "what must hold after every call does not:\n  {}",
         broken.join("\n  ")
     );
-    done
-}
-
-/// Makes the call of a case through the library, and checks every invariant.
-///
-/// # Panics
-///
-/// If an invariant is violated.
-#[must_use]
-#[track_caller]
-pub fn around(case: &Case) -> Seen {
-    Seen::alone(run(case).0)
-}
-
-/// Checks a case as [`around`] does, then runs it through the program, and requires equal results.
-///
-/// # Panics
-///
-/// If an invariant is violated, or the two results differ.
-#[must_use]
-#[track_caller]
-pub fn around_both(case: &Case) -> Seen {
-    // Hold the turn while the program runs: its pipes and their reader threads belong to this
-    // process.
-    let (library, _turn) = run(case);
-    Seen::compare(library, case.in_program(), case.varies())
-}
-
-#[track_caller]
-fn run(case: &Case) -> (Run, MutexGuard<'static, ()>) {
-    let oracle = Oracle::of(case);
-    let run = Run::start(oracle.stage.world.clone());
-    let result = oracle.call(&case.to_call(&oracle.stage.world), case.time());
-    let run = run.ended_in_library(result.to_json(), oracle.events());
-    (run, oracle.into_turn())
-}
-
-/// Returns a complaint if a call that timed out ended too long after its timeout, by its own
-/// duration.
-fn overdue(error: &Value, took: Duration, late: Duration) -> Option<String> {
-    let limit = error["detail"]["value_ms"].as_f64().filter(|_| error["class"] == "timeout")?;
-    let limit = Duration::from_secs_f64(limit / 1e3);
-    let allowed = limit + SLACK + late * 4;
-    (took > allowed)
-        .then(|| format!("a call of {limit:?} ended after {took:?}, and {allowed:?} were allowed"))
-}
-
-/// Returns a complaint if the result violates the contract.
-fn invalid(result: &ToolResult) -> Option<String> {
-    let json = result.to_json();
-    let checked = std::panic::catch_unwind(|| uniform::check_shape(&json));
-    checked.is_err().then(|| format!("a result is not valid: {json}"))
 }

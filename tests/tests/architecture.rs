@@ -41,9 +41,9 @@ fn walk(directory: &Path, prefix: &str) -> Vec<String> {
         }
         let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
         if entry.path().is_dir() {
-            found.extend(walk(&entry.path(), &path))
+            found.extend(walk(&entry.path(), &path));
         } else {
-            found.push(path)
+            found.push(path);
         }
     }
     found

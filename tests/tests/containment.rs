@@ -16,6 +16,8 @@ mod classes;
 mod containment_files;
 #[path = "containment/raw.rs"]
 mod containment_raw;
+#[path = "containment/hard_links.rs"]
+mod hard_links;
 #[path = "containment/journal.rs"]
 mod journal;
 #[path = "containment/links.rs"]
@@ -28,6 +30,8 @@ mod protected;
 mod races;
 #[path = "containment/read_only.rs"]
 mod read_only;
+#[path = "containment/repositories.rs"]
+mod repositories;
 #[path = "containment/special.rs"]
 mod special;
 #[path = "containment/without_openat2.rs"]

@@ -7,6 +7,10 @@ mod ask;
 mod confirm;
 #[path = "mcp/http.rs"]
 mod http;
+#[path = "mcp/http_access.rs"]
+mod http_access;
+#[path = "mcp/http_cancel.rs"]
+mod http_cancel;
 #[path = "mcp/lines.rs"]
 mod lines;
 #[path = "mcp/mcp_conformance.rs"]

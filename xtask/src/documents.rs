@@ -117,7 +117,7 @@ fn judge(name: &str, step: &Step, outcome: Outcome) -> Option<String> {
     match outcome {
         Outcome::LeftOut(reason) => println!("{place}\n    not run: {reason}"),
         Outcome::Printed(actual) if compare::matches(&step.expected, &actual) => {
-            println!("{place}")
+            println!("{place}");
         }
         Outcome::Printed(actual) => {
             return Some(format!(

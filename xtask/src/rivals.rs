@@ -50,7 +50,7 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     match tried {
         Tried::Debug => println!("not judged: an unoptimised build"),
         Tried::AsWritten => {
-            ensure!(behind.is_empty(), "not ahead everywhere:\n{}", behind.join("\n"))
+            ensure!(behind.is_empty(), "not ahead everywhere:\n{}", behind.join("\n"));
         }
     }
     Ok(())

@@ -357,7 +357,7 @@ mod tests {
         ] {
             match said(Some(wrong.clone())) {
                 Err(AskFailure::Invalid(why)) => {
-                    assert!(why.contains("answer to `k`") && why.contains(at), "{why}")
+                    assert!(why.contains("answer to `k`") && why.contains(at), "{why}");
                 }
                 other => panic!("{wrong}: {other:?}"),
             }

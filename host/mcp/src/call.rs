@@ -173,14 +173,15 @@ impl Request {
         input: Value,
         brought: (Option<&str>, InputResponses),
     ) -> Result<Settled, ErrorData> {
+        let (state, responses) = brought;
         let subject = Subject { code: tool.origin().digest(), plugin: plugin(tool).to_owned() };
         let kinds = asked::kinds(&self.context);
         // Without questions now or earlier, no state is signed or verified, so that hashing the
         // input is wasted.
-        let purpose = (!kinds.is_empty() || brought.0.is_some())
+        let purpose = (!kinds.is_empty() || state.is_some())
             .then(|| Purpose::of(self.client.name(), tool.definition().name().as_str(), &input));
         let sealer = &self.server.sealer;
-        let rounds = Rounds::begin(sealer, purpose.as_ref(), (kinds, subject), brought)
+        let rounds = Rounds::begin(sealer, purpose.as_ref(), kinds, subject, state, responses)
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
         let party = Party::default()
@@ -254,13 +255,13 @@ impl Request {
         let party = party.with_account(endpoint::account(&self.context.extensions));
         Box::pin(async move {
             let _underway = server.begin();
-            server.host.dispatch_to(client.session(), (call, tool), &party).await
+            server.host.dispatch_to(client.session(), call, tool, &party).await
         })
     }
 
     fn prepared(&self, tool: &Registered, input: Value) -> Call {
         let (id, tool) = (CallId::new(&self.client.next_call()), tool.definition().name().as_str());
-        let call = Call::known_as(id, (tool, CallInput::Value(input)), self.context.ct.clone());
+        let call = Call::known_as(id, tool, CallInput::Value(input), self.context.ct.clone());
         let call = call.with_metadata(self.metadata());
         match self.server.settings.timeout {
             Some(timeout) => call.with_timeout(timeout),

@@ -214,7 +214,7 @@ impl Telling {
             return None;
         }
         let documents = way.documents(server);
-        let told = tell(server.clone(), client.clone(), (way, documents));
+        let told = tell(server.clone(), client.clone(), way, documents);
         Some(Self(tokio::spawn(told).abort_handle()))
     }
 }
@@ -225,7 +225,7 @@ impl Drop for Telling {
     }
 }
 
-async fn tell(server: Arc<Shared>, client: Arc<Client>, (way, documents): (Way, Documents)) {
+async fn tell(server: Arc<Shared>, client: Arc<Client>, way: Way, documents: Documents) {
     let documents = match way.era() {
         Era::Legacy => client.documents(),
         Era::Modern => &documents,
@@ -239,7 +239,8 @@ async fn tell(server: Arc<Shared>, client: Arc<Client>, (way, documents): (Way, 
     let mut told = before.or(now());
     loop {
         changes.mark_unchanged();
-        let (now, shown) = (now(), client.shown());
+        let now = now();
+        let shown = client.shown();
         for list in List::ALL.into_iter().filter(|list| way.leads(*list)) {
             // A client that has fetched the list since the change knows it. Digests shown before
             // the previous round are ignored: a modern HTTP client may have fetched a later list
@@ -249,7 +250,8 @@ async fn tell(server: Arc<Shared>, client: Arc<Client>, (way, documents): (Way, 
                 way.tell(list).await;
             }
         }
-        (told, before) = (now, shown);
+        told = now;
+        before = shown;
         for uri in documents.changed(|uri| offers::code(&server, uri)) {
             way.tell_of(uri).await;
         }

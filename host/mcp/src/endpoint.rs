@@ -90,7 +90,8 @@ impl<S: ServerHandler> Endpoint<S> {
         };
         request.extensions_mut().insert(account.clone());
         if let Some((call, handler)) = self.short(&mut asked, request.headers()) {
-            return answered(call, handler, (request.into_parts().0, account)).await;
+            let (parts, _) = request.into_parts();
+            return answered(call, handler, parts, account).await;
         }
         let ends = request.method() == Method::DELETE;
         if ends && session(request.headers()).is_some_and(|id| !view.has(id)) {
@@ -98,7 +99,8 @@ impl<S: ServerHandler> Endpoint<S> {
         }
         // The library parses the body a second time.
         account.owe(account.held());
-        let (make, view) = (self.make.clone(), Arc::new(view));
+        let make = self.make.clone();
+        let view = Arc::new(view);
         let service = StreamableHttpService::new(move || make(), view.clone(), self.config.clone());
         let response = service.handle(request.map(Full::new)).await;
         match view.refusal() {
@@ -136,10 +138,12 @@ impl<S: ServerHandler> Endpoint<S> {
 async fn answered<S: ServerHandler>(
     call: Plain,
     handler: S,
-    (parts, account): (Parts, Account),
+    parts: Parts,
+    account: Account,
 ) -> Response<Body> {
-    let (id, ends, mut extensions) =
-        (call.id().clone(), CancellationToken::new(), Extensions::new());
+    let id = call.id().clone();
+    let ends = CancellationToken::new();
+    let mut extensions = Extensions::new();
     let maker = Maker::new(account);
     maker.attach(&mut extensions);
     extensions.insert(parts);
@@ -167,7 +171,8 @@ fn is_plain_refusal(response: &Response<Body>) -> bool {
 
 /// Turns a refusal in plain text into an error response.
 async fn worded(response: Response<Body>, id: Option<RequestId>) -> Response<Body> {
-    let (status, Ok(text)) = (response.status(), response.into_body().collect().await);
+    let status = response.status();
+    let Ok(text) = response.into_body().collect().await;
     let text = String::from_utf8_lossy(&text.to_bytes()).into_owned();
     let text = text.strip_prefix("Bad Request: ").unwrap_or(&text);
     error(status, Refused { id, error: ErrorData::invalid_request(elided(text, 256), None) })

@@ -5,21 +5,25 @@
     reason = "what the next revision will not have, the clients of the older ones still expect"
 )]
 
+mod lists;
+mod methods;
+mod seat;
+
 use super::answer::granted;
 use super::call::{Request, unfit};
 use super::changes::{self, List, Mark, Telling, Way};
-use super::client::{Client, Transport};
+use super::client::Client;
 use super::era::{Era, VERSIONS, negotiated};
 use super::guarded::guarded;
-use super::hello::{self, Loading};
+use super::hello;
 use super::noted::Noted;
-use super::principals::Principal;
-use super::{Changes, Shared, endpoint, listing, offers, sessions};
+use super::{Changes, Shared, listing, offers};
+use lists::{HELLO, LISTING};
 use palisade::internal::Account;
 use palisade::tool::Digest;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-    CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams,
     GetPromptResponse, InitializeRequestParams, InitializeResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
@@ -28,35 +32,9 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use seat::Seat;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-
-/// The cache lifetime of a list, in milliseconds: if it may change, and if it does not.
-const KEPT: (u64, u64) = (1_000, 60_000);
-
-/// The methods of both eras whose parameters can be invalid.
-const METHODS: &[&str] = &[
-    "tools/list",
-    "tools/call",
-    "server/discover",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "prompts/list",
-    "prompts/get",
-    "completion/complete",
-];
-/// The methods of revisions before 2026-07-28 only.
-const LEGACY_METHODS: &[&str] =
-    &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
-/// The wait of `initialize` for loading plugins, so that the capabilities are complete.
-const HELLO: Duration = Duration::from_secs(5);
-/// The wait of `tools/list` for loading plugins. Clients allow a server some ten seconds.
-const LISTING: Duration = Duration::from_secs(8);
-
-/// The method by which modern clients subscribe to changes.
-const LISTEN: &str = "subscriptions/listen";
 
 /// The handler of the requests of one connection, one session, or a single HTTP request.
 pub(super) struct Front {
@@ -64,15 +42,6 @@ pub(super) struct Front {
     seat: Seat,
     /// The notification task, which ends with the connection or session.
     telling: OnceLock<Option<Telling>>,
-}
-
-/// The client that requests belong to.
-enum Seat {
-    /// The client of a connection, for its whole lifetime.
-    Own(Arc<Client>),
-    /// The client of HTTP requests: set by the first request of a legacy session. A modern request
-    /// identifies its client by itself.
-    Http(OnceLock<Arc<Client>>),
 }
 
 impl Front {
@@ -92,49 +61,7 @@ impl Front {
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
-        let own = match &self.seat {
-            Seat::Own(client) => return client.clone(),
-            Seat::Http(own) => own,
-        };
-        match Era::of(context) {
-            Era::Legacy => own.get_or_init(|| self.of_session(context)).clone(),
-            Era::Modern => {
-                let info = context.meta.client_info();
-                let principal =
-                    Principal::new(endpoint::caller(&context.extensions), info.as_ref());
-                self.server.principals.client(&self.server.host, principal)
-            }
-        }
-    }
-
-    /// Returns the client of a subscription: that of the connection or session, and otherwise a new
-    /// one, since the library does not tell whose request it is.
-    fn listener(&self) -> Arc<Client> {
-        match &self.seat {
-            Seat::Own(client) => client.clone(),
-            Seat::Http(own) => own
-                .get_or_init(|| Arc::new(Client::new(&self.server.host, Transport::Http)))
-                .clone(),
-        }
-    }
-
-    /// Creates the client of a session, whose calls end with the session or the server.
-    fn of_session(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
-        let client = Arc::new(Client::new(&self.server.host, Transport::Http));
-        if let Some(seat) = context.extensions.get::<sessions::Seat>() {
-            let (ended, leaving) = (seat.ended.clone(), self.server.leaving.clone());
-            let client = Arc::downgrade(&client);
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = ended.cancelled() => {}
-                    () = leaving.cancelled() => {}
-                }
-                if let Some(client) = client.upgrade() {
-                    client.leave();
-                }
-            });
-        }
-        client
+        self.seat.client(&self.server, context)
     }
 
     fn watches(&self) -> bool {
@@ -150,42 +77,15 @@ impl Front {
         }
     }
 
-    /// Waits for loading plugins. Returns how long a list may be cached, in milliseconds.
-    async fn settled(&self, patience: Duration) -> u64 {
-        let loading = self.server.settled(patience).await;
-        let changes = self.server.settings.changes;
-        if loading == Loading::Ended && changes == Changes::Never { KEPT.1 } else { KEPT.0 }
-    }
-
-    /// Records the list that a client is shown, so that it is notified of later changes only.
-    fn shows(
-        &self,
-        context: &RequestContext<RoleServer>,
-        (list, mark): (List, impl FnOnce() -> Mark),
-    ) {
-        if self.watches() {
-            self.client(context).show(list, mark());
-        }
-    }
-
-    /// Rejects a method that is not announced. Returns how long its list may be cached.
-    async fn offering(
-        &self,
-        method: &str,
-        is_its: fn(offers::Kinds) -> bool,
-    ) -> Result<u64, ErrorData> {
-        let kept = self.settled(HELLO).await;
-        if is_its(offers::kinds(&self.server)) { Ok(kept) } else { Err(no_method(method)) }
-    }
-
     /// Returns the code behind a resource, if legacy clients can subscribe to it.
     async fn subscribable(
         &self,
-        (method, uri): (&str, &str),
+        method: &str,
+        uri: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<Digest, ErrorData> {
         if Era::of(context) == Era::Modern || !self.watches() {
-            return Err(no_method(method));
+            return Err(methods::unknown(method));
         }
         offers::code(&self.server, uri).ok_or_else(|| offers::no_document(uri))
     }
@@ -242,10 +142,11 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         listing::whole(page)?;
-        let (noted, client) = (Noted::begin("tools/list"), self.client(&context));
+        let noted = Noted::begin("tools/list");
+        let client = self.client(&context);
         let kept = self.settled(LISTING).await;
         let tools = listing::tools(&self.server.host, client.session(), Era::of(&context));
-        self.shows(&context, (List::Tools, || Mark::of(&tools)));
+        self.shows(&context, List::Tools, || Mark::of(&tools));
         noted.answered(listed!(listing::result(&self.server.host, tools), kept, &context))
     }
 
@@ -257,7 +158,7 @@ impl ServerHandler for Front {
         let kept = self.offering("resources/list", |kinds| kinds.documents).await?;
         listing::whole(page)?;
         let noted = Noted::begin("resources/list");
-        self.shows(&context, (List::Resources, || Mark::of_resources(&self.server)));
+        self.shows(&context, List::Resources, || Mark::of_resources(&self.server));
         let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
         noted.answered(listed!(listed, kept, &context))
     }
@@ -288,7 +189,7 @@ impl ServerHandler for Front {
         params: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let code = self.subscribable(("resources/subscribe", &params.uri), &context).await?;
+        let code = self.subscribable("resources/subscribe", &params.uri, &context).await?;
         let taken = self.client(&context).documents().add(&params.uri, Some(code));
         taken.map_err(|full| ErrorData::invalid_request(full.to_string(), None))
     }
@@ -302,7 +203,7 @@ impl ServerHandler for Front {
         if self.client(&context).documents().remove(&params.uri) {
             return Ok(());
         }
-        self.subscribable(("resources/unsubscribe", &params.uri), &context).await.map(|_| ())
+        self.subscribable("resources/unsubscribe", &params.uri, &context).await.map(|_| ())
     }
 
     async fn list_prompts(
@@ -314,7 +215,7 @@ impl ServerHandler for Front {
         listing::whole(page)?;
         let noted = Noted::begin("prompts/list");
         let prompts = offers::prompts(&self.server);
-        self.shows(&context, (List::Prompts, || Mark::of(&prompts)));
+        self.shows(&context, List::Prompts, || Mark::of(&prompts));
         noted.answered(listed!(ListPromptsResult::with_all_items(prompts), kept, &context))
     }
 
@@ -369,14 +270,18 @@ impl ServerHandler for Front {
                 self.client(&context).set_level(params.level);
                 Ok(())
             }
-            Era::Modern => Err(no_method("logging/setLevel")),
+            Era::Modern => Err(methods::unknown("logging/setLevel")),
         }
     }
 
     /// Starts the notifications of a legacy client, which gets them without a subscription.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         self.telling.get_or_init(|| {
-            Telling::begin(&self.server, &self.listener(), Way::Legacy(context.peer))
+            Telling::begin(
+                &self.server,
+                &self.seat.listener(&self.server),
+                Way::Legacy(context.peer),
+            )
         });
     }
 
@@ -385,13 +290,13 @@ impl ServerHandler for Front {
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         self.watches().then(|| {
-            changes::promise(&self.server, &self.listener(), Era::Modern);
+            changes::promise(&self.server, &self.seat.listener(&self.server), Era::Modern);
             changes::accepted(&self.server, requested)
         })
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let client = self.listener();
+        let client = self.seat.listener(&self.server);
         let _telling = Telling::begin(&self.server, &client, Way::Modern(context.sink().clone()));
         tokio::select! {
             () = context.cancelled() => {}
@@ -407,18 +312,9 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
-        let is_of_era = match Era::of(&context) {
-            Era::Legacy => LEGACY_METHODS.contains(&method),
-            Era::Modern => method == LISTEN && self.watches(),
-        };
-        if is_of_era || METHODS.contains(&method) {
+        if methods::is_known(method, Era::of(&context), self.watches()) {
             return Err(unfit(method, request.params.as_ref()));
         }
-        Err(no_method(method))
+        Err(methods::unknown(method))
     }
-}
-
-fn no_method(method: &str) -> ErrorData {
-    let method = palisade::tool::text::elided(method, 64);
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}` here"), None)
 }

@@ -54,7 +54,8 @@ pub(super) fn kept(mut params: InitializeRequestParams) -> InitializeRequestPara
     params.client_info = Implementation::new(cut(name, NAME), cut(version, NAME));
     params.meta = None;
     let capabilities = &mut params.capabilities;
-    (capabilities.experimental, capabilities.extensions) = (None, None);
+    capabilities.experimental = None;
+    capabilities.extensions = None;
     if let Some(sampling) = &mut capabilities.sampling {
         // Only the presence of these fields matters.
         sampling.tools = sampling.tools.take().map(|_| Default::default());
@@ -81,14 +82,16 @@ fn capabilities(server: &Shared) -> ServerCapabilities {
     }
     if offered.prompts {
         let with = ServerCapabilities::builder().enable_prompts().enable_completions().build();
-        (capabilities.prompts, capabilities.completions) = (with.prompts, with.completions);
+        capabilities.prompts = with.prompts;
+        capabilities.completions = with.completions;
     }
     if let Some(tools) = &mut capabilities.tools {
         tools.list_changed = changes;
     }
     if let Some(resources) = &mut capabilities.resources {
         // Clients can subscribe to a resource: it changes when its plugin is replaced.
-        (resources.list_changed, resources.subscribe) = (changes, changes);
+        resources.list_changed = changes;
+        resources.subscribe = changes;
     }
     if let Some(prompts) = &mut capabilities.prompts {
         prompts.list_changed = changes;
@@ -111,7 +114,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_client_waits_for_what_an_earlier_run_has_not_got_done() {
         let place = tempfile::tempdir().unwrap();
-        let (plugin, file) = (palisade_plugins::hostile(), place.path().join("plugin.wasm"));
+        let plugin = palisade_plugins::hostile();
+        let file = place.path().join("plugin.wasm");
         std::fs::write(&file, plugin.bytes()).unwrap();
         let workspace = place.path().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
@@ -167,7 +171,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_says_hello_while_plugins_are_compiled_is_told_that_more_will_come() {
         let place = tempfile::tempdir().unwrap();
-        let (plugin, file) = (palisade_plugins::hostile(), place.path().join("plugin.wasm"));
+        let plugin = palisade_plugins::hostile();
+        let file = place.path().join("plugin.wasm");
         std::fs::write(&file, plugin.bytes()).unwrap();
         let builder =
             Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).plugin_file(file);

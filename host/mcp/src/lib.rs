@@ -171,9 +171,19 @@ impl Server {
     /// [`ServeError::Randomness`].
     pub fn new(host: Arc<Host>, settings: Settings) -> Result<Self, ServeError> {
         let sealer = Sealer::new().map_err(ServeError::Randomness)?;
-        let (principals, (calls, _)) = (Principals::default(), watch::channel(0));
-        let (leaving, announced) = (CancellationToken::new(), OnceLock::new());
-        Ok(Self(Arc::new(Shared { host, settings, announced, sealer, principals, calls, leaving })))
+        let principals = Principals::default();
+        let (calls, _) = watch::channel(0);
+        let leaving = CancellationToken::new();
+        let announced = OnceLock::new();
+        Ok(Self(Arc::new(Shared {
+            host,
+            settings,
+            announced,
+            sealer,
+            principals,
+            calls,
+            leaving,
+        })))
     }
 
     /// Serves one client over newline-delimited messages, until its input ends, it stops reading,
@@ -220,7 +230,9 @@ impl Server {
         let client = Arc::new(Client::new(&self.0.host, Transport::Lines));
         let front = || Front::of_one(self.0.clone(), client.clone());
         let (underway, mut all_answered) = mpsc::channel(1);
-        let (short, client, gone) = (Arc::new(front()), client.clone(), Arc::default());
+        let short = Arc::new(front());
+        let client = client.clone();
+        let gone = Arc::default();
         let ends =
             line::Ends { short, client, stop: stop.clone(), underway, gone: Arc::clone(&gone) };
         let lines = lines(ends)?;

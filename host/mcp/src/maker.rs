@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn an_answer_is_made_in_the_turns_of_its_plugin_and_otherwise_in_those_of_the_host() {
         let maker = Maker::new(Account::new(MemoryLimits { call: 1, total: 1 }));
-        let (mut extensions, plugin) =
-            (Extensions::new(), Pool::new(1).share(Digest::of(b"a plugin")));
+        let mut extensions = Extensions::new();
+        let plugin = Pool::new(1).share(Digest::of(b"a plugin"));
         maker.attach(&mut extensions);
         assert!(Arc::ptr_eq(maker.turns(), answer_turns()));
         comes_from(&extensions, &plugin);

@@ -297,7 +297,8 @@ fn item(item: &Item) -> Resource {
 
 fn template(template: &Template) -> ResourceTemplate {
     let mut made = ResourceTemplate::new(&template.uri, &template.name);
-    (made.title, made.description) = (template.title.clone(), template.description.clone());
+    made.title = template.title.clone();
+    made.description = template.description.clone();
     made.mime_type = template.mime.clone();
     made
 }

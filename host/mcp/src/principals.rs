@@ -89,7 +89,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_is_known_again_by_its_words_and_its_token() {
-        let (host, known) = (host(), Principals::default());
+        let host = host();
+        let known = Principals::default();
         let one = known.client(&host, named("one"));
         assert!(Arc::ptr_eq(&one, &known.client(&host, named("one"))));
         assert!(!Arc::ptr_eq(&one, &known.client(&host, named("two"))));
@@ -104,7 +105,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn so_many_are_known_and_each_for_so_long() {
-        let (host, known) = (host(), Principals::default());
+        let host = host();
+        let known = Principals::default();
         let first = known.client(&host, named("first"));
         for number in 1..KNOWN {
             tokio::time::advance(Duration::from_millis(1)).await;

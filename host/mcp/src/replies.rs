@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn the_memory_of_a_reply_counts_until_its_asker_has_done_with_it() {
-        let (replies, reply) = (Replies::default(), Reply::default());
+        let replies = Replies::default();
+        let reply = Reply::default();
         replies.sent(&question(1, &reply));
         replies.came(&answer(2), &account());
         assert!(reply.account().is_none(), "another question's");
@@ -91,7 +92,8 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_not_kept() {
-        let (replies, left) = (Replies::default(), Reply::default());
+        let replies = Replies::default();
+        let left = Reply::default();
         replies.sent(&question(1, &left));
         drop(left);
         replies.came(&answer(1), &account());

@@ -125,12 +125,14 @@ impl Rounds {
     pub(super) fn begin(
         sealer: &Sealer,
         purpose: Option<&Purpose>,
-        (kinds, subject): (AskKinds, Subject),
-        (state, responses): (Option<&str>, InputResponses),
+        kinds: AskKinds,
+        subject: Subject,
+        state: Option<&str>,
+        responses: InputResponses,
     ) -> Result<Self, NoRound> {
         let state: Option<State> = state
             .zip(purpose)
-            .map(|(text, purpose)| sealer.open(&purpose.client, (text, purpose)))
+            .map(|(text, purpose)| sealer.open(&purpose.client, text, purpose))
             .transpose()?;
         let code = subject.code;
         let fresh = State { code, ..State::default() };
@@ -230,7 +232,8 @@ impl Rounds {
 impl Course {
     /// Returns the index of this `ask` in the call. A repeated one must match the previous round.
     fn enter(&mut self, requests: &[AskRequest]) -> Result<usize, AskFailure> {
-        let (place, digest) = (self.position, digest(requests));
+        let place = self.position;
+        let digest = digest(requests);
         self.position += 1;
         match self.state.asks.get(place) {
             Some(ask) if ask.digest != digest => Err(AskFailure::Changed),

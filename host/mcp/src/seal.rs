@@ -88,7 +88,8 @@ impl Sealer {
     pub(super) fn open<P: DeserializeOwned + PartialEq, T: DeserializeOwned>(
         &self,
         client: &str,
-        (text, purpose): (&str, &P),
+        text: &str,
+        purpose: &P,
     ) -> Result<T, Unsealed> {
         let bytes = self.authentic(text).ok_or(Unsealed::Foreign)?;
         let envelope: Envelope<P, T> =
@@ -99,7 +100,7 @@ impl Sealer {
         if envelope.until < self.now() {
             return Err(Unsealed::Expired);
         }
-        self.spend(client, (envelope.nonce, envelope.until))?;
+        self.spend(client, envelope.nonce, envelope.until)?;
         Ok(envelope.body)
     }
 
@@ -113,7 +114,7 @@ impl Sealer {
         (blake3::keyed_hash(&self.key, &bytes) == blake3::Hash::from_bytes(seal)).then_some(bytes)
     }
 
-    fn spend(&self, client: &str, (nonce, until): (u128, u64)) -> Result<(), Unsealed> {
+    fn spend(&self, client: &str, nonce: u128, until: u64) -> Result<(), Unsealed> {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         if !spent.has_room(client) {
             spent.forget_before(self.now());
@@ -121,7 +122,7 @@ impl Sealer {
         if !spent.has_room(client) {
             return Err(Unsealed::Crowded);
         }
-        spent.add(client, (nonce, until)).then_some(()).ok_or(Unsealed::Foreign)
+        spent.add(client, nonce, until).then_some(()).ok_or(Unsealed::Foreign)
     }
 
     fn now(&self) -> u64 {
@@ -144,7 +145,7 @@ impl Spent {
     }
 
     /// Adds a state. Returns false if it is known.
-    fn add(&mut self, client: &str, (nonce, until): (u128, u64)) -> bool {
+    fn add(&mut self, client: &str, nonce: u128, until: u64) -> bool {
         let is_new =
             self.clients.entry(client.to_owned()).or_default().insert(nonce, until).is_none();
         self.count += usize::from(is_new);
@@ -173,7 +174,7 @@ mod tests {
     }
 
     fn open_as(client: &str, sealer: &Sealer, text: &str) -> Result<Vec<u8>, Unsealed> {
-        sealer.open(client, (text, &"this".to_owned()))
+        sealer.open(client, text, &"this".to_owned())
     }
 
     #[tokio::test(start_paused = true)]
@@ -212,10 +213,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_state_is_good_for_its_purpose_its_process_and_its_time() {
-        let (sealer, other) = (Sealer::new().unwrap(), Sealer::new().unwrap());
+        let sealer = Sealer::new().unwrap();
+        let other = Sealer::new().unwrap();
         let text = sealed(&sealer);
         assert_eq!(
-            sealer.open::<_, Vec<u8>>("client", (&text, &"that".to_owned())),
+            sealer.open::<_, Vec<u8>>("client", &text, &"that".to_owned()),
             Err(Unsealed::Foreign)
         );
         assert_eq!(open(&other, &text), Err(Unsealed::Foreign));
@@ -237,7 +239,7 @@ mod tests {
         let text = (0..10_000)
             .find_map(|_| of(room - 39).filter(|text| text.len() == MAX_LENGTH))
             .unwrap();
-        assert!(sealer.open::<_, String>("client", (&text, &"this".to_owned())).is_ok());
+        assert!(sealer.open::<_, String>("client", &text, &"this".to_owned()).is_ok());
         assert_eq!(of(room), None);
         let mut bytes = serde_json::to_vec(&Envelope {
             nonce: 1,
@@ -250,7 +252,7 @@ mod tests {
         let longer = URL_SAFE_NO_PAD.encode(bytes);
         assert!(longer.len() > MAX_LENGTH);
         assert_eq!(
-            sealer.open::<_, String>("client", (&longer, &"this".to_owned())),
+            sealer.open::<_, String>("client", &longer, &"this".to_owned()),
             Err(Unsealed::Foreign)
         );
     }
@@ -263,7 +265,7 @@ mod tests {
         assert!(open(&sealer, &used).is_ok());
         let until = sealer.now() + 1000;
         for nonce in 0.. {
-            if sealer.spend("client", (nonce, until)).is_err() {
+            if sealer.spend("client", nonce, until).is_err() {
                 break;
             }
         }

@@ -213,8 +213,8 @@ impl View {
         let JsonRpcMessage::Request(request) = &message else {
             return Err(Failure::NoRequest);
         };
-        let flight = held
-            .take_off(request.id.clone(), (Weight::of(&request.request), self.account.clone()))?;
+        let weight = Weight::of(&request.request);
+        let flight = held.take_off(request.id.clone(), weight, self.account.clone())?;
         message.insert_extension(held.seat());
         // In its own task, so that a client that disconnects meanwhile cannot drop the future
         // halfway.

@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_trace_parent_is_read_as_the_standard_has_it() {
-        let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let span = "00f067aa0ba902b7";
         let parent = Some(Parent { trace, span, flags: "01" });
         assert_eq!(Parent::parse(&format!("00-{trace}-{span}-01")), parent);
         assert_eq!(Parent::parse(&format!("cc-{trace}-{span}-01-what-comes-later")), parent);
@@ -155,7 +156,8 @@ mod tests {
 
     #[test]
     fn what_is_no_trace_parent_counts_as_absent() {
-        let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let span = "00f067aa0ba902b7";
         let zeros = |count: usize| "0".repeat(count);
         for text in [
             String::new(),

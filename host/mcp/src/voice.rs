@@ -151,7 +151,7 @@ impl Voice {
                 }
             }
             Said::Log(severity, text) if self.logs.take(now) => {
-                self.tell_log(peer, severity, text).await
+                self.tell_log(peer, severity, text).await;
             }
             Said::Log(..) => {}
         }

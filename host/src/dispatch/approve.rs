@@ -1,7 +1,8 @@
 //! The approval of a call: the policy's decision, and the user's where the policy asks.
 
 use super::party::Memory;
-use super::{Road, question};
+use super::pipeline::Road;
+use super::question;
 use crate::confirm::Answer;
 use crate::execution::ValidInput;
 use crate::execution::offload::ended;
@@ -80,14 +81,14 @@ async fn confirmed(
     decision: Decision,
     input: ValidInput,
 ) -> Result<(ValidInput, Option<Expiry>), ErrorKind> {
-    let (allowance, is_remembered) =
-        (allowance(&road.tool), road.party.memory == Memory::OfSession);
+    let allowance = allowance(&road.tool);
+    let is_remembered = road.party.memory == Memory::OfSession;
     if is_remembered && road.session.allows(&allowance) {
         return Ok((input, None));
     }
     let after = road.dispatcher.confirmation_timeout;
     let at = Instant::now() + after;
-    let (input, answer) = question::ask(road, input, &allowance, (decision.rule, after)).await?;
+    let (input, answer) = question::ask(road, input, &allowance, decision.rule, after).await?;
     let expiry = match answer {
         Answer::Allow | Answer::Always if !is_remembered => Some(Expiry { at, after }),
         Answer::Allow if decision.mode == Mode::Prompt => Some(Expiry { at, after }),
@@ -111,7 +112,8 @@ fn allowance(tool: &Registered) -> Allowance {
 
 fn denied(tool: &Registered, rule: Rule) -> ErrorKind {
     let definition = tool.definition();
-    let (name, class) = (definition.name(), definition.side_effects());
+    let name = definition.name();
+    let class = definition.side_effects();
     let message = format!("the policy denies `{name}` (class {class})");
     ErrorKind::denied_with(
         PermissionReason::Policy,

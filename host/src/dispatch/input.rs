@@ -115,7 +115,8 @@ pub(super) fn glance(
         drop_absent(definition.parameters(), &mut value);
     }
     let later = |value| {
-        let (input, memory) = (CallInput::Value(value), Counted::Already);
+        let input = CallInput::Value(value);
+        let memory = Counted::Already;
         Ok(Glance::Long(Given { input, nulls: Nulls::AsGiven, memory }))
     };
     match schema.validate_at_once(&value) {
@@ -144,7 +145,8 @@ fn short(value: &Value, bytes: usize) -> Option<u64> {
 /// at once.
 pub(super) fn waiting(given: &Given, account: &Account) -> Result<Charge, ErrorKind> {
     let refused = |error| unread(error).or(|why| ended(why, Duration::ZERO, SideEffects::None));
-    let (bounds, mut charge) = (JsonBounds::CALL_INPUT, account.empty_charge());
+    let bounds = JsonBounds::CALL_INPUT;
+    let mut charge = account.empty_charge();
     let bytes = match &given.input {
         CallInput::Value(_) if given.memory == Counted::Already => 0,
         CallInput::Value(value) => bounds.admit(value).map_err(refused)?,

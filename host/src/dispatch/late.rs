@@ -1,7 +1,7 @@
 //! Hides paths that became secret after the host started, before each run with access to files.
 
-use super::Road;
 use super::input::Purse;
+use super::pipeline::Road;
 use crate::execution::account::Account;
 use crate::execution::offload::offload;
 use crate::execution::owner::input_turns;
@@ -45,7 +45,8 @@ impl Road<'_> {
     }
 
     async fn hide_away(&self, purse: Purse) -> Result<(), ErrorKind> {
-        let (late, workspace) = (self.dispatcher.late.clone(), self.session.workspace().clone());
+        let late = self.dispatcher.late.clone();
+        let workspace = self.session.workspace().clone();
         let hidden =
             offload(purse.budget(), input_turns(), move |_| Ok(late.add_to(&workspace))).await;
         let class = self.tool.definition().side_effects();

@@ -25,11 +25,14 @@ impl Dispatcher {
         let message = session.slots().for_message().map(Arc::new);
         let mut tasks = JoinSet::new();
         for (place, call) in calls.into_iter().enumerate() {
-            let (dispatcher, session, message) = (self.clone(), session.clone(), message.clone());
+            let dispatcher = self.clone();
+            let session = session.clone();
+            let message = message.clone();
             tasks.spawn(async move {
-                let call = dispatcher.named(call);
+                let tool = dispatcher.registry.get(&call.tool);
+                let message = message.as_deref();
                 let result =
-                    dispatcher.pass(&session, call, message.as_deref(), &Party::default()).await;
+                    dispatcher.pass(&session, call, tool, message, &Party::default()).await;
                 Ended { place, waiting: Owed::new(result.footprint()), result }
             });
         }

@@ -110,7 +110,8 @@ impl Task {
         context: Arc<ToolContext>,
         place: Option<Place>,
     ) -> Result<Self, ErrorKind> {
-        let (own, cancel) = (tool.clone(), context.cancel().clone());
+        let own = tool.clone();
+        let cancel = context.cancel().clone();
         let work = async move { caught(async { own.execute(input, &context).await }).await };
         let runs = match place {
             None => Runs::Task(tokio::spawn(work.in_current_span())),

@@ -1,8 +1,8 @@
 //! One confirmation request: it is sent, announced, answered once, and its outcome announced. The
 //! call's clock does not run meanwhile.
 
-use super::Road;
 use super::input::{Moment, Purse, Unchecked};
+use super::pipeline::Road;
 use super::summary::summary;
 use crate::confirm::{self, Answer, Asker as _, ConfirmationRequest, Decision, RequestId};
 use crate::events::{CallSink, Event};
@@ -32,7 +32,8 @@ pub(super) async fn ask(
     road: &Road<'_>,
     input: ValidInput,
     allowance: &Allowance,
-    (rule, stands): (Rule, Duration),
+    rule: Rule,
+    stands: Duration,
 ) -> Result<(ValidInput, Answer), ErrorKind> {
     // An invalid call is refused before the user is bothered.
     let (input, changes) = foreseen_for(road, input).await?;
@@ -127,7 +128,8 @@ fn request(
     changes: Vec<String>,
     stands: Duration,
 ) -> Result<ConfirmationRequest, ErrorKind> {
-    let (definition, subject) = (road.tool.definition(), road.sink.subject());
+    let definition = road.tool.definition();
+    let subject = road.sink.subject();
     let no_randomness =
         || ErrorKind::execution(ExecutionKind::Internal, "the system gives no random numbers");
     Ok(ConfirmationRequest {
@@ -155,7 +157,9 @@ pub(super) fn foreseen(
     workspace: &Workspace,
     budget: &dyn Budget,
 ) -> Result<Result<Vec<String>, ErrorKind>, Exhausted> {
-    let (class, rules, root) = (definition.side_effects(), workspace.rules(), workspace.root());
+    let class = definition.side_effects();
+    let rules = workspace.rules();
+    let root = workspace.root();
     let mut changes = Vec::new();
     let look = |path: &str| {
         budget.check()?;
@@ -183,11 +187,13 @@ async fn foreseen_for(
     road: &Road<'_>,
     input: ValidInput,
 ) -> Result<(ValidInput, Vec<String>), ErrorKind> {
-    let (tool, workspace) = (road.tool.clone(), road.session.workspace().clone());
+    let tool = road.tool.clone();
+    let workspace = road.session.workspace().clone();
     if let Ok(changes) = foreseen(tool.definition(), &input, &workspace, &Moment::new()) {
         return Ok((input, changes?));
     }
-    let (time, class) = (road.time, tool.definition().side_effects());
+    let time = road.time;
+    let class = tool.definition().side_effects();
     let account = input.account().unwrap_or_else(|| road.dispatcher.limits.account());
     let purse = Purse::new(account, time, road.cancel.clone());
     let look = move |budget: Arc<dyn Budget>| {
@@ -201,7 +207,8 @@ async fn foreseen_for(
 
 fn nobody(road: &Road<'_>, rule: Rule) -> ErrorKind {
     let tool = &road.tool;
-    let (name, class) = (tool.definition().name(), tool.definition().side_effects());
+    let name = tool.definition().name();
+    let class = tool.definition().side_effects();
     let message = match rule {
         Rule::Tool | Rule::PluginTool => {
             format!("`{name}` (class {class}) needs a confirmation, and nobody can be asked")

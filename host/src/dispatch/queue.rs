@@ -1,7 +1,7 @@
 //! The queue of a session's calls. The call's clock does not run here; the queue has its own time
 //! limit.
 
-use super::Road;
+use super::pipeline::Road;
 use crate::sandbox::limits::{self, QUEUE_TIMEOUT};
 use crate::session::Admission;
 use crate::tool::{ErrorKind, Limit};

@@ -48,7 +48,8 @@ pub(super) async fn run(
     let sees_files = tool.definition().side_effects().files() != FileAccess::None;
     let threads = threads.filter(|_| sees_files || *tool.origin() == Origin::Native);
     if sees_files && threads.is_some() {
-        let (late, workspace) = (late.clone(), context.workspace().clone());
+        let late = late.clone();
+        let workspace = context.workspace().clone();
         instance = Box::new(Hiding { late, workspace, tool: instance });
     }
     let ended = match (tool.origin(), threads) {
@@ -136,7 +137,8 @@ fn unsuccessful(content: &[Content]) -> String {
 /// Sets the plugin and digest of a result.
 pub(super) fn signed(mut result: ToolResult, tool: Option<&Registered>) -> ToolResult {
     if let Some(Origin::Plugin { name, digest, .. }) = tool.map(Registered::origin) {
-        (result.plugin, result.digest) = (Some(String::from(&**name)), Some(*digest));
+        result.plugin = Some(String::from(&**name));
+        result.digest = Some(*digest);
     }
     result
 }
@@ -185,10 +187,13 @@ pub(super) fn log(result: &ToolResult) {
     if error.is_user_visible() {
         tracing::debug!(class = %error.class(), "{error}{chain}");
     } else if matches!(error.kind(), ErrorKind::Execution { kind: ExecutionKind::Trap, .. }) {
-        let (said, more) = (error.to_string(), chain.trim_start_matches(": "));
+        let said = error.to_string();
+        let more = chain.trim_start_matches(": ");
         // The crash report usually begins with the same words.
         let account = if more.starts_with(&said) { more.to_owned() } else { said + &chain };
-        let (id, tool, class) = (result.call_id(), result.tool(), error.class());
+        let id = result.call_id();
+        let tool = result.tool();
+        let class = error.class();
         tracing::error!(target: CRASHES, %id, tool, %class, "{account}");
     } else {
         tracing::error!(id = %result.call_id(), tool = result.tool(), class = %error.class(), "{error}{chain}");

@@ -186,10 +186,8 @@ async fn a_question_says_until_when_it_stands() {
 async fn nobody_is_asked_about_a_tool_that_would_read_what_is_hidden() {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("own"), "x").unwrap();
-    let (asked, policy) = (
-        Arc::new(Yes::default()),
-        crate::policy::Policy::default().with_tool("native", Mode::Prompt),
-    );
+    let asked = Arc::new(Yes::default());
+    let policy = crate::policy::Policy::default().with_tool("native", Mode::Prompt);
     let builder = Host::builder().shipped(Shipped::LeftOut).workspace(root.path());
     let host = builder.policy(policy).confirmer(asked.clone()).build().unwrap();
     let make = || {

@@ -83,7 +83,8 @@ impl Threads {
         if let Some(free) = self.try_admit(tool)? {
             return Ok(free);
         }
-        let (places, _waiting) = (self.0.places.share(tool.owner()), wait(tool.queue())?);
+        let places = self.0.places.share(tool.owner());
+        let _waiting = wait(tool.queue())?;
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ErrorKind::Cancelled),
@@ -176,7 +177,8 @@ impl Threads {
         work: impl FnOnce() -> Result<T, ErrorKind> + Send + 'static,
     ) -> Result<T, ErrorKind> {
         let Place(seat) = self.admit_here(tool, cancel)?;
-        let (number, (send, done)) = (seat.number, mpsc::sync_channel(1));
+        let number = seat.number;
+        let (send, done) = mpsc::sync_channel(1);
         let job = move || {
             let result = caught_here(work);
             drop(seat);
@@ -212,9 +214,14 @@ impl Place {
         cancel: CancellationToken,
         work: impl Future<Output = Result<T, ErrorKind>> + Send + 'static,
     ) -> Result<Away<T>, ErrorKind> {
-        let (Self(seat), runtime, pulse) = (self, Handle::current(), Pulse::default());
-        let (pool, number, (send, done)) = (seat.pool(), seat.number, oneshot::channel());
-        let (beats, work) = (pulse.clone(), work.in_current_span());
+        let Self(seat) = self;
+        let runtime = Handle::current();
+        let pulse = Pulse::default();
+        let pool = seat.pool();
+        let number = seat.number;
+        let (send, done) = oneshot::channel();
+        let beats = pulse.clone();
+        let work = work.in_current_span();
         let job = move || {
             let work = watched(caught(work), beats);
             let result = match timers {

@@ -58,8 +58,9 @@ impl JsonLines {
             std::thread::Builder::new().name("palisade-events".to_owned()).spawn(move || {
                 let _ = ended.send(write(&lines, destination));
             })?;
-        let (queue, writer, done) =
-            (Mutex::new(Some(queue)), writer.thread().clone(), Mutex::new(done));
+        let queue = Mutex::new(Some(queue));
+        let writer = writer.thread().clone();
+        let done = Mutex::new(done);
         let room = Room::new(WAITING_LINES, WAITING_BYTES);
         Ok(Arc::new(Self { queue, room, lost: AtomicU64::new(0), writer, done }))
     }
@@ -104,7 +105,8 @@ impl Subscriber for JsonLines {
 /// Writes events until the queue closes. After an error it drains the queue without writing, so
 /// that a full disk does not fill the queue too.
 fn write(lines: &Receiver<Waiting>, mut destination: impl Write) -> io::Result<()> {
-    let (mut outcome, mut text) = (Ok(()), Vec::new());
+    let mut outcome = Ok(());
+    let mut text = Vec::new();
     while let Ok(first) = lines.recv() {
         let mut events = std::iter::once(first).chain(lines.try_iter()).peekable();
         while let Some(event) = events.next() {

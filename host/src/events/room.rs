@@ -81,8 +81,8 @@ impl Room {
     /// Returns a copy of the event if there is room. Half of the queue is reserved for events other
     /// than chatter, so that a verbose tool cannot push out the start and end of calls.
     pub(super) fn admit(self: &Arc<Self>, event: &Envelope) -> Option<Waiting> {
-        let (bytes, part) =
-            (event.bytes(), if event.event.is_chatter() { Part::Half } else { Part::All });
+        let bytes = event.bytes();
+        let part = if event.event.is_chatter() { Part::Half } else { Part::All };
         let before = self.events.take(1, part)?;
         if self.bytes.take(bytes, part).is_none() {
             self.events.give_back(1);

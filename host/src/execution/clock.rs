@@ -120,7 +120,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn whoever_waits_for_the_end_of_the_time_waits_for_what_it_stood_still_too() {
-        let (clock, begun) = (CallClock::new(MINUTE), Instant::now());
+        let clock = CallClock::new(MINUTE);
+        let begun = Instant::now();
         let waited = async {
             tokio::time::sleep(MINUTE / 2).await;
             let _held = clock.hold();

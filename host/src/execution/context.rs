@@ -132,7 +132,8 @@ impl ToolContext {
         times: Times,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        let (clock, client) = (CallClock::new(times.run), Arc::new(NoClient));
+        let clock = CallClock::new(times.run);
+        let client = Arc::new(NoClient);
         let access = FileAccess::None;
         Self {
             caller,

@@ -58,7 +58,8 @@ impl Crew {
         drop(book);
         // A failed spawn drops its closure, so the job is shared with it rather than moved into it.
         let first = Arc::new(Mutex::new(Some(job)));
-        let (crew, own) = (self.clone(), first.clone());
+        let crew = self.clone();
+        let own = first.clone();
         let started = thread::Builder::new()
             .name(self.name.to_owned())
             .spawn(move || crew.serve(taken(&own)));
@@ -90,7 +91,8 @@ impl Crew {
         while book.jobs.is_empty() && !book.is_closed && waits {
             let (back, timeout) =
                 self.work.wait_timeout(book, IDLE).unwrap_or_else(PoisonError::into_inner);
-            (book, waits) = (back, !timeout.timed_out());
+            book = back;
+            waits = !timeout.timed_out();
         }
         book.idle -= 1;
         book.jobs.pop_front()

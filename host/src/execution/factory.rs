@@ -13,6 +13,7 @@ pub type Factory = Arc<dyn Fn() -> Box<dyn Tool> + Send + Sync>;
 /// Zero-sized tools count as distinct, because they have no state to share.
 #[must_use]
 pub fn has_distinct_instances(factory: &Factory) -> bool {
-    let (first, second) = (factory(), factory());
+    let first = factory();
+    let second = factory();
     size_of_val(&*first) == 0 || first.identity() != second.identity()
 }

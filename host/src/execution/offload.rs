@@ -44,7 +44,8 @@ pub async fn offload<T: Send + 'static>(
     work: impl FnOnce(Arc<dyn Budget>) -> Result<T, Exhausted> + Send + 'static,
 ) -> Result<T, Exhausted> {
     let (own, _stops_with_this_future) = budget.until_dropped();
-    let (deadline, cancel) = (own.deadline(), own.cancel().clone());
+    let deadline = own.deadline();
+    let cancel = own.cancel().clone();
     let done = async {
         let place = places().share(turns.owner()).take(1).await;
         let budget = Arc::new(Turned::begin(own, turns, Some(turn(turns).await)));

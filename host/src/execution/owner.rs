@@ -234,8 +234,8 @@ mod tests {
 
     #[test]
     fn a_plugin_has_the_same_shares_wherever_it_is_loaded() {
-        let (one, other) =
-            (Owner::of(Digest::of(b"loaded twice")), Owner::of(Digest::of(b"loaded twice")));
+        let one = Owner::of(Digest::of(b"loaded twice"));
+        let other = Owner::of(Digest::of(b"loaded twice"));
         assert!(
             Arc::ptr_eq(&one.sandboxes, &other.sandboxes) && Arc::ptr_eq(&one.turns, &other.turns)
         );

@@ -115,7 +115,8 @@ impl Shell {
     }
 
     fn factory_of(setup: Setup) -> Factory {
-        let (definition, setup) = (definition(&setup.options), Arc::new(setup));
+        let definition = definition(&setup.options);
+        let setup = Arc::new(setup);
         Arc::new(move || Box::new(Self::new(definition.clone(), setup.clone())))
     }
 

@@ -177,7 +177,7 @@ impl Loading {
                 .name("palisade-load".to_owned())
                 .spawn_scoped(scope, || self.0.rescan());
             let look = look.inspect_err(|error| {
-                tracing::error!("no thread to look for plugins again: {error}")
+                tracing::error!("no thread to look for plugins again: {error}");
             });
             look.ok().and_then(|look| look.join().ok()).unwrap_or_default()
         })

@@ -164,7 +164,7 @@ mod tests {
         let (eyes, lid) = Eyes::open().unwrap();
         let looks = looks.clone();
         std::thread::spawn(move || {
-            watch(&eyes, &sources, || looks.send(()).ok().map(|()| Found::Nothing))
+            watch(&eyes, &sources, || looks.send(()).ok().map(|()| Found::Nothing));
         });
         (directory, lid)
     }

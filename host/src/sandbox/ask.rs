@@ -69,7 +69,8 @@ impl Asking {
 
     /// Sends the requests and waits for the answers. The call's clock is paused meanwhile.
     async fn put(&mut self, requests: Vec<AskRequest>) -> Result<Vec<String>, AskFailure> {
-        let (count, held) = (requests.len(), self.clock.hold());
+        let count = requests.len();
+        let held = self.clock.hold();
         let answers = tokio::time::timeout(limits::ASK_TIMEOUT, self.client.ask(requests)).await;
         drop(held);
         let answers = answers.map_err(|_| AskFailure::Unavailable)??;

@@ -195,7 +195,9 @@ mod tests {
         let body = wit::ResourceBody::Bytes(vec![0; 7]);
         let resource =
             wit::EmbeddedResource { uri: "a:1".to_owned(), mime: Some("t/p".to_owned()), body };
-        let (uri, name, mime) = ("a:1".to_owned(), "name".to_owned(), Some("te/p".to_owned()));
+        let uri = "a:1".to_owned();
+        let name = "name".to_owned();
+        let mime = Some("te/p".to_owned());
         let named = wit::Content::Link(wit::ResourceLink { uri, name, mime });
         let blocks = [
             (wit::Content::Text("ab".to_owned()), 2),

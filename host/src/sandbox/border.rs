@@ -145,7 +145,8 @@ impl Walk<'_> {
     }
 
     fn types(&mut self, section: &ComponentTypeSectionReader<'_>) -> Result<(), BorderRefused> {
-        let (start, end) = (section.original_position(), section.range().end);
+        let start = section.original_position();
+        let end = section.range().end;
         let bytes = self
             .bytes
             .get(start..end)
@@ -187,7 +188,7 @@ impl Walk<'_> {
                 self.instances()?.foreign();
             }
             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Type, .. } => {
-                self.scopes.opaque()
+                self.scopes.opaque();
             }
             ComponentAlias::Outer { kind: ComponentOuterAliasKind::Type, count, index } => {
                 self.scopes.again(count, index);

@@ -208,7 +208,7 @@ impl Cache {
         let entry = opened.verdict(engine, digest);
         match end.err().and_then(Verdict::of) {
             Some(verdict) => {
-                self.keep("why a plugin does not compile", |_| entry.write(&verdict.to_bytes()))
+                self.keep("why a plugin does not compile", |_| entry.write(&verdict.to_bytes()));
             }
             None => entry.remove(),
         }

@@ -18,7 +18,8 @@ use std::time::Duration;
 pub(super) async fn conforming(
     output: ToolOutput,
     definition: &Definition,
-    (budget, turns): (&CallBudget, &Arc<Share>),
+    budget: &CallBudget,
+    turns: &Arc<Share>,
     time: Duration,
 ) -> Result<ToolOutput, ErrorKind> {
     let Some(schema) = definition.output_schema().filter(|_| output.outcome == Outcome::Success)
@@ -35,7 +36,7 @@ pub(super) async fn conforming(
         return verdict.map(|()| output).map_err(|wrong| breach(&wrong));
     }
     let judged =
-        Box::pin(judged_away(output, schema.clone(), (budget, turns))).await.map_err(exhausted)?;
+        Box::pin(judged_away(output, schema.clone(), budget, turns)).await.map_err(exhausted)?;
     judged.map_err(|wrong| breach(&wrong))
 }
 
@@ -58,7 +59,8 @@ fn judged_here(
 async fn judged_away(
     output: ToolOutput,
     schema: Schema,
-    (budget, turns): (&CallBudget, &Arc<Share>),
+    budget: &CallBudget,
+    turns: &Arc<Share>,
 ) -> Result<Result<ToolOutput, Violations>, Exhausted> {
     let judge = move |budget: Arc<dyn Budget>| {
         let [Content::Json(json)] = output.content.as_slice() else { return Ok(Ok(output)) };
@@ -98,9 +100,11 @@ mod tests {
 
     /// Judges an output by the schema of its elements.
     async fn judge(
-        (output, elements): (Value, &Value),
+        output: Value,
+        elements: &Value,
         account: &Account,
-        (time, cancel): (Duration, CancellationToken),
+        time: Duration,
+        cancel: CancellationToken,
     ) -> Result<ToolOutput, ErrorKind> {
         let schema = json!({"type": "array", "items": elements});
         let definition =
@@ -110,14 +114,15 @@ mod tests {
             ToolOutput { content: vec![Content::Json(output.into())], ..ToolOutput::default() };
         let budget = CallBudget::new(account.clone(), Instant::now() + time, cancel);
         let turns = Pool::new(1).share(Digest::of(b"a plugin"));
-        conforming(output, &definition, (&budget, &turns), time).await
+        conforming(output, &definition, &budget, &turns, time).await
     }
 
     /// Judges a long output that ends its budget, once `end` was called, within the given budget
     /// check. Returns the error and the number of checks.
     async fn judge_until(
         check: usize,
-        (time, cancel): (Duration, CancellationToken),
+        time: Duration,
+        cancel: CancellationToken,
         elements: &Value,
         end: impl Fn() + Send + Sync + 'static,
     ) -> (Option<ErrorKind>, usize) {
@@ -128,24 +133,25 @@ mod tests {
                 until_the_end(budget);
             }
         });
-        let error = judge(((0..20_000).collect(), elements), &account, (time, cancel)).await.err();
+        let long = (0..20_000).collect();
+        let error = judge(long, elements, &account, time, cancel).await.err();
         (error, account.looks().await)
     }
 
     #[tokio::test]
     async fn a_long_output_is_judged_until_the_deadline_or_the_cancellation() {
-        let (cancel, costly) =
-            (CancellationToken::new(), json!({"allOf": vec![json!({"minimum": -1}); 20]}));
-        let unhindered = async |elements| {
-            judge_until(0, (LONG, CancellationToken::new()), elements, || {}).await
-        };
-        let ((_, parsing), (fine, whole)) =
-            (unhindered(&json!({})).await, unhindered(&costly).await);
+        let cancel = CancellationToken::new();
+        let costly = json!({"allOf": vec![json!({"minimum": -1}); 20]});
+        let unhindered =
+            async |elements| judge_until(0, LONG, CancellationToken::new(), elements, || {}).await;
+        let cheap = json!({});
+        let (_, parsing) = unhindered(&cheap).await;
+        let (fine, whole) = unhindered(&costly).await;
         let midway = 2 * parsing;
         assert!(fine.is_none() && whole > 2 * midway, "{fine:?}, {parsing} of {whole}");
 
         let (late, checks) =
-            judge_until(midway, (SHORT, CancellationToken::new()), &costly, || {}).await;
+            judge_until(midway, SHORT, CancellationToken::new(), &costly, || {}).await;
         assert!(
             matches!(late, Some(ErrorKind::Timeout { limit: SHORT, class: SideEffects::None, .. })),
             "{late:?}"
@@ -154,7 +160,7 @@ mod tests {
 
         let own = cancel.clone();
         let (cancelled, checks) =
-            judge_until(midway, (LONG, cancel), &costly, move || own.cancel()).await;
+            judge_until(midway, LONG, cancel, &costly, move || own.cancel()).await;
         assert!(matches!(cancelled, Some(ErrorKind::Cancelled)), "{cancelled:?}");
         assert_eq!(checks, midway);
     }
@@ -163,7 +169,8 @@ mod tests {
     async fn a_short_output_is_judged_at_once() {
         let integers = json!({"type": "integer"});
         let judge = async |output| {
-            judge((output, &integers), &account(), (Duration::ZERO, CancellationToken::new())).await
+            let cancel = CancellationToken::new();
+            judge(output, &integers, &account(), Duration::ZERO, cancel).await
         };
         assert!(judge(json!([1, 2])).await.is_ok());
         let wrong = judge(json!([1, "2"])).await.unwrap_err();

@@ -97,10 +97,12 @@ pub(super) fn returned(
 pub(super) async fn output(
     raw: exported::Output,
     class: SideEffects,
-    (budget, turns): (&CallBudget, &Arc<Share>),
+    budget: &CallBudget,
+    turns: &Arc<Share>,
     time: Duration,
 ) -> Result<(ToolOutput, Option<String>), ErrorKind> {
-    let (bytes, records) = (size(&raw), records(&raw));
+    let bytes = size(&raw);
+    let records = records(&raw);
     let exhausted = |why| ended(why, time, class);
     if bytes > limits::RESULT {
         let _ = offload(budget, turns, move |_| {
@@ -337,7 +339,8 @@ mod tests {
             let taken = super::output(
                 raw,
                 SideEffects::None,
-                (&budget, input_turns()),
+                &budget,
+                input_turns(),
                 Duration::from_secs(1),
             )
             .await;

@@ -48,8 +48,8 @@ impl Sandbox {
         let fault = |error: std::io::Error| PluginRefused::Describe(error.to_string());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
-        let first = runtime.block_on(self.ask(pre, (&owner, &loading)))?;
-        let second = runtime.block_on(self.ask(pre, (&owner, &loading)))?;
+        let first = runtime.block_on(self.ask(pre, &owner, &loading))?;
+        let second = runtime.block_on(self.ask(pre, &owner, &loading))?;
         // The generated types do not implement `PartialEq`.
         if format!("{first:?}") != format!("{second:?}") {
             return Err(PluginRefused::Unstable);
@@ -61,7 +61,8 @@ impl Sandbox {
     async fn ask(
         &self,
         pre: &Linked,
-        (owner, loading): (&Owner, &Arc<Share>),
+        owner: &Owner,
+        loading: &Arc<Share>,
     ) -> Result<Described, PluginRefused> {
         let patient = CancellationToken::new();
 
@@ -138,16 +139,17 @@ fn reason(ended: Ended) -> String {
 
 /// Checks a plugin's description and returns its tools.
 pub(super) fn checked(
-    (described, offer): &Described,
+    described: &Described,
     building: Building,
 ) -> Result<Vec<Definition>, PluginRefused> {
+    let (tools, offer) = described;
     offer.check()?;
-    if described.is_empty() || described.len() > MAX_TOOLS {
-        return Err(PluginRefused::Count(described.len()));
+    if tools.is_empty() || tools.len() > MAX_TOOLS {
+        return Err(PluginRefused::Count(tools.len()));
     }
     let mut budget = SchemaBudget::default();
-    let mut definitions = Vec::with_capacity(described.len());
-    for raw in described {
+    let mut definitions = Vec::with_capacity(tools.len());
+    for raw in tools {
         budget.charge_text(raw)?;
         let definition = convert::definition(raw, building)?;
         budget.charge_patterns(&definition)?;
@@ -190,7 +192,8 @@ impl SchemaBudget {
     fn charge_patterns(&mut self, definition: &Definition) -> Result<(), PluginRefused> {
         for schema in std::iter::once(definition.input_schema()).chain(definition.output_schema()) {
             let (count, bytes) = schema.pattern_cost();
-            (self.count, self.bytes) = (self.count + count, self.bytes + bytes);
+            self.count += count;
+            self.bytes += bytes;
         }
         let within = self.count <= Self::COUNT && self.bytes <= Self::BYTES;
         if within {

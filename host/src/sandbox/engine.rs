@@ -257,8 +257,10 @@ impl Clock {
     /// Starts the clock on an OS thread: a task of the async runtime would not run while guests
     /// keep every worker thread busy.
     fn start(engine: EngineWeak) -> std::io::Result<Self> {
-        let (running, asleep) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        let (run, sleep) = (running.clone(), asleep.clone());
+        let running = Arc::new(AtomicUsize::new(0));
+        let asleep = Arc::new(AtomicBool::new(false));
+        let run = running.clone();
+        let sleep = asleep.clone();
         let handle = thread::Builder::new()
             .name("palisade-clock".into())
             .spawn(move || tick(&engine, &run, &sleep))?;
@@ -267,7 +269,8 @@ impl Clock {
 }
 
 fn tick(engine: &EngineWeak, running: &AtomicUsize, asleep: &AtomicBool) {
-    let (mut idle, mut quiet) = (Duration::ZERO, 0);
+    let mut idle = Duration::ZERO;
+    let mut quiet = 0;
     loop {
         let period = if quiet < QUIET_TICKS { limits::TICK } else { SLOW_TICK };
         thread::sleep(period);
@@ -282,7 +285,8 @@ fn tick(engine: &EngineWeak, running: &AtomicUsize, asleep: &AtomicBool) {
                 thread::park();
             }
             asleep.store(false, Ordering::SeqCst);
-            (idle, quiet) = (Duration::ZERO, 0);
+            idle = Duration::ZERO;
+            quiet = 0;
         }
     }
 }
@@ -330,8 +334,8 @@ mod tests {
 
     #[tokio::test]
     async fn calls_that_have_their_sandboxes_never_use_up_the_pool() {
-        let (runtime, pool) =
-            (Runtime::shared().unwrap(), Pool::new(u64::from(limits::LIVE_SANDBOXES)));
+        let runtime = Runtime::shared().unwrap();
+        let pool = Pool::new(u64::from(limits::LIVE_SANDBOXES));
         let component = with_memories(limits::MEMORIES);
         let greedy = runtime.linker.instantiate_pre(&component).unwrap();
         let mut running = Vec::new();

@@ -127,7 +127,8 @@ impl ResourceLimiter for Limiter {
         if let Err(limit) = self.charge_growth(current, desired) {
             return Ok(self.refuse(limit));
         }
-        (self.last_memory, self.memory) = (more, sum);
+        self.last_memory = more;
+        self.memory = sum;
         self.peak = self.peak.max(sum);
         Ok(true)
     }
@@ -155,7 +156,8 @@ impl ResourceLimiter for Limiter {
         if let Err(limit) = self.charge(more as u64 * limits::TABLE_ELEMENT) {
             return Ok(self.refuse(limit));
         }
-        (self.last_elements, self.elements) = (more, sum);
+        self.last_elements = more;
+        self.elements = sum;
         Ok(true)
     }
 
@@ -314,8 +316,8 @@ mod tests {
     fn outside_of_the_pool_no_memory_is_begun_for_which_the_process_has_no_room()
     -> wasmtime::Result<()> {
         // No process has this much address space.
-        let (nowhere, limits) =
-            (isize::MAX as usize, limits::Limits { memory: u64::MAX, ..limits::Limits::default() });
+        let nowhere = isize::MAX as usize;
+        let limits = limits::Limits { memory: u64::MAX, ..limits::Limits::default() };
         for (allocation, denied) in
             [(Allocation::OnDemand, Limit::Sandboxes), (Allocation::Pooled, Limit::TotalMemory)]
         {

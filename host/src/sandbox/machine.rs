@@ -35,7 +35,8 @@ fn judge(descriptors: u64, address_space: u64) -> Result<(), EngineError> {
         )));
     }
     if address_space < ADDRESS_SPACE {
-        let (has, needs) = (address_space >> 20, ADDRESS_SPACE >> 20);
+        let has = address_space >> 20;
+        let needs = ADDRESS_SPACE >> 20;
         return Err(EngineError(format!(
             "this process may use {has} MiB of address space, and {needs} are needed; raise the limit with `ulimit -v`"
         )));

@@ -81,7 +81,8 @@ impl Sandbox {
         &self,
         name: &str,
         plugin: &Arc<Prepared>,
-        (offered, limits): (Offered, Limits),
+        offered: Offered,
+        limits: Limits,
     ) -> Option<(Definition, Factory)> {
         let plain = |character: char| {
             if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '_' }
@@ -92,10 +93,12 @@ impl Sandbox {
         let definition =
             Definition::with_schema(&name, description, SideEffects::Read, offered.schema()?)
                 .ok()?;
-        let (sandbox, plugin, own) = (self.clone(), plugin.clone(), definition.clone());
+        let sandbox = self.clone();
+        let plugin = plugin.clone();
+        let own = definition.clone();
         let make = move || {
             let entry = Entry::Offered(offered);
-            Box::new(WasmTool::new(&sandbox, &plugin, &own, (entry, limits))) as Box<dyn Tool>
+            Box::new(WasmTool::new(&sandbox, &plugin, &own, entry, limits)) as Box<dyn Tool>
         };
         Some((definition, Arc::new(make)))
     }
@@ -114,8 +117,8 @@ pub(super) async fn described(
         let guest = resourceful::ResourcefulIndices::new(pre)
             .and_then(|indices| indices.load(&mut *store, instance));
         let guest = guest.map_err(other_types)?;
-        offer.documents =
-            Some(documents(guest.palisade_tool_resources().call_describe(&mut *store).await?));
+        let (items, templates) = guest.palisade_tool_resources().call_describe(&mut *store).await?;
+        offer.documents = Some(documents(items, templates));
     }
     if has("palisade:tool/prompts@0.1.0") {
         let guest = prompting::PromptingIndices::new(pre)
@@ -189,7 +192,7 @@ fn output(content: Vec<Content>, metadata: &str) -> wit::Output {
     }
 }
 
-fn documents((items, templates): (Vec<resources::Item>, Vec<resources::Template>)) -> Documents {
+fn documents(items: Vec<resources::Item>, templates: Vec<resources::Template>) -> Documents {
     let item = |it: resources::Item| Item {
         uri: it.uri,
         name: it.name,

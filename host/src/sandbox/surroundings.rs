@@ -60,7 +60,8 @@ impl Surroundings {
 impl Made {
     fn by(maker: Option<Maker>) -> Self {
         let mut wasi = maker.map_or_else(WasiCtx::builder, |make| make());
-        let (stdout, stderr) = (Captured::default(), Captured::default());
+        let stdout = Captured::default();
+        let stderr = Captured::default();
         wasi.stdout(stdout.clone())
             .stderr(stderr.clone())
             .max_random_size(limits::RANDOM)

@@ -35,9 +35,11 @@ impl Sandbox {
     #[must_use]
     pub fn factories(&self, plugin: &Arc<Prepared>, limits: Limits) -> Vec<(Definition, Factory)> {
         let factory = |definition: &Definition| -> (Definition, Factory) {
-            let (sandbox, plugin, own) = (self.clone(), plugin.clone(), definition.clone());
+            let sandbox = self.clone();
+            let plugin = plugin.clone();
+            let own = definition.clone();
             let make = move || {
-                Box::new(WasmTool::new(&sandbox, &plugin, &own, (Entry::Tool, limits)))
+                Box::new(WasmTool::new(&sandbox, &plugin, &own, Entry::Tool, limits))
                     as Box<dyn Tool>
             };
             (definition.clone(), Arc::new(make))
@@ -87,7 +89,8 @@ impl WasmTool {
         sandbox: &Sandbox,
         plugin: &Arc<Prepared>,
         definition: &Definition,
-        (entry, limits): (Entry, Limits),
+        entry: Entry,
+        limits: Limits,
     ) -> Self {
         Self {
             sandbox: sandbox.clone(),
@@ -116,7 +119,8 @@ impl WasmTool {
                 }
             }
         };
-        let (runtime, owner) = (&self.sandbox.runtime, &self.plugin.owner);
+        let runtime = &self.sandbox.runtime;
+        let owner = &self.plugin.owner;
         let slot = match owner.sandboxes.try_take(plugin.units) {
             Ok(free) => free,
             Err(_) => match wait(&owner.queue) {
@@ -145,8 +149,9 @@ impl WasmTool {
         let _running = runtime.running();
         let ended = {
             let work = pin!(self.call(plugin, &mut store, input, context));
-            let (clock, cancel, first_tick) =
-                (context.clock(), context.cancel(), owner.first_tick());
+            let clock = context.clock();
+            let cancel = context.cancel();
+            let first_tick = owner.first_tick();
             bounded(work, &Bounds { clock, cancel, signs, turns: &owner.turns, first_tick }).await
         };
         let result = match ended {
@@ -154,14 +159,15 @@ impl WasmTool {
                 Ok(raw) => {
                     let budget =
                         CallBudget::new(account, context.deadline(), context.cancel().clone());
-                    let (time, class) = (context.time_limit(), self.definition.side_effects());
-                    let budget = (&budget, &owner.turns);
-                    match convert::output(raw, class, budget, time).await {
+                    let time = context.time_limit();
+                    let class = self.definition.side_effects();
+                    let turns = &owner.turns;
+                    match convert::output(raw, class, &budget, turns, time).await {
                         Ok((output, left_out)) => {
                             if let Some(left_out) = left_out {
                                 store.data().talk.warn(&left_out);
                             }
-                            conforming(output, &self.definition, budget, time).await
+                            conforming(output, &self.definition, &budget, turns, time).await
                         }
                         Err(kind) => Err(kind),
                     }
@@ -233,8 +239,8 @@ impl WasmTool {
                 .await;
         }
         let caller = context.caller();
-        let (opaque, metadata) =
-            (convert::compact(&caller.context), convert::compact_object(&caller.metadata));
+        let opaque = convert::compact(&caller.context);
+        let metadata = convert::compact_object(&caller.metadata);
         let call = || wit::Call {
             call_id: caller.call_id.as_str(),
             session_id: caller.session_id.as_deref(),

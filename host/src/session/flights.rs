@@ -43,7 +43,8 @@ impl Drop for InFlight<'_> {
 
 impl Flights {
     pub(super) fn enter(&self, call: &CallId) -> InFlight<'_> {
-        let (mut book, cancel) = (self.book(), CancellationToken::new());
+        let mut book = self.book();
+        let cancel = CancellationToken::new();
         if book.closed {
             cancel.cancel();
         }

@@ -95,7 +95,7 @@ impl Call {
     /// Creates a call of `tool` with `input` and a generated id.
     #[must_use]
     pub fn new(tool: impl Into<String>, input: impl Into<CallInput>) -> Self {
-        Self::known_as(fresh_id(), (tool, input), CancellationToken::new())
+        Self::known_as(fresh_id(), tool, input, CancellationToken::new())
     }
 
     /// Returns the input.
@@ -114,7 +114,8 @@ impl Call {
     #[doc(hidden)]
     pub fn known_as(
         id: CallId,
-        (tool, input): (impl Into<String>, impl Into<CallInput>),
+        tool: impl Into<String>,
+        input: impl Into<CallInput>,
         cancel: CancellationToken,
     ) -> Self {
         Self {

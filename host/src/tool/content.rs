@@ -181,7 +181,9 @@ mod tests {
 
     #[test]
     fn a_block_is_written_as_its_value_is() {
-        let (mime, uri, data) = ("image/png".to_owned(), "doc:a".to_owned(), vec![0, 1, 255, 7]);
+        let mime = "image/png".to_owned();
+        let uri = "doc:a".to_owned();
+        let data = vec![0, 1, 255, 7];
         let json = Json::from(json!({"b": [1, "\u{1}"], "a": null}));
         let resource = |mime, body| Content::Resource { uri: uri.clone(), mime, body };
         for block in [

@@ -112,7 +112,9 @@ impl Offer {
     ///
     /// [`OfferError`] for the first broken rule.
     pub fn check(&self) -> Result<(), OfferError> {
-        let (items, templates, prompts) = (self.items(), self.templates(), self.prompts());
+        let items = self.items();
+        let templates = self.templates();
+        let prompts = self.prompts();
         let entries = items.len() + templates.len() + prompts.len();
         if entries > ENTRIES {
             return refused(format!(
@@ -189,7 +191,8 @@ impl Item {
     fn check(&self) -> Result<(), OfferError> {
         let of = format!("its document `{}`", elided(&self.uri, 128));
         uri(&of, &self.uri)?;
-        described(&of, &self.name, (&self.title, &self.description, &self.mime))
+        let description = self.description.as_deref();
+        described(&of, &self.name, self.title.as_deref(), description, self.mime.as_deref())
     }
 }
 
@@ -202,7 +205,8 @@ impl Template {
                 "{of} is refused: a variable is a name in braces, with text before it and between two"
             ));
         }
-        described(&of, &self.name, (&self.title, &self.description, &self.mime))
+        let description = self.description.as_deref();
+        described(&of, &self.name, self.title.as_deref(), description, self.mime.as_deref())
     }
 }
 
@@ -210,7 +214,7 @@ impl Prompt {
     fn check(&self) -> Result<(), OfferError> {
         let of = format!("its prompt `{}`", elided(&self.name, 128));
         plain(&of, &self.name)?;
-        described(&of, &self.name, (&self.title, &Some(self.description.clone()), &None))?;
+        described(&of, &self.name, self.title.as_deref(), Some(&self.description), None)?;
         if self.description.trim().is_empty() || self.arguments.len() > ARGUMENTS {
             return refused(format!(
                 "{of} is refused: it has a description, and at most {ARGUMENTS} arguments"
@@ -231,14 +235,14 @@ impl Prompt {
     }
 }
 
-type Words<'a> = (&'a Option<String>, &'a Option<String>, &'a Option<String>);
-
 fn described(
     of: &str,
     name: &str,
-    (title, description, mime): Words<'_>,
+    title: Option<&str>,
+    description: Option<&str>,
+    mime: Option<&str>,
 ) -> Result<(), OfferError> {
-    for line in [Some(name), title.as_deref(), mime.as_deref()].into_iter().flatten() {
+    for line in [Some(name), title, mime].into_iter().flatten() {
         if line.trim().is_empty() || line.chars().count() > NAME || line.contains(char::is_control)
         {
             return refused(format!(
@@ -247,12 +251,12 @@ fn described(
         }
         shown(of, line)?;
     }
-    if mime.as_ref().is_some_and(|mime| mime.len() > MIME || !mime.contains('/')) {
+    if mime.is_some_and(|mime| mime.len() > MIME || !mime.contains('/')) {
         return refused(format!(
             "{of} is refused: a media type has a `/`, and at most {MIME} bytes"
         ));
     }
-    shown(of, description.as_deref().unwrap_or_default())
+    shown(of, description.unwrap_or_default())
 }
 
 /// Refuses text with hidden characters, which users would not see.
@@ -291,119 +295,4 @@ fn refused<T>(reason: String) -> Result<T, OfferError> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-    use super::*;
-
-    fn item(uri: &str) -> Item {
-        Item {
-            uri: uri.into(),
-            name: "n".into(),
-            title: None,
-            description: None,
-            mime: None,
-            size: None,
-        }
-    }
-
-    fn template(uri: &str) -> Template {
-        Template { uri: uri.into(), name: "n".into(), title: None, description: None, mime: None }
-    }
-
-    fn prompt(name: &str) -> Prompt {
-        Prompt { name: name.into(), title: None, description: "d".into(), arguments: Vec::new() }
-    }
-
-    fn offer(items: Vec<Item>, templates: Vec<Template>, prompts: Vec<Prompt>) -> Offer {
-        Offer { documents: Some(Documents { items, templates }), prompts: Some(prompts) }
-    }
-
-    #[track_caller]
-    fn refuses(offer: &Offer, why: &str) {
-        let error = offer.check().unwrap_err().to_string();
-        assert!(error.contains(why), "{error}");
-    }
-
-    #[test]
-    fn a_uri_has_a_scheme_of_its_own() {
-        for right in ["test://static-text", "note:1", "a+b.c-d://x", "ab:/x"] {
-            assert_eq!(offer(vec![item(right)], vec![], vec![]).check(), Ok(()), "{right}");
-        }
-        for wrong in [
-            "file:///etc/passwd",
-            "view-source:https://a",
-            "jar:file:///etc/passwd",
-            "c:\\Users",
-            "c:/Users",
-            "http://a",
-            "https://a",
-            "",
-            "plain",
-            "://x",
-            "1a://x",
-            "A://x",
-            "aa://x y",
-            "aa://\u{202e}",
-        ] {
-            refuses(&offer(vec![item(wrong)], vec![], vec![]), "scheme");
-        }
-        refuses(&offer(vec![item(&format!("aa:{}", "x".repeat(URI)))], vec![], vec![]), "2048");
-    }
-
-    #[test]
-    fn what_is_offered_has_a_bound_and_nothing_twice() {
-        let many = |count: usize| {
-            (0..count).map(|number| item(&format!("aa:{number}"))).collect::<Vec<_>>()
-        };
-        assert_eq!(offer(many(256), vec![], vec![]).check(), Ok(()));
-        refuses(&offer(many(256), vec![], vec![prompt("p")]), "257");
-        refuses(
-            &offer(vec![item("aa:1"), item("aa:1")], vec![], vec![]),
-            "the document `aa:1` twice",
-        );
-        refuses(&offer(vec![], vec![], vec![prompt("p"), prompt("p")]), "the prompt `p` twice");
-        let long = Item { description: Some("x".repeat(BYTES)), ..item("aa:1") };
-        refuses(&offer(vec![long], vec![], vec![]), "bytes as JSON");
-    }
-
-    #[test]
-    fn names_are_shown_as_what_they_are() {
-        refuses(
-            &offer(vec![Item { name: " ".into(), ..item("aa:1") }], vec![], vec![]),
-            "one line",
-        );
-        refuses(
-            &offer(vec![Item { title: Some("a\u{202e}b".into()), ..item("aa:1") }], vec![], vec![]),
-            "hidden",
-        );
-        refuses(
-            &offer(vec![Item { mime: Some("text".into()), ..item("aa:1") }], vec![], vec![]),
-            "media type",
-        );
-        refuses(&offer(vec![], vec![], vec![prompt("a b")]), "A-Z");
-        refuses(
-            &offer(vec![], vec![], vec![Prompt { description: " ".into(), ..prompt("p") }]),
-            "description",
-        );
-        refuses(&offer(vec![], vec![template("aa://{x}{y}")], vec![]), "braces");
-    }
-
-    #[test]
-    fn of_two_that_claim_one_thing_the_thing_is_named() {
-        let first = offer(vec![item("aa:1")], vec![template("aa://{x}")], vec![prompt("p")]);
-        assert_eq!(
-            first.clash(&offer(vec![item("aa:2")], vec![template("aa://{y}")], vec![prompt("q")])),
-            None
-        );
-        assert_eq!(
-            first.clash(&offer(vec![], vec![], vec![prompt("p")])).as_deref(),
-            Some("the prompt `p`")
-        );
-        assert!(
-            first.has_document("aa:1")
-                && first.has_document("aa://b")
-                && !first.has_document("aa://b/c")
-        );
-    }
-}
+mod tests;

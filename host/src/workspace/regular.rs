@@ -75,8 +75,9 @@ mod tests {
     #[test]
     fn a_pipe_is_refused_at_once_and_a_link_only_where_asked() {
         let dir = tempfile::tempdir().unwrap();
-        let (file, pipe, link) =
-            (dir.path().join("file"), dir.path().join("pipe"), dir.path().join("link"));
+        let file = dir.path().join("file");
+        let pipe = dir.path().join("pipe");
+        let link = dir.path().join("link");
         std::fs::write(&file, "x").unwrap();
         rustix::fs::mknodat(
             rustix::fs::CWD,

@@ -182,7 +182,8 @@ fn lies_beneath(_: &Dir, _: &Path, _: LastLink) -> bool {
 fn is_missing_inside(dir: &Dir, path: &Path, budget: &dyn Budget) -> Result<bool, Exhausted> {
     let parts: Vec<Component<'_>> = path.components().collect();
     let first = |count: usize| parts.iter().take(count).collect::<PathBuf>();
-    let (mut there, mut missing) = (0, parts.len());
+    let mut there = 0;
+    let mut missing = parts.len();
     while missing - there > 1 {
         budget.check()?;
         let middle = there.midpoint(missing);

@@ -79,7 +79,8 @@ impl Descriptors {
     /// Reopens the file behind a handle, independent of its current names.
     fn reopen(&self, handle: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
         // The entry in `/proc` is itself a link, which must be followed.
-        let (number, flags) = (DecInt::from_fd(handle), flags - OFlags::NOFOLLOW);
+        let number = DecInt::from_fd(handle);
+        let flags = flags - OFlags::NOFOLLOW;
         if self.process == getpid() {
             return retry_on_intr(|| openat(&self.dir, number.as_c_str(), flags, Mode::empty()));
         }

@@ -35,7 +35,7 @@ impl Temporary {
         for _ in 1..ATTEMPTS {
             match &attempt {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    attempt = Self::create(target)
+                    attempt = Self::create(target);
                 }
                 _ => break,
             }

@@ -41,7 +41,8 @@ impl Member {
 
     /// Compares two keys by the bytes that they represent.
     pub(super) fn compare(self, other: Self, text: &[u8]) -> Ordering {
-        let (one, other) = (self.key(text), other.key(text));
+        let one = self.key(text);
+        let other = other.key(text);
         // Each byte has one canonical form, so a common written prefix represents a common prefix.
         let from = settled(&one[..alike(one, other)]);
         Plain(&one[from..]).cmp(Plain(&other[from..]))

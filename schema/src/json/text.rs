@@ -166,13 +166,13 @@ impl fmt::Debug for Json {
 fn flatten(value: &mut Value, levels: usize) {
     match (value, levels.checked_sub(1)) {
         (Value::Array(elements), Some(levels)) => {
-            elements.iter_mut().for_each(|element| flatten(element, levels))
+            elements.iter_mut().for_each(|element| flatten(element, levels));
         }
         (Value::Object(members), Some(levels)) => {
-            members.values_mut().for_each(|member| flatten(member, levels))
+            members.values_mut().for_each(|member| flatten(member, levels));
         }
         (value @ (Value::Array(_) | Value::Object(_)), None) => {
-            *value = Value::String(value.to_string())
+            *value = Value::String(value.to_string());
         }
         _ => {}
     }
@@ -200,9 +200,11 @@ struct Pass<'b> {
 
 impl<'b> Pass<'b> {
     fn new(text: &str, bounds: JsonBounds, budget: &'b dyn Budget) -> Result<Self, Exhausted> {
-        let (scratch, mut purse) = (scratch(text), Purse::new(budget));
+        let scratch = scratch(text);
+        let mut purse = Purse::new(budget);
         purse.take(text.len() as u64 + scratch)?;
-        let (out, open) = (Vec::with_capacity(text.len()), Vec::new());
+        let out = Vec::with_capacity(text.len());
+        let open = Vec::new();
         Ok(Self { bounds, purse, scratch, out, open, members: 0, footprint: 0, refusal: None })
     }
 
@@ -235,7 +237,8 @@ impl<'b> Pass<'b> {
             return Ok(());
         }
         let grown = needed.max(self.out.capacity() / 2 * 3);
-        let (taken, old) = (self.purse.take(grown as u64), self.out.capacity() as u64);
+        let taken = self.purse.take(grown as u64);
+        let old = self.out.capacity() as u64;
         self.affords(taken)?;
         self.out.reserve_exact(grown - self.out.len());
         self.purse.put_back(old);
@@ -285,7 +288,8 @@ impl<'b> Pass<'b> {
     /// Records a member of the innermost object.
     fn note<E: serde::de::Error>(&mut self, member: Member) -> Result<(), E> {
         if self.open.len() == self.open.capacity() {
-            let (old, more) = (self.open.capacity(), self.open.capacity().max(8));
+            let old = self.open.capacity();
+            let more = old.max(8);
             let taken = self.purse.take(((old + more) * size_of::<Member>()) as u64);
             self.affords(taken)?;
             self.open.reserve_exact(more);

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::SchemaError;
-use super::outline::join;
+use super::pointer::join;
 use crate::text::{deceptive, first_deceptive};
 
 /// The keywords with text for readers.

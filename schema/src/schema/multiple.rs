@@ -95,7 +95,8 @@ impl Decimal {
 
 /// Computes `10^exponent` modulo a number of 64 bits.
 fn power_of_ten(mut exponent: u32, modulus: u128) -> u128 {
-    let (mut power, mut square) = (1 % modulus, 10 % modulus);
+    let mut power = 1 % modulus;
+    let mut square = 10 % modulus;
     while exponent > 0 {
         if exponent % 2 == 1 {
             power = power * square % modulus;

@@ -1,46 +1,21 @@
 //! Walks a schema document once, and records its subschemas and their connections for the later
 //! checks.
 
+mod refused;
+mod step;
+
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
 use super::error::SchemaError;
 use super::keyword::{Dialect, Reach, Shape, holds, looks};
-use super::{MAX_NAME, MAX_SUBSCHEMAS, WORKSPACE_PATH};
+use super::pointer::{join, percent_decode};
+use super::{MAX_SUBSCHEMAS, WORKSPACE_PATH};
 use crate::json::type_name;
-use crate::text::{elided, first_deceptive};
-
-/// The connection from one subschema to another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
-    /// `$ref`: to the same value.
-    Ref,
-    /// `properties`: to one member.
-    Property(String),
-    /// `items`: to the elements from this index on.
-    Items(usize),
-    /// Another keyword, to the same value.
-    Same(&'static str),
-    /// Another keyword, to values inside.
-    Inside(&'static str),
-}
-
-impl Step {
-    /// Returns whether both subschemas apply to the same value.
-    pub(super) fn stays(&self) -> bool {
-        matches!(self, Self::Ref | Self::Same(_))
-    }
-
-    pub(super) fn keyword(&self) -> &'static str {
-        match self {
-            Self::Ref => "$ref",
-            Self::Property(_) => "properties",
-            Self::Items(_) => "items",
-            Self::Same(keyword) | Self::Inside(keyword) => keyword,
-        }
-    }
-}
+use crate::text::elided;
+use refused::{refuse_foreign, refuse_name};
+pub(super) use step::Step;
 
 /// One subschema.
 #[derive(Debug, Default)]
@@ -65,6 +40,15 @@ pub(super) struct Outline<'v> {
     references: Vec<(usize, &'v str)>,
     places: HashMap<String, usize>,
     anchors: HashMap<&'v str, usize>,
+}
+
+/// A keyword that holds subschemas, such as `properties`.
+struct Applicator<'k, 'v> {
+    keyword: &'k str,
+    value: &'v Value,
+    reach: Reach,
+    /// The JSON pointer of the keyword.
+    place: &'k str,
 }
 
 impl<'v> Outline<'v> {
@@ -116,7 +100,8 @@ impl<'v> Outline<'v> {
             self.note(index, keyword, value, &place, only_ref)?;
             let Some((shape, reach)) = holds(keyword, value, self.dialect) else { continue };
             let reach = if only_ref { Reach::Stored } else { reach };
-            self.children(index, keywords, (keyword, value), (shape, reach), &place)?;
+            let applicator = Applicator { keyword, value, reach, place: &place };
+            self.children(index, keywords, &applicator, shape)?;
         }
         Ok(())
     }
@@ -150,7 +135,7 @@ impl<'v> Outline<'v> {
                 node.unevaluated = node.unevaluated.saturating_add(1);
             }
             ("pattern", Value::String(pattern)) => {
-                self.patterns.push((pattern, "pattern", place.to_owned()))
+                self.patterns.push((pattern, "pattern", place.to_owned()));
             }
             _ => {}
         }
@@ -169,33 +154,28 @@ impl<'v> Outline<'v> {
         &mut self,
         index: usize,
         siblings: &Map<String, Value>,
-        (keyword, value): (&str, &'v Value),
-        (shape, reach): (Shape, Reach),
-        place: &str,
+        applicator: &Applicator<'_, 'v>,
+        shape: Shape,
     ) -> Result<(), SchemaError> {
+        let Applicator { keyword, value, reach, place } = *applicator;
         match (shape, value) {
             (Shape::One, Value::Object(_) | Value::Bool(_)) => {
                 let step = if keyword == "items" {
                     Step::Items(tuple_length(siblings))
                 } else {
-                    plain(keyword, reach)
+                    Step::of_keyword(keyword, reach)
                 };
                 self.child(index, value, place.to_owned(), step, reach)
             }
             (Shape::List, Value::Array(list)) => {
                 list.iter().enumerate().try_for_each(|(at, value)| {
-                    self.child(
-                        index,
-                        value,
-                        join(place, &at.to_string()),
-                        plain(keyword, reach),
-                        reach,
-                    )
+                    let step = Step::of_keyword(keyword, reach);
+                    self.child(index, value, join(place, &at.to_string()), step, reach)
                 })
             }
-            (Shape::Map, Value::Object(map)) => map.iter().try_for_each(|(name, value)| {
-                self.entry(index, (keyword, name), value, place, reach)
-            }),
+            (Shape::Map, Value::Object(map)) => {
+                map.iter().try_for_each(|(name, value)| self.entry(index, applicator, name, value))
+            }
             // The meta-schema reports a keyword of the wrong shape.
             _ => Ok(()),
         }
@@ -204,11 +184,11 @@ impl<'v> Outline<'v> {
     fn entry(
         &mut self,
         index: usize,
-        (keyword, name): (&str, &'v str),
+        applicator: &Applicator<'_, 'v>,
+        name: &'v str,
         value: &'v Value,
-        place: &str,
-        reach: Reach,
     ) -> Result<(), SchemaError> {
+        let Applicator { keyword, reach, place, .. } = *applicator;
         refuse_name(name, keyword, place)?;
         let place = join(place, name);
         if keyword == "dependencies" && value.is_array() {
@@ -220,7 +200,7 @@ impl<'v> Outline<'v> {
         let step = if keyword == "properties" {
             Step::Property(name.to_owned())
         } else {
-            plain(keyword, reach)
+            Step::of_keyword(keyword, reach)
         };
         self.child(index, value, place, step, reach)
     }
@@ -274,130 +254,8 @@ impl<'v> Outline<'v> {
     }
 }
 
-/// Appends one reference token to a JSON pointer.
-#[must_use]
-pub fn join(pointer: &str, token: &str) -> String {
-    let mut joined =
-        String::with_capacity(pointer.len().saturating_add(token.len()).saturating_add(1));
-    joined.push_str(pointer);
-    push_token(&mut joined, token);
-    joined
-}
-
-/// Appends a token as [`join`], in place.
-pub(super) fn push_token(pointer: &mut String, token: &str) {
-    pointer.push('/');
-    for c in token.chars() {
-        match c {
-            '~' => pointer.push_str("~0"),
-            '/' => pointer.push_str("~1"),
-            c => pointer.push(c),
-        }
-    }
-}
-
 /// Returns the index where `items` begins. In 2020-12 this is after the tuple of `prefixItems`; if
 /// `items` itself is the tuple, there is nothing to skip.
 fn tuple_length(siblings: &Map<String, Value>) -> usize {
     siblings.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len)
-}
-
-/// Creates a step with the keyword's static name, since steps outlive the document.
-fn plain(keyword: &str, reach: Reach) -> Step {
-    const NAMES: [&str; 17] = [
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "dependentSchemas",
-        "dependencies",
-        "patternProperties",
-        "additionalProperties",
-        "propertyNames",
-        "contains",
-        "additionalItems",
-        "prefixItems",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    ];
-    // Only the tuple form of draft-07 reaches this.
-    let name = if keyword == "items" {
-        "a tuple of items"
-    } else {
-        NAMES.into_iter().find(|name| *name == keyword).unwrap_or("an applicator")
-    };
-    if reach == Reach::Same { Step::Same(name) } else { Step::Inside(name) }
-}
-
-fn refuse_foreign(
-    keyword: &str,
-    value: &Value,
-    place: &str,
-    is_root: bool,
-) -> Result<(), SchemaError> {
-    let (keyword, instead) = match keyword {
-        "$schema" if !is_root => return Err(SchemaError::Dialect { pointer: place.to_owned() }),
-        "$id" if !is_root => (
-            "$id",
-            "it would move the base of references; leave it out, and refer with \"#/$defs/NAME\"",
-        ),
-        "$dynamicRef" => ("$dynamicRef", "use `$ref`"),
-        "$dynamicAnchor" => ("$dynamicAnchor", "use `$defs` and `$ref`"),
-        "$recursiveRef" => ("$recursiveRef", "use `$ref`: \"#\""),
-        "$recursiveAnchor" => ("$recursiveAnchor", "use `$ref`: \"#\""),
-        "$vocabulary" => ("$vocabulary", "it belongs to meta-schemas; leave it out"),
-        "x-mcp-header" if !is_header_name(value) => {
-            ("x-mcp-header", "want the name of an HTTP header: 1 to 64 letters, digits and hyphens")
-        }
-        _ => return Ok(()),
-    };
-    Err(SchemaError::Keyword { keyword, pointer: place.to_owned(), instead })
-}
-
-fn is_header_name(value: &Value) -> bool {
-    let fits = |name: &str| {
-        (1..=64).contains(&name.len())
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-    };
-    value.as_str().is_some_and(fits)
-}
-
-fn refuse_name(name: &str, keyword: &str, place: &str) -> Result<(), SchemaError> {
-    // A pattern is not read as a name, and has its own bound.
-    let is_pattern = keyword == "patternProperties";
-    let why = if first_deceptive(name).is_some() || name.contains(['\n', '\t']) {
-        "it holds control, zero-width or bidirectional characters"
-    } else if name.len() > MAX_NAME && !is_pattern {
-        "it is longer than 256 bytes"
-    } else {
-        return Ok(());
-    };
-    Err(SchemaError::Name {
-        name: format!("{:?}", elided(name, 64)),
-        pointer: place.to_owned(),
-        why,
-    })
-}
-
-/// Decodes percent escapes such as `%41` in a URI fragment. Returns `None` if an escape is
-/// malformed or the result is not UTF-8.
-#[must_use]
-pub fn percent_decode(text: &str) -> Option<String> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let pair = [bytes.next()?, bytes.next()?];
-        let digits = std::str::from_utf8(&pair)
-            .ok()
-            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
-        decoded.push(u8::from_str_radix(digits, 16).ok()?);
-    }
-    String::from_utf8(decoded).ok()
 }

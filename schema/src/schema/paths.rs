@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::error::SchemaError;
-use super::outline::{Outline, Step, push_token};
+use super::outline::{Outline, Step};
+use super::pointer::push_token;
 use crate::budget::{Budget, Exhausted, Purse};
 
 /// The part of a schema that leads to marked values; empty for most schemas.
@@ -129,7 +130,7 @@ impl<'p, 'b> Walk<'p, 'b> {
         let length = pointer.len();
         match value {
             Value::String(path) if at.iter().any(|branch| branch.is_path) => {
-                *path = f(pointer, path)?
+                *path = f(pointer, path)?;
             }
             Value::Object(members) => {
                 for (name, value) in members {

@@ -74,13 +74,15 @@ pub(super) fn check(outline: &Outline<'_>) -> Result<PatternLoad, SchemaError> {
         }
         load.add(keyword, pattern.len(), size);
     }
-    (load.count, load.together) = (seen.len(), together);
+    load.count = seen.len();
+    load.together = together;
     Ok(load)
 }
 
 impl PatternLoad {
     fn add(&mut self, keyword: &str, length: usize, size: usize) {
-        let (byte, text) = ((size >> 10) as u64, (length / BYTES_PER_STEP) as u64);
+        let byte = (size >> 10) as u64;
+        let text = (length / BYTES_PER_STEP) as u64;
         if keyword == "pattern" {
             self.value =
                 Matching { byte: self.value.byte.max(byte), text: self.value.text.max(text) };

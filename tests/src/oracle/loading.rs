@@ -65,7 +65,7 @@ pub fn loading(within: Duration, arrange: impl Fn(&World)) -> Loaded {
 #[track_caller]
 pub fn loading_bytes(within: Duration, bytes: &[u8]) -> Loaded {
     loading(within, |world| {
-        std::fs::write(world.plugins().join("a-bad.wasm"), bytes).expect("it can be written")
+        std::fs::write(world.plugins().join("a-bad.wasm"), bytes).expect("it can be written");
     })
 }
 

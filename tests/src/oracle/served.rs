@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::lateness::Lateness;
 use super::peak::{HOST_ROOM, Peak};
 use super::ping::SILENCE;
-use super::{SETTLING, SLACK, turn};
+use super::rounds::SETTLING;
+use super::{SLACK, turn};
 use crate::case::{Case, PATIENCE};
 use crate::mcp::Client;
 

@@ -2,12 +2,16 @@
 
 use std::fs::{self, File};
 use std::sync::Arc;
+use std::time::Instant;
 
 use palisade::events::Subject;
 use palisade::{
     CallId, Envelope, ErrorKind, Event, ExecutionKind, Limits, Subscriber as _, ToolOutput,
 };
 
+use serde_json::json;
+
+use super::rounds::{Timed, overdue};
 use super::*;
 use crate::native::Native;
 use crate::skip;
@@ -53,7 +57,7 @@ fn descriptors_that_stay_open_are_found() {
 #[test]
 fn threads_that_stay_are_found() {
     breaks("threads", |_| {
-        (0..4).for_each(|_| drop(std::thread::spawn(|| std::thread::park_timeout(PATIENCE))))
+        (0..4).for_each(|_| drop(std::thread::spawn(|| std::thread::park_timeout(PATIENCE))));
     });
 }
 

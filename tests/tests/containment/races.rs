@@ -192,7 +192,7 @@ fn repository() -> World {
 type Swap = fn(&Path, usize);
 const SWAPS: [(&str, Swap); 2] = [
     ("link/config", |root, turn| {
-        relink(root, "link", if turn % 2 == 0 { "draft" } else { ".git" })
+        relink(root, "link", if turn % 2 == 0 { "draft" } else { ".git" });
     }),
     ("draft/config", |root, _| exchange(root, "draft", ".git")),
 ];

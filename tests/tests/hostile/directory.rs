@@ -62,7 +62,7 @@ fn a_hundred_thousand_entries_are_passed_over_in_bounded_time() {
     let loaded = oracle::loading(ENOUGH, |world| {
         good(world);
         (0..100_000).for_each(|number| {
-            drop(File::create(world.plugins().join(format!("{number}.txt"))).unwrap())
+            drop(File::create(world.plugins().join(format!("{number}.txt"))).unwrap());
         });
     });
     assert_eq!((loaded.tools, loaded.rejected), (vec!["echo".to_owned()], Vec::new()));
@@ -72,7 +72,7 @@ fn a_hundred_thousand_entries_are_passed_over_in_bounded_time() {
 fn more_plugins_than_a_host_can_hold_are_an_error_that_says_so() {
     let world = World::new();
     (0..10_001).for_each(|number| {
-        drop(File::create(world.plugins().join(format!("{number}.wasm"))).unwrap())
+        drop(File::create(world.plugins().join(format!("{number}.wasm"))).unwrap());
     });
     let built = Host::builder()
         .workspace(world.root())

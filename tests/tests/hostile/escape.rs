@@ -137,7 +137,7 @@ fn furnished(world: &World) {
     }
     // Linux follows at most 40 symlinks: `chain-2` still resolves, `chain-0` does not.
     (0..41).for_each(|number| {
-        drop(world.link(&format!("chain-{number}"), &format!("chain-{}", number + 1)).read(""))
+        drop(world.link(&format!("chain-{number}"), &format!("chain-{}", number + 1)).read(""));
     });
     world.link("chain-41", "file.txt");
 }

@@ -120,6 +120,9 @@ fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_
 /// The bound of the growth of a [`bounded`] server, in KiB.
 const MOST_KIB: u64 = 600 << 10;
 
+/// The memory of one output of 200,000 elements as a value, in KiB.
+const ONE_KIB: u64 = 130 << 10;
+
 /// Starts a server with many concurrent calls, which may hold 512 MiB together.
 fn bounded(world: &World) -> Client {
     let folder = world.home().join(".config/palisade");
@@ -171,20 +174,20 @@ fn the_memory_of_outputs_that_expand_comes_back() {
     let call = |count: usize| json!({"name": "expand_promised", "arguments": {"count": count}});
     assert_eq!(text(&client.ask("tools/call", &call(1))), elements(1));
     let before = client.memory_kib("VmRSS:");
-    // Each output takes 130 MiB as a value.
     let ids: Vec<u64> = (0..32).map(|_| client.begin("tools/call", &call(200_000))).collect();
     let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
     let whole =
         answers.iter().filter(|answer| text(answer).len() == elements(200_000).len()).count();
-    assert!(whole > 0, "{:.300}", answers[0].to_string());
+    // Under load all of them may be refused, each for the memory that the others hold.
     assert_eq!(
         whole + answers.iter().filter(|answer| is_exhausted(answer)).count(),
         32,
         "each is answered once"
     );
     let most = client.memory_kib("VmHWM:").saturating_sub(before);
-    assert!(most < MOST_KIB, "{most} KiB more at once");
+    assert!((ONE_KIB..MOST_KIB).contains(&most), "{most} KiB more at once");
     comes_back(&client, before, 160 << 10);
+    assert_eq!(text(&client.ask("tools/call", &call(200_000))).len(), elements(200_000).len());
 }
 
 /// Waits until the program holds at most `more` KiB beyond `before`. Freed pages are returned with

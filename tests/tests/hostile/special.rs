@@ -70,7 +70,7 @@ fn a_pipe_that_takes_a_files_name_between_the_check_and_the_open_holds_neither_t
 fn node(kind: FileType, device: u64) -> impl Fn(&World) + Clone + 'static {
     move |world: &World| {
         mknodat(CWD, world.root().join("special"), kind, Mode::from_raw_mode(0o666), device)
-            .unwrap()
+            .unwrap();
     }
 }
 
@@ -155,7 +155,7 @@ fn entries_end_at_the_limit_and_all_of_them_are_told() {
 #[test]
 fn a_directory_of_a_hundred_thousand_entries_is_listed_to_the_limit() {
     let crowd = |world: &World| {
-        (0..100_001).for_each(|n| drop(File::create(world.root().join(format!("{n}"))).unwrap()))
+        (0..100_001).for_each(|n| drop(File::create(world.root().join(format!("{n}"))).unwrap()));
     };
     assert_eq!(around(&amount("list", 1, crowd)).limit(), "listed_entries");
 }

@@ -207,8 +207,12 @@ fn a_workspace_that_is_not_there_costs_no_file_its_contents() {
 fn a_run_that_cannot_begin_leaves_the_former_record_and_the_next_one_replaces_it() {
     let world = World::new();
     let events = file(&world);
-    let former = "{\"v\":1,\"event\":\"tool.called\",\"of\":\"the former record\"}\n";
-    std::fs::write(&events, former).unwrap();
+    let former = json!({
+        "v": 1, "seq": 0, "time": "2026-01-01T00:00:00Z", "event": "tool.called",
+        "of": "the former record",
+    });
+    let former = format!("{former}\n");
+    std::fs::write(&events, &former).unwrap();
     let words =
         ["call", "calculate", r#"{"expression": "1"}"#, "--events", events.to_str().unwrap()];
     program(&world, &words)

@@ -125,7 +125,7 @@ fn head(stream: &mut impl BufRead) -> anyhow::Result<Head> {
         let (name, value) = (name.to_ascii_lowercase(), value.trim().to_ascii_lowercase());
         match name.as_str() {
             "content-length" => {
-                head.length = Some(value.parse().context("a length that is no number")?)
+                head.length = Some(value.parse().context("a length that is no number")?);
             }
             "transfer-encoding" => head.is_chunked = value == "chunked",
             "content-type" => head.is_stream = value.starts_with("text/event-stream"),

@@ -95,8 +95,8 @@ fn refuse_question(host: &Host, work: &Work) -> Result<(), Failure> {
     if foreseen.changes.is_err() {
         return Ok(());
     }
-    let (definition, class) =
-        (foreseen.tool.definition(), foreseen.tool.definition().side_effects());
+    let definition = foreseen.tool.definition();
+    let class = definition.side_effects();
     match foreseen.decision.mode {
         Mode::Auto | Mode::Deny => Ok(()),
         Mode::Prompt | Mode::PromptOnce => Err(Failure::new(

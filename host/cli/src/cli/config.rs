@@ -94,7 +94,8 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
 /// Limits each table of each file to its first [`MAX_RULES`] rows plus a count of the rest.
 /// `--json` is not shortened.
 fn shortened(rows: Vec<[String; 3]>) -> Vec<[String; 3]> {
-    let (mut shown, mut counts) = (Vec::new(), BTreeMap::<(&str, String), usize>::new());
+    let mut shown = Vec::new();
+    let mut counts = BTreeMap::<(&str, String), usize>::new();
     for row in rows {
         let [key, _, origin] = &row;
         let table = TABLES.into_iter().find(|table| key.starts_with(table));

@@ -23,8 +23,8 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     // A signal must end loading in order. If the handlers cannot be installed, the checks below
     // tell the reason.
     let _signals = Signals::watch();
-    let (patience, mut report) =
-        (Patience::default(), Report::new(if args.json { Form::Json } else { Form::Lines }));
+    let patience = Patience::default();
+    let mut report = Report::new(if args.json { Form::Json } else { Form::Lines });
     // Checks that do not touch the workspace come first: its file system may hang.
     let machine: [fn() -> Check; 6] =
         [engine, path_resolution, page_scan, address_space, toolchain, target];
@@ -89,7 +89,8 @@ fn found_at(root: &Path) -> (State, String, &'static str) {
 fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, CacheMode) {
     let mode = open::cache_mode();
     let look = |directory: PathBuf, otherwise| {
-        let (shown, workspace) = (directory.display().to_string(), workspace.cloned());
+        let shown = directory.display().to_string();
+        let workspace = workspace.cloned();
         let opened = patience.within(move || opened(&directory, workspace.as_deref(), otherwise));
         opened.unwrap_or_else(|error| {
             (State::Bad(Exit::Limit), format!("`{shown}` cannot be looked into: {error}"))

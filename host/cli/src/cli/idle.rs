@@ -40,7 +40,8 @@ impl<'a> Told<'a> {
 /// rules that loosen nothing.
 pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
     let registry = host.registry();
-    let (tools, mut count) = (registry.tools(), 0);
+    let tools = registry.tools();
+    let mut count = 0;
     for rule in settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)))
     {
         let hint = match (of_plugin(&rule, &tools, host), meant(rule.tool, &tools, host)) {
@@ -183,9 +184,11 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
     for (name, rule) in rules {
         let tool = host.registry().get(parts(name).1).ok().filter(|tool| is_of(name, tool));
         let Some(tool) = tool else { continue };
-        let (definition, origin) = (tool.definition(), tool.origin());
+        let definition = tool.definition();
+        let origin = tool.origin();
         let Origin::Plugin { name: plugin, source, .. } = origin else { continue };
-        let (Some(file), bare) = (source.file(), definition.name()) else { continue };
+        let Some(file) = source.file() else { continue };
+        let bare = definition.name();
         let remedy = |mode| match source {
             Source::Namesake(_) => {
                 format!(
@@ -205,7 +208,8 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
         };
         let decided = policy.decide(definition, origin);
         if rule.value != decided && decided.is_at_least_as_strict_as(rule.value) {
-            let (mode, place) = (rule.value, &rule.origin);
+            let mode = rule.value;
+            let place = &rule.origin;
             output::note(&format!(
                 "`{name} = \"{mode}\"` ({place}) loosens nothing for the tool of {file}, which stays `{decided}`: {}",
                 remedy(mode)

@@ -50,7 +50,8 @@ pub(super) fn entry(tool: &Registered) -> Value {
 }
 
 fn as_table(host: &Host, settings: &Settings) -> String {
-    let (tools, compiling) = (host.registry().tools(), host.compiling());
+    let tools = host.registry().tools();
+    let compiling = host.compiling();
     if tools.is_empty() && compiling.is_empty() {
         return format!("There are no tools. {}.\n", open::without_tools(settings));
     }

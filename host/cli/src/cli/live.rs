@@ -22,8 +22,8 @@ pub(super) struct Loading;
 impl Loading {
     /// Shows a bar once loading takes longer than [`PATIENCE`]. indicatif draws on terminals only.
     pub(super) fn observer() -> LoadObserver {
-        let (bar, start) =
-            (ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()), Instant::now());
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
+        let start = Instant::now();
         if let Ok(style) =
             ProgressStyle::with_template("compiling plugins {pos}/{len} {bar:24} {msg}")
         {
@@ -131,7 +131,7 @@ impl Subscriber for Watching {
     fn receive(&self, event: &Envelope) {
         match &event.event {
             Event::OutputDelta(_, chunk) => {
-                chunk.lines().for_each(|line| self.say(Line::Output(visible(line))))
+                chunk.lines().for_each(|line| self.say(Line::Output(visible(line))));
             }
             Event::Progress(_, progress) => {
                 let of = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();

@@ -29,7 +29,8 @@ pub(super) fn settings(common: &Common) -> Result<Settings, Failure> {
 /// Returns the effective settings if the workspace answers within a timeout: reading the project's
 /// configuration file is the first access to the workspace.
 pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Settings, Failure> {
-    let ([user, project], given) = (files(common), common.config.clone());
+    let [user, project] = files(common);
+    let given = common.config.clone();
     let read = move || {
         given.map_or(Ok(()), |given| check_existing(&given))?;
         Settings::from_files(&user, &project).map_err(Failure::from)
@@ -262,7 +263,8 @@ pub(super) fn show_undecided(host: &Host, tools: &[&str]) {
             .get(tool)
             .ok()
             .and_then(|owner| owner.origin().file().map(str::to_owned));
-        let (file, owner) = (&first.file, owner.unwrap_or_default());
+        let file = &first.file;
+        let owner = owner.unwrap_or_default();
         output::note(&format!(
             "`{tool}` is the tool of {owner}, but {file}{others} stands before that, is not compiled, and may take the name; \
              `palisade list` compiles it"

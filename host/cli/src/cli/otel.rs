@@ -79,7 +79,8 @@ impl Telemetry {
     }
 
     fn from_environment() -> Result<Self, TelemetryError> {
-        let (for_spans, for_durations) = (protocol(Signal::Traces)?, protocol(Signal::Metrics)?);
+        let for_spans = protocol(Signal::Traces)?;
+        let for_durations = protocol(Signal::Metrics)?;
         if for_spans.or(for_durations).is_none() {
             return Ok(Self::default());
         }

@@ -65,7 +65,8 @@ fn unknown(error: &ToolError, args: &Explain) -> Result<Exit, Failure> {
     if args.json {
         output::json(&json!({"tool": args.tool, "outcome": "refused", "error": error.to_json()}))?;
     } else {
-        let (name, message) = (elided(&args.tool, 64), visible(&error.message()));
+        let name = elided(&args.tool, 64);
+        let message = visible(&error.message());
         output::text(&format!("{name} would be refused before the policy is asked: {message}\n"))?;
     }
     Ok(error.class().into())
@@ -187,7 +188,8 @@ impl Explained<'_> {
     }
 
     fn to_text(&self) -> String {
-        let (name, said) = (self.tool.definition().name(), self.would.said());
+        let name = self.tool.definition().name();
+        let said = self.would.said();
         let would = match &self.changes {
             Changes::Unknown | Changes::Of(_) => format!("{name} {said}"),
             Changes::Refused(error) => {
@@ -214,11 +216,9 @@ impl Explained<'_> {
     }
 
     fn reason(&self) -> String {
-        let (class, mode, name) = (
-            self.tool.definition().side_effects(),
-            self.decision.mode,
-            self.tool.definition().name(),
-        );
+        let class = self.tool.definition().side_effects();
+        let mode = self.decision.mode;
+        let name = self.tool.definition().name();
         match self.decision.rule {
             Rule::Class => format!("the class {class} is `{mode}`"),
             Rule::Tool => format!("the tool {name} is `{mode}`"),

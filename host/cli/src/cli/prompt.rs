@@ -30,14 +30,14 @@ impl Confirmer for Terminal {
         request: &'a ConfirmationRequest,
     ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         Box::pin(async move {
-            let terminal = open().map_err(|_| NobodyToAsk)?;
+            let (input, output) = open().map_err(|_| NobodyToAsk)?;
             let _turn = self.turn.lock().await;
             let question = question(request);
             let (send, receive) = channel();
             // A separate thread, because reading a terminal blocks.
             let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
             let asking = thread.spawn(move || {
-                let answer = ask(terminal, &question, &send);
+                let answer = ask(input, output, &question, &send);
                 let _ = send.send(answer);
             });
             asking.map_err(|_| NobodyToAsk)?;
@@ -78,7 +78,8 @@ fn forget_what_was_typed(_: &File) -> io::Result<()> {
 
 /// Asks the question. Any answer but a clear yes denies.
 fn ask(
-    (mut input, mut output): (File, File),
+    mut input: File,
+    mut output: File,
     question: &str,
     asked: &Sender<io::Result<Answer>>,
 ) -> io::Result<Answer> {

@@ -62,7 +62,8 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let server = Server::new(tools.host.clone(), settings)?;
     // Start watching before the first client connects, so that no change is missed.
     let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
-    let (host, rules) = (tools.host.clone(), tools.settings.clone());
+    let host = tools.host.clone();
+    let rules = tools.settings.clone();
     let served = drive(signals, runtime()?, async |told| {
         tokio::spawn(tell_missing(host, changes, rules));
         serve(&server, way, told.clone()).await.map(|()| told.is_cancelled())
@@ -79,7 +80,8 @@ fn runtime() -> Result<Runtime, Failure> {
 fn way(args: &Args) -> Result<Way, Failure> {
     let Some(address) = args.http else { return Ok(Way::Lines) };
     // Report all problems together.
-    let (entry, missing) = (Entry::of(args)?, missing(address, &args.host));
+    let entry = Entry::of(args)?;
+    let missing = missing(address, &args.host);
     let settings = http::Settings::new(address, entry.access()).map_err(|error| {
         Failure::usage(
             [&error.to_string(), TOKEN_IS]
@@ -176,7 +178,7 @@ fn show_changes(rescan: &Rescan) {
         [(&rescan.loaded, "loaded"), (&rescan.changed, "changed"), (&rescan.removed, "removed")]
     {
         plugins.iter().for_each(|plugin| {
-            output::note(&format!("{what} {}: {}", plugin.file(), tools_of(plugin)))
+            output::note(&format!("{what} {}: {}", plugin.file(), tools_of(plugin)));
         });
     }
     open::show_rejected(&rescan.rejected);

@@ -37,8 +37,9 @@ impl Signals {
             is_done: Arc::new(AtomicBool::new(true)),
             watched: Arc::default(),
         };
-        let (told, is_done, watched) =
-            (signals.told.clone(), signals.is_done.clone(), signals.watched.clone());
+        let told = signals.told.clone();
+        let is_done = signals.is_done.clone();
+        let watched = signals.watched.clone();
         let (ready, is_ready) = sync_channel(1);
         std::thread::Builder::new().name("palisade-signals".to_owned()).spawn(move || {
             if let Err(error) = listen(&told, &is_done, &watched, &ready) {

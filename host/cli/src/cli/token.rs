@@ -218,7 +218,8 @@ mod tests {
             Entry::Made { text, .. } => text,
             Entry::Given { .. } | Entry::Open => panic!("it is made"),
         };
-        let (one, other) = (made(), made());
+        let one = made();
+        let other = made();
         assert_eq!(one.len(), 2 * RANDOM);
         assert_ne!(one, other);
     }

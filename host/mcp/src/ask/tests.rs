@@ -51,8 +51,10 @@ struct Client {
 
 impl Client {
     fn of(server: &Server) -> Self {
-        let ((reads, input), (output, writes)) = (pipe().unwrap(), pipe().unwrap());
-        let (server, stop) = (server.clone(), CancellationToken::new());
+        let (reads, input) = pipe().unwrap();
+        let (output, writes) = pipe().unwrap();
+        let server = server.clone();
+        let stop = CancellationToken::new();
         let stops = stop.clone();
         tokio::spawn(async move { server.serve_pipes(reads.into(), writes.into(), stops).await });
         let (send, said) = unbounded_channel();
@@ -72,7 +74,9 @@ impl Client {
     /// Sends a request, and declines each question. Returns the response, the number of questions,
     /// and the elapsed time.
     async fn ask(&mut self, method: &str, params: &Value) -> (Value, usize, Duration) {
-        let (id, begun, mut questions) = (self.next, Instant::now(), 0);
+        let id = self.next;
+        let begun = Instant::now();
+        let mut questions = 0;
         self.next += 1;
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         loop {

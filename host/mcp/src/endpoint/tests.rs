@@ -44,7 +44,8 @@ async fn what_is_no_message_is_refused_with_an_error_of_the_protocol() {
         (ping("1e400"), -32700, json!(7)),
     ] {
         let mut answer = world.send("POST", &[], &body).await;
-        let (status, answer) = (answer.status(), answer.body().await);
+        let status = answer.status();
+        let answer = answer.body().await;
         assert_eq!(
             (status, answer["error"]["code"].as_i64(), &answer["id"]),
             (400, Some(code), &id),
@@ -56,8 +57,8 @@ async fn what_is_no_message_is_refused_with_an_error_of_the_protocol() {
 #[tokio::test(start_paused = true)]
 async fn what_the_library_refuses_in_plain_text_is_an_error_of_the_request() {
     let world = World::new();
-    let (ping, unknown) =
-        (r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, [("mcp-protocol-version", "1999-01-01")]);
+    let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+    let unknown = [("mcp-protocol-version", "1999-01-01")];
     for (method, headers, body, id) in [
         ("POST", &unknown[..], ping, json!(7)),
         ("POST", &[], ping, json!(7)),
@@ -213,7 +214,8 @@ async fn there_are_sixty_four_sessions_and_the_longest_left_makes_room() {
 #[tokio::test(start_paused = true)]
 async fn sessions_that_only_begin_keep_nobody_out_and_end_nobody_else() {
     let world = World::new();
-    let (mine, old) = (in_use(&world).await, world.session().await);
+    let mine = in_use(&world).await;
+    let old = world.session().await;
     for _ in 0..300 {
         sleep(Duration::from_millis(1)).await;
         assert_eq!(world.initialize().await.status(), 200);
@@ -262,7 +264,8 @@ async fn a_session_ends_five_minutes_after_its_last_use_and_not_while_a_call_run
 #[tokio::test(start_paused = true)]
 async fn a_client_that_reads_nothing_holds_up_no_other_and_not_itself_for_ever() {
     let world = World::new();
-    let (deaf, other) = (world.session().await, world.session().await);
+    let deaf = world.session().await;
+    let other = world.session().await;
     let stalled = world.call(&deaf, 1, "talk").await;
     // By then, all buffers between the call and its client are full.
     sleep(Duration::from_secs(10)).await;

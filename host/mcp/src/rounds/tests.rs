@@ -39,8 +39,10 @@ fn begin(sealer: &Sealer, code: Option<Digest>, brought: Brought) -> Rounds {
     Rounds::begin(
         sealer,
         Some(&purpose()),
-        (kinds, subject),
-        (brought.state.as_deref(), brought.responses),
+        kinds,
+        subject,
+        brought.state.as_deref(),
+        brought.responses,
     )
     .unwrap()
 }
@@ -133,7 +135,8 @@ fn who_is_asked_anew_about_other_code_answers_for_that_code() {
     let sealer = Sealer::new().unwrap();
     let rounds = begin(&sealer, FIRST, with(&asked_about(&sealer, FIRST), &[yes()]));
     assert!(is_later(&rounds.confirmed(&request(OTHER))));
-    let (one, other) = (state(&rounds, &sealer), asked_about(&sealer, OTHER));
+    let one = state(&rounds, &sealer);
+    let other = asked_about(&sealer, OTHER);
     for state in [one, other] {
         let rounds = begin(&sealer, OTHER, with(&state, &[yes()]));
         assert!(is_allowed(&rounds.confirmed(&request(OTHER))));
@@ -176,9 +179,9 @@ fn rounds_are_counted_also_where_the_code_changes_in_each() {
         brought = with(&state(&rounds, &sealer), &[]);
     }
     let subject = Subject { code: FIRST, plugin: "forms".to_owned() };
-    let (kinds, brought) =
-        (AskKinds::from([AskKind::Elicitation]), (brought.state.as_deref(), brought.responses));
-    let begun = Rounds::begin(&sealer, Some(&purpose()), (kinds, subject), brought);
+    let kinds = AskKinds::from([AskKind::Elicitation]);
+    let state = brought.state.as_deref();
+    let begun = Rounds::begin(&sealer, Some(&purpose()), kinds, subject, state, brought.responses);
     assert_eq!(begun.err(), Some(NoRound::TooMany));
 }
 

@@ -50,7 +50,8 @@ enum State {
 
 impl Held {
     pub(super) fn new(caller: Caller, handle: LocalSessionHandle) -> Arc<Self> {
-        let (requests, calls) = (Requests::default(), HashMap::new());
+        let requests = Requests::default();
+        let calls = HashMap::new();
         let books = Mutex::new(Books {
             requests,
             calls,
@@ -132,7 +133,8 @@ impl Held {
     pub(super) fn take_off(
         self: &Arc<Self>,
         id: RequestId,
-        (weight, account): (Weight, Account),
+        weight: Weight,
+        account: Account,
     ) -> Result<Flight, Refusal> {
         self.books().requests.begin(&id, weight)?;
         Ok(Flight { held: self.clone(), id, number: None, _account: account })

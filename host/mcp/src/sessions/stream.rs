@@ -135,7 +135,8 @@ pub(super) struct CallStream {
 
 impl CallStream {
     fn new(call: Call, number: u64, again: VecDeque<ServerSseMessage>) -> Self {
-        let (held, slot) = (call.flight.held.clone(), Arc::new(Slot(Mutex::new(Some(call)))));
+        let held = call.flight.held.clone();
+        let slot = Arc::new(Slot(Mutex::new(Some(call))));
         held.put(number, &slot);
         Self { again, slot }
     }

@@ -45,7 +45,8 @@ fn host(mode: CallMode, keywords: usize) -> Host {
 async fn called_until(
     check: usize,
     host: Host,
-    (time, cancel): (Duration, CancellationToken),
+    time: Duration,
+    cancel: CancellationToken,
     end: impl Fn() + Send + Sync + 'static,
 ) -> (Option<ErrorClass>, usize) {
     let account = Limits::default().account();
@@ -60,7 +61,7 @@ async fn called_until(
     let tool = host.registry().get("idle").unwrap();
     let class = {
         let party = Party::default().with_account(Some(account.clone()));
-        let result = host.dispatch_to(host.session(), (call, tool), &party).await;
+        let result = host.dispatch_to(host.session(), call, tool, &party).await;
         result.error().map(ToolError::class)
     };
     drop(host);
@@ -74,20 +75,19 @@ const SHORT: Duration = Duration::from_secs(1);
 #[tokio::test]
 async fn the_check_of_a_long_input_ends_midway_at_the_deadline_and_at_the_cancellation() {
     for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
-        let long = || (LONG, CancellationToken::new());
-        let (_, parsing) = called_until(0, host(mode, 1), long(), || {}).await;
-        let (class, whole) = called_until(0, host(mode, 90), long(), || {}).await;
+        let never = CancellationToken::new;
+        let (_, parsing) = called_until(0, host(mode, 1), LONG, never(), || {}).await;
+        let (class, whole) = called_until(0, host(mode, 90), LONG, never(), || {}).await;
         let midway = 2 * parsing;
         assert!(class.is_none() && whole > 2 * midway, "{mode:?}: {class:?}, {parsing} of {whole}");
 
-        let late =
-            called_until(midway, host(mode, 90), (SHORT, CancellationToken::new()), || {}).await;
+        let late = called_until(midway, host(mode, 90), SHORT, never(), || {}).await;
         assert_eq!(late, (Some(ErrorClass::Timeout), midway), "{mode:?}");
 
         let cancel = CancellationToken::new();
         let own = cancel.clone();
         let cancelled =
-            called_until(midway, host(mode, 90), (LONG, cancel), move || own.cancel()).await;
+            called_until(midway, host(mode, 90), LONG, cancel, move || own.cancel()).await;
         assert_eq!(cancelled, (Some(ErrorClass::Cancelled), midway), "{mode:?}");
     }
 }

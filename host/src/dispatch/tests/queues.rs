@@ -42,9 +42,11 @@ impl Tool for Waiting {
 
 /// Creates a host with this tool only.
 fn waiting(builder: HostBuilder, schema: Value) -> (Host, Seen, Arc<Semaphore>) {
-    let (seen, gate) = (Seen::default(), Arc::new(Semaphore::new(0)));
+    let seen = Seen::default();
+    let gate = Arc::new(Semaphore::new(0));
     let host = builder.shipped(Shipped::LeftOut).build().unwrap();
-    let (noted, held) = (seen.clone(), gate.clone());
+    let noted = seen.clone();
+    let held = gate.clone();
     let make = move || {
         let definition =
             Definition::new("waiting", "A tool.", SideEffects::None, schema.clone()).unwrap();
@@ -119,7 +121,8 @@ async fn a_prediction_waits_for_a_thread_as_its_call_would() {
     let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
     let (host, seen, gate) =
         waiting(builder, json!({"type": "object", "properties": {"path": path}}));
-    let (host, call) = (Arc::new(host), || Call::new("waiting", json!({})));
+    let host = Arc::new(host);
+    let call = || Call::new("waiting", json!({}));
     let beside = async {
         while seen.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
@@ -146,12 +149,14 @@ async fn a_prediction_that_waits_for_a_thread_ends_with_its_cancellation() {
     let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
     let (host, seen, gate) =
         waiting(builder, json!({"type": "object", "properties": {"path": path}}));
-    let (host, call) = (Arc::new(host), || Call::new("waiting", json!({})));
+    let host = Arc::new(host);
+    let call = || Call::new("waiting", json!({}));
     let beside = async {
         while seen.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
-        let (own, cancelled) = (host.clone(), call());
+        let own = host.clone();
+        let cancelled = call();
         cancelled.cancel.cancel();
         let foreseen = tokio::task::spawn_blocking(move || {
             own.foresee(own.session(), cancelled).unwrap().changes

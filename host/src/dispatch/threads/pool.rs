@@ -109,10 +109,12 @@ impl Pool {
     }
 
     fn look_after_those_left(&self) {
-        let (mut stuck, now) = (Vec::new(), Instant::now());
+        let mut stuck = Vec::new();
+        let now = Instant::now();
         for (number, left) in &mut self.book().left {
             if !left.pulse.stands_still(left.seen) {
-                (left.seen, left.since) = (left.pulse.count(), now);
+                left.seen = left.pulse.count();
+                left.since = now;
             } else if now.duration_since(left.since) >= limits::THREAD_GRACE {
                 stuck.push(*number);
             }
@@ -143,7 +145,8 @@ impl Pool {
         book.left.remove(&number);
         let replaced = lease.filter(|_| book.lost.len() < self.may_be_lost);
         book.lost.insert(number);
-        let (lost, is_full) = (book.lost.len(), book.lost.len() >= self.may_be_lost);
+        let lost = book.lost.len();
+        let is_full = lost >= self.may_be_lost;
         drop(book);
         tracing::warn!(lost, "the thread of a call hangs and was given up");
         // The permit passes to a new thread; the hanging thread does not return it a second time.

@@ -28,7 +28,8 @@ fn run<T: Send + 'static>(pool: &Arc<Pool>, work: impl FnOnce() -> T + Send + 's
 #[test]
 fn places_are_exact_whatever_is_lost_and_comes_back() {
     let pool = Pool::new(4, 1);
-    let (first, second) = (seat(&pool), seat(&pool));
+    let first = seat(&pool);
+    let second = seat(&pool);
     assert!(pool.write_off(first.number) && pool.write_off(second.number), "both still work");
     // The first was replaced, the second is beyond the limit.
     assert_eq!((pool.lost(), pool.exhausted(), free(&pool)), (2, Some(1), 3));

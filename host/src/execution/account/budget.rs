@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn work_ends_at_the_deadline_and_at_the_cancellation() {
         let account = Account::exactly(MemoryLimits { call: 90, total: u64::MAX });
-        let (cancel, far) =
-            (CancellationToken::new(), Instant::now() + std::time::Duration::from_secs(600));
+        let cancel = CancellationToken::new();
+        let far = Instant::now() + std::time::Duration::from_secs(600);
         let budget = CallBudget::new(account, far, cancel.clone());
         assert_eq!(budget.check(), Ok(()));
         assert_eq!(

@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn a_look_at_the_address_space_counts_what_others_have_not_allocated_yet() {
-        let (one, other) = (Granted::default(), Granted::default());
+        let one = Granted::default();
+        let other = Granted::default();
         assert_eq!(one.grow_where(5 << 20, LIMIT, |_| true), Ok(()));
         // The grants are large enough to be distinguished from those of concurrent tests.
         let both = |wanted: u64| wanted >= 12 << 20;

@@ -42,7 +42,8 @@ async fn polled_once<T>(work: &mut std::pin::Pin<Box<impl Future<Output = T>>>) 
 
 #[tokio::test]
 async fn work_ends_at_the_deadline_and_at_the_cancellation() {
-    let (cancel, turns) = (CancellationToken::new(), turns(1, b"a plugin"));
+    let cancel = CancellationToken::new();
+    let turns = turns(1, b"a plugin");
     let late =
         offload(&budget(Duration::from_millis(5), &cancel), &turns, |budget| endless(&*budget))
             .await;
@@ -55,8 +56,9 @@ async fn work_ends_at_the_deadline_and_at_the_cancellation() {
 
 #[tokio::test]
 async fn work_ends_with_the_future_that_waits_for_it() {
-    let (cancel, turns, (ended, end)) =
-        (CancellationToken::new(), turns(1, b"a plugin"), oneshot::channel());
+    let cancel = CancellationToken::new();
+    let turns = turns(1, b"a plugin");
+    let (ended, end) = oneshot::channel();
     let both = budget(LONG, &cancel);
     let mut work = Box::pin(offload(&both, &turns, move |budget| {
         let why = endless(&*budget);
@@ -71,8 +73,9 @@ async fn work_ends_with_the_future_that_waits_for_it() {
 
 #[tokio::test]
 async fn the_runtime_goes_on_beside_the_work() {
-    let (cancel, turns, (freed, free)) =
-        (CancellationToken::new(), turns(1, b"a plugin"), mpsc::channel());
+    let cancel = CancellationToken::new();
+    let turns = turns(1, b"a plugin");
+    let (freed, free) = mpsc::channel();
     let both = budget(LONG, &cancel);
     let work = offload(&both, &turns, move |_| Ok(free.recv()));
     let (done, ()) = tokio::join!(work, async move { assert!(freed.send(1).is_ok()) });
@@ -81,8 +84,11 @@ async fn the_runtime_goes_on_beside_the_work() {
 
 #[tokio::test]
 async fn work_begins_in_a_turn_and_gives_it_back() {
-    let (cancel, turns) = (CancellationToken::new(), turns(1, b"a plugin"));
-    let (both, own, begun) = (budget(LONG, &cancel), turns.clone(), Arc::new(AtomicUsize::new(0)));
+    let cancel = CancellationToken::new();
+    let turns = turns(1, b"a plugin");
+    let both = budget(LONG, &cancel);
+    let own = turns.clone();
+    let begun = Arc::new(AtomicUsize::new(0));
     let taken = turns.try_take(1).unwrap();
     let count = begun.clone();
     let mut work = Box::pin(offload(&both, &turns, move |_| {
@@ -102,9 +108,11 @@ async fn work_begins_in_a_turn_and_gives_it_back() {
 
 #[test]
 fn work_that_outlasts_its_tick_goes_on_in_its_next_turn() {
-    let (cancel, turns) = (CancellationToken::new(), turns(1, b"a plugin"));
+    let cancel = CancellationToken::new();
+    let turns = turns(1, b"a plugin");
     let begin = |budget| Turned::begin(budget, &turns, None).ticking(Duration::ZERO);
-    let (one, steps) = (begin(budget(LONG, &cancel)), AtomicUsize::new(0));
+    let one = begin(budget(LONG, &cancel));
+    let steps = AtomicUsize::new(0);
     let other = turns.try_take(1).unwrap();
     thread::scope(|scope| {
         let working = scope.spawn(|| {
@@ -137,11 +145,15 @@ fn work_that_outlasts_its_tick_goes_on_in_its_next_turn() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_owner_leaves_half_of_the_threads_to_others() {
     let pool = Pool::new(1_000);
-    let (flood, other) = (pool.share(Digest::of(b"a flood")), pool.share(Digest::of(b"another")));
-    let (cancel, begun) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+    let flood = pool.share(Digest::of(b"a flood"));
+    let other = pool.share(Digest::of(b"another"));
+    let cancel = CancellationToken::new();
+    let begun = Arc::new(AtomicUsize::new(0));
     let tasks: Vec<_> = (0..PLACES * 2)
         .map(|_| {
-            let (flood, both, begun) = (flood.clone(), budget(LONG, &cancel), begun.clone());
+            let flood = flood.clone();
+            let both = budget(LONG, &cancel);
+            let begun = begun.clone();
             tokio::spawn(async move {
                 let work = move |budget: Arc<dyn Budget>| {
                     begun.fetch_add(1, Ordering::SeqCst);
@@ -176,7 +188,8 @@ impl Drop for Large {
 #[test]
 fn a_large_value_is_dropped_in_a_turn_on_a_thread_of_its_own() {
     let _alone = ALONE.lock();
-    let (turns, dropped) = (turns(1, b"a plugin"), Arc::<Mutex<Vec<_>>>::default());
+    let turns = turns(1, b"a plugin");
+    let dropped = Arc::<Mutex<Vec<_>>>::default();
     let taken = turns.try_take(1).unwrap();
     drop_away(&turns, Large(dropped.clone()));
     assert_eq!((turns.waiting(), dropped.lock().unwrap().len()), (1, 0));
@@ -190,7 +203,8 @@ fn a_large_value_is_dropped_in_a_turn_on_a_thread_of_its_own() {
 #[test]
 fn whoever_finds_no_memory_drops_first_what_waits_to_be_dropped() {
     let _alone = ALONE.lock();
-    let (turns, dropped) = (turns(1, b"a plugin"), Arc::<Mutex<Vec<_>>>::default());
+    let turns = turns(1, b"a plugin");
+    let dropped = Arc::<Mutex<Vec<_>>>::default();
     let _taken = turns.try_take(1).unwrap();
     assert!(making_room(|| true));
     drop_away(&turns, Large(dropped.clone()));

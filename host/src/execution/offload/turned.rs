@@ -51,8 +51,8 @@ impl Turned {
     fn next(&self) -> Result<Grant, Exhausted> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut cx = Context::from_waker(&waker);
-        let (mut turn, mut cancelled) =
-            (pin!(self.turns.take(1)), pin!(self.budget.cancel().cancelled()));
+        let mut turn = pin!(self.turns.take(1));
+        let mut cancelled = pin!(self.budget.cancel().cancelled());
         loop {
             if let Poll::Ready(turn) = turn.as_mut().poll(&mut cx) {
                 return Ok(turn);

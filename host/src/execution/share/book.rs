@@ -167,7 +167,8 @@ impl Book {
         };
         if lease.state == State::Held {
             lease.state = State::WrittenOff;
-            let (owner, units) = (lease.owner, lease.units);
+            let owner = lease.owner;
+            let units = lease.units;
             self.free(owner, units);
         }
         true
@@ -221,7 +222,8 @@ impl Book {
 
     /// Grants queued requests round-robin until no owner may take more.
     pub(super) fn serve(&mut self) -> Vec<Waker> {
-        let (mut woken, mut passed) = (Vec::new(), 0);
+        let mut woken = Vec::new();
+        let mut passed = 0;
         while passed < self.ring.len()
             && let Some(index) = self.ring.pop_front()
         {
@@ -242,7 +244,8 @@ impl Book {
     /// Grants an owner's first request if it fits.
     fn served(&mut self, index: usize) -> Option<Waker> {
         let owner = self.owners.get(index)?;
-        let (held, units) = (owner.held, owner.queue.front()?.units);
+        let held = owner.held;
+        let units = owner.queue.front()?.units;
         if !self.fits(held, units) {
             return None;
         }

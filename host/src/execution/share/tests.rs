@@ -35,7 +35,8 @@ fn poll(taking: &mut Taking, waker: &Arc<Woken>) -> Poll<Grant> {
 #[test]
 fn an_owner_that_holds_nothing_takes_as_much_at_once_as_is_free() {
     let pool = Pool::new(10);
-    let (one, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let one = pool.share(owner(1));
+    let other = pool.share(owner(2));
     let held = (one.try_take(3).unwrap(), other.try_take(6).unwrap());
     assert!(other.try_take(1).is_err() && one.try_take(2).is_err());
     drop(held);
@@ -73,8 +74,12 @@ fn of_greedy_owners_that_come_one_after_the_other_each_leaves_half_of_what_it_fo
 #[test]
 fn what_is_refused_says_which_bound_it_met() {
     let pool = Pool::new(4);
-    let (one, other, third) = (pool.share(owner(1)), pool.share(owner(2)), pool.share(owner(3)));
-    let (first, second, last) = (all(&one), all(&other), all(&third));
+    let one = pool.share(owner(1));
+    let other = pool.share(owner(2));
+    let third = pool.share(owner(3));
+    let first = all(&one);
+    let second = all(&other);
+    let last = all(&third);
     assert_eq!((first.len(), second.len(), last.len()), (2, 1, 1));
     assert_eq!(pool.share(owner(4)).try_take(1).err(), Some(Full { bound: 4 }));
     drop(last);
@@ -84,7 +89,8 @@ fn what_is_refused_says_which_bound_it_met() {
 #[test]
 fn the_last_unit_goes_to_an_owner_that_has_none() {
     let pool = Pool::new(1);
-    let (one, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let one = pool.share(owner(1));
+    let other = pool.share(owner(2));
     let held = one.try_take(1);
     assert!(held.is_ok() && other.try_take(1).is_err());
     drop(held);
@@ -93,8 +99,10 @@ fn the_last_unit_goes_to_an_owner_that_has_none() {
 
 #[test]
 fn an_owner_at_its_threshold_waits_in_its_own_queue_and_never_in_front_of_others() {
-    let (pool, woken) = (Pool::new(4), Arc::new(Woken::default()));
-    let (greedy, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let pool = Pool::new(4);
+    let woken = Arc::new(Woken::default());
+    let greedy = pool.share(owner(1));
+    let other = pool.share(owner(2));
     let mut held = all(&greedy);
     let mut waits: Vec<_> = (0..3).map(|_| greedy.take(1)).collect();
     assert!(waits.iter_mut().all(|taking| poll(taking, &woken).is_pending()));
@@ -112,10 +120,13 @@ fn an_owner_at_its_threshold_waits_in_its_own_queue_and_never_in_front_of_others
 
 #[test]
 fn a_request_that_is_dropped_passes_on_what_it_was_granted() {
-    let (pool, woken) = (Pool::new(1), Arc::new(Woken::default()));
+    let pool = Pool::new(1);
+    let woken = Arc::new(Woken::default());
     let share = pool.share(owner(1));
     let held = share.try_take(1).unwrap();
-    let (mut first, mut second, mut third) = (share.take(1), share.take(1), share.take(1));
+    let mut first = share.take(1);
+    let mut second = share.take(1);
+    let mut third = share.take(1);
     assert!(
         [&mut first, &mut second, &mut third]
             .into_iter()
@@ -178,10 +189,11 @@ impl Dice {
 #[test]
 fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
     for seed in 1..400 {
-        let (mut dice, pool) = (Dice(seed * 0x9e37_79b9), Pool::leased(1 + seed % 9));
+        let mut dice = Dice(seed * 0x9e37_79b9);
+        let pool = Pool::leased(1 + seed % 9);
         let shares: Vec<_> = (0..4).map(|number| pool.share(owner(number))).collect();
-        let (mut held, mut waits): (Vec<Grant>, Vec<(Taking, Arc<Woken>)>) =
-            (Vec::new(), Vec::new());
+        let mut held: Vec<Grant> = Vec::new();
+        let mut waits: Vec<(Taking, Arc<Woken>)> = Vec::new();
         for _ in 0..300 {
             let share = &shares[dice.below(shares.len())];
             match dice.below(6) {
@@ -222,10 +234,13 @@ fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn under_threads_that_take_wait_and_give_up_every_request_is_granted() {
     const CAPACITY: u64 = 3;
-    let (pool, most) = (Pool::new(CAPACITY), Arc::new(AtomicU64::new(0)));
+    let pool = Pool::new(CAPACITY);
+    let most = Arc::new(AtomicU64::new(0));
     let tasks: Vec<_> = (0..64)
         .map(|number| {
-            let (share, most, pool) = (pool.share(owner(number % 5)), most.clone(), pool.clone());
+            let share = pool.share(owner(number % 5));
+            let most = most.clone();
+            let pool = pool.clone();
             tokio::spawn(async move {
                 let mut dice = Dice(number as u64 + 7);
                 for _ in 0..200 {
@@ -261,7 +276,8 @@ async fn under_threads_that_take_wait_and_give_up_every_request_is_granted() {
 fn an_owner_without_competition_takes_everything_where_the_pool_says_so() {
     static CONTENDED: AtomicBool = AtomicBool::new(false);
     let pool = Pool::leased_while(2, || CONTENDED.load(Ordering::Relaxed));
-    let (one, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let one = pool.share(owner(1));
+    let other = pool.share(owner(2));
     let both = [one.try_take(1).unwrap(), one.try_take(1).unwrap()];
     assert!(other.try_take(1).is_err(), "none is free");
     CONTENDED.store(true, Ordering::Relaxed);
@@ -275,7 +291,8 @@ fn an_owner_without_competition_takes_everything_where_the_pool_says_so() {
 #[test]
 fn a_request_without_a_future_is_served_in_its_turn_by_the_thread_that_frees_the_units() {
     let pool = Pool::new(1);
-    let (one, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let one = pool.share(owner(1));
+    let other = pool.share(owner(2));
     let order = Arc::<Mutex<Vec<&str>>>::default();
     let note = |name| {
         let order = order.clone();

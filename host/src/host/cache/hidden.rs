@@ -50,7 +50,9 @@ impl Hidden {
     }
 
     fn of(known: Vec<Known>, always: Vec<PathBuf>, hard_links: HardLinks) -> Self {
-        let (done, looks, turn) = (ArcSwap::default(), Arc::default(), Mutex::default());
+        let done = ArcSwap::default();
+        let looks = Arc::default();
+        let turn = Mutex::default();
         Self { known, always, hard_links, done, looks, turn }
     }
 

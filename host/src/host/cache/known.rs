@@ -335,7 +335,8 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let open = outer.path().join("open");
         fs::create_dir(&open).unwrap();
-        let (known, cache) = (Known { dir: open.join("state/caches") }, outer.path().join("cache"));
+        let known = Known { dir: open.join("state/caches") };
+        let cache = outer.path().join("cache");
         let made = |mode| {
             fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
             known.add(&cache).map_err(|error| error.to_string())

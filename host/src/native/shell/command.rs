@@ -28,7 +28,8 @@ pub(super) async fn run(
         helper: setup.options.helper.clone(),
         limits: setup.options.limits,
     };
-    let (mut stop, mut starting) = (pin!(stop), pin!(process::start(commission)?));
+    let mut stop = pin!(stop);
+    let mut starting = pin!(process::start(commission)?);
     let (started, early) = tokio::select! {
         biased;
         started = &mut starting => (Some(started), None),

@@ -44,7 +44,8 @@ impl Output {
         match self.left_out() {
             0 => [self.head.as_str(), &self.tail].concat(),
             left_out => {
-                let (head, tail) = (&self.head, self.end());
+                let head = &self.head;
+                let tail = self.end();
                 format!("{head}\n[… {left_out} bytes of output are left out here …]\n{tail}")
             }
         }

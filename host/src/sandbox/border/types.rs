@@ -156,7 +156,7 @@ fn alias(alias: &ComponentAlias<'_>, scopes: &mut Scopes) {
     match *alias {
         ComponentAlias::InstanceExport { kind: ComponentExternalKind::Type, .. } => scopes.opaque(),
         ComponentAlias::Outer { kind: ComponentOuterAliasKind::Type, count, index } => {
-            scopes.again(count, index)
+            scopes.again(count, index);
         }
         _ => {}
     }

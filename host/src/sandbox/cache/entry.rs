@@ -44,7 +44,8 @@ impl Entry<'_> {
     /// end.
     pub(super) fn checked_file(&self) -> io::Result<File> {
         let (mut file, size) = self.open()?;
-        let (mut hasher, mut piece) = (self.hasher(), vec![0; PIECE]);
+        let mut hasher = self.hasher();
+        let mut piece = vec![0; PIECE];
         let mut left = size.saturating_sub(TAG as u64);
         while left > 0 {
             let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);

@@ -28,7 +28,9 @@ fn an_entry_under_the_name_of_another_counts_as_absent() {
 fn each_cache_has_a_key_of_its_own_and_keeps_it() {
     let outer = tempfile::tempdir().unwrap();
     let open = |name: &str| Cache::open(&outer.path().join(name)).unwrap();
-    let (one, again, other) = (open("one"), open("one"), open("other"));
+    let one = open("one");
+    let again = open("one");
+    let other = open("other");
     assert_eq!(opened(&one).key, opened(&again).key);
     assert_ne!(opened(&one).key, opened(&other).key);
     assert_eq!((one.dir(), Cache::off().dir()), (Some(&*outer.path().join("one")), None));
@@ -108,7 +110,8 @@ fn a_directory_that_is_put_in_the_place_of_the_cache_is_neither_read_nor_written
 #[test]
 fn a_digest_is_remembered_only_where_the_file_had_settled_and_was_not_changed_while_it_was_read() {
     let Some((fresh, settled, other)) = identities() else { return };
-    let (outer, digest) = (tempfile::tempdir().unwrap(), Digest::of(b"plugin"));
+    let outer = tempfile::tempdir().unwrap();
+    let digest = Digest::of(b"plugin");
     let cache = Cache::open(&outer.path().join("cache")).unwrap();
     cache.remember(&fresh, &fresh, digest);
     assert_eq!(cache.digest_of(&fresh), None, "a change since may not show");
@@ -122,8 +125,11 @@ fn a_digest_is_remembered_only_where_the_file_had_settled_and_was_not_changed_wh
 
 #[test]
 fn how_a_compilation_ended_is_remembered_for_the_content_and_within_the_limits() {
-    let (outer, runtime) = (tempfile::tempdir().unwrap(), Runtime::shared().unwrap());
-    let (engine, digest, other) = (&runtime.engine, Digest::of(b"plugin"), Digest::of(b"other"));
+    let outer = tempfile::tempdir().unwrap();
+    let runtime = Runtime::shared().unwrap();
+    let engine = &runtime.engine;
+    let digest = Digest::of(b"plugin");
+    let other = Digest::of(b"other");
     let cache = Cache::open(&outer.path().join("cache")).unwrap();
     let limits = CompileLimits::default();
     let refusal = |digest| cache.refusal(engine, digest, limits);

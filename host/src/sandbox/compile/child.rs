@@ -100,8 +100,8 @@ fn confine(order: Order) -> io::Result<()> {
     limit(Resource::Core, 0)?;
     // The soft limit sends SIGXCPU, which tells the host the cause. At the hard limit, one second
     // later, the kernel sends SIGKILL.
-    let (current, maximum) =
-        (most(Resource::Cpu, order.seconds), most(Resource::Cpu, order.seconds.saturating_add(1)));
+    let current = most(Resource::Cpu, order.seconds);
+    let maximum = most(Resource::Cpu, order.seconds.saturating_add(1));
     setrlimit(Resource::Cpu, Rlimit { current, maximum })?;
     limit(Resource::As, order.memory)?;
     // The child writes only to a pipe, and opens and starts nothing.

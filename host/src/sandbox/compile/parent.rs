@@ -91,7 +91,9 @@ struct Said {
 }
 
 async fn converse(child: &mut Child, bytes: &[u8]) -> Said {
-    let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let input = child.stdin.take();
+    let output = child.stdout.take();
+    let errors = child.stderr.take();
     let send = async {
         if let Some(mut input) = input {
             // A child that exits early gives the reason in its answer or its status.
@@ -149,7 +151,8 @@ fn judge(
 fn unwrapped(mut answer: Vec<u8>) -> Option<(u8, Vec<u8>)> {
     let body = answer.len().checked_sub(HEAD)?;
     let (kind, length) = answer.get(..HEAD)?.split_first()?;
-    let (kind, length) = (*kind, u64::from_le_bytes(length.try_into().ok()?));
+    let kind = *kind;
+    let length = u64::from_le_bytes(length.try_into().ok()?);
     (length == body as u64).then(|| (kind, answer.split_off(HEAD)))
 }
 

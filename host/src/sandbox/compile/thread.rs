@@ -105,7 +105,8 @@ fn begin(
     let (answer, answered): (SyncSender<_>, _) = sync_channel(1);
     let abandoned = Arc::new(Abandoned { state: AtomicUsize::new(Abandoned::RUNS), left });
     let meters = Arc::new(Meters::default());
-    let (own_meters, own) = (meters.clone(), abandoned.clone());
+    let own_meters = meters.clone();
+    let own = abandoned.clone();
     Builder::new().name("palisade-compile".to_owned()).spawn(move || {
         // Declared first, so that the permit is released after the abandoned count is updated.
         let _place = place;
@@ -132,8 +133,8 @@ fn on_threads<T: Send>(
     meters: &Arc<Meters>,
     work: impl FnOnce() -> Result<T, CompileError> + Send,
 ) -> Result<T, CompileError> {
-    let (meters, cores) =
-        (meters.clone(), std::thread::available_parallelism().map_or(1, usize::from));
+    let meters = meters.clone();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(cores.min(THREADS))
         .thread_name(|_| "palisade-compile".to_owned())

@@ -26,12 +26,14 @@ fn wasmtimes_programs_behave_as_the_lists_say() {
         );
         return;
     };
-    let (directory, lists) = (Path::new(&directory), Lists::read());
+    let directory = Path::new(&directory);
+    let lists = Lists::read();
     let programs = programs(directory);
     let missing = lists.programs().into_iter().filter(|name| !programs.contains_key(*name));
     let mut wrong: Vec<String> =
         missing.map(|name| format!("{name}: it is listed, and not there")).collect();
-    let (mut counts, mut table) = (BTreeMap::new(), String::new());
+    let mut counts = BTreeMap::new();
+    let mut table = String::new();
     for (name, path) in &programs {
         for Judged { list, row, outcome } in judged(name, path, &lists) {
             table.extend([&row, "\n"]);
@@ -174,7 +176,8 @@ fn a_program_that_does_otherwise_than_its_list_says_is_found() {
         fails: Some(words.to_owned()),
         ..Run::default()
     };
-    let (good, bad) = (Outcome::bare(Ok(())), Outcome::bare(Err("no links".to_owned())));
+    let good = Outcome::bare(Ok(()));
+    let bad = Outcome::bare(Err("no links".to_owned()));
     for list in [List::Denied, List::Limited] {
         assert!(judge(list, &fails("links"), &bad).is_ok());
         assert!(judge(list, &fails("links"), &good).is_err(), "it passes");

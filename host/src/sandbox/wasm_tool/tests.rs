@@ -59,7 +59,8 @@ async fn cleared_in_a_turn(sandbox: &Sandbox, plugin: &Arc<Prepared>) {
     let (_, factory) = sandbox.factories(plugin, Limits::default()).remove(0);
     let account = Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX });
     let cancel = CancellationToken::new();
-    let (tool, context) = (factory(), context(&cancel, &account));
+    let tool = factory();
+    let context = context(&cancel, &account);
     let Owner { turns, sandboxes, .. } = &plugin.owner;
     let cancelled = async {
         // The guest waits for its next turn meanwhile, and ends without it.

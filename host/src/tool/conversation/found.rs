@@ -94,7 +94,7 @@ impl Found {
     pub(super) fn item(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
         match kind(object) {
             Some("function_call_output" | "custom_tool_call_output" | "tool_result") => {
-                self.answered(object)
+                self.answered(object);
             }
             Some(
                 "function_call" | "custom_tool_call" | "tool_use" | "function" | "custom"
@@ -112,7 +112,8 @@ impl Found {
     /// run again.
     pub(super) fn answered(&mut self, answer: &Map<String, Value>) {
         self.understood = true;
-        let (id, name) = (id(answer, &IDS), name(answer));
+        let id = id(answer, &IDS);
+        let name = name(answer);
         let is_answered = |call: &Asked| match (&call.id, &id) {
             (Some(asked), Some(answered)) => asked == answered,
             _ => name.as_ref() == Some(&call.name),

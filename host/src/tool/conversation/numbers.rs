@@ -50,7 +50,8 @@ impl Parsed {
 
 /// Returns the text with each number that is out of range turned into a marked string.
 fn without_numbers(text: &str) -> String {
-    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
     while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
         let (before, token) = rest.split_at(at);
         let length =

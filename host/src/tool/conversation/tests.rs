@@ -1,7 +1,10 @@
-//! Behaviour common to all providers: names, bounds, refusals, ids.
+//! Behaviour common to all providers: names, inputs, results.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use super::{MAX_CALLS, Provider, REPLY, ReplyError, ToolUse, read_calls, write_results};
+mod ids;
+mod refused;
+
+use super::{Provider, ReplyError, ToolUse, read_calls, write_results};
 use crate::tool::{Body, CallInput, Content, ErrorKind, ToolResult};
 use serde_json::{Map, Value, json};
 
@@ -100,10 +103,6 @@ fn one_call(provider: Provider, id: &str) -> Value {
     }
 }
 
-fn refusal(provider: Provider, text: &str) -> ReplyError {
-    read_calls(provider, text).unwrap_err()
-}
-
 #[test]
 fn a_provider_is_read_from_the_name_that_it_prints() {
     for provider in Provider::ALL {
@@ -197,7 +196,8 @@ fn a_number_that_nobody_can_hold_stays_with_its_call_and_the_others_are_read() {
             "{provider}"
         );
     }
-    assert!(matches!(refusal(Provider::Anthropic, "[1e400, }"), ReplyError::Json(_)));
+    let refused = read_calls(Provider::Anthropic, "[1e400, }").unwrap_err();
+    assert!(matches!(refused, ReplyError::Json(_)));
 }
 
 #[test]
@@ -235,46 +235,6 @@ fn a_call_without_a_name_is_still_a_call_that_wants_an_answer() {
 }
 
 #[test]
-fn a_call_without_an_id_gets_one_by_its_place_that_is_no_other_calls() {
-    let reply = json!([{"name": "a"}, {"name": "b", "id": "call_1"}, {"name": "c", "id": ""}, {"name": "d"}]);
-    let ids: Vec<String> =
-        uses(Provider::Gemini, &reply).iter().map(|one| one.call_id().to_string()).collect();
-    assert_eq!(ids, ["call_1-2", "call_1", "call_3", "call_4"]);
-    assert_eq!(uses(Provider::Gemini, &reply)[2].to_call().id().as_str(), "call_3");
-}
-
-#[test]
-fn calls_under_one_id_are_told_apart_in_the_host_and_answered_under_it() {
-    for provider in Provider::ALL {
-        let reply = json!([
-            one_call(provider, "a"),
-            one_call(provider, "a"),
-            one_call(provider, "a-2"),
-            one_call(provider, "a")
-        ]);
-        let ids: Vec<String> =
-            uses(provider, &reply).iter().map(|one| one.call_id().to_string()).collect();
-        assert_eq!(ids, ["a", "a-3", "a-2", "a-4"]);
-        let (messages, _) = answered(provider, &reply, vec![vec![]; 4]);
-        assert_eq!(messages.to_string().matches("\"a\"").count(), 3, "{messages}");
-    }
-}
-
-#[test]
-fn long_ids_that_differ_at_their_end_are_told_apart_and_written_back_whole() {
-    let (one, other) = (format!("{}1", "x".repeat(300)), format!("{}2", "x".repeat(300)));
-    let reply = json!([one_call(Provider::OpenAi, &one), one_call(Provider::OpenAi, &other)]);
-    let uses = uses(Provider::OpenAi, &reply);
-    assert_ne!(uses[0].call_id(), uses[1].call_id());
-    assert_eq!(uses[0].to_call().id(), uses[0].call_id());
-    let (messages, _) = answered(Provider::OpenAi, &reply, vec![vec![]; 2]);
-    assert_eq!(
-        (&messages[0]["tool_call_id"], &messages[1]["tool_call_id"]),
-        (&json!(one), &json!(other))
-    );
-}
-
-#[test]
 fn a_reply_may_ask_for_nothing() {
     for provider in Provider::ALL {
         assert!(read(provider, &json!([])).is_empty());
@@ -288,126 +248,9 @@ fn a_reply_may_ask_for_nothing() {
 }
 
 #[test]
-fn what_is_no_reply_is_refused_with_what_would_be_one() {
-    for provider in Provider::ALL {
-        for text in ["", "I call read_file.", "{", "{\"a\":1,\"a\":2}"] {
-            assert!(matches!(refusal(provider, text), ReplyError::Json(_)), "{text}");
-        }
-        for text in ["5", "\"read_file\"", "null", "{}", "{\"price\":\"secret\"}", "[1]"] {
-            let error = refusal(provider, text);
-            assert!(matches!(error, ReplyError::NotAReply { .. }), "{text}: {error}");
-            let said = error.to_string();
-            assert!(
-                said.contains("accepted are")
-                    && said.contains(provider.as_str())
-                    && !said.contains("secret"),
-                "{said}"
-            );
-        }
-    }
-}
-
-#[test]
-fn an_error_of_the_provider_is_passed_on() {
-    let errors = [
-        json!({"error": {"message": "overloaded", "type": "server_error"}}),
-        json!({"type": "error", "error": {"type": "overloaded_error", "message": "overloaded"}}),
-        json!({"object": "response", "status": "failed", "output": [], "error": {"code": "x", "message": "overloaded"}}),
-        json!([{"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}]),
-        json!({"error": "overloaded"}),
-    ];
-    for error in errors {
-        let expected = ReplyError::Provider { message: "overloaded".to_owned() };
-        assert_eq!(refusal(Provider::OpenAi, &error.to_string()), expected);
-    }
-    assert!(read(Provider::OpenAi, &json!({"choices": [], "error": null})).is_empty());
-}
-
-#[test]
-fn a_reply_of_another_provider_is_recognised_and_named() {
-    let whole = |provider| match provider {
-        Provider::OpenAi => {
-            json!({"choices": [{"message": {"role": "assistant", "tool_calls": [one_call(provider, "a")]}}]})
-        }
-        Provider::OpenAiResponses => {
-            json!({"object": "response", "output": [one_call(provider, "a")]})
-        }
-        Provider::Anthropic => {
-            json!({"type": "message", "role": "assistant", "content": [one_call(provider, "a")]})
-        }
-        Provider::Gemini => {
-            json!({"candidates": [{"content": {"role": "model", "parts": [one_call(provider, "a")]}}]})
-        }
-    };
-    for found in Provider::ALL {
-        for asked in Provider::ALL.into_iter().filter(|asked| *asked != found) {
-            assert_eq!(
-                refusal(asked, &whole(found).to_string()),
-                ReplyError::OtherProvider { asked, found }
-            );
-        }
-    }
-}
-
-#[test]
-fn a_stream_of_events_is_called_one() {
-    assert_eq!(refusal(Provider::OpenAi, "data: {\"choices\":[]}\n\n"), ReplyError::Stream);
-    assert_eq!(
-        refusal(Provider::Anthropic, "\nevent: message_start\ndata: {}\n"),
-        ReplyError::Stream
-    );
-}
-
-#[test]
-fn a_reply_has_so_many_calls_and_no_more() {
-    for provider in Provider::ALL {
-        let calls = |count: usize| Value::from(vec![one_call(provider, "a"); count]).to_string();
-        assert_eq!(read_calls(provider, &calls(MAX_CALLS)).unwrap().len(), MAX_CALLS);
-        assert_eq!(refusal(provider, &calls(MAX_CALLS + 1)), ReplyError::TooManyCalls);
-        assert_eq!(refusal(provider, &calls(10_000)), ReplyError::TooManyCalls);
-    }
-}
-
-/// The nesting constructs that a reader recurses into.
-const NESTS: [(&str, &str); 6] = [
-    ("[", "]"),
-    ("{\"response\":", "}"),
-    ("{\"message\":", "}"),
-    ("{\"content\":[", "]}"),
-    ("{\"choices\":[", "]}"),
-    ("{\"parts\":[", "]}"),
-];
-
-#[test]
-fn a_hostile_reply_ends_at_a_bound() {
-    for provider in Provider::ALL {
-        for (opening, closing) in NESTS {
-            assert!(
-                matches!(refusal(provider, &opening.repeat(100_000)), ReplyError::Json(_)),
-                "{opening}"
-            );
-            let deep = format!(
-                "{}{{}}{}",
-                opening.repeat(REPLY.depth / 2 - 1),
-                closing.repeat(REPLY.depth / 2 - 1)
-            );
-            assert!(
-                read_calls(provider, &deep).is_ok_and(|calls| calls.is_empty())
-                    || matches!(refusal(provider, &deep), ReplyError::NotAReply { .. }),
-                "{opening}"
-            );
-        }
-        assert!(matches!(refusal(provider, &"x".repeat(REPLY.bytes + 1)), ReplyError::Json(_)));
-        assert!(matches!(
-            refusal(provider, &format!("[{}0]", "0,".repeat(REPLY.members))),
-            ReplyError::Json(_)
-        ));
-    }
-}
-
-#[test]
 fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
-    let (name, input) = ("n".repeat(1_000_000), "i".repeat(2_000_000));
+    let name = "n".repeat(1_000_000);
+    let input = "i".repeat(2_000_000);
     let uses = uses(
         Provider::Anthropic,
         &json!({"type": "tool_use", "id": "a", "name": name, "input": input}),

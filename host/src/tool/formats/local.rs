@@ -31,7 +31,8 @@ impl Effort {
     /// Spends the number of values in `value`, and returns the local references among them. Returns
     /// `None` if the budget ends before.
     fn references<'v>(&mut self, value: &'v Value) -> Option<Vec<&'v str>> {
-        let (mut found, mut open) = (Vec::new(), vec![value]);
+        let mut found = Vec::new();
+        let mut open = vec![value];
         while let Some(value) = open.pop() {
             self.0 = self.0.saturating_sub(1);
             if self.is_spent() {
@@ -134,11 +135,10 @@ impl Flat {
     /// Replaces a `$ref` with its target. The annotations among its siblings take precedence over
     /// the target's.
     fn inline(&mut self, root: &Value, effort: &mut Effort) -> bool {
-        let (Some(Value::String(reference)), true) =
-            (self.keywords.get("$ref"), self.keywords.len() > 1)
-        else {
+        if self.keywords.len() < 2 {
             return false;
-        };
+        }
+        let Some(Value::String(reference)) = self.keywords.get("$ref") else { return false };
         let Some(whole @ Value::Object(target)) = target(root, reference) else { return false };
         if recurs(root, whole, reference, effort) {
             return false;

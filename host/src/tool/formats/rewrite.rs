@@ -68,7 +68,7 @@ impl Writer<'_> {
         let mut written = Map::new();
         let mut notes = Notes::default();
         for (keyword, value) in &keywords {
-            self.keyword(keyword, value, pointer, &keywords, (&mut written, &mut notes));
+            self.keyword(keyword, value, pointer, &keywords, &mut written, &mut notes);
         }
         self.complete(&mut written);
         if self.profile.closed && is_object(&written) {
@@ -102,7 +102,8 @@ impl Writer<'_> {
         value: &Value,
         pointer: &str,
         siblings: &Map<String, Value>,
-        (written, notes): (&mut Map<String, Value>, &mut Notes),
+        written: &mut Map<String, Value>,
+        notes: &mut Notes,
     ) {
         match self.profile.treat(keyword, value, pointer.is_empty()) {
             Treatment::Keep => {

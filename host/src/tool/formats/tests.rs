@@ -2,9 +2,13 @@
 //! whole definitions with golden files.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use serde_json::{Map, Value, json};
+mod absent;
+mod references;
+mod strict;
 
-use super::{Format, Strictness, ToolView, annotations, drop_absent, export, export_all};
+use serde_json::{Value, json};
+
+use super::{Format, Strictness, ToolView, annotations, export, export_all};
 
 fn view(schema: &Value) -> ToolView<'_> {
     ToolView {
@@ -41,10 +45,6 @@ fn schema_of(tool: &Value) -> &Value {
         "/inputSchema",
     ];
     places.into_iter().find_map(|place| tool.pointer(place)).unwrap()
-}
-
-fn strict(schema: &Value, strictness: Strictness) -> bool {
-    export(&view(schema), Format::OpenAiResponses, strictness).tool["strict"] == true
 }
 
 #[test]
@@ -114,7 +114,8 @@ fn mcp_carries_everything_as_it_is() {
 
 #[test]
 fn what_a_format_has_no_place_for_is_reported() {
-    let (schema, output) = (json!({"type": "object"}), json!({}));
+    let schema = json!({"type": "object"});
+    let output = json!({});
     let view = ToolView { title: Some("Mark"), output_schema: Some(&output), ..view(&schema) };
     for format in [Format::OpenAi, Format::OpenAiResponses, Format::Anthropic, Format::Gemini] {
         let lost: Vec<String> = export(&view, format, Strictness::AsIs)
@@ -157,209 +158,6 @@ fn openai_hears_of_properties_and_items_even_where_there_is_nothing_to_say() {
 }
 
 #[test]
-fn an_openai_tool_is_strict_as_it_is_only_if_it_conforms() {
-    assert!(strict(
-        &with_x(&json!({"type": "string", "enum": ["a"], "description": "d"})),
-        Strictness::AsIs
-    ));
-    assert!(strict(
-        &with_x(&json!({"type": "string", "format": "workspace-path"})),
-        Strictness::AsIs
-    ));
-    for x in [
-        json!({"type": "string", "minLength": 1}),
-        json!({"type": "string", "format": "uri"}),
-        json!({"oneOf": [{"type": "string"}]}),
-        json!({}),
-        json!(true),
-        json!({"type": "array"}),
-        json!({"type": "array", "items": [{"type": "string"}]}),
-        json!({"type": "object"}),
-        json!({"type": "object", "properties": {"y": {"type": "string"}}, "additionalProperties": false}),
-        json!({"type": "string", "default": "a"}),
-    ] {
-        assert!(!strict(&with_x(&x), Strictness::AsIs), "{x}");
-    }
-    assert!(!strict(&json!({"type": "object", "properties": {}}), Strictness::AsIs));
-}
-
-#[test]
-fn what_strict_modes_do_not_read_becomes_a_note() {
-    let x = json!({"type": "string", "minLength": 1, "maxLength": 9, "default": "a", "description": "A word."});
-    let (openai, weakened) = of_x(&x, Format::OpenAi, Strictness::Transform);
-    assert_eq!(
-        openai,
-        json!({"type": "string", "description": "A word.\n\n{default: \"a\", maxLength: 9, minLength: 1}"})
-    );
-    assert_eq!(
-        weakened,
-        ["default@/properties/x", "maxLength@/properties/x", "minLength@/properties/x"]
-    );
-    let number = json!({"type": "integer", "minimum": 1, "maximum": 10});
-    assert_eq!(of_x(&number, Format::OpenAi, Strictness::Transform), (number.clone(), vec![]));
-    let (anthropic, _) = of_x(&number, Format::Anthropic, Strictness::Transform);
-    assert_eq!(anthropic, json!({"type": "integer", "description": "{maximum: 10, minimum: 1}"}));
-}
-
-#[test]
-fn exclusive_alternatives_become_alternatives() {
-    let x = json!({"oneOf": [{"type": "string"}, {"const": 1}]});
-    let any = json!({"anyOf": [{"type": "string"}, {"const": 1}]});
-    for format in [Format::OpenAi, Format::Anthropic] {
-        assert_eq!(
-            of_x(&x, format, Strictness::Transform),
-            (any.clone(), vec!["oneOf@/properties/x".to_owned()])
-        );
-    }
-    assert_eq!(
-        of_x(&x, Format::Gemini, Strictness::Transform).0,
-        json!({"oneOf": [{"type": "string"}, {"enum": [1]}]})
-    );
-}
-
-#[test]
-fn anthropic_reads_a_lower_bound_of_one_element() {
-    let x = |min: u64| json!({"type": "array", "items": {"type": "string"}, "minItems": min});
-    assert_eq!(of_x(&x(1), Format::Anthropic, Strictness::Transform), (x(1), vec![]));
-    assert_eq!(of_x(&x(2), Format::Anthropic, Strictness::Transform).1, ["minItems@/properties/x"]);
-}
-
-#[test]
-fn every_optional_property_becomes_required_and_may_be_null() {
-    let schema = json!({"type": "object", "properties": {
-        "a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {"type": "string", "enum": ["x"]},
-        "d": {"$ref": "#/$defs/t"}, "e": {"anyOf": [{"type": "string"}]}, "f": {"const": 1, "description": "One."},
-    }, "$defs": {"t": {"type": "string"}}});
-    let exported = export(&view(&schema), Format::OpenAi, Strictness::Transform);
-    assert_eq!(exported.tool["function"]["strict"], true, "{:?}", exported.weakened);
-    let written = schema_of(&exported.tool);
-    assert_eq!(written["required"], json!(["a", "b", "c", "d", "e", "f"]));
-    assert_eq!(written["additionalProperties"], false);
-    assert_eq!(
-        written["properties"],
-        json!({
-            "a": {"type": ["string", "null"]}, "b": {"type": ["string", "null"]}, "c": {"type": ["string", "null"], "enum": ["x", null]},
-            "d": {"anyOf": [{"$ref": "#/$defs/t"}, {"type": "null"}]}, "e": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            "f": {"anyOf": [{"const": 1}, {"type": "null"}], "description": "One."},
-        })
-    );
-    assert_eq!(exported.weakened.len(), 6);
-    assert_eq!(exported.weakened[0].pointer, "/properties/a");
-}
-
-#[test]
-fn an_object_that_lives_from_unlisted_members_is_never_closed() {
-    for x in [
-        json!({"type": "object"}),
-        json!({"type": "object", "additionalProperties": {"type": "string"}}),
-        json!({"type": "object", "properties": {}, "patternProperties": {"^a": {"type": "string"}}}),
-    ] {
-        for format in [Format::OpenAi, Format::Anthropic] {
-            let schema = with_x(&x);
-            let exported = export(&view(&schema), format, Strictness::Transform);
-            assert_ne!(exported.tool["strict"], true);
-            assert_eq!(
-                schema_of(&exported.tool).pointer("/properties/x/additionalProperties"),
-                x.get("additionalProperties")
-            );
-            let last = exported.weakened.last().unwrap();
-            assert_eq!((last.keyword.as_str(), last.pointer.as_str()), ("strict", "/properties/x"));
-        }
-    }
-}
-
-#[test]
-fn references_are_written_out_where_something_stands_beside_them() {
-    let schema = json!({
-        "type": "object", "properties": {"x": {"$ref": "#/$defs/t", "description": "Mine."}}, "required": ["x"],
-        "$defs": {"t": {"type": "string", "description": "Theirs."}},
-    });
-    for format in [Format::OpenAi, Format::Anthropic, Format::Gemini] {
-        let exported = export(&view(&schema), format, Strictness::Transform);
-        assert_eq!(
-            schema_of(&exported.tool)["properties"]["x"],
-            json!({"type": "string", "description": "Mine."})
-        );
-        assert_eq!(exported.weakened, []);
-    }
-}
-
-#[test]
-fn a_recursive_schema_is_strict_where_the_provider_takes_one() {
-    let schema = json!({
-        "type": "object", "properties": {"t": {"$ref": "#/$defs/t"}}, "required": ["t"],
-        "$defs": {"t": {"type": "object", "properties": {"next": {"$ref": "#/$defs/t", "description": "More."}}, "required": ["next"]}},
-    });
-    let openai = export(&view(&schema), Format::OpenAi, Strictness::Transform);
-    assert_eq!(openai.tool["function"]["strict"], true);
-    assert_eq!(openai.weakened[0].keyword, "description");
-    let anthropic = export(&view(&schema), Format::Anthropic, Strictness::Transform);
-    assert_eq!((anthropic.tool.get("strict"), &anthropic.tool["input_schema"]), (None, &schema));
-    assert!(anthropic.weakened[0].what.contains("recursive"));
-}
-
-#[test]
-fn parts_that_all_apply_are_merged_where_they_can_be_and_noted_where_not() {
-    let x = json!({"allOf": [{"type": "string"}, {"description": "d"}]});
-    assert_eq!(
-        of_x(&x, Format::OpenAi, Strictness::Transform),
-        (json!({"type": "string", "description": "d"}), vec![])
-    );
-    let x = json!({"type": "string", "allOf": [{"pattern": "a"}, {"pattern": "b"}]});
-    let (written, weakened) = of_x(&x, Format::OpenAi, Strictness::Transform);
-    assert_eq!(written["description"], "{allOf: [{\"pattern\":\"a\"},{\"pattern\":\"b\"}]}");
-    assert_eq!(weakened, ["allOf@/properties/x"]);
-}
-
-#[test]
-fn older_definitions_move_to_where_providers_look() {
-    let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/definitions/t"}}, "required": ["x"], "definitions": {"t": {"type": "string"}}});
-    let written = export(&view(&schema), Format::OpenAi, Strictness::Transform).tool;
-    assert_eq!(schema_of(&written)["properties"]["x"], json!({"$ref": "#/$defs/t"}));
-    assert_eq!(written["function"]["strict"], true);
-    let data = json!({"enum": [{"$ref": "#/definitions/t"}]});
-    let schema = json!({"type": "object", "properties": {"x": data}, "definitions": {"t": {"type": "string"}}});
-    let written = export(&view(&schema), Format::Anthropic, Strictness::AsIs).tool;
-    assert_eq!(
-        written["input_schema"]["properties"]["x"], data,
-        "a `$ref` in data is no reference"
-    );
-}
-
-#[test]
-fn references_that_expand_a_schema_are_written_out_within_a_budget() {
-    let reference = |to: usize| json!({"$ref": format!("#/$defs/a{to}"), "description": "x"});
-    let two = |to: usize| json!({"type": "object", "properties": {"l": reference(to), "r": reference(to)}});
-    let mut definitions: Map<String, Value> =
-        (0..40).map(|n| (format!("a{n}"), two(n + 1))).collect();
-    definitions.insert("a40".to_owned(), json!({"type": "string"}));
-    let wide = json!({"type": "object", "properties": {}, "$defs": definitions});
-    let one = |to: usize| json!({"type": "object", "properties": {"n": reference(to)}});
-    let mut definitions: Map<String, Value> =
-        (0..900).map(|n| (format!("a{n}"), one(n + 1))).collect();
-    definitions.insert("a900".to_owned(), json!({"type": "string"}));
-    let deep = json!({"type": "object", "properties": {"x": reference(0)}, "$defs": definitions});
-    for schema in [wide, deep] {
-        for format in [Format::OpenAi, Format::Anthropic, Format::Gemini] {
-            let exported = export(&view(&schema), format, Strictness::Transform);
-            let bytes = exported.tool.to_string().len();
-            assert!(bytes < 64 << 20, "{format:?}: {} MiB", bytes >> 20);
-            assert!(!exported.weakened.is_empty(), "{format:?}");
-        }
-    }
-}
-
-#[test]
-fn limits_of_strict_mode_are_kept() {
-    let deep = (0..11).fold(json!({"type": "string"}), |inner, _| with_x(&inner));
-    assert!(!strict(&deep, Strictness::AsIs));
-    assert!(strict(&with_x(&with_x(&json!({"type": "string"}))), Strictness::AsIs));
-    let long: Vec<String> = (0..1001).map(|at| format!("v{at}")).collect();
-    assert!(!strict(&with_x(&json!({"type": "string", "enum": long})), Strictness::AsIs));
-    assert!(strict(&with_x(&json!({"type": "string", "enum": long[..1000]})), Strictness::AsIs));
-}
-
-#[test]
 fn a_property_name_that_a_provider_may_refuse_is_reported() {
     let schema = json!({"type": "object", "properties": {"größe": {}, "a-b": {}}});
     let names = |format| {
@@ -371,39 +169,4 @@ fn a_property_name_that_a_provider_may_refuse_is_reported() {
     };
     assert_eq!(names(Format::Anthropic), ["/properties/größe"]);
     assert_eq!(names(Format::Gemini), ["/properties/a-b", "/properties/größe"]);
-}
-
-#[test]
-fn a_long_value_is_cut_in_a_note() {
-    let x = json!({"type": "string", "default": "d".repeat(5000)});
-    let (written, _) = of_x(&x, Format::OpenAi, Strictness::Transform);
-    assert!(written["description"].as_str().unwrap().len() < 400);
-}
-
-#[test]
-fn null_for_what_is_absent_is_taken_back_and_other_nulls_are_not() {
-    let schema = json!({"type": "object", "properties": {
-        "a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {"type": "string"}, "d": {"anyOf": [{"type": "null"}]},
-        "l": {"items": {"$ref": "#/$defs/t"}}, "e": {"enum": ["x"]}, "f": {},
-    }, "required": ["c"], "$defs": {"t": {"properties": {"n": {"type": "integer"}}}}});
-    let mut input = json!({"a": null, "b": null, "c": null, "d": null, "e": null, "f": null, "l": [{"n": null}, 1], "other": null});
-    drop_absent(&schema, &mut input);
-    assert_eq!(
-        input,
-        json!({"b": null, "c": null, "d": null, "f": null, "l": [{}, 1], "other": null})
-    );
-}
-
-#[test]
-fn alternatives_that_lead_back_to_themselves_are_judged_once() {
-    let back = || json!({"$ref": "#/$defs/a"});
-    let schema = json!({
-        "properties": {"a": {"$ref": "#/$defs/a"}},
-        "$defs": {"a": {"anyOf": [{"type": "string", "anyOf": [back(), back(), back()]}, {"anyOf": [back(), back(), back()], "const": 1},
-            {"type": "string", "oneOf": [{"anyOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}], "type": "integer"}]}]},
-            "b": {"oneOf": [{"type": "integer", "anyOf": [back(), back()]}, {"type": "string", "anyOf": [back(), back()]}]}},
-    });
-    let mut input = json!({"a": null});
-    drop_absent(&schema, &mut input);
-    assert_eq!(input, json!({}));
 }

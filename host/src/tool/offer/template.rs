@@ -16,7 +16,9 @@ enum Part {
 impl Pattern {
     /// Parses a template. It must begin with text and have text between any two variables.
     pub(crate) fn parse(template: &str) -> Option<Self> {
-        let (mut parts, mut rest, mut variables) = (Vec::new(), template, 0);
+        let mut parts = Vec::new();
+        let mut rest = template;
+        let mut variables = 0;
         while let Some((text, after)) = rest.split_once('{') {
             let (name, behind) = after.split_once('}')?;
             let is_name =

@@ -38,7 +38,7 @@ impl<'a> Temporary<'a> {
         for _ in 1..ATTEMPTS {
             match &attempt {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    attempt = Self::attempt(dir)
+                    attempt = Self::attempt(dir);
                 }
                 _ => break,
             }

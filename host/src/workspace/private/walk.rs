@@ -136,8 +136,8 @@ impl Walk {
 
     fn descend(&mut self, name: &OsStr) -> Result<(), Obstacle> {
         let here = self.here()?;
-        let (handle, path) =
-            (openat(&here.handle, name, PASS, Mode::empty())?, here.path.join(name));
+        let handle = openat(&here.handle, name, PASS, Mode::empty())?;
+        let path = here.path.join(name);
         self.pass(handle, path)
     }
 
@@ -193,7 +193,8 @@ impl Risk {
     /// Returns the risk of a parent directory. Root is trusted, since it can replace anything. In a
     /// sticky directory an entry can be replaced only by its owner, the directory's owner and root.
     fn of_parent(owner: u32, mode: RawMode, me: u32) -> Option<Self> {
-        let (is_written_by_others, is_sticky) = (mode & 0o022 != 0, mode & 0o1000 != 0);
+        let is_written_by_others = mode & 0o022 != 0;
+        let is_sticky = mode & 0o1000 != 0;
         if owner != 0 && owner != me {
             Some(Self::Owner)
         } else if is_written_by_others && !is_sticky {

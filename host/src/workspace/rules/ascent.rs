@@ -69,7 +69,8 @@ pub(super) fn ascend(
         if next == here {
             break;
         }
-        (held, here) = (Some(above), next);
+        held = Some(above);
+        here = next;
     }
     Err(Forbidden::Outside)
 }

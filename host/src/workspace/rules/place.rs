@@ -63,7 +63,7 @@ impl Rules {
         let depth = self.check_dir_beside(dir, &come)?.saturating_add(1);
         self.check_reserved(dir, name)?;
         let found = Identity::at(dir, name);
-        check_come(&come, dir, (name, found))?;
+        check_come(&come, dir, name, found)?;
         let Some(found) = found else { return Ok(depth) };
         self.check_identity(found)?;
         // An alternative form of the name, which this file system folds to `.git`.
@@ -85,7 +85,8 @@ impl Rules {
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             return Ok(());
         }
-        let (moved, come) = (Identity::from_stat(&stat), self.come());
+        let moved = Identity::from_stat(&stat);
+        let come = self.come();
         let trees = self.trees.iter().map(|(label, tree)| (label, &**tree));
         let trees = trees.chain(come.iter().map(|(label, tree)| (label, tree)));
         let starts = trees.flat_map(|(label, tree)| tree.starts().map(move |start| (label, start)));
@@ -189,7 +190,8 @@ impl Rules {
 fn check_come(
     come: &[(Arc<str>, Tree)],
     dir: BorrowedFd<'_>,
-    (name, found): (&OsStr, Option<Identity>),
+    name: &OsStr,
+    found: Option<Identity>,
 ) -> Result<(), Forbidden> {
     if come.is_empty() {
         return Ok(());

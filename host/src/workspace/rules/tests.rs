@@ -143,7 +143,8 @@ fn what_is_done_about_several_names_is_read_as_it_is_written() {
 #[test]
 fn a_path_is_judged_by_its_name_before_anything_is_done_and_only_a_hidden_one_is_not_read() {
     let (outer, workspace) = world(HardLinks::Refuse);
-    let (root, rules) = (outer.path().join("ws"), workspace.rules());
+    let root = outer.path().join("ws");
+    let rules = workspace.rules();
     let root = root.canonicalize().unwrap();
     for (path, changed, read) in [
         ("ordinary", true, true),
@@ -207,7 +208,8 @@ fn native_tools_do_not_replace_a_link_on_the_way_to_what_is_the_host_s() {
 #[test]
 fn what_lies_in_a_tree_that_comes_to_its_own_name_later_is_protected() {
     let (outer, workspace) = world(HardLinks::Refuse);
-    let (root, files) = (outer.path().join("ws"), workspace.files());
+    let root = outer.path().join("ws");
+    let files = workspace.files();
     fs::create_dir(root.join("state")).unwrap();
     let tree = Tree::open(&root.join("state/own"), Reading::Refused).unwrap();
     workspace.keep_rules_of(&Arc::new(HostRules {
@@ -231,7 +233,8 @@ fn what_lies_in_a_tree_that_comes_to_its_own_name_later_is_protected() {
 #[test]
 fn a_tree_whose_way_comes_later_is_protected_as_far_as_it_is_there() {
     let (outer, workspace) = world(HardLinks::Refuse);
-    let (root, files) = (outer.path().join("ws"), workspace.files());
+    let root = outer.path().join("ws");
+    let files = workspace.files();
     let tree = Tree::open(&root.join("far/off/own"), Reading::Refused).unwrap();
     workspace.keep_rules_of(&Arc::new(HostRules {
         trees: vec![Arc::new(tree)],

@@ -90,7 +90,9 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut source: A) -> Result<(), A::Error> {
         let depth = self.deeper()?;
         self.begun()?.byte(b'[')?;
-        let (pass, mut count, mut place) = (self.pass, 0, Place::First);
+        let pass = self.pass;
+        let mut count = 0;
+        let mut place = Place::First;
         while source.next_element_seed(Node { pass: &mut *pass, depth, place })?.is_some() {
             place = Place::Next;
             count += 1;
@@ -104,8 +106,10 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         let depth = self.deeper()?;
         self.begun()?.byte(b'{')?;
         let pass = self.pass;
-        let (begin, first) = (pass.out.len(), pass.open.len());
-        let (mut is_sorted, mut place) = (true, Place::First);
+        let begin = pass.out.len();
+        let first = pass.open.len();
+        let mut is_sorted = true;
+        let mut place = Place::First;
         loop {
             let start = pass.out.len() + usize::from(place == Place::Next);
             if source.next_key_seed(Node { pass: &mut *pass, depth, place })?.is_none() {

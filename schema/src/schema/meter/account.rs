@@ -103,7 +103,10 @@ thread_local! {
     static ACCOUNT: Account = const {
         let nothing = Matching { byte: 0, text: 0 };
         let tariff = Tariff { steps: 0, value_pattern: nothing, name_pattern: nothing, silent: 0, error: None };
-        let (slice, rest, kept, reserved) = (Cell::new(0), Cell::new(0), Cell::new(0), Cell::new(0));
+        let slice = Cell::new(0);
+        let rest = Cell::new(0);
+        let kept = Cell::new(0);
+        let reserved = Cell::new(0);
         Account { tariff: Cell::new(tariff), slice, rest, ended: Cell::new(None), kept, reserved }
     };
     // Separate from the account, which is accessed for each step and needs no destructor.

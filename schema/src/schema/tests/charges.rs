@@ -244,7 +244,8 @@ fn validation_ends_where_its_budget_does_whatever_it_is_at() {
 
 #[test]
 fn the_budget_is_asked_at_least_every_two_thousand_steps() {
-    let (schema, value) = (json!({"items": {"minimum": 0}}), list(100_000, |_| json!(1)));
+    let schema = json!({"items": {"minimum": 0}});
+    let value = list(100_000, |_| json!(1));
     let ends = Ends::after(u64::MAX, 0);
     assert_eq!(within(&ends, schema.clone(), &value), Ok(true));
     let took = steps(&Schema::output(schema).unwrap(), &value);

@@ -15,7 +15,8 @@ fn path() -> Value {
 
 fn found(schema: Value, input: &Value) -> Vec<String> {
     let schema = Schema::output(schema).unwrap();
-    let (mut found, mut values) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut values = Vec::new();
     let note = |pointer: &str, value: &str| {
         found.push(format!("{pointer}={value}"));
         values.push(value.to_owned());

@@ -145,7 +145,7 @@ impl<'ast> Visit<'ast> for Weaver<'_> {
         match self.text(&node.op) {
             _ if faults.is_empty() || is_chain => visit::visit_expr_binary(self, node),
             op if op.ends_with('=') && !["==", "!=", "<=", ">="].contains(&op) => {
-                self.changed(node, &faults)
+                self.changed(node, &faults);
             }
             _ => self.between(node, &faults),
         }

@@ -104,8 +104,10 @@ pub(super) async fn calls(
     interrupted: CancellationToken,
 ) -> Result<Taken, Box<ToolResult>> {
     let calling = Calling { host: host.clone(), work: Arc::new(work), interrupted };
-    let (warm_up, begun) = (calling.work.amount.most().div_ceil(WARM_UP), Instant::now());
-    let (mut warmed, mut peak_memory) = (0, 0);
+    let warm_up = calling.work.amount.most().div_ceil(WARM_UP);
+    let begun = Instant::now();
+    let mut warmed = 0;
+    let mut peak_memory = 0;
     while warmed < warm_up && !calling.work.amount.is_over(begun) {
         peak_memory = calling.one().await?.usage().peak_memory_bytes.max(peak_memory);
         warmed += 1;
@@ -143,8 +145,10 @@ impl Calling {
 }
 
 async fn alone(calling: &Calling) -> Result<(Series, u64), Box<ToolResult>> {
-    let (amount, begun) = (calling.work.amount, Instant::now());
-    let (mut times, mut peak) = (Vec::new(), 0);
+    let amount = calling.work.amount;
+    let begun = Instant::now();
+    let mut times = Vec::new();
+    let mut peak = 0;
     while times.len() < amount.most() && (times.is_empty() || !amount.is_over(begun)) {
         let (time, memory) = calling.timed().await?;
         times.push(time);
@@ -156,10 +160,13 @@ async fn alone(calling: &Calling) -> Result<(Series, u64), Box<ToolResult>> {
 /// Shares the calls among concurrent callers. Each caller yields before each call, so that all
 /// callers make progress; the wait for a thread counts as part of the call.
 async fn together(calling: &Calling, callers: usize) -> Result<(Series, u64), Box<ToolResult>> {
-    let (left, begun) = (Arc::new(AtomicUsize::new(calling.work.amount.most())), Instant::now());
+    let left = Arc::new(AtomicUsize::new(calling.work.amount.most()));
+    let begun = Instant::now();
     let tasks: Vec<_> =
         (0..callers).map(|_| tokio::spawn(caller(calling.clone(), left.clone(), begun))).collect();
-    let (mut times, mut peak, mut failed) = (Vec::new(), 0, None);
+    let mut times = Vec::new();
+    let mut peak = 0;
+    let mut failed = None;
     for task in tasks {
         match task.await {
             Ok(Ok((some, memory))) => {
@@ -181,7 +188,8 @@ async fn caller(
     left: Arc<AtomicUsize>,
     begun: Instant,
 ) -> Result<(Vec<Duration>, u64), Box<ToolResult>> {
-    let (mut times, mut peak) = (Vec::new(), 0);
+    let mut times = Vec::new();
+    let mut peak = 0;
     let take = |left: usize| left.checked_sub(1);
     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
         let start = Instant::now();

@@ -83,7 +83,8 @@ impl Report<'_> {
                     + &format!(" (`{name}`, {})", size(load.bytes)),
             ]);
         }
-        let (cores, plural) = (cores(), if cores() == 1 { "" } else { "s" });
+        let cores = cores();
+        let plural = if cores == 1 { "" } else { "s" };
         let ran = format!("{cores} core{plural}, {}, memory {}", system(), self.memory());
         facts.push(["ran on".to_owned(), ran]);
         facts.push(["palisade".to_owned(), format!("{}, {}", env!("CARGO_PKG_VERSION"), build())]);

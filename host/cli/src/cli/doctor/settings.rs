@@ -95,7 +95,8 @@ pub(super) fn plugins(
     if patience.has_run_out() {
         return vec![unseen("a file system does not answer")];
     }
-    let (mut settings, mut checks) = (settings.clone(), Vec::new());
+    let mut settings = settings.clone();
+    let mut checks = Vec::new();
     settings.directories.value.retain(|directory| {
         let problem = unreadable(directory, patience);
         let is_readable = problem.is_none();
@@ -147,7 +148,8 @@ fn loaded(host: &Host, settings: &Settings) -> Vec<Check> {
             "none of its tools can be called: build it anew, or take it out of its directory",
         )
     });
-    let (tools, plugins) = (host.registry().tools().len(), host.plugins().len());
+    let tools = host.registry().tools().len();
+    let plugins = host.plugins().len();
     let found = format!("{tools} tools, {plugins} plugins");
     let all = match tools {
         0 => {

@@ -17,7 +17,8 @@ pub(super) fn folder(base: &Path) -> PathBuf {
 pub(super) fn check(file: &File, path: &Path) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt as _;
     let meta = file.metadata().map_err(|error| error.to_string())?;
-    let (owner, mode) = (meta.uid(), meta.mode() & 0o7777);
+    let owner = meta.uid();
+    let mode = meta.mode() & 0o7777;
     if owner != rustix::process::geteuid().as_raw() && owner != 0 {
         return Err(format!(
             "it belongs to another user ({owner}), who can change it; make one of your own"

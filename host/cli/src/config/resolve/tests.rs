@@ -5,8 +5,8 @@ use super::*;
 
 fn settings(user: &str, project: &str) -> Result<Settings, ConfigError> {
     let dir = tempfile::tempdir().unwrap();
-    let (user_file, project_file) =
-        (dir.path().join("user.toml"), dir.path().join("palisade.toml"));
+    let user_file = dir.path().join("user.toml");
+    let project_file = dir.path().join("palisade.toml");
     std::fs::write(&user_file, user).unwrap();
     std::fs::write(&project_file, project).unwrap();
     Settings::from_files(&user_file, &project_file)
@@ -81,9 +81,8 @@ fn of_several_entries_for_one_workspace_the_strictest_counts() {
 #[test]
 fn a_project_lowers_the_time_of_a_tool_and_raises_none() {
     let project = "[limits.tool_timeout]\nslow = \"5s\"";
-    let (five, of) = (Duration::from_secs(5), |held: Settings| {
-        held.tool_time("slow", held.tool_timeout["slow"].value)
-    });
+    let five = Duration::from_secs(5);
+    let of = |held: Settings| held.tool_time("slow", held.tool_timeout["slow"].value);
     assert_eq!(
         of(settings("", project).unwrap()),
         ToolTime::AtMost(five),

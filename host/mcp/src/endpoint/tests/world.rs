@@ -85,8 +85,9 @@ impl World {
 
     pub(super) fn with(token: Option<&str>) -> Self {
         let bound = "127.0.0.1:8000".parse().unwrap();
-        let ((tell, told), (see, seen), go) =
-            (unbounded_channel(), unbounded_channel(), Arc::new(Notify::new()));
+        let (tell, told) = unbounded_channel();
+        let (see, seen) = unbounded_channel();
+        let go = Arc::new(Notify::new());
         let fake = Fake { tell, see, go: go.clone() };
         let hosts = vec!["localhost".to_owned()];
         let stop = CancellationToken::new();
@@ -129,7 +130,8 @@ impl World {
             assert!(answer.more().await, "{}", answer.text);
         }
         let (head, text) = answer.text.split_once("\r\n\r\n").unwrap();
-        (answer.head, answer.text) = (head.to_ascii_lowercase(), text.to_owned());
+        answer.head = head.to_ascii_lowercase();
+        answer.text = text.to_owned();
         answer
     }
 

@@ -57,7 +57,8 @@ impl Looks {
             paths.into_iter().partition::<VecDeque<_>, _>(|path| stuck.contains(path))
         };
         stuck.iter().try_for_each(|path| elsewhere(path, &unanswered(), workspace))?;
-        let (mut trees, mut looking) = (Vec::new(), None);
+        let mut trees = Vec::new();
+        let mut looking = None;
         while let Some(path) = left.front() {
             match self.answer(&left, workspace, &mut looking) {
                 Ok(tree) => trees.extend(tree),
@@ -105,7 +106,7 @@ impl Looks {
         let looks = self.clone();
         let work = move || {
             let mounts = workspace.mounts();
-            left.iter().all(|path| looks.tell(path, (&workspace, &mounts), &tell))
+            left.iter().all(|path| looks.tell(path, &workspace, &mounts, &tell))
         };
         thread::Builder::new().name("palisade-caches".to_owned()).spawn(work)?;
         Ok(answers)
@@ -115,7 +116,8 @@ impl Looks {
     fn tell(
         &self,
         path: &Path,
-        (workspace, mounts): (&Workspace, &Mounts<'_>),
+        workspace: &Workspace,
+        mounts: &Mounts<'_>,
         tell: &Sender<Found>,
     ) -> bool {
         let found = Tree::open(path, Reading::Refused);

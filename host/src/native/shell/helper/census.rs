@@ -43,7 +43,8 @@ pub(super) fn take(limits: ShellLimits, group: Option<&Cgroup>) -> Census {
 }
 
 fn descendants(own: Vec<i32>, parents: &Parents, limits: ShellLimits) -> Vec<i32> {
-    let (mut all, mut at) = (own, 0);
+    let mut all = own;
+    let mut at = 0;
     // Stop at the limit: a larger count does not change the result.
     while let Some(pid) = all.get(at).copied().filter(|_| all.len() as u64 <= limits.processes) {
         all.extend(parents.children(pid));
@@ -56,7 +57,8 @@ fn descendants(own: Vec<i32>, parents: &Parents, limits: ShellLimits) -> Vec<i32
 /// after the visit.
 pub(super) fn each_descendant(mut visit: impl FnMut(Pid)) {
     let parents = Parents::look();
-    let (mut all, mut at) = (vec![getpid().as_raw_pid()], 0);
+    let mut all = vec![getpid().as_raw_pid()];
+    let mut at = 0;
     while let Some(parent) = all.get(at).copied() {
         let children = parents.children(parent);
         children.iter().copied().filter_map(Pid::from_raw).for_each(&mut visit);

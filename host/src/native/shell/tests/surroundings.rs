@@ -21,7 +21,8 @@ async fn the_environment_is_short_and_nothing_of_the_hosts() {
 
 #[tokio::test]
 async fn two_calls_at_once_have_two_groups_and_two_directories_which_are_gone_afterwards() {
-    let (one, two) = (World::new(CONFINED), World::new(CONFINED));
+    let one = World::new(CONFINED);
+    let two = World::new(CONFINED);
     let command = "echo group $$; echo home $HOME; echo x > $HOME/file; chmod 500 $HOME; until [ -e go ]; do sleep 0.02; done";
     let both = async {
         let seen = [one.heard.line("group ").await, two.heard.line("group ").await];

@@ -4,7 +4,8 @@ use super::Heard;
 use crate::native::shell::output::{EMITTED, KEPT, Output};
 
 fn pieces(pieces: &[&[u8]]) -> (String, String) {
-    let (mut output, heard) = (Output::default(), Heard::default());
+    let mut output = Output::default();
+    let heard = Heard::default();
     pieces.iter().for_each(|piece| output.push(piece, &heard));
     output.finish(&heard);
     (output.text(), heard.text())
@@ -30,7 +31,8 @@ fn what_is_not_utf_8_becomes_a_replacement_wherever_it_stands() {
 
 #[test]
 fn what_fits_is_kept_whole_and_what_does_not_keeps_both_ends() {
-    let (mut output, heard) = (Output::default(), Heard::default());
+    let mut output = Output::default();
+    let heard = Heard::default();
     output.push("a".repeat(KEPT).as_bytes(), &heard);
     assert_eq!((output.text(), output.dropped()), ("a".repeat(KEPT), 0));
     output.push(b"zz", &heard);
@@ -45,7 +47,8 @@ fn what_fits_is_kept_whole_and_what_does_not_keeps_both_ends() {
 
 #[test]
 fn a_cut_goes_through_no_character_and_every_byte_is_counted() {
-    let (mut output, heard) = (Output::default(), Heard::default());
+    let mut output = Output::default();
+    let heard = Heard::default();
     for _ in 0..EMITTED {
         output.push("€".as_bytes(), &heard);
     }

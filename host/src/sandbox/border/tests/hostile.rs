@@ -87,7 +87,8 @@ fn every_truncation_and_many_turned_bits_are_judged_without_a_panic() {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..2_000 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let (at, bit) = ((random >> 20) as usize % whole.len(), 1 << (random >> 61));
+        let at = (random >> 20) as usize % whole.len();
+        let bit = 1 << (random >> 61);
         *turned.get_mut(at).unwrap() ^= bit;
         let _ = check(&turned);
         *turned.get_mut(at).unwrap() ^= bit;

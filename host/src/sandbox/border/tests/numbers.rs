@@ -151,7 +151,8 @@ fn types_nest_to_the_cap_and_no_deeper() {
 #[test]
 fn types_do_not_nest_deeper_by_way_of_a_component_inside() {
     let through = |levels: u64| {
-        let (types, last) = (lists(levels), levels - 1);
+        let types = lists(levels);
+        let last = levels - 1;
         format!(
             "(component $root {types} (component (alias outer $root {last} (type)) (type (list 0))))"
         )

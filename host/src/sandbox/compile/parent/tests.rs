@@ -58,7 +58,8 @@ fn a_refusal_is_cut_and_code_beyond_the_bound_is_refused() {
 
 #[test]
 fn a_child_without_an_answer_is_judged_by_its_end_and_by_what_it_complained_of() {
-    let (time, memory) = (super::super::CompileLimits::TIME, super::super::CompileLimits::MEMORY);
+    let time = super::super::CompileLimits::TIME;
+    let memory = super::super::CompileLimits::MEMORY;
     assert_eq!(judged(b"", "", CPU), Err(CompileError::Time { max: time }));
     let aborted = judged(b"", "memory allocation of 10 bytes failed", 6);
     assert_eq!(aborted, Err(CompileError::Memory { max: memory }));

@@ -11,8 +11,9 @@ fn within(time: Duration, memory: u64) -> CompileLimits {
 
 #[test]
 fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_all_others() {
-    let (never, costly, small) =
-        (CancellationToken::new(), seconds_to_compile("costly"), cheap_to_compile("small"));
+    let never = CancellationToken::new();
+    let costly = seconds_to_compile("costly");
+    let small = cheap_to_compile("small");
     let places = Places::default();
     let compile =
         |bytes: &[u8], limits| compile_in(&places, Allocation::OnDemand, limits, bytes, &never);
@@ -51,8 +52,9 @@ fn a_compilation_that_is_given_up_is_not_waited_for() {
 
 #[test]
 fn of_many_that_begin_together_no_more_are_left_than_there_are_places() {
-    let (never, costly, places) =
-        (CancellationToken::new(), seconds_to_compile("costly"), Places::default());
+    let never = CancellationToken::new();
+    let costly = seconds_to_compile("costly");
+    let places = Places::default();
     let short = within(Duration::from_millis(50), CompileLimits::MEMORY);
     let refused: Vec<CompileError> = std::thread::scope(|scope| {
         let compile =
@@ -66,7 +68,8 @@ fn of_many_that_begin_together_no_more_are_left_than_there_are_places() {
 
 #[test]
 fn who_waits_for_a_place_and_gives_up_waits_no_longer() {
-    let (given_up, places) = (CancellationToken::new(), Places::default());
+    let given_up = CancellationToken::new();
+    let places = Places::default();
     let _taken: Vec<_> = (0..AT_ONCE).map(|_| places.take(&given_up).unwrap()).collect();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| places.take(&given_up).err());

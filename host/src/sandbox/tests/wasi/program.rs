@@ -93,12 +93,13 @@ impl Program {
         let runtime = Runtime::shared().unwrap();
         let clock = CallClock::new(run.seconds.map_or(limits::TIMEOUT, Duration::from_secs));
         let deadline = clock.deadline().into_std();
-        let (talk, owner) = (Talk::silent(), Owner::of(Digest::of(self.name.as_bytes())));
+        let talk = Talk::silent();
+        let owner = Owner::of(Digest::of(self.name.as_bytes()));
         let limiter =
             Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account());
         let signs = talk.signs().clone();
-        let (state, wasi) =
-            (State::new(guard, limiter, talk, Asking::nobody(), deadline), self.surroundings(run));
+        let state = State::new(guard, limiter, talk, Asking::nobody(), deadline);
+        let wasi = self.surroundings(run);
         let mut store = store(&runtime, state.within(Surroundings::by(move || wasi)));
         run.fuel.into_iter().for_each(|fuel| store.set_hostcall_fuel(fuel));
         let _running = runtime.running();
@@ -167,9 +168,9 @@ fn furnish(workspace: &Path, run: &Run) {
     for (name, text) in &run.files {
         let path = workspace.join(name);
         if name.ends_with('/') {
-            fs::create_dir_all(path).unwrap()
+            fs::create_dir_all(path).unwrap();
         } else {
-            fs::write(path, text).unwrap()
+            fs::write(path, text).unwrap();
         }
     }
     for (name, size) in &run.zeroes {

@@ -89,7 +89,8 @@ fn a_failure_stands_under_error() {
 #[test]
 fn pictures_and_documents_are_parts_of_the_response() {
     let mut blocks = every_kind();
-    let (mime, body) = (Some("application/pdf".to_owned()), Body::Bytes(vec![7]));
+    let mime = Some("application/pdf".to_owned());
+    let body = Body::Bytes(vec![7]);
     blocks.push(Content::Resource { uri: "file:///c.pdf".into(), mime, body });
     let (messages, left_out) = answered(Gemini, &call("a"), vec![blocks]);
     let response = &messages[0]["parts"][0]["functionResponse"];

@@ -66,7 +66,8 @@ fn nothing_is_changed_in_a_repository_of_the_users_and_all_can_be_read() {
 #[test]
 fn of_two_calls_at_once_that_each_put_one_part_there_one_is_refused() {
     let world = World::new();
-    let (turn, files) = (Barrier::new(2), world.workspace.files());
+    let turn = Barrier::new(2);
+    let files = world.workspace.files();
     let both = [world.at("sub/HEAD"), world.at("sub/objects")];
     // Counted, and asserted at the end: a thread that panicked early would block the other one at
     // the barrier.

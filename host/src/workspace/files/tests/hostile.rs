@@ -151,7 +151,9 @@ fn nothing_is_changed_in_a_git_directory_however_it_is_spelt_or_reached_and_all_
 
 /// Runs `attempt` repeatedly while another thread keeps swapping an entry with a link.
 fn while_swapping(world: &World, entry: &str, link: &str, attempt: impl Fn()) {
-    let (entry, link, done) = (world.at(entry), world.at(link), AtomicBool::new(false));
+    let entry = world.at(entry);
+    let link = world.at(link);
+    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::SeqCst) {

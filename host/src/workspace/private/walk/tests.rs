@@ -109,7 +109,8 @@ fn what_lies_in_the_workspace_is_known_by_identity_and_nothing_is_made_there() {
 #[test]
 fn a_parent_or_a_link_of_another_user_is_refused_with_the_remedy() {
     let outer = tempfile::tempdir().unwrap();
-    let (theirs, link) = (outer.path().join("theirs"), outer.path().join("link"));
+    let theirs = outer.path().join("theirs");
+    let link = outer.path().join("link");
     fs::create_dir_all(theirs.join("cache")).unwrap();
     fs::create_dir_all(outer.path().join("own/cache")).unwrap();
     symlink(outer.path().join("own"), &link).unwrap();

@@ -48,7 +48,8 @@ fn read(client: Client, launch: &Launch) -> Value {
 
 #[test]
 fn each_client_starts_the_program_by_its_own_keys() {
-    let (path, args) = ("/opt/my tools/palisade", ["serve", "--workspace", "/srv/my \"own\""]);
+    let path = "/opt/my tools/palisade";
+    let args = ["serve", "--workspace", "/srv/my \"own\""];
     let plain = json!({"command": path, "args": args, "env": {}});
     let codex =
         json!({"command": path, "args": args, "startup_timeout_sec": 20, "tool_timeout_sec": 600});
@@ -159,7 +160,8 @@ fn whatever_a_path_holds_comes_back_from_every_form() {
 #[test]
 fn the_clients_that_have_a_command_for_it_are_given_one() {
     let step = |client, launch: &Launch| made(client, launch).one_step.unwrap_or_default();
-    let (here, there) = (program("/srv/it's", &[]), server());
+    let here = program("/srv/it's", &[]);
+    let there = server();
     for (line, expected) in [
         (
             step(Client::ClaudeCode, &here),

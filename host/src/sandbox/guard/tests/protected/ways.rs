@@ -30,7 +30,7 @@ fn put(call: &Call, path: &str, text: &str) {
 #[test]
 fn a_repository_is_protected_in_whatever_way_its_place_is_written() {
     let file = |text: &dyn Fn(&Path) -> String, root: &Path| {
-        fs::write(root.join(".git"), text(root)).unwrap()
+        fs::write(root.join(".git"), text(root)).unwrap();
     };
     let ways: [&dyn Fn(&Path); 6] = [
         &|root| file(&|root| format!("gitdir: {}\n", root.join(".repo").display()), root),

@@ -1,0 +1,81 @@
+//! The prediction of a call's treatment, without running it.
+
+use super::input::{self, Counted, Given, Purse};
+use super::pipeline::checked;
+use super::{Dispatcher, question, run};
+use crate::execution::ValidInput;
+use crate::policy::Decision;
+use crate::registry::Registered;
+use crate::session::Session;
+use crate::tool::{Call, ErrorKind};
+use std::sync::Arc;
+
+/// The predicted treatment of a call.
+pub struct Foreseen {
+    /// The tool.
+    pub tool: Arc<Registered>,
+    /// The policy's decision and its rule.
+    pub decision: Decision,
+    /// The paths that the call would change, relative to the workspace, as far as its input tells.
+    /// An error is the refusal of the input, which precedes the policy, or of a write-protected
+    /// path.
+    pub changes: Result<Vec<String>, ErrorKind>,
+}
+
+impl Dispatcher {
+    /// Predicts the treatment of a call without running it or asking for confirmation.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`] if there is no such tool.
+    pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
+        session.workspace().keep_rules_of(&self.rules);
+        let tool = self.registry.get(&call.tool).map_err(|missing| self.not_found(&missing))?;
+        let decision = session.policy().explain(tool.definition(), tool.origin());
+        let time = self.time_limit(&tool, call.timeout);
+        let cancel = call.cancel.clone();
+        let input = run::caught_here(|| self.check_here(&tool, session, call));
+        let changes = input.and_then(|input| {
+            let definition = tool.definition();
+            let purse = Purse::new(self.limits.account(), time, cancel);
+            let changes =
+                question::foreseen(definition, &input, session.workspace(), purse.budget());
+            changes.map_err(|why| purse.exhausted(why, definition.side_effects()))?
+        });
+        Ok(Foreseen { tool, decision, changes })
+    }
+
+    /// Checks the input synchronously. A thread is waited for as in a call, and an unresponsive
+    /// workspace blocks it no longer than the call's timeout.
+    fn check_here(
+        &self,
+        tool: &Arc<Registered>,
+        session: &Session,
+        call: Call,
+    ) -> Result<ValidInput, ErrorKind> {
+        let time = self.time_limit(tool, call.timeout);
+        let given = Given { input: call.input, nulls: call.nulls, memory: Counted::NotYet };
+        let workspace = session.workspace().clone();
+        let account = self.limits.account();
+        let check = {
+            let tool = tool.clone();
+            let late = self.late.clone();
+            let cancel = call.cancel.clone();
+            move || {
+                // The time limit applies from the start of the work.
+                let purse = Purse::new(account, time, cancel);
+                if !late.hold_in(&workspace) {
+                    // The call itself reports an error here.
+                    let _ = late.add_to(&workspace);
+                }
+                checked(&tool, &workspace, given, &purse)
+            }
+        };
+        match &self.threads {
+            Some(threads) if input::names_paths(tool.definition()) => {
+                threads.wait(time, tool, &call.cancel, check)
+            }
+            _ => check(),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Checks the values of a builder, and assembles the host from them.
+
+use super::HostBuilder;
+use crate::confirm::NoConfirmer;
+use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, Dispatcher, LateRules as _, Threads};
+use crate::events::Events;
+use crate::execution::Factory;
+use crate::host::announce::announce;
+use crate::host::{BuildError, Host, cache, times};
+use crate::native::{Shell, ShellOptions};
+use crate::plugins::{Loading, Shipped, Sources, Task};
+use crate::registry::Registry;
+use crate::sandbox::{Limits, Sandbox, limits};
+use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl HostBuilder {
+    /// Opens the workspace and loads the cached plugins, without compiling any.
+    pub(super) fn begin(self) -> Result<Host, BuildError> {
+        check(&self.limits)?;
+        times::check(self.confirmation_timeout, &self.tool_timeouts, &self.compiler)?;
+        let threads = threads(self.call_mode)?;
+        let workspace = self.workspace.unwrap_or_else(|| PathBuf::from("."));
+        let workspace = Arc::new(match &threads {
+            None => Workspace::open(&workspace)?,
+            Some(_) => Workspace::open_within(workspace, limits::OPENING)?,
+        });
+        let cache = cache::open(&self.cache, &workspace)?;
+        let late = Arc::new(cache::Hidden::new(&self.cache, &cache, self.hard_links));
+        let rules = Arc::new(rules(self.hard_links, self.protected, &self.sources)?);
+        workspace.keep_rules_of(&rules);
+        // Run early to speed up the first call, which repeats it and reports its error.
+        let _ = late.add_to(&workspace);
+        let sandbox = Sandbox::new(cache)?.with_compiler(self.compiler);
+        let registry = Registry::new();
+        let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
+        let native = native(self.sources.shipped, self.shell, self.native);
+        let events = Events::new(self.subscribers);
+        let heard = events.clone();
+        let task = Task {
+            sources: self.sources,
+            sandbox: sandbox.clone(),
+            limits: self.limits,
+            registry: registry.clone(),
+            observer,
+            hard_links: self.hard_links,
+            heard: Box::new(move |news| announce(&heard, news)),
+        };
+        let loading = Loading::begin(task, &native)?;
+        let dispatcher = Dispatcher {
+            registry,
+            compiling: Arc::new(loading.names_of_compiling()),
+            confirmer: self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer)),
+            events,
+            limits: self.limits,
+            tool_timeouts: Arc::new(self.tool_timeouts),
+            confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
+            threads,
+            rules,
+            late,
+            places: self.places.into(),
+        };
+        let session = self.session.begin(&workspace).independent_calls().build();
+        Ok(Host { dispatcher, session, defaults: self.session, sandbox, loading })
+    }
+}
+
+/// Returns the native tools, the shipped `shell` first.
+fn native(shipped: Shipped, shell: ShellOptions, own: Vec<Factory>) -> Vec<Factory> {
+    let shell = (shipped == Shipped::Included).then(|| Shell::factory(shell));
+    shell.into_iter().chain(own).collect()
+}
+
+/// Returns the rules that protect the embedder's paths and the plugin locations in every workspace.
+fn rules(
+    hard_links: HardLinks,
+    named: Vec<(PathBuf, Reading)>,
+    sources: &Sources,
+) -> Result<HostRules, BuildError> {
+    let plugins =
+        sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
+    let plugins = plugins.map(|path| (path, Reading::Allowed));
+    let open = |(path, reading): (PathBuf, Reading)| {
+        Tree::open(&path, reading)
+            .map(Arc::new)
+            .map_err(|source| BuildError::Protected { path, source })
+    };
+    let trees = named.into_iter().chain(plugins).map(open).collect::<Result<_, _>>()?;
+    Ok(HostRules { hard_links, trees })
+}
+
+fn check(given: &Limits) -> Result<(), BuildError> {
+    if !(1 << 20..=limits::MAX_MEMORY).contains(&given.memory) {
+        return Err(BuildError::Limit { name: "memory", accepted: "1MiB to 512MiB are accepted" });
+    }
+    if given.total_memory < given.memory {
+        let accepted = "at least the memory of one call is accepted";
+        return Err(BuildError::Limit { name: "total_memory", accepted });
+    }
+    match given.timeout {
+        Some(timeout) if timeout < Duration::from_millis(1) || timeout > limits::MAX_TIMEOUT => {
+            Err(BuildError::Limit { name: "timeout", accepted: "1ms to 600s are accepted" })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn threads(mode: CallMode) -> Result<Option<Arc<Threads>>, BuildError> {
+    let CallMode::OwnThreads { threads, lost } = mode else { return Ok(None) };
+    if !(1..=limits::LIVE_SANDBOXES).contains(&threads) {
+        return Err(BuildError::Limit { name: "threads", accepted: "1 to 256 are accepted" });
+    }
+    if !(1..=limits::MAX_LOST_THREADS).contains(&lost) {
+        return Err(BuildError::Limit { name: "lost_threads", accepted: "1 to 128 are accepted" });
+    }
+    Ok(Some(Arc::new(Threads::new(threads, lost))))
+}

@@ -1,0 +1,33 @@
+//! The defaults of new sessions.
+
+use crate::policy::Policy;
+use crate::session::{CONCURRENCY, Session, SessionBuilder};
+use crate::workspace::Workspace;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The defaults of new sessions.
+#[derive(Clone)]
+pub(in crate::host) struct SessionDefaults {
+    pub(super) policy: Policy,
+    pub(super) concurrency: u32,
+    pub(super) per_tool: BTreeMap<String, u32>,
+}
+
+impl Default for SessionDefaults {
+    fn default() -> Self {
+        Self { policy: Policy::default(), concurrency: CONCURRENCY, per_tool: BTreeMap::new() }
+    }
+}
+
+impl SessionDefaults {
+    /// Begins a session with these defaults.
+    pub(in crate::host) fn begin(&self, workspace: &Arc<Workspace>) -> SessionBuilder {
+        let base = Session::builder(workspace.clone())
+            .policy(self.policy.clone())
+            .concurrency(self.concurrency);
+        self.per_tool
+            .iter()
+            .fold(base, |session, (tool, calls)| session.tool_concurrency(tool, *calls))
+    }
+}

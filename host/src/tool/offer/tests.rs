@@ -1,0 +1,108 @@
+//! The rules for the documents and prompts of a plugin.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use super::*;
+
+fn item(uri: &str) -> Item {
+    Item {
+        uri: uri.into(),
+        name: "n".into(),
+        title: None,
+        description: None,
+        mime: None,
+        size: None,
+    }
+}
+
+fn template(uri: &str) -> Template {
+    Template { uri: uri.into(), name: "n".into(), title: None, description: None, mime: None }
+}
+
+fn prompt(name: &str) -> Prompt {
+    Prompt { name: name.into(), title: None, description: "d".into(), arguments: Vec::new() }
+}
+
+fn offer(items: Vec<Item>, templates: Vec<Template>, prompts: Vec<Prompt>) -> Offer {
+    Offer { documents: Some(Documents { items, templates }), prompts: Some(prompts) }
+}
+
+#[track_caller]
+fn refuses(offer: &Offer, why: &str) {
+    let error = offer.check().unwrap_err().to_string();
+    assert!(error.contains(why), "{error}");
+}
+
+#[test]
+fn a_uri_has_a_scheme_of_its_own() {
+    for right in ["test://static-text", "note:1", "a+b.c-d://x", "ab:/x"] {
+        assert_eq!(offer(vec![item(right)], vec![], vec![]).check(), Ok(()), "{right}");
+    }
+    for wrong in [
+        "file:///etc/passwd",
+        "view-source:https://a",
+        "jar:file:///etc/passwd",
+        "c:\\Users",
+        "c:/Users",
+        "http://a",
+        "https://a",
+        "",
+        "plain",
+        "://x",
+        "1a://x",
+        "A://x",
+        "aa://x y",
+        "aa://\u{202e}",
+    ] {
+        refuses(&offer(vec![item(wrong)], vec![], vec![]), "scheme");
+    }
+    refuses(&offer(vec![item(&format!("aa:{}", "x".repeat(URI)))], vec![], vec![]), "2048");
+}
+
+#[test]
+fn what_is_offered_has_a_bound_and_nothing_twice() {
+    let many =
+        |count: usize| (0..count).map(|number| item(&format!("aa:{number}"))).collect::<Vec<_>>();
+    assert_eq!(offer(many(256), vec![], vec![]).check(), Ok(()));
+    refuses(&offer(many(256), vec![], vec![prompt("p")]), "257");
+    refuses(&offer(vec![item("aa:1"), item("aa:1")], vec![], vec![]), "the document `aa:1` twice");
+    refuses(&offer(vec![], vec![], vec![prompt("p"), prompt("p")]), "the prompt `p` twice");
+    let long = Item { description: Some("x".repeat(BYTES)), ..item("aa:1") };
+    refuses(&offer(vec![long], vec![], vec![]), "bytes as JSON");
+}
+
+#[test]
+fn names_are_shown_as_what_they_are() {
+    refuses(&offer(vec![Item { name: " ".into(), ..item("aa:1") }], vec![], vec![]), "one line");
+    refuses(
+        &offer(vec![Item { title: Some("a\u{202e}b".into()), ..item("aa:1") }], vec![], vec![]),
+        "hidden",
+    );
+    refuses(
+        &offer(vec![Item { mime: Some("text".into()), ..item("aa:1") }], vec![], vec![]),
+        "media type",
+    );
+    refuses(&offer(vec![], vec![], vec![prompt("a b")]), "A-Z");
+    refuses(
+        &offer(vec![], vec![], vec![Prompt { description: " ".into(), ..prompt("p") }]),
+        "description",
+    );
+    refuses(&offer(vec![], vec![template("aa://{x}{y}")], vec![]), "braces");
+}
+
+#[test]
+fn of_two_that_claim_one_thing_the_thing_is_named() {
+    let first = offer(vec![item("aa:1")], vec![template("aa://{x}")], vec![prompt("p")]);
+    assert_eq!(
+        first.clash(&offer(vec![item("aa:2")], vec![template("aa://{y}")], vec![prompt("q")])),
+        None
+    );
+    assert_eq!(
+        first.clash(&offer(vec![], vec![], vec![prompt("p")])).as_deref(),
+        Some("the prompt `p`")
+    );
+    assert!(
+        first.has_document("aa:1")
+            && first.has_document("aa://b")
+            && !first.has_document("aa://b/c")
+    );
+}

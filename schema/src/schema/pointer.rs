@@ -1,0 +1,43 @@
+//! JSON pointers: appending tokens, and decoding the URI fragments that contain pointers.
+
+/// Appends one reference token to a JSON pointer.
+#[must_use]
+pub fn join(pointer: &str, token: &str) -> String {
+    let mut joined =
+        String::with_capacity(pointer.len().saturating_add(token.len()).saturating_add(1));
+    joined.push_str(pointer);
+    push_token(&mut joined, token);
+    joined
+}
+
+/// Appends a token as [`join`], in place.
+pub(super) fn push_token(pointer: &mut String, token: &str) {
+    pointer.push('/');
+    for c in token.chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            c => pointer.push(c),
+        }
+    }
+}
+
+/// Decodes percent escapes such as `%41` in a URI fragment. Returns `None` if an escape is
+/// malformed or the result is not UTF-8.
+#[must_use]
+pub fn percent_decode(text: &str) -> Option<String> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let pair = [bytes.next()?, bytes.next()?];
+        let digits = std::str::from_utf8(&pair)
+            .ok()
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        decoded.push(u8::from_str_radix(digits, 16).ok()?);
+    }
+    String::from_utf8(decoded).ok()
+}
