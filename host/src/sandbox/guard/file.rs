@@ -71,7 +71,6 @@ impl OpenFile {
     }
 
     /// Counts the file against the open files of its plugin.
-    #[cfg(unix)]
     pub(super) fn counted(self, held: Held) -> Self {
         Self { _held: Some(held), ..self }
     }
