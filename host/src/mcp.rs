@@ -52,7 +52,6 @@ use rmcp::service::QuitReason;
 use seal::Sealer;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-#[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -233,7 +232,6 @@ impl Server {
     /// # Errors
     ///
     /// Same as [`serve_lines`](Self::serve_lines).
-    #[cfg(unix)]
     pub async fn serve_pipes(
         &self,
         input: OwnedFd,

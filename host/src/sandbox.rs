@@ -34,7 +34,7 @@ mod turns;
 mod wasm_tool;
 
 pub use border::{BorderRefused, Cap, Feature, Foreign};
-#[cfg(all(test, unix))]
+#[cfg(test)]
 pub(crate) use cache::identities;
 pub use cache::{Cache, CacheError};
 pub(crate) use cache::{Identity, has_settled};

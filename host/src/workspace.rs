@@ -8,16 +8,15 @@ mod rules;
 mod seen;
 
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
-pub(crate) use private::open_private;
-pub(crate) use private::{Missing, Obstacle};
-pub(crate) use regular::open_regular;
-pub(crate) use regular::open_regular_at;
+pub(crate) use private::{Missing, Obstacle, open_private};
+pub(crate) use regular::{open_regular, open_regular_at};
 pub use resolve::{LastLink, PathRefused};
 pub use rules::HardLinks;
 #[cfg(target_os = "linux")]
 pub(crate) use rules::PIN_ANY;
-pub(crate) use rules::{Admission, Identity, PIN};
-pub(crate) use rules::{Forbidden, HostRules, Mounts, Reading, Rules, Tree};
+pub(crate) use rules::{
+    Admission, Forbidden, HostRules, Identity, Mounts, PIN, Reading, Rules, Tree,
+};
 pub(crate) use seen::{Opener, QUIETLY, READ_DIRECTORY, Seen};
 
 use crate::tool::FileAccess;

@@ -5,12 +5,12 @@ mod about;
 mod entry;
 mod identity;
 mod private;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 mod verdict;
 
 pub(super) use about::About;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 pub(crate) use identity::identities;
 pub(crate) use identity::{Identity, has_settled};
 

@@ -1,6 +1,5 @@
 //! Writes lines in order: inline while the output has room, and otherwise on a thread.
 
-#[cfg(unix)]
 use super::ready::Room;
 use crate::execution::account::Owed;
 use crate::mcp::answer::Written;
@@ -48,7 +47,6 @@ pub(super) struct Writer {
     written: Arc<Notify>,
     /// Notified for each piece that the client has read.
     taken: watch::Sender<()>,
-    #[cfg(unix)]
     room: Option<Room>,
     gone: CancellationToken,
     why: Arc<OnceLock<Gone>>,
@@ -90,7 +88,6 @@ impl Writer {
             bytes,
             written,
             taken,
-            #[cfg(unix)]
             room: None,
             gone,
             why: Arc::default(),
@@ -103,7 +100,6 @@ impl Writer {
     }
 
     /// Writes inline to `room`, a duplicate of the output, as far as it has room.
-    #[cfg(unix)]
     pub(super) fn in_place(self, room: Room) -> Self {
         Self { room: Some(room), ..self }
     }
@@ -159,18 +155,12 @@ impl Writer {
     }
 
     /// Writes inline as far as that does not block. Returns the number of bytes written.
-    #[cfg(unix)]
     fn write_now(&self, line: &[u8]) -> io::Result<usize> {
         match &self.room {
             // Queued lines come first.
             Some(room) if self.waiting.load(Ordering::Acquire) == 0 => room.write(line),
             _ => Ok(0),
         }
-    }
-
-    #[cfg(not(unix))]
-    fn write_now(&self, _: &[u8]) -> io::Result<usize> {
-        Ok(0)
     }
 
     /// Queues a line. The receiver completes when it is written, with an error if the thread has
@@ -290,7 +280,6 @@ mod tests {
         assert_eq!(text.lines().map(id).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
     }
 
-    #[cfg(unix)]
     #[tokio::test]
     async fn lines_that_find_room_and_lines_that_wait_for_it_keep_their_order() {
         use std::io::Read as _;
