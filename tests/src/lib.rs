@@ -14,7 +14,6 @@ pub mod fuzz;
 pub mod guest;
 pub mod mcp;
 pub mod mcp_http;
-#[cfg(unix)]
 pub mod mounted;
 pub mod native;
 pub mod oracle;
