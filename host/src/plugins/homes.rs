@@ -60,10 +60,11 @@ impl Homes {
                     .to_owned(),
             );
         }
-        if self.hard_links == HardLinks::Allow
-            && has_names(&meta)
-            && !self.linked.contains_key(file)
-        {
+        let is_open = match self.hard_links {
+            HardLinks::Refuse => false,
+            HardLinks::Allow => has_names(&meta) && !self.linked.contains_key(file),
+        };
+        if is_open {
             return Err("it has another name, under which tools may change it; put a copy there, or restart".to_owned());
         }
         Ok(())

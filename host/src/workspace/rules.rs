@@ -169,12 +169,12 @@ impl Rules {
     /// Returns whether any tree in the workspace is hidden from reading. If not, reads skip the
     /// check of their location.
     pub(crate) fn hide_anything(&self) -> bool {
-        self.trees.iter().any(|(_, tree)| tree.reading() == Reading::Refused)
+        self.trees.iter().any(|(_, tree)| tree.is_hidden())
     }
 
     /// Returns whether a hidden tree with this path exists.
     pub(crate) fn hide(&self, path: &Path) -> bool {
-        self.trees.iter().any(|(_, tree)| tree.reading() == Reading::Refused && tree.path() == path)
+        self.trees.iter().any(|(_, tree)| tree.is_hidden() && tree.path() == path)
     }
 
     /// Refuses to change a path with a protected name in any component. The path is relative to the
@@ -198,7 +198,7 @@ impl Rules {
 
     /// Refuses to read a path whose name lies in a hidden tree of the host.
     pub(crate) fn check_hidden(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
-        let hidden = self.around(path, root).find(|(_, tree)| tree.reading() == Reading::Refused);
+        let hidden = self.around(path, root).find(|(_, tree)| tree.is_hidden());
         hidden.map_or(Ok(()), |(label, _)| Err(Forbidden::Hidden(label.clone())))
     }
 

@@ -51,8 +51,11 @@ pub(super) fn open_to_append(place: &Place, rules: &Rules, path: &str) -> Result
             Err(errno) => return Err(fail(errno.into())),
         };
         regular(path, seen.file_type())?;
-        if seen.stat().st_nlink > 1 && rules.hard_links() == HardLinks::Refuse {
-            return Err(FileError::HardLinked(elided(path, 256)));
+        if seen.stat().st_nlink > 1 {
+            match rules.hard_links() {
+                HardLinks::Refuse => return Err(FileError::HardLinked(elided(path, 256))),
+                HardLinks::Allow => {}
+            }
         }
         match open_seen(&seen, &place.dir, &place.name, flags) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

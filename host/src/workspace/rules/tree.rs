@@ -60,6 +60,14 @@ impl Tree {
         self.reading
     }
 
+    /// Returns whether the tree is hidden from reading.
+    pub(super) fn is_hidden(&self) -> bool {
+        match self.reading {
+            Reading::Allowed => false,
+            Reading::Refused => true,
+        }
+    }
+
     /// Returns the name of the tree within a workspace, for error messages.
     pub(super) fn label(&self, root: &Path) -> Arc<str> {
         let name = self
