@@ -50,6 +50,7 @@ use lanes::Lanes;
 use principals::Principals;
 use rmcp::service::QuitReason;
 use seal::Sealer;
+use std::fmt;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
@@ -75,6 +76,12 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// A host as an MCP server. Clones share the server.
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}
 
 /// The state shared by all connections.
 struct Shared {
@@ -288,6 +295,12 @@ impl Server {
 pub struct Http {
     server: http::Server,
     shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").field("url", &self.url()).finish_non_exhaustive()
+    }
 }
 
 impl Http {

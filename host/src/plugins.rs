@@ -18,6 +18,7 @@ use crate::registry::{DuplicateTool, Origin, Registered, Source};
 use crate::sandbox::{Freshness, Import, Prepared};
 use crate::tool::offer::Offer;
 use crate::tool::{Definition, Digest};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,6 +31,16 @@ pub struct Plugin {
     source: Source,
     prepared: Arc<Prepared>,
     tools: Vec<Arc<Registered>>,
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin")
+            .field("name", &self.name)
+            .field("file", &self.file)
+            .field("prepared", &self.prepared)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Plugin {
@@ -125,7 +136,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn taken(reason: impl std::fmt::Display) -> Self {
+    pub(crate) fn taken(reason: impl fmt::Display) -> Self {
         Self { reason: reason.to_string(), cause: Cause::NameTaken }
     }
 }
@@ -147,7 +158,7 @@ pub struct Compiling {
 }
 
 /// The result of loading.
-#[derive(Default, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct Loaded {
     /// The loaded plugins.
     pub plugins: Vec<Plugin>,
@@ -156,7 +167,7 @@ pub struct Loaded {
 }
 
 /// The changes since the previous scan.
-#[derive(Default, Clone)]
+#[derive(Debug, Default, Clone)]
 #[non_exhaustive]
 pub struct Rescan {
     /// The new plugins.

@@ -1,5 +1,7 @@
 //! The builder of a host.
 
+mod debug;
+
 use super::announce::announce;
 use super::{BuildError, Host, cache, times};
 use crate::confirm::{Confirmer, NoConfirmer};

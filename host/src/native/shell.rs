@@ -26,6 +26,7 @@ use crate::execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidI
 use crate::tool::{Definition, ErrorKind, SideEffects};
 use crate::workspace::Workspace;
 use input::Input;
+use std::fmt;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -65,6 +66,12 @@ pub struct Shell {
     setup: Arc<Setup>,
     phase: Mutex<Phase>,
     stop: CancellationToken,
+}
+
+impl fmt::Debug for Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shell").field("options", &self.setup.options).finish_non_exhaustive()
+    }
 }
 
 /// The options of all commands.
