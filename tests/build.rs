@@ -59,7 +59,6 @@ fn remade(folder: &Path) -> Result<(), Error> {
         fs::remove_dir_all(folder).map_err(|source| Error::io("remove", folder, source))?;
     }
     let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder).map_err(|source| Error::io("create", folder, source))
 }

@@ -121,7 +121,7 @@ pub mod inner {
     use super::{Result, WorkspacePath, tool};
 
     /// Arguments with a path.
-    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
     #[schemars(inline)]
     pub struct PathArgs {
         /// The file.

@@ -13,6 +13,7 @@ pub use request::{Answer, ConfirmationRequest, Decision, RequestId};
 pub use several::Several;
 
 use crate::execution::BoxFuture;
+use std::fmt;
 
 /// The error of a confirmer that cannot reach a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -81,6 +82,12 @@ impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> AnswerBy<F> {
     #[must_use]
     pub fn new(answer: F) -> Self {
         Self(answer)
+    }
+}
+
+impl<F> fmt::Debug for AnswerBy<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerBy").finish_non_exhaustive()
     }
 }
 

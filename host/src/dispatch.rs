@@ -2,6 +2,7 @@
 //! confirm, queue, run, bound, report.
 
 mod approve;
+mod debug;
 mod foresee;
 mod input;
 mod late;

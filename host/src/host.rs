@@ -21,6 +21,7 @@ use crate::tool::formats::{Format, Strictness, Weakening, export_all};
 use crate::tool::{Call, CallInput, Definition, ErrorKind, ToolResult};
 use crate::workspace::Workspace;
 use serde_json::Value;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,16 @@ pub struct Host {
     defaults: builder::SessionDefaults,
     sandbox: Sandbox,
     loading: Loading,
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host")
+            .field("session", &self.session)
+            .field("registry", &self.dispatcher.registry)
+            .field("sandbox", &self.sandbox)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Host {

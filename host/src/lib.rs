@@ -19,6 +19,12 @@
 //!
 //! Modules depend downwards only, in this order.
 
+#[cfg(not(unix))]
+compile_error!(
+    "Palisade does not run on this system yet: its file-system guard needs the system calls of Unix. \
+     It supports Linux; macOS and other Unix systems are untested."
+);
+
 pub mod confirm;
 pub mod dispatch;
 pub mod events;

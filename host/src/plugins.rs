@@ -17,6 +17,7 @@ use crate::registry::{DuplicateTool, Origin, Registered, Source};
 use crate::sandbox::{Freshness, Import, Prepared};
 use crate::tool::offer::Offer;
 use crate::tool::{Definition, Digest};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +30,16 @@ pub struct Plugin {
     source: Source,
     prepared: Arc<Prepared>,
     tools: Vec<Arc<Registered>>,
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin")
+            .field("name", &self.name)
+            .field("file", &self.file)
+            .field("prepared", &self.prepared)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Plugin {
@@ -124,7 +135,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn taken(reason: impl std::fmt::Display) -> Self {
+    pub(crate) fn taken(reason: impl fmt::Display) -> Self {
         Self { reason: reason.to_string(), cause: Cause::NameTaken }
     }
 }
@@ -146,7 +157,7 @@ pub struct Compiling {
 }
 
 /// The result of loading.
-#[derive(Default, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct Loaded {
     /// The loaded plugins.
     pub plugins: Vec<Plugin>,
@@ -155,7 +166,7 @@ pub struct Loaded {
 }
 
 /// The changes since the previous scan.
-#[derive(Default, Clone)]
+#[derive(Debug, Default, Clone)]
 #[non_exhaustive]
 pub struct Rescan {
     /// The new plugins.

@@ -103,7 +103,10 @@ struct Named {
 
 impl Default for Policy {
     fn default() -> Self {
-        let mode = |class| if class <= SideEffects::Read { Mode::Auto } else { Mode::Prompt };
+        let mode = |class| match class {
+            SideEffects::None | SideEffects::Read => Mode::Auto,
+            SideEffects::Write | SideEffects::Execute | SideEffects::Network => Mode::Prompt,
+        };
         Self {
             classes: SideEffects::ALL.into_iter().map(|class| (class, mode(class))).collect(),
             tools: BTreeMap::new(),
@@ -183,8 +186,10 @@ impl Policy {
         let denied = by_rank.into_iter().flatten().find(|(mode, _)| *mode == Mode::Deny);
         let decided = denied.or_else(|| by_rank.into_iter().flatten().next()).unwrap_or(default);
         let (mode, rule) = tightening.map_or(decided, |tighter| stricter(decided, tighter));
-        let is_lifted =
-            matches!(mode, Mode::Prompt | Mode::PromptOnce) && self.lifted.contains(&class);
+        let is_lifted = match mode {
+            Mode::Prompt | Mode::PromptOnce => self.lifted.contains(&class),
+            Mode::Auto | Mode::Deny => false,
+        };
         if is_lifted {
             Decision { mode: Mode::Auto, rule: Rule::Allowed }
         } else {

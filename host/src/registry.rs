@@ -3,18 +3,19 @@
 
 mod error;
 pub(crate) mod origin;
+mod registered;
 
 pub use error::{DuplicateTool, ToolNotFound};
 pub(crate) use origin::Naming;
 pub use origin::{Origin, Source};
+pub use registered::Registered;
 
-use crate::execution::share::Share;
-use crate::execution::{Factory, owner};
+use crate::execution::Factory;
 use crate::tool::formats::{Format, Strictness, export_all};
-use crate::tool::{Definition, Digest};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 /// The position of a tool in the listing, independent of the time of registration.
@@ -28,68 +29,6 @@ pub(crate) enum Place {
     File(usize),
     /// After all others, in order of registration.
     Later,
-}
-
-/// A registered tool: its definition and the factory that creates an instance per call.
-#[derive(Clone)]
-pub struct Registered {
-    definition: Definition,
-    factory: Factory,
-    origin: Origin,
-    owner: Digest,
-    queue: Arc<Share>,
-    turns: Arc<Share>,
-}
-
-impl Registered {
-    /// Creates the entries of a plugin's tools.
-    pub(crate) fn of_plugin(origin: &Origin, tools: Vec<(Definition, Factory)>) -> Vec<Arc<Self>> {
-        let entry = |(definition, factory)| Self::apart(definition, factory, origin.clone());
-        tools.into_iter().map(entry).collect()
-    }
-
-    /// Creates a tool outside any registry, which cannot be called by name.
-    pub(crate) fn apart(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
-        let owner =
-            origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
-        let (queue, turns) = (owner::queue().share(owner), owner::turns().share(owner));
-        Arc::new(Self { definition, factory, origin, owner, queue, turns })
-    }
-
-    /// Returns the tool's definition.
-    #[must_use]
-    pub fn definition(&self) -> &Definition {
-        &self.definition
-    }
-
-    /// Creates a new instance.
-    #[must_use]
-    pub fn instantiate(&self) -> Box<dyn crate::execution::Tool> {
-        (self.factory)()
-    }
-
-    /// Returns the tool's origin.
-    #[must_use]
-    pub fn origin(&self) -> &Origin {
-        &self.origin
-    }
-
-    /// Returns the owner to whom the tool's calls are charged: its plugin, or the native tool
-    /// itself.
-    pub(crate) fn owner(&self) -> Digest {
-        self.owner
-    }
-
-    /// Returns the owner's share of the queue slots.
-    pub(crate) fn queue(&self) -> &Arc<Share> {
-        &self.queue
-    }
-
-    /// Returns the owner's share of the turns to compute.
-    #[doc(hidden)]
-    pub fn turns(&self) -> &Arc<Share> {
-        &self.turns
-    }
 }
 
 /// A collection of tools. Clones share it: a change through one is visible in all.
@@ -115,6 +54,12 @@ impl Registered {
 /// ```
 #[derive(Clone, Default)]
 pub struct Registry(Arc<ArcSwap<Snapshot>>);
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("tools", &self.tool_names()).finish_non_exhaustive()
+    }
+}
 
 /// A set of tools that a plugin file could register.
 #[derive(Clone, Copy)]

@@ -34,7 +34,7 @@ mod turns;
 mod wasm_tool;
 
 pub use border::{BorderRefused, Cap, Feature, Foreign};
-#[cfg(all(test, unix))]
+#[cfg(test)]
 pub(crate) use cache::identities;
 pub use cache::{Cache, CacheError};
 pub(crate) use cache::{Identity, has_settled};
@@ -51,6 +51,7 @@ pub use prepare::{Freshness, PluginRefused, Prepared, Trust};
 pub(crate) use recall::Origin;
 
 use engine::Runtime;
+use std::fmt;
 use std::sync::Arc;
 
 /// The process-wide engine, with the cache and the compiler of one host.
@@ -59,6 +60,16 @@ pub struct Sandbox {
     runtime: Arc<Runtime>,
     cache: Cache,
     compiler: Compiler,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sandbox")
+            .field("allocation", &self.runtime.allocation)
+            .field("cache", &self.cache)
+            .field("compiler", &self.compiler)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Sandbox {

@@ -5,26 +5,18 @@ pub(crate) mod private;
 pub(crate) mod regular;
 mod resolve;
 mod rules;
-#[cfg(unix)]
 mod seen;
 
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
-#[cfg(unix)]
-pub(crate) use private::open_private;
-pub(crate) use private::{Missing, Obstacle};
-pub(crate) use regular::open_regular;
-#[cfg(unix)]
-pub(crate) use regular::open_regular_at;
+pub(crate) use private::{Missing, Obstacle, open_private};
+pub(crate) use regular::{open_regular, open_regular_at};
 pub use resolve::{LastLink, PathRefused};
 pub use rules::HardLinks;
 #[cfg(target_os = "linux")]
 pub(crate) use rules::PIN_ANY;
-#[cfg(any(not(unix), test))]
-pub(crate) use rules::Part;
-#[cfg(unix)]
-pub(crate) use rules::{Admission, Identity, PIN};
-pub(crate) use rules::{Forbidden, HostRules, Mounts, Reading, Rules, Tree};
-#[cfg(unix)]
+pub(crate) use rules::{
+    Admission, Forbidden, HostRules, Identity, Mounts, PIN, Reading, Rules, Tree,
+};
 pub(crate) use seen::{Opener, QUIETLY, READ_DIRECTORY, Seen};
 
 use crate::tool::FileAccess;
@@ -101,7 +93,6 @@ impl Workspace {
     }
 
     /// Returns the device and inode of the directory, which do not depend on its path.
-    #[cfg(unix)]
     pub(crate) fn identity(&self) -> Identity {
         self.rules.load().root()
     }

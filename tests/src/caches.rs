@@ -52,7 +52,6 @@ fn sweep(home: &Path, keeps: impl Fn(&str) -> bool) {
 /// Creates a directory that only its owner can enter, as the cache requires.
 fn private(path: PathBuf) -> PathBuf {
     let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let made = builder.recursive(true).create(&path);
     made.unwrap_or_else(|error| panic!("{}: {error}", path.display()));

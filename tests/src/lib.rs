@@ -1,6 +1,8 @@
 //! The common parts of the test suites: guests, workspaces with a canary beside them, and test
 //! cases that run through the library and through the program.
 
+#![allow(missing_debug_implementations, reason = "the suites print none of these types")]
+
 pub mod bomb;
 pub mod caches;
 pub mod case;
@@ -14,7 +16,6 @@ pub mod fuzz;
 pub mod guest;
 pub mod mcp;
 pub mod mcp_http;
-#[cfg(unix)]
 pub mod mounted;
 pub mod native;
 pub mod oracle;

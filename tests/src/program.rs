@@ -286,34 +286,23 @@ pub fn test_again(limits: &str, test: &str, variable: &str) {
 /// Returns the path of a binary of this package, which cargo builds for every suite.
 pub(crate) fn beside_tests(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a test knows where it is");
-    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     // Tests are in the directory `deps` of the profile, the soak tests in the directory above.
-    let programs = own.ancestors().skip(1).take(2).map(|folder| folder.join(&file));
+    let programs = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
     let found = programs.into_iter().find(|program| program.is_file());
     found.unwrap_or_else(|| {
-        panic!("there is no {file} for {}; `cargo build -p palisade-tests` makes it", own.display())
+        panic!("there is no {name} for {}; `cargo build -p palisade-tests` makes it", own.display())
     })
 }
 
-#[cfg(unix)]
 fn code(status: std::process::ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt as _;
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-#[cfg(not(unix))]
-fn code(status: std::process::ExitStatus) -> i32 {
-    status.code().unwrap_or(-1)
-}
-
 /// Kills a program that hangs.
-#[cfg(unix)]
 fn kill(id: u32) {
     let process = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(process) = process {
         let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
     }
 }
-
-#[cfg(not(unix))]
-fn kill(_: u32) {}

@@ -33,8 +33,7 @@ pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
 /// Returns the current program; builds it in release mode.
 pub(crate) fn build(place: &Place, tried: Tried) -> anyhow::Result<PathBuf> {
     if tried == Tried::Debug {
-        let program =
-            place.target.join("debug").join(format!("palisade{}", std::env::consts::EXE_SUFFIX));
+        let program = place.target.join("debug").join("palisade");
         ensure!(
             program.is_file(),
             "there is no {}; `cargo build --workspace --bins` builds it",
@@ -57,5 +56,5 @@ pub(crate) fn build(place: &Place, tried: Tried) -> anyhow::Result<PathBuf> {
         .arg(&place.target);
     let status = cargo.current_dir(&place.root).status().context("building palisade")?;
     ensure!(status.success(), "palisade does not build");
-    Ok(place.target.join("release").join(format!("palisade{}", std::env::consts::EXE_SUFFIX)))
+    Ok(place.target.join("release").join("palisade"))
 }

@@ -180,5 +180,5 @@ pub(super) async fn put(peer: &Peer<RoleServer>, question: Question) {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

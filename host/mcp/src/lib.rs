@@ -48,9 +48,9 @@ use palisade::host::Host;
 use principals::Principals;
 use rmcp::service::QuitReason;
 use seal::Sealer;
+use std::fmt;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-#[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -73,6 +73,12 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// A host as an MCP server. Clones share the server.
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}
 
 /// The state shared by all connections.
 struct Shared {
@@ -175,15 +181,7 @@ impl Server {
         let (calls, _) = watch::channel(0);
         let leaving = CancellationToken::new();
         let announced = OnceLock::new();
-        Ok(Self(Arc::new(Shared {
-            host,
-            settings,
-            announced,
-            sealer,
-            principals,
-            calls,
-            leaving,
-        })))
+        Ok(Self(Arc::new(Shared { host, settings, announced, sealer, principals, calls, leaving })))
     }
 
     /// Serves one client over newline-delimited messages, until its input ends, it stops reading,
@@ -212,7 +210,6 @@ impl Server {
     /// # Errors
     ///
     /// Same as [`serve_lines`](Self::serve_lines).
-    #[cfg(unix)]
     pub async fn serve_pipes(
         &self,
         input: OwnedFd,
@@ -271,6 +268,12 @@ impl Server {
 pub struct Http {
     server: http::Server,
     shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").field("url", &self.url()).finish_non_exhaustive()
+    }
 }
 
 impl Http {

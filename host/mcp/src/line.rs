@@ -4,7 +4,6 @@
 mod held;
 mod intake;
 mod reader;
-#[cfg(unix)]
 mod ready;
 mod split;
 #[cfg(test)]
@@ -32,10 +31,8 @@ use rmcp::model::{
 use rmcp::transport::Transport;
 use serde_json::Value;
 use std::convert::Infallible;
-#[cfg(unix)]
 use std::fs::File;
 use std::io::{self, Read, Write};
-#[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc;
@@ -92,7 +89,6 @@ impl Lines {
 
     /// Starts over file descriptors that nothing else reads or writes; pipes and sockets are used
     /// inline. Must be called inside a runtime.
-    #[cfg(unix)]
     pub(super) fn between(input: OwnedFd, output: OwnedFd, ends: Ends) -> io::Result<Self> {
         let reader = if ready::tells(&input) {
             Reader::Here(ready::Ready::new(input)?)

@@ -3,6 +3,7 @@
 use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk, RequestId};
 use crate::execution::BoxFuture;
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -31,6 +32,12 @@ const REMEMBERED: usize = 1024;
 /// ```
 #[derive(Clone, Default)]
 pub struct Desk(Arc<Inner>);
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").finish_non_exhaustive()
+    }
+}
 
 #[derive(Default)]
 struct Inner {

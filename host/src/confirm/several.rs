@@ -2,6 +2,7 @@
 
 use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
 use crate::execution::BoxFuture;
+use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -16,6 +17,12 @@ impl Several {
     #[must_use]
     pub fn new(confirmers: Vec<Arc<dyn Confirmer>>) -> Self {
         Self(confirmers)
+    }
+}
+
+impl fmt::Debug for Several {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Several").field("confirmers", &self.0.len()).finish_non_exhaustive()
     }
 }
 

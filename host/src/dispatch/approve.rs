@@ -89,16 +89,19 @@ async fn confirmed(
     let after = road.dispatcher.confirmation_timeout;
     let at = Instant::now() + after;
     let (input, answer) = question::ask(road, input, &allowance, decision.rule, after).await?;
-    let expiry = match answer {
-        Answer::Allow | Answer::Always if !is_remembered => Some(Expiry { at, after }),
-        Answer::Allow if decision.mode == Mode::Prompt => Some(Expiry { at, after }),
-        Answer::Allow | Answer::Always => {
-            road.session.always_allow(allowance);
-            None
-        }
+    let is_lasting = match answer {
         Answer::Deny => return Err(ErrorKind::UserDenied),
+        Answer::Always => true,
+        Answer::Allow => match decision.mode {
+            Mode::PromptOnce => true,
+            Mode::Prompt | Mode::Auto | Mode::Deny => false,
+        },
     };
-    Ok((input, expiry))
+    if is_lasting && is_remembered {
+        road.session.always_allow(allowance);
+        return Ok((input, None));
+    }
+    Ok((input, Some(Expiry { at, after })))
 }
 
 /// Returns the key of a remembered answer. A native tool has no digest, so its definition is hashed

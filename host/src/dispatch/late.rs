@@ -6,7 +6,7 @@ use crate::execution::account::Account;
 use crate::execution::offload::offload;
 use crate::execution::owner::input_turns;
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
-use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess};
+use crate::tool::{Definition, ErrorKind, ExecutionKind};
 use crate::workspace::Workspace;
 use std::io;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Road<'_> {
     /// Adds the outstanding rules for a call that runs in place, outside its thread because that
     /// accesses files.
     pub(super) async fn hide_late(&self, account: &Account) -> Result<(), ErrorKind> {
-        let sees_files = self.tool.definition().side_effects().files() != FileAccess::None;
+        let sees_files = self.tool.definition().side_effects().sees_files();
         let is_in_place = self.dispatcher.threads.is_none();
         if sees_files && is_in_place && !self.dispatcher.late.hold_in(self.session.workspace()) {
             return Box::pin(self.hide_away(Purse::new(

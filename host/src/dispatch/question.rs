@@ -176,7 +176,9 @@ pub(super) fn foreseen(
     let looked = match class {
         SideEffects::None | SideEffects::Network => Ok(()),
         SideEffects::Read if !rules.hide_anything() => Ok(()),
-        _ => definition.input_schema().each_workspace_path(input.value(), budget, look),
+        SideEffects::Read | SideEffects::Write | SideEffects::Execute => {
+            definition.input_schema().each_workspace_path(input.value(), budget, look)
+        }
     };
     Unchecked::or_verdict(looked.map(|()| changes))
 }

@@ -9,7 +9,7 @@ use crate::execution::{self, Outcome, Tool, ToolContext, ToolOutput, ValidInput}
 use crate::registry::{Origin, Registered};
 use crate::tool::result::joined;
 use crate::tool::text::{cut, visible};
-use crate::tool::{CallId, Content, ErrorKind, ExecutionKind, FileAccess, ToolResult};
+use crate::tool::{CallId, Content, ErrorKind, ExecutionKind, ToolResult};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(super) async fn run(
     let mut instance = tool.instantiate();
     // A plugin without access to files cannot hang in a system call, so it is spared the hand-over
     // to another thread.
-    let sees_files = tool.definition().side_effects().files() != FileAccess::None;
+    let sees_files = tool.definition().side_effects().sees_files();
     let threads = threads.filter(|_| sees_files || *tool.origin() == Origin::Native);
     if sees_files && threads.is_some() {
         let late = late.clone();

@@ -3,6 +3,7 @@
 
 use super::room::{Room, Waiting};
 use super::{Envelope, Subscriber};
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
@@ -28,6 +29,12 @@ pub struct JsonLines {
     lost: AtomicU64,
     writer: Thread,
     done: Mutex<Receiver<io::Result<()>>>,
+}
+
+impl fmt::Debug for JsonLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JsonLines").field("lost", &self.lost).finish_non_exhaustive()
+    }
 }
 
 /// The reason why lines were not written.

@@ -3,6 +3,7 @@
 use super::room::{Room, Waiting};
 use super::{Envelope, Events, Subscriber};
 use futures_core::Stream;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +23,12 @@ pub struct EventStream {
     queue: Receiver<Waiting>,
     feed: Arc<Feed>,
     events: Events,
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream").field("missed", &self.missed()).finish_non_exhaustive()
+    }
 }
 
 struct Feed {

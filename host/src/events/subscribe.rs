@@ -2,6 +2,7 @@
 
 use super::{Envelope, Event, EventStream};
 use arc_swap::ArcSwap;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,14 @@ pub trait Subscriber: Send + Sync {
 /// The event bus of a host. Without subscribers no event is built. Clones share it.
 #[derive(Clone, Default)]
 pub struct Events(Arc<Hub>);
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events")
+            .field("subscribers", &self.0.subscribers.load().len())
+            .finish_non_exhaustive()
+    }
+}
 
 #[derive(Default)]
 struct Hub {

@@ -7,6 +7,7 @@ use super::clock::CallClock;
 use crate::tool::{CallId, ErrorKind, FileAccess, SideEffects, Usage};
 use crate::workspace::{Workspace, WorkspaceFiles};
 use serde_json::{Map, Value};
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -122,6 +123,18 @@ pub struct ToolContext {
     sink: Arc<dyn Sink>,
     report: Mutex<Report>,
     account: Option<Account>,
+}
+
+/// Leaves out the caller's context and metadata, which may hold secrets.
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("call_id", &self.caller.call_id)
+            .field("workspace", &self.workspace)
+            .field("access", &self.access)
+            .field("times", &self.times)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ToolContext {

@@ -49,7 +49,7 @@ pub(crate) fn without_inherited(
     program: &Path,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Command {
-    let open = if cfg!(unix) { inherited() } else { Vec::new() };
+    let open = inherited();
     // POSIX shells support one digit in a redirection; only bash supports more.
     let shell = ["/bin/bash", "/bin/sh"].into_iter().find(|shell| Path::new(shell).exists());
     let mut command = match shell {

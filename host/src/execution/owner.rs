@@ -196,15 +196,9 @@ fn part_of_guests(all: u64) -> u64 {
     (all / 2).saturating_sub(MARGIN).max(all / 4)
 }
 
-#[cfg(unix)]
 fn allowed() -> u64 {
     use rustix::process::{Resource, getrlimit};
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
-}
-
-#[cfg(not(unix))]
-fn allowed() -> u64 {
-    u64::MAX
 }
 
 #[cfg(test)]

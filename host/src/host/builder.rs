@@ -1,6 +1,7 @@
 //! The builder of a host.
 
 mod begin;
+mod debug;
 mod defaults;
 
 use super::{BuildError, Host};

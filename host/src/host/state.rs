@@ -14,13 +14,6 @@ pub fn state_directories() -> Vec<PathBuf> {
     states
 }
 
-#[cfg(unix)]
 fn usual() -> Option<PathBuf> {
     etcetera::home_dir().ok().map(|home| home.join(".local").join("state"))
-}
-
-/// On Windows the system names the directory, not the environment.
-#[cfg(not(unix))]
-fn usual() -> Option<PathBuf> {
-    None
 }

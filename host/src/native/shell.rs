@@ -1,46 +1,35 @@
 //! The `shell` tool: runs one shell command in the workspace, confined by the kernel, and kills its
 //! processes when the call ends.
 
-#[cfg(unix)]
 mod command;
-#[cfg(unix)]
 mod confine;
 #[cfg(target_os = "linux")]
 mod helper;
 mod input;
-#[cfg(unix)]
 mod launch;
 mod options;
-#[cfg(unix)]
 mod output;
-#[cfg(unix)]
 mod process;
-#[cfg(unix)]
 mod report;
-#[cfg(unix)]
 mod surroundings;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
-#[cfg(unix)]
 mod unfit;
-#[cfg(unix)]
 mod watch;
 
 #[cfg(target_os = "linux")]
 pub use helper::{HelperError, hold_command};
 pub use options::{Confinement, Network, ShellHelper, ShellLimits, ShellOptions};
-#[cfg(unix)]
 pub use output::{EMITTED, KEPT};
 
 use crate::execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::tool::{Definition, ErrorKind, SideEffects};
 use crate::workspace::Workspace;
 use input::Input;
-#[cfg(unix)]
+use std::fmt;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
-#[cfg(unix)]
 use watch::Patience;
 
 /// Returns the Landlock ABI version that confines commands on this system.
@@ -48,7 +37,6 @@ use watch::Patience;
 /// # Errors
 ///
 /// `permission_denied` if Landlock is missing or too old: the error that a command would get.
-#[cfg(unix)]
 pub fn landlock(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
     let workspace = workspace.clone();
     // Removed by this thread: a confined thread may delete the content of its home directory, but
@@ -75,20 +63,22 @@ pub fn landlock(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
 /// The tool. One instance runs one command.
 pub struct Shell {
     definition: Definition,
-    #[cfg_attr(not(unix), allow(dead_code, reason = "nothing is run there"))]
     setup: Arc<Setup>,
     phase: Mutex<Phase>,
     stop: CancellationToken,
 }
 
+impl fmt::Debug for Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shell").field("options", &self.setup.options).finish_non_exhaustive()
+    }
+}
+
 /// The options of all commands.
 #[derive(Debug, Clone)]
 struct Setup {
-    #[cfg_attr(not(unix), allow(dead_code, reason = "nothing is run there"))]
     options: ShellOptions,
-    #[cfg(unix)]
     kernel: confine::Kernel,
-    #[cfg(unix)]
     patience: Patience,
 }
 
@@ -107,9 +97,7 @@ impl Shell {
     pub fn factory(options: impl Into<ShellOptions>) -> Factory {
         Self::factory_of(Setup {
             options: options.into(),
-            #[cfg(unix)]
             kernel: confine::Kernel::Running,
-            #[cfg(unix)]
             patience: Patience::SHIPPED,
         })
     }
@@ -124,7 +112,6 @@ impl Shell {
         Self { definition, setup, phase: Mutex::new(Phase::Before), stop: CancellationToken::new() }
     }
 
-    #[cfg(unix)]
     async fn run(&self, input: Input, context: &ToolContext) -> Result<ToolOutput, ErrorKind> {
         let stop = async {
             tokio::select! {
@@ -134,13 +121,6 @@ impl Shell {
             }
         };
         command::run(&input.command, &self.setup, context, stop).await
-    }
-
-    #[cfg(not(unix))]
-    async fn run(&self, _: Input, _: &ToolContext) -> Result<ToolOutput, ErrorKind> {
-        let message =
-            "`shell` runs commands of /bin/sh, which this system does not have; use another tool";
-        Err(ErrorKind::denied(crate::tool::PermissionReason::Policy, message))
     }
 
     /// Sets the phase and returns the previous one.

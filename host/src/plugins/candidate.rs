@@ -267,7 +267,7 @@ fn unreadable(error: &io::Error) -> String {
     format!("it cannot be read: {error}")
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -60,10 +60,11 @@ impl Homes {
                     .to_owned(),
             );
         }
-        if self.hard_links == HardLinks::Allow
-            && has_names(&meta)
-            && !self.linked.contains_key(file)
-        {
+        let is_open = match self.hard_links {
+            HardLinks::Refuse => false,
+            HardLinks::Allow => has_names(&meta) && !self.linked.contains_key(file),
+        };
+        if is_open {
             return Err("it has another name, under which tools may change it; put a copy there, or restart".to_owned());
         }
         Ok(())
@@ -79,21 +80,13 @@ impl Homes {
     }
 }
 
-#[cfg(unix)]
 fn has_names(meta: &fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(meta) > 1
 }
 
-#[cfg(not(unix))]
-fn has_names(_: &fs::Metadata) -> bool {
-    false
-}
-
 /// A directory that is held open, so that its inode number is not reused.
-#[cfg(unix)]
 struct Home(fs::File);
 
-#[cfg(unix)]
 impl Home {
     fn hold(path: &Path) -> Option<Self> {
         fs::File::open(path).ok().map(Self)
@@ -105,20 +98,5 @@ impl Home {
         self.0
             .metadata()
             .is_ok_and(|held| path.metadata().is_ok_and(|now| number(held) == number(now)))
-    }
-}
-
-/// Directories are identified by path on other systems.
-#[cfg(not(unix))]
-struct Home;
-
-#[cfg(not(unix))]
-impl Home {
-    fn hold(_: &Path) -> Option<Self> {
-        Some(Self)
-    }
-
-    fn is_at(&self, path: &Path) -> bool {
-        path.is_dir()
     }
 }

@@ -97,14 +97,8 @@ pub(super) fn elsewhere(sources: &Sources) -> Vec<PathBuf> {
         .collect()
 }
 
-#[cfg(unix)]
 fn has_names(meta: &fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(meta) > 1
-}
-
-#[cfg(not(unix))]
-fn has_names(_: &fs::Metadata) -> bool {
-    false
 }
 
 /// Returns the plugin files of one directory.

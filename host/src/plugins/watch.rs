@@ -138,15 +138,9 @@ fn marks(path: &Path) -> Option<Marks> {
     Some((meta.len(), meta.modified().ok(), numbers(&meta)))
 }
 
-#[cfg(unix)]
 fn numbers(meta: &fs::Metadata) -> [u64; 4] {
     use std::os::unix::fs::MetadataExt as _;
     [meta.dev(), meta.ino(), meta.ctime().cast_unsigned(), meta.ctime_nsec().cast_unsigned()]
-}
-
-#[cfg(not(unix))]
-fn numbers(_: &fs::Metadata) -> [u64; 4] {
-    [0; 4]
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ mod about;
 mod entry;
 mod identity;
 mod private;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 mod verdict;
 
 pub(super) use about::About;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 pub(crate) use identity::identities;
 pub(crate) use identity::{Identity, has_settled};
 
@@ -19,6 +19,7 @@ use crate::tool::Digest;
 use crate::workspace::{Obstacle, Workspace};
 use entry::{Entry, Key};
 use private::Private;
+use std::fmt;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -32,12 +33,18 @@ use wasmtime::component::Component;
 #[derive(Clone, Debug, Default)]
 pub struct Cache(Option<Arc<Opened>>);
 
-#[derive(Debug)]
 struct Opened {
     /// The path for messages and for the rules of workspaces.
     path: PathBuf,
     dir: Private,
     key: Key,
+}
+
+/// Leaves out the key: with it, other code could be passed off as that of a plugin.
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// The error of an unusable cache directory.

@@ -228,7 +228,6 @@ fn on_demand(allocation: Allocation) -> Config {
 /// in the address space. Only the type of a cause tells: its text may quote the component.
 pub(super) fn is_out_of_memory(error: &wasmtime::Error) -> bool {
     error.chain().any(|cause| {
-        #[cfg(unix)]
         if cause.downcast_ref::<rustix::io::Errno>() == Some(&rustix::io::Errno::NOMEM) {
             return true;
         }

@@ -1,12 +1,11 @@
 //! The guarded `wasi:filesystem`: every file operation of a guest becomes a system call here.
 //!
-//! On Unix it replaces the implementation of wasmtime-wasi entirely. File operations run inline, on
+//! It replaces the implementation of wasmtime-wasi entirely. File operations run inline, on
 //! the thread of the call, and epoch interruption cannot end a blocked system call. Therefore every
 //! open is non-blocking and checks the file type, every path is resolved beneath the mount point
 //! first (`direct/locate.rs`), every host call is bounded, and every byte and entry is counted
 //! ([`ledger`]).
 
-#[cfg(unix)]
 mod direct;
 mod errors;
 mod file;
@@ -16,8 +15,6 @@ mod keeper;
 mod ledger;
 mod path;
 mod positioned;
-#[cfg(any(not(unix), test))]
-mod stock;
 mod streams;
 
 #[cfg(test)]
@@ -30,21 +27,15 @@ use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::WasiView;
 use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 
-#[cfg(unix)]
 pub(crate) use direct::Mount;
 pub(crate) use errors::Refusal;
 pub(crate) use held::PluginFiles;
 pub(crate) use ledger::{Exhausted, Quotas};
-#[cfg(not(unix))]
-pub(crate) use stock::Mount;
 
 use crate::workspace::Rules;
-#[cfg(unix)]
 use direct::Root;
 use errors::Fault;
 use ledger::Ledger;
-#[cfg(not(unix))]
-use stock::Root;
 
 /// The name of the guest's only preopened directory. Relative paths resolve against it as well,
 /// because wasi-libc strips the leading slash of both.
@@ -73,7 +64,6 @@ impl Access {
 /// The file system of one call: its mount, its usage and its change log.
 pub(crate) struct Guard {
     root: Option<Root>,
-    #[cfg_attr(not(unix), allow(dead_code, reason = "the stock layer has one name for all"))]
     name: Cow<'static, str>,
     access: Access,
     ledger: Arc<Ledger>,
@@ -164,7 +154,6 @@ impl Guard {
     /// Removes the temporary files of an interrupted call: files that the call created under the
     /// name `.palisade-`, sixteen hexadecimal digits, `.tmp`, and has not renamed. Files that
     /// cannot be removed stay in [`Guard::modified`].
-    #[cfg(unix)]
     pub(crate) fn tidy(&self) {
         let Some(root) = &self.root else { return };
         for path in self.ledger.temporaries() {
@@ -173,10 +162,6 @@ impl Guard {
             }
         }
     }
-
-    /// Does nothing: the stock layer removes no files on its own.
-    #[cfg(not(unix))]
-    pub(crate) fn tidy(&self) {}
 
     /// Returns the number of changes that did not fit into [`Guard::modified`].
     pub(crate) fn modified_unlisted(&self) -> u64 {
@@ -205,35 +190,13 @@ pub(crate) trait HasGuard: WasiView {
 ///
 /// Fails if the two interfaces are linked already, unless the linker allows shadowing.
 pub(crate) fn add_to_linker<T: HasGuard + 'static>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
-    types::add_to_linker::<T, Guarded>(linker, view)?;
-    preopens::add_to_linker::<T, Guarded>(linker, view)
+    types::add_to_linker::<T, Guarded>(linker, T::guard)?;
+    preopens::add_to_linker::<T, Guarded>(linker, T::guard)
 }
 
 /// The marker type for the linked host traits.
 struct Guarded;
 
-#[cfg(unix)]
-fn view<T: HasGuard>(data: &mut T) -> GuardView<'_> {
-    data.guard()
-}
-
-#[cfg(not(unix))]
-fn view<T: HasGuard>(data: &mut T) -> stock::StockView<'_> {
-    let GuardView { guard, table } = data.guard();
-    stock::StockView {
-        root: guard.root.as_ref(),
-        access: guard.access,
-        ledger: &guard.ledger,
-        table,
-    }
-}
-
-#[cfg(unix)]
 impl HasData for Guarded {
     type Data<'a> = GuardView<'a>;
-}
-
-#[cfg(not(unix))]
-impl HasData for Guarded {
-    type Data<'a> = stock::StockView<'a>;
 }

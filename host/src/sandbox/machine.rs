@@ -15,19 +15,12 @@ const ADDRESS_SPACE: u64 = 256 << 20;
 /// # Errors
 ///
 /// Returns [`EngineError`], with the limit and how to raise it.
-#[cfg(unix)]
 pub fn check() -> Result<(), EngineError> {
     use rustix::process::{Resource, getrlimit};
     let limit = |resource| getrlimit(resource).current.unwrap_or(u64::MAX);
     judge(limit(Resource::Nofile), limit(Resource::As))
 }
 
-#[cfg(not(unix))]
-pub fn check() -> Result<(), EngineError> {
-    Ok(())
-}
-
-#[cfg_attr(not(unix), allow(dead_code, reason = "such limits are not known there"))]
 fn judge(descriptors: u64, address_space: u64) -> Result<(), EngineError> {
     if descriptors < DESCRIPTORS {
         return Err(EngineError(format!(

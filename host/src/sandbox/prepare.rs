@@ -12,6 +12,7 @@ use crate::execution::Owner;
 use crate::tool::offer::{Offer, OfferError};
 use crate::tool::text::{cut, visible};
 use crate::tool::{Definition, DefinitionError, Digest};
+use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
@@ -27,6 +28,15 @@ pub struct Prepared {
     pub(super) freshness: Freshness,
     /// The shares that all calls of the plugin use.
     pub(super) owner: Owner,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared")
+            .field("digest", &self.digest)
+            .field("freshness", &self.freshness)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The origin of a plugin's compiled code.

@@ -321,7 +321,6 @@ pub(crate) fn joined(content: &[Content]) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn no_two_names_of_changed_files_look_alike() {
         use std::ffi::OsStr;

@@ -42,6 +42,14 @@ impl SideEffects {
             Self::Write | Self::Execute => FileAccess::ReadWrite,
         }
     }
+
+    /// Returns whether this class sees any file of the workspace.
+    pub(crate) fn sees_files(self) -> bool {
+        match self.files() {
+            FileAccess::None => false,
+            FileAccess::Read | FileAccess::ReadWrite => true,
+        }
+    }
 }
 
 /// Access to the files of the workspace.

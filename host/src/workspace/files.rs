@@ -4,14 +4,12 @@ mod atomic;
 mod error;
 mod open;
 mod place;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 
 pub use error::FileError;
 
-#[cfg(unix)]
-use super::HardLinks;
-use super::{LastLink, Rules, Workspace};
+use super::{HardLinks, LastLink, Rules, Workspace};
 use crate::tool::FileAccess;
 use crate::tool::text::elided;
 use atomic::replace;

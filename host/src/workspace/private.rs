@@ -1,9 +1,7 @@
 //! Directories of the user's own, which no other user can reach or replace.
 
-#[cfg(unix)]
 mod walk;
 
-#[cfg(unix)]
 pub(crate) use walk::open_private;
 
 use std::io;
@@ -24,7 +22,6 @@ pub(crate) enum Obstacle {
     System(io::Error),
     /// Another user could reach or replace the directory, or it holds files of another kind. The
     /// text names the remedy.
-    #[cfg_attr(not(unix), allow(dead_code, reason = "owners and modes are looked at on Unix"))]
     Unsafe(String),
     /// The directory is inside the workspace.
     Inside,
@@ -61,7 +58,6 @@ pub fn open_private_directory(
 }
 
 /// Checks that only this user can reach a directory. The error names the fault and the remedy.
-#[cfg(unix)]
 fn check(owner: u32, mode: rustix::fs::RawMode, me: u32) -> Result<(), String> {
     if owner != me {
         Err("it belongs to another user; name a directory of your own".to_owned())

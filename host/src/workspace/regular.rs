@@ -12,7 +12,6 @@ use std::path::Path;
 ///
 /// Fails if the file cannot be opened, is not regular, or is a symbolic link and `last` forbids to
 /// follow it.
-#[cfg(unix)]
 pub fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
     open_regular_at(rustix::fs::CWD, path, last)
 }
@@ -22,7 +21,6 @@ pub fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
 /// # Errors
 ///
 /// As [`open_regular`].
-#[cfg(unix)]
 pub fn open_regular_at(
     dir: impl std::os::fd::AsFd,
     path: &Path,
@@ -48,26 +46,7 @@ pub fn open_regular_at(
         .into())
 }
 
-/// Opens a regular file for reading.
-///
-/// # Errors
-///
-/// Fails if the file cannot be opened, is not regular, or is a symbolic link and `last` forbids to
-/// follow it.
-#[cfg(not(unix))]
-pub fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
-    if last == LastLink::Keep && path.symlink_metadata()?.is_symlink() {
-        return Err(io::Error::other("it is a symbolic link, which is not followed here"));
-    }
-    let file = File::open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::other("it is not a regular file"))
-    }
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
     use super::*;

@@ -74,7 +74,7 @@ fn below<'p>(root: &Path, path: &'p str) -> Result<Cow<'p, Path>, PathRefused> {
 
 /// Returns whether a path consists only of names separated by single slashes. Most paths do.
 fn is_plain(path: &str) -> bool {
-    cfg!(unix) && path.split('/').all(|name| !matches!(name, "" | "." | ".."))
+    path.split('/').all(|name| !matches!(name, "" | "." | ".."))
 }
 
 fn check_text(path: &str) -> Result<(), PathRefused> {
@@ -215,7 +215,7 @@ fn unusable(path: &str, reason: &'static str) -> PathRefused {
     PathRefused::Unusable { path: elided(path, 256), reason }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
     use super::super::Workspace;

@@ -4,19 +4,14 @@
 //! inode of each ancestor where names can deceive: a protected directory has the same identity by
 //! every path that leads to it.
 
-#[cfg(unix)]
 mod ascent;
-#[cfg(unix)]
 mod bare;
 mod mounts;
 mod names;
-#[cfg(unix)]
 mod place;
-#[cfg(unix)]
 mod repository;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
-#[cfg(unix)]
 mod trail;
 mod tree;
 
@@ -26,13 +21,9 @@ pub(crate) use tree::{Reading, Tree};
 use crate::tool::Advice;
 #[cfg(target_os = "linux")]
 pub(crate) use ascent::PIN_ANY;
-#[cfg(unix)]
 pub(crate) use ascent::{Identity, PIN};
-#[cfg(unix)]
 pub(crate) use bare::Admission;
 use cap_std::fs::Dir;
-#[cfg(any(not(unix), test))]
-pub(crate) use names::Part;
 use names::git_tree;
 use std::fmt;
 use std::io;
@@ -94,7 +85,6 @@ pub(crate) struct HostRules {
 /// The rules of one workspace.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    #[cfg(unix)]
     root: Identity,
     /// The protected trees in this workspace, each with its label from the time when the rules were
     /// created.
@@ -132,7 +122,6 @@ pub(crate) enum Forbidden {
 
 impl Rules {
     /// Creates the rules of a workspace without hosts: they protect its git repository.
-    #[cfg(unix)]
     pub(super) fn new(dir: &Dir, root: &Path) -> io::Result<Self> {
         let bare = Self { root: Identity::of(dir)?, trees: Vec::new(), hosts: Vec::new() };
         let repository = repository::trees(root)?.into_iter().filter(|tree| bare.holds(tree));
@@ -141,14 +130,7 @@ impl Rules {
         Ok(Self { trees, ..bare })
     }
 
-    /// Creates the rules of a workspace without hosts.
-    #[cfg(not(unix))]
-    pub(super) fn new(_: &Dir, _: &Path) -> io::Result<Self> {
-        Ok(Self { trees: Vec::new(), hosts: Vec::new() })
-    }
-
     /// Returns the identity of the workspace directory.
-    #[cfg(unix)]
     pub(super) fn root(&self) -> Identity {
         self.root
     }
@@ -161,7 +143,6 @@ impl Rules {
         let parts = reachable.iter().flat_map(|tree| mounts.of_tree(tree)).map(Arc::new);
         let inside = reachable.iter().cloned().chain(parts).map(|tree| (tree.label(root), tree));
         Self {
-            #[cfg(unix)]
             root: self.root,
             trees: self.trees.iter().cloned().chain(inside).collect(),
             hosts: self.hosts.iter().chain([host]).cloned().collect(),
@@ -188,12 +169,12 @@ impl Rules {
     /// Returns whether any tree in the workspace is hidden from reading. If not, reads skip the
     /// check of their location.
     pub(crate) fn hide_anything(&self) -> bool {
-        self.trees.iter().any(|(_, tree)| tree.reading() == Reading::Refused)
+        self.trees.iter().any(|(_, tree)| tree.is_hidden())
     }
 
     /// Returns whether a hidden tree with this path exists.
     pub(crate) fn hide(&self, path: &Path) -> bool {
-        self.trees.iter().any(|(_, tree)| tree.reading() == Reading::Refused && tree.path() == path)
+        self.trees.iter().any(|(_, tree)| tree.is_hidden() && tree.path() == path)
     }
 
     /// Refuses to change a path with a protected name in any component. The path is relative to the
@@ -217,7 +198,7 @@ impl Rules {
 
     /// Refuses to read a path whose name lies in a hidden tree of the host.
     pub(crate) fn check_hidden(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
-        let hidden = self.around(path, root).find(|(_, tree)| tree.reading() == Reading::Refused);
+        let hidden = self.around(path, root).find(|(_, tree)| tree.is_hidden());
         hidden.map_or(Ok(()), |(label, _)| Err(Forbidden::Hidden(label.clone())))
     }
 
@@ -228,10 +209,5 @@ impl Rules {
         self.trees
             .iter()
             .filter(move |(_, tree)| tree.below(root).is_some_and(|place| path.starts_with(place)))
-    }
-
-    #[cfg(not(unix))]
-    pub(in crate::workspace) fn holds(&self, _: &Tree) -> bool {
-        false
     }
 }

@@ -10,13 +10,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// What to try.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     attempt: Attempt,
 }
 
 /// The attempts, by what they are after.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Attempt {
     AbsolutePath,

@@ -4,7 +4,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    #[cfg(unix)]
     if std::env::var_os("PALISADE_TEST_KEEP_TERMINAL").is_none() {
         // `setsid` fails only in a process group leader. Best effort: the tests start this program
         // as a child, which leads no group.

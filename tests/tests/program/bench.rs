@@ -161,7 +161,6 @@ fn made_in(scratch: &Path) -> Option<PathBuf> {
     std::fs::read_dir(scratch).unwrap().flatten().next().map(|made| made.path())
 }
 
-#[cfg(unix)]
 #[test]
 fn interrupted_while_it_loads_the_plugin_again_it_leaves_nothing_that_anybody_else_could_reach() {
     use std::os::unix::fs::PermissionsExt as _;

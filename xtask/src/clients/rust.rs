@@ -34,8 +34,7 @@ pub(super) fn build(place: &Place, directory: &Path) -> anyhow::Result<Built> {
         build.status().context("running cargo build")?.success(),
         "the client in Rust does not compile"
     );
-    let program =
-        directory.join("debug").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
+    let program = directory.join("debug").join(PROGRAM);
     ensure!(program.is_file(), "cargo has built no {}", program.display());
     Ok(Built::At(program))
 }

@@ -104,7 +104,7 @@ fn act(place: &Place, home: &Path) -> anyhow::Result<Option<Contestant>> {
             return Ok(None);
         }
     };
-    let program = packages.join("bin").join(format!("act{}", std::env::consts::EXE_SUFFIX));
+    let program = packages.join("bin").join("act");
     let (text, component) = (place.root.join(COMPONENT), home.join("tools.wasm"));
     let bytes = wat::parse_file(&text).with_context(|| format!("reading {}", text.display()))?;
     fs::write(&component, bytes).with_context(|| format!("writing {}", component.display()))?;

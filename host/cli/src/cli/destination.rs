@@ -5,7 +5,6 @@
 //! over another file of the user.
 
 mod former;
-#[cfg(unix)]
 mod walk;
 
 use palisade::workspace::Workspace;
@@ -82,31 +81,12 @@ pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<(Destinatio
     Ok((Destination { file, state: State::Waiting(waiting) }, begin))
 }
 
-#[cfg(unix)]
 fn open_file(path: &Path, workspace: &Workspace) -> io::Result<File> {
     use rustix::fs::{fcntl_getfl, fcntl_setfl};
     let file = File::from(walk::open(path, workspace)?);
     // From here on writes may block: the writer has a thread of its own.
     fcntl_setfl(&file, fcntl_getfl(&file)? - rustix::fs::OFlags::NONBLOCK)?;
     Ok(file)
-}
-
-#[cfg(not(unix))]
-fn open_file(path: &Path, workspace: &Workspace) -> io::Result<File> {
-    let absolute = std::path::absolute(path)?;
-    let is_planted = |at: &Path| {
-        let is_inside = at.parent().and_then(|above| above.canonicalize().ok());
-        is_inside.is_some_and(|above| above.starts_with(workspace.root()))
-            && at.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
-    };
-    match absolute.ancestors().find(|at| is_planted(at)) {
-        Some(link) => Err(planted(link)),
-        None => {
-            let file = File::options().append(true).create(true).open(path)?;
-            former::check(&file, || File::open(path))?;
-            Ok(file)
-        }
-    }
 }
 
 fn planted(link: &Path) -> io::Error {

@@ -190,7 +190,6 @@ fn page_scan() -> Check {
     }
 }
 
-#[cfg(unix)]
 fn landlock(workspace: Option<Arc<Workspace>>, patience: &Patience) -> Check {
     let probe = |workspace: Arc<Workspace>| {
         palisade::native::shell::landlock(&workspace).map_err(|error| reason(&error))
@@ -220,22 +219,10 @@ fn landlock(workspace: Option<Arc<Workspace>>, patience: &Patience) -> Check {
 }
 
 /// Returns the cause of a tool error, which the error's own message conceals from tool callers.
-#[cfg(unix)]
 fn reason(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-#[cfg(not(unix))]
-fn landlock(_: Option<Arc<Workspace>>, _: &Patience) -> Check {
-    Check {
-        name: "landlock",
-        state: State::Fair,
-        found: "not on this system".to_owned(),
-        advice: "`shell` is refused",
-    }
-}
-
-#[cfg(unix)]
 fn address_space() -> Check {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
     let (state, found) = match limit {
@@ -248,11 +235,6 @@ fn address_space() -> Check {
         found,
         advice: "a pool needs some 300 GiB of it (reserved, not used): `ulimit -v unlimited`",
     }
-}
-
-#[cfg(not(unix))]
-fn address_space() -> Check {
-    Check { name: "address space", state: State::Good, found: "not limited".to_owned(), advice: "" }
 }
 
 fn toolchain() -> Check {
@@ -290,7 +272,7 @@ fn target() -> Check {
 /// a program of its own.
 fn rustc() -> Command {
     let mut command = Command::new("rustc");
-    command.current_dir(std::path::MAIN_SEPARATOR_STR).env("RUSTUP_AUTO_INSTALL", "0");
+    command.current_dir("/").env("RUSTUP_AUTO_INSTALL", "0");
     command
 }
 

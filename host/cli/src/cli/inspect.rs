@@ -41,7 +41,7 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
 }
 
 fn is_file(subject: &str) -> bool {
-    subject.contains(std::path::MAIN_SEPARATOR)
+    subject.contains('/')
         || Path::new(subject).extension().is_some_and(|extension| extension == "wasm")
 }
 

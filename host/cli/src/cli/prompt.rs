@@ -51,29 +51,14 @@ pub(super) fn can_ask() -> bool {
     open().is_ok()
 }
 
-#[cfg(unix)]
 fn open() -> io::Result<(File, File)> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     Ok((terminal.try_clone()?, terminal))
 }
 
-#[cfg(windows)]
-fn open() -> io::Result<(File, File)> {
-    Ok((
-        OpenOptions::new().read(true).open("CONIN$")?,
-        OpenOptions::new().write(true).open("CONOUT$")?,
-    ))
-}
-
 /// Discards input that was typed before the question was shown.
-#[cfg(unix)]
 fn forget_what_was_typed(terminal: &File) -> io::Result<()> {
     Ok(rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush)?)
-}
-
-#[cfg(not(unix))]
-fn forget_what_was_typed(_: &File) -> io::Result<()> {
-    Ok(())
 }
 
 /// Asks the question. Any answer but a clear yes denies.
@@ -97,7 +82,6 @@ fn ask(
 }
 
 /// Returns true if input arrives before the question is withdrawn.
-#[cfg(unix)]
 fn wait_for_input(input: &File, is_withdrawn: impl Fn() -> bool) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, poll};
     let look = rustix::event::Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
@@ -108,12 +92,6 @@ fn wait_for_input(input: &File, is_withdrawn: impl Fn() -> bool) -> io::Result<b
         }
     }
     Ok(false)
-}
-
-#[cfg(not(unix))]
-fn wait_for_input(_: &File, _: impl Fn() -> bool) -> io::Result<bool> {
-    let _ = LOOK;
-    Ok(true)
 }
 
 /// Parses an answer. A truncated line denies.

@@ -7,7 +7,6 @@ use tempfile::{Builder, TempDir};
 /// and run.
 pub(super) fn directory() -> io::Result<TempDir> {
     let mut builder = Builder::new();
-    #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder.tempdir()
 }

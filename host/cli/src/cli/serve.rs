@@ -202,17 +202,11 @@ async fn lines(server: &Server, stop: CancellationToken) -> Result<(), ServeErro
 
 /// Serves on the standard streams, without the line buffer of `Stdout`: the server writes whole
 /// lines already.
-#[cfg(unix)]
 async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {
     use std::os::fd::AsFd as _;
     let (input, output) =
         (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
     server.serve_pipes(input, output, stop).await
-}
-
-#[cfg(not(unix))]
-async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {
-    server.serve_lines(io::stdin(), io::stdout(), stop).await
 }
 
 /// Reports rejected plugins and idle rules once loading is complete; clients are answered

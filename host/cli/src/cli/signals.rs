@@ -8,7 +8,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
-#[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -109,14 +108,12 @@ async fn lives(work: &Handle) -> bool {
 }
 
 /// The termination signals.
-#[cfg(unix)]
 struct Wishes {
     interrupt: Signal,
     terminate: Signal,
     hangup: Option<Signal>,
 }
 
-#[cfg(unix)]
 impl Wishes {
     fn new() -> io::Result<Self> {
         survive(rustix::process::Signal::XFSZ, "a limit on file sizes will end the program");
@@ -147,7 +144,6 @@ impl Wishes {
 
 /// Installs a handler that does nothing: at a file size limit (`ulimit -f`), a write fails with an
 /// error and does not end the program.
-#[cfg(unix)]
 fn survive(number: rustix::process::Signal, otherwise: &str) {
     if let Err(error) = signal(SignalKind::from_raw(number.as_raw())) {
         tracing::warn!("{otherwise}: {error}");
@@ -155,25 +151,10 @@ fn survive(number: rustix::process::Signal, otherwise: &str) {
 }
 
 /// Returns true if SIGHUP is ignored, as under `nohup`.
-#[cfg(unix)]
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     ignored
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .is_some_and(|mask| mask & 1 != 0)
-}
-
-#[cfg(windows)]
-struct Wishes(tokio::signal::windows::CtrlC);
-
-#[cfg(windows)]
-impl Wishes {
-    fn new() -> io::Result<Self> {
-        Ok(Self(tokio::signal::windows::ctrl_c()?))
-    }
-
-    async fn next(&mut self) {
-        self.0.recv().await;
-    }
 }

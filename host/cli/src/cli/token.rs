@@ -153,7 +153,7 @@ pub(super) fn kept(host: &str, port: u16) -> Option<PathBuf> {
 /// Returns the directories that may contain tokens, of this run or of one with another environment.
 /// No tool may read them, so that each is hidden whether or not it exists.
 pub(super) fn folders() -> Vec<PathBuf> {
-    let all = runtime().into_iter().chain(usual_runtime()).chain(state_directories());
+    let all = runtime().into_iter().chain([usual_runtime()]).chain(state_directories());
     let mut folders: Vec<PathBuf> = all.map(|base| private::folder(&base)).collect();
     folders.sort_unstable();
     folders.dedup();
@@ -167,15 +167,8 @@ fn runtime() -> Option<PathBuf> {
 }
 
 /// Returns the usual runtime directory.
-#[cfg(unix)]
-fn usual_runtime() -> Option<PathBuf> {
-    Some(Path::new("/run/user").join(rustix::process::geteuid().as_raw().to_string()))
-}
-
-/// Returns `None`: Windows has no such directory.
-#[cfg(not(unix))]
-fn usual_runtime() -> Option<PathBuf> {
-    None
+fn usual_runtime() -> PathBuf {
+    Path::new("/run/user").join(rustix::process::geteuid().as_raw().to_string())
 }
 
 /// Returns the directories for token files in order of preference: the runtime directory, then the
@@ -224,7 +217,6 @@ mod tests {
         assert_ne!(one, other);
     }
 
-    #[cfg(unix)]
     #[test]
     fn the_usual_directories_of_tokens_are_hidden_whatever_the_environment_names() {
         let user = rustix::process::geteuid().as_raw();

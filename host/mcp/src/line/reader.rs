@@ -1,6 +1,5 @@
 //! Reads lines: inline from a pipe or a socket, and otherwise on a thread.
 
-#[cfg(unix)]
 use super::ready::Ready;
 use super::split::{Line, Splitter};
 use std::io::{self, Read};
@@ -14,7 +13,6 @@ pub(super) const AT_ONCE: usize = 64 << 10;
 /// A source of lines.
 pub(super) enum Reader {
     Thread(mpsc::Receiver<Line>),
-    #[cfg(unix)]
     Here(Ready),
 }
 
@@ -34,7 +32,6 @@ impl Reader {
     pub(super) async fn next(&mut self) -> Option<Line> {
         match self {
             Self::Thread(lines) => lines.recv().await,
-            #[cfg(unix)]
             Self::Here(ready) => ready.next().await,
         }
     }

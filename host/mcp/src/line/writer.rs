@@ -1,6 +1,5 @@
 //! Writes lines in order: inline while the output has room, and otherwise on a thread.
 
-#[cfg(unix)]
 use super::ready::Room;
 use crate::answer::Written;
 use palisade::internal::Owed;
@@ -48,7 +47,6 @@ pub(super) struct Writer {
     written: Arc<Notify>,
     /// Notified for each piece that the client has read.
     taken: watch::Sender<()>,
-    #[cfg(unix)]
     room: Option<Room>,
     gone: CancellationToken,
     why: Arc<OnceLock<Gone>>,
@@ -95,7 +93,6 @@ impl Writer {
             bytes,
             written,
             taken,
-            #[cfg(unix)]
             room: None,
             gone,
             why: Arc::default(),
@@ -108,7 +105,6 @@ impl Writer {
     }
 
     /// Writes inline to `room`, a duplicate of the output, as far as it has room.
-    #[cfg(unix)]
     pub(super) fn in_place(self, room: Room) -> Self {
         Self { room: Some(room), ..self }
     }
@@ -164,18 +160,12 @@ impl Writer {
     }
 
     /// Writes inline as far as that does not block. Returns the number of bytes written.
-    #[cfg(unix)]
     fn write_now(&self, line: &[u8]) -> io::Result<usize> {
         match &self.room {
             // Queued lines come first.
             Some(room) if self.waiting.load(Ordering::Acquire) == 0 => room.write(line),
             _ => Ok(0),
         }
-    }
-
-    #[cfg(not(unix))]
-    fn write_now(&self, _: &[u8]) -> io::Result<usize> {
-        Ok(0)
     }
 
     /// Queues a line. The receiver completes when it is written, with an error if the thread has

@@ -83,17 +83,10 @@ fn is_free(bytes: u64) -> bool {
 }
 
 /// Returns the limit of the address space in bytes, if there is one.
-#[cfg(unix)]
 pub fn address_space_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit};
     static LIMIT: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
     *LIMIT.get_or_init(|| getrlimit(Resource::As).current)
-}
-
-/// Returns the limit of the address space in bytes, if there is one.
-#[cfg(not(unix))]
-pub fn address_space_limit() -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

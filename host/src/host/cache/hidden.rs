@@ -107,7 +107,7 @@ impl LateRules for Hidden {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
     use super::*;

@@ -9,6 +9,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -72,26 +73,18 @@ impl Known {
             return Ok(());
         }
         make_room(&dir, &self.dir)?;
-        write(&dir, &name, &bytes(&cache)?)
+        write(&dir, &name, cache.as_os_str().as_bytes())
     }
 
     /// Opens the directory for writing, and creates it if it is missing.
-    #[cfg(unix)]
     fn private(&self) -> Result<Dir, Obstacle> {
         use crate::workspace::{Missing, open_private};
         let (handle, _) = open_private(&self.dir, Missing::Made, None)?;
         Ok(Dir::from_std_file(File::from(handle)))
     }
 
-    #[cfg(not(unix))]
-    fn private(&self) -> Result<Dir, Obstacle> {
-        fs::create_dir_all(&self.dir)?;
-        Ok(Dir::open_ambient_dir(&self.dir, cap_std::ambient_authority())?)
-    }
-
     /// Warns if another user could remove records. The remaining ones still apply: each is known to
     /// be the user's own.
-    #[cfg(unix)]
     fn warn_if_unsafe(&self) {
         use crate::workspace::{Missing, open_private};
         if let Err(Obstacle::Unsafe(why)) = open_private(&self.dir, Missing::Refused, None) {
@@ -101,9 +94,6 @@ impl Known {
             );
         }
     }
-
-    #[cfg(not(unix))]
-    fn warn_if_unsafe(&self) {}
 
     /// Returns a stamp that changes with the records, or `None` if there are none.
     pub(super) fn stamp(&self) -> Option<Stamp> {
@@ -153,24 +143,17 @@ fn past(records: Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
 /// The state of a directory, which changes when an entry is added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    #[cfg(unix)]
     object: (u64, u64),
     changed: SystemTime,
 }
 
 impl Stamp {
-    #[cfg(unix)]
     fn of(meta: &fs::Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         let nanoseconds = u32::try_from(meta.ctime_nsec()).ok()?;
         let since = Duration::new(u64::try_from(meta.ctime()).ok()?, nanoseconds);
         let changed = SystemTime::UNIX_EPOCH.checked_add(since)?;
         Some(Self { object: (meta.dev(), meta.ino()), changed })
-    }
-
-    #[cfg(not(unix))]
-    fn of(meta: &fs::Metadata) -> Option<Self> {
-        Some(Self { changed: meta.modified().ok()? })
     }
 
     /// Returns true if a later change would produce another stamp, given the clock's granularity.
@@ -186,7 +169,6 @@ fn write(dir: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
     let draft = format!(".tmp{:016x}", u64::from_ne_bytes(random));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = dir.open_with(&draft, &options)?;
     // The record must be on disk before the cache's key is.
@@ -198,7 +180,6 @@ fn write(dir: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
         let _ = dir.remove_file(&draft);
         return Err(error);
     }
-    #[cfg(unix)]
     dir.try_clone()?.into_std_file().sync_all()?;
     Ok(())
 }
@@ -213,7 +194,6 @@ fn read(dir: &Dir, name: &Path) -> Option<PathBuf> {
 }
 
 /// Opens a record. Refuses a file that another user owns or can change.
-#[cfg(unix)]
 fn open(dir: &Dir, name: &Path) -> io::Result<File> {
     use crate::workspace::{LastLink, open_regular_at};
     use std::os::unix::fs::MetadataExt as _;
@@ -227,37 +207,8 @@ fn open(dir: &Dir, name: &Path) -> io::Result<File> {
     }
 }
 
-#[cfg(not(unix))]
-fn open(dir: &Dir, name: &Path) -> io::Result<File> {
-    if dir.symlink_metadata(name)?.is_file() {
-        Ok(dir.open(name)?.into_std())
-    } else {
-        Err(ErrorKind::InvalidData.into())
-    }
-}
-
-#[cfg(unix)]
-#[allow(clippy::unnecessary_wraps, reason = "other systems have paths that are not written down")]
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    use std::os::unix::ffi::OsStrExt as _;
-    Ok(path.as_os_str().as_bytes().to_vec())
-}
-
-#[cfg(not(unix))]
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let text = path.to_str().ok_or_else(|| io::Error::other("its path is not Unicode"))?;
-    Ok(text.as_bytes().to_vec())
-}
-
-#[cfg(unix)]
 fn from_bytes(bytes: Vec<u8>) -> Option<OsString> {
-    use std::os::unix::ffi::OsStringExt as _;
     (!bytes.contains(&0)).then(|| OsString::from_vec(bytes))
-}
-
-#[cfg(not(unix))]
-fn from_bytes(bytes: Vec<u8>) -> Option<OsString> {
-    String::from_utf8(bytes).ok().map(OsString::from)
 }
 
 #[cfg(test)]
@@ -321,14 +272,14 @@ mod tests {
         let there = |number: usize| outer.path().join(format!("{number}"));
         for number in 0..MOST {
             fs::create_dir(there(number)).unwrap();
-            fs::write(known.dir.join(number.to_string()), bytes(&there(number)).unwrap()).unwrap();
+            fs::write(known.dir.join(number.to_string()), there(number).as_os_str().as_bytes())
+                .unwrap();
         }
         assert_eq!(known.add(outer.path()).unwrap_err().kind(), ErrorKind::QuotaExceeded);
         fs::remove_dir(there(7)).unwrap();
         known.add(outer.path()).unwrap();
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_record_is_written_only_where_no_other_user_can_replace_it() {
         use std::os::unix::fs::PermissionsExt as _;
@@ -356,7 +307,6 @@ mod tests {
         assert_eq!(known.all(), [cache], "the user's own record still applies");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_record_that_another_user_can_write_names_nothing() {
         use std::os::unix::fs::{PermissionsExt as _, chown};

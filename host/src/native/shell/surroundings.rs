@@ -114,13 +114,16 @@ pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, 
 
 /// Returns a shell that can close descriptors up to this one: POSIX shells only support one digit.
 fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, Unfit> {
-    if highest > 9 && Path::new("/bin/bash").exists() {
+    if highest <= 9 {
+        return Ok("/bin/sh");
+    }
+    if Path::new("/bin/bash").exists() {
         return Ok("/bin/bash");
     }
-    if highest > 9 && confinement == Confinement::Landlock {
-        return Err(Unfit::Descriptor(highest));
+    match confinement {
+        Confinement::Landlock => Err(Unfit::Descriptor(highest)),
+        Confinement::Unconfined => Ok("/bin/sh"),
     }
-    Ok("/bin/sh")
 }
 
 #[cfg(test)]

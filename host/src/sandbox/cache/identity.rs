@@ -11,9 +11,9 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 pub(crate) use tests::identities;
 
 /// The coarsest timestamp granularity of a file system: 2 s.
@@ -54,7 +54,6 @@ impl Identity {
     /// Returns the identity of an open file at this path, or `None` if its file system does not
     /// report changes reliably. Must be taken before the file is read, so that any later change
     /// shows.
-    #[cfg(unix)]
     pub(crate) fn of(path: &Path, file: &File) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         if lies_in_memory(file) {
@@ -77,12 +76,6 @@ impl Identity {
             changed,
             seen,
         })
-    }
-
-    /// Returns `None`: on other systems every file is hashed at every start.
-    #[cfg(not(unix))]
-    pub(crate) fn of(_: &Path, _: &File) -> Option<Self> {
-        None
     }
 
     /// Returns the name of the path's cache entry.
@@ -123,7 +116,7 @@ fn lies_in_memory(file: &File) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|system| IN_MEMORY.contains(&(system.f_type as u64)))
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 fn lies_in_memory(_: &File) -> bool {
     false
 }

@@ -1,7 +1,7 @@
 //! The cache directory, held open. Its files are reached through the handle that was checked, never
 //! by a path again.
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 
 use super::entry::Key;
@@ -39,7 +39,6 @@ pub(super) struct Private {
 
 /// Refuses a file that another user owns, or that others can read or change. This program creates
 /// its files with mode 0600, so another program put such a file there.
-#[cfg(unix)]
 fn check_file(file: &File) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let meta = file.metadata()?;
@@ -52,33 +51,10 @@ fn check_file(file: &File) -> io::Result<()> {
 
 impl Private {
     /// Opens the directory, and creates it if it is missing. Creates nothing inside the workspace.
-    #[cfg(unix)]
     pub(super) fn open(path: &Path, workspace: Option<&Workspace>) -> Result<Self, Obstacle> {
         use crate::workspace::{Missing, open_private};
         let (handle, real) = open_private(path, Missing::Made, workspace.map(Workspace::identity))?;
         Ok(Self { dir: Dir::from_std_file(File::from(handle)), real })
-    }
-
-    /// Opens the directory. On Windows the cache is in the user's profile directory, which is
-    /// private by default.
-    #[cfg(not(unix))]
-    pub(super) fn open(path: &Path, workspace: Option<&Workspace>) -> Result<Self, Obstacle> {
-        let inside =
-            |real: &Path| workspace.is_some_and(|workspace| real.starts_with(workspace.root()));
-        let path = std::path::absolute(path)?;
-        if path
-            .ancestors()
-            .find_map(|path| path.canonicalize().ok())
-            .is_some_and(|real| inside(&real))
-        {
-            return Err(Obstacle::Inside);
-        }
-        std::fs::create_dir_all(&path)?;
-        let real = path.canonicalize()?;
-        if inside(&real) {
-            return Err(Obstacle::Inside);
-        }
-        Ok(Self { dir: Dir::open_ambient_dir(&path, cap_std::ambient_authority())?, real })
     }
 
     /// Returns the resolved path at the time of opening.
@@ -111,7 +87,6 @@ impl Private {
     }
 
     /// Opens a file for reading. Does not follow symlinks, and does not block on a FIFO.
-    #[cfg(unix)]
     pub(super) fn file(&self, name: &str) -> io::Result<File> {
         use crate::workspace::QUIETLY;
         use rustix::fs::{Mode, OFlags, openat};
@@ -119,12 +94,6 @@ impl Private {
         let file = File::from(openat(&self.dir, name, flags, Mode::empty())?);
         check_file(&file)?;
         Ok(file)
-    }
-
-    /// Opens a file for reading.
-    #[cfg(not(unix))]
-    pub(super) fn file(&self, name: &str) -> io::Result<File> {
-        Ok(self.dir.open(name)?.into_std())
     }
 
     /// Writes a file atomically, in place of an older one.
@@ -165,7 +134,6 @@ impl Private {
         let name = format!("{BEGUN}{:016x}", u64::from_le_bytes(random));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        #[cfg(unix)]
         cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = self.dir.open_with(&name, &options)?;
         Ok((name, file))

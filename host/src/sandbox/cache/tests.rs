@@ -38,6 +38,16 @@ fn each_cache_has_a_key_of_its_own_and_keeps_it() {
 }
 
 #[test]
+fn the_key_of_a_cache_is_not_in_its_debug_output() {
+    let outer = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&outer.path().join("cache")).unwrap();
+    let key = opened(&cache).key.map(|byte| byte.to_string()).join(", ");
+    let shown = format!("{cache:?}");
+    assert!(shown.contains("cache") && !shown.contains(&key), "{shown}");
+    assert!(!shown.contains("key:"), "{shown}");
+}
+
+#[test]
 fn engines_of_different_kinds_have_different_entries() {
     let engine = |epochs| Engine::new(wasmtime::Config::new().epoch_interruption(epochs)).unwrap();
     assert_eq!(number(&engine(true)), number(&engine(true)));

@@ -84,7 +84,6 @@ pub(super) fn precompile(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Vec<
 }
 
 /// Sets resource limits that this process cannot raise again.
-#[cfg(unix)]
 fn confine(order: Order) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     // A limit above the hard limit inherited from the host cannot be set.
@@ -111,11 +110,6 @@ fn confine(order: Order) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(not(unix))]
-fn confine(_: Order) -> io::Result<()> {
-    Ok(())
-}
-
 /// Applies Linux-only restrictions: no file access and no TCP where the kernel has Landlock, and
 /// termination together with the host.
 #[cfg(target_os = "linux")]
@@ -136,5 +130,5 @@ fn beyond_limits() {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 fn beyond_limits() {}

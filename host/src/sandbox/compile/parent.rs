@@ -78,7 +78,7 @@ async fn cancelled(compiler: &ChildCompiler, given_up: &CancellationToken) {
 fn spawn(compiler: &ChildCompiler, order: Order) -> std::io::Result<Child> {
     let arguments = compiler.arguments.iter().cloned().chain(order.arguments().map(Into::into));
     let mut command = Command::from(inherited::without_inherited(&compiler.program, arguments));
-    command.env_clear().current_dir(std::path::MAIN_SEPARATOR_STR).kill_on_drop(true);
+    command.env_clear().current_dir("/").kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
@@ -178,20 +178,11 @@ fn ended(status: Option<ExitStatus>, complaint: &str, compiler: &ChildCompiler) 
 }
 
 /// The number of SIGXCPU, which is sent at the CPU time limit.
-#[cfg(unix)]
 const CPU: i32 = rustix::process::Signal::XCPU.as_raw();
-#[cfg(not(unix))]
-const CPU: i32 = -1;
 
-#[cfg(unix)]
 fn signal(status: ExitStatus) -> Option<i32> {
     std::os::unix::process::ExitStatusExt::signal(&status)
 }
 
-#[cfg(not(unix))]
-fn signal(_: ExitStatus) -> Option<i32> {
-    None
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

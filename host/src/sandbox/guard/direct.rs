@@ -1,4 +1,4 @@
-//! File operations by direct system calls, on Unix.
+//! File operations by direct system calls.
 
 mod attributes;
 mod descriptor;

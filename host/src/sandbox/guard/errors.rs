@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-#[cfg(unix)]
 use rustix::io::Errno;
 use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
@@ -146,7 +145,6 @@ impl From<ResourceTableError> for Fault {
     }
 }
 
-#[cfg(unix)]
 impl From<Errno> for Fault {
     fn from(errno: Errno) -> Self {
         Self::Os(errno.into())
@@ -156,19 +154,6 @@ impl From<Errno> for Fault {
 impl From<ErrorCode> for Fault {
     fn from(code: ErrorCode) -> Self {
         Self::Code(code)
-    }
-}
-
-impl Fault {
-    /// Converts an error of the stock layer, which uses not-permitted almost only for paths that
-    /// lead out.
-    #[cfg(any(not(unix), test))]
-    pub(super) fn from_stock(error: FsError) -> Self {
-        match error.downcast() {
-            Ok(ErrorCode::NotPermitted) => Self::Refused(Refusal::Escape),
-            Ok(code) => Self::Code(code),
-            Err(trap) => Self::Trap(trap),
-        }
     }
 }
 
@@ -220,7 +205,6 @@ fn os_code(error: &io::Error) -> ErrorCode {
     missing_code(error).unwrap_or_else(|| ErrorCode::from(error))
 }
 
-#[cfg(unix)]
 fn missing_code(error: &io::Error) -> Option<ErrorCode> {
     match Errno::from_io_error(error)? {
         Errno::XDEV => Some(ErrorCode::CrossDevice),
@@ -234,12 +218,7 @@ fn missing_code(error: &io::Error) -> Option<ErrorCode> {
     }
 }
 
-#[cfg(not(unix))]
-fn missing_code(_error: &io::Error) -> Option<ErrorCode> {
-    None
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

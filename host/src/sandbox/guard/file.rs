@@ -31,11 +31,17 @@ pub(super) enum Mode {
 
 impl Mode {
     pub(super) fn reads(self) -> bool {
-        self != Self::Write
+        match self {
+            Self::Read | Self::ReadWrite => true,
+            Self::Write => false,
+        }
     }
 
     pub(super) fn writes(self) -> bool {
-        self != Self::Read
+        match self {
+            Self::Write | Self::ReadWrite => true,
+            Self::Read => false,
+        }
     }
 }
 
@@ -71,7 +77,6 @@ impl OpenFile {
     }
 
     /// Counts the file against the open files of its plugin.
-    #[cfg(unix)]
     pub(super) fn counted(self, held: Held) -> Self {
         Self { _held: Some(held), ..self }
     }

@@ -220,19 +220,20 @@ impl Ledger {
 
     /// Refuses to change a file in place if it has several hard links.
     pub(super) fn check_links(&self, names: u64) -> Result<(), Refusal> {
-        if names > 1 && self.rules()?.hard_links() == HardLinks::Refuse {
-            Err(Refusal::HardLinked)
-        } else {
-            Ok(())
+        if names <= 1 {
+            return Ok(());
+        }
+        match self.rules()?.hard_links() {
+            HardLinks::Refuse => Err(Refusal::HardLinked),
+            HardLinks::Allow => Ok(()),
         }
     }
 
     /// Refuses to create hard links, unless the workspace allows them.
     pub(super) fn check_linking(&self) -> Result<(), Refusal> {
-        if self.rules()?.hard_links() == HardLinks::Refuse {
-            Err(Refusal::HardLink)
-        } else {
-            Ok(())
+        match self.rules()?.hard_links() {
+            HardLinks::Refuse => Err(Refusal::HardLink),
+            HardLinks::Allow => Ok(()),
         }
     }
 

@@ -77,12 +77,6 @@ pub(super) fn append(name: &mut String, rest: &str) {
     }
 }
 
-/// Returns the number of components of a real name.
-#[cfg(any(not(unix), test))]
-pub(super) fn depth(name: &str) -> u64 {
-    u64::try_from(name.split('/').filter(|part| !part.is_empty()).count()).unwrap_or(u64::MAX)
-}
-
 /// Removes the last component. Does nothing to the empty name of the mount.
 pub(super) fn pop(name: &mut String) {
     let end = name.rfind('/').unwrap_or(0);

@@ -15,7 +15,6 @@ mod quotas;
 mod read_only;
 #[cfg(target_os = "linux")]
 mod special;
-mod stock;
 mod streams;
 
 use std::fs;

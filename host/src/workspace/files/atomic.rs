@@ -73,13 +73,7 @@ impl Drop for Temporary<'_> {
 
 /// Copies the permission bits, but not setuid and setgid, since the new file may have another
 /// owner.
-#[cfg(unix)]
 fn keep_mode(file: &File, before: &Metadata) -> io::Result<()> {
     use cap_std::fs::{MetadataExt as _, Permissions, PermissionsExt as _};
     file.set_permissions(Permissions::from_mode(before.mode() & 0o777))
-}
-
-#[cfg(not(unix))]
-fn keep_mode(file: &File, before: &Metadata) -> io::Result<()> {
-    file.set_permissions(before.permissions())
 }

@@ -1,126 +1,82 @@
 //! Opens files of the workspace after a check that they are regular.
 
-#[cfg(unix)]
-pub(super) use looked::{open_to_append, open_to_read};
-#[cfg(not(unix))]
-pub(super) use plain::{open_to_append, open_to_read};
+use super::place::{Place, check_readable};
+use super::{FileError, HardLinks, Rules, elided};
+use crate::workspace::{LastLink, Opener, QUIETLY, Seen};
+use cap_std::fs::Dir;
+use rustix::fs::{FileType, Mode, OFlags, openat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
 
-#[cfg(unix)]
-mod looked {
-    use super::super::place::{Place, check_readable};
-    use super::super::{FileError, HardLinks, Rules, elided};
-    use crate::workspace::{LastLink, Opener, QUIETLY, Seen};
-    use cap_std::fs::Dir;
-    use rustix::fs::{FileType, Mode, OFlags, openat};
-    use rustix::io::Errno;
-    use std::ffi::OsStr;
-    use std::fs::File;
-    use std::io;
+/// The number of attempts of an open that races with the creation or removal of its file.
+const ATTEMPTS: usize = 4;
 
-    /// The number of attempts of an open that races with the creation or removal of its file.
-    const ATTEMPTS: usize = 4;
-
-    /// Opens the file at a path, following links. The check for hidden trees uses the directory of
-    /// the open itself, not an earlier resolution.
-    pub(in super::super) fn open_to_read(
-        (root, rules): (&Dir, &Rules),
-        relative: &str,
-        path: &str,
-    ) -> Result<File, FileError> {
-        let fail = |error| FileError::io("read", path, error);
-        let real = root.canonicalize(relative).map_err(fail)?;
-        let Some(name) = real.file_name() else {
-            return Err(FileError::not_regular(path, "a directory"));
-        };
-        let above = real.parent().filter(|above| !above.as_os_str().is_empty());
-        let dir =
-            above.map_or_else(|| root.try_clone(), |above| root.open_dir(above)).map_err(fail)?;
-        check_readable(rules, &dir, name).map_err(|why| FileError::forbidden(path, why))?;
-        let seen = Seen::at(&dir, name, LastLink::Keep).map_err(|errno| fail(errno.into()))?;
-        regular(path, seen.file_type())?;
-        open_seen(&seen, &dir, name, OFlags::RDONLY).map_err(fail)
-    }
-
-    /// Opens or creates the file of a place for appending.
-    pub(in super::super) fn open_to_append(
-        place: &Place,
-        rules: &Rules,
-        path: &str,
-    ) -> Result<File, FileError> {
-        let fail = |error| FileError::io("append to", path, error);
-        let flags = OFlags::WRONLY | OFlags::APPEND;
-        for _ in 0..ATTEMPTS {
-            let seen = match Seen::at(&place.dir, &*place.name, LastLink::Keep) {
-                Ok(seen) => seen,
-                Err(Errno::NOENT) => {
-                    let _admission = place.admit(rules, path)?;
-                    let flags = flags | OFlags::CREATE | OFlags::EXCL | QUIETLY;
-                    match openat(&place.dir, &*place.name, flags, Mode::from_raw_mode(0o666)) {
-                        Err(Errno::EXIST) => continue,
-                        made => return made.map(File::from).map_err(|errno| fail(errno.into())),
-                    }
-                }
-                Err(errno) => return Err(fail(errno.into())),
-            };
-            regular(path, seen.file_type())?;
-            if seen.stat().st_nlink > 1 && rules.hard_links() == HardLinks::Refuse {
-                return Err(FileError::HardLinked(elided(path, 256)));
-            }
-            match open_seen(&seen, &place.dir, &place.name, flags) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                opened => return opened.map_err(fail),
-            }
-        }
-        Err(fail(io::Error::other("it appears and vanishes all the time")))
-    }
-
-    fn open_seen(seen: &Seen, dir: &Dir, name: &OsStr, flags: OFlags) -> io::Result<File> {
-        let again = |flags| openat(dir, name, flags, Mode::empty());
-        Ok(seen.open(Opener::best(), flags | QUIETLY | OFlags::NOFOLLOW, again)?.into())
-    }
-
-    fn regular(path: &str, kind: FileType) -> Result<(), FileError> {
-        match kind {
-            FileType::RegularFile => Ok(()),
-            FileType::Directory => Err(FileError::not_regular(path, "a directory")),
-            FileType::Symlink => {
-                Err(FileError::not_regular(path, "a symbolic link that leads nowhere"))
-            }
-            _ => Err(FileError::not_regular(path, "a pipe, a device or a socket")),
-        }
-    }
+/// Opens the file at a path, following links. The check for hidden trees uses the directory of
+/// the open itself, not an earlier resolution.
+pub(super) fn open_to_read(
+    (root, rules): (&Dir, &Rules),
+    relative: &str,
+    path: &str,
+) -> Result<File, FileError> {
+    let fail = |error| FileError::io("read", path, error);
+    let real = root.canonicalize(relative).map_err(fail)?;
+    let Some(name) = real.file_name() else {
+        return Err(FileError::not_regular(path, "a directory"));
+    };
+    let above = real.parent().filter(|above| !above.as_os_str().is_empty());
+    let dir = above.map_or_else(|| root.try_clone(), |above| root.open_dir(above)).map_err(fail)?;
+    check_readable(rules, &dir, name).map_err(|why| FileError::forbidden(path, why))?;
+    let seen = Seen::at(&dir, name, LastLink::Keep).map_err(|errno| fail(errno.into()))?;
+    regular(path, seen.file_type())?;
+    open_seen(&seen, &dir, name, OFlags::RDONLY).map_err(fail)
 }
 
-#[cfg(not(unix))]
-mod plain {
-    use super::super::place::Place;
-    use super::super::{FileError, Rules, regular};
-    use cap_std::fs::{Dir, OpenOptions};
-    use std::fs::File;
-
-    /// Opens the file at a path. No directory of such a system holds a file whose open has side
-    /// effects.
-    pub(in super::super) fn open_to_read(
-        (root, _): (&Dir, &Rules),
-        relative: &str,
-        path: &str,
-    ) -> Result<File, FileError> {
-        let fail = |error| FileError::io("read", path, error);
-        regular(path, &root.metadata(relative).map_err(fail)?)?;
-        Ok(root.open(relative).map_err(fail)?.into_std())
-    }
-
-    /// Opens or creates the file of a place for appending.
-    pub(in super::super) fn open_to_append(
-        place: &Place,
-        rules: &Rules,
-        path: &str,
-    ) -> Result<File, FileError> {
-        let fail = |error| FileError::io("append to", path, error);
-        if place.regular(path)?.is_none() {
-            place.admit(rules, path)?;
+/// Opens or creates the file of a place for appending.
+pub(super) fn open_to_append(place: &Place, rules: &Rules, path: &str) -> Result<File, FileError> {
+    let fail = |error| FileError::io("append to", path, error);
+    let flags = OFlags::WRONLY | OFlags::APPEND;
+    for _ in 0..ATTEMPTS {
+        let seen = match Seen::at(&place.dir, &*place.name, LastLink::Keep) {
+            Ok(seen) => seen,
+            Err(Errno::NOENT) => {
+                let _admission = place.admit(rules, path)?;
+                let flags = flags | OFlags::CREATE | OFlags::EXCL | QUIETLY;
+                match openat(&place.dir, &*place.name, flags, Mode::from_raw_mode(0o666)) {
+                    Err(Errno::EXIST) => continue,
+                    made => return made.map(File::from).map_err(|errno| fail(errno.into())),
+                }
+            }
+            Err(errno) => return Err(fail(errno.into())),
+        };
+        regular(path, seen.file_type())?;
+        if seen.stat().st_nlink > 1 {
+            match rules.hard_links() {
+                HardLinks::Refuse => return Err(FileError::HardLinked(elided(path, 256))),
+                HardLinks::Allow => {}
+            }
         }
-        let opened = place.dir.open_with(&place.name, OpenOptions::new().append(true).create(true));
-        Ok(opened.map_err(fail)?.into_std())
+        match open_seen(&seen, &place.dir, &place.name, flags) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened.map_err(fail),
+        }
+    }
+    Err(fail(io::Error::other("it appears and vanishes all the time")))
+}
+
+fn open_seen(seen: &Seen, dir: &Dir, name: &OsStr, flags: OFlags) -> io::Result<File> {
+    let again = |flags| openat(dir, name, flags, Mode::empty());
+    Ok(seen.open(Opener::best(), flags | QUIETLY | OFlags::NOFOLLOW, again)?.into())
+}
+
+fn regular(path: &str, kind: FileType) -> Result<(), FileError> {
+    match kind {
+        FileType::RegularFile => Ok(()),
+        FileType::Directory => Err(FileError::not_regular(path, "a directory")),
+        FileType::Symlink => {
+            Err(FileError::not_regular(path, "a symbolic link that leads nowhere"))
+        }
+        _ => Err(FileError::not_regular(path, "a pipe, a device or a socket")),
     }
 }

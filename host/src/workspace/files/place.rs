@@ -1,9 +1,7 @@
 //! The location of a file to change: a directory held open and a single name in it, which a
 //! concurrent rename cannot redirect.
 
-#[cfg(unix)]
-use super::super::Admission;
-use super::super::{Forbidden, LastLink, Rules};
+use super::super::{Admission, Forbidden, LastLink, Rules};
 use super::{FileError, regular};
 use cap_std::fs::{Dir, Metadata};
 use std::ffi::{OsStr, OsString};
@@ -96,51 +94,20 @@ impl Place {
 }
 
 /// Refuses a new name that forms a git repository together with an existing one.
-#[cfg(unix)]
 fn admit(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<Admission, Forbidden> {
     use std::os::fd::AsFd as _;
     rules.admit(dir.as_fd(), name)
 }
 
-/// An admission without a lock, since these systems have no directory locks. Racy: a concurrent
-/// call may create the second name at the same time.
-#[cfg(not(unix))]
-pub(super) struct Admission;
-
-#[cfg(not(unix))]
-fn admit(_: &Rules, dir: &Dir, name: &OsStr) -> Result<Admission, Forbidden> {
-    use super::super::Part;
-    let name = name.to_string_lossy();
-    let mut met = Part::of(&name).map(Part::met).into_iter().flatten();
-    match met.find(|beside| dir.symlink_metadata(beside).is_ok()) {
-        None => Ok(Admission),
-        Some(beside) => {
-            Err(Forbidden::Repository { name: name.as_ref().into(), beside: (*beside).into() })
-        }
-    }
-}
-
-#[cfg(unix)]
 pub(super) fn check_entry(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<(), Forbidden> {
     use std::os::fd::AsFd as _;
     rules.check_entry(dir.as_fd(), name).map(|_| ())
 }
 
-#[cfg(not(unix))]
-pub(super) fn check_entry(_: &Rules, _: &Dir, _: &OsStr) -> Result<(), Forbidden> {
-    Ok(())
-}
-
 /// Refuses to read a name of an open directory if it lies in the host's own files.
-#[cfg(unix)]
 pub(super) fn check_readable(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<(), Forbidden> {
     use std::os::fd::AsFd as _;
     rules.check_readable(dir.as_fd(), name)
-}
-
-#[cfg(not(unix))]
-pub(super) fn check_readable(_: &Rules, _: &Dir, _: &OsStr) -> Result<(), Forbidden> {
-    Ok(())
 }
 
 /// The reason why a path cannot be resolved.
@@ -182,7 +149,6 @@ fn create(dir: &Dir, part: Component<'_>) -> io::Result<Dir> {
     }
 }
 
-#[cfg(unix)]
 fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     use rustix::fs::{Mode, OFlags, openat};
     // `O_PATH` needs no permission to read the directory.
@@ -192,9 +158,4 @@ fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     let access = OFlags::RDONLY;
     let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(Dir::from_std_file(openat(dir, name, flags, Mode::empty())?.into()))
-}
-
-#[cfg(not(unix))]
-fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
-    dir.open_dir(name)
 }

@@ -1,15 +1,11 @@
 //! Mount points below a workspace. They lead to directories that lie elsewhere by their path, and a
 //! part of a protected tree may be mounted without the tree.
 
-#[cfg(unix)]
 use super::bare;
-#[cfg(unix)]
 use super::names::git_tree;
 use super::{Reading, Tree};
 use std::cell::LazyCell;
-#[cfg(unix)]
 use std::ffi::OsString;
-#[cfg(unix)]
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +42,6 @@ impl<'a> Mounts<'a> {
     }
 
     /// Returns the mount points with a part of a git repository, or a whole repository.
-    #[cfg(unix)]
     pub(super) fn of_repositories(&self) -> Vec<Tree> {
         self.trees(Reading::Allowed, |table, mount| {
             git_tree(&mount.source.to_string_lossy()).is_some()
@@ -74,7 +69,6 @@ struct Mount {
 
 impl Table {
     /// Only Linux has bind mounts in unprivileged containers, and this file.
-    #[cfg(unix)]
     fn read() -> Option<Self> {
         if cfg!(not(target_os = "linux")) {
             return Some(Self(Vec::new()));
@@ -82,14 +76,7 @@ impl Table {
         std::fs::read("/proc/self/mountinfo").ok().map(|text| Self::parse(&text))
     }
 
-    /// Returns an empty table: other systems have no bind mounts.
-    #[cfg(not(unix))]
-    fn read() -> Option<Self> {
-        Some(Self(Vec::new()))
-    }
-
     /// Parses the form of `/proc/PID/mountinfo`; see proc_pid_mountinfo(5).
-    #[cfg(unix)]
     fn parse(text: &[u8]) -> Self {
         let mount = |line: &[u8]| {
             let mut fields = line.split(|byte| *byte == b' ').skip(2);
@@ -129,7 +116,6 @@ impl Table {
 }
 
 /// Decodes the octal escapes of a path, such as `\040` for a space.
-#[cfg(unix)]
 fn unescaped(path: &[u8]) -> PathBuf {
     let (mut decoded, mut rest) = (Vec::with_capacity(path.len()), path);
     while let [first, tail @ ..] = rest {
@@ -144,13 +130,12 @@ fn unescaped(path: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(decoded))
 }
 
-#[cfg(unix)]
 fn pushed(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
     bytes.push(byte);
     bytes
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::ffi::OsStrExt as _;

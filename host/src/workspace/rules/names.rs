@@ -5,7 +5,7 @@ use crate::tool::text::is_ignorable;
 /// Returns the path up to the first component that means a repository, if any.
 pub(super) fn git_tree(path: &str) -> Option<&str> {
     let mut end = 0;
-    for part in path.split(is_separator) {
+    for part in path.split('/') {
         end += part.len();
         if means_git(part) {
             return path.get(..end);
@@ -13,10 +13,6 @@ pub(super) fn git_tree(path: &str) -> Option<&str> {
         end += 1;
     }
     None
-}
-
-fn is_separator(c: char) -> bool {
-    c == '/' || (cfg!(windows) && c == '\\')
 }
 
 /// Returns whether some file system resolves this name to `.git`. It folds letter case, characters
@@ -65,23 +61,12 @@ impl Part {
     }
 
     /// Returns whether the two names form a repository, or most of one.
-    #[cfg(unix)]
     pub(super) fn meets(self, other: Self) -> bool {
         (self == Self::Head) != (other == Self::Head)
-    }
-
-    /// Returns the names that must not exist beside this one.
-    #[cfg(any(not(unix), test))]
-    pub(crate) fn met(self) -> &'static [&'static str] {
-        match self {
-            Self::Head => &Self::STORE,
-            Self::Store(_) => &["HEAD"],
-        }
     }
 }
 
 /// Returns whether two names may be equal on a case-insensitive file system.
-#[cfg(unix)]
 pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
     let folds = || !one.is_ascii() || !other.is_ascii();
     let same = || folded(&one.to_string_lossy()) == folded(&other.to_string_lossy());
@@ -189,11 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_separates_names_on_windows_alone() {
-        assert_eq!(git_tree("a\\.git\\x"), cfg!(windows).then_some("a\\.git"));
+    fn a_backslash_is_part_of_a_name() {
+        assert_eq!(git_tree("a\\.git\\x"), None);
     }
 
-    #[cfg(unix)]
     #[test]
     fn two_names_are_one_where_some_file_system_folds_either() {
         let same = |one: &str, other: &str| is_same(one.as_ref(), other.as_ref());

@@ -4,7 +4,7 @@ use super::ascent::{Identity, ascend};
 use super::bare::{is_bare, is_part};
 use super::trail::{Entry, Role};
 use super::tree::Object;
-use super::{Forbidden, Reading, Rules, Tree, names};
+use super::{Forbidden, Rules, Tree, names};
 use rustix::fs::{AtFlags, FileType, statat};
 use std::ffi::OsStr;
 use std::io;
@@ -168,7 +168,7 @@ impl Rules {
     }
 
     fn hidden(&self) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
-        self.trees.iter().filter(|(_, tree)| tree.reading() == Reading::Refused)
+        self.trees.iter().filter(|(_, tree)| tree.is_hidden())
     }
 
     /// Refuses a name reserved for a tree or for a link to it, in any form that some file system

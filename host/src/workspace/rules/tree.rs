@@ -3,16 +3,12 @@
 use crate::tool::Advice;
 use crate::tool::text::elided;
 use std::io;
-#[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[cfg(unix)]
 use super::ascent::{Identity, PIN_ANY};
-#[cfg(unix)]
 use super::names::git_tree;
-#[cfg(unix)]
 use super::trail::{Entry, Trail};
 
 /// Whether the contents of a protected tree may be read.
@@ -40,16 +36,12 @@ pub(crate) struct Tree {
     /// The path as configured.
     path: PathBuf,
     reading: Reading,
-    #[cfg(unix)]
     real: Option<PathBuf>,
-    #[cfg(unix)]
     pub(super) object: Option<Object>,
-    #[cfg(unix)]
     pub(super) entries: Vec<Entry>,
 }
 
 /// The file or directory that existed when the tree was protected.
-#[cfg(unix)]
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) handle: OwnedFd,
@@ -68,6 +60,14 @@ impl Tree {
         self.reading
     }
 
+    /// Returns whether the tree is hidden from reading.
+    pub(super) fn is_hidden(&self) -> bool {
+        match self.reading {
+            Reading::Allowed => false,
+            Reading::Refused => true,
+        }
+    }
+
     /// Returns the name of the tree within a workspace, for error messages.
     pub(super) fn label(&self, root: &Path) -> Arc<str> {
         let name = self
@@ -84,19 +84,10 @@ impl Tree {
         self.paths().find_map(below)
     }
 
-    #[cfg(unix)]
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.real.iter().chain([&self.path]).map(PathBuf::as_path)
     }
 
-    #[cfg(not(unix))]
-    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        [&*self.path].into_iter()
-    }
-}
-
-#[cfg(unix)]
-impl Tree {
     /// Protects the file or directory at a path, even if it does not exist yet.
     ///
     /// # Errors
@@ -134,7 +125,6 @@ impl Tree {
     }
 }
 
-#[cfg(unix)]
 impl Object {
     fn open(path: &Path) -> io::Result<Self> {
         Self::new(rustix::fs::open(path, PIN_ANY, rustix::fs::Mode::empty())?)
@@ -145,18 +135,5 @@ impl Object {
         let stat = fstat(&handle)?;
         let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         Ok(Self { handle, identity: Identity::from_stat(&stat), is_dir })
-    }
-}
-
-#[cfg(not(unix))]
-impl Tree {
-    /// Protects the tree at a path. This system checks names only.
-    pub(crate) fn open(path: &Path, reading: Reading) -> io::Result<Self> {
-        Ok(Self { path: std::path::absolute(path)?, reading })
-    }
-
-    /// Protects the path of a mount point.
-    pub(super) fn mounted(point: &Path, reading: Reading) -> Self {
-        Self { path: point.into(), reading }
     }
 }

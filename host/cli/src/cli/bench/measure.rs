@@ -215,7 +215,7 @@ pub(super) fn processes() -> Option<(&'static str, Series)> {
 /// Runs in the root directory, so that the workspace cannot influence which program runs.
 fn process() -> Option<Duration> {
     let mut command = Command::new(PROCESS);
-    command.current_dir(std::path::MAIN_SEPARATOR_STR);
+    command.current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let status = command.status().ok()?;

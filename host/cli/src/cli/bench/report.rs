@@ -172,15 +172,9 @@ fn build() -> &'static str {
     if cfg!(debug_assertions) { "not optimised" } else { "optimised" }
 }
 
-#[cfg(unix)]
 fn system() -> String {
     let told = rustix::system::uname();
     format!("{} {}", told.sysname().to_string_lossy(), told.release().to_string_lossy())
-}
-
-#[cfg(not(unix))]
-fn system() -> String {
-    std::env::consts::OS.to_owned()
 }
 
 #[cfg(test)]

@@ -107,8 +107,8 @@ fn place(client: Client) -> &'static str {
     match client {
         Client::ClaudeCode => "`.mcp.json` in your project's directory",
         Client::ClaudeDesktop => {
-            "`claude_desktop_config.json` (Settings, Developer, Edit Config; in `~/Library/Application Support/Claude` on macOS, \
-             `%APPDATA%\\Claude` on Windows, `~/.config/Claude` elsewhere)"
+            "`claude_desktop_config.json` (Settings, Developer, Edit Config; \
+             in `~/Library/Application Support/Claude` on macOS, `~/.config/Claude` elsewhere)"
         }
         Client::VsCode => {
             "`.vscode/mcp.json` in your project, or what `MCP: Open User Configuration` opens"

@@ -1,7 +1,6 @@
 //! Files and directories that only their owner can access.
 
 use palisade::internal::{Missing, open_private_directory};
-#[cfg(unix)]
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,6 @@ pub(super) fn folder(base: &Path) -> PathBuf {
 
 /// Checks that no other user can read or replace the content of a file. The open handle is checked,
 /// which avoids a TOCTOU race: the content is read from the same handle.
-#[cfg(unix)]
 pub(super) fn check(file: &File, path: &Path) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt as _;
     let meta = file.metadata().map_err(|error| error.to_string())?;
@@ -33,12 +31,6 @@ pub(super) fn check(file: &File, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Accepts every file: in a Windows user profile, files are private by default.
-#[cfg(not(unix))]
-pub(super) fn check(_: &File, _: &Path) -> Result<(), String> {
-    Ok(())
-}
-
 /// Returns true if the path is a directory that no other user can access.
 pub(super) fn is_private(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
@@ -48,7 +40,6 @@ pub(super) fn is_private(path: &Path) -> bool {
 /// A directory that no other user can access. It is held open, so that all operations apply to the
 /// directory that was checked.
 pub(super) struct Directory {
-    #[cfg(unix)]
     handle: std::os::fd::OwnedFd,
     path: PathBuf,
 }
@@ -72,7 +63,6 @@ impl Directory {
         Self::open(folder(base), Missing::Refused)
     }
 
-    #[cfg(unix)]
     fn open(path: PathBuf, missing: Missing) -> io::Result<Self> {
         let handle = open_private_directory(&path, missing)
             .map_err(|why| io::Error::other(format!("`{}`: {why}", path.display())))?;
@@ -83,30 +73,14 @@ impl Directory {
         Ok(Self { handle, path })
     }
 
-    #[cfg(not(unix))]
-    fn open(path: PathBuf, missing: Missing) -> io::Result<Self> {
-        if missing == Missing::Made {
-            std::fs::create_dir_all(&path)?;
-        }
-        Ok(Self { path })
-    }
-
     /// Opens the file of this name for reading, with its path.
-    #[cfg(unix)]
     pub(super) fn file(&self, name: &str) -> io::Result<(File, PathBuf)> {
         use palisade::internal::open_regular_at;
         use palisade::workspace::LastLink;
         Ok((open_regular_at(&self.handle, Path::new(name), LastLink::Keep)?, self.path.join(name)))
     }
 
-    #[cfg(not(unix))]
-    pub(super) fn file(&self, name: &str) -> io::Result<(File, PathBuf)> {
-        let path = self.path.join(name);
-        Ok((File::open(&path)?, path))
-    }
-
     /// Writes a file atomically and replaces an earlier one.
-    #[cfg(unix)]
     pub(super) fn write(&self, name: &str, text: &str) -> io::Result<Written> {
         use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, unlinkat};
         let new = format!("{name}.{}", std::process::id());
@@ -128,27 +102,12 @@ impl Directory {
         Ok(Written { path: self.path.join(name), object: (stat.st_dev, stat.st_ino), _held: file })
     }
 
-    #[cfg(not(unix))]
-    pub(super) fn write(&self, name: &str, text: &str) -> io::Result<Written> {
-        let path = self.path.join(name);
-        let mut file = File::create(&path)?;
-        file.write_all(format!("{text}\n").as_bytes())?;
-        Ok(Written { path, _held: file })
-    }
-
     /// Removes the file of this name, if it exists.
-    #[cfg(unix)]
     pub(super) fn discard(&self, name: &str) {
         let _ = rustix::fs::unlinkat(&self.handle, name, rustix::fs::AtFlags::empty());
     }
 
-    #[cfg(not(unix))]
-    pub(super) fn discard(&self, name: &str) {
-        let _ = std::fs::remove_file(self.path.join(name));
-    }
-
     /// Removes a written file, unless another file has replaced it.
-    #[cfg(unix)]
     pub(super) fn remove(&self, written: &Written) {
         use rustix::fs::{AtFlags, statat, unlinkat};
         let Some(name) = written.path.file_name() else { return };
@@ -157,31 +116,18 @@ impl Directory {
             let _ = unlinkat(&self.handle, name, AtFlags::empty());
         }
     }
-
-    #[cfg(not(unix))]
-    pub(super) fn remove(&self, written: &Written) {
-        let _ = std::fs::remove_file(&written.path);
-    }
 }
 
 /// Locks a file to mark it as that of a live process: the kernel releases the lock when the process
 /// ends.
-#[cfg(unix)]
 fn hold(file: &File) {
     // Best effort: on a file system without locks the file counts as held.
     let _ = file.try_lock();
 }
 
 /// Returns true if the process that wrote a file is alive.
-#[cfg(unix)]
 pub(super) fn is_held(file: &File) -> bool {
     file.try_lock_shared().is_err()
-}
-
-/// Returns true for each file: on Windows a lock would keep clients from reading it.
-#[cfg(not(unix))]
-pub(super) fn is_held(_: &File) -> bool {
-    true
 }
 
 /// A file that was written.
@@ -189,11 +135,10 @@ pub(super) struct Written {
     pub(super) path: PathBuf,
     /// Keeps the lock for as long as the server runs.
     _held: File,
-    #[cfg(unix)]
     object: (u64, u64),
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

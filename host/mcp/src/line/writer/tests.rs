@@ -60,7 +60,6 @@ async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_a
     assert_eq!(text.lines().map(id).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn lines_that_find_room_and_lines_that_wait_for_it_keep_their_order() {
     use std::io::Read as _;

@@ -162,7 +162,10 @@ impl Reaper {
                 continue;
             }
             // An unconfined command can leave its group, so that the group's list is not trusted.
-            let group = self.group.as_ref().filter(|_| self.confinement == Confinement::Landlock);
+            let group = match self.confinement {
+                Confinement::Landlock => self.group.as_ref(),
+                Confinement::Unconfined => None,
+            };
             let census = census::take(self.limits, group);
             if let Some(excess) = census.excess {
                 return self.finish(Some(excess));

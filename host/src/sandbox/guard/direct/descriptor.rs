@@ -17,7 +17,7 @@ use super::node::Node;
 use super::open::Wish;
 use super::{attributes, entries, open, sync};
 use crate::sandbox::guard::errors::{Fault, Refusal};
-use crate::sandbox::guard::file::{OpenFile, wide};
+use crate::sandbox::guard::file::{Mode, OpenFile, wide};
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::streams::{Position, Reader, Writer};
 use crate::sandbox::guard::{Access, GuardView};
@@ -380,11 +380,15 @@ impl GuardView<'_> {
 
 /// Returns the rights of the guest to a handle.
 fn flags(node: &Node, access: Access) -> DescriptorFlags {
-    let (read, write) = match node {
-        Node::Dir(_) if access == Access::ReadWrite => (true, DescriptorFlags::MUTATE_DIRECTORY),
-        Node::Dir(_) => (true, DescriptorFlags::empty()),
-        Node::File(file) if file.mode().writes() => (file.mode().reads(), DescriptorFlags::WRITE),
-        Node::File(_) => (true, DescriptorFlags::empty()),
-    };
-    if read { write | DescriptorFlags::READ } else { write }
+    match node {
+        Node::Dir(_) => match access {
+            Access::ReadOnly => DescriptorFlags::READ,
+            Access::ReadWrite => DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY,
+        },
+        Node::File(file) => match file.mode() {
+            Mode::Read => DescriptorFlags::READ,
+            Mode::Write => DescriptorFlags::WRITE,
+            Mode::ReadWrite => DescriptorFlags::READ | DescriptorFlags::WRITE,
+        },
+    }
 }

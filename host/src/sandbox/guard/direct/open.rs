@@ -104,7 +104,10 @@ pub(super) fn open(
         return Ok(Node::Dir(Arc::new(dir.below(opened.handle, name(), held))));
     }
     // Only changes need the name, and a read-only mount has none.
-    let name = (access == Access::ReadWrite).then(name);
+    let name = match access {
+        Access::ReadOnly => None,
+        Access::ReadWrite => Some(name()),
+    };
     Ok(counted(file(opened, wish.mode, name), held))
 }
 

@@ -27,11 +27,14 @@ pub(super) fn sync(node: &Node, access: Access, what: What) -> Result<(), Fault>
             What::Data => sync_data(file.as_file().as_fd()),
             What::All => Ok(fsync(file.as_file())?),
         },
-        Node::Dir(dir) if access == Access::ReadWrite => {
+        Node::File(_) => Ok(()),
+        Node::Dir(dir) => match access {
+            Access::ReadOnly => Ok(()),
             // The mount's own handle may be `O_PATH`, which `fsync` rejects.
-            Ok(fsync(openat(dir.handle(), HERE, READ_DIRECTORY, Mode::empty())?)?)
-        }
-        Node::File(_) | Node::Dir(_) => Ok(()),
+            Access::ReadWrite => {
+                Ok(fsync(openat(dir.handle(), HERE, READ_DIRECTORY, Mode::empty())?)?)
+            }
+        },
     }
 }
 

@@ -112,6 +112,15 @@ fn truncation_by_open_is_a_change_and_needs_no_write_flag() {
 }
 
 #[test]
+fn truncation_of_an_empty_file_is_no_change() {
+    everywhere(|call| {
+        fs::write(call.host("empty"), "").unwrap();
+        call.open("empty", FOLLOW, OpenFlags::TRUNCATE, WRITE).unwrap();
+        assert_eq!(call.guard.modified(), [""; 0]);
+    });
+}
+
+#[test]
 fn the_list_of_changes_is_bounded_and_says_what_it_leaves_out() {
     everywhere(|call| {
         for i in 0..MAX_PATHS + 3 {

@@ -101,6 +101,16 @@ fn a_listing_up_to_the_quota_is_obeyed_and_one_beyond_it_is_violated() {
 }
 
 #[test]
+fn a_dropped_listing_leaves_the_table() {
+    everywhere(|call| {
+        let stream = start(call, ".");
+        let before = call.table.iter_mut().count();
+        HostDirectoryEntryStream::drop(&mut call.view(), stream).unwrap();
+        assert_eq!(call.table.iter_mut().count(), before - 1);
+    });
+}
+
+#[test]
 fn only_directories_can_be_listed() {
     everywhere(|call| {
         let file: Resource<Descriptor> = call.open_to_read("file.txt").unwrap();

@@ -147,6 +147,15 @@ fn new_entries_up_to_the_quota_are_obeyed_and_one_more_is_violated() {
 }
 
 #[test]
+fn a_missing_file_that_is_only_read_is_no_new_entry() {
+    limited(Quotas { new_entries: 0, ..Quotas::default() }, |call| {
+        assert_eq!(call.read("missing"), Err(ErrorCode::NoEntry));
+        assert_eq!(call.guard.exhausted(), None);
+        assert_eq!(call.write("missing", ""), Err(ErrorCode::Quota));
+    });
+}
+
+#[test]
 fn a_read_ends_where_the_quota_does_even_within_one_host_call() {
     limited(Quotas { read_bytes: 4, ..Quotas::default() }, |call| {
         let file = call.open_to_read("file.txt").unwrap();
@@ -160,6 +169,18 @@ fn a_read_ends_where_the_quota_does_even_within_one_host_call() {
 /// Creates `name` with one directory inside another, `depth` of them with it.
 fn nested(call: &mut Call, name: &str, depth: usize) {
     fs::create_dir_all(call.host(name).join(vec!["in"; depth - 1].join("/"))).unwrap();
+}
+
+#[test]
+fn directories_nest_to_the_bound_and_no_further() {
+    limited(Quotas { depth: 3, ..Quotas::default() }, |call| {
+        call.mkdir("dir/sub/third").unwrap();
+        assert_eq!(call.mkdir("dir/sub/third/fourth"), Err(ErrorCode::Quota));
+        assert_eq!(call.open_to_write("dir/sub/third/file").map(drop), Err(ErrorCode::Quota));
+        assert_eq!(call.rename("file.txt", "dir/sub/third/file"), Err(ErrorCode::Quota));
+        assert_eq!(call.rename("file.txt", "dir/sub/file"), Ok(()));
+        assert_eq!(call.guard.exhausted(), Some(Exhausted::Depth(3)));
+    });
 }
 
 #[test]

@@ -74,6 +74,20 @@ fn an_error_of_a_stream_is_told_as_a_code_and_nothing_else_is() {
 }
 
 #[test]
+fn a_read_by_offset_tells_the_end_only_if_it_asked_for_bytes() {
+    everywhere(|call| {
+        let file = call.open_to_read("file.txt").unwrap();
+        let mut read = |length, offset| {
+            let file = Resource::new_borrow(file.rep());
+            code(now(call.view().read(file, length, offset))).unwrap()
+        };
+        assert_eq!(read(5, 6), (Vec::new(), true));
+        assert_eq!(read(0, 6), (Vec::new(), false));
+        assert_eq!(read(0, 0), (Vec::new(), false));
+    });
+}
+
+#[test]
 fn a_file_that_shrinks_under_a_reader_just_ends() {
     everywhere(|call| {
         let file = call.open_to_read("file.txt").unwrap();
