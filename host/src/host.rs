@@ -302,17 +302,17 @@ impl Host {
         self.loading.rescan()
     }
 
-    /// Runs [`rescan`](Self::rescan) on a separate thread whenever a plugin location changes: 100
-    /// ms after the last change, and every second while changes continue. Changes without a
-    /// notification, such as to the target of a symlink, are detected within 2 s. `heard` is called
-    /// on that thread with each result that has changes. Watching ends when the returned value or
-    /// this host is dropped.
+    /// Runs [`rescan`](Self::rescan) on a separate thread whenever a plugin location has changed.
+    /// The thread compares the metadata of the files every 500 ms. After a difference it waits
+    /// until nothing has changed for 100 ms, for at most one second. `on_rescan` is called on that
+    /// thread with each result that has changes. Watching ends when the returned value or this host
+    /// is dropped.
     ///
     /// # Errors
     ///
-    /// [`WatchError`] if the system provides no thread or no file descriptors.
-    pub fn watch(&self, heard: impl Fn(&Rescan) + Send + 'static) -> Result<Watch, WatchError> {
-        Watch::begin(&self.loading, Box::new(heard))
+    /// [`WatchError`] if the system provides no thread.
+    pub fn watch(&self, on_rescan: impl Fn(&Rescan) + Send + 'static) -> Result<Watch, WatchError> {
+        Watch::begin(&self.loading, Box::new(on_rescan))
     }
 
     /// Returns a receiver that is notified when a plugin is added, changed or removed.

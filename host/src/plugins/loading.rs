@@ -193,6 +193,11 @@ impl Loading {
         }
     }
 
+    /// Returns a token that is cancelled when this value is dropped.
+    pub(super) fn closed(&self) -> CancellationToken {
+        self.0.given_up.clone()
+    }
+
     /// Returns true if a plugin of this name was found at startup.
     pub(crate) fn has_found(&self, plugin: &str) -> bool {
         self.0.candidates.iter().any(|candidate| candidate.name() == plugin)
