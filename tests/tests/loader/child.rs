@@ -49,7 +49,7 @@ fn a_child_limits_itself_before_it_reads_anything() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_takes_the_compiler_with_it() {
+fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_ends_and_the_next_has_the_code() {
     let world = World::new();
     world.install("small", &cheap_to_compile("small"));
     assert_eq!(
@@ -57,20 +57,32 @@ fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_takes_the_compile
         Freshness::Compiled
     );
     // The cache knows the plugin, but its code is deleted.
-    let compiler = ChildCompiler::program("/bin/sh", ["-c", "exec sleep 2000000008"]);
+    let (begun, gate) = (world.outer().join("begun"), world.outer().join("gate"));
+    let script = format!(
+        "echo >> {}; until [ -e {} ]; do sleep 0.01; done; exec {} compile-child \"$@\"",
+        begun.display(),
+        gate.display(),
+        executable().display()
+    );
+    let compiler = ChildCompiler::program("/bin/sh", ["-c", &script, "2000000008"]);
     let host = builder(&world, compiler).build().unwrap();
     assert_eq!(without_code(&world), 1);
     let token = CancellationToken::new();
     let call = Call::new("small", json!({})).with_cancellation(token.clone());
-    let result = block_on(async {
+    let (result, next) = block_on(async {
         let cancel = async {
             wait_until(|| runs("2000000008"), "no child was ever started");
             token.cancel();
         };
-        tokio::join!(host.dispatch(host.session(), call), cancel).0
+        let (result, ()) = tokio::join!(host.dispatch(host.session(), call), cancel);
+        assert!(runs("2000000008"), "the compilation goes on");
+        fs::write(&gate, "").unwrap();
+        (result, host.call("small", json!({}), json!({})).await)
     });
     assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"), "{result}");
-    wait_until(|| !runs("2000000008"), "a child is left");
+    assert_eq!(next.output().as_deref(), Some("done"), "{next}");
+    assert_eq!(cached(&world), 1);
+    assert_eq!(fs::read(&begun).unwrap(), b"\n", "one compilation serves both calls");
 }
 
 /// Returns a shell script that plays the compiler.
