@@ -62,7 +62,7 @@ pub(super) enum CodeLost {
     )]
     Slow,
     /// Internal error: the code is missing after it was loaded.
-    #[error("the host has mislaid it")]
+    #[error("internal error: its compiled code is missing after loading")]
     Gone,
     /// A dependency panicked.
     #[error("loading it failed inside the host; the log has the details")]
