@@ -2,8 +2,8 @@
 //! affects no other plugin.
 
 mod candidate;
-mod homes;
 mod loading;
+mod pinned_dirs;
 mod reserved;
 mod scan;
 mod watch;

@@ -9,7 +9,7 @@ mod slot;
 mod wanted;
 
 use super::candidate::{Candidate, Refused};
-use super::homes::Homes;
+use super::pinned_dirs::PinnedDirs;
 use super::scan::Found;
 use super::{
     Compiling, LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Sources,
@@ -98,13 +98,13 @@ impl Loading {
     /// not an error but is listed as rejected.
     pub(crate) fn begin(task: Task, native: &[Factory]) -> Result<Self, LoadError> {
         // Recorded before the scan, so that a later replacement is detected.
-        let homes = Homes::hold(&task.sources, task.hard_links);
+        let pinned_dirs = PinnedDirs::hold(&task.sources, task.hard_links);
         let found = scan::look(&task.sources)?;
         for factory in native {
             reserved::check_native(task.sources.shipped, factory, &task.registry)?;
             task.registry.register_at(Place::Native, factory.clone())?;
         }
-        let work = Arc::new(Work::new(task, found, homes));
+        let work = Arc::new(Work::new(task, found, pinned_dirs));
         work.recall();
         Ok(Self(work))
     }
@@ -243,7 +243,7 @@ struct Work {
     settling: Mutex<()>,
     /// The directories that a later scan could not read.
     lost: Mutex<Vec<Rejected>>,
-    homes: Homes,
+    pinned_dirs: PinnedDirs,
     /// The names that several files have.
     namesakes: Mutex<HashSet<String>>,
     /// Serialises compilations and scans.
@@ -253,7 +253,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(task: Task, found: Found, homes: Homes) -> Self {
+    fn new(task: Task, found: Found, pinned_dirs: PinnedDirs) -> Self {
         let Found { candidates, empty } = found;
         let namesakes = Mutex::new(scan::namesakes(candidates.iter()));
         let (progress, _) =
@@ -267,7 +267,7 @@ impl Work {
             decided: Mutex::default(),
             settling: Mutex::default(),
             lost: Mutex::default(),
-            homes,
+            pinned_dirs,
             namesakes,
             turn: Mutex::default(),
             progress,

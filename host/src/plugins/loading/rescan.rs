@@ -82,12 +82,13 @@ impl Work {
         let mut before = self.before();
         let (mut jobs, mut lost) = (Vec::new(), Vec::new());
         for directory in scan::directories(&self.task.sources) {
-            let found = self.homes.check_directory(directory).and_then(|()| {
+            let found = self.pinned_dirs.check_directory(directory).and_then(|()| {
                 scan::files(directory).map_err(|error| format!("it cannot be read: {error}"))
             });
             match found {
                 Ok(files) => jobs.extend(files.into_iter().map(|path| {
-                    let way = self.homes.check_file(&path).map_or_else(Way::Refuse, |()| Way::Look);
+                    let way =
+                        self.pinned_dirs.check_file(&path).map_or_else(Way::Refuse, |()| Way::Look);
                     Job { before: before.take(&path), candidate: Candidate::File(path), way }
                 })),
                 Err(reason) => {
