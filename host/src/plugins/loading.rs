@@ -12,8 +12,8 @@ use super::candidate::{Candidate, Refused};
 use super::pinned_dirs::PinnedDirs;
 use super::scan::Found;
 use super::{
-    Compiling, LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Sources,
-    reserved, scan,
+    Compiling, LoadError, LoadObserver, LoadStep, Loaded, Plugin, PluginChange, Rejected, Rescan,
+    Sources, reserved, scan,
 };
 use crate::execution::Factory;
 use crate::registry::{Origin, Place, Registered, Registry, Source};
@@ -39,7 +39,7 @@ pub(crate) struct Task {
     /// The treatment of files with several hard links.
     pub(crate) hard_links: HardLinks,
     /// Called for every plugin when it is registered or rejected, and for later changes.
-    pub(crate) heard: Box<dyn Fn(News<'_>) + Send + Sync>,
+    pub(crate) on_change: Box<dyn Fn(PluginChange<'_>) + Send + Sync>,
 }
 
 impl Task {

@@ -72,7 +72,7 @@ impl Work {
         let known = std::mem::replace(&mut *lock(&self.lost), lost.clone());
         rescan.rejected.extend(lost.into_iter().filter(|lost| !known.contains(lost)));
         self.keep(slots.into_iter().map(|(_, after)| after).collect(), &rescan);
-        rescan.news().for_each(|news| (self.task.heard)(news));
+        rescan.plugin_changes().for_each(|change| (self.task.on_change)(change));
         rescan
     }
 

@@ -26,7 +26,7 @@ impl Work {
         if clashes && self.has_standing_behind(index) {
             self.settle(index);
         } else {
-            slot.news().for_each(|news| (self.task.heard)(news));
+            slot.plugin_changes().for_each(|change| (self.task.on_change)(change));
         }
     }
 
@@ -89,7 +89,7 @@ impl Work {
             note(&mut changes, before.get(&index).filter(|_| index != new), Some(slot));
         }
         *lock(&self.decided) = after;
-        changes.news().for_each(|news| (self.task.heard)(news));
+        changes.plugin_changes().for_each(|change| (self.task.on_change)(change));
     }
 
     /// Returns the plugin that a file claims names for, or the reason why it cannot.

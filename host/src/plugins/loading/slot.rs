@@ -2,7 +2,7 @@
 //! good one.
 
 use crate::plugins::candidate::{Candidate, Look};
-use crate::plugins::{News, Plugin, Refusal, Rejected};
+use crate::plugins::{Plugin, PluginChange, Refusal, Rejected};
 use crate::tool::Digest;
 
 /// One position in the plugin order.
@@ -50,8 +50,8 @@ impl Slot {
     }
 
     /// Returns the events of a new slot.
-    pub(super) fn news(&self) -> impl Iterator<Item = News<'_>> {
-        let loaded = self.standing.iter().map(News::Loaded);
-        loaded.chain(self.rejected.iter().map(News::Rejected))
+    pub(super) fn plugin_changes(&self) -> impl Iterator<Item = PluginChange<'_>> {
+        let loaded = self.standing.iter().map(PluginChange::Loaded);
+        loaded.chain(self.rejected.iter().map(PluginChange::Rejected))
     }
 }
