@@ -12,7 +12,9 @@ impl Work {
     pub(super) fn decide(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         let latest = match outcome {
             Ok(prepared) => Latest::of(self.plugin(candidate, prepared)),
-            Err(Refused { reason, digest }) => Latest { look: None, digest, plugin: Err(reason) },
+            Err(Refused { reason, digest }) => {
+                Latest { file_digest: None, digest, plugin: Err(reason) }
+            }
         };
         let _settling = lock(&self.settling);
         let registered = match &latest.plugin {

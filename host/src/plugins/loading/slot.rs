@@ -1,7 +1,7 @@
 //! One position in the plugin order: a plugin, a rejection, or both if a broken file has replaced a
 //! good one.
 
-use crate::plugins::candidate::{Candidate, Look};
+use crate::plugins::candidate::{Candidate, FileDigest};
 use crate::plugins::{Plugin, PluginChange, Refusal, Rejected};
 use crate::tool::Digest;
 
@@ -21,7 +21,7 @@ pub(super) struct Slot {
 #[derive(Clone)]
 pub(super) struct Latest {
     /// `None` if the time of reading is unknown or reading failed.
-    pub(super) look: Option<Look>,
+    pub(super) file_digest: Option<FileDigest>,
     pub(super) digest: Option<Digest>,
     pub(super) plugin: Result<Plugin, String>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Latest {
 impl Latest {
     /// Creates the state of a newly prepared plugin.
     pub(super) fn of(plugin: Plugin) -> Self {
-        Self { look: None, digest: Some(plugin.digest()), plugin: Ok(plugin) }
+        Self { file_digest: None, digest: Some(plugin.digest()), plugin: Ok(plugin) }
     }
 }
 
