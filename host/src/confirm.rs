@@ -2,13 +2,13 @@
 //! how to ask.
 
 mod asker;
-mod desk;
+mod queue;
 mod request;
 mod several;
 
 pub(crate) use asker::{Asked, Asker};
 
-pub use desk::{AnswerRefused, Desk};
+pub use queue::{AnswerRefused, ConfirmationQueue};
 pub use request::{Answer, ConfirmationRequest, Decision, RequestId};
 pub use several::Several;
 
@@ -19,8 +19,8 @@ use crate::execution::BoxFuture;
 #[error("nobody can be asked")]
 pub struct NobodyToAsk;
 
-/// A way to ask a user: a terminal, a program's own dialog, a [`Desk`] that queues requests, or
-/// [`Several`] at once.
+/// A way to ask a user: a terminal, a program's own dialog, a [`ConfirmationQueue`] that other code
+/// reads, or [`Several`] at once.
 pub trait Confirmer: Send + Sync {
     /// Asks the user. The call's clock is paused meanwhile; dropping the future withdraws the
     /// request.

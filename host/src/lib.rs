@@ -39,8 +39,8 @@ pub mod tool;
 pub mod workspace;
 
 pub use confirm::{
-    Answer, AnswerBy, AnswerRefused, ConfirmationRequest, Confirmer, Decision, DenyAll, Desk,
-    NobodyToAsk, RequestId, Several,
+    Answer, AnswerBy, AnswerRefused, ConfirmationQueue, ConfirmationRequest, Confirmer, Decision,
+    DenyAll, NobodyToAsk, RequestId, Several,
 };
 pub use dispatch::{CallMode, Party, Transcript};
 pub use events::{Envelope, Event, EventStream, Subscriber};

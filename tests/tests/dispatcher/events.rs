@@ -48,7 +48,7 @@ fn every_line_has_the_same_keys_first_and_then_what_the_event_says() {
     let mut stream = stage.host.events();
     block_on(async {
         let call = stage.begin(&stage.session(), writing("w").with_turn("turn-1"));
-        stage.desk.answer(&stage.desk.next().await.id, Answer::Allow).unwrap();
+        stage.confirmations.answer(&stage.confirmations.next().await.id, Answer::Allow).unwrap();
         assert!(call.await.unwrap().is_success());
     });
     let mut seen = Vec::new();

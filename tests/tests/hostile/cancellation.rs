@@ -141,10 +141,10 @@ fn a_call_is_cancelled_while_its_question_stands_and_a_late_answer_starts_nothin
             let session = stage.session();
             let call =
                 stage.begin(&session, Call::new("of_write", json!({"number": 1})).with_id("w"));
-            let question = stage.desk.next().await;
+            let question = stage.confirmations.next().await;
             assert_eq!(session.cancel_all(), 1);
             let result = call.await.unwrap();
-            assert!(stage.desk.answer(&question.id, Answer::Allow).is_err());
+            assert!(stage.confirmations.answer(&question.id, Answer::Allow).is_err());
             assert!(!stage.world.root().join("written.txt").exists());
             vec![result]
         }

@@ -13,24 +13,24 @@ const REMEMBERED: usize = 1024;
 /// answer wins. Clones share the queue.
 ///
 /// ```
-/// use palisade::{Answer, Desk, Host, Policy, json};
+/// use palisade::{Answer, ConfirmationQueue, Host, Policy, json};
 /// use std::sync::Arc;
 ///
 /// # async fn example() -> Result<(), palisade::BuildError> {
-/// let desk = Desk::default();
-/// let host = Host::builder().workspace(".").confirmer(Arc::new(desk.clone())).build()?;
+/// let queue = ConfirmationQueue::default();
+/// let host = Host::builder().workspace(".").confirmer(Arc::new(queue.clone())).build()?;
 /// let call = host.call("write_file", json!({"path": "note.txt", "content": "x"}), json!({}));
 /// let answer = async {
-///     let question = desk.next().await;
+///     let question = queue.next().await;
 ///     println!("{} would change {:?}", question.tool, question.projected_modifications);
-///     desk.answer(&question.id, Answer::Deny)
+///     queue.answer(&question.id, Answer::Deny)
 /// };
 /// let (result, answered) = tokio::join!(call, answer);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct Desk(Arc<Inner>);
+pub struct ConfirmationQueue(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -69,7 +69,7 @@ pub enum AnswerRefused {
     Unknown,
 }
 
-impl Desk {
+impl ConfirmationQueue {
     /// Returns the open requests, the oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<ConfirmationRequest> {
@@ -138,14 +138,14 @@ impl Book {
     }
 }
 
-impl Confirmer for Desk {
+impl Confirmer for ConfirmationQueue {
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
     ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
         Box::pin(async move {
             let answered = self.put(request);
-            let _withdrawn = Withdrawn { desk: self, id: &request.id };
+            let _withdrawn = Withdrawn { queue: self, id: &request.id };
             answered.await.map_err(|_| NobodyToAsk)
         })
     }
@@ -153,13 +153,13 @@ impl Confirmer for Desk {
 
 /// A guard that withdraws a request from the queue when its call stops asking.
 struct Withdrawn<'a> {
-    desk: &'a Desk,
+    queue: &'a ConfirmationQueue,
     id: &'a RequestId,
 }
 
 impl Drop for Withdrawn<'_> {
     fn drop(&mut self) {
-        let mut book = self.desk.book();
+        let mut book = self.queue.book();
         if book.take(self.id).is_some() {
             book.settle(self.id.clone(), None);
         }
