@@ -2,15 +2,15 @@
 //! how to ask.
 
 mod asker;
+mod first_of;
 mod queue;
 mod request;
-mod several;
 
 pub(crate) use asker::{Asked, Asker};
 
+pub use first_of::FirstOf;
 pub use queue::{AnswerRefused, ConfirmationQueue};
 pub use request::{Answer, ConfirmationRequest, Decision, RequestId};
-pub use several::Several;
 
 use crate::execution::BoxFuture;
 
@@ -20,7 +20,7 @@ use crate::execution::BoxFuture;
 pub struct NobodyToAsk;
 
 /// A way to ask a user: a terminal, a program's own dialog, a [`ConfirmationQueue`] that other code
-/// reads, or [`Several`] at once.
+/// reads, or [`FirstOf`] several.
 pub trait Confirmer: Send + Sync {
     /// Asks the user. The call's clock is paused meanwhile; dropping the future withdraws the
     /// request.

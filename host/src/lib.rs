@@ -40,7 +40,7 @@ pub mod workspace;
 
 pub use confirm::{
     Answer, AnswerBy, AnswerRefused, ConfirmationQueue, ConfirmationRequest, Confirmer, Decision,
-    DenyAll, NobodyToAsk, RequestId, Several,
+    DenyAll, FirstOf, NobodyToAsk, RequestId,
 };
 pub use dispatch::{CallMode, Party, Transcript};
 pub use events::{Envelope, Event, EventStream, Subscriber};

@@ -76,14 +76,14 @@ async fn how_a_question_ended_is_remembered_of_the_last_thousand() {
 #[tokio::test]
 async fn of_several_the_first_answer_counts_and_nobody_only_where_all_are_nobody() {
     let (queue, asked) = (ConfirmationQueue::default(), question("one"));
-    let with_queue = Several::new(vec![Arc::new(NoConfirmer), Arc::new(queue.clone())]);
+    let with_queue = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(queue.clone())]);
     let mut waiting = with_queue.confirm(&asked);
     assert_eq!(once(&mut waiting).await, None, "one of them can still answer");
     queue.answer(&asked.id, Answer::Always).unwrap();
     assert_eq!(once(&mut waiting).await, Some(Ok(Answer::Always)));
-    let nobody = Several::new(vec![Arc::new(NoConfirmer), Arc::new(NoConfirmer)]);
+    let nobody = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(NoConfirmer)]);
     assert_eq!(once(&mut nobody.confirm(&asked)).await, Some(Err(NobodyToAsk)));
-    let denied = Several::new(vec![Arc::new(NoConfirmer), Arc::new(DenyAll)]);
+    let denied = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(DenyAll)]);
     assert_eq!(once(&mut denied.confirm(&asked)).await, Some(Ok(Answer::Deny)));
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use palisade::{
     Answer, AnswerBy, AnswerRefused, Call, CallId, ConfirmationQueue, Decision, DenyAll, Event,
-    Mode, Policy, Several, SideEffects, json,
+    FirstOf, Mode, Policy, SideEffects, json,
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
@@ -90,7 +90,7 @@ fn the_first_answer_wins_and_the_second_is_told_what_it_was() {
 #[test]
 fn of_several_who_are_asked_the_first_answer_wins_and_the_others_learn_of_it() {
     let (one, other) = (ConfirmationQueue::default(), ConfirmationQueue::default());
-    let both = Several::new(vec![Arc::new(one.clone()), Arc::new(other.clone())]);
+    let both = FirstOf::new(vec![Arc::new(one.clone()), Arc::new(other.clone())]);
     let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(both)));
     block_on(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
@@ -217,7 +217,7 @@ fn an_answer_after_the_time_was_up_starts_nothing() {
 #[test]
 fn a_client_that_is_lost_leaves_the_question_to_the_others_and_to_the_clock() {
     let (lost, stays) = (ConfirmationQueue::default(), ConfirmationQueue::default());
-    let both = Several::new(vec![Arc::new(lost.clone()), Arc::new(stays.clone())]);
+    let both = FirstOf::new(vec![Arc::new(lost.clone()), Arc::new(stays.clone())]);
     let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(both)));
     block_on(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
@@ -278,7 +278,7 @@ fn who_denies_everything_answers_like_a_person_would() {
 
 #[test]
 fn where_nobody_can_be_asked_nobody_is_said_to_have_been() {
-    let nobody = Several::new(vec![
+    let nobody = FirstOf::new(vec![
         Arc::new(palisade::confirm::NoConfirmer),
         Arc::new(palisade::confirm::NoConfirmer),
     ]);

@@ -9,9 +9,9 @@ use std::task::Poll;
 /// A confirmer that forwards each request to several others. The first answer wins and withdraws
 /// the request from the rest. Asking fails only if none of them can reach a user.
 #[derive(Clone)]
-pub struct Several(Vec<Arc<dyn Confirmer>>);
+pub struct FirstOf(Vec<Arc<dyn Confirmer>>);
 
-impl Several {
+impl FirstOf {
     /// Creates a confirmer that asks all of these.
     #[must_use]
     pub fn new(confirmers: Vec<Arc<dyn Confirmer>>) -> Self {
@@ -19,7 +19,7 @@ impl Several {
     }
 }
 
-impl Confirmer for Several {
+impl Confirmer for FirstOf {
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
