@@ -66,16 +66,16 @@ impl Confirmer for DenyAll {
 /// A confirmer that answers with a function of the embedder.
 ///
 /// ```
-/// use palisade::{Answer, AnswerBy};
+/// use palisade::{Answer, ConfirmFn};
 ///
-/// let formatter_only = AnswerBy::new(|request| {
+/// let formatter_only = ConfirmFn::new(|request| {
 ///     if request.plugin.as_deref() == Some("formatter") { Answer::Allow } else { Answer::Deny }
 /// });
 /// # let _: &dyn palisade::Confirmer = &formatter_only;
 /// ```
-pub struct AnswerBy<F>(F);
+pub struct ConfirmFn<F>(F);
 
-impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> AnswerBy<F> {
+impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> ConfirmFn<F> {
     /// Creates a confirmer from a function. It runs on the thread of the call and must return at
     /// once.
     #[must_use]
@@ -84,7 +84,7 @@ impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> AnswerBy<F> {
     }
 }
 
-impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> Confirmer for AnswerBy<F> {
+impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> Confirmer for ConfirmFn<F> {
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,

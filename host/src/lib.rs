@@ -39,7 +39,7 @@ pub mod tool;
 pub mod workspace;
 
 pub use confirm::{
-    Answer, AnswerBy, AnswerRefused, ConfirmationQueue, ConfirmationRequest, Confirmer, Decision,
+    Answer, AnswerRefused, ConfirmFn, ConfirmationQueue, ConfirmationRequest, Confirmer, Decision,
     DenyAll, FirstOf, NobodyToAsk, RequestId,
 };
 pub use dispatch::{CallMode, Party, Transcript};

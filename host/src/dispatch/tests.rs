@@ -176,7 +176,7 @@ async fn a_question_says_until_when_it_stands() {
         if left.is_ok_and(|left| left <= request.valid_for) { Answer::Allow } else { Answer::Deny }
     };
     let change = |builder: crate::host::HostBuilder| {
-        builder.confirmer(Arc::new(crate::confirm::AnswerBy::new(in_time)))
+        builder.confirmer(Arc::new(crate::confirm::ConfirmFn::new(in_time)))
     };
     let host = host(SideEffects::Write, |_| Ok(ToolOutput::text("ran")), change);
     assert!(host.call("native", json!({}), json!({})).await.is_success());

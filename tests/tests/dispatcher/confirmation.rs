@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palisade::{
-    Answer, AnswerBy, AnswerRefused, Call, CallId, ConfirmationQueue, Decision, DenyAll, Event,
+    Answer, AnswerRefused, Call, CallId, ConfirmFn, ConfirmationQueue, Decision, DenyAll, Event,
     FirstOf, Mode, Policy, SideEffects, json,
 };
 use palisade_tests::Stage;
@@ -65,7 +65,7 @@ fn a_question_carries_what_one_needs_to_decide() {
 #[test]
 fn nobody_is_asked_about_what_would_be_refused_whatever_the_answer() {
     let stage =
-        Stage::new(&[], |builder| builder.confirmer(Arc::new(AnswerBy::new(|_| Answer::Allow))));
+        Stage::new(&[], |builder| builder.confirmer(Arc::new(ConfirmFn::new(|_| Answer::Allow))));
     let call = Call::new("write_file", json!({"path": ".git/hook", "content": "x"})).with_id("w");
     let result = block_on(async { stage.begin(&stage.session(), call).await.unwrap() });
     assert_eq!(result.to_json()["error"]["detail"], json!({"reason": "protected", "tree": ".git"}));
@@ -152,7 +152,7 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
 fn always_lifts_no_deny() {
     let policy = Policy::default().with_tool("write_file", Mode::Deny);
     let stage = Stage::new(&[], |builder| {
-        builder.policy(policy).confirmer(Arc::new(AnswerBy::new(|_| Answer::Always)))
+        builder.policy(policy).confirmer(Arc::new(ConfirmFn::new(|_| Answer::Always)))
     });
     let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
     assert_eq!(class(&result), "permission_denied");

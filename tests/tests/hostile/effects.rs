@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use palisade::{
-    Answer, AnswerBy, CacheMode, Call, Host, Mode, Policy, Shipped, SideEffects, ToolResult,
+    Answer, CacheMode, Call, ConfirmFn, Host, Mode, Policy, Shipped, SideEffects, ToolResult,
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{DISPATCHER_GATE, HOSTILE_ABUSE, HOSTILE_PROBE, cache};
@@ -101,7 +101,7 @@ fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() 
 fn hosting(world: &World, asked: &Arc<AtomicUsize>, told: Told) -> Host {
     std::fs::write(world.plugins().join("raw.wasm"), Wat::new(told).build()).unwrap();
     let asked = asked.clone();
-    let always = AnswerBy::new(move |_| {
+    let always = ConfirmFn::new(move |_| {
         asked.fetch_add(1, Ordering::SeqCst);
         Answer::Always
     });
