@@ -17,7 +17,7 @@ use crate::execution::BoxFuture;
 /// The error of a confirmer that cannot reach a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nobody can be asked")]
-pub struct NobodyToAsk;
+pub struct Unavailable;
 
 /// A way to ask a user: a terminal, a program's own dialog, a [`ConfirmationQueue`] that other code
 /// reads, or [`FirstOf`] several.
@@ -30,11 +30,11 @@ pub trait Confirmer: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`NobodyToAsk`] if no user can be reached: the call is then refused.
+    /// [`Unavailable`] if no user can be reached: the call is then refused.
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>>;
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>>;
 }
 
 /// The default confirmer: there is no user to ask, so calls that need confirmation are refused.
@@ -45,8 +45,8 @@ impl Confirmer for NoConfirmer {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
-        Box::pin(async { Err(NobodyToAsk) })
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
+        Box::pin(async { Err(Unavailable) })
     }
 }
 
@@ -58,7 +58,7 @@ impl Confirmer for DenyAll {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async { Ok(Answer::Deny) })
     }
 }
@@ -88,7 +88,7 @@ impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> Confirmer for ConfirmF
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async move { Ok((self.0)(request)) })
     }
 }

@@ -40,7 +40,7 @@ pub mod workspace;
 
 pub use confirm::{
     Answer, AnswerRefused, ConfirmFn, ConfirmationQueue, ConfirmationRequest, Confirmer, Decision,
-    DenyAll, FirstOf, NobodyToAsk, RequestId,
+    DenyAll, FirstOf, RequestId, Unavailable,
 };
 pub use dispatch::{CallMode, Party, Transcript};
 pub use events::{Envelope, Event, EventStream, Subscriber};

@@ -1,6 +1,6 @@
 //! Asks the caller of a call for confirmation, which may arrive only with a later request.
 
-use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+use super::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use crate::execution::BoxFuture;
 
 /// The outcome of a confirmation request.
@@ -28,8 +28,8 @@ impl<C: Confirmer + ?Sized> Asker for C {
     }
 }
 
-impl From<Result<Answer, NobodyToAsk>> for Asked {
-    fn from(answered: Result<Answer, NobodyToAsk>) -> Self {
+impl From<Result<Answer, Unavailable>> for Asked {
+    fn from(answered: Result<Answer, Unavailable>) -> Self {
         answered.map_or(Self::Nobody, Self::Answered)
     }
 }

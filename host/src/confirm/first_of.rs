@@ -1,6 +1,6 @@
 //! Asks several confirmers at once; the first answer wins.
 
-use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+use super::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use crate::execution::BoxFuture;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Confirmer for FirstOf {
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         let mut asked: Vec<_> = self.0.iter().map(|confirmer| confirmer.confirm(request)).collect();
         Box::pin(poll_fn(move |cx| {
             let mut answer = None;
@@ -38,7 +38,7 @@ impl Confirmer for FirstOf {
             });
             match answer {
                 Some(answer) => Poll::Ready(Ok(answer)),
-                None if asked.is_empty() => Poll::Ready(Err(NobodyToAsk)),
+                None if asked.is_empty() => Poll::Ready(Err(Unavailable)),
                 None => Poll::Pending,
             }
         }))

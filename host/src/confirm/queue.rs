@@ -1,6 +1,6 @@
 //! A queue of confirmation requests that wait for answers: for dialogs, servers and tests.
 
-use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk, RequestId};
+use super::{Answer, ConfirmationRequest, Confirmer, RequestId, Unavailable};
 use crate::execution::BoxFuture;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -142,11 +142,11 @@ impl Confirmer for ConfirmationQueue {
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async move {
             let answered = self.put(request);
             let _withdrawn = Withdrawn { queue: self, id: &request.id };
-            answered.await.map_err(|_| NobodyToAsk)
+            answered.await.map_err(|_| Unavailable)
         })
     }
 }

@@ -82,7 +82,7 @@ async fn of_several_the_first_answer_counts_and_nobody_only_where_all_are_nobody
     queue.answer(&asked.id, Answer::Always).unwrap();
     assert_eq!(once(&mut waiting).await, Some(Ok(Answer::Always)));
     let nobody = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(NoConfirmer)]);
-    assert_eq!(once(&mut nobody.confirm(&asked)).await, Some(Err(NobodyToAsk)));
+    assert_eq!(once(&mut nobody.confirm(&asked)).await, Some(Err(Unavailable)));
     let denied = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(DenyAll)]);
     assert_eq!(once(&mut denied.confirm(&asked)).await, Some(Ok(Answer::Deny)));
 }

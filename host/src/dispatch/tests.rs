@@ -7,7 +7,7 @@ mod gone;
 mod queues;
 
 use super::Party;
-use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+use crate::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use crate::events::{Envelope, Subscriber};
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::host::Host;
@@ -61,7 +61,7 @@ impl Confirmer for PanickingConfirmer {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         panic!("a confirmer of somebody else");
     }
 }
@@ -74,7 +74,7 @@ impl Confirmer for Yes {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { Ok(Answer::Allow) })
     }
@@ -163,7 +163,7 @@ impl Confirmer for Always {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { Ok(Answer::Always) })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use palisade::{
-    Answer, BoxFuture, Call, CallId, ConfirmationRequest, Confirmer, NobodyToAsk, ToolResult,
+    Answer, BoxFuture, Call, CallId, ConfirmationRequest, Confirmer, ToolResult, Unavailable,
 };
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP, DISPATCHER_GATE};
 use palisade_tests::oracle::Oracle;
@@ -170,7 +170,7 @@ fn a_call_whose_caller_goes_away_ends_once_wherever_it_was() {
     }
 }
 
-fn panics() -> Result<Answer, NobodyToAsk> {
+fn panics() -> Result<Answer, Unavailable> {
     panic!("this panic is part of a test")
 }
 
@@ -181,7 +181,7 @@ impl Confirmer for Panicking {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async { panics() })
     }
 }
