@@ -1,12 +1,12 @@
 //! Confirmation by a user. The policy decides that a confirmation is needed; the embedder decides
 //! how to ask.
 
-mod asker;
+mod call_confirmer;
 mod first_of;
 mod queue;
 mod request;
 
-pub(crate) use asker::{Asked, Asker};
+pub(crate) use call_confirmer::{Asked, CallConfirmer};
 
 pub use first_of::FirstOf;
 pub use queue::{AnswerRefused, ConfirmationQueue};

@@ -4,7 +4,7 @@
 use super::Road;
 use super::input::{Moment, Purse, Unchecked};
 use super::summary::summary;
-use crate::confirm::{self, Answer, Asker as _, ConfirmationRequest, Decision, RequestId};
+use crate::confirm::{self, Answer, CallConfirmer as _, ConfirmationRequest, Decision, RequestId};
 use crate::events::{CallSink, Event};
 use crate::execution::offload::offload;
 use crate::execution::owner::input_turns;
@@ -40,8 +40,8 @@ pub(super) async fn ask(
     let _waiting = crate::execution::wait(road.tool.queue())?;
     let request = request(road, &input, changes, stands)?;
     // The call's own client takes precedence over the host's confirmer.
-    let mut answer = match &road.party.asker {
-        Some(asker) => asker.put(&request),
+    let mut answer = match &road.party.call_confirmer {
+        Some(call_confirmer) => call_confirmer.put(&request),
         None => road.dispatcher.confirmer.put(&request),
     };
     // The first poll displays the request. It comes before the event, so that subscribers can

@@ -6,7 +6,7 @@
 use super::asked::{self, told};
 use super::question::{Lasting, answer, form};
 use super::replies::Reply;
-use crate::confirm::{Asked, Asker, ConfirmationRequest};
+use crate::confirm::{Asked, CallConfirmer, ConfirmationRequest};
 use crate::dispatch::Party;
 use crate::execution::{AskFailure, BoxFuture, Client};
 use crate::tool::budget::Exhausted;
@@ -63,7 +63,7 @@ pub(super) fn party(kinds: AskKinds, plugin: &str) -> (Party, Option<mpsc::Recei
     let can_confirm = kinds.contains(&AskKind::Elicitation);
     let asking = Arc::new(Asking { way, kinds, plugin: plugin.to_owned() });
     let party = Party::default().with_client(asking.clone());
-    (if can_confirm { party.with_asker(asking) } else { party }, Some(receive))
+    (if can_confirm { party.with_call_confirmer(asking) } else { party }, Some(receive))
 }
 
 impl Asking {
@@ -109,7 +109,7 @@ impl Asking {
     }
 }
 
-impl Asker for Asking {
+impl CallConfirmer for Asking {
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked> {
         Box::pin(async move {
             let Some(params) = form(request, Lasting::Offered) else { return Asked::Nobody };

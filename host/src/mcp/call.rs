@@ -185,7 +185,7 @@ impl Request {
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
         let party = Party::default()
-            .with_asker(rounds.clone())
+            .with_call_confirmer(rounds.clone())
             .with_client(rounds.clone())
             .without_memory();
         let result = self.run(tool, input, party, None).await;

@@ -8,7 +8,7 @@
 use super::asked::{question, told};
 use super::question::{Lasting, answer, form};
 use super::seal::{Sealer, Unsealed};
-use crate::confirm::{Answer, Asked, Asker, ConfirmationRequest};
+use crate::confirm::{Answer, Asked, CallConfirmer, ConfirmationRequest};
 use crate::execution::{AskFailure, BoxFuture, Client};
 use crate::sandbox::limits;
 use crate::tool::{AskKind, AskKinds, AskRequest, Digest};
@@ -271,7 +271,7 @@ fn digest(requests: &[AskRequest]) -> String {
     Digest::of(&serde_json::to_vec(&all).unwrap_or_default()).to_string()
 }
 
-impl Asker for Rounds {
+impl CallConfirmer for Rounds {
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked> {
         Box::pin(async move { self.confirmed(request) })
     }

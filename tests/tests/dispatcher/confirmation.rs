@@ -1,5 +1,5 @@
-//! Confirmation requests: only the first answer counts, for one request, and every asker learns the
-//! outcome.
+//! Confirmation requests: only the first answer counts, for one request, and every confirmer learns
+//! the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -16,12 +16,12 @@ pub(crate) enum Asked {
 }
 
 /// A way to ask on behalf of one call. Every [`Confirmer`] is one that never answers later.
-pub(crate) trait Asker: Send + Sync {
+pub(crate) trait CallConfirmer: Send + Sync {
     /// Asks the user, under the terms of [`Confirmer::confirm`].
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked>;
 }
 
-impl<C: Confirmer + ?Sized> Asker for C {
+impl<C: Confirmer + ?Sized> CallConfirmer for C {
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked> {
         let answer = self.confirm(request);
         Box::pin(async move { answer.await.into() })
