@@ -327,7 +327,7 @@ impl Host {
     }
 
     /// Waits until this tool is registered, or until loading can no longer add it.
-    pub async fn available(&self, tool: &str) {
+    pub async fn wait_for_tool(&self, tool: &str) {
         self.wait_until(|| self.registry().has(tool)).await;
     }
 

@@ -264,7 +264,7 @@ impl HostBuilder {
     }
 
     /// Like [`build`](Self::build), but compiles on background threads: cached plugins are
-    /// available at once, the others one by one; see [`Host::available`], [`Host::loaded`] and
+    /// available at once, the others one by one; see [`Host::wait_for_tool`], [`Host::loaded`] and
     /// [`Host::compiling`]. If two files claim a name, the first takes it once compiled.
     ///
     /// # Errors

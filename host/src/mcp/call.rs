@@ -298,7 +298,7 @@ impl Request {
 /// may still be loading.
 async fn shown(host: &Host, session: &Session, name: &str) -> Result<Arc<Registered>, ErrorData> {
     if !host.registry().has(name) {
-        let _ = tokio::time::timeout(LOADING, host.available(name)).await;
+        let _ = tokio::time::timeout(LOADING, host.wait_for_tool(name)).await;
     }
     let is_shown = |tool: &Arc<Registered>| session.advertises(tool.definition());
     host.registry().get(name).ok().filter(is_shown).ok_or_else(|| unknown(host, session, name))

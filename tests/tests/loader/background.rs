@@ -58,7 +58,7 @@ fn a_plugin_can_be_called_while_those_behind_it_still_compile() {
     let (builder, release, _told) = holding_up(builder(&world), "b");
     let host = builder.build_in_background().unwrap();
     block_on(async {
-        host.available("a").await;
+        host.wait_for_tool("a").await;
         assert!(host.call("a", "{}", json!({})).await.is_success());
         assert_eq!((host.registry().tool_names(), host.plugins().len()), (vec!["a".to_owned()], 1));
         assert!(!host.progress().is_complete() && host.progress().of == 3);
@@ -66,7 +66,7 @@ fn a_plugin_can_be_called_while_those_behind_it_still_compile() {
         host.loaded().await;
         assert_eq!(host.registry().tool_names(), ["a", "b", "c"]);
         assert!(host.progress().is_complete());
-        host.available("nobody has this").await;
+        host.wait_for_tool("nobody has this").await;
     });
 }
 
@@ -189,7 +189,7 @@ fn nobody_gets_the_name_of_a_shipped_tool_while_that_is_compiled() {
     let (builder, release, _told) =
         holding_up(builder(&world).shipped(Shipped::Included), "search");
     let host = builder.build_in_background().unwrap();
-    block_on(host.available("calculate"));
+    block_on(host.wait_for_tool("calculate"));
     drop(release);
     block_on(host.loaded());
     assert_eq!(host.registry().get("search_files").unwrap().origin().plugin(), Some("search"));
@@ -305,7 +305,7 @@ fn nobody_waits_for_what_a_host_that_was_built_for_one_tool_has_left_out() {
     let host = builder(&world).build_for("a").unwrap();
     block_on(async {
         host.loaded().await;
-        host.available("nobody has this").await;
+        host.wait_for_tool("nobody has this").await;
     });
     assert!(host.registry().has("a"));
 }
