@@ -333,7 +333,7 @@ impl Host {
 
     /// Waits until loading has ended: everything is loaded then, unless the host was built for one
     /// tool.
-    pub async fn loaded(&self) {
+    pub async fn wait_until_loaded(&self) {
         self.wait_until(|| false).await;
     }
 
