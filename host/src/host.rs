@@ -165,12 +165,12 @@ impl Host {
     /// Returns a stream of all events from now on.
     #[must_use]
     pub fn events(&self) -> EventStream {
-        self.hub().stream()
+        self.event_bus().stream()
     }
 
     /// Returns the event bus, for adding and removing subscribers while the host runs.
     #[must_use]
-    pub fn hub(&self) -> &Events {
+    pub fn event_bus(&self) -> &Events {
         &self.dispatcher.events
     }
 

@@ -213,7 +213,7 @@ impl Request {
     ) -> ToolResult {
         let (host, peer) = (&self.server.host, &self.context.peer);
         let call = self.prepared(tool, input);
-        let voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
+        let voice = Voice::of(host.event_bus(), call.id(), self.wanted(), plugin(tool));
         let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
         let over = Notify::new();
         // Concurrently, so that the call runs on and keeps its deadline while the client does not
