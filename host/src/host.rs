@@ -12,7 +12,7 @@ pub(crate) use cache::{default_cache, is_unwritable, open_cache};
 pub use error::BuildError;
 pub(crate) use state::state_directories;
 
-use crate::dispatch::{Dispatcher, Foreseen, Party, Transcript};
+use crate::dispatch::{Dispatcher, Explanation, Party, Transcript};
 use crate::events::{EventStream, Events};
 use crate::plugins::{Compiling, Loading, Plugin, Progress, Rejected, Rescan, Watch, WatchError};
 use crate::registry::{Registered, Registry};
@@ -122,8 +122,8 @@ impl Host {
     /// # Errors
     ///
     /// [`ErrorKind::NotFound`] if there is no such tool.
-    pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
-        self.dispatcher.foresee(session, call)
+    pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, ErrorKind> {
+        self.dispatcher.explain(session, call)
     }
 
     /// Returns a builder for a session with the caller's id, in the host's workspace and with its

@@ -35,7 +35,7 @@ pub(super) async fn ask(
     (rule, stands): (Rule, Duration),
 ) -> Result<(ValidInput, Answer), ErrorKind> {
     // An invalid call is refused before the user is bothered.
-    let (input, changes) = foreseen_for(road, input).await?;
+    let (input, changes) = projected_changes_of_call(road, input).await?;
     // Open requests hold their input, so they count towards the limit on queued calls.
     let _waiting = crate::execution::wait(road.tool.queue())?;
     let request = request(road, &input, changes, stands)?;
@@ -149,7 +149,7 @@ fn request(
 /// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
 /// change files. It refuses a write to a path that is protected by name, and a read of a hidden
 /// path. Commands are confined by other means.
-pub(super) fn foreseen(
+pub(super) fn projected_changes(
     definition: &Definition,
     input: &ValidInput,
     workspace: &Workspace,
@@ -177,21 +177,21 @@ pub(super) fn foreseen(
     Unchecked::or_verdict(looked.map(|()| changes))
 }
 
-/// Like [`foreseen`] for a call that waits: in place if that is short, otherwise outside the
-/// runtime's threads.
-async fn foreseen_for(
+/// Like [`projected_changes`] for a call that waits: in place if that is short, otherwise outside
+/// the runtime's threads.
+async fn projected_changes_of_call(
     road: &Road<'_>,
     input: ValidInput,
 ) -> Result<(ValidInput, Vec<String>), ErrorKind> {
     let (tool, workspace) = (road.tool.clone(), road.session.workspace().clone());
-    if let Ok(changes) = foreseen(tool.definition(), &input, &workspace, &Moment::new()) {
+    if let Ok(changes) = projected_changes(tool.definition(), &input, &workspace, &Moment::new()) {
         return Ok((input, changes?));
     }
     let (time, class) = (road.time, tool.definition().side_effects());
     let account = input.account().unwrap_or_else(|| road.dispatcher.limits.account());
     let purse = Purse::new(account, time, road.cancel.clone());
     let look = move |budget: Arc<dyn Budget>| {
-        let changes = foreseen(tool.definition(), &input, &workspace, &*budget)?;
+        let changes = projected_changes(tool.definition(), &input, &workspace, &*budget)?;
         Ok(changes.map(|changes| (input, changes)))
     };
     Box::pin(offload(purse.budget(), input_turns(), look))

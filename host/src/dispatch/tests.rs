@@ -213,7 +213,7 @@ async fn nobody_is_asked_about_a_tool_that_would_read_what_is_hidden() {
 }
 
 #[test]
-fn a_path_is_foreseen_to_change_only_where_the_class_can_change_anything() {
+fn a_path_is_projected_to_change_only_where_the_class_can_change_anything() {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string", "format": "workspace-path"}}});
     for (class, changes) in [
         (SideEffects::None, false),
@@ -231,10 +231,10 @@ fn a_path_is_foreseen_to_change_only_where_the_class_can_change_anything() {
             Box::new(Native(definition, |_| Ok(ToolOutput::text("ran")))) as Box<dyn Tool>
         };
         host.registry().register(Arc::new(make)).unwrap();
-        let foreseen =
-            host.foresee(host.session(), Call::new("native", json!({"path": "a.txt"}))).unwrap();
+        let explanation =
+            host.explain(host.session(), Call::new("native", json!({"path": "a.txt"}))).unwrap();
         let expected: &[&str] = if changes { &["a.txt"] } else { &[] };
-        assert_eq!(foreseen.changes.unwrap(), expected, "{class}");
+        assert_eq!(explanation.changes.unwrap(), expected, "{class}");
     }
 }
 
