@@ -29,7 +29,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    fn of(refused: &PluginRefused, digest: Digest) -> Self {
+    fn new(refused: &PluginRefused, digest: Digest) -> Self {
         Self { reason: refused.to_string(), digest: Some(digest) }
     }
 }
@@ -146,8 +146,9 @@ impl Candidate {
         if let Some(prepared) = self.recall(digest, sandbox) {
             return Ok(Recalled::Ready(prepared));
         }
-        let tried =
-            sandbox.tried(digest, self.trust()).map_err(|refused| Refused::of(&refused, digest))?;
+        let tried = sandbox
+            .tried(digest, self.trust())
+            .map_err(|refused| Refused::new(&refused, digest))?;
         Ok(Recalled::ToCompile(Effort { tried, size }))
     }
 
@@ -160,7 +161,7 @@ impl Candidate {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
         let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), given_up);
-        prepared.map_err(|refused| Refused::of(&refused, digest))
+        prepared.map_err(|refused| Refused::new(&refused, digest))
     }
 
     /// Returns the candidate's current digest. The file is read only if neither the last scan nor

@@ -40,7 +40,7 @@ impl Before {
     }
 
     /// Returns the files of a directory in order.
-    fn of(&self, directory: &Path) -> Vec<PathBuf> {
+    fn files_in(&self, directory: &Path) -> Vec<PathBuf> {
         let mut paths: Vec<_> =
             self.0.keys().filter(|path| path.parent() == Some(directory)).cloned().collect();
         paths.sort_by(|one, other| {
@@ -95,7 +95,7 @@ impl Work {
                     let file = crate::tool::text::elided(&directory.to_string_lossy(), 512);
                     let reason = format!("{reason}; the plugins loaded from it before stay");
                     lost.push(Rejected { file, reason, cause: Cause::File });
-                    jobs.extend(before.of(directory).into_iter().map(|path| Job {
+                    jobs.extend(before.files_in(directory).into_iter().map(|path| Job {
                         before: before.take(&path),
                         candidate: Candidate::File(path),
                         way: Way::Keep,
@@ -175,7 +175,7 @@ impl Work {
         match prepared {
             Ok(prepared) => Latest {
                 file_digest: Some(file_digest),
-                ..Latest::of(self.plugin(&job.candidate, prepared))
+                ..Latest::from_plugin(self.plugin(&job.candidate, prepared))
             },
             Err(Refused { reason, digest }) => {
                 let digest = digest.or(Some(file_digest.digest));

@@ -11,7 +11,7 @@ impl Work {
     /// Registers the outcome of one candidate.
     pub(super) fn decide(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         let latest = match outcome {
-            Ok(prepared) => Latest::of(self.plugin(candidate, prepared)),
+            Ok(prepared) => Latest::from_plugin(self.plugin(candidate, prepared)),
             Err(Refused { reason, digest }) => {
                 Latest { file_digest: None, digest, plugin: Err(reason) }
             }

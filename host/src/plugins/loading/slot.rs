@@ -28,7 +28,7 @@ pub(super) struct Latest {
 
 impl Latest {
     /// Creates the state of a newly prepared plugin.
-    pub(super) fn of(plugin: Plugin) -> Self {
+    pub(super) fn from_plugin(plugin: Plugin) -> Self {
         Self { file_digest: None, digest: Some(plugin.digest()), plugin: Ok(plugin) }
     }
 }
