@@ -1,16 +1,16 @@
 //! Confirmation by a user. The policy decides that a confirmation is needed; the embedder decides
 //! how to ask.
 
-pub(crate) mod asker;
-mod desk;
+pub(crate) mod call_confirmer;
+mod first_of;
+mod queue;
 mod request;
-mod several;
 
-pub(crate) use asker::{Asked, Asker};
+pub(crate) use call_confirmer::{Asked, CallConfirmer};
 
-pub use desk::{AnswerRefused, Desk};
+pub use first_of::FirstOf;
+pub use queue::{AnswerRefused, ConfirmationQueue};
 pub use request::{Answer, ConfirmationRequest, Decision, RequestId};
-pub use several::Several;
 
 use crate::execution::BoxFuture;
 use std::fmt;
@@ -18,10 +18,10 @@ use std::fmt;
 /// The error of a confirmer that cannot reach a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nobody can be asked")]
-pub struct NobodyToAsk;
+pub struct Unavailable;
 
-/// A way to ask a user: a terminal, a program's own dialog, a [`Desk`] that queues requests, or
-/// [`Several`] at once.
+/// A way to ask a user: a terminal, a program's own dialog, a [`ConfirmationQueue`] that other code
+/// reads, or [`FirstOf`] several.
 pub trait Confirmer: Send + Sync {
     /// Asks the user. The call's clock is paused meanwhile; dropping the future withdraws the
     /// request.
@@ -31,11 +31,11 @@ pub trait Confirmer: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`NobodyToAsk`] if no user can be reached: the call is then refused.
+    /// [`Unavailable`] if no user can be reached: the call is then refused.
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>>;
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>>;
 }
 
 /// The default confirmer: there is no user to ask, so calls that need confirmation are refused.
@@ -46,8 +46,8 @@ impl Confirmer for NoConfirmer {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
-        Box::pin(async { Err(NobodyToAsk) })
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
+        Box::pin(async { Err(Unavailable) })
     }
 }
 
@@ -59,7 +59,7 @@ impl Confirmer for DenyAll {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async { Ok(Answer::Deny) })
     }
 }
@@ -67,16 +67,16 @@ impl Confirmer for DenyAll {
 /// A confirmer that answers with a function of the embedder.
 ///
 /// ```
-/// use palisade::{Answer, AnswerBy};
+/// use palisade::{Answer, ConfirmFn};
 ///
-/// let formatter_only = AnswerBy::new(|request| {
+/// let formatter_only = ConfirmFn::new(|request| {
 ///     if request.plugin.as_deref() == Some("formatter") { Answer::Allow } else { Answer::Deny }
 /// });
 /// # let _: &dyn palisade::Confirmer = &formatter_only;
 /// ```
-pub struct AnswerBy<F>(F);
+pub struct ConfirmFn<F>(F);
 
-impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> AnswerBy<F> {
+impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> ConfirmFn<F> {
     /// Creates a confirmer from a function. It runs on the thread of the call and must return at
     /// once.
     #[must_use]
@@ -85,17 +85,17 @@ impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> AnswerBy<F> {
     }
 }
 
-impl<F> fmt::Debug for AnswerBy<F> {
+impl<F> fmt::Debug for ConfirmFn<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnswerBy").finish_non_exhaustive()
+        f.debug_struct("ConfirmFn").finish_non_exhaustive()
     }
 }
 
-impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> Confirmer for AnswerBy<F> {
+impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> Confirmer for ConfirmFn<F> {
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async move { Ok((self.0)(request)) })
     }
 }

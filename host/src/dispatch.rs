@@ -3,7 +3,7 @@
 
 mod approve;
 mod debug;
-mod foresee;
+mod explain;
 mod input;
 mod late;
 mod message;
@@ -20,7 +20,7 @@ mod tests;
 mod threads;
 mod transcript;
 
-pub use foresee::Foreseen;
+pub use explain::Explanation;
 pub(crate) use late::LateRules;
 pub use party::Party;
 pub(crate) use question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};

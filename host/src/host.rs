@@ -11,7 +11,7 @@ pub use builder::{CacheMode, HostBuilder};
 pub use error::BuildError;
 pub(crate) use state::state_directories;
 
-use crate::dispatch::{Dispatcher, Foreseen, Party, Transcript};
+use crate::dispatch::{Dispatcher, Explanation, Party, Transcript};
 use crate::events::{EventStream, Events};
 use crate::plugins::{Compiling, Loading, Plugin, Progress, Rejected, Rescan, Watch, WatchError};
 use crate::registry::{Registered, Registry};
@@ -136,8 +136,8 @@ impl Host {
     /// # Errors
     ///
     /// [`ErrorKind::NotFound`] if there is no such tool.
-    pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
-        self.dispatcher.foresee(session, call)
+    pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, ErrorKind> {
+        self.dispatcher.explain(session, call)
     }
 
     /// Returns a builder for a session with the caller's id, in the host's workspace and with its
@@ -179,12 +179,12 @@ impl Host {
     /// Returns a stream of all events from now on.
     #[must_use]
     pub fn events(&self) -> EventStream {
-        self.hub().stream()
+        self.event_bus().stream()
     }
 
     /// Returns the event bus, for adding and removing subscribers while the host runs.
     #[must_use]
-    pub fn hub(&self) -> &Events {
+    pub fn event_bus(&self) -> &Events {
         &self.dispatcher.events
     }
 
@@ -321,17 +321,17 @@ impl Host {
         self.loading.rescan()
     }
 
-    /// Runs [`rescan`](Self::rescan) on a separate thread whenever a plugin location changes: 100
-    /// ms after the last change, and every second while changes continue. Changes without a
-    /// notification, such as to the target of a symlink, are detected within 2 s. `heard` is called
-    /// on that thread with each result that has changes. Watching ends when the returned value or
-    /// this host is dropped.
+    /// Runs [`rescan`](Self::rescan) on a separate thread whenever a plugin location has changed.
+    /// The thread compares the metadata of the files every 500 ms. After a difference it waits
+    /// until nothing has changed for 100 ms, for at most one second. `on_rescan` is called on that
+    /// thread with each result that has changes. Watching ends when the returned value or this host
+    /// is dropped.
     ///
     /// # Errors
     ///
-    /// [`WatchError`] if the system provides no thread or no file descriptors.
-    pub fn watch(&self, heard: impl Fn(&Rescan) + Send + 'static) -> Result<Watch, WatchError> {
-        Watch::begin(&self.loading, Box::new(heard))
+    /// [`WatchError`] if the system provides no thread.
+    pub fn watch(&self, on_rescan: impl Fn(&Rescan) + Send + 'static) -> Result<Watch, WatchError> {
+        Watch::begin(&self.loading, Box::new(on_rescan))
     }
 
     /// Returns a receiver that is notified when a plugin is added, changed or removed.
@@ -347,13 +347,13 @@ impl Host {
     }
 
     /// Waits until this tool is registered, or until loading can no longer add it.
-    pub async fn available(&self, tool: &str) {
+    pub async fn wait_for_tool(&self, tool: &str) {
         self.wait_until(|| self.registry().has(tool)).await;
     }
 
     /// Waits until loading has ended: everything is loaded then, unless the host was built for one
     /// tool.
-    pub async fn loaded(&self) {
+    pub async fn wait_until_loaded(&self) {
         self.wait_until(|| false).await;
     }
 

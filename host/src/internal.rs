@@ -2,7 +2,7 @@
 //! program. They may change in any release, so that programs which embed the host use the other
 //! modules.
 
-pub use crate::confirm::asker::{Asked, Asker};
+pub use crate::confirm::call_confirmer::{Asked, CallConfirmer};
 pub use crate::dispatch::ToolTime;
 pub use crate::dispatch::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
 pub use crate::execution::account::budget::CallBudget;

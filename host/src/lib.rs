@@ -42,8 +42,8 @@ pub mod tool;
 pub mod workspace;
 
 pub use confirm::{
-    Answer, AnswerBy, AnswerRefused, ConfirmationRequest, Confirmer, Decision, DenyAll, Desk,
-    NobodyToAsk, RequestId, Several,
+    Answer, AnswerRefused, ConfirmFn, ConfirmationQueue, ConfirmationRequest, Confirmer, Decision,
+    DenyAll, FirstOf, RequestId, Unavailable,
 };
 pub use dispatch::{CallMode, Party, Transcript};
 pub use events::{Envelope, Event, EventStream, Subscriber};

@@ -2,8 +2,8 @@
 //! affects no other plugin.
 
 mod candidate;
-mod homes;
 mod loading;
+mod pinned_dirs;
 pub(crate) mod reserved;
 mod scan;
 mod watch;
@@ -190,18 +190,21 @@ impl Rescan {
             && self.rejected.is_empty()
     }
 
-    pub(crate) fn news(&self) -> impl Iterator<Item = News<'_>> {
-        let there =
-            self.loaded.iter().map(News::Loaded).chain(self.changed.iter().map(News::Changed));
+    pub(crate) fn plugin_changes(&self) -> impl Iterator<Item = PluginChange<'_>> {
+        let there = self
+            .loaded
+            .iter()
+            .map(PluginChange::Loaded)
+            .chain(self.changed.iter().map(PluginChange::Changed));
         there
-            .chain(self.removed.iter().map(News::Removed))
-            .chain(self.rejected.iter().map(News::Rejected))
+            .chain(self.removed.iter().map(PluginChange::Removed))
+            .chain(self.rejected.iter().map(PluginChange::Rejected))
     }
 }
 
 /// A change of a plugin.
 #[derive(Clone, Copy)]
-pub(crate) enum News<'a> {
+pub(crate) enum PluginChange<'a> {
     Loaded(&'a Plugin),
     Changed(&'a Plugin),
     Removed(&'a Plugin),

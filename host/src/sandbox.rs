@@ -15,7 +15,6 @@ mod ended;
 mod engine;
 mod guard;
 mod imports;
-mod interest;
 mod limiter;
 pub mod limits;
 mod linked;

@@ -27,7 +27,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use palisade::{CacheMode, Call, Desk, Event, Host, HostBuilder, Session, Shipped, ToolResult};
+use palisade::{
+    CacheMode, Call, ConfirmationQueue, Event, Host, HostBuilder, Session, Shipped, ToolResult,
+};
 
 pub use books::Books;
 pub use cases::{around, around_both};
@@ -86,10 +88,13 @@ impl Oracle {
     #[must_use]
     #[track_caller]
     pub fn new(change: impl FnOnce(&World, HostBuilder) -> HostBuilder) -> Self {
-        let base = |world: &World, desk: &Desk| {
+        let base = |world: &World, confirmations: &ConfirmationQueue| {
             let builder =
                 Host::builder().workspace(world.root()).cache(CacheMode::Directory(cache()));
-            change(world, builder.shipped(Shipped::LeftOut).confirmer(Arc::new(desk.clone())))
+            change(
+                world,
+                builder.shipped(Shipped::LeftOut).confirmer(Arc::new(confirmations.clone())),
+            )
         };
         Self::over(World::new, base)
     }
@@ -104,21 +109,21 @@ impl Oracle {
     pub fn of(case: &Case) -> Self {
         Self::over(
             || case.world(),
-            |world, desk| case.builder(world).confirmer(Arc::new(desk.clone())),
+            |world, confirmations| case.builder(world).confirmer(Arc::new(confirmations.clone())),
         )
     }
 
     #[track_caller]
     fn over(
         world: impl FnOnce() -> World,
-        host: impl FnOnce(&World, &Desk) -> HostBuilder,
+        host: impl FnOnce(&World, &ConfirmationQueue) -> HostBuilder,
     ) -> Self {
         let turn = turn();
         let heard = Heard::listening();
         let world = Arc::new(world());
-        let desk = Desk::default();
+        let confirmations = ConfirmationQueue::default();
         let recorder = Recorder::default();
-        let builder = host(&world, &desk).subscriber(Arc::new(Others(recorder.clone())));
+        let builder = host(&world, &confirmations).subscriber(Arc::new(Others(recorder.clone())));
         let host =
             builder.plugins(HOSTILE_ECHO.directory()).build().expect("the host can be built");
         assert!(host.rejected().is_empty(), "a plugin was rejected: {:?}", host.rejected());
@@ -130,7 +135,7 @@ impl Oracle {
         });
         let memory = usize::try_from(host.limits().memory).unwrap_or(usize::MAX);
         let aside = Aside { session: ping::session(&host), runtime: runtime() };
-        let stage = Stage { world, host: Arc::new(host), desk, recorder };
+        let stage = Stage { world, host: Arc::new(host), confirmations, recorder };
         Self {
             stage,
             runtime: runtime(),

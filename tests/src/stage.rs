@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use palisade::{CacheMode, Call, CallId, Desk, Event, Host, HostBuilder, Session, ToolResult};
+use palisade::{
+    CacheMode, Call, CallId, ConfirmationQueue, Event, Host, HostBuilder, Session, ToolResult,
+};
 
 use crate::events::Recorder;
 use crate::guest::{Guest, cache};
@@ -17,7 +19,7 @@ pub struct Stage {
     /// The host.
     pub host: Arc<Host>,
     /// The queue of pending confirmations.
-    pub desk: Desk,
+    pub confirmations: ConfirmationQueue,
     /// The recorder of the host's events.
     pub recorder: Recorder,
 }
@@ -47,16 +49,16 @@ impl Stage {
         guests: &[Guest],
         change: impl FnOnce(HostBuilder) -> HostBuilder,
     ) -> Self {
-        let (world, desk) = (Arc::new(World::new()), Desk::default());
+        let (world, confirmations) = (Arc::new(World::new()), ConfirmationQueue::default());
         let base = Host::builder()
             .workspace(world.root())
             .cache(CacheMode::Directory(cache()))
-            .confirmer(Arc::new(desk.clone()))
+            .confirmer(Arc::new(confirmations.clone()))
             .subscriber(Arc::new(recorder.clone()));
         let builder = guests.iter().fold(base, |builder, guest| builder.plugins(guest.directory()));
         let host = change(builder).build().expect("the host can be built");
         assert!(host.rejected().is_empty(), "a plugin was rejected: {:?}", host.rejected());
-        Self { world, host: Arc::new(host), desk, recorder }
+        Self { world, host: Arc::new(host), confirmations, recorder }
     }
 
     /// Creates a session with the host's own policy and caps.

@@ -4,6 +4,8 @@
 
 #[path = "loader/background.rs"]
 mod background;
+#[path = "loader/child.rs"]
+mod child;
 #[path = "loader/compile.rs"]
 mod compile;
 #[path = "loader/component.rs"]
@@ -20,6 +22,10 @@ mod file;
 mod generated;
 #[path = "loader/cache.rs"]
 mod loader_cache;
+#[path = "loader/replaced.rs"]
+mod replaced;
+#[path = "loader/rescan.rs"]
+mod rescan;
 #[path = "loader/smith.rs"]
 mod smith;
 #[path = "loader/watch.rs"]

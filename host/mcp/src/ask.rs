@@ -9,7 +9,7 @@ use super::replies::Reply;
 use palisade::confirm::ConfirmationRequest;
 use palisade::dispatch::Party;
 use palisade::execution::{AskFailure, BoxFuture, Client};
-use palisade::internal::{Asked, Asker};
+use palisade::internal::{Asked, CallConfirmer};
 use palisade::tool::budget::Exhausted;
 use palisade::tool::{AskKind, AskKinds, AskRequest};
 use rmcp::RoleServer;
@@ -64,7 +64,7 @@ pub(super) fn party(kinds: AskKinds, plugin: &str) -> (Party, Option<mpsc::Recei
     let can_confirm = kinds.contains(&AskKind::Elicitation);
     let asking = Arc::new(Asking { way, kinds, plugin: plugin.to_owned() });
     let party = Party::default().with_client(asking.clone());
-    (if can_confirm { party.with_asker(asking) } else { party }, Some(receive))
+    (if can_confirm { party.with_call_confirmer(asking) } else { party }, Some(receive))
 }
 
 impl Asking {
@@ -110,7 +110,7 @@ impl Asking {
     }
 }
 
-impl Asker for Asking {
+impl CallConfirmer for Asking {
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked> {
         Box::pin(async move {
             let Some(params) = form(request, Lasting::Offered) else { return Asked::Nobody };

@@ -185,7 +185,7 @@ impl Request {
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
         let party = Party::default()
-            .with_asker(rounds.clone())
+            .with_call_confirmer(rounds.clone())
             .with_client(rounds.clone())
             .without_memory();
         let result = self.run(tool, input, party, None).await;
@@ -213,7 +213,7 @@ impl Request {
     ) -> ToolResult {
         let (host, peer) = (&self.server.host, &self.context.peer);
         let call = self.prepared(tool, input);
-        let voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
+        let voice = Voice::of(host.event_bus(), call.id(), self.wanted(), plugin(tool));
         let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
         let over = Notify::new();
         // Concurrently, so that the call runs on and keeps its deadline while the client does not
@@ -296,7 +296,7 @@ impl Request {
 /// may still be loading.
 async fn shown(host: &Host, session: &Session, name: &str) -> Result<Arc<Registered>, ErrorData> {
     if !host.registry().has(name) {
-        let _ = tokio::time::timeout(LOADING, host.available(name)).await;
+        let _ = tokio::time::timeout(LOADING, host.wait_for_tool(name)).await;
     }
     let is_shown = |tool: &Arc<Registered>| session.advertises(tool.definition());
     host.registry().get(name).ok().filter(is_shown).ok_or_else(|| unknown(host, session, name))

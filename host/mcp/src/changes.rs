@@ -234,7 +234,7 @@ async fn tell(server: Arc<Shared>, client: Arc<Client>, way: Way, documents: Doc
     let now = || Lists::now(&server, &client, way.era());
     // Plugins that load at startup are not a change: list requests wait for them. A client that was
     // shown a partial list is notified when loading is complete.
-    server.host.loaded().await;
+    server.host.wait_until_loaded().await;
     let mut before = client.shown();
     let mut told = before.or(now());
     loop {

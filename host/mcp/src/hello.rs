@@ -136,7 +136,7 @@ mod tests {
         let begun = tokio::time::Instant::now();
         let loading = server.settled(Duration::from_secs(5)).await;
         assert_eq!((failed, loading, begun.elapsed()), (1, Loading::GoesOn, Duration::ZERO));
-        server.host.loaded().await;
+        server.host.wait_until_loaded().await;
         assert_eq!(server.settled(Duration::ZERO).await, Loading::Ended);
     }
 
@@ -183,7 +183,7 @@ mod tests {
             (server.settled(Duration::from_secs(5)).await, is_announced()),
             (Loading::GoesOn, Some(true))
         );
-        server.host.loaded().await;
+        server.host.wait_until_loaded().await;
         assert_eq!(
             (server.settled(Duration::ZERO).await, is_announced()),
             (Loading::Ended, Some(true))

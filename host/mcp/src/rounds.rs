@@ -10,7 +10,7 @@ use super::question::{Lasting, answer, form};
 use super::seal::{Sealer, Unsealed};
 use palisade::confirm::{Answer, ConfirmationRequest};
 use palisade::execution::{AskFailure, BoxFuture, Client};
-use palisade::internal::{Asked, Asker};
+use palisade::internal::{Asked, CallConfirmer};
 use palisade::sandbox::limits;
 use palisade::tool::{AskKind, AskKinds, AskRequest, Digest};
 use rmcp::model::{
@@ -275,7 +275,7 @@ fn digest(requests: &[AskRequest]) -> String {
     Digest::of(&serde_json::to_vec(&all).unwrap_or_default()).to_string()
 }
 
-impl Asker for Rounds {
+impl CallConfirmer for Rounds {
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked> {
         Box::pin(async move { self.confirmed(request) })
     }

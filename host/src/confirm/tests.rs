@@ -36,35 +36,38 @@ async fn once<T>(future: &mut BoxFuture<'_, T>) -> Option<T> {
 }
 
 #[tokio::test]
-async fn a_question_waits_at_the_desk_until_it_is_answered_and_is_answered_once() {
-    let (desk, one, other) = (Desk::default(), question("one"), question("other"));
-    let (mut first, mut second) = (desk.confirm(&one), desk.confirm(&other));
+async fn a_question_waits_in_the_queue_until_it_is_answered_and_is_answered_once() {
+    let (queue, one, other) = (ConfirmationQueue::default(), question("one"), question("other"));
+    let (mut first, mut second) = (queue.confirm(&one), queue.confirm(&other));
     assert_eq!((once(&mut first).await, once(&mut second).await), (None, None));
-    assert_eq!(desk.pending(), [one.clone(), other.clone()]);
-    assert_eq!((desk.next().await.id, desk.next().await.id), (one.id.clone(), other.id.clone()));
-    assert_eq!(desk.answer(&RequestId::new("another"), Answer::Allow), Err(AnswerRefused::Unknown));
-    assert_eq!(desk.answer(&other.id, Answer::Deny), Ok(()));
+    assert_eq!(queue.pending(), [one.clone(), other.clone()]);
+    assert_eq!((queue.next().await.id, queue.next().await.id), (one.id.clone(), other.id.clone()));
     assert_eq!(
-        desk.answer(&other.id, Answer::Allow),
+        queue.answer(&RequestId::new("another"), Answer::Allow),
+        Err(AnswerRefused::Unknown)
+    );
+    assert_eq!(queue.answer(&other.id, Answer::Deny), Ok(()));
+    assert_eq!(
+        queue.answer(&other.id, Answer::Allow),
         Err(AnswerRefused::AlreadyAnswered(Answer::Deny))
     );
     assert_eq!((once(&mut first).await, once(&mut second).await), (None, Some(Ok(Answer::Deny))));
-    assert_eq!(desk.pending(), std::slice::from_ref(&one));
+    assert_eq!(queue.pending(), std::slice::from_ref(&one));
     drop(first);
-    assert_eq!(desk.pending(), []);
-    assert_eq!(desk.answer(&one.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
+    assert_eq!(queue.pending(), []);
+    assert_eq!(queue.answer(&one.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
 }
 
 #[tokio::test]
 async fn how_a_question_ended_is_remembered_of_the_last_thousand() {
-    let desk = Desk::default();
+    let queue = ConfirmationQueue::default();
     for number in 0..1_025 {
         let question = question(&number.to_string());
-        let mut asked = desk.confirm(&question);
+        let mut asked = queue.confirm(&question);
         once(&mut asked).await;
-        desk.answer(&question.id, Answer::Allow).unwrap();
+        queue.answer(&question.id, Answer::Allow).unwrap();
     }
-    let late = |number: usize| desk.answer(&RequestId::new(&number.to_string()), Answer::Deny);
+    let late = |number: usize| queue.answer(&RequestId::new(&number.to_string()), Answer::Deny);
     assert_eq!(late(0), Err(AnswerRefused::Unknown));
     assert_eq!(late(1), Err(AnswerRefused::AlreadyAnswered(Answer::Allow)));
     assert_eq!(late(1_024), Err(AnswerRefused::AlreadyAnswered(Answer::Allow)));
@@ -72,15 +75,15 @@ async fn how_a_question_ended_is_remembered_of_the_last_thousand() {
 
 #[tokio::test]
 async fn of_several_the_first_answer_counts_and_nobody_only_where_all_are_nobody() {
-    let (desk, asked) = (Desk::default(), question("one"));
-    let with_desk = Several::new(vec![Arc::new(NoConfirmer), Arc::new(desk.clone())]);
-    let mut waiting = with_desk.confirm(&asked);
+    let (queue, asked) = (ConfirmationQueue::default(), question("one"));
+    let with_queue = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(queue.clone())]);
+    let mut waiting = with_queue.confirm(&asked);
     assert_eq!(once(&mut waiting).await, None, "one of them can still answer");
-    desk.answer(&asked.id, Answer::Always).unwrap();
+    queue.answer(&asked.id, Answer::Always).unwrap();
     assert_eq!(once(&mut waiting).await, Some(Ok(Answer::Always)));
-    let nobody = Several::new(vec![Arc::new(NoConfirmer), Arc::new(NoConfirmer)]);
-    assert_eq!(once(&mut nobody.confirm(&asked)).await, Some(Err(NobodyToAsk)));
-    let denied = Several::new(vec![Arc::new(NoConfirmer), Arc::new(DenyAll)]);
+    let nobody = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(NoConfirmer)]);
+    assert_eq!(once(&mut nobody.confirm(&asked)).await, Some(Err(Unavailable)));
+    let denied = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(DenyAll)]);
     assert_eq!(once(&mut denied.confirm(&asked)).await, Some(Ok(Answer::Deny)));
 }
 

@@ -1,6 +1,6 @@
 //! Debug output of the dispatcher's public types, without the inputs of calls.
 
-use super::{Dispatcher, Foreseen};
+use super::{Dispatcher, Explanation};
 use std::fmt;
 
 impl fmt::Debug for Dispatcher {
@@ -14,9 +14,9 @@ impl fmt::Debug for Dispatcher {
 }
 
 /// Leaves out the paths, which come from the input.
-impl fmt::Debug for Foreseen {
+impl fmt::Debug for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Foreseen")
+        f.debug_struct("Explanation")
             .field("tool", &self.tool)
             .field("decision", &self.decision)
             .finish_non_exhaustive()

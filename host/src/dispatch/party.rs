@@ -1,6 +1,6 @@
 //! The requester on whose behalf a call is made.
 
-use crate::confirm::Asker;
+use crate::confirm::CallConfirmer;
 use crate::execution::Client;
 use crate::execution::account::Account;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Party {
     /// Asked for confirmation in place of the host's confirmer.
-    pub(crate) asker: Option<Arc<dyn Asker>>,
+    pub(crate) call_confirmer: Option<Arc<dyn CallConfirmer>>,
     /// Receives the requests of the running tool.
     pub(crate) client: Option<Arc<dyn Client>>,
     /// The scope of answers that apply to later calls.
@@ -39,8 +39,8 @@ impl Party {
     /// Sets the confirmer of this requester, used in place of the host's.
     #[must_use]
     #[doc(hidden)]
-    pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
-        Self { asker: Some(asker), ..self }
+    pub fn with_call_confirmer(self, call_confirmer: Arc<dyn CallConfirmer>) -> Self {
+        Self { call_confirmer: Some(call_confirmer), ..self }
     }
 
     /// Sets the account under which the input was parsed.
@@ -61,7 +61,7 @@ impl Party {
 
 impl Default for Party {
     fn default() -> Self {
-        Self { asker: None, client: None, memory: Memory::OfSession, account: None }
+        Self { call_confirmer: None, client: None, memory: Memory::OfSession, account: None }
     }
 }
 

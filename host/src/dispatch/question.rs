@@ -4,7 +4,7 @@
 use super::input::{Moment, Purse, Unchecked};
 use super::pipeline::Road;
 use super::summary::summary;
-use crate::confirm::{self, Answer, Asker as _, ConfirmationRequest, Decision, RequestId};
+use crate::confirm::{self, Answer, CallConfirmer as _, ConfirmationRequest, Decision, RequestId};
 use crate::events::{CallSink, Event};
 use crate::execution::offload::offload;
 use crate::execution::owner::input_turns;
@@ -36,13 +36,13 @@ pub(super) async fn ask(
     stands: Duration,
 ) -> Result<(ValidInput, Answer), ErrorKind> {
     // An invalid call is refused before the user is bothered.
-    let (input, changes) = foreseen_for(road, input).await?;
+    let (input, changes) = projected_changes_of_call(road, input).await?;
     // Open requests hold their input, so they count towards the limit on queued calls.
     let _waiting = crate::execution::wait(road.tool.queue())?;
     let request = request(road, &input, changes, stands)?;
     // The call's own client takes precedence over the host's confirmer.
-    let mut answer = match &road.party.asker {
-        Some(asker) => asker.put(&request),
+    let mut answer = match &road.party.call_confirmer {
+        Some(call_confirmer) => call_confirmer.put(&request),
         None => road.dispatcher.confirmer.put(&request),
     };
     // The first poll displays the request. It comes before the event, so that subscribers can
@@ -151,7 +151,7 @@ fn request(
 /// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
 /// change files. It refuses a write to a path that is protected by name, and a read of a hidden
 /// path. Commands are confined by other means.
-pub(super) fn foreseen(
+pub(super) fn projected_changes(
     definition: &Definition,
     input: &ValidInput,
     workspace: &Workspace,
@@ -183,15 +183,15 @@ pub(super) fn foreseen(
     Unchecked::or_verdict(looked.map(|()| changes))
 }
 
-/// Like [`foreseen`] for a call that waits: in place if that is short, otherwise outside the
-/// runtime's threads.
-async fn foreseen_for(
+/// Like [`projected_changes`] for a call that waits: in place if that is short, otherwise outside
+/// the runtime's threads.
+async fn projected_changes_of_call(
     road: &Road<'_>,
     input: ValidInput,
 ) -> Result<(ValidInput, Vec<String>), ErrorKind> {
     let tool = road.tool.clone();
     let workspace = road.session.workspace().clone();
-    if let Ok(changes) = foreseen(tool.definition(), &input, &workspace, &Moment::new()) {
+    if let Ok(changes) = projected_changes(tool.definition(), &input, &workspace, &Moment::new()) {
         return Ok((input, changes?));
     }
     let time = road.time;
@@ -199,7 +199,7 @@ async fn foreseen_for(
     let account = input.account().unwrap_or_else(|| road.dispatcher.limits.account());
     let purse = Purse::new(account, time, road.cancel.clone());
     let look = move |budget: Arc<dyn Budget>| {
-        let changes = foreseen(tool.definition(), &input, &workspace, &*budget)?;
+        let changes = projected_changes(tool.definition(), &input, &workspace, &*budget)?;
         Ok(changes.map(|changes| (input, changes)))
     };
     Box::pin(offload(purse.budget(), input_turns(), look))

@@ -7,7 +7,7 @@ mod gone;
 mod queues;
 
 use super::Party;
-use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+use crate::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use crate::events::{Envelope, Subscriber};
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::host::Host;
@@ -61,7 +61,7 @@ impl Confirmer for PanickingConfirmer {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         panic!("a confirmer of somebody else");
     }
 }
@@ -74,7 +74,7 @@ impl Confirmer for Yes {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { Ok(Answer::Allow) })
     }
@@ -163,7 +163,7 @@ impl Confirmer for Always {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { Ok(Answer::Always) })
     }
@@ -176,7 +176,7 @@ async fn a_question_says_until_when_it_stands() {
         if left.is_ok_and(|left| left <= request.valid_for) { Answer::Allow } else { Answer::Deny }
     };
     let change = |builder: crate::host::HostBuilder| {
-        builder.confirmer(Arc::new(crate::confirm::AnswerBy::new(in_time)))
+        builder.confirmer(Arc::new(crate::confirm::ConfirmFn::new(in_time)))
     };
     let host = host(SideEffects::Write, |_| Ok(ToolOutput::text("ran")), change);
     assert!(host.call("native", json!({}), json!({})).await.is_success());
@@ -211,7 +211,7 @@ async fn nobody_is_asked_about_a_tool_that_would_read_what_is_hidden() {
 }
 
 #[test]
-fn a_path_is_foreseen_to_change_only_where_the_class_can_change_anything() {
+fn a_path_is_projected_to_change_only_where_the_class_can_change_anything() {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string", "format": "workspace-path"}}});
     for (class, changes) in [
         (SideEffects::None, false),
@@ -229,10 +229,10 @@ fn a_path_is_foreseen_to_change_only_where_the_class_can_change_anything() {
             Box::new(Native(definition, |_| Ok(ToolOutput::text("ran")))) as Box<dyn Tool>
         };
         host.registry().register(Arc::new(make)).unwrap();
-        let foreseen =
-            host.foresee(host.session(), Call::new("native", json!({"path": "a.txt"}))).unwrap();
+        let explanation =
+            host.explain(host.session(), Call::new("native", json!({"path": "a.txt"}))).unwrap();
         let expected: &[&str] = if changes { &["a.txt"] } else { &[] };
-        assert_eq!(foreseen.changes.unwrap(), expected, "{class}");
+        assert_eq!(explanation.changes.unwrap(), expected, "{class}");
     }
 }
 

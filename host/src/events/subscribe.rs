@@ -16,7 +16,7 @@ pub trait Subscriber: Send + Sync {
 
 /// The event bus of a host. Without subscribers no event is built. Clones share it.
 #[derive(Clone, Default)]
-pub struct Events(Arc<Hub>);
+pub struct Events(Arc<Bus>);
 
 impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,7 +27,7 @@ impl fmt::Debug for Events {
 }
 
 #[derive(Default)]
-struct Hub {
+struct Bus {
     subscribers: ArcSwap<Vec<Arc<dyn Subscriber>>>,
     sent: AtomicU64,
 }
@@ -36,7 +36,7 @@ impl Events {
     /// Creates a bus with these subscribers.
     #[must_use]
     pub fn new(subscribers: Vec<Arc<dyn Subscriber>>) -> Self {
-        Self(Arc::new(Hub {
+        Self(Arc::new(Bus {
             subscribers: ArcSwap::from_pointee(subscribers),
             sent: AtomicU64::new(0),
         }))

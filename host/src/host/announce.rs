@@ -1,15 +1,15 @@
 //! Events about the loading of plugins.
 
 use crate::events::{Event, Events, PluginFacts};
-use crate::plugins::{News, Plugin, Rejected};
+use crate::plugins::{Plugin, PluginChange, Rejected};
 
 /// Sends the event of a plugin change.
-pub(super) fn announce(events: &Events, news: News<'_>) {
-    events.emit(|| match news {
-        News::Loaded(plugin) => Event::PluginLoaded(facts(plugin)),
-        News::Changed(plugin) => Event::PluginChanged(facts(plugin)),
-        News::Removed(plugin) => Event::PluginRemoved(facts(plugin)),
-        News::Rejected(Rejected { file, reason, .. }) => {
+pub(super) fn announce(events: &Events, change: PluginChange<'_>) {
+    events.emit(|| match change {
+        PluginChange::Loaded(plugin) => Event::PluginLoaded(facts(plugin)),
+        PluginChange::Changed(plugin) => Event::PluginChanged(facts(plugin)),
+        PluginChange::Removed(plugin) => Event::PluginRemoved(facts(plugin)),
+        PluginChange::Rejected(Rejected { file, reason, .. }) => {
             Event::PluginRejected { file: file.clone(), reason: reason.clone() }
         }
     });

@@ -240,8 +240,9 @@ impl HostBuilder {
     }
 
     /// Like [`build`](Self::build), but compiles on background threads: cached plugins are
-    /// available at once, the others one by one; see [`Host::available`], [`Host::loaded`] and
-    /// [`Host::compiling`]. If two files claim a name, the first takes it once compiled.
+    /// available at once, the others one by one; see [`Host::wait_for_tool`],
+    /// [`Host::wait_until_loaded`] and [`Host::compiling`]. If two files claim a name, the first
+    /// takes it once compiled.
     ///
     /// # Errors
     ///

@@ -29,7 +29,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    fn of(refused: &PluginRefused, digest: Digest) -> Self {
+    fn new(refused: &PluginRefused, digest: Digest) -> Self {
         Self { reason: refused.to_string(), digest: Some(digest) }
     }
 }
@@ -65,12 +65,12 @@ impl Effort {
 
 /// The bytes of a file at the time of a scan.
 #[derive(Debug, Clone)]
-pub(super) struct Look {
+pub(super) struct FileDigest {
     pub(super) identity: Option<Identity>,
     pub(super) digest: Digest,
 }
 
-impl Look {
+impl FileDigest {
     /// Returns true if the file is unchanged and any write since would have been noticed.
     fn holds(&self, now: Option<&Identity>) -> bool {
         self.identity
@@ -146,8 +146,9 @@ impl Candidate {
         if let Some(prepared) = self.recall(digest, sandbox) {
             return Ok(Recalled::Ready(prepared));
         }
-        let tried =
-            sandbox.tried(digest, self.trust()).map_err(|refused| Refused::of(&refused, digest))?;
+        let tried = sandbox
+            .tried(digest, self.trust())
+            .map_err(|refused| Refused::new(&refused, digest))?;
         Ok(Recalled::ToCompile(Effort { tried, size }))
     }
 
@@ -160,12 +161,16 @@ impl Candidate {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
         let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), given_up);
-        prepared.map_err(|refused| Refused::of(&refused, digest))
+        prepared.map_err(|refused| Refused::new(&refused, digest))
     }
 
     /// Returns the candidate's current digest. The file is read only if neither the last scan nor
     /// the cache vouches for it.
-    pub(super) fn look(&self, cache: &Cache, last: Option<&Look>) -> Result<Look, String> {
+    pub(super) fn file_digest(
+        &self,
+        cache: &Cache,
+        last: Option<&FileDigest>,
+    ) -> Result<FileDigest, String> {
         let opened = self.open()?;
         let identity = opened.identity();
         if let Some(last) = last.filter(|last| last.holds(identity.as_ref())) {
@@ -175,7 +180,7 @@ impl Candidate {
             Some(digest) => digest,
             None => Digest::of(&opened.bytes()?),
         };
-        Ok(Look { identity, digest })
+        Ok(FileDigest { identity, digest })
     }
 
     /// Returns the plugin of this digest if it is in the cache.
@@ -272,17 +277,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_is_trusted_later_only_where_the_file_had_settled_and_nothing_about_it_changed() {
+    fn a_digest_is_trusted_later_only_where_the_file_had_settled_and_nothing_about_it_changed() {
         let Some((fresh, settled, other)) = crate::sandbox::identities() else { return };
-        let look = |identity: &Identity| Look {
+        let file_digest = |identity: &Identity| FileDigest {
             identity: Some(identity.clone()),
             digest: Digest::of(b"plugin"),
         };
-        assert!(look(&settled).holds(Some(&settled)));
-        assert!(!look(&fresh).holds(Some(&fresh)), "a change since may not show");
-        assert!(!look(&settled).holds(Some(&other)), "it is another file by now");
-        assert!(!look(&settled).holds(None));
-        assert!(!Look { identity: None, digest: Digest::of(b"plugin") }.holds(Some(&settled)));
+        assert!(file_digest(&settled).holds(Some(&settled)));
+        assert!(!file_digest(&fresh).holds(Some(&fresh)), "a change since may not show");
+        assert!(!file_digest(&settled).holds(Some(&other)), "it is another file by now");
+        assert!(!file_digest(&settled).holds(None));
+        assert!(
+            !FileDigest { identity: None, digest: Digest::of(b"plugin") }.holds(Some(&settled))
+        );
     }
 
     #[test]

@@ -1,18 +1,19 @@
 //! Loading: cached plugins at once, then the others compiled on all cores, each registered when
 //! ready. If two files claim a name, the first has it, and takes it over if it is ready later.
 
+mod compile;
 mod cores;
 mod rescan;
 mod settle;
 mod slot;
 mod wanted;
 
-use super::candidate::{Candidate, Effort, Recalled, Refused};
-use super::homes::Homes;
+use super::candidate::{Candidate, Refused};
+use super::pinned_dirs::PinnedDirs;
 use super::scan::Found;
 use super::{
-    Compiling, LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Sources,
-    reserved, scan,
+    Compiling, LoadError, LoadObserver, LoadStep, Loaded, Plugin, PluginChange, Rejected, Rescan,
+    Sources, reserved, scan,
 };
 use crate::execution::Factory;
 use crate::registry::{Origin, Place, Registered, Registry, Source};
@@ -38,7 +39,7 @@ pub(crate) struct Task {
     /// The treatment of files with several hard links.
     pub(crate) hard_links: HardLinks,
     /// Called for every plugin when it is registered or rejected, and for later changes.
-    pub(crate) heard: Box<dyn Fn(News<'_>) + Send + Sync>,
+    pub(crate) on_change: Box<dyn Fn(PluginChange<'_>) + Send + Sync>,
 }
 
 impl Task {
@@ -97,13 +98,13 @@ impl Loading {
     /// not an error but is listed as rejected.
     pub(crate) fn begin(task: Task, native: &[Factory]) -> Result<Self, LoadError> {
         // Recorded before the scan, so that a later replacement is detected.
-        let homes = Homes::hold(&task.sources, task.hard_links);
+        let pinned_dirs = PinnedDirs::hold(&task.sources, task.hard_links);
         let found = scan::look(&task.sources)?;
         for factory in native {
             reserved::check_native(task.sources.shipped, factory, &task.registry)?;
             task.registry.register_at(Place::Native, factory.clone())?;
         }
-        let work = Arc::new(Work::new(task, found, homes));
+        let work = Arc::new(Work::new(task, found, pinned_dirs));
         work.recall();
         Ok(Self(work))
     }
@@ -193,6 +194,11 @@ impl Loading {
         }
     }
 
+    /// Returns a token that is cancelled when this value is dropped.
+    pub(super) fn closed(&self) -> CancellationToken {
+        self.0.given_up.clone()
+    }
+
     /// Returns true if a plugin of this name was found at startup.
     pub(crate) fn has_found(&self, plugin: &str) -> bool {
         self.0.candidates.iter().any(|candidate| candidate.name() == plugin)
@@ -237,7 +243,7 @@ struct Work {
     settling: Mutex<()>,
     /// The directories that a later scan could not read.
     lost: Mutex<Vec<Rejected>>,
-    homes: Homes,
+    pinned_dirs: PinnedDirs,
     /// The names that several files have.
     namesakes: Mutex<HashSet<String>>,
     /// Serialises compilations and scans.
@@ -247,7 +253,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(task: Task, found: Found, homes: Homes) -> Self {
+    fn new(task: Task, found: Found, pinned_dirs: PinnedDirs) -> Self {
         let Found { candidates, empty } = found;
         let namesakes = Mutex::new(scan::namesakes(candidates.iter()));
         let (progress, _) =
@@ -261,120 +267,12 @@ impl Work {
             decided: Mutex::default(),
             settling: Mutex::default(),
             lost: Mutex::default(),
-            homes,
+            pinned_dirs,
             namesakes,
             turn: Mutex::default(),
             progress,
             given_up: CancellationToken::new(),
         }
-    }
-
-    /// Decides the cached candidates and queues the others.
-    fn recall(&self) {
-        self.tell(LoadStep::Start(self.candidates.len()));
-        let all: Vec<usize> = (0..self.candidates.len()).collect();
-        let unknown: Mutex<Vec<(bool, Effort, usize)>> = Mutex::default();
-        let known: Mutex<BTreeMap<usize, Outcome>> = Mutex::default();
-        self.each(&all, |index, candidate| {
-            let outcome = match guarded(|| candidate.recalled(&self.task.sandbox)) {
-                Ok(Recalled::ToCompile(effort)) => {
-                    return lock(&unknown).push((!candidate.is_shipped(), effort, index));
-                }
-                Ok(Recalled::Ready(prepared)) => Ok(prepared),
-                Err(refused) => Err(refused),
-            };
-            lock(&known).insert(index, outcome);
-        });
-        // In order, so that events do not depend on timing.
-        for (index, outcome) in std::mem::take(&mut *lock(&known)) {
-            if let Some(candidate) = self.candidates.get(index) {
-                self.prepared(index, candidate, outcome);
-            }
-        }
-        let mut unknown = std::mem::take(&mut *lock(&unknown));
-        unknown.sort_unstable();
-        let last: HashSet<usize> = unknown
-            .iter()
-            .filter(|(_, effort, _)| effort.goes_last())
-            .map(|(_, _, index)| *index)
-            .collect();
-        self.progress.send_modify(|progress| progress.last = last.len());
-        *lock(&self.last) = last;
-        *lock(&self.unknown) = unknown.into_iter().map(|(_, _, index)| index).collect();
-    }
-
-    fn compiling(&self) -> Vec<Compiling> {
-        if self.progress.borrow().is_complete() {
-            return Vec::new();
-        }
-        let decided = lock(&self.decided);
-        let left =
-            self.candidates.iter().enumerate().filter(|(index, _)| !decided.contains_key(index));
-        left.map(|(_, candidate)| Compiling { plugin: candidate.name(), file: candidate.file() })
-            .collect()
-    }
-
-    /// Compiles the remaining candidates.
-    fn compile(&self) {
-        let _turn = lock(&self.turn);
-        self.compile_left();
-    }
-
-    fn compile_left(&self) {
-        let _end = End(self);
-        self.compile_wanted(|| |_: usize, _: &Candidate| true);
-        self.tell(LoadStep::End);
-    }
-
-    /// Compiles the candidates that are still wanted when their turn comes, and cancels the others
-    /// once none is wanted. Those stay in `unknown`. Returns true if there was work to do.
-    fn compile_wanted<W: Fn(usize, &Candidate) -> bool>(
-        &self,
-        wanted_now: impl Fn() -> W + Sync,
-    ) -> bool {
-        let given_up = self.given_up.child_token();
-        let still_wanted = |of: &[usize]| -> Vec<usize> {
-            let is_wanted = wanted_now();
-            let wanted =
-                |index: &usize| self.candidates.get(*index).is_some_and(|it| is_wanted(*index, it));
-            of.iter().copied().filter(wanted).collect()
-        };
-        let unknown = lock(&self.unknown).clone();
-        let indices = if unknown.is_empty() { unknown } else { still_wanted(&unknown) };
-        self.each(&indices, |index, candidate| {
-            if given_up.is_cancelled() || still_wanted(&[index]).is_empty() {
-                return;
-            }
-            let outcome = guarded(|| candidate.prepare(&self.task.sandbox, &given_up));
-            // A failure after the cancellation says nothing about the candidate.
-            if outcome.is_ok() || !given_up.is_cancelled() {
-                self.prepared(index, candidate, outcome);
-            }
-            let left = lock(&self.unknown).clone();
-            if still_wanted(&left).is_empty() {
-                given_up.cancel();
-            }
-        });
-        !indices.is_empty()
-    }
-
-    fn each(&self, indices: &[usize], work: impl Fn(usize, &Candidate) + Sync) {
-        cores::on_every_core(indices, |_, index| {
-            if let Some(candidate) = self.candidates.get(*index) {
-                work(*index, candidate);
-            }
-        });
-    }
-
-    fn prepared(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
-        self.tell(LoadStep::Done(&candidate.name()));
-        self.decide(index, candidate, outcome);
-        lock(&self.unknown).retain(|left| *left != index);
-        let was_last = lock(&self.last).remove(&index);
-        self.progress.send_modify(|progress| {
-            progress.decided += 1;
-            progress.last = progress.last.saturating_sub(was_last.into());
-        });
     }
 
     fn plugin(&self, candidate: &Candidate, prepared: Arc<Prepared>) -> Plugin {
@@ -396,15 +294,6 @@ impl Work {
         if catch_unwind(AssertUnwindSafe(|| (self.task.observer)(step))).is_err() {
             tracing::error!("the observer of loading panicked");
         }
-    }
-}
-
-/// A guard that marks the end of the work, even after a panic.
-struct End<'a>(&'a Work);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.progress.send_modify(|progress| progress.goes_on = false);
     }
 }
 

@@ -91,20 +91,20 @@ fn deny_wins_wherever_it_stands() {
 }
 
 /// Returns the tool `t` of class *write* from a plugin of this name.
-fn of(plugin: &str, source: Source) -> (Definition, Origin) {
+fn plugin_tool(plugin: &str, source: Source) -> (Definition, Origin) {
     let digest = Digest::from_bytes([7; 32]);
     (tool(SideEffects::Write), Origin::Plugin { name: plugin.into(), digest, source })
 }
 
 fn file(plugin: &str) -> (Definition, Origin) {
-    of(plugin, Source::File(format!("/p/{plugin}.wasm").into()))
+    plugin_tool(plugin, Source::File(format!("/p/{plugin}.wasm").into()))
 }
 
 #[test]
 fn a_bare_name_loosens_for_the_programs_own_tools_and_for_no_plugin_file() {
     for mode in [Mode::Auto, Mode::PromptOnce] {
         let policy = Policy::default().with_tool("t", mode);
-        let (definition, shipped) = of("files", Source::Shipped);
+        let (definition, shipped) = plugin_tool("files", Source::Shipped);
         let own = Decision { mode, rule: Rule::Tool };
         assert_eq!(policy.explain(&definition, &shipped), own);
         assert_eq!(policy.explain(&definition, &Origin::Native), own);
@@ -132,12 +132,14 @@ fn a_bare_name_tightens_for_whichever_plugin_offers_it() {
 fn a_name_with_its_plugin_holds_for_that_plugin_alone() {
     let policy = Policy::default().with_tool("csv/t", Mode::Auto);
     let holds = Decision { mode: Mode::Auto, rule: Rule::PluginTool };
-    for (definition, origin) in [file("csv"), of("csv", Source::Shipped)] {
+    for (definition, origin) in [file("csv"), plugin_tool("csv", Source::Shipped)] {
         assert_eq!(policy.explain(&definition, &origin), holds, "{origin:?}");
     }
-    for (definition, origin) in
-        [file("aaa"), of("files", Source::Shipped), (tool(SideEffects::Write), Origin::Native)]
-    {
+    for (definition, origin) in [
+        file("aaa"),
+        plugin_tool("files", Source::Shipped),
+        (tool(SideEffects::Write), Origin::Native),
+    ] {
         assert_eq!(policy.explain(&definition, &origin).mode, Mode::Prompt, "{origin:?}");
     }
     let (definition, origin) = file("csv");
@@ -147,7 +149,7 @@ fn a_name_with_its_plugin_holds_for_that_plugin_alone() {
 
 #[test]
 fn of_two_names_for_one_tool_of_the_program_the_stricter_holds() {
-    let (definition, shipped) = of("files", Source::Shipped);
+    let (definition, shipped) = plugin_tool("files", Source::Shipped);
     for (bare, full, rule) in
         [(Mode::Prompt, Mode::Auto, Rule::Tool), (Mode::Auto, Mode::PromptOnce, Rule::PluginTool)]
     {
@@ -165,7 +167,7 @@ fn rules_for_the_hosts_own_tools_give_a_file_of_that_name_nothing() {
         let holds = Decision { mode, rule: Rule::PluginTool };
         assert_eq!(policy.explain(&definition, &Origin::Native), holds);
         assert_eq!(
-            policy.decide(&definition, &of("files", Source::Shipped).1),
+            policy.decide(&definition, &plugin_tool("files", Source::Shipped).1),
             Mode::Prompt,
             "{mode}"
         );
@@ -192,7 +194,7 @@ fn advice_names_the_key_that_would_hold() {
         said(file("csv"), Rule::Class)
             .ends_with("or set `\"csv/t\" = \"auto\"` under `[confirm.tools]` in mine")
     );
-    assert!(said(of("files", Source::Shipped), Rule::Class).contains("`t = \"auto\"`"));
+    assert!(said(plugin_tool("files", Source::Shipped), Rule::Class).contains("`t = \"auto\"`"));
     assert!(said(file("csv"), Rule::Tool).ends_with("or change `confirm.tools.t` in mine"));
     assert!(
         said(file("csv"), Rule::PluginTool).ends_with("or change `confirm.tools.csv/t` in mine")
@@ -225,7 +227,7 @@ fn no_rule_is_proposed_for_a_tool_whose_name_has_a_rule_for_another_plugin() {
 
 #[test]
 fn of_two_files_of_one_name_neither_gets_what_a_rule_loosens_and_both_what_it_tightens() {
-    let (definition, origin) = of("csv", Source::Namesake("/p/csv.wasm".into()));
+    let (definition, origin) = plugin_tool("csv", Source::Namesake("/p/csv.wasm".into()));
     let policy = Policy::default();
     for name in ["csv/t", "t"] {
         for mode in [Mode::Auto, Mode::PromptOnce] {

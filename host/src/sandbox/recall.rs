@@ -2,7 +2,6 @@
 //! loaded at the first call.
 
 use super::describe::checked;
-use super::interest::{Interest, Wanted};
 use super::linked::Linked;
 use super::prepare::{Freshness, PluginRefused, Prepared, Trust};
 use super::{Sandbox, border, imports};
@@ -31,7 +30,6 @@ pub(super) struct Code {
     /// The loading lock. One call holds it and loads the code; the others wait without holding a
     /// thread.
     turn: Arc<Mutex<()>>,
-    interest: Arc<Interest>,
 }
 
 /// Code that is in the cache.
@@ -64,7 +62,7 @@ pub(super) enum CodeLost {
     )]
     Slow,
     /// Internal error: the code is missing after it was loaded.
-    #[error("the host has mislaid it")]
+    #[error("internal error: its compiled code is missing after loading")]
     Gone,
     /// A dependency panicked.
     #[error("loading it failed inside the host; the log has the details")]
@@ -88,12 +86,7 @@ impl Sandbox {
         let definitions = checked(&described, Building::AtFirstUse).ok()?;
         let offer = described.1;
         let stored = Some(Stored { sandbox: self.clone(), origin });
-        let code = Code {
-            linked: OnceLock::new(),
-            stored,
-            turn: Arc::default(),
-            interest: Arc::default(),
-        };
+        let code = Code { linked: OnceLock::new(), stored, turn: Arc::default() };
         let freshness = Freshness::Cached;
         let owner = Owner::of(digest);
         Some(Arc::new(Prepared { code, digest, imports, definitions, offer, freshness, owner }))
@@ -104,30 +97,19 @@ impl Prepared {
     /// Loads the code, unless it is loaded. From then on neither the file nor the cache is needed.
     /// Blocks; must not be called in an async context.
     pub(crate) fn hold(&self) -> Result<(), String> {
-        let wanted = self.code.want();
         let turn = Turn(self.code.turn.clone().blocking_lock_owned());
-        self.code.load(self.digest, turn, wanted.given_up()).map_err(|lost| lost.to_string())
+        self.code.load(self.digest, turn).map_err(|lost| lost.to_string())
     }
 }
 
 impl Code {
     pub(super) fn linked(pre: Linked) -> Self {
-        Self {
-            linked: OnceLock::from(pre),
-            stored: None,
-            turn: Arc::default(),
-            interest: Arc::default(),
-        }
+        Self { linked: OnceLock::from(pre), stored: None, turn: Arc::default() }
     }
 
     /// Returns the code, if it is loaded.
     pub(super) fn get(&self) -> Option<&Linked> {
         self.linked.get()
-    }
-
-    /// Adds a call that waits for the code.
-    pub(super) fn want(&self) -> Wanted {
-        self.interest.want()
     }
 
     /// Waits for the loading lock.
@@ -136,24 +118,18 @@ impl Code {
     }
 
     /// Loads the code of the plugin with this digest, unless it is loaded. Blocks for milliseconds,
-    /// or for a whole compilation if the code is gone from the cache. `given_up` cancels that
-    /// compilation.
-    pub(super) fn load(
-        &self,
-        digest: Digest,
-        _turn: Turn,
-        given_up: &CancellationToken,
-    ) -> Result<(), CodeLost> {
+    /// or for a whole compilation if the code is gone from the cache.
+    pub(super) fn load(&self, digest: Digest, _turn: Turn) -> Result<(), CodeLost> {
         if let (None, Some(stored)) = (self.linked.get(), &self.stored) {
             // Cannot fail: the caller holds the loading lock.
-            let _ = self.linked.set(stored.load(digest, given_up)?);
+            let _ = self.linked.set(stored.load(digest)?);
         }
         Ok(())
     }
 }
 
 impl Stored {
-    fn load(&self, digest: Digest, given_up: &CancellationToken) -> Result<Linked, CodeLost> {
+    fn load(&self, digest: Digest) -> Result<Linked, CodeLost> {
         let component = match self.sandbox.cache.code(&self.sandbox.runtime.engine, digest) {
             Some(component) => component,
             None => {
@@ -162,7 +138,10 @@ impl Stored {
                     return Err(CodeLost::Replaced);
                 }
                 border::check(&bytes).map_err(PluginRefused::from)?;
-                self.sandbox.compile(&bytes, digest, self.origin.trust, given_up)?.0
+                // Not cancelled with the call: the compiler has limits of its own, and later calls
+                // use the result.
+                let uncancelled = CancellationToken::new();
+                self.sandbox.compile(&bytes, digest, self.origin.trust, &uncancelled)?.0
             }
         };
         self.sandbox.link(&component).map_err(CodeLost::from)

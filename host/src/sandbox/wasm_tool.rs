@@ -193,21 +193,19 @@ impl WasmTool {
     }
 
     /// Returns the code of the plugin, and loads it at the first call. The call's own clock is not
-    /// running yet.
+    /// running yet. Loading goes on if the call ends first, and a later call uses its result.
     async fn loaded(&self, context: &ToolContext) -> Result<Result<&Linked, ErrorKind>, Ended> {
         let _waiting = match wait(&self.plugin.owner.queue) {
             Ok(waiting) => waiting,
             Err(flooded) => return Ok(Err(flooded)),
         };
         let plugin = self.plugin.clone();
-        let wanted = plugin.code.want();
-        let given_up = wanted.given_up().clone();
         let loading = async {
             let turn = plugin.code.turn().await;
             if plugin.code.get().is_some() {
                 return Ok(());
             }
-            away(move || plugin.code.load(plugin.digest, turn, &given_up)).await
+            away(move || plugin.code.load(plugin.digest, turn)).await
         };
         let loaded = tokio::select! {
             biased;
@@ -219,10 +217,7 @@ impl WasmTool {
                 return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone)));
             }
             Ok(Err(lost)) => lost,
-            Err(_) => {
-                wanted.leave_to_later();
-                CodeLost::Slow
-            }
+            Err(_) => CodeLost::Slow,
         };
         Ok(Err(not_loaded(lost)))
     }

@@ -80,8 +80,12 @@ pub(super) fn deadlines(calls: usize) -> Report {
         .subscriber(std::sync::Arc::new(recorder.clone()))
         .build()
         .expect("the host can be built");
-    let stage =
-        Stage { world: world.into(), host: host.into(), desk: palisade::Desk::default(), recorder };
+    let stage = Stage {
+        world: world.into(),
+        host: host.into(),
+        confirmations: palisade::ConfirmationQueue::default(),
+        recorder,
+    };
     let ended = Deadline::over(stage).run(calls);
     let first = ended.broken.first().map_or("", String::as_str);
     Report::new(&format!("{} in time, {} late {first}", ended.written, ended.late))

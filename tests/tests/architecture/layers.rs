@@ -87,7 +87,7 @@ const DATED: [&str; 12] = [
     "host/src/events/payload.rs",
     "host/src/events/subscribe.rs",
     "host/src/host/cache/known.rs",
-    "host/src/plugins/watch.rs",
+    "host/src/plugins/watch/snapshot.rs",
     "host/src/sandbox/cache.rs",
     "host/src/sandbox/cache/identity.rs",
     "host/src/sandbox/cache/verdict.rs",

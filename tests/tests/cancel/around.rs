@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use palisade::{
-    Answer, BoxFuture, CancellationToken, ConfirmationRequest, Confirmer, Event, NobodyToAsk,
-    Policy, Session, ToolOutput,
+    Answer, BoxFuture, CancellationToken, ConfirmationRequest, Confirmer, Event, Policy, Session,
+    ToolOutput, Unavailable,
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP};
@@ -84,7 +84,7 @@ impl Confirmer for Silent {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         self.0.notify_one();
         Box::pin(std::future::pending())
     }

@@ -35,7 +35,7 @@ fn while_a_person_is_asked() {
     let session = stage.session();
     block_on(async {
         let call = stage.begin(&session, writing("w"));
-        let _question = stage.desk.next().await;
+        let _question = stage.confirmations.next().await;
         assert_eq!(session.cancel_all(), 1);
         assert_eq!(class(&call.await.unwrap()), "cancelled");
     });
@@ -121,6 +121,6 @@ fn a_subscriber_may_cancel_from_within_an_event() {
     let stage = Stage::hearing(recorder, &[], |builder| builder);
     let session = cell.get_or_init(|| stage.session());
     assert_eq!(class(&block_on(stage.host.dispatch(session, writing("w")))), "cancelled");
-    assert!(stage.desk.pending().is_empty());
+    assert!(stage.confirmations.pending().is_empty());
     let _ = Answer::Allow;
 }

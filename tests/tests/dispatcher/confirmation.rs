@@ -1,12 +1,12 @@
-//! Confirmation requests: only the first answer counts, for one request, and every asker learns the
-//! outcome.
+//! Confirmation requests: only the first answer counts, for one request, and every confirmer learns
+//! the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use palisade::{
-    Answer, AnswerBy, AnswerRefused, Call, CallId, Decision, DenyAll, Desk, Event, Mode, Policy,
-    Several, SideEffects, json,
+    Answer, AnswerRefused, Call, CallId, ConfirmFn, ConfirmationQueue, Decision, DenyAll, Event,
+    FirstOf, Mode, Policy, SideEffects, json,
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
@@ -34,7 +34,7 @@ fn a_question_carries_what_one_needs_to_decide() {
         )
         .with_turn("t-7");
         let waiting = stage.begin(&stage.session(), call.with_id("w"));
-        let question = stage.desk.next().await;
+        let question = stage.confirmations.next().await;
         assert_eq!(
             (question.tool.as_str(), question.side_effects),
             ("write_file", SideEffects::Write)
@@ -57,7 +57,7 @@ fn a_question_carries_what_one_needs_to_decide() {
                 .find(|p| p.name() == "files")
                 .map(palisade::plugins::Plugin::digest)
         );
-        stage.desk.answer(&question.id, Answer::Deny).unwrap();
+        stage.confirmations.answer(&question.id, Answer::Deny).unwrap();
         let _ = waiting.await;
     });
 }
@@ -65,7 +65,7 @@ fn a_question_carries_what_one_needs_to_decide() {
 #[test]
 fn nobody_is_asked_about_what_would_be_refused_whatever_the_answer() {
     let stage =
-        Stage::new(&[], |builder| builder.confirmer(Arc::new(AnswerBy::new(|_| Answer::Allow))));
+        Stage::new(&[], |builder| builder.confirmer(Arc::new(ConfirmFn::new(|_| Answer::Allow))));
     let call = Call::new("write_file", json!({"path": ".git/hook", "content": "x"})).with_id("w");
     let result = block_on(async { stage.begin(&stage.session(), call).await.unwrap() });
     assert_eq!(result.to_json()["error"]["detail"], json!({"reason": "protected", "tree": ".git"}));
@@ -77,9 +77,9 @@ fn the_first_answer_wins_and_the_second_is_told_what_it_was() {
     let stage = stage();
     block_on(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
-        let question = stage.desk.next().await;
-        stage.desk.answer(&question.id, Answer::Deny).unwrap();
-        let late = stage.desk.clone().answer(&question.id, Answer::Allow);
+        let question = stage.confirmations.next().await;
+        stage.confirmations.answer(&question.id, Answer::Deny).unwrap();
+        let late = stage.confirmations.clone().answer(&question.id, Answer::Allow);
         assert_eq!(late, Err(AnswerRefused::AlreadyAnswered(Answer::Deny)));
         assert_eq!(class(&waiting.await.unwrap()), "user_denied");
     });
@@ -89,8 +89,8 @@ fn the_first_answer_wins_and_the_second_is_told_what_it_was() {
 
 #[test]
 fn of_several_who_are_asked_the_first_answer_wins_and_the_others_learn_of_it() {
-    let (one, other) = (Desk::default(), Desk::default());
-    let both = Several::new(vec![Arc::new(one.clone()), Arc::new(other.clone())]);
+    let (one, other) = (ConfirmationQueue::default(), ConfirmationQueue::default());
+    let both = FirstOf::new(vec![Arc::new(one.clone()), Arc::new(other.clone())]);
     let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(both)));
     block_on(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
@@ -111,9 +111,9 @@ fn an_allow_counts_once() {
     block_on(async {
         for id in ["first", "second"] {
             let waiting = stage.begin(&session, writing(id));
-            let question = stage.desk.next().await;
+            let question = stage.confirmations.next().await;
             assert_eq!(question.call_id.as_str(), id);
-            stage.desk.answer(&question.id, Answer::Allow).unwrap();
+            stage.confirmations.answer(&question.id, Answer::Allow).unwrap();
             assert!(waiting.await.unwrap().is_success());
         }
     });
@@ -126,13 +126,13 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
     block_on(async {
         let (first, second) =
             (stage.begin(&session, writing("first")), stage.begin(&session, writing("second")));
-        let question = stage.desk.next().await;
-        let _other = stage.desk.next().await;
-        stage.desk.answer(&question.id, Answer::Always).unwrap();
+        let question = stage.confirmations.next().await;
+        let _other = stage.confirmations.next().await;
+        stage.confirmations.answer(&question.id, Answer::Always).unwrap();
         assert!(first.await.unwrap().is_success() && second.await.unwrap().is_success());
         assert!(stage.host.dispatch(&session, writing("third")).await.is_success());
         assert_eq!(stage.recorder.names_of("third"), ["tool.called", "tool.completed"]);
-        assert!(stage.desk.pending().is_empty(), "the second question was withdrawn");
+        assert!(stage.confirmations.pending().is_empty(), "the second question was withdrawn");
         // Another tool of the same plugin and class, and the same tool in another session, still
         // need confirmation.
         let other_tool = Call::new("delete_file", json!({"path": "made.txt"}));
@@ -141,7 +141,7 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
             (&stage.host.new_session("another").build(), writing("fourth")),
         ] {
             let waiting = stage.begin(session, call);
-            stage.desk.answer(&stage.desk.next().await.id, Answer::Deny).unwrap();
+            stage.confirmations.answer(&stage.confirmations.next().await.id, Answer::Deny).unwrap();
             assert_eq!(class(&waiting.await.unwrap()), "user_denied");
         }
     });
@@ -152,7 +152,7 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
 fn always_lifts_no_deny() {
     let policy = Policy::default().with_tool("write_file", Mode::Deny);
     let stage = Stage::new(&[], |builder| {
-        builder.policy(policy).confirmer(Arc::new(AnswerBy::new(|_| Answer::Always)))
+        builder.policy(policy).confirmer(Arc::new(ConfirmFn::new(|_| Answer::Always)))
     });
     let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
     assert_eq!(class(&result), "permission_denied");
@@ -166,7 +166,7 @@ fn of_a_tool_that_asks_once_any_allow_counts_as_always() {
     let session = stage.session();
     block_on(async {
         let waiting = stage.begin(&session, writing("first"));
-        stage.desk.answer(&stage.desk.next().await.id, Answer::Allow).unwrap();
+        stage.confirmations.answer(&stage.confirmations.next().await.id, Answer::Allow).unwrap();
         assert!(waiting.await.unwrap().is_success());
         assert!(stage.host.dispatch(&session, writing("second")).await.is_success());
     });
@@ -179,10 +179,13 @@ fn an_answer_after_the_cancellation_starts_nothing() {
     let session = stage.session();
     block_on(async {
         let waiting = stage.begin(&session, writing("w"));
-        let question = stage.desk.next().await;
+        let question = stage.confirmations.next().await;
         assert!(session.cancel(&CallId::new("w")));
         assert_eq!(class(&waiting.await.unwrap()), "cancelled");
-        assert_eq!(stage.desk.answer(&question.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
+        assert_eq!(
+            stage.confirmations.answer(&question.id, Answer::Allow),
+            Err(AnswerRefused::Withdrawn)
+        );
     });
     assert_eq!(settled(&stage, "w"), [Decision::Withdrawn]);
     assert_eq!(stage.world.read("made.txt"), None);
@@ -194,7 +197,7 @@ fn an_answer_after_the_time_was_up_starts_nothing() {
     let stage = stage();
     on_driven_clock(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
-        let question = stage.desk.next().await;
+        let question = stage.confirmations.next().await;
         let begun = tokio::time::Instant::now();
         assert_eq!(class(&waiting.await.unwrap()), "confirmation_timeout");
         assert_eq!(
@@ -202,7 +205,10 @@ fn an_answer_after_the_time_was_up_starts_nothing() {
             Duration::from_secs(300),
             "five minutes unless somebody says otherwise"
         );
-        assert_eq!(stage.desk.answer(&question.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
+        assert_eq!(
+            stage.confirmations.answer(&question.id, Answer::Allow),
+            Err(AnswerRefused::Withdrawn)
+        );
     });
     assert_eq!(settled(&stage, "w"), [Decision::TimedOut]);
     assert_eq!(stage.world.read("made.txt"), None);
@@ -210,8 +216,8 @@ fn an_answer_after_the_time_was_up_starts_nothing() {
 
 #[test]
 fn a_client_that_is_lost_leaves_the_question_to_the_others_and_to_the_clock() {
-    let (lost, stays) = (Desk::default(), Desk::default());
-    let both = Several::new(vec![Arc::new(lost.clone()), Arc::new(stays.clone())]);
+    let (lost, stays) = (ConfirmationQueue::default(), ConfirmationQueue::default());
+    let both = FirstOf::new(vec![Arc::new(lost.clone()), Arc::new(stays.clone())]);
     let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(both)));
     block_on(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
@@ -227,10 +233,13 @@ fn a_caller_that_goes_away_withdraws_its_question() {
     let stage = stage();
     block_on(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
-        let question = stage.desk.next().await;
+        let question = stage.confirmations.next().await;
         waiting.abort();
         let _ = waiting.await;
-        assert_eq!(stage.desk.answer(&question.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
+        assert_eq!(
+            stage.confirmations.answer(&question.id, Answer::Allow),
+            Err(AnswerRefused::Withdrawn)
+        );
     });
     assert_eq!(settled(&stage, "w"), [Decision::Withdrawn]);
     let names = ["tool.confirmation_requested", "tool.confirmation_resolved", "tool.failed"];
@@ -250,7 +259,7 @@ fn an_allowance_is_forgotten_when_its_call_waits_too_long_for_its_place() {
             &session,
             Call::new(tool_of(SideEffects::Write), json!({"number": 1})).with_id("w"),
         );
-        stage.desk.answer(&stage.desk.next().await.id, Answer::Allow).unwrap();
+        stage.confirmations.answer(&stage.confirmations.next().await.id, Answer::Allow).unwrap();
         tokio::time::sleep(Duration::from_secs(11)).await;
         stage.world.file("open", "go");
         assert_eq!(class(&waiting.await.unwrap()), "confirmation_timeout");
@@ -269,7 +278,7 @@ fn who_denies_everything_answers_like_a_person_would() {
 
 #[test]
 fn where_nobody_can_be_asked_nobody_is_said_to_have_been() {
-    let nobody = Several::new(vec![
+    let nobody = FirstOf::new(vec![
         Arc::new(palisade::confirm::NoConfirmer),
         Arc::new(palisade::confirm::NoConfirmer),
     ]);
@@ -282,6 +291,7 @@ fn where_nobody_can_be_asked_nobody_is_said_to_have_been() {
 
 #[test]
 fn a_question_that_nobody_asked_cannot_be_answered() {
-    let unknown = Desk::default().answer(&palisade::RequestId::new("cr_0"), Answer::Allow);
+    let unknown =
+        ConfirmationQueue::default().answer(&palisade::RequestId::new("cr_0"), Answer::Allow);
     assert_eq!(unknown, Err(AnswerRefused::Unknown));
 }

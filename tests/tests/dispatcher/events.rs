@@ -48,7 +48,7 @@ fn every_line_has_the_same_keys_first_and_then_what_the_event_says() {
     let mut stream = stage.host.events();
     block_on(async {
         let call = stage.begin(&stage.session(), writing("w").with_turn("turn-1"));
-        stage.desk.answer(&stage.desk.next().await.id, Answer::Allow).unwrap();
+        stage.confirmations.answer(&stage.confirmations.next().await.id, Answer::Allow).unwrap();
         assert!(call.await.unwrap().is_success());
     });
     let mut seen = Vec::new();
@@ -158,9 +158,9 @@ fn a_stream_that_is_dropped_is_no_longer_sent_to() {
         .build()
         .unwrap();
     let stream = host.events();
-    assert!(host.hub().is_watched());
+    assert!(host.event_bus().is_watched());
     drop(stream);
-    assert!(!host.hub().is_watched(), "nobody listens, so no event is built");
+    assert!(!host.event_bus().is_watched(), "nobody listens, so no event is built");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_file_that_takes_nothing_holds_up_no_call_and_what_was_lost_is_counted() {
     let stage = stage();
     let (let_go, stuck) = channel();
     let lines = JsonLines::new(Stuck(stuck)).unwrap();
-    stage.host.hub().subscribe(lines.clone());
+    stage.host.event_bus().subscribe(lines.clone());
     calculate(&stage, WAITING_LINES / 2 + 10);
     assert!(
         matches!(lines.finish(Duration::ZERO), Err(LinesError::Stalled)),
@@ -214,7 +214,7 @@ fn a_tool_that_talks_without_end_pushes_no_end_of_a_call_out() {
     let (let_go, stuck) = channel();
     let lines = JsonLines::new(Stuck(stuck)).unwrap();
     let (mut stream, calls) = (stage.host.events(), 3);
-    stage.host.hub().subscribe(lines.clone());
+    stage.host.event_bus().subscribe(lines.clone());
     for _ in 0..calls {
         let _ = block_on(stage.host.call("progress", json!({"bytes": 20_000}), json!({})));
     }
@@ -233,7 +233,7 @@ fn a_disk_that_is_full_is_told_at_the_end() {
     let stage = stage();
     let lines =
         JsonLines::new(std::fs::File::options().write(true).open("/dev/full").unwrap()).unwrap();
-    stage.host.hub().subscribe(lines.clone());
+    stage.host.event_bus().subscribe(lines.clone());
     calculate(&stage, 3);
     assert!(matches!(lines.finish(Duration::from_secs(60)), Err(LinesError::Write(_))));
 }

@@ -52,9 +52,9 @@ fn example_9_3_user_denied_write() {
         .with_id("tu_01HZ_c");
     let result = block_on(async {
         let waiting = stage.begin(&stage.session(), call);
-        let question = stage.desk.next().await;
+        let question = stage.confirmations.next().await;
         assert_eq!(question.projected_modifications, ["src/auth.ts"]);
-        stage.desk.answer(&question.id, Answer::Deny).unwrap();
+        stage.confirmations.answer(&question.id, Answer::Deny).unwrap();
         waiting.await.unwrap()
     });
     let text = json!({"type": "text", "text": "the user denied this operation"});

@@ -100,10 +100,10 @@ impl Play<'_> {
                 self.calls.push((id, Some(handle)));
             }
             Step::Answer(which, answer) => {
-                let asked = self.stage.desk.pending();
+                let asked = self.stage.confirmations.pending();
                 if let Some(question) = asked.iter().cycle().nth(which) {
-                    self.stage.desk.answer(&question.id, answer).unwrap();
-                    let left = self.stage.desk.pending();
+                    self.stage.confirmations.answer(&question.id, answer).unwrap();
+                    let left = self.stage.confirmations.pending();
                     assert!(
                         left.iter().all(|other| other.id != question.id),
                         "{question:?} is answered"
@@ -162,7 +162,7 @@ impl Play<'_> {
             self.stage.recorder.unended(returned.iter().map(String::as_str)),
             Vec::<String>::new()
         );
-        assert!(self.stage.desk.pending().is_empty());
+        assert!(self.stage.confirmations.pending().is_empty());
     }
 }
 

@@ -97,7 +97,7 @@ fn confirmation_prompt_and_user_allow() {
     let stage = stage();
     let result = block_on(async {
         let call = stage.begin(&stage.session(), writing("w"));
-        let question = stage.desk.next().await;
+        let question = stage.confirmations.next().await;
         assert_eq!(
             (question.tool.as_str(), question.side_effects),
             ("write_file", SideEffects::Write)
@@ -105,7 +105,7 @@ fn confirmation_prompt_and_user_allow() {
         assert_eq!(question.projected_modifications, ["made.txt"]);
         assert_eq!(stage.world.read("made.txt"), None, "nothing is done before the answer");
         assert_eq!(stage.recorder.names_of("w"), ["tool.confirmation_requested"]);
-        stage.desk.answer(&question.id, Answer::Allow).unwrap();
+        stage.confirmations.answer(&question.id, Answer::Allow).unwrap();
         call.await.unwrap()
     });
     assert!(result.is_success(), "{result}");
@@ -124,8 +124,8 @@ fn confirmation_prompt_and_user_deny() {
     let stage = stage();
     let result = block_on(async {
         let call = stage.begin(&stage.session(), writing("w"));
-        let question = stage.desk.next().await;
-        stage.desk.answer(&question.id, Answer::Deny).unwrap();
+        let question = stage.confirmations.next().await;
+        stage.confirmations.answer(&question.id, Answer::Deny).unwrap();
         call.await.unwrap()
     });
     assert_eq!(class(&result), "user_denied");
@@ -284,9 +284,9 @@ fn trusted_workspace_lowers_the_bar() {
             &stage.session(),
             Call::new(tool_of(SideEffects::Execute), json!({"number": 1})).with_id("x"),
         );
-        let question = stage.desk.next().await;
+        let question = stage.confirmations.next().await;
         assert_eq!(question.side_effects, SideEffects::Execute);
-        stage.desk.answer(&question.id, Answer::Allow).unwrap();
+        stage.confirmations.answer(&question.id, Answer::Allow).unwrap();
         assert!(call.await.unwrap().is_success());
     });
 }

@@ -138,13 +138,13 @@ fn what_would_happen_to_a_call_is_told_or_refused_in_time() {
     Scene::play(|scene| {
         let host = scene.host();
         assert!(
-            host.foresee(host.session(), read("notes.txt"))
-                .is_ok_and(|foreseen| foreseen.changes.is_ok())
+            host.explain(host.session(), read("notes.txt"))
+                .is_ok_and(|explanation| explanation.changes.is_ok())
         );
         scene.frozen.stop();
-        let foreseen = host.foresee(host.session(), read("notes.txt"));
+        let explanation = host.explain(host.session(), read("notes.txt"));
         assert!(
-            matches!(foreseen, Ok(foreseen) if matches!(foreseen.changes, Err(ErrorKind::Unanswered { .. })))
+            matches!(explanation, Ok(explanation) if matches!(explanation.changes, Err(ErrorKind::Unanswered { .. })))
         );
     });
 }

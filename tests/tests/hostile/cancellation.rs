@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use palisade::{
-    Answer, BoxFuture, Call, CallId, ConfirmationRequest, Confirmer, NobodyToAsk, ToolResult,
+    Answer, BoxFuture, Call, CallId, ConfirmationRequest, Confirmer, ToolResult, Unavailable,
 };
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP, DISPATCHER_GATE};
 use palisade_tests::oracle::Oracle;
@@ -141,10 +141,10 @@ fn a_call_is_cancelled_while_its_question_stands_and_a_late_answer_starts_nothin
             let session = stage.session();
             let call =
                 stage.begin(&session, Call::new("of_write", json!({"number": 1})).with_id("w"));
-            let question = stage.desk.next().await;
+            let question = stage.confirmations.next().await;
             assert_eq!(session.cancel_all(), 1);
             let result = call.await.unwrap();
-            assert!(stage.desk.answer(&question.id, Answer::Allow).is_err());
+            assert!(stage.confirmations.answer(&question.id, Answer::Allow).is_err());
             assert!(!stage.world.root().join("written.txt").exists());
             vec![result]
         }
@@ -170,7 +170,7 @@ fn a_call_whose_caller_goes_away_ends_once_wherever_it_was() {
     }
 }
 
-fn panics() -> Result<Answer, NobodyToAsk> {
+fn panics() -> Result<Answer, Unavailable> {
     panic!("this panic is part of a test")
 }
 
@@ -181,7 +181,7 @@ impl Confirmer for Panicking {
     fn confirm<'a>(
         &'a self,
         _: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async { panics() })
     }
 }

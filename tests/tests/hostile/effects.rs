@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use palisade::{
-    Answer, AnswerBy, CacheMode, Call, Host, Mode, Policy, Shipped, SideEffects, ToolResult,
+    Answer, CacheMode, Call, ConfirmFn, Host, Mode, Policy, Shipped, SideEffects, ToolResult,
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{DISPATCHER_GATE, HOSTILE_ABUSE, HOSTILE_PROBE, cache};
@@ -69,16 +69,16 @@ fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() 
         });
         let digests = std::sync::Mutex::new(Vec::new());
         oracle.watch(ENOUGH, |stage: &Stage| {
-            let (host, desk, recorder) =
-                (stage.host.clone(), stage.desk.clone(), stage.recorder.clone());
+            let (host, confirmations, recorder) =
+                (stage.host.clone(), stage.confirmations.clone(), stage.recorder.clone());
             let digests = &digests;
             async move {
                 let session = host.new_session("s").build();
                 let call = host.dispatch(&session, Call::new("raw", json!({})));
                 let answer = async {
-                    let question = desk.next().await;
+                    let question = confirmations.next().await;
                     digests.lock().unwrap().push(question.digest.map(|digest| digest.to_string()));
-                    desk.answer(&question.id, Answer::Always).unwrap();
+                    confirmations.answer(&question.id, Answer::Always).unwrap();
                 };
                 let (first, ()) = tokio::join!(call, answer);
                 let second = host.dispatch(&session, Call::new("raw", json!({}))).await;
@@ -101,7 +101,7 @@ fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() 
 fn hosting(world: &World, asked: &Arc<AtomicUsize>, told: Told) -> Host {
     std::fs::write(world.plugins().join("raw.wasm"), Wat::new(told).build()).unwrap();
     let asked = asked.clone();
-    let always = AnswerBy::new(move |_| {
+    let always = ConfirmFn::new(move |_| {
         asked.fetch_add(1, Ordering::SeqCst);
         Answer::Always
     });
@@ -167,15 +167,15 @@ fn silence_is_no_yes_and_the_calls_own_time_has_not_begun() {
 fn an_answer_to_another_question_or_a_second_one_changes_nothing() {
     let oracle = Oracle::new(|_, builder| builder.plugins(DISPATCHER_GATE.directory()));
     let results = oracle.watch(ENOUGH, |stage: &Stage| {
-        let (host, desk) = (stage.host.clone(), stage.desk.clone());
+        let (host, confirmations) = (stage.host.clone(), stage.confirmations.clone());
         async move {
             let call = |number: i64| host.call("of_write", json!({"number": number}), json!({}));
             let answers = async {
-                let (one, other) = (desk.next().await, desk.next().await);
+                let (one, other) = (confirmations.next().await, confirmations.next().await);
                 assert_ne!(one.id, other.id);
-                desk.answer(&one.id, Answer::Deny).unwrap();
-                assert!(desk.answer(&one.id, Answer::Allow).is_err());
-                desk.answer(&other.id, Answer::Deny).unwrap();
+                confirmations.answer(&one.id, Answer::Deny).unwrap();
+                assert!(confirmations.answer(&one.id, Answer::Allow).is_err());
+                confirmations.answer(&other.id, Answer::Deny).unwrap();
             };
             let (one, other, ()) = tokio::join!(call(1), call(2), answers);
             vec![one, other]
@@ -195,18 +195,18 @@ fn question(number: &Value) -> (String, Vec<String>) {
     oracle.watch(ENOUGH, |stage: &Stage| {
         let host =
             Host::builder().workspace(stage.world.root()).cache(CacheMode::Directory(cache()));
-        let desk = palisade::Desk::default();
-        let builder = host.confirmer(Arc::new(desk.clone()));
+        let confirmations = palisade::ConfirmationQueue::default();
+        let builder = host.confirmer(Arc::new(confirmations.clone()));
         let host =
             std::thread::scope(|scope| scope.spawn(|| builder.build()).join()).unwrap().unwrap();
         let (seen, number) = (&seen, number.clone());
         async move {
             let call = host.call("write_file", number, json!({}));
             let answer = async {
-                let question = desk.next().await;
+                let question = confirmations.next().await;
                 *seen.lock().unwrap() =
                     (question.input_summary.to_string(), question.projected_modifications.to_vec());
-                desk.answer(&question.id, Answer::Deny).unwrap();
+                confirmations.answer(&question.id, Answer::Deny).unwrap();
             };
             let (result, ()) = tokio::join!(call, answer);
             assert_eq!(class(&result), "user_denied");

@@ -58,15 +58,15 @@ fn a_plugin_can_be_called_while_those_behind_it_still_compile() {
     let (builder, release, _told) = holding_up(builder(&world), "b");
     let host = builder.build_in_background().unwrap();
     block_on(async {
-        host.available("a").await;
+        host.wait_for_tool("a").await;
         assert!(host.call("a", "{}", json!({})).await.is_success());
         assert_eq!((host.registry().tool_names(), host.plugins().len()), (vec!["a".to_owned()], 1));
         assert!(!host.progress().is_complete() && host.progress().of == 3);
         drop(release);
-        host.loaded().await;
+        host.wait_until_loaded().await;
         assert_eq!(host.registry().tool_names(), ["a", "b", "c"]);
         assert!(host.progress().is_complete());
-        host.available("nobody has this").await;
+        host.wait_for_tool("nobody has this").await;
     });
 }
 
@@ -81,7 +81,7 @@ fn what_the_cache_knows_is_there_at_once_and_a_changed_plugin_alone_is_compiled_
     let host = builder.build_in_background().unwrap();
     assert_eq!(host.registry().tool_names(), ["a", "b"]);
     drop(release);
-    block_on(host.loaded());
+    block_on(host.wait_until_loaded());
     assert_eq!(host.registry().tool_names(), ["a", "b", "changed"]);
     assert_eq!(told.try_iter().count(), 3);
     let compiled = |plugin: &palisade::plugins::Plugin| {
@@ -116,7 +116,7 @@ fn of_two_files_that_claim_a_name_the_first_has_it_in_the_end_although_the_secon
         (Some("b-fast"), Some("b-fast"))
     );
     drop(release);
-    block_on(host.loaded());
+    block_on(host.wait_until_loaded());
     assert_eq!(
         (owner("same").as_deref(), owner("too").as_deref()),
         (Some("a-slow"), Some("c-last"))
@@ -189,9 +189,9 @@ fn nobody_gets_the_name_of_a_shipped_tool_while_that_is_compiled() {
     let (builder, release, _told) =
         holding_up(builder(&world).shipped(Shipped::Included), "search");
     let host = builder.build_in_background().unwrap();
-    block_on(host.available("calculate"));
+    block_on(host.wait_for_tool("calculate"));
     drop(release);
-    block_on(host.loaded());
+    block_on(host.wait_until_loaded());
     assert_eq!(host.registry().get("search_files").unwrap().origin().plugin(), Some("search"));
     says(&host.rejected()[0].reason, &["`search_files` already exists", "search_files_2"]);
     let first = host.registry().tool_names().into_iter().next();
@@ -304,8 +304,8 @@ fn nobody_waits_for_what_a_host_that_was_built_for_one_tool_has_left_out() {
     plugins(&world, &["a", "b", "c", "d"]);
     let host = builder(&world).build_for("a").unwrap();
     block_on(async {
-        host.loaded().await;
-        host.available("nobody has this").await;
+        host.wait_until_loaded().await;
+        host.wait_for_tool("nobody has this").await;
     });
     assert!(host.registry().has("a"));
 }

@@ -1,16 +1,13 @@
-//! Compilation in a child process: within its limits, without access to anything, and gone
-//! afterwards.
+//! Compilation in a child process, within its limits. A failure concerns only its own plugin.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use palisade::sandbox::Freshness;
 use palisade::{
-    CacheMode, Call, CancellationToken, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder,
+    CacheMode, CancellationToken, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder,
     Shipped, json,
 };
 use palisade_tests::bomb::{
@@ -24,12 +21,12 @@ use palisade_tests::{Program, Wat, World};
 
 use super::says;
 
-fn child() -> ChildCompiler {
+pub(super) fn child() -> ChildCompiler {
     ChildCompiler::palisade(executable())
 }
 
 /// Returns a host of the world's plugins with a cache of its own.
-fn builder(world: &World, compiler: ChildCompiler) -> HostBuilder {
+pub(super) fn builder(world: &World, compiler: ChildCompiler) -> HostBuilder {
     let base =
         Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     base.cache(CacheMode::Directory(cache(world))).compiler(Compiler::Child(compiler))
@@ -68,7 +65,7 @@ pub(super) fn runs(word: &str) -> bool {
 }
 
 /// Returns limits with a unique amount of address space, which identifies the child process.
-fn marked(number: u64) -> CompileLimits {
+pub(super) fn marked(number: u64) -> CompileLimits {
     CompileLimits { memory: CompileLimits::MEMORY + number, ..CompileLimits::default() }
 }
 
@@ -202,35 +199,6 @@ fn the_library_compiles_within_bounds_where_it_has_no_child() {
 }
 
 #[test]
-fn a_child_limits_itself_before_it_reads_anything() {
-    let mut child = std::process::Command::new(executable());
-    child
-        .args(["compile-child", "pooled", "5", "2000000009"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null());
-    let mut child = child.spawn().unwrap();
-    // More than a pipe holds: once it is written, the child has begun to read.
-    child.stdin.as_mut().unwrap().write_all(&[0; 1 << 20]).unwrap();
-    let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let hard_and_soft = |name: &str| -> Vec<String> {
-        let line = limits.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.split_whitespace().take(2).map(str::to_owned).collect()
-    };
-    for (name, soft, hard) in [
-        ("Max cpu time", "5", "6"),
-        ("Max address space", "2000000009", "2000000009"),
-        ("Max file size", "0", "0"),
-        ("Max core file size", "0", "0"),
-        ("Max processes", "0", "0"),
-        ("Max open files", "0", "0"),
-    ] {
-        assert_eq!(hard_and_soft(name), [soft, hard], "{name}");
-    }
-}
-
-#[test]
 fn a_plugin_that_takes_too_much_memory_is_refused_and_loads_where_it_gets_more() {
     let world = World::new();
     world.install("large", &large_to_compile("large", 40 << 20));
@@ -267,86 +235,6 @@ fn a_cancelled_compilation_is_killed_and_leaves_nothing() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_takes_the_compiler_with_it() {
-    let world = World::new();
-    world.install("small", &cheap_to_compile("small"));
-    assert_eq!(
-        builder(&world, child()).build().unwrap().plugins()[0].freshness(),
-        Freshness::Compiled
-    );
-    // The cache knows the plugin, but its code is deleted.
-    let compiler = ChildCompiler::program("/bin/sh", ["-c", "exec sleep 2000000008"]);
-    let host = builder(&world, compiler).build().unwrap();
-    assert_eq!(without_code(&world), 1);
-    let token = CancellationToken::new();
-    let call = Call::new("small", json!({})).with_cancellation(token.clone());
-    let result = block_on(async {
-        let cancel = async {
-            wait_until(|| runs("2000000008"), "no child was ever started");
-            token.cancel();
-        };
-        tokio::join!(host.dispatch(host.session(), call), cancel).0
-    });
-    assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"), "{result}");
-    wait_until(|| !runs("2000000008"), "a child is left");
-}
-
-/// Returns a shell script that plays the compiler.
-fn played_by(script: &str) -> ChildCompiler {
-    ChildCompiler::program("/bin/sh", ["-c", script])
-        .limits(CompileLimits { time: Duration::from_millis(500), ..marked(4) })
-}
-
-#[track_caller]
-fn reason_with(script: &str) -> String {
-    let world = World::new();
-    world.install("small", &cheap_to_compile("small"));
-    let host = builder(&world, played_by(script)).build().unwrap();
-    assert_eq!(cached(&world), 0);
-    host.rejected()[0].reason.clone()
-}
-
-#[test]
-fn whatever_a_child_answers_is_bounded_and_judged() {
-    says(&reason_with("cat > /dev/null"), &["the compiler failed on it", "without an answer"]);
-    says(&reason_with("exit 3"), &["the compiler failed on it"]);
-    says(&reason_with("echo 'it broke\u{202e}' >&2; kill -9 $$"), &["ended by signal 9"]);
-    says(&reason_with("cat > /dev/null; echo hello"), &["the compiler failed on it"]);
-    says(&reason_with("printf '\\0\\3\\0\\0\\0\\0\\0\\0\\0abc'"), &["the compiler failed on it"]);
-    says(
-        &reason_with("printf '\\3\\4\\0\\0\\0\\0\\0\\0\\0why\\n'"),
-        &["the compiler failed on it: why"],
-    );
-    says(
-        &reason_with("printf '\\1\\4\\0\\0\\0\\0\\0\\0\\0b\\033d\\n'"),
-        &["it does not compile: b\\u{1b}d"],
-    );
-    says(&reason_with("printf '\\2\\0\\0\\0\\0\\0\\0\\0\\0'"), &["more than 2048 MiB"]);
-    says(&reason_with("printf '\\7\\0\\0\\0\\0\\0\\0\\0\\0'"), &["makes no sense"]);
-    says(&reason_with("cat /dev/zero"), &["more than 256 MiB of code"]);
-    says(&reason_with("exec sleep 1000"), &["compilation was not done after 10s", "try again"]);
-    says(&reason_with("exec cat /dev/zero >&2"), &["the compiler failed on it"]);
-}
-
-#[test]
-fn a_child_gets_no_environment_and_no_descriptor_of_the_host() {
-    let world = World::new();
-    world.install("small", &cheap_to_compile("small"));
-    let (seen, open) = (world.outer().join("seen"), fs::File::open(LOADER_GOOD.file()).unwrap());
-    // The host may have inherited a file descriptor without `CLOEXEC`.
-    rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
-    let script =
-        format!("cat > /dev/null; {{ pwd; env; ls -l /proc/$$/fd; }} > {}", seen.display());
-    builder(&world, played_by(&script)).build().unwrap();
-    let seen = fs::read_to_string(seen).unwrap();
-    assert!(seen.starts_with("/\n"), "{seen}");
-    for name in ["HOME=", "CARGO", "USER=", "RUST"] {
-        assert!(!seen.contains(name), "{seen}");
-    }
-    assert!(!seen.contains("good.wasm"), "{seen}");
-}
-
-#[test]
 fn the_program_kills_a_costly_plugin_and_lists_the_others() {
     let world = World::new();
     world.install("a-bomb", &costly_to_compile("bomb"));
@@ -364,20 +252,8 @@ fn the_program_kills_a_costly_plugin_and_lists_the_others() {
     wait_until(|| !runs("2000000005"), "a child is left");
 }
 
-#[test]
-fn no_child_outlives_a_program_that_is_killed() {
-    let world = World::new();
-    world.install("bomb", &costly_to_compile("bomb"));
-    configure(&world, "[limits]\ncompile_memory = \"2000000006B\"");
-    let mut program = listing(&world).start();
-    wait_until(|| runs("2000000006"), "no child was ever started");
-    program.kill().unwrap();
-    program.wait().unwrap();
-    wait_until(|| !runs("2000000006"), "a child is left");
-}
-
 #[track_caller]
-fn wait_until(holds: impl Fn() -> bool, otherwise: &str) {
+pub(super) fn wait_until(holds: impl Fn() -> bool, otherwise: &str) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < Duration::from_secs(60), "{otherwise}");
@@ -385,30 +261,13 @@ fn wait_until(holds: impl Fn() -> bool, otherwise: &str) {
     }
 }
 
-fn configure(world: &World, text: &str) {
+pub(super) fn configure(world: &World, text: &str) {
     let directory = world.home().join(".config/palisade");
     fs::create_dir_all(&directory).unwrap();
     fs::write(directory.join("palisade.toml"), text).unwrap();
 }
 
-fn listing(world: &World) -> Program<'_> {
+pub(super) fn listing(world: &World) -> Program<'_> {
     let program = Program::new(world).env("PALISADE_CACHE", cache(world));
     program.args(["--no-builtin", "list", "--json", "--plugins"]).args([world.plugins()])
-}
-
-#[test]
-fn nobody_but_a_host_compiles_with_the_hidden_verb() {
-    let world = World::new();
-    Program::new(&world)
-        .args(["compile-child"])
-        .run()
-        .left_with(2)
-        .complains(&["for palisade itself"]);
-    // Only binary components are compiled; text is rejected.
-    let order = ["compile-child", "pooled", "5", "2000000007"];
-    let ran = Program::new(&world).args(order).stdin("(component)").run().left_with(0);
-    assert!(ran.stdout.contains("not a component in binary form"), "{}", ran.stdout);
-    assert!(
-        !Program::new(&world).args(["--help"]).run().left_with(0).stdout.contains("compile-child")
-    );
 }

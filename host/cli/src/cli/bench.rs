@@ -88,16 +88,16 @@ fn usual_callers() -> usize {
 /// Refuses a tool that needs a confirmation: a benchmark cannot prompt for each call.
 fn refuse_question(host: &Host, work: &Work) -> Result<(), Failure> {
     // The first call reports a failure that precedes the policy decision.
-    let Ok(foreseen) = host.foresee(host.session(), Call::new(&work.tool, work.input.clone()))
+    let Ok(explanation) = host.explain(host.session(), Call::new(&work.tool, work.input.clone()))
     else {
         return Ok(());
     };
-    if foreseen.changes.is_err() {
+    if explanation.changes.is_err() {
         return Ok(());
     }
-    let definition = foreseen.tool.definition();
+    let definition = explanation.tool.definition();
     let class = definition.side_effects();
-    match foreseen.decision.mode {
+    match explanation.decision.mode {
         Mode::Auto | Mode::Deny => Ok(()),
         Mode::Prompt | Mode::PromptOnce => Err(Failure::new(
             Exit::Denied,

@@ -28,32 +28,32 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let id = call.id().clone();
     idle::check(&settings, &host)?;
     idle::show(&settings, &host, Told::of(&[&args.tool], &host));
-    let foreseen = match host.foresee(host.session(), call) {
-        Ok(foreseen) => foreseen,
+    let explanation = match host.explain(host.session(), call) {
+        Ok(explanation) => explanation,
         Err(kind) => {
             open::show_missing(&host);
             return unknown(&error(id, kind), args);
         }
     };
-    let decision = foreseen.decision;
+    let decision = explanation.decision;
     open::show_clashes(&host);
     open::show_undecided(&host, &[&args.tool]);
     idle::show_unbound(&settings, &host, Some(&[&args.tool]));
-    let changes = match foreseen.changes {
+    let changes = match explanation.changes {
         _ if text.is_none() => Changes::Unknown,
         Ok(paths) => Changes::Of(paths),
         Err(kind) => Changes::Refused(error(id, kind)),
     };
     let would = Would::of(decision.mode, prompt::can_ask());
     let explained = Explained {
-        tool: &foreseen.tool,
+        tool: &explanation.tool,
         decision,
         would,
         changes,
-        time: host.time_limit(&foreseen.tool, None),
-        origin: origin(&places, &settings, &foreseen.tool, decision.rule),
+        time: host.time_limit(&explanation.tool, None),
+        origin: origin(&places, &settings, &explanation.tool, decision.rule),
         advice: would
-            .advice(host.session().policy(), decision.rule, &foreseen.tool)
+            .advice(host.session().policy(), decision.rule, &explanation.tool)
             .map(|advice| advice.told(&places)),
     };
     explained.show(args)?;

@@ -1,6 +1,6 @@
 //! Confirms calls on the controlling terminal, so that standard input and output stay free.
 
-use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use palisade::execution::BoxFuture;
 use palisade::tool::text::elided;
 use std::fs::{File, OpenOptions};
@@ -28,9 +28,9 @@ impl Confirmer for Terminal {
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async move {
-            let (input, output) = open().map_err(|_| NobodyToAsk)?;
+            let (input, output) = open().map_err(|_| Unavailable)?;
             let _turn = self.turn.lock().await;
             let question = question(request);
             let (send, receive) = channel();
@@ -40,8 +40,8 @@ impl Confirmer for Terminal {
                 let answer = ask(input, output, &question, &send);
                 let _ = send.send(answer);
             });
-            asking.map_err(|_| NobodyToAsk)?;
-            receive.await.ok().and_then(Result::ok).ok_or(NobodyToAsk)
+            asking.map_err(|_| Unavailable)?;
+            receive.await.ok().and_then(Result::ok).ok_or(Unavailable)
         })
     }
 }

@@ -212,7 +212,7 @@ async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), 
 /// Reports rejected plugins and idle rules once loading is complete; clients are answered
 /// meanwhile. A watched directory may be empty at first.
 async fn tell_missing(host: Arc<Host>, changes: Changes, rules: config::Settings) {
-    host.loaded().await;
+    host.wait_until_loaded().await;
     idle::show(&rules, &host, Told::Slips);
     idle::show_unbound(&rules, &host, None);
     match changes {

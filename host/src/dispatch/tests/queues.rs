@@ -128,19 +128,19 @@ async fn a_prediction_waits_for_a_thread_as_its_call_would() {
             tokio::task::yield_now().await;
         }
         let own = host.clone();
-        let foreseen = tokio::task::spawn_blocking(move || {
-            own.foresee(own.session(), call()).unwrap().changes
+        let projected_changes = tokio::task::spawn_blocking(move || {
+            own.explain(own.session(), call()).unwrap().changes
         });
         let queue = host.registry().get("waiting").unwrap().queue().clone();
-        while queue.pool().held() == 0 && !foreseen.is_finished() {
+        while queue.pool().held() == 0 && !projected_changes.is_finished() {
             tokio::task::yield_now().await;
         }
         gate.add_permits(1);
-        foreseen.await.unwrap()
+        projected_changes.await.unwrap()
     };
-    let (ran, foreseen) = tokio::join!(host.dispatch(host.session(), call()), beside);
+    let (ran, projected_changes) = tokio::join!(host.dispatch(host.session(), call()), beside);
     assert!(ran.is_success(), "{ran}");
-    assert_eq!(foreseen.unwrap(), [""; 0]);
+    assert_eq!(projected_changes.unwrap(), [""; 0]);
 }
 
 #[tokio::test]
@@ -158,14 +158,14 @@ async fn a_prediction_that_waits_for_a_thread_ends_with_its_cancellation() {
         let own = host.clone();
         let cancelled = call();
         cancelled.cancel.cancel();
-        let foreseen = tokio::task::spawn_blocking(move || {
-            own.foresee(own.session(), cancelled).unwrap().changes
+        let projected_changes = tokio::task::spawn_blocking(move || {
+            own.explain(own.session(), cancelled).unwrap().changes
         });
-        let foreseen = foreseen.await.unwrap();
+        let projected_changes = projected_changes.await.unwrap();
         gate.add_permits(1);
-        foreseen
+        projected_changes
     };
-    let (ran, foreseen) = tokio::join!(host.dispatch(host.session(), call()), beside);
+    let (ran, projected_changes) = tokio::join!(host.dispatch(host.session(), call()), beside);
     assert!(ran.is_success(), "{ran}");
-    assert!(matches!(foreseen, Err(ErrorKind::Cancelled)), "{foreseen:?}");
+    assert!(matches!(projected_changes, Err(ErrorKind::Cancelled)), "{projected_changes:?}");
 }

@@ -46,7 +46,7 @@ impl HostBuilder {
             registry: registry.clone(),
             observer,
             hard_links: self.hard_links,
-            heard: Box::new(move |news| announce(&heard, news)),
+            on_change: Box::new(move |change| announce(&heard, change)),
         };
         let loading = Loading::begin(task, &native)?;
         let dispatcher = Dispatcher {

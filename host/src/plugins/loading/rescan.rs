@@ -40,7 +40,7 @@ impl Before {
     }
 
     /// Returns the files of a directory in order.
-    fn of(&self, directory: &Path) -> Vec<PathBuf> {
+    fn files_in(&self, directory: &Path) -> Vec<PathBuf> {
         let mut paths: Vec<_> =
             self.0.keys().filter(|path| path.parent() == Some(directory)).cloned().collect();
         paths.sort_by(|one, other| {
@@ -72,7 +72,7 @@ impl Work {
         let known = std::mem::replace(&mut *lock(&self.lost), lost.clone());
         rescan.rejected.extend(lost.into_iter().filter(|lost| !known.contains(lost)));
         self.keep(slots.into_iter().map(|(_, after)| after).collect(), &rescan);
-        rescan.news().for_each(|news| (self.task.heard)(news));
+        rescan.plugin_changes().for_each(|change| (self.task.on_change)(change));
         rescan
     }
 
@@ -82,19 +82,20 @@ impl Work {
         let mut before = self.before();
         let (mut jobs, mut lost) = (Vec::new(), Vec::new());
         for directory in scan::directories(&self.task.sources) {
-            let found = self.homes.check_directory(directory).and_then(|()| {
+            let found = self.pinned_dirs.check_directory(directory).and_then(|()| {
                 scan::files(directory).map_err(|error| format!("it cannot be read: {error}"))
             });
             match found {
                 Ok(files) => jobs.extend(files.into_iter().map(|path| {
-                    let way = self.homes.check_file(&path).map_or_else(Way::Refuse, |()| Way::Look);
+                    let way =
+                        self.pinned_dirs.check_file(&path).map_or_else(Way::Refuse, |()| Way::Look);
                     Job { before: before.take(&path), candidate: Candidate::File(path), way }
                 })),
                 Err(reason) => {
                     let file = crate::tool::text::elided(&directory.to_string_lossy(), 512);
                     let reason = format!("{reason}; the plugins loaded from it before stay");
                     lost.push(Rejected { file, reason, cause: Cause::File });
-                    jobs.extend(before.of(directory).into_iter().map(|path| Job {
+                    jobs.extend(before.files_in(directory).into_iter().map(|path| Job {
                         before: before.take(&path),
                         candidate: Candidate::File(path),
                         way: Way::Keep,
@@ -130,49 +131,55 @@ impl Work {
                 let _ = cell.set(Latest { plugin, ..latest });
             }
         });
-        let given_up =
-            || Latest { look: None, digest: None, plugin: Err("it was given up".to_owned()) };
+        let given_up = || Latest {
+            file_digest: None,
+            digest: None,
+            plugin: Err("it was given up".to_owned()),
+        };
         found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(given_up)).collect()
     }
 
     /// Returns the current state of a file's bytes.
     fn latest(&self, job: &Job) -> Latest {
         let known = job.before.as_ref().map(|slot| &slot.latest);
-        let look = match (&job.way, known) {
+        let file_digest = match (&job.way, known) {
             (Way::Keep, Some(known)) => return known.clone(),
             (Way::Refuse(reason), _) => Err(reason.clone()),
-            _ => job
-                .candidate
-                .look(self.task.sandbox.cache(), known.and_then(|known| known.look.as_ref())),
+            _ => job.candidate.file_digest(
+                self.task.sandbox.cache(),
+                known.and_then(|known| known.file_digest.as_ref()),
+            ),
         };
-        let look = match look {
-            Ok(look) => look,
-            Err(reason) => return Latest { look: None, digest: None, plugin: Err(reason) },
+        let file_digest = match file_digest {
+            Ok(file_digest) => file_digest,
+            Err(reason) => return Latest { file_digest: None, digest: None, plugin: Err(reason) },
         };
-        if let Some(known) =
-            known.filter(|known| known.digest == Some(look.digest) && !is_touched(known, &look))
-        {
-            return Latest { look: Some(look), ..known.clone() };
+        if let Some(known) = known.filter(|known| {
+            known.digest == Some(file_digest.digest) && !is_touched(known, &file_digest)
+        }) {
+            return Latest { file_digest: Some(file_digest), ..known.clone() };
         }
         let standing = job.before.as_ref().and_then(|slot| slot.standing.as_ref());
-        if let Some(back) = standing.filter(|standing| standing.digest() == look.digest) {
+        if let Some(back) = standing.filter(|standing| standing.digest() == file_digest.digest) {
             return Latest {
-                look: Some(look),
+                file_digest: Some(file_digest),
                 digest: Some(back.digest()),
                 plugin: Ok(back.clone()),
             };
         }
-        let prepared = guarded(|| match job.candidate.recall(look.digest, &self.task.sandbox) {
-            Some(prepared) => Ok(prepared),
-            None => job.candidate.prepare(&self.task.sandbox, &self.given_up),
-        });
+        let prepared =
+            guarded(|| match job.candidate.recall(file_digest.digest, &self.task.sandbox) {
+                Some(prepared) => Ok(prepared),
+                None => job.candidate.prepare(&self.task.sandbox, &self.given_up),
+            });
         match prepared {
-            Ok(prepared) => {
-                Latest { look: Some(look), ..Latest::of(self.plugin(&job.candidate, prepared)) }
-            }
+            Ok(prepared) => Latest {
+                file_digest: Some(file_digest),
+                ..Latest::from_plugin(self.plugin(&job.candidate, prepared))
+            },
             Err(Refused { reason, digest }) => {
-                let digest = digest.or(Some(look.digest));
-                Latest { look: Some(look), digest, plugin: Err(reason) }
+                let digest = digest.or(Some(file_digest.digest));
+                Latest { file_digest: Some(file_digest), digest, plugin: Err(reason) }
             }
         }
     }
@@ -313,9 +320,12 @@ fn is_same(one: &Plugin, other: &Plugin) -> bool {
 }
 
 /// Returns true if a rejected file has been written again, in which case it is tried again.
-fn is_touched(known: &Latest, now: &crate::plugins::candidate::Look) -> bool {
-    let identities =
-        known.look.as_ref().and_then(|look| look.identity.as_ref()).zip(now.identity.as_ref());
+fn is_touched(known: &Latest, now: &crate::plugins::candidate::FileDigest) -> bool {
+    let identities = known
+        .file_digest
+        .as_ref()
+        .and_then(|file_digest| file_digest.identity.as_ref())
+        .zip(now.identity.as_ref());
     known.plugin.is_err() && identities.is_some_and(|(then, now)| !then.is_still(now))
 }
 

@@ -11,8 +11,10 @@ impl Work {
     /// Registers the outcome of one candidate.
     pub(super) fn decide(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         let latest = match outcome {
-            Ok(prepared) => Latest::of(self.plugin(candidate, prepared)),
-            Err(Refused { reason, digest }) => Latest { look: None, digest, plugin: Err(reason) },
+            Ok(prepared) => Latest::from_plugin(self.plugin(candidate, prepared)),
+            Err(Refused { reason, digest }) => {
+                Latest { file_digest: None, digest, plugin: Err(reason) }
+            }
         };
         let _settling = lock(&self.settling);
         let registered = match &latest.plugin {
@@ -26,7 +28,7 @@ impl Work {
         if clashes && self.has_standing_behind(index) {
             self.settle(index);
         } else {
-            slot.news().for_each(|news| (self.task.heard)(news));
+            slot.plugin_changes().for_each(|change| (self.task.on_change)(change));
         }
     }
 
@@ -89,7 +91,7 @@ impl Work {
             note(&mut changes, before.get(&index).filter(|_| index != new), Some(slot));
         }
         *lock(&self.decided) = after;
-        changes.news().for_each(|news| (self.task.heard)(news));
+        changes.plugin_changes().for_each(|change| (self.task.on_change)(change));
     }
 
     /// Returns the plugin that a file claims names for, or the reason why it cannot.

@@ -1,8 +1,8 @@
 //! One position in the plugin order: a plugin, a rejection, or both if a broken file has replaced a
 //! good one.
 
-use crate::plugins::candidate::{Candidate, Look};
-use crate::plugins::{News, Plugin, Refusal, Rejected};
+use crate::plugins::candidate::{Candidate, FileDigest};
+use crate::plugins::{Plugin, PluginChange, Refusal, Rejected};
 use crate::tool::Digest;
 
 /// One position in the plugin order.
@@ -21,15 +21,15 @@ pub(super) struct Slot {
 #[derive(Clone)]
 pub(super) struct Latest {
     /// `None` if the time of reading is unknown or reading failed.
-    pub(super) look: Option<Look>,
+    pub(super) file_digest: Option<FileDigest>,
     pub(super) digest: Option<Digest>,
     pub(super) plugin: Result<Plugin, String>,
 }
 
 impl Latest {
     /// Creates the state of a newly prepared plugin.
-    pub(super) fn of(plugin: Plugin) -> Self {
-        Self { look: None, digest: Some(plugin.digest()), plugin: Ok(plugin) }
+    pub(super) fn from_plugin(plugin: Plugin) -> Self {
+        Self { file_digest: None, digest: Some(plugin.digest()), plugin: Ok(plugin) }
     }
 }
 
@@ -50,8 +50,8 @@ impl Slot {
     }
 
     /// Returns the events of a new slot.
-    pub(super) fn news(&self) -> impl Iterator<Item = News<'_>> {
-        let loaded = self.standing.iter().map(News::Loaded);
-        loaded.chain(self.rejected.iter().map(News::Rejected))
+    pub(super) fn plugin_changes(&self) -> impl Iterator<Item = PluginChange<'_>> {
+        let loaded = self.standing.iter().map(PluginChange::Loaded);
+        loaded.chain(self.rejected.iter().map(PluginChange::Rejected))
     }
 }

@@ -78,7 +78,9 @@ impl Work {
         let decided = lock(&self.decided);
         let standing =
             decided.iter().filter_map(|(index, slot)| Some((*index, slot.standing.as_ref()?)));
-        standing.filter_map(|(index, plugin)| Some((index, Owner::of(plugin, tool)?))).next()
+        standing
+            .filter_map(|(index, plugin)| Some((index, Owner::from_plugin(plugin, tool)?)))
+            .next()
     }
 
     fn may_have(&self, candidate: &Candidate, tool: &str) -> bool {
@@ -96,7 +98,7 @@ struct Owner {
 }
 
 impl Owner {
-    fn of(plugin: &Plugin, tool: &str) -> Option<Self> {
+    fn from_plugin(plugin: &Plugin, tool: &str) -> Option<Self> {
         let definition =
             plugin.definitions().iter().find(|definition| definition.name().as_str() == tool);
         let class = definition.map(Definition::side_effects)?;

@@ -10,14 +10,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The plugin locations at startup.
-pub(super) struct Homes {
-    directories: HashMap<PathBuf, Home>,
+pub(super) struct PinnedDirs {
+    directories: HashMap<PathBuf, PinnedDir>,
     /// The real paths of the plugin files that were symlinks or had several hard links.
     linked: HashMap<PathBuf, PathBuf>,
     hard_links: HardLinks,
 }
 
-impl Homes {
+impl PinnedDirs {
     /// Records the current locations of these sources.
     pub(super) fn hold(sources: &Sources, hard_links: HardLinks) -> Self {
         let directories = sources.directories.iter();
@@ -27,7 +27,7 @@ impl Homes {
             .filter_map(|file| Some((file.clone(), file.canonicalize().ok()?)));
         Self {
             directories: directories
-                .filter_map(|path| Some((path.clone(), Home::hold(path)?)))
+                .filter_map(|path| Some((path.clone(), PinnedDir::hold(path)?)))
                 .collect(),
             linked: linked.collect(),
             hard_links,
@@ -38,7 +38,7 @@ impl Homes {
     pub(super) fn check_directory(&self, directory: &Path) -> Result<(), String> {
         directory.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
         match self.directories.get(directory) {
-            Some(home) if home.is_at(directory) => Ok(()),
+            Some(pinned) if pinned.is_at(directory) => Ok(()),
             _ => {
                 Err("the directory was replaced after startup, and tools may be able to write to it; restart to load \
                      from it"
@@ -51,7 +51,7 @@ impl Homes {
     pub(super) fn check_file(&self, file: &Path) -> Result<(), String> {
         // Opening the file reports the error.
         let Ok(meta) = file.symlink_metadata() else { return Ok(()) };
-        if meta.is_symlink() && !self.leads_home(file) {
+        if meta.is_symlink() && !self.leads_to_pinned_dir(file) {
             // A dangling symlink included: a tool could create the target between this check and
             // the open.
             return Err(
@@ -71,12 +71,12 @@ impl Homes {
     }
 
     /// Returns true if a symlink leads to its original target or into a plugin directory.
-    fn leads_home(&self, file: &Path) -> bool {
+    fn leads_to_pinned_dir(&self, file: &Path) -> bool {
         let Ok(target) = file.canonicalize() else { return false };
-        let is_home = |directory: &PathBuf| {
-            directory.canonicalize().is_ok_and(|home| target.starts_with(home))
+        let is_pinned = |directory: &PathBuf| {
+            directory.canonicalize().is_ok_and(|pinned| target.starts_with(pinned))
         };
-        self.linked.get(file) == Some(&target) || self.directories.keys().any(is_home)
+        self.linked.get(file) == Some(&target) || self.directories.keys().any(is_pinned)
     }
 }
 
@@ -85,9 +85,9 @@ fn has_names(meta: &fs::Metadata) -> bool {
 }
 
 /// A directory that is held open, so that its inode number is not reused.
-struct Home(fs::File);
+struct PinnedDir(fs::File);
 
-impl Home {
+impl PinnedDir {
     fn hold(path: &Path) -> Option<Self> {
         fs::File::open(path).ok().map(Self)
     }

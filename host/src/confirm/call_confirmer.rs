@@ -1,6 +1,6 @@
 //! Asks the caller of a call for confirmation, which may arrive only with a later request.
 
-use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+use super::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use crate::execution::BoxFuture;
 
 /// The outcome of a confirmation request.
@@ -16,20 +16,20 @@ pub enum Asked {
 }
 
 /// A way to ask on behalf of one call. Every [`Confirmer`] is one that never answers later.
-pub trait Asker: Send + Sync {
+pub trait CallConfirmer: Send + Sync {
     /// Asks the user, under the terms of [`Confirmer::confirm`].
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked>;
 }
 
-impl<C: Confirmer + ?Sized> Asker for C {
+impl<C: Confirmer + ?Sized> CallConfirmer for C {
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked> {
         let answer = self.confirm(request);
         Box::pin(async move { answer.await.into() })
     }
 }
 
-impl From<Result<Answer, NobodyToAsk>> for Asked {
-    fn from(answered: Result<Answer, NobodyToAsk>) -> Self {
+impl From<Result<Answer, Unavailable>> for Asked {
+    fn from(answered: Result<Answer, Unavailable>) -> Self {
         answered.map_or(Self::Nobody, Self::Answered)
     }
 }

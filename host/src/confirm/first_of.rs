@@ -1,6 +1,6 @@
 //! Asks several confirmers at once; the first answer wins.
 
-use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+use super::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use crate::execution::BoxFuture;
 use std::fmt;
 use std::future::poll_fn;
@@ -10,9 +10,9 @@ use std::task::Poll;
 /// A confirmer that forwards each request to several others. The first answer wins and withdraws
 /// the request from the rest. Asking fails only if none of them can reach a user.
 #[derive(Clone)]
-pub struct Several(Vec<Arc<dyn Confirmer>>);
+pub struct FirstOf(Vec<Arc<dyn Confirmer>>);
 
-impl Several {
+impl FirstOf {
     /// Creates a confirmer that asks all of these.
     #[must_use]
     pub fn new(confirmers: Vec<Arc<dyn Confirmer>>) -> Self {
@@ -20,17 +20,17 @@ impl Several {
     }
 }
 
-impl fmt::Debug for Several {
+impl fmt::Debug for FirstOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Several").field("confirmers", &self.0.len()).finish_non_exhaustive()
+        f.debug_struct("FirstOf").field("confirmers", &self.0.len()).finish_non_exhaustive()
     }
 }
 
-impl Confirmer for Several {
+impl Confirmer for FirstOf {
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         let mut asked: Vec<_> = self.0.iter().map(|confirmer| confirmer.confirm(request)).collect();
         Box::pin(poll_fn(move |cx| {
             let mut answer = None;
@@ -45,7 +45,7 @@ impl Confirmer for Several {
             });
             match answer {
                 Some(answer) => Poll::Ready(Ok(answer)),
-                None if asked.is_empty() => Poll::Ready(Err(NobodyToAsk)),
+                None if asked.is_empty() => Poll::Ready(Err(Unavailable)),
                 None => Poll::Pending,
             }
         }))

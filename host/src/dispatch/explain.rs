@@ -11,7 +11,7 @@ use crate::tool::{Call, ErrorKind};
 use std::sync::Arc;
 
 /// The predicted treatment of a call.
-pub struct Foreseen {
+pub struct Explanation {
     /// The tool.
     pub tool: Arc<Registered>,
     /// The policy's decision and its rule.
@@ -28,7 +28,7 @@ impl Dispatcher {
     /// # Errors
     ///
     /// [`ErrorKind::NotFound`] if there is no such tool.
-    pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
+    pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, ErrorKind> {
         session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| self.not_found(&missing))?;
         let decision = session.policy().explain(tool.definition(), tool.origin());
@@ -39,10 +39,10 @@ impl Dispatcher {
             let definition = tool.definition();
             let purse = Purse::new(self.limits.account(), time, cancel);
             let changes =
-                question::foreseen(definition, &input, session.workspace(), purse.budget());
+                question::projected_changes(definition, &input, session.workspace(), purse.budget());
             changes.map_err(|why| purse.exhausted(why, definition.side_effects()))?
         });
-        Ok(Foreseen { tool, decision, changes })
+        Ok(Explanation { tool, decision, changes })
     }
 
     /// Checks the input synchronously. A thread is waited for as in a call, and an unresponsive

@@ -1,6 +1,6 @@
 //! A queue of confirmation requests that wait for answers: for dialogs, servers and tests.
 
-use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk, RequestId};
+use super::{Answer, ConfirmationRequest, Confirmer, RequestId, Unavailable};
 use crate::execution::BoxFuture;
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,28 +14,28 @@ const REMEMBERED: usize = 1024;
 /// answer wins. Clones share the queue.
 ///
 /// ```
-/// use palisade::{Answer, Desk, Host, Policy, json};
+/// use palisade::{Answer, ConfirmationQueue, Host, Policy, json};
 /// use std::sync::Arc;
 ///
 /// # async fn example() -> Result<(), palisade::BuildError> {
-/// let desk = Desk::default();
-/// let host = Host::builder().workspace(".").confirmer(Arc::new(desk.clone())).build()?;
+/// let queue = ConfirmationQueue::default();
+/// let host = Host::builder().workspace(".").confirmer(Arc::new(queue.clone())).build()?;
 /// let call = host.call("write_file", json!({"path": "note.txt", "content": "x"}), json!({}));
 /// let answer = async {
-///     let question = desk.next().await;
+///     let question = queue.next().await;
 ///     println!("{} would change {:?}", question.tool, question.projected_modifications);
-///     desk.answer(&question.id, Answer::Deny)
+///     queue.answer(&question.id, Answer::Deny)
 /// };
 /// let (result, answered) = tokio::join!(call, answer);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct Desk(Arc<Inner>);
+pub struct ConfirmationQueue(Arc<Inner>);
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for ConfirmationQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
+        f.debug_struct("ConfirmationQueue").finish_non_exhaustive()
     }
 }
 
@@ -76,7 +76,7 @@ pub enum AnswerRefused {
     Unknown,
 }
 
-impl Desk {
+impl ConfirmationQueue {
     /// Returns the open requests, the oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<ConfirmationRequest> {
@@ -145,28 +145,28 @@ impl Book {
     }
 }
 
-impl Confirmer for Desk {
+impl Confirmer for ConfirmationQueue {
     fn confirm<'a>(
         &'a self,
         request: &'a ConfirmationRequest,
-    ) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async move {
             let answered = self.put(request);
-            let _withdrawn = Withdrawn { desk: self, id: &request.id };
-            answered.await.map_err(|_| NobodyToAsk)
+            let _withdrawn = Withdrawn { queue: self, id: &request.id };
+            answered.await.map_err(|_| Unavailable)
         })
     }
 }
 
 /// A guard that withdraws a request from the queue when its call stops asking.
 struct Withdrawn<'a> {
-    desk: &'a Desk,
+    queue: &'a ConfirmationQueue,
     id: &'a RequestId,
 }
 
 impl Drop for Withdrawn<'_> {
     fn drop(&mut self) {
-        let mut book = self.desk.book();
+        let mut book = self.queue.book();
         if book.take(self.id).is_some() {
             book.settle(self.id.clone(), None);
         }
