@@ -13,6 +13,7 @@ mod input;
 pub(crate) mod offload;
 pub(crate) mod owner;
 pub(crate) mod pace;
+pub(crate) mod rate_limit;
 pub(crate) mod share;
 mod waiting;
 

@@ -8,7 +8,6 @@
 mod answer;
 mod ask;
 mod asked;
-mod bucket;
 mod call;
 mod changes;
 mod client;
