@@ -5,25 +5,25 @@
 //! behind a TLS-terminating proxy. On loopback, the token can be left out only with an explicit
 //! [`Access::Anybody`].
 
-mod accept;
+mod allowed_hosts;
 mod answer;
+mod auth;
 mod body;
-mod door;
-mod gate;
+mod connection;
+mod cors;
+mod disconnect;
 mod kept;
-mod names;
-mod pages;
-mod peer;
+mod listener;
 mod places;
 mod rates;
-mod refusal;
+mod rejection;
 mod settings;
 mod socket;
 
-pub(crate) use accept::Server;
-pub(crate) use door::Door;
-pub(crate) use gate::{Admitted, Caller};
+pub(crate) use auth::{Admitted, Caller};
+pub(crate) use connection::ConnectionHandler;
 pub(crate) use kept::{keeping, kept};
+pub(crate) use listener::Listener;
 pub use settings::{Access, Settings, SettingsError, Token, TokenRefused};
 
 use crate::execution::BoxFuture;

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_nothing_for_thirty_seconds_is_given_up() {
+    async fn write_without_progress_fails_after_thirty_seconds() {
         let (ours, _theirs) = duplex(8);
         let (mut socket, begun) = (socket(ours), Instant::now());
         let error = socket.write_all(&[0; 9]).await.unwrap_err();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_slow_and_takes_something_each_time_is_not() {
+    async fn slow_reader_keeps_its_connection() {
         let (ours, mut theirs) = duplex(8);
         let mut socket = socket(ours);
         let reader = tokio::spawn(async move {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_with_nothing_to_write_may_stay_silent_for_ever() {
+    async fn idle_socket_has_no_deadline() {
         let (ours, mut theirs) = duplex(8);
         let mut socket = socket(ours);
         sleep(100 * PATIENCE).await;

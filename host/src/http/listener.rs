@@ -1,9 +1,9 @@
 //! The listener: accepts connections within the connection limit, and shuts them down at the end.
 
-use super::names::Names;
-use super::peer::Peer;
+use super::allowed_hosts::AllowedHosts;
+use super::disconnect::DisconnectWatch;
 use super::places::{Place, Places};
-use super::{Door, Routes, Settings};
+use super::{ConnectionHandler, Routes, Settings};
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -24,13 +24,13 @@ const FULL: &[u8] =
 
 /// A listener that does not accept connections yet.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct Listener {
     listener: TcpListener,
     settings: Settings,
     bound: SocketAddr,
 }
 
-impl Server {
+impl Listener {
     /// Takes over a listener; must be called inside a runtime. The access rule is checked against
     /// the listener's own address.
     ///
@@ -42,7 +42,7 @@ impl Server {
         let bound = listener.local_addr()?;
         // The settings were validated for the configured address; the bound one is authoritative.
         let settings = settings
-            .moved_to(bound)
+            .for_address(bound)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         Ok(Self { listener: TcpListener::from_std(listener)?, settings, bound })
     }
@@ -66,16 +66,16 @@ impl Server {
 
     /// Returns the host names that the server answers to, without ports.
     pub(crate) fn hosts(&self) -> Vec<String> {
-        Names::new(self.bound, &self.settings.hosts, &self.settings.origins).hosts()
+        AllowedHosts::new(self.bound, &self.settings.hosts, &self.settings.origins).names()
     }
 
     /// Returns the connection handler for these routes.
-    pub(crate) fn door(&self, routes: Routes) -> Arc<Door> {
-        Arc::new(Door::new(&self.settings, self.bound, routes))
+    pub(crate) fn handler(&self, routes: Routes) -> Arc<ConnectionHandler> {
+        Arc::new(ConnectionHandler::new(&self.settings, self.bound, routes))
     }
 
     /// Serves until `stop` is cancelled, and then gives in-flight requests 2 s to finish.
-    pub(crate) async fn run(self, door: Arc<Door>, stop: CancellationToken) {
+    pub(crate) async fn run(self, handler: Arc<ConnectionHandler>, stop: CancellationToken) {
         let (places, mut connections) = (Places::default(), JoinSet::new());
         loop {
             let accepted = tokio::select! {
@@ -90,8 +90,9 @@ impl Server {
             match accepted {
                 Ok((socket, from)) => match places.take(from.ip()) {
                     Some(place) => {
-                        let (door, stop) = (door.clone(), stop.clone());
-                        connections.spawn(async move { serve(&door, socket, place, &stop).await });
+                        let (handler, stop) = (handler.clone(), stop.clone());
+                        connections
+                            .spawn(async move { serve(&handler, socket, place, &stop).await });
                     }
                     None => turn_away(socket),
                 },
@@ -112,11 +113,16 @@ impl Server {
     }
 }
 
-async fn serve(door: &Door, socket: TcpStream, place: Place, stop: &CancellationToken) {
+async fn serve(
+    handler: &ConnectionHandler,
+    socket: TcpStream,
+    place: Place,
+    stop: &CancellationToken,
+) {
     // Hyper writes whole messages, so that Nagle's algorithm would only add latency.
     let _ = socket.set_nodelay(true);
-    match Peer::of(&socket) {
-        Ok(peer) => door.serve(socket, (&place, peer.gone()), stop).await,
+    match DisconnectWatch::new(&socket) {
+        Ok(watch) => handler.serve(socket, (&place, watch.disconnected()), stop).await,
         Err(error) => tracing::warn!("a connection could not be watched: {error}"),
     }
 }

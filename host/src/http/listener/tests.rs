@@ -25,16 +25,19 @@ impl Service for Fake {
     }
 }
 
-fn listener() -> std::net::TcpListener {
+fn std_listener() -> std::net::TcpListener {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap()
 }
 
 fn start() -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody).unwrap();
-    let server = Server::new(listener(), settings).unwrap();
-    let (address, stop, door) =
-        (server.address(), CancellationToken::new(), server.door(vec![("/x", Arc::new(Fake))]));
-    (address, stop.clone(), tokio::spawn(server.run(door, stop)))
+    let listener = Listener::new(std_listener(), settings).unwrap();
+    let (address, stop, handler) = (
+        listener.address(),
+        CancellationToken::new(),
+        listener.handler(vec![("/x", Arc::new(Fake))]),
+    );
+    (address, stop.clone(), tokio::spawn(listener.run(handler, stop)))
 }
 
 /// Sends a request and returns the first bytes of the response.
@@ -103,34 +106,34 @@ async fn a_thirty_third_connection_is_told_to_come_again_while_the_others_are_an
 }
 
 #[tokio::test]
-async fn a_server_knows_its_names_and_the_port_that_the_system_chose() {
+async fn listener_knows_its_names_and_port() {
     let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody)
         .unwrap()
         .with_host("tools.example")
         .unwrap();
-    let server = Server::new(listener(), settings).unwrap();
-    assert_ne!(server.address().port(), 0);
-    assert_eq!(server.hosts(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
+    let listener = Listener::new(std_listener(), settings).unwrap();
+    assert_ne!(listener.address().port(), 0);
+    assert_eq!(listener.hosts(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
 }
 
 #[tokio::test]
-async fn a_server_on_every_address_is_told_by_one_that_it_answers_to() {
+async fn wildcard_listener_is_reachable_at_loopback() {
     for (bound, reachable) in [("0.0.0.0:0", "127.0.0.1"), ("127.0.0.1:0", "127.0.0.1")] {
-        let listener = std::net::TcpListener::bind(bound).unwrap();
+        let socket = std::net::TcpListener::bind(bound).unwrap();
         let access = Access::Token(Token::new("0123456789abcdef").unwrap());
         let settings = Settings::new(bound.parse().unwrap(), access).unwrap();
-        let server = Server::new(listener, settings).unwrap();
-        let told = server.reachable();
+        let listener = Listener::new(socket, settings).unwrap();
+        let told = listener.reachable();
         assert_eq!(
             (told.ip().to_string(), told.port()),
-            (reachable.to_owned(), server.address().port())
+            (reachable.to_owned(), listener.address().port())
         );
-        assert!(Names::new(server.address(), &[], &[]).has_host(&told.to_string()));
+        assert!(AllowedHosts::new(listener.address(), &[], &[]).allows_host(&told.to_string()));
     }
 }
 
 #[tokio::test]
-async fn at_the_end_nobody_is_let_in_and_who_hangs_is_waited_for_two_seconds() {
+async fn shutdown_accepts_nothing_and_waits_two_seconds() {
     let (address, stop, running) = start();
     let mut hanging = hang(address).await;
     // The server accepts in order: the hanging connection was accepted before this one.
@@ -144,7 +147,7 @@ async fn at_the_end_nobody_is_let_in_and_who_hangs_is_waited_for_two_seconds() {
 }
 
 #[tokio::test]
-async fn a_server_whose_clients_have_gone_ends_at_once() {
+async fn shutdown_without_requests_is_immediate() {
     let (address, stop, running) = start();
     let mut idle = TcpStream::connect(address).await.unwrap();
     assert!(ask(&mut idle, "/x").await.contains(" 200 OK"));
@@ -155,16 +158,16 @@ async fn a_server_whose_clients_have_gone_ends_at_once() {
 }
 
 #[tokio::test]
-async fn a_listener_that_others_can_reach_needs_a_token_whatever_the_settings_were_made_for() {
+async fn bound_address_decides_whether_a_token_is_needed() {
     let settings = |token: Option<&str>| {
         let access =
             token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
         Settings::new("127.0.0.1:0".parse().unwrap(), access).unwrap()
     };
     let open = || std::net::TcpListener::bind("0.0.0.0:0").unwrap();
-    let error = Server::new(open(), settings(None)).unwrap_err();
+    let error = Listener::new(open(), settings(None)).unwrap_err();
     let reason = error.get_ref().unwrap().downcast_ref::<SettingsError>();
     assert!(matches!(reason, Some(SettingsError::TokenNeeded(_))), "{error}");
-    assert!(Server::new(open(), settings(Some("0123456789abcdef"))).is_ok());
-    assert!(Server::new(listener(), settings(None)).is_ok());
+    assert!(Listener::new(open(), settings(Some("0123456789abcdef"))).is_ok());
+    assert!(Listener::new(std_listener(), settings(None)).is_ok());
 }

@@ -2,11 +2,11 @@
 //! method and body.
 
 use super::Body as Whole;
+use super::allowed_hosts::AllowedHosts;
 use super::body;
-use super::names::Names;
-use super::pages;
+use super::cors;
 use super::rates::{Rates, Source};
-use super::refusal::Refusal;
+use super::rejection::Rejection;
 use super::settings::{Access, Settings, Token};
 use bytes::Bytes;
 use hyper::body::Body;
@@ -30,7 +30,7 @@ pub(crate) enum Caller {
     Bearer(blake3::Hash),
 }
 
-/// A request that passed all checks. Only a [`Gate`] creates one.
+/// A request that passed all checks. Only an [`Auth`] creates one.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     caller: Caller,
@@ -51,19 +51,19 @@ impl Admitted {
 
 /// The admission checks of a server.
 #[derive(Debug)]
-pub(super) struct Gate {
-    names: Names,
+pub(super) struct Auth {
+    allowed: AllowedHosts,
     access: Access,
     paths: Vec<&'static str>,
     rates: Mutex<Rates>,
 }
 
-impl Gate {
+impl Auth {
     /// Creates the checks for a server bound to this address that serves these paths.
     pub(super) fn new(settings: &Settings, bound: SocketAddr, paths: Vec<&'static str>) -> Self {
-        let names = Names::new(bound, &settings.hosts, &settings.origins);
+        let allowed = AllowedHosts::new(bound, &settings.hosts, &settings.origins);
         Self {
-            names,
+            allowed,
             access: settings.access,
             paths,
             rates: Mutex::new(Rates::new(Instant::now())),
@@ -75,7 +75,7 @@ impl Gate {
         &self,
         request: Request<B>,
         from: IpAddr,
-    ) -> Result<Admitted, Refusal>
+    ) -> Result<Admitted, Rejection>
     where
         B: Body<Data = Bytes>,
         B::Error: Display,
@@ -94,74 +94,77 @@ impl Gate {
         &self,
         request: &Request<B>,
         from: IpAddr,
-    ) -> Option<Result<Response<Whole>, Refusal>> {
+    ) -> Option<Result<Response<Whole>, Rejection>> {
         let admitted = || {
-            self.check_place(request.uri(), request.headers())?;
-            self.rates().take(Instant::now(), Source::of(from)).map_err(Refusal::Rate)?;
-            Ok(pages::preflight(request.headers()))
+            self.check_target(request.uri(), request.headers())?;
+            self.rates().take(Instant::now(), Source::of(from)).map_err(Rejection::Rate)?;
+            Ok(cors::preflight(request.headers()))
         };
-        pages::is_preflight(request).then(admitted)
+        cors::is_preflight(request).then(admitted)
     }
 
     /// Returns the `Origin` of a request, if its pages may read the response.
-    pub(super) fn reader(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        let origin =
-            only(headers, &ORIGIN).ok().flatten().filter(|origin| self.names.has_origin(origin))?;
+    pub(super) fn allowed_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let origin = only(headers, &ORIGIN)
+            .ok()
+            .flatten()
+            .filter(|origin| self.allowed.allows_origin(origin))?;
         HeaderValue::from_str(origin).ok()
     }
 
     /// Returns the refusal for an unknown path.
-    pub(super) fn nowhere(&self) -> Refusal {
-        Refusal::Path(self.paths.clone())
+    pub(super) fn unknown_path(&self) -> Rejection {
+        Rejection::Path(self.paths.clone())
     }
 
-    fn check(&self, head: &Parts, source: Source) -> Result<Caller, Refusal> {
-        self.check_place(&head.uri, &head.headers)?;
+    fn check(&self, head: &Parts, source: Source) -> Result<Caller, Rejection> {
+        self.check_target(&head.uri, &head.headers)?;
         let caller = self.identify(&head.headers, source)?;
         match head.method {
             Method::POST | Method::GET | Method::DELETE => Ok(caller),
-            _ => Err(Refusal::Method),
+            _ => Err(Rejection::Method),
         }
     }
 
     /// Checks where a request comes from and where it goes to.
-    fn check_place(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check_target(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
         self.check_host(uri, headers)?;
         self.check_origin(headers)?;
-        if self.paths.contains(&uri.path()) { Ok(()) } else { Err(self.nowhere()) }
+        if self.paths.contains(&uri.path()) { Ok(()) } else { Err(self.unknown_path()) }
     }
 
     /// Checks the `Host` header, which is required, and the authority of an absolute-form target if
     /// there is one.
-    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        let named = uri.authority().is_none_or(|authority| self.names.has_host(authority.as_str()));
-        let host = only(headers, &HOST)?.ok_or(Refusal::Host)?;
-        (named && self.names.has_host(host)).then_some(()).ok_or(Refusal::Host)
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
+        let named =
+            uri.authority().is_none_or(|authority| self.allowed.allows_host(authority.as_str()));
+        let host = only(headers, &HOST)?.ok_or(Rejection::Host)?;
+        (named && self.allowed.allows_host(host)).then_some(()).ok_or(Rejection::Host)
     }
 
-    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Rejection> {
         // Clients other than browsers send no `Origin`.
         match only(headers, &ORIGIN)? {
-            Some(origin) if !self.names.has_origin(origin) => Err(Refusal::Origin),
+            Some(origin) if !self.allowed.allows_origin(origin) => Err(Rejection::Origin),
             _ => Ok(()),
         }
     }
 
     /// Checks the token. The rate limit comes first, so that a rate-limited client learns nothing
     /// about its token and cannot brute-force it.
-    fn identify(&self, headers: &HeaderMap, source: Source) -> Result<Caller, Refusal> {
+    fn identify(&self, headers: &HeaderMap, source: Source) -> Result<Caller, Rejection> {
         let now = Instant::now();
-        self.rates().take(now, source).map_err(Refusal::Rate)?;
+        self.rates().take(now, source).map_err(Rejection::Rate)?;
         let expected = match &self.access {
             Access::Token(expected) => expected,
             Access::Anybody => return Ok(Caller::Anybody),
         };
         let given = only(headers, &AUTHORIZATION)?.and_then(bearer);
-        match given.map(Token::of) {
+        match given.map(Token::from_header) {
             Some(given) if given == *expected => Ok(Caller::Bearer(expected.digest())),
             wrong => {
                 self.rates().fine(now, source, WRONG - 1);
-                Err(wrong.map_or(Refusal::NoToken, |_| Refusal::WrongToken))
+                Err(wrong.map_or(Rejection::NoToken, |_| Rejection::WrongToken))
             }
         }
     }
@@ -172,20 +175,20 @@ impl Gate {
 }
 
 /// Returns the value of a header that may occur once at most.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Refusal> {
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Rejection> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
-        (Some(value), None) => value.to_str().map(Some).map_err(|_| refusal_of(name)),
-        (Some(_), Some(_)) => Err(refusal_of(name)),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| rejection_of(name)),
+        (Some(_), Some(_)) => Err(rejection_of(name)),
     }
 }
 
-fn refusal_of(name: &HeaderName) -> Refusal {
+fn rejection_of(name: &HeaderName) -> Rejection {
     match *name {
-        HOST => Refusal::Host,
-        ORIGIN => Refusal::Origin,
-        _ => Refusal::WrongToken,
+        HOST => Rejection::Host,
+        ORIGIN => Rejection::Origin,
+        _ => Rejection::WrongToken,
     }
 }
 

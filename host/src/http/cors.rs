@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_headers_of_the_transport_are_allowed() {
+    fn preflight_allows_the_headers_of_the_transport_only() {
         let mut asked = HeaderMap::new();
         let wanted = "content-type, Mcp-Param-Text, x-evil, mcp-param-a b, cookie";
         asked.append(ACCESS_CONTROL_REQUEST_HEADERS, HeaderValue::from_static(wanted));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preflight_is_asked_with_its_method_by_an_origin() {
+    fn preflight_has_an_origin_and_a_requested_method() {
         let asks = |method: Method, headers: &[HeaderName]| {
             let request = Request::builder().method(method);
             is_preflight(

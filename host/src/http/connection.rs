@@ -1,10 +1,10 @@
 //! Serves the requests of one connection.
 
 use super::answer::Answer;
-use super::gate::Gate;
-use super::pages;
+use super::auth::Auth;
+use super::cors;
 use super::places::{Place, Spot};
-use super::refusal::Refusal;
+use super::rejection::Rejection;
 use super::socket::Socket;
 use super::{REQUESTS, Routes, Settings};
 use crate::tool::text::elided;
@@ -34,20 +34,20 @@ const BUFFER: usize = 64 << 10;
 const MAX_SHOWN: usize = 64;
 
 /// The connection handler: passes admitted requests to the services.
-pub(crate) struct Door {
-    gate: Gate,
+pub(crate) struct ConnectionHandler {
+    auth: Auth,
     routes: Routes,
     http: http1::Builder,
 }
 
-impl Door {
+impl ConnectionHandler {
     /// Creates the handler for a server bound to this address.
     pub(crate) fn new(settings: &Settings, bound: SocketAddr, routes: Routes) -> Self {
         let paths = routes.iter().map(|(path, _)| *path).collect();
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
         http.max_header_size(HEAD).max_headers(HEADERS).max_buf_size(BUFFER);
-        Self { gate: Gate::new(settings, bound, paths), routes, http }
+        Self { auth: Auth::new(settings, bound, paths), routes, http }
     }
 
     /// Serves a connection until either side closes it, or until it is evicted. After `stop` is
@@ -101,17 +101,17 @@ impl Door {
         &self,
         request: Request<Incoming>,
         place: &Place,
-    ) -> (Response<Answer>, Option<Refusal>) {
+    ) -> (Response<Answer>, Option<Rejection>) {
         let spot = place.spot();
         spot.heard();
-        let reader = self.gate.reader(request.headers());
-        let (mut response, refusal) = match self.gate.preflight(&request, place.from()) {
+        let reader = self.auth.allowed_origin(request.headers());
+        let (mut response, refusal) = match self.auth.preflight(&request, place.from()) {
             Some(Ok(response)) => (response.map(|body| Answer::new(body, spot.answering())), None),
             Some(Err(refusal)) => refused(refusal, spot),
             None => self.routed(request, place).await,
         };
         if let Some(origin) = reader {
-            pages::share(response.headers_mut(), origin);
+            cors::share(response.headers_mut(), origin);
         }
         (response, refusal)
     }
@@ -120,31 +120,31 @@ impl Door {
         &self,
         request: Request<Incoming>,
         place: &Place,
-    ) -> (Response<Answer>, Option<Refusal>) {
+    ) -> (Response<Answer>, Option<Rejection>) {
         let spot = place.spot();
         let path = self.routes.iter().find(|(path, _)| *path == request.uri().path());
-        match (self.gate.admit(request, place.from()).await, path) {
+        match (self.auth.admit(request, place.from()).await, path) {
             (Ok(admitted), Some((_, service))) => {
                 // Busy only from here on: a client that sends slowly or is refused must stay
                 // evictable.
                 let answering = spot.answering();
                 (service.answer(admitted).await.map(|body| Answer::new(body, answering)), None)
             }
-            (Ok(_), None) => refused(self.gate.nowhere(), spot),
+            (Ok(_), None) => refused(self.auth.unknown_path(), spot),
             (Err(refusal), _) => refused(refusal, spot),
         }
     }
 }
 
-fn refused(refusal: Refusal, spot: &Spot) -> (Response<Answer>, Option<Refusal>) {
+fn refused(refusal: Rejection, spot: &Spot) -> (Response<Answer>, Option<Rejection>) {
     let response = refusal.clone().into_response().map(|body| Answer::new(body, spot.answering()));
     (response, Some(refusal))
 }
 
 #[cfg(test)]
-impl Door {
+impl ConnectionHandler {
     /// Serves a single in-memory connection.
-    pub(crate) async fn converse<S>(
+    pub(crate) async fn serve_stream<S>(
         &self,
         socket: S,
         from: std::net::IpAddr,

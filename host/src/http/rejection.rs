@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The reason why a request is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum Rejection {
     #[error(
         "this server does not answer to the name in `Host`: use the address it listens at, or add the name to those it answers to (`--host`)"
     )]
@@ -35,7 +35,7 @@ pub(super) enum Refusal {
     Broken(String),
 }
 
-impl Refusal {
+impl Rejection {
     /// Returns the stable error code for programs.
     fn code(&self) -> &'static str {
         match self {

@@ -90,12 +90,12 @@ impl Origin {
 
 /// The hosts that a server answers to, and the origins that it accepts.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct AllowedHosts {
     places: Vec<Place>,
     origins: Vec<Origin>,
 }
 
-impl Names {
+impl AllowedHosts {
     /// Combines the names of the bound address with the configured ones. A configured host without
     /// a port is accepted with the server's port and, for a reverse proxy, without one.
     pub(super) fn new(bound: SocketAddr, hosts: &[Authority], origins: &[Origin]) -> Self {
@@ -107,18 +107,18 @@ impl Names {
     }
 
     /// Returns true if the server answers to this `Host` value.
-    pub(super) fn has_host(&self, header: &str) -> bool {
+    pub(super) fn allows_host(&self, header: &str) -> bool {
         // A `Host` without a port means the default port of `http`.
         Authority::parse(header).is_some_and(|host| self.places.contains(&host.at(HTTP)))
     }
 
     /// Returns true if requests with this `Origin` value are accepted.
-    pub(super) fn has_origin(&self, header: &str) -> bool {
+    pub(super) fn allows_origin(&self, header: &str) -> bool {
         Origin::parse(header).is_some_and(|origin| self.origins.contains(&origin))
     }
 
     /// Returns the host names without ports, sorted.
-    pub(super) fn hosts(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         let mut hosts: Vec<String> = self.places.iter().map(|place| place.host.clone()).collect();
         hosts.sort();
         hosts.dedup();
@@ -144,19 +144,19 @@ mod tests {
 
     use super::*;
 
-    fn names(bound: &str, hosts: &[&str], origins: &[&str]) -> Names {
+    fn allowed(bound: &str, hosts: &[&str], origins: &[&str]) -> AllowedHosts {
         let hosts: Vec<_> = hosts.iter().map(|host| Authority::parse(host).unwrap()).collect();
         let origins: Vec<_> = origins.iter().map(|origin| Origin::parse(origin).unwrap()).collect();
-        Names::new(bound.parse().unwrap(), &hosts, &origins)
+        AllowedHosts::new(bound.parse().unwrap(), &hosts, &origins)
     }
 
     #[test]
-    fn a_server_on_this_machine_answers_to_its_own_names_and_port_only() {
-        let names = names("127.0.0.1:8000", &[], &[]);
+    fn loopback_server_answers_to_its_own_names_and_port() {
+        let allowed = allowed("127.0.0.1:8000", &[], &[]);
         for own in
             ["127.0.0.1:8000", "localhost:8000", "LOCALHOST:8000", "[::1]:8000", "[0:0::1]:8000"]
         {
-            assert!(names.has_host(own), "{own}");
+            assert!(allowed.allows_host(own), "{own}");
         }
         for foreign in [
             "127.0.0.1",
@@ -175,20 +175,23 @@ mod tests {
             "::1",
             "",
         ] {
-            assert!(!names.has_host(foreign), "{foreign}");
+            assert!(!allowed.allows_host(foreign), "{foreign}");
         }
     }
 
     #[test]
-    fn port_80_may_be_left_out() {
-        let names = names("127.0.0.1:80", &[], &[]);
-        assert!(names.has_host("localhost") && names.has_host("localhost:80"));
-        assert!(names.has_origin("http://localhost") && names.has_origin("http://localhost:80"));
+    fn default_port_is_optional() {
+        let allowed = allowed("127.0.0.1:80", &[], &[]);
+        assert!(allowed.allows_host("localhost") && allowed.allows_host("localhost:80"));
+        assert!(
+            allowed.allows_origin("http://localhost")
+                && allowed.allows_origin("http://localhost:80")
+        );
     }
 
     #[test]
-    fn a_given_name_holds_for_the_port_of_the_server_and_for_a_proxy_before_it() {
-        let names = names("192.0.2.1:8000", &["tools.example", "other.example:9000"], &[]);
+    fn configured_name_holds_with_the_port_and_behind_a_proxy() {
+        let allowed = allowed("192.0.2.1:8000", &["tools.example", "other.example:9000"], &[]);
         for own in [
             "192.0.2.1:8000",
             "tools.example",
@@ -196,7 +199,7 @@ mod tests {
             "Tools.Example:80",
             "other.example:9000",
         ] {
-            assert!(names.has_host(own), "{own}");
+            assert!(allowed.allows_host(own), "{own}");
         }
         for foreign in [
             "localhost:8000",
@@ -205,21 +208,21 @@ mod tests {
             "other.example",
             "a.tools.example",
         ] {
-            assert!(!names.has_host(foreign), "{foreign}");
+            assert!(!allowed.allows_host(foreign), "{foreign}");
         }
     }
 
     #[test]
-    fn on_all_addresses_only_those_of_this_machine_and_the_given_names_count() {
-        let names = names("0.0.0.0:8000", &["tools.example"], &[]);
-        assert!(names.has_host("localhost:8000") && names.has_host("tools.example"));
-        assert!(!names.has_host("0.0.0.0:8000") && !names.has_host("192.0.2.1:8000"));
-        assert_eq!(names.hosts(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
+    fn wildcard_address_answers_to_loopback_and_configured_names() {
+        let allowed = allowed("0.0.0.0:8000", &["tools.example"], &[]);
+        assert!(allowed.allows_host("localhost:8000") && allowed.allows_host("tools.example"));
+        assert!(!allowed.allows_host("0.0.0.0:8000") && !allowed.allows_host("192.0.2.1:8000"));
+        assert_eq!(allowed.names(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
     }
 
     #[test]
-    fn pages_of_the_server_itself_and_of_given_origins_may_ask() {
-        let names = names(
+    fn own_and_configured_origins_are_accepted() {
+        let allowed = allowed(
             "127.0.0.1:8000",
             &["tools.example"],
             &["https://app.example", "http://localhost:3000", "ext://abc"],
@@ -234,7 +237,7 @@ mod tests {
             "http://localhost:3000",
             "ext://abc",
         ] {
-            assert!(names.has_origin(own), "{own}");
+            assert!(allowed.allows_origin(own), "{own}");
         }
         for foreign in [
             "null",
@@ -249,12 +252,12 @@ mod tests {
             "*",
             "",
         ] {
-            assert!(!names.has_origin(foreign), "{foreign}");
+            assert!(!allowed.allows_origin(foreign), "{foreign}");
         }
     }
 
     #[test]
-    fn wildcards_are_no_names() {
+    fn wildcards_are_rejected() {
         for none in ["*", "*.example", "*:8000", "localhost:*"] {
             assert_eq!(Authority::parse(none), None, "{none}");
         }
