@@ -1,115 +1,103 @@
 //! Allowed `Host` and `Origin` values: the defence against DNS rebinding, by which a web page
 //! reaches a local server under a name of its own.
 
+use hyper::http::uri::{Authority, Scheme};
 use std::net::{Ipv6Addr, SocketAddr};
 
 /// The default port of `http`.
-const HTTP: u16 = 80;
+const HTTP_PORT: u16 = 80;
 /// The default port of `https`.
-const HTTPS: u16 = 443;
+const HTTPS_PORT: u16 = 443;
 
-/// A host with an optional port, as in a `Host` header.
+/// A host with an optional port, as in a `Host` header. The host is in its canonical form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Authority {
+pub(super) struct HostPort {
     host: String,
     port: Option<u16>,
 }
 
-impl Authority {
+impl HostPort {
     /// Parses a name or an address (IPv6 in brackets) with an optional port. User info, paths and
     /// wildcards are rejected.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let (host, rest) = match text.strip_prefix('[') {
-            Some(bracketed) => {
-                let (address, rest) = bracketed.split_once(']')?;
-                (format!("[{}]", address.parse::<Ipv6Addr>().ok()?), rest)
-            }
-            None => {
-                let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
-                (is_name(name).then(|| name.to_ascii_lowercase())?, rest)
-            }
+        let authority = Authority::try_from(text).ok()?;
+        let (host, port) = (authority.host(), authority.port_u16());
+        // An `Authority` may have user info or an invalid port, which its getters leave out.
+        let is_whole = match port {
+            Some(port) => text == format!("{host}:{port}"),
+            None => text == host,
         };
-        let port = match rest.strip_prefix(':') {
-            Some(digits) => Some(port(digits)?),
-            None => rest.is_empty().then_some(None)?,
-        };
-        Some(Self { host, port })
+        is_whole.then(|| canonical_host(host))?.map(|host| Self { host, port })
     }
 
-    fn at(&self, otherwise: u16) -> Place {
-        Place { host: self.host.clone(), port: self.port.unwrap_or(otherwise) }
+    fn with_default_port(&self, port: u16) -> Self {
+        Self { host: self.host.clone(), port: self.port.or(Some(port)) }
     }
 }
 
-fn is_name(text: &str) -> bool {
+/// Returns a name in lower case, or an IPv6 address in its shortest form.
+fn canonical_host(host: &str) -> Option<String> {
+    if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        return Some(format!("[{}]", address.parse::<Ipv6Addr>().ok()?));
+    }
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    (1..=253).contains(&text.len()) && text.bytes().all(is_part)
-}
-
-fn port(digits: &str) -> Option<u16> {
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
-    host: String,
-    port: u16,
+    (!host.is_empty() && host.bytes().all(is_part)).then(|| host.to_ascii_lowercase())
 }
 
 /// The origin of a web page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
-    scheme: String,
-    host: String,
-    /// The port, with the default of `http` and `https` filled in; `None` for another scheme
-    /// without one.
-    port: Option<u16>,
+    scheme: Scheme,
+    /// The host, with the default port of `http` and `https` filled in.
+    host: HostPort,
 }
 
 impl Origin {
     /// Parses a scheme, a host and an optional port. `null`, the opaque origin, is rejected.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let (scheme, rest) = text.split_once("://")?;
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-        let is_scheme = scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
-            && scheme.bytes().all(is_part);
-        let (scheme, Authority { host, port }) =
-            (is_scheme.then(|| scheme.to_ascii_lowercase())?, Authority::parse(rest)?);
-        let usual = match scheme.as_str() {
-            "http" => Some(HTTP),
-            "https" => Some(HTTPS),
-            _ => None,
-        };
-        Some(Self { scheme, host, port: port.or(usual) })
+        let (scheme, host) = text.split_once("://")?;
+        let scheme = scheme.to_ascii_lowercase();
+        let scheme =
+            scheme.starts_with(|first: char| first.is_ascii_alphabetic()).then_some(scheme);
+        Some(Self::new(Scheme::try_from(scheme?.as_str()).ok()?, HostPort::parse(host)?))
     }
 
-    fn of(Place { host, port }: Place) -> Self {
-        Self { scheme: "http".to_owned(), host, port: Some(port) }
+    fn new(scheme: Scheme, host: HostPort) -> Self {
+        let host = match scheme.as_str() {
+            "http" => host.with_default_port(HTTP_PORT),
+            "https" => host.with_default_port(HTTPS_PORT),
+            _ => host,
+        };
+        Self { scheme, host }
     }
 }
 
 /// The hosts that a server answers to, and the origins that it accepts.
 #[derive(Debug)]
 pub(super) struct AllowedHosts {
-    places: Vec<Place>,
+    /// The hosts, each with its port.
+    hosts: Vec<HostPort>,
     origins: Vec<Origin>,
 }
 
 impl AllowedHosts {
     /// Combines the names of the bound address with the configured ones. A configured host without
     /// a port is accepted with the server's port and, for a reverse proxy, without one.
-    pub(super) fn new(bound: SocketAddr, hosts: &[Authority], origins: &[Origin]) -> Self {
-        let mut places = own(bound);
-        let origins =
-            places.iter().cloned().map(Origin::of).chain(origins.iter().cloned()).collect();
-        places.extend(hosts.iter().flat_map(|host| [host.at(bound.port()), host.at(HTTP)]));
-        Self { places, origins }
+    pub(super) fn new(bound: SocketAddr, hosts: &[HostPort], origins: &[Origin]) -> Self {
+        let own = own_hosts(bound);
+        let own_origins = own.iter().cloned().map(|host| Origin::new(Scheme::HTTP, host));
+        let origins = own_origins.chain(origins.iter().cloned()).collect();
+        let configured = hosts.iter().flat_map(|host| {
+            [host.with_default_port(bound.port()), host.with_default_port(HTTP_PORT)]
+        });
+        Self { hosts: own.iter().cloned().chain(configured).collect(), origins }
     }
 
     /// Returns true if the server answers to this `Host` value.
     pub(super) fn allows_host(&self, header: &str) -> bool {
         // A `Host` without a port means the default port of `http`.
-        Authority::parse(header).is_some_and(|host| self.places.contains(&host.at(HTTP)))
+        HostPort::parse(header)
+            .is_some_and(|host| self.hosts.contains(&host.with_default_port(HTTP_PORT)))
     }
 
     /// Returns true if requests with this `Origin` value are accepted.
@@ -119,15 +107,15 @@ impl AllowedHosts {
 
     /// Returns the host names without ports, sorted.
     pub(super) fn names(&self) -> Vec<String> {
-        let mut hosts: Vec<String> = self.places.iter().map(|place| place.host.clone()).collect();
-        hosts.sort();
-        hosts.dedup();
-        hosts
+        let mut names: Vec<String> = self.hosts.iter().map(|host| host.host.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
     }
 }
 
 /// Returns the names of the bound address itself.
-fn own(bound: SocketAddr) -> Vec<Place> {
+fn own_hosts(bound: SocketAddr) -> Vec<HostPort> {
     let ip = bound.ip();
     let loopback = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned);
     let mut hosts =
@@ -135,7 +123,7 @@ fn own(bound: SocketAddr) -> Vec<Place> {
     if !ip.is_unspecified() {
         hosts.push(if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() });
     }
-    hosts.into_iter().map(|host| Place { host, port: bound.port() }).collect()
+    hosts.into_iter().map(|host| HostPort { host, port: Some(bound.port()) }).collect()
 }
 
 #[cfg(test)]
@@ -145,7 +133,7 @@ mod tests {
     use super::*;
 
     fn allowed(bound: &str, hosts: &[&str], origins: &[&str]) -> AllowedHosts {
-        let hosts: Vec<_> = hosts.iter().map(|host| Authority::parse(host).unwrap()).collect();
+        let hosts: Vec<_> = hosts.iter().map(|host| HostPort::parse(host).unwrap()).collect();
         let origins: Vec<_> = origins.iter().map(|origin| Origin::parse(origin).unwrap()).collect();
         AllowedHosts::new(bound.parse().unwrap(), &hosts, &origins)
     }
@@ -169,10 +157,27 @@ mod tests {
             "127.0.0.2:8000",
             "localhost:08000:1",
             "localhost:+8000",
+            "localhost:08000",
+            "localhost:65536",
+            "localhost:http",
             "localhost:",
+            ":8000",
             " localhost:8000",
+            "localhost:8000 ",
+            "localhost%2e:8000",
+            "localhost:8000/",
+            "localhost:8000?x",
+            "localhost:8000#x",
+            "@localhost:8000",
+            "a:b@localhost:8000",
+            "localhost:8000@evil.example",
             "[::1",
+            "[::1]x:8000",
+            "[::1]8000",
+            "[::1%25lo]:8000",
+            "[localhost]:8000",
             "::1",
+            "::1:8000",
             "",
         ] {
             assert!(!allowed.allows_host(foreign), "{foreign}");
@@ -248,6 +253,10 @@ mod tests {
             "https://app.example.evil.example",
             "https://app.example/",
             "http://tools.example",
+            "https://app.example.",
+            "https://user@app.example",
+            "https://app.example:0443",
+            "https://app.example#x",
             "localhost:8000",
             "*",
             "",
@@ -259,7 +268,7 @@ mod tests {
     #[test]
     fn wildcards_are_rejected() {
         for none in ["*", "*.example", "*:8000", "localhost:*"] {
-            assert_eq!(Authority::parse(none), None, "{none}");
+            assert_eq!(HostPort::parse(none), None, "{none}");
         }
         for none in [
             "*",

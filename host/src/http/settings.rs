@@ -1,7 +1,7 @@
 //! The server settings, validated on construction: a listener that other machines can reach without
 //! a token cannot be expressed.
 
-use super::allowed_hosts::{Authority, Origin};
+use super::allowed_hosts::{HostPort, Origin};
 use crate::tool::text::elided;
 use std::fmt;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ pub enum Access {
 pub struct Settings {
     pub(super) address: SocketAddr,
     pub(super) access: Access,
-    pub(super) hosts: Vec<Authority>,
+    pub(super) hosts: Vec<HostPort>,
     pub(super) origins: Vec<Origin>,
 }
 
@@ -77,8 +77,7 @@ impl Settings {
     /// [`SettingsError::Host`] for anything but a host with an optional port,
     /// [`SettingsError::TooMany`] beyond 64.
     pub fn with_host(mut self, host: &str) -> Result<Self, SettingsError> {
-        let read =
-            Authority::parse(host).ok_or_else(|| SettingsError::Host(elided(host, SHOWN)))?;
+        let read = HostPort::parse(host).ok_or_else(|| SettingsError::Host(elided(host, SHOWN)))?;
         push(&mut self.hosts, read)?;
         Ok(self)
     }
