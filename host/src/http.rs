@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 server with host and origin checks, token authentication, a rate limit, and
+//! A small HTTP/1.1 server with host and origin checks, token authentication, rate limits, and
 //! bounds on connections and requests. It is independent of the services it routes to.
 //!
 //! TLS is not included. A listener that other machines can reach requires a token, and should sit
@@ -9,14 +9,15 @@ mod allowed_hosts;
 mod answer;
 mod auth;
 mod body;
+mod client_address;
 mod connection;
 mod cors;
 mod disconnect;
 mod kept;
 mod listener;
 mod places;
-mod rates;
 mod rejection;
+mod request_rates;
 mod settings;
 mod socket;
 

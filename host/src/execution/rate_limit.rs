@@ -1,5 +1,9 @@
-//! The rate limiter of the host: a token bucket. The current time is a parameter, so that a limiter
-//! has no clock of its own.
+//! The rate limiter of the host: a token bucket, alone or one for each key. The current time is a
+//! parameter, so that a limiter has no clock of its own.
+
+mod keyed;
+
+pub(crate) use keyed::KeyedBuckets;
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -55,6 +59,11 @@ impl TokenBucket {
         }
         self.full_at = full_at;
         Ok(())
+    }
+
+    /// Returns true if the bucket is in its initial state.
+    fn is_full(&self, now: Instant) -> bool {
+        self.full_at <= now
     }
 }
 

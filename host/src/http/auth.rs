@@ -1,25 +1,24 @@
 //! The checks that every request passes before routing: host, origin, path, rate limit, token,
 //! method and body.
 
-use super::Body as Whole;
+use super::Body;
 use super::allowed_hosts::AllowedHosts;
 use super::body;
+use super::client_address::ClientAddress;
 use super::cors;
-use super::rates::{Rates, Source};
 use super::rejection::Rejection;
+use super::request_rates::RequestRates;
 use super::settings::{Access, Settings, Token};
 use bytes::Bytes;
-use hyper::body::Body;
+use hyper::body::Body as HttpBody;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, Uri};
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
-
-/// The cost of a missing or wrong token, in requests of the rate limit.
-const WRONG: u32 = 20;
 
 /// The identity of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,18 +54,17 @@ pub(super) struct Auth {
     allowed: AllowedHosts,
     access: Access,
     paths: Vec<&'static str>,
-    rates: Mutex<Rates>,
+    rates: Mutex<RequestRates>,
 }
 
 impl Auth {
     /// Creates the checks for a server bound to this address that serves these paths.
     pub(super) fn new(settings: &Settings, bound: SocketAddr, paths: Vec<&'static str>) -> Self {
-        let allowed = AllowedHosts::new(bound, &settings.hosts, &settings.origins);
         Self {
-            allowed,
+            allowed: AllowedHosts::new(bound, &settings.hosts, &settings.origins),
             access: settings.access,
             paths,
-            rates: Mutex::new(Rates::new(Instant::now())),
+            rates: Mutex::new(RequestRates::new(Instant::now())),
         }
     }
 
@@ -77,11 +75,11 @@ impl Auth {
         from: IpAddr,
     ) -> Result<Admitted, Rejection>
     where
-        B: Body<Data = Bytes>,
+        B: HttpBody<Data = Bytes>,
         B::Error: Display,
     {
         let (mut head, body) = request.into_parts();
-        let caller = self.check(&head, Source::of(from))?;
+        let caller = self.check(&head, from.into())?;
         let body = body::read(body).await?;
         // Strip the credential, so that handlers cannot log it.
         head.headers.remove(AUTHORIZATION);
@@ -89,44 +87,36 @@ impl Auth {
         Ok(Admitted { caller, request: Request::from_parts(head, body) })
     }
 
-    /// Answers the preflight of a browser, which carries no token. `None` for any other request.
-    pub(super) fn preflight<B>(
-        &self,
-        request: &Request<B>,
-        from: IpAddr,
-    ) -> Option<Result<Response<Whole>, Rejection>> {
-        let admitted = || {
-            self.check_target(request.uri(), request.headers())?;
-            self.rates().take(Instant::now(), Source::of(from)).map_err(Rejection::Rate)?;
-            Ok(cors::preflight(request.headers()))
-        };
-        cors::is_preflight(request).then(admitted)
+    /// Answers the preflight of a browser, which carries no token. It has no rate limit: its answer
+    /// costs as little as a refusal, and a shared limit would let one client use up the preflights
+    /// of another.
+    pub(super) fn preflight<B>(&self, request: &Request<B>) -> Result<Response<Body>, Rejection> {
+        self.check_target(request.uri(), request.headers())?;
+        Ok(cors::preflight(request.headers()))
     }
 
     /// Returns the `Origin` of a request, if its pages may read the response.
     pub(super) fn allowed_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        let origin = only(headers, &ORIGIN)
-            .ok()
-            .flatten()
-            .filter(|origin| self.allowed.allows_origin(origin))?;
-        HeaderValue::from_str(origin).ok()
+        let origin = only(headers, &ORIGIN).ok().flatten();
+        let allowed = origin.filter(|origin| self.allowed.allows_origin(origin))?;
+        HeaderValue::from_str(allowed).ok()
     }
 
-    /// Returns the refusal for an unknown path.
+    /// Returns the rejection of an unknown path.
     pub(super) fn unknown_path(&self) -> Rejection {
         Rejection::Path(self.paths.clone())
     }
 
-    fn check(&self, head: &Parts, source: Source) -> Result<Caller, Rejection> {
+    fn check(&self, head: &Parts, client: ClientAddress) -> Result<Caller, Rejection> {
         self.check_target(&head.uri, &head.headers)?;
-        let caller = self.identify(&head.headers, source)?;
+        let caller = self.authenticate(&head.headers, client)?;
         match head.method {
             Method::POST | Method::GET | Method::DELETE => Ok(caller),
             _ => Err(Rejection::Method),
         }
     }
 
-    /// Checks where a request comes from and where it goes to.
+    /// Checks the host, the origin and the path of a request.
     fn check_target(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
         self.check_host(uri, headers)?;
         self.check_origin(headers)?;
@@ -136,10 +126,9 @@ impl Auth {
     /// Checks the `Host` header, which is required, and the authority of an absolute-form target if
     /// there is one.
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
-        let named =
-            uri.authority().is_none_or(|authority| self.allowed.allows_host(authority.as_str()));
         let host = only(headers, &HOST)?.ok_or(Rejection::Host)?;
-        (named && self.allowed.allows_host(host)).then_some(()).ok_or(Rejection::Host)
+        let mut named = uri.authority().map(Authority::as_str).into_iter().chain([host]);
+        named.all(|host| self.allowed.allows_host(host)).then_some(()).ok_or(Rejection::Host)
     }
 
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), Rejection> {
@@ -150,26 +139,42 @@ impl Auth {
         }
     }
 
-    /// Checks the token. The rate limit comes first, so that a rate-limited client learns nothing
-    /// about its token and cannot brute-force it.
-    fn identify(&self, headers: &HeaderMap, source: Source) -> Result<Caller, Rejection> {
-        let now = Instant::now();
-        self.rates().take(now, source).map_err(Rejection::Rate)?;
-        let expected = match &self.access {
-            Access::Token(expected) => expected,
-            Access::Anybody => return Ok(Caller::Anybody),
-        };
-        let given = only(headers, &AUTHORIZATION)?.and_then(bearer);
-        match given.map(Token::from_header) {
-            Some(given) if given == *expected => Ok(Caller::Bearer(expected.digest())),
-            wrong => {
-                self.rates().fine(now, source, WRONG - 1);
-                Err(wrong.map_or(Rejection::NoToken, |_| Rejection::WrongToken))
+    /// Checks the token within the rate limits. Right and wrong tokens have separate limits: on
+    /// loopback, and behind a proxy, all clients have one address, and guesses of one client must
+    /// not keep out another one that has the token.
+    fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        client: ClientAddress,
+    ) -> Result<Caller, Rejection> {
+        let (identified, now) = (self.identify(headers), Instant::now());
+        match identified {
+            Ok(caller) => {
+                self.rates().requests.take(client, now).map_err(Rejection::Rate)?;
+                Ok(caller)
+            }
+            Err(rejection) => {
+                self.rates().failures.take(client, now).map_err(Rejection::FailureRate)?;
+                Err(rejection)
             }
         }
     }
 
-    fn rates(&self) -> std::sync::MutexGuard<'_, Rates> {
+    fn identify(&self, headers: &HeaderMap) -> Result<Caller, Rejection> {
+        match &self.access {
+            Access::Anybody => Ok(Caller::Anybody),
+            Access::Token(expected) => {
+                let given = only(headers, &AUTHORIZATION)?.and_then(bearer);
+                let given = Token::from_header(given.ok_or(Rejection::NoToken)?);
+                if given != *expected {
+                    return Err(Rejection::WrongToken);
+                }
+                Ok(Caller::Bearer(expected.digest()))
+            }
+        }
+    }
+
+    fn rates(&self) -> MutexGuard<'_, RequestRates> {
         self.rates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -105,7 +105,8 @@ impl ConnectionHandler {
         let spot = place.spot();
         spot.heard();
         let reader = self.auth.allowed_origin(request.headers());
-        let (mut response, refusal) = match self.auth.preflight(&request, place.from()) {
+        let preflight = cors::is_preflight(&request).then(|| self.auth.preflight(&request));
+        let (mut response, refusal) = match preflight {
             Some(Ok(response)) => (response.map(|body| Answer::new(body, spot.answering())), None),
             Some(Err(refusal)) => refused(refusal, spot),
             None => self.routed(request, place).await,

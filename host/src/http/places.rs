@@ -1,6 +1,6 @@
 //! The connection limit, and the eviction of idle connections above it.
 
-use super::rates::Source;
+use super::client_address::ClientAddress;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
@@ -27,7 +27,7 @@ struct Book {
 #[derive(Debug)]
 struct Taken {
     number: u64,
-    source: Source,
+    source: ClientAddress,
     /// The number of responses being computed or written.
     answers: usize,
     /// The time of the last activity: accept, request or end of a response.
@@ -59,7 +59,7 @@ impl Places {
     /// necessary. Returns `None` if none can be evicted.
     pub(super) fn take(&self, from: IpAddr) -> Option<Place> {
         let mut book = self.book();
-        let source = Source::of(from);
+        let source = ClientAddress::from(from);
         book.make_room(source)?;
         book.next += 1;
         let (number, leave) = (book.next, CancellationToken::new());
@@ -81,7 +81,7 @@ impl Places {
 impl Book {
     /// Evicts connections of the same address first, so that a client with many connections
     /// competes with itself.
-    fn make_room(&mut self, source: Source) -> Option<()> {
+    fn make_room(&mut self, source: ClientAddress) -> Option<()> {
         let staying = || self.taken.iter().filter(|taken| !taken.leave.is_cancelled());
         let of_one = staying().filter(|taken| taken.source == source).count();
         if self.taken.len() >= WITH_LEAVING {

@@ -4,7 +4,9 @@ use super::Body;
 use super::body::MAX;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{
+    ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::{Response, StatusCode};
 use std::time::Duration;
 
@@ -12,7 +14,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Rejection {
     #[error(
-        "this server does not answer to the name in `Host`: use the address it listens at, or add the name to those it answers to (`--host`)"
+        "this server does not answer to the name in `Host`: use the address it listens at, \
+         or add the name to those it answers to (`--host`)"
     )]
     Host,
     #[error("web pages of this `Origin` may not ask: add it to those that may (`--origin`)")]
@@ -21,9 +24,15 @@ pub(super) enum Rejection {
     Path(Vec<&'static str>),
     #[error("too many requests from this address: try again in {} ms", .0.as_millis())]
     Rate(Duration),
+    #[error(
+        "too many requests with a missing or wrong token from this address: \
+         try again in {} ms, or send the right token",
+        .0.as_millis()
+    )]
+    FailureRate(Duration),
     #[error("a token is needed: send `Authorization: Bearer TOKEN`")]
     NoToken,
-    #[error("this token does not let anybody in")]
+    #[error("this is not the token of this server")]
     WrongToken,
     #[error("the method is none of POST, GET and DELETE")]
     Method,
@@ -42,7 +51,7 @@ impl Rejection {
             Self::Host => "host_refused",
             Self::Origin => "origin_refused",
             Self::Path(_) => "not_found",
-            Self::Rate(_) => "rate_limited",
+            Self::Rate(_) | Self::FailureRate(_) => "rate_limited",
             Self::NoToken => "token_needed",
             Self::WrongToken => "token_refused",
             Self::Method => "method_not_allowed",
@@ -56,7 +65,7 @@ impl Rejection {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::Path(_) => StatusCode::NOT_FOUND,
-            Self::Rate(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Rate(_) | Self::FailureRate(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
@@ -67,14 +76,24 @@ impl Rejection {
 
     /// Builds the response, with a JSON body.
     pub(super) fn into_response(self) -> Response<Body> {
-        let told = serde_json::json!({"error": self.code(), "message": self.to_string()});
-        let mut response = Response::new(Full::new(Bytes::from(told.to_string())).boxed());
+        let body = serde_json::json!({"error": self.code(), "message": self.to_string()});
+        let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed());
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.add_headers(headers);
+        response
+    }
+
+    fn add_headers(&self, headers: &mut HeaderMap) {
         match self {
             Self::Rate(wait) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+            }
+            Self::FailureRate(wait) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+                // Each further guess costs its client a connection.
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Self::NoToken => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -88,8 +107,12 @@ impl Rejection {
             Self::Method => {
                 headers.insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
             }
-            _ => {}
+            Self::Host
+            | Self::Origin
+            | Self::Path(_)
+            | Self::TooLong
+            | Self::Slow
+            | Self::Broken(_) => {}
         }
-        response
     }
 }

@@ -80,10 +80,10 @@ async fn host_origin_path_and_method_are_checked() {
 #[tokio::test]
 async fn header_that_is_not_text_is_rejected() {
     let value = HeaderValue::from_bytes(b"localhost:8000\xe9").unwrap();
-    for (name, refusal) in [(HOST, Rejection::Host), (ORIGIN, Rejection::Origin)] {
+    for (name, rejection) in [(HOST, Rejection::Host), (ORIGIN, Rejection::Origin)] {
         let mut request = request("POST", "/mcp", &[OWN]);
         request.headers_mut().insert(name, value.clone());
-        assert_eq!(answer(&auth(None), request).await, Err(refusal));
+        assert_eq!(answer(&auth(None), request).await, Err(rejection));
     }
 }
 
@@ -123,38 +123,72 @@ async fn admitted_request_has_its_caller_and_no_token() {
     assert_eq!(request.body().as_ref(), b"{}");
 }
 
+fn with_token(token: &str) -> Request<Full<Bytes>> {
+    request("POST", "/mcp", &[OWN, ("authorization", &format!("Bearer {token}"))])
+}
+
+/// Sends wrong tokens until the limit, and returns the number of those before it.
+async fn guess(auth: &Auth, from: IpAddr) -> usize {
+    for number in 0..10_000 {
+        match auth.admit(with_token(&format!("{number:016}")), from).await.unwrap_err() {
+            Rejection::WrongToken => {}
+            Rejection::FailureRate(_) => return number,
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("there is no limit");
+}
+
 #[tokio::test(start_paused = true)]
 async fn wrong_tokens_are_limited() {
     let auth = auth(Some(TOKEN));
-    let with = |token: &str| {
-        request("POST", "/mcp", &[OWN, ("authorization", &format!("Bearer {token}"))])
-    };
-    for number in 0..20 {
-        let refused = auth.admit(with(&format!("{number:016}")), FAR).await.unwrap_err();
-        assert_eq!(refused, Rejection::WrongToken);
+    assert_eq!(guess(&auth, FAR).await, 20);
+    let wait = Duration::from_millis(100);
+    for failing in [with_token("0000000000000000"), request("POST", "/mcp", &[OWN])] {
+        let rejection = auth.admit(failing, FAR).await.unwrap_err();
+        assert_eq!(rejection, Rejection::FailureRate(wait));
+        let response = rejection.into_response();
+        let headers =
+            ["retry-after", "connection"].map(|name| response.headers()[name].to_str().unwrap());
+        assert_eq!((response.status().as_u16(), headers), (429, ["1", "close"]));
     }
-    let wait = Duration::from_millis(5);
-    assert_eq!(auth.admit(with("0000000000000000"), FAR).await.unwrap_err(), Rejection::Rate(wait));
-    assert_eq!(
-        auth.admit(with(TOKEN), FAR).await.unwrap_err(),
-        Rejection::Rate(wait),
-        "nor is the right one told"
-    );
-    assert!(auth.admit(with(TOKEN), NEAR).await.is_ok(), "another address is not concerned");
     tokio::time::advance(wait).await;
-    assert!(auth.admit(with(TOKEN), FAR).await.is_ok());
+    assert_eq!(guess(&auth, FAR).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_tokens_keep_out_no_client_with_the_right_one() {
+    let auth = auth(Some(TOKEN));
+    for from in [NEAR, FAR] {
+        guess(&auth, from).await;
+        for _ in 0..400 {
+            assert!(auth.admit(with_token(TOKEN), from).await.is_ok(), "{from}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_without_a_token_use_up_no_requests_of_others() {
+    let auth = auth(Some(TOKEN));
+    let origin = ("origin", "https://app.example");
+    let asks = ("access-control-request-method", "POST");
+    for _ in 0..30_000 {
+        let _ = auth.preflight(&request("OPTIONS", "/mcp", &[OWN, origin, asks]));
+        let _ = auth.admit(request("POST", "/mcp", &[OWN]), NEAR).await;
+    }
+    assert!(auth.admit(with_token(TOKEN), NEAR).await.is_ok());
+    assert!(auth.preflight(&request("OPTIONS", "/mcp", &[OWN, origin, asks])).is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn remote_address_has_a_burst_of_400_requests() {
     let auth = auth(Some(TOKEN));
-    let right = || request("POST", "/mcp", &[OWN, ("authorization", "Bearer 0123456789abcdef")]);
     for _ in 0..400 {
-        assert!(auth.admit(right(), FAR).await.is_ok());
+        assert!(auth.admit(with_token(TOKEN), FAR).await.is_ok());
     }
-    let refused = auth.admit(right(), FAR).await.unwrap_err();
-    assert_eq!(refused, Rejection::Rate(Duration::from_millis(5)));
-    let response = refused.into_response();
+    let rejection = auth.admit(with_token(TOKEN), FAR).await.unwrap_err();
+    assert_eq!(rejection, Rejection::Rate(Duration::from_millis(5)));
+    let response = rejection.into_response();
     assert_eq!(
         (response.status().as_u16(), &response.headers()["retry-after"]),
         (429, &"1".parse().unwrap())
@@ -180,6 +214,6 @@ fn rejections_have_their_status_and_headers() {
         Rejection::TooLong,
         Rejection::Slow,
     ];
-    let statuses = all.map(|refusal| refusal.into_response().status().as_u16());
+    let statuses = all.map(|rejection| rejection.into_response().status().as_u16());
     assert_eq!(statuses, [403, 403, 404, 413, 408]);
 }
