@@ -111,9 +111,7 @@ impl ConnectionHandler {
             Some(Err(refusal)) => refused(refusal, spot),
             None => self.routed(request, place).await,
         };
-        if let Some(origin) = reader {
-            cors::share(response.headers_mut(), origin);
-        }
+        cors::add_headers(response.headers_mut(), reader);
         (response, refusal)
     }
 

@@ -70,11 +70,14 @@ fn allowed(asked: &HeaderMap) -> String {
     HEADERS.map(str::to_owned).into_iter().chain(parameters).collect::<Vec<_>>().join(", ")
 }
 
-/// Lets the pages of an origin read a response.
-pub(super) fn share(headers: &mut HeaderMap, origin: HeaderValue) {
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(SHOWN));
+/// Lets the pages of an allowed origin read a response. Every response varies by origin, so that no
+/// cache gives the response for one origin, such as a refusal, to the pages of another.
+pub(super) fn add_headers(headers: &mut HeaderMap, allowed: Option<HeaderValue>) {
     headers.append(VARY, HeaderValue::from_static("origin"));
+    if let Some(origin) = allowed {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(SHOWN));
+    }
 }
 
 #[cfg(test)]

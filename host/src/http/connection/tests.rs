@@ -191,3 +191,19 @@ async fn rejected_request_leaves_the_connection_open() {
     line.send(&format!("{HEAD}content-length: 2\r\n\r\nok")).await;
     assert!(line.until("ok").await.contains("200 OK"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_response_varies_by_origin() {
+    for (headers, status) in [
+        ("host: evil.example\r\n", 403),
+        ("host: localhost:8000\r\norigin: https://evil.example\r\n", 403),
+        ("host: localhost:8000\r\norigin: http://localhost:8000\r\n", 200),
+        ("host: localhost:8000\r\n", 200),
+    ] {
+        let mut line = Line::open();
+        line.send(&format!("POST /x HTTP/1.1\r\n{headers}content-length: 1\r\n\r\nx")).await;
+        let head = line.until("\r\n\r\n").await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+        assert!(head.contains("\r\nvary: origin\r\n"), "{head}");
+    }
+}
