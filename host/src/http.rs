@@ -6,20 +6,20 @@
 //! [`Access::Anybody`].
 
 mod allowed_hosts;
-mod answer;
 mod auth;
 mod body;
 mod client_address;
 mod connection;
+mod connection_limit;
 mod cors;
 mod disconnect;
 mod kept;
 mod listener;
-mod places;
 mod rejection;
 mod request_rates;
 mod settings;
 mod socket;
+mod turn_away;
 
 pub(crate) use auth::{Admitted, Caller};
 pub(crate) use connection::ConnectionHandler;

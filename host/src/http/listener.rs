@@ -1,16 +1,21 @@
 //! The listener: accepts connections within the connection limit, and shuts them down at the end.
 
 use super::allowed_hosts::AllowedHosts;
+use super::connection::Connection;
+use super::connection_limit::{ConnectionLimit, ConnectionPermit};
 use super::disconnect::DisconnectWatch;
-use super::places::{Place, Places};
+use super::rejection::Rejection;
+use super::turn_away::{TurnAwayLog, turn_away};
 use super::{ConnectionHandler, Routes, Settings};
-use std::io::{self, Write as _};
+use crate::execution::owner::guest_descriptors;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// The grace period for in-flight requests at shutdown.
@@ -18,9 +23,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The delay before the next attempt after `accept` fails, for example for lack of file
 /// descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The response on a connection above the limit.
-const FULL: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+/// The maximum number of clients above the connection limit that are answered at the same time.
+const TURNED_AWAY: usize = 32;
 
 /// A listener that does not accept connections yet.
 #[derive(Debug)]
@@ -28,6 +32,7 @@ pub(crate) struct Listener {
     listener: TcpListener,
     settings: Settings,
     bound: SocketAddr,
+    limit: ConnectionLimit,
 }
 
 impl Listener {
@@ -44,7 +49,9 @@ impl Listener {
         let settings = settings
             .for_address(bound)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        Ok(Self { listener: TcpListener::from_std(listener)?, settings, bound })
+        // Connections may hold as many descriptors as guests; the rest stays with the host.
+        let limit = ConnectionLimit::with_descriptors(guest_descriptors());
+        Ok(Self { listener: TcpListener::from_std(listener)?, settings, bound, limit })
     }
 
     /// Returns the bound address, with the port that the system chose.
@@ -76,35 +83,85 @@ impl Listener {
 
     /// Serves until `stop` is cancelled, and then gives in-flight requests 2 s to finish.
     pub(crate) async fn run(self, handler: Arc<ConnectionHandler>, stop: CancellationToken) {
-        let (places, mut connections) = (Places::default(), JoinSet::new());
+        let mut connections = Connections::new(handler, stop.clone());
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                Some(ended) = connections.join_next() => {
+                Some(ended) = connections.tasks.join_next() => {
                     report(ended);
                     continue;
                 }
                 accepted = self.listener.accept() => accepted,
             };
             match accepted {
-                Ok((socket, from)) => match places.take(from.ip()) {
-                    Some(place) => {
-                        let (handler, stop) = (handler.clone(), stop.clone());
-                        connections
-                            .spawn(async move { serve(&handler, socket, place, &stop).await });
-                    }
-                    None => turn_away(socket),
+                Ok((socket, from)) => match self.limit.acquire(from.ip()) {
+                    Ok(permit) => connections.serve(socket, from.ip(), permit),
+                    Err(rejection) => connections.turn_away(socket, from.ip(), rejection).await,
                 },
                 Err(error) => {
-                    tracing::warn!("a connection could not be taken in: {error}");
+                    tracing::warn!("a connection could not be accepted: {error}");
                     sleep(PAUSE).await;
                 }
             }
         }
         drop(self.listener);
+        connections.end().await;
+    }
+}
+
+/// The tasks of the open connections.
+struct Connections {
+    tasks: JoinSet<()>,
+    handler: Arc<ConnectionHandler>,
+    stop: CancellationToken,
+    turned_away: Arc<Semaphore>,
+    log: TurnAwayLog,
+}
+
+impl Connections {
+    fn new(handler: Arc<ConnectionHandler>, stop: CancellationToken) -> Self {
+        let turned_away = Arc::new(Semaphore::new(TURNED_AWAY));
+        let log = TurnAwayLog::new(Instant::now());
+        Self { tasks: JoinSet::new(), handler, stop, turned_away, log }
+    }
+
+    fn serve(&mut self, socket: TcpStream, from: IpAddr, permit: ConnectionPermit) {
+        let (handler, stop) = (self.handler.clone(), self.stop.clone());
+        self.tasks.spawn(async move {
+            // Hyper writes whole messages, so that Nagle's algorithm would only add latency.
+            let _ = socket.set_nodelay(true);
+            match DisconnectWatch::new(&socket) {
+                Ok(watch) => {
+                    let disconnected = watch.disconnected();
+                    handler.serve(Connection { socket, from, disconnected }, &stop).await;
+                }
+                Err(error) => tracing::warn!("a connection could not be watched: {error}"),
+            }
+            drop(permit);
+        });
+    }
+
+    async fn turn_away(&mut self, socket: TcpStream, from: IpAddr, rejection: Rejection) {
+        self.log.note(from, &rejection, Instant::now());
+        match self.turned_away.clone().try_acquire_owned() {
+            Ok(permit) => {
+                self.tasks.spawn(async move {
+                    turn_away(socket, rejection).await;
+                    drop(permit);
+                });
+            }
+            // In a flood, only a client that has sent its request already is answered.
+            Err(_) => {
+                let _ = timeout(Duration::ZERO, turn_away(socket, rejection)).await;
+            }
+        }
+    }
+
+    /// Waits for the end of all connections within the grace period.
+    async fn end(mut self) {
         let ended = async {
-            while let Some(ended) = connections.join_next().await {
+            while let Some(ended) = self.tasks.join_next().await {
                 report(ended);
             }
         };
@@ -113,30 +170,9 @@ impl Listener {
     }
 }
 
-async fn serve(
-    handler: &ConnectionHandler,
-    socket: TcpStream,
-    place: Place,
-    stop: &CancellationToken,
-) {
-    // Hyper writes whole messages, so that Nagle's algorithm would only add latency.
-    let _ = socket.set_nodelay(true);
-    match DisconnectWatch::new(&socket) {
-        Ok(watch) => handler.serve(socket, (&place, watch.disconnected()), stop).await,
-        Err(error) => tracing::warn!("a connection could not be watched: {error}"),
-    }
-}
-
 fn report(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
         tracing::error!("a connection ended in a panic: {error}");
-    }
-}
-
-/// Sends the 503 response in one non-blocking write, as far as the socket buffer takes it.
-fn turn_away(socket: TcpStream) {
-    if let Ok(mut socket) = socket.into_std() {
-        let _ = socket.write(FULL);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rejected requests, and the responses that explain them.
+//! Rejected connections and requests, and the responses that explain them.
 
 use super::Body;
 use super::body::MAX;
@@ -10,9 +10,13 @@ use hyper::header::{
 use hyper::{Response, StatusCode};
 use std::time::Duration;
 
-/// The reason why a request is rejected.
+/// The reason why a connection or a request is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Rejection {
+    #[error("all {0} connections of this server are in use: try again in a second")]
+    ServerFull(usize),
+    #[error("all {0} connections that one address may have are in use: close some, or try again")]
+    AddressFull(usize),
     #[error(
         "this server does not answer to the name in `Host`: use the address it listens at, \
          or add the name to those it answers to (`--host`)"
@@ -48,6 +52,7 @@ impl Rejection {
     /// Returns the stable error code for programs.
     fn code(&self) -> &'static str {
         match self {
+            Self::ServerFull(_) | Self::AddressFull(_) => "too_many_connections",
             Self::Host => "host_refused",
             Self::Origin => "origin_refused",
             Self::Path(_) => "not_found",
@@ -63,6 +68,7 @@ impl Rejection {
 
     fn status(&self) -> StatusCode {
         match self {
+            Self::ServerFull(_) | Self::AddressFull(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::Path(_) => StatusCode::NOT_FOUND,
             Self::Rate(_) | Self::FailureRate(_) => StatusCode::TOO_MANY_REQUESTS,
@@ -87,6 +93,9 @@ impl Rejection {
 
     fn add_headers(&self, headers: &mut HeaderMap) {
         match self {
+            Self::ServerFull(_) | Self::AddressFull(_) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
             Self::Rate(wait) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
             }

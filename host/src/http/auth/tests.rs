@@ -213,7 +213,9 @@ fn rejections_have_their_status_and_headers() {
         Rejection::Path(vec!["/mcp"]),
         Rejection::TooLong,
         Rejection::Slow,
+        Rejection::ServerFull(1),
+        Rejection::AddressFull(1),
     ];
     let statuses = all.map(|rejection| rejection.into_response().status().as_u16());
-    assert_eq!(statuses, [403, 403, 404, 413, 408]);
+    assert_eq!(statuses, [403, 403, 404, 413, 408, 503, 503]);
 }

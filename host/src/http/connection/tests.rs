@@ -59,8 +59,8 @@ impl Line {
         let (client, socket) = duplex(4096);
         let (stop, dropped) = (CancellationToken::new(), CancellationToken::new());
         let routes: Routes = vec![("/x", Arc::new(Echo(dropped.clone())))];
-        let handler =
-            ConnectionHandler::new(&Settings::new(bound, Access::Anybody).unwrap(), bound, routes);
+        let settings = Settings::new(bound, Access::Anybody).unwrap();
+        let handler = ConnectionHandler::new(&settings, bound, routes);
         let ended = stop.clone();
         let served =
             tokio::spawn(async move { handler.serve_stream(socket, bound.ip(), &ended).await });
@@ -97,6 +97,16 @@ async fn connection_answers_several_requests() {
         let answer = line.until(text).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_connection_is_closed_after_ten_seconds() {
+    let mut line = Line::open();
+    line.send(&format!("{HEAD}content-length: 1\r\n\r\nx")).await;
+    line.until("x").await;
+    let begun = Instant::now();
+    assert_eq!(line.rest().await, "");
+    assert_eq!(begun.elapsed(), HEAD_TIME);
 }
 
 #[tokio::test(start_paused = true)]

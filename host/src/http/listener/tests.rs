@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::execution::BoxFuture;
+use crate::http::connection::HEAD_TIME;
 use crate::http::{Access, Admitted, Body, Service, SettingsError, Token};
 use hyper::Response;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -29,14 +30,16 @@ fn std_listener() -> std::net::TcpListener {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap()
 }
 
+/// Starts a server, and returns its address, its stop token and its task.
 fn start() -> (SocketAddr, CancellationToken, JoinHandle<()>) {
+    start_with(ConnectionLimit::new(64, 64))
+}
+
+fn start_with(limit: ConnectionLimit) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody).unwrap();
-    let listener = Listener::new(std_listener(), settings).unwrap();
-    let (address, stop, handler) = (
-        listener.address(),
-        CancellationToken::new(),
-        listener.handler(vec![("/x", Arc::new(Fake))]),
-    );
+    let listener = Listener { limit, ..Listener::new(std_listener(), settings).unwrap() };
+    let handler = listener.handler(vec![("/x", Arc::new(Fake))]);
+    let (address, stop) = (listener.address(), CancellationToken::new());
     (address, stop.clone(), tokio::spawn(listener.run(handler, stop)))
 }
 
@@ -61,48 +64,73 @@ async fn hang(address: SocketAddr) -> TcpStream {
     socket
 }
 
-#[tokio::test]
-async fn five_hundred_connections_that_say_nothing_keep_nobody_out() {
-    let (address, stop, running) = start();
-    let mut sockets = Vec::new();
-    for _ in 0..500 {
-        sockets.push(TcpStream::connect(address).await.unwrap());
+/// Opens a connection, sends a request, and returns the first bytes of the response.
+async fn ask_anew(address: SocketAddr) -> String {
+    ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await
+}
+
+/// Waits until the server answers a new connection.
+async fn until_answered(address: SocketAddr) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !ask_anew(address).await.contains(" 200 OK") {
+        assert!(Instant::now() < until, "no connection is free again");
     }
-    assert!(ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 200 OK"));
-    // The server accepts in order, so that all 500 were accepted before this request was answered,
-    // and the idle ones above the limit were evicted.
-    let mut open = 0;
-    for socket in &mut sockets {
-        open += usize::from(ask(socket, "/x").await.contains(" 200 OK"));
-    }
-    assert_eq!(open, 31);
-    stop.cancel();
-    running.await.unwrap();
 }
 
 #[tokio::test]
-async fn a_thirty_third_connection_is_told_to_come_again_while_the_others_are_answered() {
-    let (address, stop, running) = start();
+async fn connection_above_the_limit_gets_503_and_the_others_are_answered() {
+    let (address, _stop, _running) = start_with(ConnectionLimit::new(20, 8));
     let mut sockets = Vec::new();
-    for _ in 0..32 {
-        sockets.push(hang(address).await);
+    for _ in 0..8 {
+        sockets.push(TcpStream::connect(address).await.unwrap());
     }
-    let until = Instant::now() + Duration::from_secs(60);
-    // A connection whose request has not been read yet counts as idle, and the new one evicts it.
-    while !ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 503 ") {
-        assert!(Instant::now() < until, "they are never all being answered");
-        for socket in &mut sockets {
-            if timeout(Duration::ZERO, socket.read(&mut [0; 1])).await.is_ok() {
-                *socket = hang(address).await;
-            }
-        }
+    // The server accepts in order: the first eight have their connections.
+    for _ in 0..3 {
+        let answer = ask_anew(address).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1"),
+            "{answer}"
+        );
+        assert!(answer.contains("\"error\":\"too_many_connections\""), "{answer}");
     }
-    sockets.pop();
-    while !ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 200 OK") {
-        assert!(Instant::now() < until, "there is room again");
+    for socket in &mut sockets {
+        assert!(ask(socket, "/x").await.contains(" 200 OK"));
     }
-    stop.cancel();
-    let _ = running.await;
+}
+
+#[tokio::test]
+async fn closed_connection_makes_room_for_another() {
+    let (address, _stop, _running) = start_with(ConnectionLimit::new(20, 2));
+    let sockets = [hang(address).await, hang(address).await];
+    assert!(ask_anew(address).await.contains(" 503 "));
+    drop(sockets);
+    until_answered(address).await;
+}
+
+#[tokio::test]
+async fn silent_connection_is_free_again_after_the_head_timeout() {
+    let (address, _stop, _running) = start_with(ConnectionLimit::new(20, 1));
+    let mut silent = TcpStream::connect(address).await.unwrap();
+    assert!(ask_anew(address).await.contains(" 503 "));
+    tokio::time::pause();
+    tokio::time::advance(HEAD_TIME).await;
+    tokio::time::resume();
+    assert_eq!(silent.read(&mut [0; 16]).await.unwrap(), 0);
+    until_answered(address).await;
+}
+
+#[tokio::test]
+async fn flood_above_the_limit_delays_no_admitted_client() {
+    let (address, _stop, _running) = start_with(ConnectionLimit::new(20, 1));
+    let mut admitted = TcpStream::connect(address).await.unwrap();
+    assert!(ask(&mut admitted, "/x").await.contains(" 200 OK"));
+    let mut silent = Vec::new();
+    for _ in 0..3 * TURNED_AWAY {
+        silent.push(TcpStream::connect(address).await.unwrap());
+    }
+    assert!(ask(&mut admitted, "/x").await.contains(" 200 OK"));
+    drop((admitted, silent));
+    until_answered(address).await;
 }
 
 #[tokio::test]
