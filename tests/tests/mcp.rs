@@ -5,6 +5,8 @@
 mod ask;
 #[path = "mcp/confirm.rs"]
 mod confirm;
+#[path = "mcp/connections.rs"]
+mod connections;
 #[path = "mcp/http.rs"]
 mod http;
 #[path = "mcp/http_access.rs"]

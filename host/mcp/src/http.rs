@@ -1,35 +1,36 @@
-//! A small HTTP/1.1 server with host and origin checks, token authentication, a rate limit, and
+//! A small HTTP/1.1 server with host and origin checks, token authentication, rate limits, and
 //! bounds on connections and requests. It is independent of the services it routes to.
 //!
 //! TLS is not included. A listener that other machines can reach requires a token, and should sit
 //! behind a TLS-terminating proxy. On loopback, the token can be left out only with an explicit
 //! [`Access::Anybody`].
 
-mod accept;
-mod answer;
+mod allowed_hosts;
+mod auth;
 mod body;
-mod door;
-mod gate;
+mod client_address;
+mod connection;
+mod connection_limit;
+mod cors;
+mod disconnect;
 mod kept;
-mod names;
-mod pages;
-mod peer;
-mod places;
-mod rates;
-mod refusal;
+mod listener;
+mod rejection;
+mod request_rates;
 mod settings;
 mod socket;
+mod turn_away;
 
-pub(crate) use accept::Server;
-pub(crate) use door::Door;
-pub(crate) use gate::{Admitted, Caller};
+pub(crate) use auth::{Admitted, Caller};
+pub(crate) use connection::ConnectionHandler;
 pub(crate) use kept::{keeping, kept};
+pub(crate) use listener::Listener;
 pub use settings::{Access, Settings, SettingsError, Token, TokenRefused};
 
+use palisade::execution::BoxFuture;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use hyper::Response;
-use palisade::execution::BoxFuture;
 use std::convert::Infallible;
 use std::sync::Arc;
 

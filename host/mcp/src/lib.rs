@@ -8,7 +8,6 @@
 mod answer;
 mod ask;
 mod asked;
-mod bucket;
 mod call;
 mod changes;
 mod client;
@@ -32,6 +31,7 @@ mod outcome;
 mod principals;
 mod progress;
 mod question;
+mod rate_limit;
 mod replies;
 mod requests;
 mod rounds;
@@ -259,14 +259,14 @@ impl Server {
         listener: TcpListener,
         settings: http::Settings,
     ) -> Result<Http, ServeError> {
-        let server = http::Server::new(listener, settings).map_err(ServeError::Listener)?;
-        Ok(Http { server, shared: self.0.clone() })
+        let listener = http::Listener::new(listener, settings).map_err(ServeError::Listener)?;
+        Ok(Http { listener, shared: self.0.clone() })
     }
 }
 
 /// An HTTP server that does not answer requests yet.
 pub struct Http {
-    server: http::Server,
+    listener: http::Listener,
     shared: Arc<Shared>,
 }
 
@@ -281,13 +281,13 @@ impl Http {
     /// loopback address.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.server.reachable(), endpoint::PATH)
+        format!("http://{}{}", self.listener.reachable(), endpoint::PATH)
     }
 
     /// Returns the host names that requests may name, without ports.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {
-        self.server.hosts()
+        self.listener.hosts()
     }
 
     /// Serves until `stop` is cancelled. All calls are cancelled then, and in-flight requests have
@@ -296,16 +296,16 @@ impl Http {
         let shared = self.shared.clone();
         let make = move || Ok(Front::over_http(shared.clone()));
         let ended = CancellationToken::new();
-        let endpoint = Endpoint::new(make, self.server.hosts(), ended.clone())
+        let endpoint = Endpoint::new(make, self.listener.hosts(), ended.clone())
             .within(self.shared.host.limits());
-        let door =
-            self.server.door(vec![(endpoint::PATH, Arc::new(endpoint) as Arc<dyn http::Service>)]);
+        let endpoint: Arc<dyn http::Service> = Arc::new(endpoint);
+        let handler = self.listener.handler(vec![(endpoint::PATH, endpoint)]);
         let leaving = async {
             stop.cancelled().await;
             self.shared.leave().await;
             ended.cancel();
         };
-        tokio::join!(self.server.run(door, stop.clone()), leaving);
+        tokio::join!(self.listener.run(handler, stop.clone()), leaving);
         // Let cancelled calls end, so that event subscribers see their results.
         self.shared.idle().await;
     }

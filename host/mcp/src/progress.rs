@@ -1,25 +1,23 @@
 //! Throttles progress notifications, and drops those that go backwards.
 
-use super::bucket::Bucket;
 use palisade::execution::Progress;
+use crate::rate_limit::{Rate, TokenBucket};
 use tokio::time::Instant;
 
-/// The burst of progress notifications.
-const BURST: u32 = 10;
-/// The rate of progress notifications after the burst, per second.
-const PER_SECOND: u32 = 10;
+/// The rate of progress notifications.
+const RATE: Rate = Rate::per_second(10, 10);
 
 /// The progress throttle of one call.
 #[derive(Debug)]
 pub(super) struct Pace {
-    bucket: Bucket,
+    bucket: TokenBucket,
     told: Option<f64>,
     held: Option<Progress>,
 }
 
 impl Pace {
     pub(super) fn new(now: Instant) -> Self {
-        Self { bucket: Bucket::new(BURST, PER_SECOND, now), told: None, held: None }
+        Self { bucket: TokenBucket::new(RATE, now), told: None, held: None }
     }
 
     /// Returns the step if it may be sent now. A throttled step is kept until the next one or the
@@ -29,7 +27,7 @@ impl Pace {
         if !step.done.is_finite() || self.told.is_some_and(|told| step.done <= told) {
             return None;
         }
-        if !self.bucket.take(now) {
+        if self.bucket.take(now).is_err() {
             self.held = Some(step);
             return None;
         }

@@ -6,10 +6,10 @@
     reason = "what the next revision will not have, the clients of the older ones still expect"
 )]
 
-use super::bucket::Bucket;
 use super::logging::{is_wanted, level};
 use super::progress::Pace;
 use palisade::events::{Envelope, Event, Events, Subscriber};
+use crate::rate_limit::{Rate, TokenBucket};
 use palisade::execution::{Progress, Severity};
 use palisade::tool::CallId;
 use rmcp::RoleServer;
@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The maximum number of queued messages of a call.
 const WAITING: usize = 64;
-/// The rate limit of log messages: the burst, and the rate per second.
-const LOGS: (u32, u32) = (50, 20);
+/// The rate of log messages.
+const LOGS: Rate = Rate::per_second(20, 50);
 
 /// The notifications that a client requested for a call.
 #[derive(Debug, Clone)]
@@ -80,7 +80,7 @@ pub(super) struct Voice {
     token: Option<ProgressToken>,
     logger: String,
     pace: Pace,
-    logs: Bucket,
+    logs: TokenBucket,
 }
 
 impl Voice {
@@ -96,7 +96,7 @@ impl Voice {
             (ear, heard)
         });
         let (now, logger) = (Instant::now(), logger.to_owned());
-        let (pace, logs) = (Pace::new(now), Bucket::new(LOGS.0, LOGS.1, now));
+        let (pace, logs) = (Pace::new(now), TokenBucket::new(LOGS, now));
         Self { events: events.clone(), listens, token, logger, pace, logs }
     }
 
@@ -150,7 +150,7 @@ impl Voice {
                     self.tell_step(peer, step).await;
                 }
             }
-            Said::Log(severity, text) if self.logs.take(now) => {
+            Said::Log(severity, text) if self.logs.take(now).is_ok() => {
                 self.tell_log(peer, severity, text).await;
             }
             Said::Log(..) => {}

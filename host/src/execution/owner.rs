@@ -187,7 +187,12 @@ pub fn answer_turns() -> &'static Arc<Share> {
 /// changes it at run time.
 fn descriptors() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
-    POOL.get_or_init(|| Pool::new(part_of_guests(allowed())))
+    POOL.get_or_init(|| Pool::new(guest_descriptors()))
+}
+
+/// Returns the number of file descriptors that all guests together may hold.
+pub(crate) fn guest_descriptors() -> u64 {
+    part_of_guests(allowed())
 }
 
 /// Returns the part of the process's descriptors that guests may hold; at least half stays with the

@@ -19,7 +19,7 @@ const LENGTH: usize = 4 << 20;
 const CALLS: usize = 60;
 /// The number of calls with unread answers.
 const UNREAD: usize = 60;
-/// The same over HTTP, where one address may have 32 connections.
+/// The same over HTTP, with a connection for each call.
 const UNREAD_CONNECTIONS: usize = 30;
 /// The limit on the memory of all calls together, in bytes.
 const TOTAL: usize = 512 << 20;

@@ -1,6 +1,6 @@
 //! Reads a request body within bounds of size and time.
 
-use super::refusal::Refusal;
+use super::rejection::Rejection;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
@@ -18,31 +18,31 @@ const TIME: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 ///
-/// [`Refusal::TooLong`], [`Refusal::Slow`] and [`Refusal::Broken`].
-pub(super) async fn read<B>(body: B) -> Result<Bytes, Refusal>
+/// [`Rejection::TooLong`], [`Rejection::Slow`] and [`Rejection::Broken`].
+pub(super) async fn read<B>(body: B) -> Result<Bytes, Rejection>
 where
     B: Body<Data = Bytes>,
     B::Error: Display,
 {
     if body.size_hint().lower() > MAX as u64 {
-        return Err(Refusal::TooLong);
+        return Err(Rejection::TooLong);
     }
-    timeout(TIME, collect(body)).await.unwrap_or(Err(Refusal::Slow))
+    timeout(TIME, collect(body)).await.unwrap_or(Err(Rejection::Slow))
 }
 
 /// Copies the chunks into one buffer: a list of one-byte chunks would cost far more memory than
 /// their content.
-async fn collect<B>(body: B) -> Result<Bytes, Refusal>
+async fn collect<B>(body: B) -> Result<Bytes, Rejection>
 where
     B: Body<Data = Bytes>,
     B::Error: Display,
 {
     let (mut body, mut read) = (pin!(body), Vec::new());
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Refusal::Broken(error.to_string()))?;
+        let frame = frame.map_err(|error| Rejection::Broken(error.to_string()))?;
         if let Ok(data) = frame.into_data() {
             if data.len() > MAX - read.len() {
-                return Err(Refusal::TooLong);
+                return Err(Rejection::TooLong);
             }
             read.extend_from_slice(&data);
         }
@@ -83,7 +83,7 @@ mod tests {
         }
     }
 
-    async fn of_chunks(chunks: Vec<Bytes>) -> Result<Bytes, Refusal> {
+    async fn of_chunks(chunks: Vec<Bytes>) -> Result<Bytes, Rejection> {
         let (send, receive) = channel(1);
         let (read, ()) = tokio::join!(read(Chunks(receive, 0)), async move {
             for chunk in chunks {
@@ -94,20 +94,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_of_two_mebibytes_is_read_and_one_byte_more_is_not() {
+    async fn body_has_two_mebibytes_at_most() {
         let (half, byte) = (Bytes::from(vec![b'x'; MAX / 2]), Bytes::from_static(b"x"));
         assert_eq!(of_chunks(vec![half.clone(), half.clone()]).await.unwrap().len(), MAX);
-        assert_eq!(of_chunks(vec![half.clone(), half, byte]).await, Err(Refusal::TooLong));
+        assert_eq!(of_chunks(vec![half.clone(), half, byte]).await, Err(Rejection::TooLong));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_says_it_is_longer_is_refused_before_it_is_read() {
+    async fn announced_length_is_checked_before_reading() {
         let (_send, receive) = channel(1);
-        assert_eq!(read(Chunks(receive, MAX as u64 + 1)).await, Err(Refusal::TooLong));
+        assert_eq!(read(Chunks(receive, MAX as u64 + 1)).await, Err(Rejection::TooLong));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_dribbles_in_is_given_ten_seconds_in_all() {
+    async fn slow_body_fails_after_ten_seconds() {
         let (send, receive) = channel(1);
         let begun = tokio::time::Instant::now();
         let dribble = tokio::spawn(async move {
@@ -115,7 +115,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         });
-        assert_eq!(read(Chunks(receive, 0)).await, Err(Refusal::Slow));
+        assert_eq!(read(Chunks(receive, 0)).await, Err(Rejection::Slow));
         assert_eq!(begun.elapsed(), TIME);
         dribble.await.unwrap();
     }

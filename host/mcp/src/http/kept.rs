@@ -59,7 +59,7 @@ mod tests {
     use std::sync::Arc;
 
     #[tokio::test]
-    async fn what_a_body_keeps_is_kept_until_the_last_part_of_it_is_dropped() {
+    async fn guard_lives_until_the_last_bytes_are_dropped() {
         let counted = Arc::new(());
         let mut body = keeping(Full::from(&b"0123456789"[..]).boxed(), counted.clone());
         assert_eq!(body.size_hint().exact(), Some(10));

@@ -1,7 +1,7 @@
 //! The server settings, validated on construction: a listener that other machines can reach without
 //! a token cannot be expressed.
 
-use super::names::{Authority, Origin};
+use super::allowed_hosts::{HostPort, Origin};
 use palisade::tool::text::elided;
 use std::fmt;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ pub enum Access {
 pub struct Settings {
     pub(super) address: SocketAddr,
     pub(super) access: Access,
-    pub(super) hosts: Vec<Authority>,
+    pub(super) hosts: Vec<HostPort>,
     pub(super) origins: Vec<Origin>,
 }
 
@@ -77,8 +77,7 @@ impl Settings {
     /// [`SettingsError::Host`] for anything but a host with an optional port,
     /// [`SettingsError::TooMany`] beyond 64.
     pub fn with_host(mut self, host: &str) -> Result<Self, SettingsError> {
-        let read =
-            Authority::parse(host).ok_or_else(|| SettingsError::Host(elided(host, SHOWN)))?;
+        let read = HostPort::parse(host).ok_or_else(|| SettingsError::Host(elided(host, SHOWN)))?;
         push(&mut self.hosts, read)?;
         Ok(self)
     }
@@ -97,7 +96,7 @@ impl Settings {
     }
 
     /// Returns the same settings for another address, checking the access rule again.
-    pub(super) fn moved_to(self, address: SocketAddr) -> Result<Self, SettingsError> {
+    pub(super) fn for_address(self, address: SocketAddr) -> Result<Self, SettingsError> {
         let Self { address: _, access, hosts, origins } = self;
         Self::new(address, access).map(|moved| Self { hosts, origins, ..moved })
     }
@@ -148,11 +147,11 @@ impl Token {
         if !text.bytes().all(is_part) {
             return Err(TokenRefused::Characters);
         }
-        Ok(Self::of(text))
+        Ok(Self::from_header(text))
     }
 
     /// Hashes a value without validating it, for the comparison with a client's header.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_header(text: &str) -> Self {
         Self(blake3::hash(text.as_bytes()))
     }
 
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_beyond_this_machine_needs_a_token() {
+    fn address_beyond_loopback_needs_a_token() {
         for address in ["127.0.0.1:0", "127.1.2.3:80", "[::1]:8000"] {
             assert!(at(address, None).is_ok(), "{address}");
         }
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_sixty_four_names_and_not_one_more() {
+    fn list_has_sixty_four_names_at_most() {
         let with = |count| {
             (0..count)
                 .try_fold(at("127.0.0.1:0", None).unwrap(), |all, _| all.with_host("a.example"))
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_long_enough_fits_in_a_header_and_is_never_shown() {
+    fn token_is_long_fits_in_a_header_and_is_never_shown() {
         assert_eq!(format!("{:?}", Token::new(TOKEN).unwrap()), "Token");
         assert_eq!(Token::new(&TOKEN[1..]).unwrap_err(), TokenRefused::Length(15));
         assert!(Token::new(&"x".repeat(1024)).is_ok());

@@ -3,7 +3,6 @@
 //! A response body cannot enforce the timeout: hyper does not poll it while earlier frames wait to
 //! be written. The socket fails instead, which drops the body with the connection.
 
-use super::places::{Answering, Spot};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,33 +11,32 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// The time for which a write may make no progress.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WRITE_TIME: Duration = Duration::from_secs(30);
 
 /// A socket whose writes fail after 30 s without progress.
 pub(super) struct Socket<S> {
     inner: S,
-    spot: Spot,
-    /// The write deadline and the busy guard, set while a write is pending.
-    waiting: Option<(Pin<Box<Sleep>>, Answering)>,
+    /// The write deadline, set while a write is pending.
+    deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Socket<S> {
-    pub(super) fn new(inner: S, spot: Spot) -> Self {
-        Self { inner, spot, waiting: None }
+    pub(super) fn new(inner: S) -> Self {
+        Self { inner, deadline: None }
     }
 
-    fn watch(
+    /// Fails a pending write after the deadline.
+    fn check_deadline(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if written.is_ready() {
-            self.waiting = None;
+            self.deadline = None;
             return written;
         }
-        let (waiting, _) =
-            self.waiting.get_or_insert_with(|| (Box::pin(sleep(PATIENCE)), self.spot.answering()));
-        waiting.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIME)));
+        deadline.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -59,7 +57,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
-        self.watch(cx, written)
+        self.check_deadline(cx, written)
     }
 
     fn poll_write_vectored(
@@ -68,7 +66,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write_vectored(cx, parts);
-        self.watch(cx, written)
+        self.check_deadline(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -88,31 +86,26 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use super::super::places::Place;
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
     use tokio::time::Instant;
 
-    fn socket<S>(inner: S) -> Socket<S> {
-        Socket::new(inner, Place::alone([127, 0, 0, 1].into()).spot().clone())
-    }
-
     #[tokio::test(start_paused = true)]
-    async fn who_takes_nothing_for_thirty_seconds_is_given_up() {
+    async fn write_without_progress_fails_after_thirty_seconds() {
         let (ours, _theirs) = duplex(8);
-        let (mut socket, begun) = (socket(ours), Instant::now());
+        let (mut socket, begun) = (Socket::new(ours), Instant::now());
         let error = socket.write_all(&[0; 9]).await.unwrap_err();
-        assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, PATIENCE));
+        assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, WRITE_TIME));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_slow_and_takes_something_each_time_is_not() {
+    async fn slow_reader_keeps_its_connection() {
         let (ours, mut theirs) = duplex(8);
-        let mut socket = socket(ours);
+        let mut socket = Socket::new(ours);
         let reader = tokio::spawn(async move {
             let mut taken = [0; 8];
             for _ in 0..4 {
-                sleep(PATIENCE - Duration::from_millis(2)).await;
+                sleep(WRITE_TIME - Duration::from_millis(2)).await;
                 theirs.read_exact(&mut taken).await.unwrap();
             }
         });
@@ -121,10 +114,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_with_nothing_to_write_may_stay_silent_for_ever() {
+    async fn idle_socket_has_no_deadline() {
         let (ours, mut theirs) = duplex(8);
-        let mut socket = socket(ours);
-        sleep(100 * PATIENCE).await;
+        let mut socket = Socket::new(ours);
+        sleep(100 * WRITE_TIME).await;
         socket.write_all(b"late").await.unwrap();
         let mut taken = [0; 4];
         theirs.read_exact(&mut taken).await.unwrap();

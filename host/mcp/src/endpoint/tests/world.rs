@@ -2,7 +2,7 @@
 
 use super::super::super::sessions::Seat;
 use super::super::*;
-use crate::http::{Access, Door, Settings, Token};
+use crate::http::{Access, ConnectionHandler, Settings, Token};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
@@ -71,7 +71,7 @@ impl Fake {
 }
 
 pub(super) struct World {
-    door: Arc<Door>,
+    handler: Arc<ConnectionHandler>,
     pub(super) told: UnboundedReceiver<&'static str>,
     pub(super) seen: UnboundedReceiver<Seen>,
     pub(super) go: Arc<Notify>,
@@ -101,7 +101,11 @@ impl World {
         )
         .unwrap();
         Self {
-            door: Arc::new(Door::new(&settings, bound, vec![(PATH, Arc::new(endpoint))])),
+            handler: Arc::new(ConnectionHandler::new(
+                &settings,
+                bound,
+                vec![(PATH, Arc::new(endpoint))],
+            )),
             told,
             seen,
             go,
@@ -112,9 +116,11 @@ impl World {
     /// Sends a request over its own connection, and reads the head of the response.
     pub(super) async fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let (mut connection, theirs) = duplex(4096);
-        let door = self.door.clone();
+        let handler = self.handler.clone();
         tokio::spawn(async move {
-            door.converse(theirs, "127.0.0.1".parse().unwrap(), &CancellationToken::new()).await;
+            handler
+                .serve_stream(theirs, "127.0.0.1".parse().unwrap(), &CancellationToken::new())
+                .await;
         });
         let mut head = format!(
             "{method} /mcp HTTP/1.1\r\nhost: localhost:8000\r\ncontent-length: {}\r\n",

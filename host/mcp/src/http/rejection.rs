@@ -1,18 +1,25 @@
-//! Rejected requests, and the responses that explain them.
+//! Rejected connections and requests, and the responses that explain them.
 
 use super::Body;
 use super::body::MAX;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{
+    ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::{Response, StatusCode};
 use std::time::Duration;
 
-/// The reason why a request is rejected.
+/// The reason why a connection or a request is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum Rejection {
+    #[error("all {0} connections of this server are in use: try again in a second")]
+    ServerFull(usize),
+    #[error("all {0} connections that one address may have are in use: close some, or try again")]
+    AddressFull(usize),
     #[error(
-        "this server does not answer to the name in `Host`: use the address it listens at, or add the name to those it answers to (`--host`)"
+        "this server does not answer to the name in `Host`: use the address it listens at, \
+         or add the name to those it answers to (`--host`)"
     )]
     Host,
     #[error("web pages of this `Origin` may not ask: add it to those that may (`--origin`)")]
@@ -21,9 +28,15 @@ pub(super) enum Refusal {
     Path(Vec<&'static str>),
     #[error("too many requests from this address: try again in {} ms", .0.as_millis())]
     Rate(Duration),
+    #[error(
+        "too many requests with a missing or wrong token from this address: \
+         try again in {} ms, or send the right token",
+        .0.as_millis()
+    )]
+    FailureRate(Duration),
     #[error("a token is needed: send `Authorization: Bearer TOKEN`")]
     NoToken,
-    #[error("this token does not let anybody in")]
+    #[error("this is not the token of this server")]
     WrongToken,
     #[error("the method is none of POST, GET and DELETE")]
     Method,
@@ -35,14 +48,15 @@ pub(super) enum Refusal {
     Broken(String),
 }
 
-impl Refusal {
+impl Rejection {
     /// Returns the stable error code for programs.
     fn code(&self) -> &'static str {
         match self {
+            Self::ServerFull(_) | Self::AddressFull(_) => "too_many_connections",
             Self::Host => "host_refused",
             Self::Origin => "origin_refused",
             Self::Path(_) => "not_found",
-            Self::Rate(_) => "rate_limited",
+            Self::Rate(_) | Self::FailureRate(_) => "rate_limited",
             Self::NoToken => "token_needed",
             Self::WrongToken => "token_refused",
             Self::Method => "method_not_allowed",
@@ -54,9 +68,10 @@ impl Refusal {
 
     fn status(&self) -> StatusCode {
         match self {
+            Self::ServerFull(_) | Self::AddressFull(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::Path(_) => StatusCode::NOT_FOUND,
-            Self::Rate(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Rate(_) | Self::FailureRate(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
@@ -67,14 +82,27 @@ impl Refusal {
 
     /// Builds the response, with a JSON body.
     pub(super) fn into_response(self) -> Response<Body> {
-        let told = serde_json::json!({"error": self.code(), "message": self.to_string()});
-        let mut response = Response::new(Full::new(Bytes::from(told.to_string())).boxed());
+        let body = serde_json::json!({"error": self.code(), "message": self.to_string()});
+        let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed());
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.add_headers(headers);
+        response
+    }
+
+    fn add_headers(&self, headers: &mut HeaderMap) {
         match self {
+            Self::ServerFull(_) | Self::AddressFull(_) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
             Self::Rate(wait) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+            }
+            Self::FailureRate(wait) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+                // Each further guess costs its client a connection.
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Self::NoToken => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -88,8 +116,12 @@ impl Refusal {
             Self::Method => {
                 headers.insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
             }
-            _ => {}
+            Self::Host
+            | Self::Origin
+            | Self::Path(_)
+            | Self::TooLong
+            | Self::Slow
+            | Self::Broken(_) => {}
         }
-        response
     }
 }

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::*;
+use palisade::execution::BoxFuture;
 use crate::http::{Access, Admitted, Body, Service};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Frame;
-use palisade::execution::BoxFuture;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -59,9 +59,11 @@ impl Line {
         let (client, socket) = duplex(4096);
         let (stop, dropped) = (CancellationToken::new(), CancellationToken::new());
         let routes: Routes = vec![("/x", Arc::new(Echo(dropped.clone())))];
-        let door = Door::new(&Settings::new(bound, Access::Anybody).unwrap(), bound, routes);
+        let settings = Settings::new(bound, Access::Anybody).unwrap();
+        let handler = ConnectionHandler::new(&settings, bound, routes);
         let ended = stop.clone();
-        let served = tokio::spawn(async move { door.converse(socket, bound.ip(), &ended).await });
+        let served =
+            tokio::spawn(async move { handler.serve_stream(socket, bound.ip(), &ended).await });
         Self { client, stop, dropped, served }
     }
 
@@ -88,7 +90,7 @@ impl Line {
 const HEAD: &str = "POST /x HTTP/1.1\r\nhost: localhost:8000\r\n";
 
 #[tokio::test(start_paused = true)]
-async fn requests_are_answered_one_after_the_other() {
+async fn connection_answers_several_requests() {
     let mut line = Line::open();
     for text in ["one", "two!"] {
         line.send(&format!("{HEAD}content-length: {}\r\n\r\n{text}", text.len())).await;
@@ -98,7 +100,17 @@ async fn requests_are_answered_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_that_dribbles_in_is_given_ten_seconds_in_all() {
+async fn idle_connection_is_closed_after_ten_seconds() {
+    let mut line = Line::open();
+    line.send(&format!("{HEAD}content-length: 1\r\n\r\nx")).await;
+    line.until("x").await;
+    let begun = Instant::now();
+    assert_eq!(line.rest().await, "");
+    assert_eq!(begun.elapsed(), HEAD_TIME);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_head_is_closed_after_ten_seconds() {
     let mut line = Line::open();
     let begun = Instant::now();
     line.send("POST /x HTTP/1.1\r\n").await;
@@ -111,14 +123,14 @@ async fn a_head_that_dribbles_in_is_given_ten_seconds_in_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_says_nothing_is_closed_after_ten_seconds() {
+async fn silent_connection_is_closed_after_ten_seconds() {
     let (mut line, begun) = (Line::open(), Instant::now());
     assert_eq!(line.rest().await, "");
     assert_eq!(begun.elapsed(), HEAD_TIME);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_has_sixty_four_headers_and_thirty_two_kibibytes() {
+async fn head_has_64_headers_and_32_kibibytes_at_most() {
     let headers = |count| (0..count).map(|number| format!("a{number}: b\r\n")).collect::<String>();
     let long = |length| format!("a: {}\r\n", "b".repeat(length));
     let end = "content-length: 1\r\n\r\nx";
@@ -139,7 +151,7 @@ async fn a_head_has_sixty_four_headers_and_thirty_two_kibibytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_come_is_waited_for_ten_seconds() {
+async fn missing_body_is_refused_after_ten_seconds() {
     let (mut line, begun) = (Line::open(), Instant::now());
     line.send(&format!("{HEAD}content-length: 5\r\n\r\nxx")).await;
     let answer = line.rest().await;
@@ -148,7 +160,7 @@ async fn a_body_that_does_not_come_is_waited_for_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_reads_nothing_for_thirty_seconds_is_dropped_with_what_it_was_told() {
+async fn client_that_reads_nothing_is_dropped_with_its_response() {
     let (mut line, begun) = (Line::open(), Instant::now());
     line.send(&format!("{HEAD}content-length: 0\r\n\r\n")).await;
     line.dropped.cancelled().await;
@@ -157,7 +169,7 @@ async fn who_reads_nothing_for_thirty_seconds_is_dropped_with_what_it_was_told()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_away_leaves_nothing_running() {
+async fn disconnect_drops_the_response() {
     let mut line = Line::open();
     line.send(&format!("{HEAD}content-length: 0\r\n\r\n")).await;
     line.until("\r\n\r\n").await;
@@ -167,7 +179,7 @@ async fn who_goes_away_leaves_nothing_running() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_end_an_idle_connection_is_closed_at_once() {
+async fn shutdown_closes_idle_connections_at_once() {
     let mut line = Line::open();
     line.send(&format!("{HEAD}content-length: 1\r\n\r\nx")).await;
     line.until("x").await;
@@ -178,7 +190,7 @@ async fn at_the_end_an_idle_connection_is_closed_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_request_is_told_why_and_the_connection_goes_on() {
+async fn rejected_request_leaves_the_connection_open() {
     let mut line = Line::open();
     line.send("GET /x HTTP/1.1\r\nhost: evil.example\r\n\r\n").await;
     let answer = timeout(Duration::from_secs(1), line.until("}")).await.unwrap();
@@ -188,4 +200,20 @@ async fn a_refused_request_is_told_why_and_the_connection_goes_on() {
     );
     line.send(&format!("{HEAD}content-length: 2\r\n\r\nok")).await;
     assert!(line.until("ok").await.contains("200 OK"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_response_varies_by_origin() {
+    for (headers, status) in [
+        ("host: evil.example\r\n", 403),
+        ("host: localhost:8000\r\norigin: https://evil.example\r\n", 403),
+        ("host: localhost:8000\r\norigin: http://localhost:8000\r\n", 200),
+        ("host: localhost:8000\r\n", 200),
+    ] {
+        let mut line = Line::open();
+        line.send(&format!("POST /x HTTP/1.1\r\n{headers}content-length: 1\r\n\r\nx")).await;
+        let head = line.until("\r\n\r\n").await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+        assert!(head.contains("\r\nvary: origin\r\n"), "{head}");
+    }
 }

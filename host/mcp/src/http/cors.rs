@@ -70,11 +70,14 @@ fn allowed(asked: &HeaderMap) -> String {
     HEADERS.map(str::to_owned).into_iter().chain(parameters).collect::<Vec<_>>().join(", ")
 }
 
-/// Lets the pages of an origin read a response.
-pub(super) fn share(headers: &mut HeaderMap, origin: HeaderValue) {
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(SHOWN));
+/// Lets the pages of an allowed origin read a response. Every response varies by origin, so that no
+/// cache gives the response for one origin, such as a refusal, to the pages of another.
+pub(super) fn add_headers(headers: &mut HeaderMap, allowed: Option<HeaderValue>) {
     headers.append(VARY, HeaderValue::from_static("origin"));
+    if let Some(origin) = allowed {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(SHOWN));
+    }
 }
 
 #[cfg(test)]
@@ -84,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_headers_of_the_transport_are_allowed() {
+    fn preflight_allows_the_headers_of_the_transport_only() {
         let mut asked = HeaderMap::new();
         let wanted = "content-type, Mcp-Param-Text, x-evil, mcp-param-a b, cookie";
         asked.append(ACCESS_CONTROL_REQUEST_HEADERS, HeaderValue::from_static(wanted));
@@ -96,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preflight_is_asked_with_its_method_by_an_origin() {
+    fn preflight_has_an_origin_and_a_requested_method() {
         let asks = |method: Method, headers: &[HeaderName]| {
             let request = Request::builder().method(method);
             is_preflight(

@@ -9,15 +9,15 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 /// A duplicate of a connection's file descriptor that only observes readiness and never reads.
-pub(super) struct Peer(TcpStream);
+pub(super) struct DisconnectWatch(TcpStream);
 
-impl Peer {
+impl DisconnectWatch {
     /// Duplicates the descriptor of this connection.
     ///
     /// # Errors
     ///
     /// Fails if the process has no file descriptor left.
-    pub(super) fn of(socket: &TcpStream) -> io::Result<Self> {
+    pub(super) fn new(socket: &TcpStream) -> io::Result<Self> {
         let socket = std::net::TcpStream::from(socket.as_fd().try_clone_to_owned()?);
         TcpStream::from_std(socket).map(Self)
     }
@@ -25,7 +25,7 @@ impl Peer {
     /// Completes when the client closes its sending half, or when the connection breaks. A
     /// half-closed client could still read, but MCP clients do not do that, and a killed client
     /// looks the same.
-    pub(super) async fn gone(&self) {
+    pub(super) async fn disconnected(&self) {
         while let Ok(ready) = self.0.ready(Interest::READABLE).await
             && !ready.is_read_closed()
         {
@@ -55,21 +55,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_stays_is_there_and_what_it_sends_is_left_for_others() {
+    async fn data_is_no_disconnect_and_stays_readable() {
         let (mut client, mut socket) = pair().await;
-        let peer = Peer::of(&socket).unwrap();
+        let watch = DisconnectWatch::new(&socket).unwrap();
         for byte in [1, 2] {
             client.write_all(&[byte]).await.unwrap();
-            assert!(timeout(Duration::from_millis(50), peer.gone()).await.is_err());
+            assert!(timeout(Duration::from_millis(50), watch.disconnected()).await.is_err());
             assert_eq!(socket.read_u8().await.unwrap(), byte);
         }
     }
 
     #[tokio::test]
-    async fn who_goes_or_will_send_no_more_is_noticed_while_bytes_lie_unread() {
+    async fn disconnect_is_detected_behind_unread_bytes() {
         for is_whole in [true, false] {
             let (mut client, socket) = pair().await;
-            let peer = Peer::of(&socket).unwrap();
+            let watch = DisconnectWatch::new(&socket).unwrap();
             client.write_all(b"unread").await.unwrap();
             socket.readable().await.unwrap();
             if is_whole {
@@ -78,7 +78,7 @@ mod tests {
                 client.shutdown().await.unwrap();
             }
             let _kept = (!is_whole).then_some(client);
-            timeout(Duration::from_secs(10), peer.gone()).await.unwrap();
+            timeout(Duration::from_secs(10), watch.disconnected()).await.unwrap();
         }
     }
 }

@@ -1,0 +1,138 @@
+//! Serves the requests of one connection.
+
+use super::auth::Auth;
+use super::cors;
+use super::rejection::Rejection;
+use super::socket::Socket;
+use super::{Body, REQUESTS, Routes, Settings};
+use palisade::tool::text::elided;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+/// The deadline for a request head. It is also the idle timeout, since the wait for the next head
+/// counts.
+pub(super) const HEAD_TIME: Duration = Duration::from_secs(10);
+/// The maximum size of a request head, in bytes.
+const HEAD: usize = 32 << 10;
+/// The maximum number of headers in a request.
+const HEADERS: usize = 64;
+/// The maximum read and write buffer of a connection, in bytes.
+const BUFFER: usize = 64 << 10;
+
+/// The maximum number of characters of a rejected request's path in the log.
+const MAX_SHOWN: usize = 64;
+
+/// An accepted connection.
+pub(super) struct Connection<S, D> {
+    pub(super) socket: S,
+    /// The address of the client.
+    pub(super) from: IpAddr,
+    /// Completes when the client disconnects, even while unread bytes are buffered.
+    pub(super) disconnected: D,
+}
+
+/// The connection handler: passes admitted requests to the services.
+pub(crate) struct ConnectionHandler {
+    auth: Auth,
+    routes: Routes,
+    http: http1::Builder,
+}
+
+impl ConnectionHandler {
+    /// Creates the handler for a server bound to this address.
+    pub(crate) fn new(settings: &Settings, bound: SocketAddr, routes: Routes) -> Self {
+        let paths = routes.iter().map(|(path, _)| *path).collect();
+        Self { auth: Auth::new(settings, bound, paths), routes, http: http_builder(HEAD_TIME) }
+    }
+
+    /// Serves a connection until either side closes it. After `stop` is cancelled, no further
+    /// requests are read. If the client disconnects, the in-flight request is dropped.
+    pub(super) async fn serve<S, D>(&self, connection: Connection<S, D>, stop: &CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+        D: Future<Output = ()>,
+    {
+        let Connection { socket, from, disconnected } = connection;
+        let service = service_fn(move |request| async move {
+            Ok::<_, Infallible>(self.answer(request, from).await)
+        });
+        let socket = TokioIo::new(Socket::new(socket));
+        let mut connection = pin!(self.http.serve_connection(socket, service));
+        let stopped = async {
+            tokio::select! {
+                ended = connection.as_mut() => return ended,
+                () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+            }
+            connection.await
+        };
+        tokio::select! {
+            biased;
+            ended = stopped => if let Err(error) = ended {
+                tracing::debug!("a connection ended early: {error}");
+            },
+            () = disconnected => tracing::debug!("a client disconnected"),
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>, from: IpAddr) -> Response<Body> {
+        let asked = tracing::enabled!(target: REQUESTS, tracing::Level::DEBUG)
+            .then(|| format!("{} {}", request.method(), elided(request.uri().path(), MAX_SHOWN)));
+        let origin = self.auth.allowed_origin(request.headers());
+        let answered = self.route(request, from).await;
+        let why = answered.as_ref().err().map(|rejection| format!(", {rejection}"));
+        let mut response = answered.unwrap_or_else(Rejection::into_response);
+        cors::add_headers(response.headers_mut(), origin);
+        // Services log the requests that reach them.
+        if let Some(asked) = asked.filter(|_| response.status().is_client_error()) {
+            let why = why.unwrap_or_default();
+            tracing::debug!(target: REQUESTS, "{asked}: refused with {}{why}", response.status());
+        }
+        response
+    }
+
+    async fn route(
+        &self,
+        request: Request<Incoming>,
+        from: IpAddr,
+    ) -> Result<Response<Body>, Rejection> {
+        if cors::is_preflight(&request) {
+            return self.auth.preflight(&request);
+        }
+        let service = self.routes.iter().find(|(path, _)| *path == request.uri().path());
+        let admitted = self.auth.admit(request, from).await?;
+        let (_, service) = service.ok_or_else(|| self.auth.unknown_path())?;
+        Ok(service.answer(admitted).await)
+    }
+}
+
+/// Returns the settings of a connection, with the bounds on its memory and on the time for a head.
+pub(super) fn http_builder(head_time: Duration) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(head_time);
+    http.max_header_size(HEAD).max_headers(HEADERS).max_buf_size(BUFFER);
+    http
+}
+
+#[cfg(test)]
+impl ConnectionHandler {
+    /// Serves a single in-memory connection.
+    pub(crate) async fn serve_stream<S>(&self, socket: S, from: IpAddr, stop: &CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let disconnected = std::future::pending();
+        self.serve(Connection { socket, from, disconnected }, stop).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
