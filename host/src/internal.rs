@@ -11,7 +11,7 @@ pub use crate::execution::account::sum::Owed;
 pub use crate::execution::account::{Account, Charge, MemoryLimits};
 pub use crate::execution::caught::caught;
 pub use crate::execution::offload::{IN_PLACE, ended, offload};
-pub use crate::execution::owner::{answer_turns, input_turns};
+pub use crate::execution::owner::{answer_turns, guest_descriptors, input_turns};
 pub use crate::execution::share::{Full, Grant, Pool, Share};
 pub use crate::host::cache::{default_cache, is_unwritable, open_cache};
 pub use crate::host::state::state_directories;

@@ -27,10 +27,10 @@ pub(crate) use kept::{keeping, kept};
 pub(crate) use listener::Listener;
 pub use settings::{Access, Settings, SettingsError, Token, TokenRefused};
 
-use palisade::execution::BoxFuture;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use hyper::Response;
+use palisade::execution::BoxFuture;
 use std::convert::Infallible;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Throttles progress notifications, and drops those that go backwards.
 
-use palisade::execution::Progress;
 use crate::rate_limit::{Rate, TokenBucket};
+use palisade::execution::Progress;
 use tokio::time::Instant;
 
 /// The rate of progress notifications.

@@ -8,8 +8,8 @@
 
 use super::logging::{is_wanted, level};
 use super::progress::Pace;
-use palisade::events::{Envelope, Event, Events, Subscriber};
 use crate::rate_limit::{Rate, TokenBucket};
+use palisade::events::{Envelope, Event, Events, Subscriber};
 use palisade::execution::{Progress, Severity};
 use palisade::tool::CallId;
 use rmcp::RoleServer;

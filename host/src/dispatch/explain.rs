@@ -38,8 +38,12 @@ impl Dispatcher {
         let changes = input.and_then(|input| {
             let definition = tool.definition();
             let purse = Purse::new(self.limits.account(), time, cancel);
-            let changes =
-                question::projected_changes(definition, &input, session.workspace(), purse.budget());
+            let changes = question::projected_changes(
+                definition,
+                &input,
+                session.workspace(),
+                purse.budget(),
+            );
             changes.map_err(|why| purse.exhausted(why, definition.side_effects()))?
         });
         Ok(Explanation { tool, decision, changes })

@@ -191,7 +191,7 @@ fn descriptors() -> &'static Pool {
 }
 
 /// Returns the number of file descriptors that all guests together may hold.
-pub(crate) fn guest_descriptors() -> u64 {
+pub fn guest_descriptors() -> u64 {
     part_of_guests(allowed())
 }
 

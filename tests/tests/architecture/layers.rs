@@ -150,7 +150,7 @@ fn is_out_of_place(source: &Source, name: &str) -> bool {
         || name.ends_with("ValidInput::new") && !source.is_in(&["host/src/dispatch"])
         || source.is_in(&["host/mcp/src/http"])
             && name.starts_with("crate::")
-            && !name.starts_with("crate::http")
+            && !["crate::http", "crate::rate_limit"].iter().any(|own| name.starts_with(own))
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::disconnect::DisconnectWatch;
 use super::rejection::Rejection;
 use super::turn_away::{TurnAwayLog, turn_away};
 use super::{ConnectionHandler, Routes, Settings};
-use palisade::execution::owner::guest_descriptors;
+use palisade::internal::guest_descriptors;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::*;
-use palisade::execution::BoxFuture;
 use crate::http::{Access, Admitted, Body, Service};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Frame;
+use palisade::execution::BoxFuture;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::*;
-use palisade::execution::BoxFuture;
 use crate::http::connection::HEAD_TIME;
 use crate::http::{Access, Admitted, Body, Service, SettingsError, Token};
 use hyper::Response;
+use palisade::execution::BoxFuture;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
