@@ -13,9 +13,9 @@ use std::process::{Command, Stdio};
 
 /// The module that the crates with faults get, and the files that it is added to.
 const SWITCH: &str = include_str!("switch.rs");
-const CRATES: [&str; 2] = ["host/src/lib.rs", "schema/src/lib.rs"];
+const CRATES: [&str; 3] = ["host/src/lib.rs", "host/mcp/src/lib.rs", "schema/src/lib.rs"];
 /// Whose unit tests are run.
-const UNITS: [&str; 2] = ["palisade", "palisade_schema"];
+const UNITS: [&str; 3] = ["palisade", "palisade_mcp", "palisade_schema"];
 
 /// Why a fault is in no build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
