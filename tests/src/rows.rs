@@ -43,8 +43,15 @@ fn row(line: &str, is_name: impl Fn(&str) -> bool) -> Option<Row> {
     Some(Row { name, behaviour, tests, text })
 }
 
+/// The crates of the host, by the folder of their sources.
+const HOST: [(&str, &str); 3] = [
+    ("../host/src", "palisade"),
+    ("../host/mcp/src", "palisade_mcp"),
+    ("../host/cli/src", "palisade_cli"),
+];
+
 /// Returns the names of all tests: those of the suites by suite, module and function, and the unit
-/// tests of the host by `palisade`, the path of their file and function.
+/// tests of the host by their crate, the path of their file and function.
 ///
 /// # Panics
 ///
@@ -61,7 +68,9 @@ pub fn tests() -> BTreeSet<String> {
         let name = suite.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         collect(&suite, &name, &mut found);
     }
-    below(&here().join("../host/src"), "palisade", &mut found);
+    for (folder, name) in HOST {
+        below(&here().join(folder), name, &mut found);
+    }
     found
 }
 

@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "session",
     "dispatch",
     "host",
+    "internal",
 ];
 
 /// A dependency, and the folders and files that may name it or a crate of its family.
@@ -43,8 +44,8 @@ const DEPENDENCIES: [Dependency; 8] = [
     Dependency { name: "indicatif", users: &["host/cli/"] },
 ];
 
-/// The identifiers that print.
-const PRINTING: [&str; 6] = ["println", "print", "eprintln", "eprint", "stdout", "stderr"];
+/// The macros and functions that print.
+const PRINTING: [&str; 6] = ["println", "print", "eprintln", "eprint", "io::stdout", "io::stderr"];
 /// The files that may print, and those of WASI's own standard streams.
 const PRINTERS: [&str; 2] = ["host/cli/", "host/src/sandbox/guard"];
 
@@ -78,7 +79,7 @@ fn sources() -> Vec<Source> {
 
 /// The files that may read the wall clock. It can be set while a call runs, so it only dates output
 /// and is compared with file times; timeouts never depend on it.
-const DATED: [&str; 12] = [
+const DATED: [&str; 11] = [
     "host/cli/src/cli/prompt.rs",
     "host/src/confirm/request.rs",
     "host/src/dispatch/question.rs",
@@ -88,7 +89,6 @@ const DATED: [&str; 12] = [
     "host/src/events/subscribe.rs",
     "host/src/host/cache/known.rs",
     "host/src/plugins/watch/snapshot.rs",
-    "host/src/sandbox/cache.rs",
     "host/src/sandbox/cache/identity.rs",
     "host/src/sandbox/cache/verdict.rs",
 ];
@@ -134,8 +134,8 @@ fn is_upward(source: &Source, name: &str) -> bool {
 }
 
 fn prints(source: &Source, name: &str) -> bool {
-    let last = name.rsplit("::").next().unwrap_or_default();
-    PRINTING.contains(&last) && !source.is_in(&PRINTERS)
+    let is_it = |word: &&str| name == *word || name.ends_with(&format!("::{word}"));
+    PRINTING.iter().any(|word| is_it(&word)) && !source.is_in(&PRINTERS)
 }
 
 fn is_impure(source: &Source, name: &str) -> bool {
