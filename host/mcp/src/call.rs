@@ -323,7 +323,7 @@ fn named(client: &Value) -> Option<Value> {
 
 /// Returns the plugin that a tool belongs to.
 fn plugin(tool: &Registered) -> &str {
-    tool.origin().plugin().unwrap_or(env!("CARGO_PKG_NAME"))
+    tool.origin().plugin().unwrap_or("palisade")
 }
 
 /// Forwards questions until all senders are dropped.

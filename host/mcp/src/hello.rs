@@ -67,8 +67,8 @@ pub(super) fn kept(mut params: InitializeRequestParams) -> InitializeRequestPara
 /// Returns the server's name, capabilities and instructions.
 pub(super) fn info(server: &Shared) -> ServerConfig {
     let mut info = ServerConfig::new(capabilities(server)).with_instructions(INSTRUCTIONS);
-    info.server_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
-        .with_title("Palisade");
+    info.server_info =
+        Implementation::new("palisade", env!("CARGO_PKG_VERSION")).with_title("Palisade");
     info.protocol_version = VERSIONS.first().cloned().unwrap_or(ProtocolVersion::V_2025_11_25);
     info
 }

@@ -23,7 +23,7 @@ const BOUNDS: [f64; 14] =
 
 /// The duration metric. It records nothing unless the program has set a global meter provider.
 static DURATION: LazyLock<Histogram<f64>> = LazyLock::new(|| {
-    global::meter(env!("CARGO_PKG_NAME"))
+    global::meter("palisade")
         .f64_histogram("mcp.server.operation.duration")
         .with_description(
             "How long a request took, from when it was received until it was answered.",
