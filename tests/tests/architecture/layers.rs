@@ -79,7 +79,7 @@ fn sources() -> Vec<Source> {
 
 /// The files that may read the wall clock. It can be set while a call runs, so it only dates output
 /// and is compared with file times; timeouts never depend on it.
-const DATED: [&str; 11] = [
+const DATED: [&str; 10] = [
     "host/cli/src/cli/prompt.rs",
     "host/src/confirm/request.rs",
     "host/src/dispatch/question.rs",
@@ -90,7 +90,6 @@ const DATED: [&str; 11] = [
     "host/src/host/cache/known.rs",
     "host/src/plugins/watch/snapshot.rs",
     "host/src/sandbox/cache/identity.rs",
-    "host/src/sandbox/cache/verdict.rs",
 ];
 
 /// The only file with an `unsafe` block: it loads compiled code.
