@@ -134,7 +134,7 @@ fn is_upward(source: &Source, name: &str) -> bool {
 
 fn prints(source: &Source, name: &str) -> bool {
     let is_it = |word: &&str| name == *word || name.ends_with(&format!("::{word}"));
-    PRINTING.iter().any(|word| is_it(&word)) && !source.is_in(&PRINTERS)
+    PRINTING.iter().any(is_it) && !source.is_in(&PRINTERS)
 }
 
 fn is_impure(source: &Source, name: &str) -> bool {
