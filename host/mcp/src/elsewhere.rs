@@ -1,5 +1,5 @@
-//! Parses and serializes large messages on other threads: the thread of the connections serves every
-//! client, so it does no work that is proportional to a message.
+//! Parses and serializes large messages on the host's own threads: the threads of the runtime serve
+//! all clients, so they do no work that is proportional to a message.
 
 use super::answer::Written;
 use super::frame::{self, HEAD, Refused};

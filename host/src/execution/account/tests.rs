@@ -1,4 +1,4 @@
-//! The memory account: limits of a call and of all calls, the owner's share, and what is given back.
+//! The memory account: the limits of a call and of all calls, the owner's share, and releases.
 
 use super::*;
 

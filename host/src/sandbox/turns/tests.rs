@@ -1,4 +1,4 @@
-//! Guests in turns, on a paused clock: deadlines, cancellations, and the turns that each plugin gets.
+//! Guests in turns, on a paused clock: deadlines, cancellations, and the turns of each plugin.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use super::*;
