@@ -45,7 +45,7 @@ fn row(line: &str, is_name: impl Fn(&str) -> bool) -> Option<Row> {
 
 /// The crates of the host, by the folder of their sources.
 const HOST: [(&str, &str); 3] = [
-    ("../host/src", "palisade"),
+    ("../host/palisade/src", "palisade"),
     ("../host/mcp/src", "palisade_mcp"),
     ("../host/cli/src", "palisade_cli"),
 ];

@@ -95,7 +95,7 @@ fn the_copies_of_the_contract_are_equal() {
     ] {
         let original = read(&format!("wit/{name}"));
         assert!(!original.is_empty(), "{name}");
-        assert_eq!(original, read(&format!("host/wit/{name}")), "{name}");
+        assert_eq!(original, read(&format!("host/palisade/wit/{name}")), "{name}");
         assert_eq!(original, read(&format!("guest-sdk/wit/{name}")), "{name}");
     }
 }

@@ -22,7 +22,7 @@ const DOCUMENTS: [&str; 19] = [
     "SECURITY.md",
     "guest-sdk/README.md",
     "guest-sdk/macros/README.md",
-    "host/README.md",
+    "host/palisade/README.md",
     "host/cli/README.md",
     "host/mcp/README.md",
     "plugins/README.md",

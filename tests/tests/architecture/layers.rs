@@ -5,7 +5,7 @@ use palisade_tests::sources::{module_of, named};
 use std::collections::BTreeSet;
 
 /// The sources of the library `palisade`.
-const LIBRARY: &str = "host/src/";
+const LIBRARY: &str = "host/palisade/src/";
 /// The telemetry exporter, which is compiled only with its feature.
 const TELEMETRY: &str = "host/cli/src/cli/otel";
 
@@ -34,9 +34,9 @@ struct Dependency {
 }
 
 const DEPENDENCIES: [Dependency; 8] = [
-    Dependency { name: "wasmtime", users: &["host/src/sandbox"] },
+    Dependency { name: "wasmtime", users: &["host/palisade/src/sandbox"] },
     Dependency { name: "rmcp", users: &["host/mcp/"] },
-    Dependency { name: "jsonschema", users: &["schema/src/"] },
+    Dependency { name: "jsonschema", users: &["host/schema/src/"] },
     Dependency { name: "hyper", users: &["host/mcp/src/http", "host/mcp/src/endpoint", TELEMETRY] },
     Dependency { name: "opentelemetry", users: &[TELEMETRY, "host/mcp/src/trace/remote.rs"] },
     Dependency { name: "clap", users: &["host/cli/"] },
@@ -47,10 +47,10 @@ const DEPENDENCIES: [Dependency; 8] = [
 /// The macros and functions that print.
 const PRINTING: [&str; 6] = ["println", "print", "eprintln", "eprint", "io::stdout", "io::stderr"];
 /// The files that may print, and those of WASI's own standard streams.
-const PRINTERS: [&str; 2] = ["host/cli/", "host/src/sandbox/guard"];
+const PRINTERS: [&str; 2] = ["host/cli/", "host/palisade/src/sandbox/guard"];
 
 /// The pure folders, and the paths that none of them names.
-const PURE: [&str; 3] = ["host/src/tool", "host/src/policy", "schema/src"];
+const PURE: [&str; 3] = ["host/palisade/src/tool", "host/palisade/src/policy", "host/schema/src"];
 const IMPURE: [&str; 7] = ["tokio", "fs", "env", "Instant", "SystemTime", "net", "process"];
 
 /// A source with its path from the root of the repository.
@@ -72,7 +72,7 @@ impl Source {
 
 /// Returns the sources of the host's crates.
 fn sources() -> Vec<Source> {
-    let paths = without_tests(rust_files("host/").into_iter().chain(rust_files("schema/")));
+    let paths = without_tests(rust_files("host/").into_iter());
     let paths = paths.filter(|path| path.contains("/src/"));
     paths.map(|path| Source { text: read(&path), path }).collect()
 }
@@ -81,19 +81,19 @@ fn sources() -> Vec<Source> {
 /// and is compared with file times; timeouts never depend on it.
 const DATED: [&str; 10] = [
     "host/cli/src/cli/prompt.rs",
-    "host/src/confirm/request.rs",
-    "host/src/dispatch/question.rs",
-    "host/src/events.rs",
-    "host/src/events/lines.rs",
-    "host/src/events/payload.rs",
-    "host/src/events/subscribe.rs",
-    "host/src/host/cache/known.rs",
-    "host/src/plugins/watch/snapshot.rs",
-    "host/src/sandbox/cache/identity.rs",
+    "host/palisade/src/confirm/request.rs",
+    "host/palisade/src/dispatch/question.rs",
+    "host/palisade/src/events.rs",
+    "host/palisade/src/events/lines.rs",
+    "host/palisade/src/events/payload.rs",
+    "host/palisade/src/events/subscribe.rs",
+    "host/palisade/src/host/cache/known.rs",
+    "host/palisade/src/plugins/watch/snapshot.rs",
+    "host/palisade/src/sandbox/cache/identity.rs",
 ];
 
 /// The only file with an `unsafe` block: it loads compiled code.
-const UNSAFE: &str = "host/src/sandbox/cache.rs";
+const UNSAFE: &str = "host/palisade/src/sandbox/cache.rs";
 
 /// Returns every violation of the rules above.
 fn violations(sources: &[Source]) -> Vec<String> {
@@ -146,7 +146,7 @@ fn is_impure(source: &Source, name: &str) -> bool {
 fn is_out_of_place(source: &Source, name: &str) -> bool {
     name.split("::").any(|part| part == "SystemTime") && !source.is_in(&DATED)
         || name == "unsafe" && source.path != UNSAFE
-        || name.ends_with("ValidInput::new") && !source.is_in(&["host/src/dispatch"])
+        || name.ends_with("ValidInput::new") && !source.is_in(&["host/palisade/src/dispatch"])
         || source.is_in(&["host/mcp/src/http"])
             && name.starts_with("crate::")
             && !["crate::http", "crate::rate_limit"].iter().any(|own| name.starts_with(own))
@@ -161,14 +161,23 @@ fn every_source_names_only_what_its_layer_may_name() {
 #[test]
 fn planted_violations_are_found() {
     let planted = [
-        ("host/src/tool/planted.rs", "#[cfg(test)] mod tests; use crate::{host::Host, tool::x};"),
-        ("host/src/session/planted.rs", "mod tests; fn f() { super::super::host::serve() }"),
-        ("host/src/dispatch/planted.rs", "#[cfg(not(test))] fn f() -> wasmtime::Engine { x }"),
-        ("host/src/plugins/planted.rs", "fn f() { tracing::info!(x = rmcp::y()) }"),
+        (
+            "host/palisade/src/tool/planted.rs",
+            "#[cfg(test)] mod tests; use crate::{host::Host, tool::x};",
+        ),
+        (
+            "host/palisade/src/session/planted.rs",
+            "mod tests; fn f() { super::super::host::serve() }",
+        ),
+        (
+            "host/palisade/src/dispatch/planted.rs",
+            "#[cfg(not(test))] fn f() -> wasmtime::Engine { x }",
+        ),
+        ("host/palisade/src/plugins/planted.rs", "fn f() { tracing::info!(x = rmcp::y()) }"),
         ("host/mcp/src/http/planted.rs", "fn f() { println!(\"{}\", 1) }"),
-        ("schema/src/planted.rs", "use std::{fs as files, path::Path};"),
-        ("host/src/events/planted.rs", "fn f() { std::time::SystemTime::now() }"),
-        ("host/src/execution/planted.rs", "fn f() { unsafe { g() } }"),
+        ("host/schema/src/planted.rs", "use std::{fs as files, path::Path};"),
+        ("host/palisade/src/events/planted.rs", "fn f() { std::time::SystemTime::now() }"),
+        ("host/palisade/src/execution/planted.rs", "fn f() { unsafe { g() } }"),
         ("host/mcp/src/http/planted.rs", "use crate::handler::Front;"),
         ("host/mcp/src/planted.rs", "fn f() { palisade::execution::ValidInput::new(x) }"),
     ];
@@ -177,7 +186,7 @@ fn planted_violations_are_found() {
         assert_eq!(violations(&[source]).len(), 1, "{path}: {text}");
     }
     let inside = "#[cfg(test)] mod tests { use crate::host::Host; fn f() { println!() } }";
-    let test = Source { path: "host/src/tool/x.rs".to_owned(), text: inside.to_owned() };
+    let test = Source { path: "host/palisade/src/tool/x.rs".to_owned(), text: inside.to_owned() };
     assert_eq!(violations(&[test]), Vec::<String>::new(), "tests may name everything");
 }
 
@@ -202,7 +211,7 @@ fn no_timeout_depends_on_the_wall_clock() {
 
 #[test]
 fn every_module_has_its_place_in_the_order() {
-    let library = read("host/src/lib.rs");
+    let library = read("host/palisade/src/lib.rs");
     let declared = library.lines().filter_map(|line| line.strip_prefix("pub mod "));
     let declared: Vec<_> = declared.map(|line| line.trim_end_matches(';')).collect();
     assert!(declared.len() > 10, "{declared:?}");

@@ -7,7 +7,7 @@ use syn::{Attribute, Item, Meta};
 /// The folders that a path of a recipe may be relative to.
 const BASES: [&str; 7] = [
     "",
-    "host/src/",
+    "host/palisade/src/",
     "host/cli/src/",
     "host/cli/src/cli/",
     "host/cli/benches/suite/",

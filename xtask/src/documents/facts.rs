@@ -5,9 +5,9 @@ use crate::place::Place;
 use anyhow::Context as _;
 use std::fs;
 
-const LIMITS: &str = "host/src/sandbox/limits.rs";
-const QUOTAS: &str = "host/src/sandbox/guard/ledger.rs";
-const OWNER: &str = "host/src/execution/owner.rs";
+const LIMITS: &str = "host/palisade/src/sandbox/limits.rs";
+const QUOTAS: &str = "host/palisade/src/sandbox/guard/ledger.rs";
+const OWNER: &str = "host/palisade/src/execution/owner.rs";
 const EXIT: &str = "host/cli/src/cli/args.rs";
 
 /// A file, a piece of its code, and the corresponding text of the README.

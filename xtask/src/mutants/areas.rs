@@ -16,41 +16,44 @@ pub(super) const AREAS: [Area; 9] = [
     Area {
         name: "guard",
         files: &[
-            "host/src/sandbox/guard.rs",
-            "host/src/sandbox/guard/**/*.rs",
-            "host/src/workspace/resolve.rs",
-            "host/src/workspace/rules.rs",
-            "host/src/workspace/rules/**/*.rs",
+            "host/palisade/src/sandbox/guard.rs",
+            "host/palisade/src/sandbox/guard/**/*.rs",
+            "host/palisade/src/workspace/resolve.rs",
+            "host/palisade/src/workspace/rules.rs",
+            "host/palisade/src/workspace/rules/**/*.rs",
         ],
         suites: &["containment", "limits"],
     },
-    Area { name: "limiter", files: &["host/src/sandbox/limiter.rs"], suites: &["limits"] },
+    Area { name: "limiter", files: &["host/palisade/src/sandbox/limiter.rs"], suites: &["limits"] },
     Area {
         name: "cache",
         files: &[
-            "host/src/sandbox/cache.rs",
-            "host/src/sandbox/cache/**/*.rs",
-            "host/src/workspace/private.rs",
-            "host/src/workspace/private/**/*.rs",
+            "host/palisade/src/sandbox/cache.rs",
+            "host/palisade/src/sandbox/cache/**/*.rs",
+            "host/palisade/src/workspace/private.rs",
+            "host/palisade/src/workspace/private/**/*.rs",
         ],
         suites: &["loader"],
     },
     Area {
         name: "compile",
-        files: &["host/src/sandbox/compile.rs", "host/src/sandbox/compile/**/*.rs"],
+        files: &[
+            "host/palisade/src/sandbox/compile.rs",
+            "host/palisade/src/sandbox/compile/**/*.rs",
+        ],
         suites: &["loader"],
     },
     Area {
         name: "policy",
-        files: &["host/src/policy.rs", "host/src/dispatch/approve.rs"],
+        files: &["host/palisade/src/policy.rs", "host/palisade/src/dispatch/approve.rs"],
         suites: &["dispatcher"],
     },
     Area {
         name: "confirmation",
         files: &[
-            "host/src/confirm.rs",
-            "host/src/confirm/**/*.rs",
-            "host/src/dispatch/question.rs",
+            "host/palisade/src/confirm.rs",
+            "host/palisade/src/confirm/**/*.rs",
+            "host/palisade/src/dispatch/question.rs",
         ],
         suites: &["dispatcher", "mcp"],
     },
@@ -62,16 +65,16 @@ pub(super) const AREAS: [Area; 9] = [
     Area {
         name: "meter",
         files: &[
-            "schema/src/schema/meter.rs",
-            "schema/src/schema/meter/**/*.rs",
-            "schema/src/schema/multiple.rs",
-            "schema/src/schema/cost.rs",
+            "host/schema/src/schema/meter.rs",
+            "host/schema/src/schema/meter/**/*.rs",
+            "host/schema/src/schema/multiple.rs",
+            "host/schema/src/schema/cost.rs",
         ],
         suites: &["schema", "json_schema_suite"],
     },
     Area {
         name: "conversion",
-        files: &["host/src/sandbox/convert.rs", "host/src/sandbox/blocks.rs"],
+        files: &["host/palisade/src/sandbox/convert.rs", "host/palisade/src/sandbox/blocks.rs"],
         suites: &["contract", "limits"],
     },
 ];
@@ -117,12 +120,12 @@ mod tests {
     #[test]
     fn a_file_is_in_the_area_whose_globs_name_it() {
         let area = |file: &str| AREAS.iter().find(|area| area.has(file)).map(|area| area.name);
-        assert_eq!(area("host/src/policy.rs"), Some("policy"));
-        assert_eq!(area("host/src/sandbox/guard/direct/open.rs"), Some("guard"));
-        assert_eq!(area("host/src/sandbox/cache/entry.rs"), Some("cache"));
+        assert_eq!(area("host/palisade/src/policy.rs"), Some("policy"));
+        assert_eq!(area("host/palisade/src/sandbox/guard/direct/open.rs"), Some("guard"));
+        assert_eq!(area("host/palisade/src/sandbox/cache/entry.rs"), Some("cache"));
         for file in ["meter.rs", "meter/account.rs", "meter/equal.rs", "multiple.rs", "cost.rs"] {
-            assert_eq!(area(&format!("schema/src/schema/{file}")), Some("meter"), "{file}");
+            assert_eq!(area(&format!("host/schema/src/schema/{file}")), Some("meter"), "{file}");
         }
-        assert_eq!(area("host/src/cli.rs"), None);
+        assert_eq!(area("host/palisade/src/cli.rs"), None);
     }
 }

@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 
 /// The module that the crates with faults get, and the files that it is added to.
 const SWITCH: &str = include_str!("switch.rs");
-const CRATES: [&str; 3] = ["host/src/lib.rs", "host/mcp/src/lib.rs", "schema/src/lib.rs"];
+const CRATES: [&str; 3] =
+    ["host/palisade/src/lib.rs", "host/mcp/src/lib.rs", "host/schema/src/lib.rs"];
 /// Whose unit tests are run.
 const UNITS: [&str; 3] = ["palisade", "palisade_mcp", "palisade_schema"];
 

@@ -83,7 +83,7 @@ pub(super) struct Run {
 
 impl Lists {
     pub(super) fn read() -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/wasi/expected.toml");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/wasi/expected.toml");
         toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap()
     }
 
