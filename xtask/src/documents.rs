@@ -6,6 +6,7 @@ mod facts;
 mod parse;
 mod shell;
 
+use crate::picture;
 use crate::place::Place;
 use anyhow::{Context as _, bail};
 use parse::{Block, Role, Step};
@@ -42,6 +43,7 @@ const README_LINES: usize = 250;
 /// Checks every document and reports all errors at once.
 pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let mut wrong = facts::wrong(place)?;
+    wrong.extend(picture::difference(place, &tried.program(place))?);
     for name in DOCUMENTS {
         let text =
             fs::read_to_string(place.root.join(name)).with_context(|| format!("reading {name}"))?;

@@ -22,6 +22,7 @@ mod interpreters;
 mod mutants;
 mod npm;
 mod packages;
+mod picture;
 mod pip;
 mod place;
 mod providers;
@@ -37,6 +38,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask readme [--debug]
                        run the commands of the documents and compare what they print, with the release build or with what the tests have built
+cargo xtask picture    draw the picture of the README from a run of the demo by the release build
 cargo xtask package    package the published crates and build each from its package
 cargo xtask providers [--debug]
                        hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip), with the
@@ -87,6 +89,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
     let place = Place::find()?;
     match task {
         "readme" => documents::check(&place, tried())?,
+        "picture" => picture::draw(&place)?,
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place, tried())?,
         "conformance" => conformance::run(&place, tried())?,

@@ -40,6 +40,20 @@ pub(crate) enum Tried {
     Debug,
 }
 
+impl Tried {
+    /// Returns the built program.
+    pub(crate) fn program(self, place: &Place) -> PathBuf {
+        place.target.join(self.profile()).join("palisade")
+    }
+
+    fn profile(self) -> &'static str {
+        match self {
+            Self::AsWritten => "release",
+            Self::Debug => "debug",
+        }
+    }
+}
+
 /// A temporary directory with a copy of the repository, named `palisade`.
 pub(super) struct Trial<'a> {
     place: &'a Place,
@@ -153,11 +167,8 @@ impl<'a> Trial<'a> {
     /// Returns a `PATH` that starts with the built program.
     fn path(&self) -> anyhow::Result<OsString> {
         let others = env::var_os("PATH").unwrap_or_default();
-        let profile = match self.tried {
-            Tried::AsWritten => "release",
-            Tried::Debug => "debug",
-        };
-        let all = [self.place.target.join(profile)].into_iter().chain(env::split_paths(&others));
+        let own = self.place.target.join(self.tried.profile());
+        let all = [own].into_iter().chain(env::split_paths(&others));
         env::join_paths(all).context("putting the program on the PATH")
     }
 
