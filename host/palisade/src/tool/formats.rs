@@ -5,7 +5,6 @@
 //! and are reported as a [`Weakening`]. The host validates every call against the canonical schema,
 //! regardless of the exported one.
 
-mod absent;
 mod local;
 mod profile;
 mod rewrite;
@@ -18,8 +17,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
-
-pub use absent::drop_absent;
 
 use profile::Profile;
 use rewrite::{Rewritten, rewrite};

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::tool::schema::percent_decode;
+use crate::tool::schema::resolve_local_ref;
 
 /// The deepest nesting of inlined references.
 const MAX_INLINED: usize = 8;
@@ -49,11 +49,6 @@ impl Effort {
         }
         Some(found)
     }
-}
-
-/// Returns the target of a local `$ref`. Anchors are not resolved.
-pub(super) fn target<'v>(root: &'v Value, reference: &str) -> Option<&'v Value> {
-    root.pointer(&percent_decode(reference.strip_prefix('#')?)?)
 }
 
 /// Moves the schema's definitions to `$defs`, where providers look for them.
@@ -139,7 +134,9 @@ impl Flat {
             return false;
         }
         let Some(Value::String(reference)) = self.keywords.get("$ref") else { return false };
-        let Some(whole @ Value::Object(target)) = target(root, reference) else { return false };
+        let Some(whole @ Value::Object(target)) = resolve_local_ref(root, reference) else {
+            return false;
+        };
         if recurs(root, whole, reference, effort) {
             return false;
         }
@@ -214,7 +211,7 @@ fn recurs(root: &Value, definition: &Value, reference: &str, effort: &mut Effort
             return true;
         }
         if seen.insert(next)
-            && let Some(definition) = target(root, next)
+            && let Some(definition) = resolve_local_ref(root, next)
         {
             let Some(further) = effort.references(definition) else { return true };
             open.extend(further);
@@ -230,7 +227,7 @@ pub(super) fn has_recursion(root: &Value, effort: &mut Effort) -> bool {
     all.sort_unstable();
     all.dedup();
     all.iter().any(|reference| {
-        target(root, reference).is_none_or(|definition| {
+        resolve_local_ref(root, reference).is_none_or(|definition| {
             definition.is_object() && recurs(root, definition, reference, effort)
         })
     })

@@ -2,7 +2,6 @@
 //! whole definitions with golden files.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod absent;
 mod references;
 mod strict;
 

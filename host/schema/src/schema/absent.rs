@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::local::target;
+use super::pointer::resolve_local_ref;
 
 /// The longest chain of references that is followed.
 const MAX_CHAIN: usize = 16;
@@ -121,7 +121,7 @@ impl<'s> Visit<'s> {
             let mut schema = schema.as_object()?;
             for _ in 0..MAX_CHAIN {
                 match schema.get("$ref").and_then(Value::as_str) {
-                    Some(reference) => schema = target(root, reference)?.as_object()?,
+                    Some(reference) => schema = resolve_local_ref(root, reference)?.as_object()?,
                     None => return Some(schema),
                 }
             }

@@ -1,7 +1,8 @@
 //! Inputs in which a model writes null for a property that it leaves out.
 
-use crate::tool::formats::drop_absent;
 use serde_json::json;
+
+use crate::schema::drop_absent;
 
 #[test]
 fn null_for_what_is_absent_is_taken_back_and_other_nulls_are_not() {
