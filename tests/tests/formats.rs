@@ -9,7 +9,7 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-use palisade::tool::formats::{Format, Strictness, ToolView, Weakening, export_all};
+use palisade::formats::{Format, Strictness, ToolView, Weakening, export_all};
 use palisade::tool::schema::Schema;
 use serde_json::{Value, json};
 

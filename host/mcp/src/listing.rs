@@ -1,10 +1,10 @@
 //! Converts tool definitions for `tools/list`.
 
 use super::era::Era;
+use palisade::formats::{Format, Strictness, export};
 use palisade::host::Host;
 use palisade::session::Session;
 use palisade::tool::Definition;
-use palisade::tool::formats::{Format, Strictness, export};
 use rmcp::model::{ErrorData, ListToolsResult, MetaObject, PaginatedRequestParams, Tool};
 use serde_json::{Value, json};
 

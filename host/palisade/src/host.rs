@@ -17,9 +17,9 @@ use crate::plugins::{Compiling, Loading, Plugin, Progress, Rejected, Rescan, Wat
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, Offered, Sandbox};
 use crate::session::{Session, SessionBuilder};
-use crate::tool::formats::{Format, Strictness, Weakening, export_all};
 use crate::tool::{Call, CallInput, Definition, ErrorKind, ToolResult};
 use crate::workspace::Workspace;
+use palisade_formats::{Format, Strictness, Weakening, export_all};
 use serde_json::Value;
 use std::fmt;
 use std::path::PathBuf;

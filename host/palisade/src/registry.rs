@@ -11,8 +11,8 @@ pub use origin::{Origin, Source};
 pub use registered::Registered;
 
 use crate::execution::Factory;
-use crate::tool::formats::{Format, Strictness, export_all};
 use arc_swap::ArcSwap;
+use palisade_formats::{Format, Strictness, export_all};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;

@@ -7,7 +7,6 @@ pub mod conversation;
 pub mod definition;
 pub mod digest;
 pub mod error;
-pub mod formats;
 pub mod name;
 pub mod offer;
 pub mod result;

@@ -1,8 +1,8 @@
 //! The fuzz target of schemas and inputs: any text as a tool's input schema, and any text as the
 //! input of a call.
 
+use palisade::formats::{Format, Strictness, export};
 use palisade::tool::budget::{Exhausted, Unlimited};
-use palisade::tool::formats::{Format, Strictness, export};
 use palisade::tool::json::{JsonBounds, parse_bounded};
 use palisade::tool::{Definition, Schema, SideEffects, Violations, schema::unreviewed};
 

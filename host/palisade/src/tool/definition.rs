@@ -1,9 +1,9 @@
 //! A tool's definition: validated once, then read-only.
 
-use super::formats::ToolView;
 use super::schema::{Schema, SchemaError, Violations};
 use super::text::first_deceptive;
 use super::{InvalidName, SideEffects, ToolName};
+use palisade_formats::ToolView;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;

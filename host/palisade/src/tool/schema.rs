@@ -4,7 +4,6 @@
 //! optimised for size.
 
 pub(crate) use palisade_schema::schema::hidden_in;
-pub(in crate::tool) use palisade_schema::schema::{Shape, holds, join, resolve_local_ref};
 
 pub use palisade_schema::schema::unreviewed;
 pub use palisade_schema::schema::{

@@ -8,9 +8,9 @@ use super::local::{Effort, flatten, modernised};
 use super::profile::{Profile, Treatment};
 use super::strict::Reason;
 use super::{ToolView, Weakening};
-use crate::tool::schema::Dialect;
-use crate::tool::schema::{Shape, holds, join};
-use crate::tool::text::elided;
+use palisade_schema::schema::Dialect;
+use palisade_schema::schema::{Shape, holds, join};
+use palisade_schema::text::elided;
 
 /// The replacement for `"format": "workspace-path"`.
 const PATH_SENTENCE: &str = "A path relative to the workspace.";

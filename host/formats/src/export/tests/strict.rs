@@ -1,7 +1,7 @@
 //! Strict mode: the schemas that are strict as they are, and the changes that make others strict.
 
 use super::{of_x, schema_of, view, with_x};
-use crate::tool::formats::{Format, Strictness, export};
+use crate::export::{Format, Strictness, export};
 use serde_json::{Value, json};
 
 fn strict(schema: &Value, strictness: Strictness) -> bool {

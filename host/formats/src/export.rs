@@ -34,7 +34,7 @@ pub struct ToolView<'a> {
     pub title: Option<&'a str>,
     /// The description for the model.
     pub description: &'a str,
-    /// The schema of the input, accepted by [`Schema::input`](super::schema::Schema::input).
+    /// The schema of the input, accepted by [`Schema::input`](palisade_schema::schema::Schema::input).
     pub input_schema: &'a Value,
     /// The schema of the output, accepted likewise.
     pub output_schema: Option<&'a Value>,

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::tool::schema::resolve_local_ref;
+use palisade_schema::schema::resolve_local_ref;
 
 /// The deepest nesting of inlined references.
 const MAX_INLINED: usize = 8;

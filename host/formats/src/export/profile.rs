@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::tool::schema::WORKSPACE_PATH;
+use palisade_schema::schema::WORKSPACE_PATH;
 
 /// The values of `format` that a provider accepts.
 #[derive(Debug)]

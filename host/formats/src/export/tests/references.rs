@@ -1,7 +1,7 @@
 //! References and `allOf` in an export: written out, merged or moved, within a budget.
 
 use super::{of_x, schema_of, view};
-use crate::tool::formats::{Format, Strictness, export};
+use crate::export::{Format, Strictness, export};
 use serde_json::{Map, Value, json};
 
 #[test]

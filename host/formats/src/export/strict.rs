@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::local::{Effort, has_recursion};
-use crate::tool::schema::{Dialect, Shape, holds, join};
+use palisade_schema::schema::{Dialect, Shape, holds, join};
 
 /// The rules of a provider's strict mode.
 #[derive(Debug)]
