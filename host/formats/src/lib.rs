@@ -1,7 +1,12 @@
-//! Tool definitions in the formats of model providers and MCP clients.
+//! Tool definitions and tool calls in the formats of model providers and MCP clients.
 
+mod conversation;
 mod export;
 
+pub use conversation::{
+    Block, LeftOut, MAX_CALLS, Messages, Outcome, Provider, REPLY, ReplyError, ToolUse,
+    UnknownProvider, read_calls, write_results,
+};
 pub use export::{
     Exported, Format, Strictness, ToolView, UnknownFormat, Weakening, annotations, export,
     export_all,

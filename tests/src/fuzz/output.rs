@@ -4,8 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use palisade::tool::Provider;
-use palisade::tool::conversation::{read_calls, write_results};
+use palisade::formats::{Provider, read_calls, write_results};
 use palisade::{Call, Host, Shipped, ToolResult};
 use serde_json::json;
 use tempfile::TempDir;

@@ -6,7 +6,7 @@ use super::exit::{Exit, Failure};
 use super::running::{Tools, Wanted};
 use super::signals::Signals;
 use super::{ignored, input, open, output};
-use palisade::tool::conversation::{Messages, REPLY, ToolUse, read_calls};
+use palisade::formats::{Messages, REPLY, ToolUse, read_calls};
 use palisade::tool::{Call, ToolResult};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     } else {
         open::show_clashes(&tools.host);
     }
-    uses.iter().for_each(|used| ignored::tell(&tools.host, &used.to_call()));
+    uses.iter().for_each(|used| ignored::tell(&tools.host, &Call::from(used)));
     let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {
         let session = host.new_session(SESSION).build();
         let calls =
@@ -40,7 +40,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
 }
 
 fn call(used: &ToolUse, timeout: Option<Duration>, interrupted: &CancellationToken) -> Call {
-    let call = used.to_call().with_cancellation(interrupted.child_token());
+    let call = Call::from(used).with_cancellation(interrupted.child_token());
     match timeout {
         Some(timeout) => call.with_timeout(timeout),
         None => call,

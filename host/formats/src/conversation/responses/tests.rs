@@ -1,9 +1,11 @@
 //! Reading and writing of OpenAI's Responses.
 
-use crate::tool::Content;
-use crate::tool::conversation::Provider::OpenAiResponses;
-use crate::tool::conversation::tests::{CANCELLED, answered, every_kind, failed, read, row};
+use crate::conversation::Block;
+use crate::conversation::Provider::OpenAiResponses;
+use crate::conversation::tests::{CANCELLED, answered, every_kind, failed, read, row, text_block};
+use palisade_schema::json::Json;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 fn call(id: &str) -> Value {
     json!({"type": "function_call", "id": "fc_1", "call_id": id, "name": "echo", "arguments": "{}", "status": "completed"})
@@ -31,7 +33,7 @@ fn calls_are_read_from_a_body_an_event_a_list_of_items_and_an_item() {
 fn a_custom_call_is_answered_as_one() {
     let reply = json!([{"type": "custom_tool_call", "id": "ctc_1", "call_id": "a", "name": "sql", "input": "select 1"}]);
     assert_eq!(read(OpenAiResponses, &reply), [row("a", "sql", "select 1")]);
-    let (items, _) = answered(OpenAiResponses, &reply, vec![vec![Content::Text("1".into())]]);
+    let (items, _) = answered(OpenAiResponses, &reply, vec![vec![text_block("1")]]);
     assert_eq!(items, json!([{"type": "custom_tool_call_output", "call_id": "a", "output": "1"}]));
 }
 
@@ -46,9 +48,10 @@ fn a_call_that_the_list_answers_is_not_made_again() {
 
 #[test]
 fn each_call_is_answered_by_an_item() {
+    static LIST: LazyLock<Json> = LazyLock::new(|| json!([1]).into());
     let reply = json!([call("a"), call("b")]);
     let (items, left_out) =
-        answered(OpenAiResponses, &reply, vec![vec![Content::Json(json!([1]).into())], vec![]]);
+        answered(OpenAiResponses, &reply, vec![vec![Block::Json(&LIST)], vec![]]);
     assert_eq!(items[0], json!({"type": "function_call_output", "call_id": "a", "output": "[1]"}));
     assert_eq!(items[1], json!({"type": "function_call_output", "call_id": "b", "output": ""}));
     assert!(left_out.is_empty());

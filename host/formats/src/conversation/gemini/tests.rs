@@ -1,9 +1,11 @@
 //! Reading and writing of Gemini's contents.
 
-use crate::tool::conversation::Provider::Gemini;
-use crate::tool::conversation::tests::{CANCELLED, answered, every_kind, failed, read, row};
-use crate::tool::{Body, Content};
+use crate::conversation::Block;
+use crate::conversation::Provider::Gemini;
+use crate::conversation::tests::{CANCELLED, answered, every_kind, failed, read, row, text_block};
+use palisade_schema::json::Json;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 fn call(name: &str) -> Value {
     json!({"functionCall": {"name": name, "args": {"n": 1}}, "thoughtSignature": "c2ln"})
@@ -67,11 +69,10 @@ fn only_the_model_asks_for_calls() {
 
 #[test]
 fn one_content_answers_all_calls_and_gives_back_the_ids_that_were_given() {
+    static SUM: LazyLock<Json> = LazyLock::new(|| json!({"sum": 42}).into());
+    static TWO: LazyLock<Json> = LazyLock::new(|| json!(2).into());
     let reply = json!([{"functionCall": {"id": "x", "name": "a"}}, call("b")]);
-    let output = vec![
-        vec![Content::Json(json!({"sum": 42}).into())],
-        vec![Content::Text("one".into()), Content::Json(json!(2).into())],
-    ];
+    let output = vec![vec![Block::Json(&SUM)], vec![text_block("one"), Block::Json(&TWO)]];
     let (messages, _) = answered(Gemini, &reply, output);
     let parts = json!([
         {"functionResponse": {"id": "x", "name": "a", "response": {"output": {"sum": 42}}}},
@@ -89,9 +90,8 @@ fn a_failure_stands_under_error() {
 #[test]
 fn pictures_and_documents_are_parts_of_the_response() {
     let mut blocks = every_kind();
-    let mime = Some("application/pdf".to_owned());
-    let body = Body::Bytes(vec![7]);
-    blocks.push(Content::Resource { uri: "file:///c.pdf".into(), mime, body });
+    let mime = Some("application/pdf");
+    blocks.push(Block::Resource { uri: "file:///c.pdf", mime, data: &[7] });
     let (messages, left_out) = answered(Gemini, &call("a"), vec![blocks]);
     let response = &messages[0]["parts"][0]["functionResponse"];
     let media = |mime: &str, data: &str| json!({"inlineData": {"mimeType": mime, "data": data}});

@@ -2,8 +2,7 @@
 //! fails.
 
 use super::{REPLY, ReplyError, ToolUse};
-use crate::tool::CallInput;
-use crate::tool::json::{JsonBounds, JsonError, parse_bounded};
+use palisade_schema::json::{JsonBounds, JsonError, parse_bounded};
 use serde::de::IgnoredAny;
 use serde_json::{Number, Value};
 
@@ -41,9 +40,7 @@ impl Parsed {
     /// error in that call.
     pub(super) fn put_back(&self, uses: &mut [ToolUse]) {
         for one in uses.iter_mut().filter(|_| self.has_aside) {
-            if let CallInput::Text(text) = &mut one.input {
-                *text = with_numbers(text);
-            }
+            one.input = with_numbers(&one.input);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Replies that are refused: other formats, errors of the provider, and replies beyond a bound.
 
 use super::{one_call, read};
-use crate::tool::conversation::{MAX_CALLS, Provider, REPLY, ReplyError, read_calls};
+use crate::conversation::{MAX_CALLS, Provider, REPLY, ReplyError, read_calls};
 use serde_json::{Value, json};
 
 fn refusal(provider: Provider, text: &str) -> ReplyError {

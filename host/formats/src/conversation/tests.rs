@@ -4,9 +4,11 @@
 mod ids;
 mod refused;
 
-use super::{Provider, ReplyError, ToolUse, read_calls, write_results};
-use crate::tool::{Body, CallInput, Content, ErrorKind, ToolResult};
-use serde_json::{Map, Value, json};
+use super::{Block, Outcome, Provider, ReplyError, ToolUse, read_calls, write_results};
+use palisade_schema::json::Json;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// Reads the calls of a reply.
 pub(super) fn uses(provider: Provider, reply: &Value) -> Vec<ToolUse> {
@@ -25,67 +27,66 @@ pub(super) fn row(id: &str, name: &str, input: &str) -> (Option<String>, String,
 }
 
 fn text(one: &ToolUse) -> String {
-    let CallInput::Text(text) = one.input() else { panic!("an input is text") };
-    text.clone()
+    one.input().to_owned()
+}
+
+/// A finished call with blocks of any kind.
+struct Finished {
+    error: Option<&'static str>,
+    blocks: Vec<Block<'static>>,
+}
+
+impl Outcome for Finished {
+    fn error_message(&self) -> Option<Cow<'_, str>> {
+        self.error.map(Cow::Borrowed)
+    }
+
+    fn content_blocks(&self) -> impl Iterator<Item = Block<'_>> {
+        self.blocks.iter().cloned()
+    }
 }
 
 /// Answers the calls of a reply with the given contents; returns the messages and the omissions.
 pub(super) fn answered(
     provider: Provider,
     reply: &Value,
-    contents: Vec<Vec<Content>>,
+    contents: Vec<Vec<Block<'static>>>,
 ) -> (Value, Vec<String>) {
     let calls = uses(provider, reply).into_iter().zip(contents);
-    let results: Vec<_> = calls
-        .map(|(one, content)| {
-            let result = ToolResult::success_with(one.call_id().clone(), one.name(), content);
-            (
-                one,
-                result.with_metadata(Map::from_iter([(
-                    "secret".to_owned(),
-                    json!("for the program"),
-                )])),
-            )
-        })
-        .collect();
+    let results: Vec<_> =
+        calls.map(|(one, blocks)| (one, Finished { error: None, blocks })).collect();
     let (messages, left_out) = write_results(provider, &results);
-    assert!(!messages.to_string().contains("secret"), "metadata is not for the model");
     (messages, left_out.iter().map(ToString::to_string).collect())
 }
 
 /// Answers each call of a reply with the same failure.
 pub(super) fn failed(provider: Provider, reply: &Value) -> Value {
-    let fail = |one: ToolUse| {
-        let result = ToolResult::failure(one.call_id().clone(), one.name(), ErrorKind::Cancelled);
-        (one, result)
-    };
+    let fail = |one: ToolUse| (one, Err::<String, _>(CANCELLED));
     write_results(provider, &uses(provider, reply).into_iter().map(fail).collect::<Vec<_>>()).0
 }
 
 /// The text of a failure of [`failed`].
 pub(super) const CANCELLED: &str = "cancelled: the call was cancelled";
 
+/// Returns a block of text.
+pub(super) fn text_block(text: &'static str) -> Block<'static> {
+    Block::Text(text.into())
+}
+
 /// Returns one block of each kind.
-pub(super) fn every_kind() -> Vec<Content> {
-    let bytes = |mime: Option<&str>| Content::Resource {
-        uri: "file:///a.bin".into(),
-        mime: mime.map(str::to_owned),
-        body: Body::Bytes(vec![0, 1, 2]),
-    };
+pub(super) fn every_kind() -> Vec<Block<'static>> {
+    static JSON: LazyLock<Json> = LazyLock::new(|| json!({"a": 1}).into());
+    let bytes = |mime| Block::Resource { uri: "file:///a.bin", mime, data: &[0, 1, 2] };
     vec![
-        Content::Text("text".into()),
-        Content::Json(json!({"a": 1}).into()),
-        Content::Image { mime: "image/PNG".into(), data: vec![1, 2, 3] },
-        Content::Image { mime: "image/bmp".into(), data: vec![1, 2] },
-        Content::Audio { mime: "audio/wav".into(), data: vec![1] },
-        Content::Resource {
-            uri: "file:///a".into(),
-            mime: None,
-            body: Body::Text("inside".into()),
-        },
+        text_block("text"),
+        Block::Json(&JSON),
+        Block::Image { mime: "image/PNG", data: &[1, 2, 3] },
+        Block::Image { mime: "image/bmp", data: &[1, 2] },
+        Block::Audio { mime: "audio/wav", data: &[1] },
+        text_block("inside"),
         bytes(None),
         bytes(Some("image/webp")),
-        Content::Link { uri: "file:///b".into(), name: "b".into(), mime: None },
+        text_block("[b](file:///b)"),
     ]
 }
 
@@ -243,37 +244,42 @@ fn a_reply_may_ask_for_nothing() {
             read(provider, &json!({"role": "assistant", "content": "Done."})).is_empty(),
             "{provider}"
         );
-        assert_eq!(write_results(provider, &[]), (json!([]), vec![]));
+        assert_eq!(write_results::<Finished>(provider, &[]), (json!([]), vec![]));
     }
 }
 
 #[test]
-fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
+fn a_huge_name_or_input_is_carried() {
     let name = "n".repeat(1_000_000);
     let input = "i".repeat(2_000_000);
     let uses = uses(
         Provider::Anthropic,
         &json!({"type": "tool_use", "id": "a", "name": name, "input": input}),
     );
-    assert_eq!(uses[0].to_call().tool().len(), 256);
+    assert_eq!(uses[0].name().len(), 1_000_000);
     assert_eq!(text(&uses[0]).len(), 2_000_000);
 }
 
 #[test]
-fn a_failure_carries_its_class_the_words_of_its_result_and_what_the_tool_had_said() {
+fn a_failure_carries_its_message_and_the_output_before_it() {
     let uses = uses(Provider::OpenAi, &one_call(Provider::OpenAi, "a"));
-    let kind = ErrorKind::NotFound {
-        tool: "echo".into(),
-        nearest: vec!["echoes".into()],
-        compiling: Vec::new(),
-    };
-    let result = ToolResult::failure_with(
-        uses[0].call_id().clone(),
-        "echo",
-        kind,
-        vec![Content::Text("half of it".into())],
+    let failure = Finished { error: Some("it ended"), blocks: vec![text_block("half of it")] };
+    let (messages, _) = write_results(Provider::OpenAi, &[(uses[0].clone(), failure)]);
+    assert_eq!(messages[0]["content"], json!("it ended\nhalf of it"));
+}
+
+#[test]
+fn a_result_of_rust_is_an_outcome() {
+    let uses = uses(Provider::Anthropic, &one_call(Provider::Anthropic, "a"));
+    let results = [Ok("42"), Err("no")].map(|result| (uses[0].clone(), result));
+    let (messages, _) = write_results(Provider::Anthropic, &results);
+    let blocks = &messages[0]["content"];
+    assert_eq!(
+        (&blocks[0]["content"][0]["text"], &blocks[0]["is_error"]),
+        (&json!("42"), &json!(false))
     );
-    let said = format!("not_found: {result}\nhalf of it");
-    let (messages, _) = write_results(Provider::OpenAi, &[(uses[0].clone(), result)]);
-    assert_eq!(messages[0]["content"], json!(said));
+    assert_eq!(
+        (&blocks[1]["content"][0]["text"], &blocks[1]["is_error"]),
+        (&json!("no"), &json!(true))
+    );
 }

@@ -1,10 +1,10 @@
 //! A result, split into the parts of a provider's tool message.
 
-use super::{LeftOut, ToolUse};
-use crate::tool::text::elided;
-use crate::tool::{Body, Content, ToolResult};
+use super::{Block, LeftOut, Outcome, ToolUse};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use palisade_schema::json::Json;
+use palisade_schema::text::elided;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -35,34 +35,33 @@ pub(super) struct Answer<'a> {
     pub(super) failed: bool,
     /// The parts that the model reads.
     pub(super) parts: Vec<Part<'a>>,
-    result: &'a ToolResult,
+    /// The whole output, if it is a single JSON value.
+    json: Option<&'a Json>,
 }
 
 impl<'a> Answer<'a> {
-    /// Splits a result into parts. A note replaces each part of a media type not in `accepted`.
+    /// Splits an outcome into parts. A note replaces each part of a media type not in `accepted`.
     pub(super) fn new(
         tool_use: &'a ToolUse,
-        result: &'a ToolResult,
+        outcome: &'a impl Outcome,
         accepted: &'static [&'static str],
     ) -> Self {
-        let error = result
-            .error()
-            .map(|error| Part::Text(format!("{}: {}", error.class(), error.reason()).into()));
+        let error = outcome.error_message();
+        let failed = error.is_some();
+        let blocks: Vec<Block<'a>> = outcome.content_blocks().collect();
+        let json = match *blocks {
+            [Block::Json(json)] if !failed => Some(json),
+            _ => None,
+        };
         let note = |what: String| Part::Text(format!("[{what}, left out]").into());
-        let blocks =
-            result.output_blocks().iter().map(|block| part(block, accepted).unwrap_or_else(note));
-        let parts = error.into_iter().chain(blocks).collect();
-        Self { tool_use, failed: result.is_failure(), parts, result }
+        let output = blocks.into_iter().map(|block| part(block, accepted).unwrap_or_else(note));
+        let parts = error.map(Part::Text).into_iter().chain(output).collect();
+        Self { tool_use, failed, parts, json }
     }
 
     /// Returns the output as a value, if it is a single JSON value of at most [`LARGEST_VALUE`].
     pub(super) fn value(&self) -> Option<Value> {
-        match self.result.content() {
-            [Content::Json(json)] if !self.failed && json.footprint() <= LARGEST_VALUE => {
-                Some(json.to_value())
-            }
-            _ => None,
-        }
+        self.json.filter(|json| json.footprint() <= LARGEST_VALUE).map(Json::to_value)
     }
 
     /// Returns the text of all parts, separated by line breaks.
@@ -80,13 +79,13 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Returns the parts of a result that are of a media type not in `accepted`.
+/// Returns the parts of an outcome that are of a media type not in `accepted`.
 pub(super) fn left_out<'a>(
     tool_use: &'a ToolUse,
-    result: &'a ToolResult,
+    outcome: &'a impl Outcome,
     accepted: &'static [&'static str],
 ) -> impl Iterator<Item = LeftOut> {
-    let unfit = result.output_blocks().iter().filter_map(move |block| part(block, accepted).err());
+    let unfit = outcome.content_blocks().filter_map(move |block| part(block, accepted).err());
     unfit.map(|what| LeftOut {
         call_id: tool_use.call_id.clone(),
         tool: tool_use.name.clone(),
@@ -101,15 +100,14 @@ pub(super) fn base64(data: &[u8]) -> String {
 
 /// Converts a block to a part, or returns a description of the block if the provider does not
 /// accept it.
-fn part<'a>(block: &'a Content, accepted: &'static [&'static str]) -> Result<Part<'a>, String> {
+fn part<'a>(block: Block<'a>, accepted: &'static [&'static str]) -> Result<Part<'a>, String> {
     let (what, mime, data) = match block {
-        Content::Image { mime, data } => ("image".to_owned(), Some(mime), data),
-        Content::Audio { mime, data } => ("audio".to_owned(), Some(mime), data),
-        Content::Resource { uri, mime, body: Body::Bytes(data) } => {
-            (format!("resource {}", elided(uri, 200)), mime.as_ref(), data)
-        }
-        Content::Text(_) | Content::Json(_) | Content::Resource { .. } | Content::Link { .. } => {
-            return Ok(Part::Text(block.as_text()));
+        Block::Text(text) => return Ok(Part::Text(text)),
+        Block::Json(json) => return Ok(Part::Text(json.as_str().into())),
+        Block::Image { mime, data } => ("image".to_owned(), Some(mime), data),
+        Block::Audio { mime, data } => ("audio".to_owned(), Some(mime), data),
+        Block::Resource { uri, mime, data } => {
+            (format!("resource {}", elided(uri, 200)), mime, data)
         }
     };
     let is_same = |known: &&'static str| mime.is_some_and(|mime| mime.eq_ignore_ascii_case(known));
@@ -119,6 +117,6 @@ fn part<'a>(block: &'a Content, accepted: &'static [&'static str]) -> Result<Par
     }
 }
 
-fn of_type(mime: Option<&String>) -> String {
+fn of_type(mime: Option<&str>) -> String {
     mime.map_or_else(|| "unknown type".to_owned(), |mime| format!("type {}", elided(mime, 64)))
 }

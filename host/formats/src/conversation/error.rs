@@ -1,8 +1,8 @@
 //! The reasons why a text cannot be read as a provider's reply.
 
 use super::{MAX_CALLS, Provider};
-use crate::tool::json::{JsonError, type_name};
-use crate::tool::text::elided;
+use palisade_schema::json::{JsonError, type_name};
+use palisade_schema::text::elided;
 use serde_json::Value;
 
 /// The reason why the calls of a reply could not be read.

@@ -2,8 +2,7 @@
 //! results at once would take several times their memory.
 
 use super::answer::{self, Answer};
-use super::{LeftOut, Provider, ToolUse, anthropic, gemini, openai, responses};
-use crate::tool::ToolResult;
+use super::{LeftOut, Outcome, Provider, ToolUse, anthropic, gemini, openai, responses};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
@@ -13,28 +12,28 @@ use serde_json::Value;
 ///
 /// A failure is written as its class and message. A result's metadata is for the embedder and is
 /// never written.
-#[derive(Debug, Clone, Copy)]
-pub struct Messages<'a> {
+#[derive(Debug, Clone)]
+pub struct Messages<'a, R> {
     provider: Provider,
-    answered: &'a [(ToolUse, ToolResult)],
+    answered: &'a [(ToolUse, R)],
 }
 
 /// The answers to some calls, as an array of what `form` makes of each.
-struct Answers<'a> {
-    messages: &'a Messages<'a>,
+struct Answers<'a, R> {
+    messages: &'a Messages<'a, R>,
     form: fn(&Answer<'_>) -> Value,
 }
 
 /// A single message with the answers to all calls under one key.
-struct Joint<'a> {
+struct Joint<'a, R> {
     key: &'static str,
-    answers: Answers<'a>,
+    answers: Answers<'a, R>,
 }
 
-impl<'a> Messages<'a> {
+impl<'a, R: Outcome> Messages<'a, R> {
     /// Creates the messages for these calls and their results.
     #[must_use]
-    pub fn new(provider: Provider, answered: &'a [(ToolUse, ToolResult)]) -> Self {
+    pub fn new(provider: Provider, answered: &'a [(ToolUse, R)]) -> Self {
         Self { provider, answered }
     }
 
@@ -48,12 +47,12 @@ impl<'a> Messages<'a> {
             .collect()
     }
 
-    fn answers(&self, form: fn(&Answer<'_>) -> Value) -> Answers<'_> {
+    fn answers(&self, form: fn(&Answer<'_>) -> Value) -> Answers<'_, R> {
         Answers { messages: self, form }
     }
 }
 
-impl Serialize for Messages<'_> {
+impl<R: Outcome> Serialize for Messages<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.provider {
             _ if self.answered.is_empty() => serializer.collect_seq([(); 0]),
@@ -67,7 +66,7 @@ impl Serialize for Messages<'_> {
     }
 }
 
-impl Serialize for Answers<'_> {
+impl<R: Outcome> Serialize for Answers<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let accepted = self.messages.provider.media();
         let answers = self.messages.answered.iter();
@@ -77,7 +76,7 @@ impl Serialize for Answers<'_> {
     }
 }
 
-impl Serialize for Joint<'_> {
+impl<R: Outcome> Serialize for Joint<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut message = serializer.serialize_map(Some(2))?;
         message.serialize_entry(self.key, &self.answers)?;

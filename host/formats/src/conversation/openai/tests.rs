@@ -1,8 +1,7 @@
 //! Reading and writing of OpenAI's Chat Completions.
 
-use crate::tool::Content;
-use crate::tool::conversation::Provider::OpenAi;
-use crate::tool::conversation::tests::{CANCELLED, answered, every_kind, failed, read, row};
+use crate::conversation::Provider::OpenAi;
+use crate::conversation::tests::{CANCELLED, answered, every_kind, failed, read, row, text_block};
 use serde_json::{Value, json};
 
 fn call(id: &str, arguments: &str) -> Value {
@@ -44,7 +43,7 @@ fn a_custom_call_has_its_text_as_input() {
 fn the_older_form_of_a_call_has_no_id_and_is_answered_by_name() {
     let reply = json!({"role": "assistant", "content": null, "function_call": {"name": "echo", "arguments": "{}"}});
     assert_eq!(read(OpenAi, &reply), [row("", "echo", "{}")]);
-    let (messages, _) = answered(OpenAi, &reply, vec![vec![Content::Text("hello".into())]]);
+    let (messages, _) = answered(OpenAi, &reply, vec![vec![text_block("hello")]]);
     assert_eq!(messages, json!([{"role": "function", "name": "echo", "content": "hello"}]));
     let both = json!({"tool_calls": [call("a", "")], "function_call": {"name": "echo", "arguments": "{}"}});
     assert_eq!(read(OpenAi, &both), [row("a", "echo", "{}")]);

@@ -2,8 +2,7 @@
 
 use super::fields::{Fields, IDS, WRAPPERS, wrapped};
 use super::{MAX_CALLS, Provider, ReplyError, ToolUse};
-use crate::tool::text::cut;
-use crate::tool::{CallId, CallInput};
+use palisade_schema::text::{cut, sanitize_id};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
@@ -126,19 +125,19 @@ impl Found {
 
     /// Returns the calls, each with a unique host id.
     pub(super) fn into_uses(self) -> Vec<ToolUse> {
-        let given: HashSet<CallId> =
-            self.calls.iter().filter_map(|call| call.id.as_deref()).map(CallId::new).collect();
+        let given: HashSet<String> =
+            self.calls.iter().filter_map(|call| call.id.as_deref()).map(sanitize_id).collect();
         let mut taken = HashSet::new();
         let mut uses = Vec::with_capacity(self.calls.len());
         for (index, call) in self.calls.into_iter().enumerate() {
             let made_up = format!("call_{}", index + 1);
-            let wanted = CallId::new(call.id.as_deref().unwrap_or(&made_up));
+            let wanted = sanitize_id(call.id.as_deref().unwrap_or(&made_up));
             let is_free =
-                |id: &CallId| !taken.contains(id) && (call.id.is_some() || !given.contains(id));
+                |id: &String| !taken.contains(id) && (call.id.is_some() || !given.contains(id));
             let call_id = if is_free(&wanted) { wanted } else { numbered(&wanted, &taken, &given) };
             taken.insert(call_id.clone());
-            let input = CallInput::Text(call.input);
-            uses.push(ToolUse { id: call.id, call_id, name: call.name, input, form: call.form });
+            let Asked { id, name, input, form } = call;
+            uses.push(ToolUse { id, call_id, name, input, form });
         }
         uses
     }
@@ -185,10 +184,10 @@ pub(super) fn is_models(message: &Map<String, Value>) -> bool {
 
 /// Returns the id with the first free number appended. At most [`MAX_CALLS`] ids are taken, so a
 /// low number is free.
-fn numbered(id: &CallId, taken: &HashSet<CallId>, given: &HashSet<CallId>) -> CallId {
-    let stem = cut(id.as_str(), 240);
-    let mut ids = (2..).map(|number: u32| CallId::new(&format!("{stem}-{number}")));
-    ids.find(|id| !taken.contains(id) && !given.contains(id)).unwrap_or_else(|| id.clone())
+fn numbered(id: &str, taken: &HashSet<String>, given: &HashSet<String>) -> String {
+    let stem = cut(id, 240);
+    let mut ids = (2..).map(|number: u32| sanitize_id(&format!("{stem}-{number}")));
+    ids.find(|id| !taken.contains(id) && !given.contains(id)).unwrap_or_else(|| id.to_owned())
 }
 
 fn is_lone_call(object: &Map<String, Value>) -> bool {

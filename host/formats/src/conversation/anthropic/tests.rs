@@ -1,8 +1,7 @@
 //! Reading and writing of Anthropic's Messages.
 
-use crate::tool::Content;
-use crate::tool::conversation::Provider::Anthropic;
-use crate::tool::conversation::tests::{CANCELLED, answered, every_kind, failed, read, row};
+use crate::conversation::Provider::Anthropic;
+use crate::conversation::tests::{CANCELLED, answered, every_kind, failed, read, row, text_block};
 use serde_json::{Value, json};
 
 fn call(id: &str) -> Value {
@@ -59,8 +58,7 @@ fn only_the_model_asks_for_calls() {
 
 #[test]
 fn one_user_message_answers_all_calls() {
-    let (messages, _) =
-        answered(Anthropic, &message(), vec![vec![Content::Text("hello".into())], vec![]]);
+    let (messages, _) = answered(Anthropic, &message(), vec![vec![text_block("hello")], vec![]]);
     let result = |id: &str, content: Value| json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": false});
     let content =
         json!([result("a", json!([{"type": "text", "text": "hello"}])), result("b", json!([]))]);
@@ -96,7 +94,7 @@ fn blocks_are_text_and_pictures_and_nothing_else() {
 
 #[test]
 fn a_text_without_anything_to_read_is_never_a_block() {
-    let blank = vec![Content::Text(String::new()), Content::Text(" \n".into())];
+    let blank = vec![text_block(""), text_block(" \n")];
     let (messages, _) = answered(Anthropic, &call("a"), vec![blank]);
     assert_eq!(
         messages[0]["content"][0]["content"],

@@ -1,6 +1,7 @@
 //! The supported providers, under the names of the export formats.
 
-use crate::tool::nearest_names;
+use palisade_schema::nearest_names;
+use palisade_schema::text::cut;
 use std::fmt;
 use std::str::FromStr;
 
@@ -68,7 +69,7 @@ impl FromStr for Provider {
     fn from_str(name: &str) -> Result<Self, UnknownProvider> {
         let known = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         known.ok_or_else(|| {
-            let name = crate::tool::text::cut(name, 64);
+            let name = cut(name, 64);
             UnknownProvider { name: name.to_owned(), nearest: nearest(name) }
         })
     }

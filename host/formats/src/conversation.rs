@@ -20,20 +20,21 @@ mod gemini;
 mod messages;
 mod numbers;
 mod openai;
+mod outcome;
 mod provider;
 mod responses;
 
 #[cfg(test)]
 mod tests;
 
-use super::json::JsonBounds;
-use super::text::{cut, elided};
-use super::{Call, CallId, CallInput, ToolResult};
+use palisade_schema::json::JsonBounds;
+use palisade_schema::text::elided;
 use serde_json::Value;
 use std::fmt;
 
 pub use error::ReplyError;
 pub use messages::Messages;
+pub use outcome::{Block, Outcome};
 pub use provider::{Provider, UnknownProvider};
 
 use found::{Form, Found};
@@ -49,17 +50,13 @@ pub const REPLY: JsonBounds = JsonBounds { bytes: 8 * 1024 * 1024, depth: 96, me
 /// loops or a reply that no model wrote.
 pub const MAX_CALLS: usize = 128;
 
-/// The length in bytes at which a name is cut. Tool names are shorter, so a cut name matches no
-/// tool.
-const MAX_NAME: usize = 256;
-
 /// One call as requested by a model.
 #[derive(Debug, Clone)]
 pub struct ToolUse {
     id: Option<String>,
-    call_id: CallId,
+    call_id: String,
     name: String,
-    input: CallInput,
+    input: String,
     form: Form,
 }
 
@@ -71,11 +68,11 @@ impl ToolUse {
         self.id.as_deref()
     }
 
-    /// Returns the host's id of the call: the provider's id, or `call_1` for the first call of a
+    /// Returns the program's id of the call: the provider's id, or `call_1` for the first call of a
     /// reply and so on. Unlike the provider's ids, it is unique in a reply: repeated ids get the
-    /// suffix `-2`, `-3` and so on.
+    /// suffix `-2`, `-3` and so on. It is cut to 256 bytes and fits a line of a log.
     #[must_use]
-    pub fn call_id(&self) -> &CallId {
+    pub fn call_id(&self) -> &str {
         &self.call_id
     }
 
@@ -85,25 +82,19 @@ impl ToolUse {
         &self.name
     }
 
-    /// Returns the input as text in every case, so that the dispatcher's bounds apply to all
-    /// providers alike. A missing input is `{}`.
+    /// Returns the input as unparsed JSON text, so that one parser with one set of bounds reads the
+    /// inputs of all providers. A missing input is `{}`.
+    ///
+    /// A model that was given a strict schema writes `null` for an absent member;
+    /// [`drop_absent`](palisade_schema::schema::drop_absent) removes it from the parsed input.
     #[must_use]
-    pub fn input(&self) -> &CallInput {
+    pub fn input(&self) -> &str {
         &self.input
     }
 
-    /// Builds the call to dispatch. A `null` stands for an absent member, as models write it under
-    /// a strict schema.
-    #[must_use]
-    pub fn to_call(&self) -> Call {
-        Call::new(cut(&self.name, MAX_NAME), self.input.clone())
-            .with_id(self.call_id.as_str())
-            .with_nulls_for_absent()
-    }
-
-    /// Returns the id for messages that require one: the provider's, or else the host's.
+    /// Returns the id for messages that require one: the provider's, or else the program's.
     fn required_id(&self) -> &str {
-        self.id.as_deref().unwrap_or(self.call_id.as_str())
+        self.id.as_deref().unwrap_or(&self.call_id)
     }
 }
 
@@ -112,7 +103,7 @@ impl ToolUse {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     /// The call.
-    pub call_id: CallId,
+    pub call_id: String,
     /// The requested tool's name.
     pub tool: String,
     /// The omitted part, with its media type and size.
@@ -161,13 +152,13 @@ pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyE
 
 /// Writes results as the array of [`Messages`], with the parts that it cannot carry.
 #[must_use]
-pub fn write_results(
+pub fn write_results<R: Outcome>(
     provider: Provider,
-    answered: &[(ToolUse, ToolResult)],
+    answered: &[(ToolUse, R)],
 ) -> (Value, Vec<LeftOut>) {
     let messages = Messages::new(provider, answered);
     // Serialization cannot fail: results always map to JSON.
-    (serde_json::to_value(messages).unwrap_or_default(), messages.left_out())
+    (serde_json::to_value(&messages).unwrap_or_default(), messages.left_out())
 }
 
 fn found_in(provider: Provider, reply: &Value) -> Result<Found, ReplyError> {
