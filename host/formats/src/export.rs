@@ -18,31 +18,13 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
 
+use crate::DefinitionView;
 use profile::Profile;
 use rewrite::{Rewritten, rewrite};
 use strict::Rules;
 
 /// MCP's name for the schema of an output.
 const OUTPUT_SCHEMA: &str = "outputSchema";
-
-/// The properties of a tool that an exporter reads.
-#[derive(Debug, Clone, Copy)]
-pub struct ToolView<'a> {
-    /// The tool's name; every accepted name is valid in every format.
-    pub name: &'a str,
-    /// A short name for display.
-    pub title: Option<&'a str>,
-    /// The description for the model.
-    pub description: &'a str,
-    /// The schema of the input, accepted by [`Schema::input`](palisade_schema::schema::Schema::input).
-    pub input_schema: &'a Value,
-    /// The schema of the output, accepted likewise.
-    pub output_schema: Option<&'a Value>,
-    /// `none`, `read`, `write`, `execute` or `network`.
-    pub side_effects: &'a str,
-    /// The plugin's claim that a repeated call leaves the same state as a single call.
-    pub idempotent: bool,
-}
 
 /// The export formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,7 +86,7 @@ pub struct Exported {
 
 /// Exports one tool.
 #[must_use]
-pub fn export(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Exported {
+pub fn export(view: &DefinitionView<'_>, format: Format, strictness: Strictness) -> Exported {
     let input = input(view, format, strictness);
     let mut weakened = input.weakened;
     weakened.extend(without_place(view, format));
@@ -130,7 +112,7 @@ pub fn export(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Ex
 /// `[{"functionDeclarations": […]}]` for Gemini, `{"tools": […]}` for MCP.
 #[must_use]
 pub fn export_all(
-    views: &[ToolView<'_>],
+    views: &[DefinitionView<'_>],
     format: Format,
     strictness: Strictness,
 ) -> (Value, Vec<Weakening>) {
@@ -237,7 +219,7 @@ struct Input {
     weakened: Vec<Weakening>,
 }
 
-fn input(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Input {
+fn input(view: &DefinitionView<'_>, format: Format, strictness: Strictness) -> Input {
     let Some(profile) = format.profile(strictness) else {
         return Input { schema: view.input_schema.clone(), strict: false, weakened: Vec::new() };
     };
@@ -264,7 +246,7 @@ fn input(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Input {
 
 /// Returns the loss of the output schema, for which only MCP has a field. A dropped title is not
 /// reported: titles are for users, not models.
-fn without_place(view: &ToolView<'_>, format: Format) -> Option<Weakening> {
+fn without_place(view: &DefinitionView<'_>, format: Format) -> Option<Weakening> {
     let is_lost = view.output_schema.is_some() && format != Format::Mcp;
     is_lost.then(|| Weakening {
         tool: view.name.to_owned(),
@@ -274,7 +256,7 @@ fn without_place(view: &ToolView<'_>, format: Format) -> Option<Weakening> {
     })
 }
 
-fn openai(view: &ToolView<'_>, schema: Value, strict: bool) -> Map<String, Value> {
+fn openai(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Map<String, Value> {
     // `strict` is always written, because OpenAI's two APIs have different defaults for it.
     Map::from_iter([
         ("name".to_owned(), json!(view.name)),
@@ -284,7 +266,7 @@ fn openai(view: &ToolView<'_>, schema: Value, strict: bool) -> Map<String, Value
     ])
 }
 
-fn anthropic(view: &ToolView<'_>, schema: Value, strict: bool) -> Value {
+fn anthropic(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Value {
     let fields = [
         ("name", Some(json!(view.name))),
         ("description", Some(json!(view.description))),
@@ -294,7 +276,7 @@ fn anthropic(view: &ToolView<'_>, schema: Value, strict: bool) -> Value {
     present(fields)
 }
 
-fn mcp(view: &ToolView<'_>, schema: Value) -> Value {
+fn mcp(view: &DefinitionView<'_>, schema: Value) -> Value {
     let fields = [
         ("name", Some(json!(view.name))),
         ("title", view.title.map(Value::from)),

@@ -1,13 +1,14 @@
 //! Tool definitions and tool calls in the formats of model providers and MCP clients.
 
 mod conversation;
+mod definition;
 mod export;
 
 pub use conversation::{
     Block, LeftOut, MAX_CALLS, Messages, Outcome, Provider, REPLY, ReplyError, ToolUse,
     UnknownProvider, read_calls, write_results,
 };
+pub use definition::DefinitionView;
 pub use export::{
-    Exported, Format, Strictness, ToolView, UnknownFormat, Weakening, annotations, export,
-    export_all,
+    Exported, Format, Strictness, UnknownFormat, Weakening, annotations, export, export_all,
 };

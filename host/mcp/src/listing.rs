@@ -44,7 +44,7 @@ pub(super) fn tools(host: &Host, session: &Session, era: Era) -> Vec<Tool> {
 
 /// Converts one tool. Its hints are derived from the sandbox's enforcement.
 pub(super) fn tool(definition: &Definition, era: Era) -> Option<Tool> {
-    let mut exported = export(&definition.view(), Format::Mcp, Strictness::AsIs).tool;
+    let mut exported = export(&definition.into(), Format::Mcp, Strictness::AsIs).tool;
     if era == Era::Legacy && !describes_objects(definition) {
         exported.as_object_mut()?.remove("outputSchema");
     }

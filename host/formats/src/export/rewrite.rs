@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use super::Weakening;
 use super::local::{Effort, flatten, modernised};
 use super::profile::{Profile, Treatment};
 use super::strict::Reason;
-use super::{ToolView, Weakening};
+use crate::DefinitionView;
 use palisade_schema::schema::Dialect;
 use palisade_schema::schema::{Shape, holds, join};
 use palisade_schema::text::elided;
@@ -27,7 +28,7 @@ pub(super) struct Rewritten {
 }
 
 /// Rewrites the input schema of a tool.
-pub(super) fn rewrite(view: &ToolView<'_>, profile: &'static Profile) -> Rewritten {
+pub(super) fn rewrite(view: &DefinitionView<'_>, profile: &'static Profile) -> Rewritten {
     let modern = if profile.keywords.is_some() {
         modernised(view.input_schema)
     } else {

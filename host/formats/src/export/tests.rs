@@ -7,18 +7,11 @@ mod strict;
 
 use serde_json::{Value, json};
 
-use super::{Format, Strictness, ToolView, annotations, export, export_all};
+use super::{Format, Strictness, annotations, export, export_all};
+use crate::DefinitionView;
 
-fn view(schema: &Value) -> ToolView<'_> {
-    ToolView {
-        name: "mark",
-        title: None,
-        description: "Marks.",
-        input_schema: schema,
-        output_schema: None,
-        side_effects: "read",
-        idempotent: true,
-    }
+fn view(schema: &Value) -> DefinitionView<'_> {
+    DefinitionView::new("mark", "Marks.", schema)
 }
 
 /// Returns an object schema with one required property `x`.
@@ -101,7 +94,8 @@ fn a_workspace_path_stays_a_format_where_formats_are_free_and_becomes_a_sentence
 fn mcp_carries_everything_as_it_is() {
     let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "allOf": [{"not": {}}], "x-a": 1});
     let output = json!({"type": "integer"});
-    let view = ToolView { title: Some("Mark"), output_schema: Some(&output), ..view(&schema) };
+    let view =
+        DefinitionView { title: Some("Mark"), output_schema: Some(&output), ..view(&schema) };
     let exported = export(&view, Format::Mcp, Strictness::Transform);
     assert_eq!(exported.weakened, []);
     assert_eq!(exported.tool["inputSchema"], schema);
@@ -115,7 +109,8 @@ fn mcp_carries_everything_as_it_is() {
 fn what_a_format_has_no_place_for_is_reported() {
     let schema = json!({"type": "object"});
     let output = json!({});
-    let view = ToolView { title: Some("Mark"), output_schema: Some(&output), ..view(&schema) };
+    let view =
+        DefinitionView { title: Some("Mark"), output_schema: Some(&output), ..view(&schema) };
     for format in [Format::OpenAi, Format::OpenAiResponses, Format::Anthropic, Format::Gemini] {
         let lost: Vec<String> = export(&view, format, Strictness::AsIs)
             .weakened

@@ -1,8 +1,8 @@
 //! Conversions between the host's types and those of `palisade-formats`.
 
 use super::text::cut;
-use super::{Body, Call, Content, ToolResult};
-use palisade_formats::{Block, Outcome, ToolUse};
+use super::{Body, Call, Content, Definition, Schema, ToolResult};
+use palisade_formats::{Block, DefinitionView, Outcome, ToolUse};
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -19,6 +19,18 @@ impl From<&ToolUse> for Call {
         Self::new(cut(tool_use.name(), MAX_NAME), tool_use.input())
             .with_id(tool_use.call_id())
             .with_nulls_for_absent()
+    }
+}
+
+impl<'a> From<&'a Definition> for DefinitionView<'a> {
+    fn from(definition: &'a Definition) -> Self {
+        let name = definition.name().as_str();
+        let mut view = Self::new(name, definition.description(), definition.parameters());
+        view.title = definition.title();
+        view.output_schema = definition.output_schema().map(Schema::as_value);
+        view.side_effects = definition.side_effects().as_str();
+        view.idempotent = definition.is_idempotent();
+        view
     }
 }
 
