@@ -13,9 +13,9 @@
 
 mod answer;
 mod anthropic;
+mod collector;
 mod error;
 mod fields;
-mod found;
 mod gemini;
 mod messages;
 mod numbers;
@@ -37,7 +37,7 @@ pub use messages::Messages;
 pub use outcome::{Block, Outcome};
 pub use provider::{Provider, UnknownProvider};
 
-use found::{Form, Found};
+use collector::{Form, Found};
 
 /// The bounds of a reply: 8 MiB, depth 96, 250,000 members.
 ///

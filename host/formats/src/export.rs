@@ -5,8 +5,8 @@
 //! and are reported as a [`Weakening`]. The host validates every call against the canonical schema,
 //! regardless of the exported one.
 
-mod local;
 mod profile;
+mod references;
 mod rewrite;
 mod strict;
 

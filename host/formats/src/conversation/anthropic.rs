@@ -2,7 +2,7 @@
 
 use super::ReplyError;
 use super::answer::{Answer, Part, base64};
-use super::found::{Found, is_models, kind};
+use super::collector::{Found, is_models, kind};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]

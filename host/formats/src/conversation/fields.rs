@@ -2,7 +2,7 @@
 //! form, the named provider's first.
 
 use super::Provider;
-use super::found::kind;
+use super::collector::kind;
 use serde_json::{Map, Value};
 
 /// The id fields of all forms. An item of the Responses has two: `call_id` is the call's id and

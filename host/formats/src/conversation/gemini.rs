@@ -2,7 +2,7 @@
 
 use super::ReplyError;
 use super::answer::{Answer, Part, base64};
-use super::found::{Found, first_of, is_models};
+use super::collector::{Found, first_of, is_models};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::ReplyError;
 use super::answer::Answer;
-use super::found::{Form, Found, first_of, is_models, kind};
+use super::collector::{Form, Found, first_of, is_models, kind};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]

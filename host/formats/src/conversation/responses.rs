@@ -2,7 +2,7 @@
 
 use super::ReplyError;
 use super::answer::{Answer, Part, base64};
-use super::found::{Form, Found, kind};
+use super::collector::{Form, Found, kind};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]

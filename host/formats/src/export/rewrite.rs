@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::Weakening;
-use super::local::{Effort, flatten, modernised};
 use super::profile::{Profile, Treatment};
+use super::references::{Effort, flatten, modernised};
 use super::strict::Reason;
 use crate::DefinitionView;
 use palisade_schema::schema::Dialect;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::local::{Effort, has_recursion};
+use super::references::{Effort, has_recursion};
 use palisade_schema::schema::{Dialect, Shape, holds, join};
 
 /// The rules of a provider's strict mode.
