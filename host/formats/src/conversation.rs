@@ -2,8 +2,8 @@
 //!
 //! The reader is tolerant of shape and strict about size. It accepts a whole body, its message, a
 //! list of messages, items, blocks or calls, or a single call. An error in one call (an unknown
-//! tool name, arguments that are not JSON, a number out of range) is left to the dispatcher, so
-//! that the other calls still run. Where arguments are a JSON object in the reply rather than a
+//! tool name, arguments that are not JSON, a number out of range) is left to the program, so that
+//! the other calls still run. Where arguments are a JSON object in the reply rather than a
 //! string, an error in their JSON (a duplicate key, nesting beyond the bound) fails the whole
 //! reply.
 //!
@@ -28,23 +28,22 @@ mod responses;
 mod tests;
 
 use palisade_schema::json::JsonBounds;
-use palisade_schema::text::elided;
 use serde_json::Value;
-use std::fmt;
 
 pub use error::ReplyError;
-pub use messages::Messages;
+pub use messages::{Messages, OmittedPart, write_results};
 pub use outcome::{Block, Outcome};
 pub use provider::{Provider, UnknownProvider};
 
-use collector::{Form, Found};
+use collector::{CallCollector, Form};
 
 /// The bounds of a reply: 8 MiB, depth 96, 250,000 members.
 ///
 /// The size is eight times the longest input of a call: a reply carries several inputs, each
 /// escaped as a string, plus text and reasoning. The depth leaves room for the envelope around an
 /// input of the accepted depth.
-pub const REPLY: JsonBounds = JsonBounds { bytes: 8 * 1024 * 1024, depth: 96, members: 250_000 };
+pub const REPLY_BOUNDS: JsonBounds =
+    JsonBounds { bytes: 8 * 1024 * 1024, depth: 96, members: 250_000 };
 
 /// The most calls in one reply. Models request a few at a time; more calls suggest a model that
 /// loops or a reply that no model wrote.
@@ -70,7 +69,8 @@ impl ToolUse {
 
     /// Returns the program's id of the call: the provider's id, or `call_1` for the first call of a
     /// reply and so on. Unlike the provider's ids, it is unique in a reply: repeated ids get the
-    /// suffix `-2`, `-3` and so on. It is cut to 256 bytes and fits a line of a log.
+    /// suffix `-2`, `-3` and so on. A long id is cut, and characters that could break a line of a
+    /// log are replaced.
     #[must_use]
     pub fn call_id(&self) -> &str {
         &self.call_id
@@ -98,30 +98,6 @@ impl ToolUse {
     }
 }
 
-/// A part of a result that a provider's tool messages cannot carry. The message itself tells the
-/// model about the omission.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// The call.
-    pub call_id: String,
-    /// The requested tool's name.
-    pub tool: String,
-    /// The omitted part, with its media type and size.
-    pub what: String,
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} ({}): {}, is left out: the provider takes no such part",
-            elided(&self.tool, 64),
-            self.call_id,
-            self.what
-        )
-    }
-}
-
 /// Reads the calls of a provider's reply, in order. A reply without calls is not an error.
 ///
 /// Of several choices or candidates, only the first is read. In a list of messages, calls that are
@@ -130,59 +106,54 @@ impl fmt::Display for LeftOut {
 ///
 /// # Errors
 ///
-/// [`ReplyError`] if the text exceeds [`REPLY`], is not a reply, is the provider's error, or has
-/// more than [`MAX_CALLS`] calls.
+/// [`ReplyError`] if the text exceeds [`REPLY_BOUNDS`], is not a reply, is the provider's error, or
+/// has more than [`MAX_CALLS`] calls.
 pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyError> {
     if is_stream(text) {
         return Err(ReplyError::Stream);
     }
     let parsed = numbers::parse(text)?;
     let reply = &parsed.value;
-    if let Some(message) = error::of_provider(reply) {
+    if let Some(message) = error::provider_error(reply) {
         return Err(ReplyError::Provider { message });
     }
-    let found = found_in(provider, reply)?;
-    if found.is_empty() && !found.has_answered() {
-        no_call(provider, reply, &found)?;
+    let calls = collect_calls(provider, reply)?;
+    if calls.is_empty() && !calls.has_dropped_calls() {
+        check_reply_without_calls(provider, reply, &calls)?;
     }
-    let mut uses = found.into_uses();
-    parsed.put_back(&mut uses);
-    Ok(uses)
+    let mut tool_uses = calls.into_tool_uses();
+    parsed.restore(&mut tool_uses);
+    Ok(tool_uses)
 }
 
-/// Writes results as the array of [`Messages`], with the parts that it cannot carry.
-#[must_use]
-pub fn write_results<R: Outcome>(
-    provider: Provider,
-    answered: &[(ToolUse, R)],
-) -> (Value, Vec<LeftOut>) {
-    let messages = Messages::new(provider, answered);
-    // Serialization cannot fail: results always map to JSON.
-    (serde_json::to_value(&messages).unwrap_or_default(), messages.left_out())
-}
-
-fn found_in(provider: Provider, reply: &Value) -> Result<Found, ReplyError> {
-    let mut found = Found::new(provider);
+fn collect_calls(provider: Provider, reply: &Value) -> Result<CallCollector, ReplyError> {
+    let mut calls = CallCollector::new(provider);
     match provider {
-        Provider::OpenAi => openai::read(reply, &mut found)?,
-        Provider::OpenAiResponses => responses::read(reply, &mut found)?,
-        Provider::Anthropic => anthropic::read(reply, &mut found)?,
-        Provider::Gemini => gemini::read(reply, &mut found)?,
+        Provider::OpenAi => openai::read(reply, &mut calls)?,
+        Provider::OpenAiResponses => responses::read(reply, &mut calls)?,
+        Provider::Anthropic => anthropic::read(reply, &mut calls)?,
+        Provider::Gemini => gemini::read(reply, &mut calls)?,
     }
-    Ok(found)
+    Ok(calls)
 }
 
-/// Decides whether a reply without calls is an error. A reply in another provider's form is one,
-/// because silence would hide its calls.
-fn no_call(asked: Provider, reply: &Value, found: &Found) -> Result<(), ReplyError> {
-    let has_calls = |other: &Provider| found_in(*other, reply).is_ok_and(|found| !found.is_empty());
-    if let Some(found) = Provider::ALL.into_iter().filter(|other| *other != asked).find(has_calls) {
-        return Err(ReplyError::OtherProvider { asked, found });
+/// Returns an error if a reply without calls is in another provider's form, because silence would
+/// hide its calls, or in no known form.
+fn check_reply_without_calls(
+    expected: Provider,
+    reply: &Value,
+    calls: &CallCollector,
+) -> Result<(), ReplyError> {
+    let has_calls =
+        |other: &Provider| collect_calls(*other, reply).is_ok_and(|calls| !calls.is_empty());
+    let mut others = Provider::ALL.into_iter().filter(|other| *other != expected);
+    if let Some(found) = others.find(has_calls) {
+        return Err(ReplyError::OtherProvider { expected, found });
     }
-    if found.is_understood() {
+    if calls.is_recognized() {
         return Ok(());
     }
-    Err(ReplyError::NotAReply { asked, got: error::shape(reply) })
+    Err(ReplyError::NotAReply { expected, found: error::describe(reply) })
 }
 
 /// Returns true if the text looks like server-sent events, which are lines of `event:` and `data:`.

@@ -2,8 +2,8 @@
 //!
 //! The canonical form is JSON Schema 2020-12. Keywords that a provider does not read move into a
 //! description, after the convention of Anthropic's own libraries (`{minimum: 1, maximum: 10}`),
-//! and are reported as a [`Weakening`]. The host validates every call against the canonical schema,
-//! regardless of the exported one.
+//! and are reported as a [`Weakening`]. A program validates every call against the canonical
+//! schema, regardless of the exported one.
 
 mod profile;
 mod references;
@@ -26,8 +26,9 @@ use strict::Rules;
 /// MCP's name for the schema of an output.
 const OUTPUT_SCHEMA: &str = "outputSchema";
 
-/// The export formats.
+/// A format of tool definitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Format {
     /// OpenAI's Chat Completions.
     OpenAi,
@@ -53,6 +54,7 @@ pub enum Strictness {
 
 /// A part of a definition that a format cannot carry unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Weakening {
     /// The tool's name.
     pub tool: String,
@@ -61,22 +63,23 @@ pub struct Weakening {
     /// The keyword, or the name of the part.
     pub keyword: String,
     /// The effect of the export on it.
-    pub what: String,
+    pub effect: String,
 }
 
 impl fmt::Display for Weakening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tool, pointer, keyword, what } = self;
+        let Self { tool, pointer, keyword, effect } = self;
         match pointer.as_str() {
-            "" if keyword == OUTPUT_SCHEMA => write!(f, "{tool}: `{keyword}` {what}"),
-            "" => write!(f, "{tool}: `{keyword}` of the schema itself {what}"),
-            _ => write!(f, "{tool}: `{keyword}` at `{pointer}` {what}"),
+            "" if keyword == OUTPUT_SCHEMA => write!(f, "{tool}: `{keyword}` {effect}"),
+            "" => write!(f, "{tool}: `{keyword}` of the schema itself {effect}"),
+            _ => write!(f, "{tool}: `{keyword}` at `{pointer}` {effect}"),
         }
     }
 }
 
 /// An exported definition.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Exported {
     /// The tool in the form of the provider's list.
     pub tool: Value,
@@ -84,26 +87,31 @@ pub struct Exported {
     pub weakened: Vec<Weakening>,
 }
 
-/// Exports one tool.
+/// Exports one tool as an element of a request's list.
 #[must_use]
 pub fn export(view: &DefinitionView<'_>, format: Format, strictness: Strictness) -> Exported {
-    let input = input(view, format, strictness);
+    let input = convert_input(view, format, strictness);
     let mut weakened = input.weakened;
-    weakened.extend(without_place(view, format));
+    weakened.extend(lost_output_schema(view, format));
     let tool = match format {
         Format::OpenAi => {
-            json!({"type": "function", "function": openai(view, input.schema, input.strict)})
+            let function = openai_function(view, input.schema, input.strict);
+            json!({"type": "function", "function": function})
         }
         Format::OpenAiResponses => {
-            let mut tool = openai(view, input.schema, input.strict);
+            let mut tool = openai_function(view, input.schema, input.strict);
             tool.insert("type".to_owned(), json!("function"));
             Value::Object(tool)
         }
-        Format::Anthropic => anthropic(view, input.schema, input.strict),
+        Format::Anthropic => anthropic_tool(view, input.schema, input.strict),
         Format::Gemini => {
-            json!({"name": view.name, "description": view.description, "parametersJsonSchema": input.schema})
+            json!({
+                "name": view.name,
+                "description": view.description,
+                "parametersJsonSchema": input.schema,
+            })
         }
-        Format::Mcp => mcp(view, input.schema),
+        Format::Mcp => mcp_tool(view, input.schema),
     };
     Exported { tool, weakened }
 }
@@ -123,17 +131,17 @@ pub fn export_all(
         tools.push(exported.tool);
         weakened.extend(exported.weakened);
     }
-    let whole = match format {
+    let request = match format {
         Format::Gemini => json!([{"functionDeclarations": tools}]),
         Format::Mcp => json!({"tools": tools}),
         Format::OpenAi | Format::OpenAiResponses | Format::Anthropic => Value::Array(tools),
     };
-    (whole, weakened)
+    (request, weakened)
 }
 
-/// Returns the hints that MCP clients display. They are computed from the class that the sandbox
-/// enforces; only `idempotentHint` is the plugin's claim. All four are always sent, because the
-/// protocol's defaults differ.
+/// Returns the hints that MCP clients display, for a class of side effects as in
+/// [`DefinitionView::side_effects`]. An unknown class counts as the highest. All four hints are
+/// always sent, because the protocol's defaults differ.
 #[must_use]
 pub fn annotations(side_effects: &str, idempotent: bool) -> Value {
     json!({
@@ -149,7 +157,7 @@ impl Format {
     pub const ALL: [Self; 5] =
         [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
 
-    /// Returns the name used on the command line.
+    /// Returns the format's name, such as `openai-responses`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -193,6 +201,7 @@ impl fmt::Display for Format {
 
 /// An unknown format name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error(
     "no format is called {name:?}; there are openai, openai-responses, anthropic, gemini and mcp"
 )]
@@ -219,7 +228,7 @@ struct Input {
     weakened: Vec<Weakening>,
 }
 
-fn input(view: &DefinitionView<'_>, format: Format, strictness: Strictness) -> Input {
+fn convert_input(view: &DefinitionView<'_>, format: Format, strictness: Strictness) -> Input {
     let Some(profile) = format.profile(strictness) else {
         return Input { schema: view.input_schema.clone(), strict: false, weakened: Vec::new() };
     };
@@ -231,13 +240,13 @@ fn input(view: &DefinitionView<'_>, format: Format, strictness: Strictness) -> I
         (Ok(()), _) => Input { schema, strict: true, weakened },
         (Err(_), Strictness::AsIs) => Input { schema, strict: false, weakened },
         (Err(reason), Strictness::Transform) => {
-            let mut input = input(view, format, Strictness::AsIs);
+            let mut input = convert_input(view, format, Strictness::AsIs);
             input.strict = false;
             input.weakened.push(Weakening {
                 tool: view.name.to_owned(),
                 pointer: reason.pointer,
                 keyword: "strict".to_owned(),
-                what: format!("is not possible: {}", reason.why),
+                effect: format!("is not possible: {}", reason.explanation),
             });
             input
         }
@@ -246,17 +255,17 @@ fn input(view: &DefinitionView<'_>, format: Format, strictness: Strictness) -> I
 
 /// Returns the loss of the output schema, for which only MCP has a field. A dropped title is not
 /// reported: titles are for users, not models.
-fn without_place(view: &DefinitionView<'_>, format: Format) -> Option<Weakening> {
+fn lost_output_schema(view: &DefinitionView<'_>, format: Format) -> Option<Weakening> {
     let is_lost = view.output_schema.is_some() && format != Format::Mcp;
     is_lost.then(|| Weakening {
         tool: view.name.to_owned(),
         pointer: String::new(),
         keyword: OUTPUT_SCHEMA.to_owned(),
-        what: "is left out: this format has no place for it".to_owned(),
+        effect: "is left out: this format has no place for it".to_owned(),
     })
 }
 
-fn openai(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Map<String, Value> {
+fn openai_function(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Map<String, Value> {
     // `strict` is always written, because OpenAI's two APIs have different defaults for it.
     Map::from_iter([
         ("name".to_owned(), json!(view.name)),
@@ -266,17 +275,17 @@ fn openai(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Map<String,
     ])
 }
 
-fn anthropic(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Value {
+fn anthropic_tool(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Value {
     let fields = [
         ("name", Some(json!(view.name))),
         ("description", Some(json!(view.description))),
         ("input_schema", Some(schema)),
         ("strict", strict.then_some(json!(true))),
     ];
-    present(fields)
+    object_of_present(fields)
 }
 
-fn mcp(view: &DefinitionView<'_>, schema: Value) -> Value {
+fn mcp_tool(view: &DefinitionView<'_>, schema: Value) -> Value {
     let fields = [
         ("name", Some(json!(view.name))),
         ("title", view.title.map(Value::from)),
@@ -285,10 +294,10 @@ fn mcp(view: &DefinitionView<'_>, schema: Value) -> Value {
         ("outputSchema", view.output_schema.cloned()),
         ("annotations", Some(annotations(view.side_effects, view.idempotent))),
     ];
-    present(fields)
+    object_of_present(fields)
 }
 
-fn present<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+fn object_of_present<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     fields
         .into_iter()
         .filter_map(|(key, value)| Some((key.to_owned(), value?)))

@@ -5,7 +5,7 @@ mod definition;
 mod export;
 
 pub use conversation::{
-    Block, LeftOut, MAX_CALLS, Messages, Outcome, Provider, REPLY, ReplyError, ToolUse,
+    Block, MAX_CALLS, Messages, OmittedPart, Outcome, Provider, REPLY_BOUNDS, ReplyError, ToolUse,
     UnknownProvider, read_calls, write_results,
 };
 pub use definition::DefinitionView;

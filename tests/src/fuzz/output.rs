@@ -87,6 +87,7 @@ fn asked(provider: Provider) -> String {
         }
         Provider::Anthropic => json!({"type": "tool_use", "id": "a", "name": "free", "input": {}}),
         Provider::Gemini => json!({"functionCall": {"id": "a", "name": "free", "args": {}}}),
+        other => panic!("there is no reply of {other}"),
     };
     call.to_string()
 }

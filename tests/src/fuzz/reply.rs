@@ -25,7 +25,7 @@ pub fn reply(bytes: &[u8]) {
 
 fn answered(provider: Provider, uses: &[ToolUse]) {
     assert!(uses.len() <= MAX_CALLS);
-    let ids: BTreeSet<&str> = uses.iter().map(|called| called.call_id()).collect();
+    let ids: BTreeSet<&str> = uses.iter().map(ToolUse::call_id).collect();
     assert_eq!(ids.len(), uses.len(), "each call has an id of its own");
     let result = |(number, called): (usize, &ToolUse)| {
         let call = Call::from(called);

@@ -1,6 +1,6 @@
-//! A result, split into the parts of a provider's tool message.
+//! The outcome of a call, split into the parts of a provider's tool message.
 
-use super::{Block, LeftOut, Outcome, ToolUse};
+use super::{Block, OmittedPart, Outcome, ToolUse};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use palisade_schema::json::Json;
@@ -53,8 +53,9 @@ impl<'a> Answer<'a> {
             [Block::Json(json)] if !failed => Some(json),
             _ => None,
         };
-        let note = |what: String| Part::Text(format!("[{what}, left out]").into());
-        let output = blocks.into_iter().map(|block| part(block, accepted).unwrap_or_else(note));
+        let note = |part: String| Part::Text(format!("[{part}, left out]").into());
+        let output =
+            blocks.into_iter().map(|block| convert_block(block, accepted).unwrap_or_else(note));
         let parts = error.map(Part::Text).into_iter().chain(output).collect();
         Self { tool_use, failed, parts, json }
     }
@@ -80,28 +81,32 @@ impl<'a> Answer<'a> {
 }
 
 /// Returns the parts of an outcome that are of a media type not in `accepted`.
-pub(super) fn left_out<'a>(
+pub(super) fn omitted_parts<'a>(
     tool_use: &'a ToolUse,
     outcome: &'a impl Outcome,
     accepted: &'static [&'static str],
-) -> impl Iterator<Item = LeftOut> {
-    let unfit = outcome.content_blocks().filter_map(move |block| part(block, accepted).err());
-    unfit.map(|what| LeftOut {
+) -> impl Iterator<Item = OmittedPart> {
+    let unfit =
+        outcome.content_blocks().filter_map(move |block| convert_block(block, accepted).err());
+    unfit.map(|part| OmittedPart {
         call_id: tool_use.call_id.clone(),
         tool: tool_use.name.clone(),
-        what,
+        part,
     })
 }
 
 /// Encodes bytes for a message.
-pub(super) fn base64(data: &[u8]) -> String {
+pub(super) fn encode_base64(data: &[u8]) -> String {
     STANDARD.encode(data)
 }
 
 /// Converts a block to a part, or returns a description of the block if the provider does not
 /// accept it.
-fn part<'a>(block: Block<'a>, accepted: &'static [&'static str]) -> Result<Part<'a>, String> {
-    let (what, mime, data) = match block {
+fn convert_block<'a>(
+    block: Block<'a>,
+    accepted: &'static [&'static str],
+) -> Result<Part<'a>, String> {
+    let (kind, mime, data) = match block {
         Block::Text(text) => return Ok(Part::Text(text)),
         Block::Json(json) => return Ok(Part::Text(json.as_str().into())),
         Block::Image { mime, data } => ("image".to_owned(), Some(mime), data),
@@ -113,10 +118,10 @@ fn part<'a>(block: Block<'a>, accepted: &'static [&'static str]) -> Result<Part<
     let is_same = |known: &&'static str| mime.is_some_and(|mime| mime.eq_ignore_ascii_case(known));
     match accepted.iter().copied().find(is_same) {
         Some(mime) => Ok(Part::Media { mime, data }),
-        None => Err(format!("{what} of {}, {} bytes", of_type(mime), data.len())),
+        None => Err(format!("{kind} of {}, {} bytes", describe_type(mime), data.len())),
     }
 }
 
-fn of_type(mime: Option<&str>) -> String {
+fn describe_type(mime: Option<&str>) -> String {
     mime.map_or_else(|| "unknown type".to_owned(), |mime| format!("type {}", elided(mime, 64)))
 }

@@ -1,6 +1,6 @@
 //! Collects the calls of a reply, in any of a call's forms.
 
-use super::fields::{Fields, IDS, WRAPPERS, wrapped};
+use super::fields::{Fields, IDS, WRAPPERS, find_wrapped};
 use super::{MAX_CALLS, Provider, ReplyError, ToolUse};
 use palisade_schema::text::{cut, sanitize_id};
 use serde_json::{Map, Value};
@@ -19,29 +19,31 @@ pub(super) enum Form {
 
 /// The calls that a reader has collected.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct CallCollector {
     provider: Provider,
-    calls: Vec<Asked>,
-    answered: bool,
-    understood: bool,
+    calls: Vec<RawCall>,
+    /// True if a call was dropped because it is already answered.
+    has_dropped: bool,
+    /// True if the reader recognized any part of the reply.
+    recognized: bool,
 }
 
 /// Reads one object of a provider's reply.
-type Reader = fn(&Map<String, Value>, &mut Found) -> Result<(), ReplyError>;
+type Reader = fn(&Map<String, Value>, &mut CallCollector) -> Result<(), ReplyError>;
 
 /// A call as written in the reply.
 #[derive(Debug)]
-struct Asked {
+struct RawCall {
     id: Option<String>,
     name: String,
     input: String,
     form: Form,
 }
 
-impl Found {
+impl CallCollector {
     /// Creates an empty collection for a reply of this provider.
     pub(super) fn new(provider: Provider) -> Self {
-        Self { provider, calls: Vec::new(), answered: false, understood: false }
+        Self { provider, calls: Vec::new(), has_dropped: false, recognized: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -49,29 +51,33 @@ impl Found {
     }
 
     /// Returns true if a call was dropped because it is already answered.
-    pub(super) fn has_answered(&self) -> bool {
-        self.answered
+    pub(super) fn has_dropped_calls(&self) -> bool {
+        self.has_dropped
     }
 
     /// Returns true if the reader recognized any part of the reply.
-    pub(super) fn is_understood(&self) -> bool {
-        self.understood
+    pub(super) fn is_recognized(&self) -> bool {
+        self.recognized
     }
 
     /// Records that the reader recognized a part of the reply.
-    pub(super) fn understand(&mut self) {
-        self.understood = true;
+    pub(super) fn mark_recognized(&mut self) {
+        self.recognized = true;
     }
 
-    /// Reads an object, or each object of a list in order. [`REPLY`](super::REPLY) bounds the
-    /// recursion into nested lists.
+    /// Reads an object, or each object of a list in order.
+    /// [`REPLY_BOUNDS`](super::REPLY_BOUNDS) bounds the recursion into nested lists.
     ///
     /// An empty list, or a list with an object in it, counts as recognized.
-    pub(super) fn each_object(&mut self, value: &Value, read: Reader) -> Result<(), ReplyError> {
+    pub(super) fn read_each_object(
+        &mut self,
+        value: &Value,
+        read: Reader,
+    ) -> Result<(), ReplyError> {
         match value {
             Value::Array(list) => {
-                self.understood |= list.is_empty() || list.iter().any(Value::is_object);
-                list.iter().try_for_each(|element| self.each_object(element, read))
+                self.recognized |= list.is_empty() || list.iter().any(Value::is_object);
+                list.iter().try_for_each(|element| self.read_each_object(element, read))
             }
             Value::Object(object) => read(object, self),
             _ => Ok(()),
@@ -79,133 +85,145 @@ impl Found {
     }
 
     /// Adds an object as a call.
-    pub(super) fn call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
-        let custom = matches!(kind(object), Some("custom" | "custom_tool_call"));
-        self.push(self.asked(object, if custom { Form::Custom } else { Form::Function }))
+    pub(super) fn add_call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
+        let custom = matches!(type_of(object), Some("custom" | "custom_tool_call"));
+        self.push(self.parse_call(object, if custom { Form::Custom } else { Form::Function }))
     }
 
     /// Adds an object as a call in OpenAI's older form.
-    pub(super) fn legacy_call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
-        self.push(Asked { id: None, ..self.asked(object, Form::Legacy) })
+    pub(super) fn add_legacy_call(
+        &mut self,
+        object: &Map<String, Value>,
+    ) -> Result<(), ReplyError> {
+        self.push(RawCall { id: None, ..self.parse_call(object, Form::Legacy) })
     }
 
     /// Reads an object of unknown role: a call, the answer to a call, or another item of a list.
-    pub(super) fn item(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
-        match kind(object) {
+    pub(super) fn read_item(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
+        match type_of(object) {
             Some("function_call_output" | "custom_tool_call_output" | "tool_result") => {
-                self.answered(object);
+                self.drop_answered(object);
             }
             Some(
                 "function_call" | "custom_tool_call" | "tool_use" | "function" | "custom"
                 | "tool_call",
             ) => {
-                return self.call(object);
+                return self.add_call(object);
             }
-            None if is_lone_call(object) => return self.call(object),
-            kind => self.understood |= kind.is_some() || object.contains_key("role"),
+            None if is_untyped_call(object) => return self.add_call(object),
+            kind => self.recognized |= kind.is_some() || object.contains_key("role"),
         }
         Ok(())
     }
 
     /// Drops the call that an object answers, by id or else by name, so that a finished call is not
     /// run again.
-    pub(super) fn answered(&mut self, answer: &Map<String, Value>) {
-        self.understood = true;
-        let id = id(answer, &IDS);
-        let name = name(answer);
-        let is_answered = |call: &Asked| match (&call.id, &id) {
-            (Some(asked), Some(answered)) => asked == answered,
+    pub(super) fn drop_answered(&mut self, answer: &Map<String, Value>) {
+        self.recognized = true;
+        let id = find_id(answer, &IDS);
+        let name = find_name(answer);
+        let is_answered = |call: &RawCall| match (&call.id, &id) {
+            (Some(requested), Some(answered)) => requested == answered,
             _ => name.as_ref() == Some(&call.name),
         };
-        if let Some(place) = self.calls.iter().position(is_answered) {
-            self.calls.remove(place);
-            self.answered = true;
+        if let Some(index) = self.calls.iter().position(is_answered) {
+            self.calls.remove(index);
+            self.has_dropped = true;
         }
     }
 
-    /// Returns the calls, each with a unique host id.
-    pub(super) fn into_uses(self) -> Vec<ToolUse> {
-        let given: HashSet<String> =
+    /// Returns the calls, each with an id that is unique in the reply.
+    pub(super) fn into_tool_uses(self) -> Vec<ToolUse> {
+        let provider_ids: HashSet<String> =
             self.calls.iter().filter_map(|call| call.id.as_deref()).map(sanitize_id).collect();
         let mut taken = HashSet::new();
-        let mut uses = Vec::with_capacity(self.calls.len());
+        let mut tool_uses = Vec::with_capacity(self.calls.len());
         for (index, call) in self.calls.into_iter().enumerate() {
-            let made_up = format!("call_{}", index + 1);
-            let wanted = sanitize_id(call.id.as_deref().unwrap_or(&made_up));
-            let is_free =
-                |id: &String| !taken.contains(id) && (call.id.is_some() || !given.contains(id));
-            let call_id = if is_free(&wanted) { wanted } else { numbered(&wanted, &taken, &given) };
+            let generated = format!("call_{}", index + 1);
+            let preferred = sanitize_id(call.id.as_deref().unwrap_or(&generated));
+            let is_free = |id: &String| {
+                !taken.contains(id) && (call.id.is_some() || !provider_ids.contains(id))
+            };
+            let call_id = if is_free(&preferred) {
+                preferred
+            } else {
+                number_id(&preferred, &taken, &provider_ids)
+            };
             taken.insert(call_id.clone());
-            let Asked { id, name, input, form } = call;
-            uses.push(ToolUse { id, call_id, name, input, form });
+            let RawCall { id, name, input, form } = call;
+            tool_uses.push(ToolUse { id, call_id, name, input, form });
         }
-        uses
+        tool_uses
     }
 
-    fn asked(&self, object: &Map<String, Value>, form: Form) -> Asked {
-        let fields = Fields::of(object, self.provider);
+    fn parse_call(&self, object: &Map<String, Value>, form: Form) -> RawCall {
+        let fields = Fields::for_object(object, self.provider);
         let inner = fields.inner(object);
-        let place = |key: &&str| inner.get(*key).or_else(|| fields.elsewhere(object)?.get(*key));
-        let given = fields.inputs.iter().filter_map(place).find(|value| !value.is_null());
-        Asked {
-            id: id(object, fields.ids).or_else(|| id(fields.elsewhere(inner)?, fields.ids)),
-            name: name(inner).or_else(|| name(fields.elsewhere(object)?)).unwrap_or_default(),
-            input: given.map_or_else(|| "{}".to_owned(), input),
+        let find = |key: &&str| inner.get(*key).or_else(|| fields.fallback(object)?.get(*key));
+        let input = fields.inputs.iter().filter_map(find).find(|value| !value.is_null());
+        RawCall {
+            id: find_id(object, fields.ids)
+                .or_else(|| find_id(fields.fallback(inner)?, fields.ids)),
+            name: find_name(inner)
+                .or_else(|| find_name(fields.fallback(object)?))
+                .unwrap_or_default(),
+            input: input.map_or_else(|| "{}".to_owned(), input_text),
             form,
         }
     }
 
-    fn push(&mut self, call: Asked) -> Result<(), ReplyError> {
+    fn push(&mut self, call: RawCall) -> Result<(), ReplyError> {
         if self.calls.len() >= MAX_CALLS {
             return Err(ReplyError::TooManyCalls);
         }
-        self.understood = true;
+        self.recognized = true;
         self.calls.push(call);
         Ok(())
     }
 }
 
 /// Returns an object's `type`.
-pub(super) fn kind(object: &Map<String, Value>) -> Option<&str> {
+pub(super) fn type_of(object: &Map<String, Value>) -> Option<&str> {
     object.get("type").and_then(Value::as_str)
 }
 
 /// Returns the first of several choices, or null if the list is empty.
-pub(super) fn first_of<'v>(object: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+pub(super) fn first_choice<'v>(object: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
     let list = object.get(key)?.as_array()?;
     Some(list.first().unwrap_or(&Value::Null))
 }
 
 /// Returns true if a message is the model's. Messages of other roles may quote calls but never
 /// request them.
-pub(super) fn is_models(message: &Map<String, Value>) -> bool {
+pub(super) fn is_from_model(message: &Map<String, Value>) -> bool {
     matches!(message.get("role").and_then(Value::as_str), None | Some("assistant" | "model"))
 }
 
 /// Returns the id with the first free number appended. At most [`MAX_CALLS`] ids are taken, so a
 /// low number is free.
-fn numbered(id: &str, taken: &HashSet<String>, given: &HashSet<String>) -> String {
+fn number_id(id: &str, taken: &HashSet<String>, provider_ids: &HashSet<String>) -> String {
     let stem = cut(id, 240);
     let mut ids = (2..).map(|number: u32| sanitize_id(&format!("{stem}-{number}")));
-    ids.find(|id| !taken.contains(id) && !given.contains(id)).unwrap_or_else(|| id.to_owned())
+    ids.find(|id| !taken.contains(id) && !provider_ids.contains(id))
+        .unwrap_or_else(|| id.to_owned())
 }
 
-fn is_lone_call(object: &Map<String, Value>) -> bool {
-    let is_wrapped = || wrapped(object, &WRAPPERS).is_some();
+fn is_untyped_call(object: &Map<String, Value>) -> bool {
+    let is_wrapped = || find_wrapped(object, &WRAPPERS).is_some();
     !object.contains_key("role")
         && (object.get("name").is_some_and(Value::is_string) || is_wrapped())
 }
 
-fn id(object: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+fn find_id(object: &Map<String, Value>, keys: &[&str]) -> Option<String> {
     let mut known = keys.iter().filter_map(|key| object.get(*key)?.as_str());
     known.find(|id| !id.is_empty()).map(str::to_owned)
 }
 
-fn name(object: &Map<String, Value>) -> Option<String> {
+fn find_name(object: &Map<String, Value>) -> Option<String> {
     object.get("name").and_then(Value::as_str).map(str::to_owned)
 }
 
-fn input(value: &Value) -> String {
+fn input_text(value: &Value) -> String {
     match value {
         Value::String(text) if text.trim().is_empty() => "{}".to_owned(),
         Value::String(text) => text.clone(),

@@ -27,21 +27,24 @@ pub enum ReplyError {
     },
     /// The text is JSON with calls in another provider's form.
     #[error(
-        "this is no reply of {asked}: it has calls in the form of {found}; name {found} as the provider"
+        "this is no reply of {expected}: it has calls in the form of {found}; name {found} as the provider"
     )]
     OtherProvider {
         /// The named provider.
-        asked: Provider,
+        expected: Provider,
         /// The provider whose form the calls have.
         found: Provider,
     },
     /// The text is JSON of an unknown form.
-    #[error("this is no reply of {asked}: it is {got}; accepted are {}", accepted(*.asked))]
+    #[error(
+        "this is no reply of {expected}: it is {found}; accepted are {}",
+        accepted_forms(*.expected)
+    )]
     NotAReply {
         /// The named provider.
-        asked: Provider,
+        expected: Provider,
         /// A description of the value.
-        got: String,
+        found: String,
     },
     /// The reply has more than [`MAX_CALLS`] calls.
     #[error("the reply asks for more than {MAX_CALLS} calls; at most {MAX_CALLS} are accepted")]
@@ -49,7 +52,7 @@ pub enum ReplyError {
 }
 
 /// Returns the provider's error message: `{"error": {"message": …}}`, alone or first in a list.
-pub(super) fn of_provider(reply: &Value) -> Option<String> {
+pub(super) fn provider_error(reply: &Value) -> Option<String> {
     let reply = reply.as_array().and_then(|list| list.first()).unwrap_or(reply);
     let message = match reply.get("error")? {
         Value::String(message) => message.as_str(),
@@ -66,7 +69,7 @@ pub(super) fn of_provider(reply: &Value) -> Option<String> {
 
 /// Describes a value briefly. An object is described by its first keys, never by its values, which
 /// may be secret.
-pub(super) fn shape(value: &Value) -> String {
+pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Object(object) if object.is_empty() => "an empty object".to_owned(),
         Value::Object(object) => {
@@ -80,7 +83,7 @@ pub(super) fn shape(value: &Value) -> String {
     }
 }
 
-fn accepted(provider: Provider) -> &'static str {
+fn accepted_forms(provider: Provider) -> &'static str {
     match provider {
         Provider::OpenAi => {
             "a body with `choices`, a message with `tool_calls`, a list of messages or calls, and one call"

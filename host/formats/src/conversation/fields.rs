@@ -2,7 +2,7 @@
 //! form, the named provider's first.
 
 use super::Provider;
-use super::collector::kind;
+use super::collector::type_of;
 use serde_json::{Map, Value};
 
 /// The id fields of all forms. An item of the Responses has two: `call_id` is the call's id and
@@ -21,18 +21,18 @@ pub(super) struct Fields {
     pub(super) ids: &'static [&'static str],
     pub(super) inputs: &'static [&'static str],
     wrappers: &'static [&'static str],
-    reach: Reach,
+    lookup: Lookup,
 }
 
 /// The places in which a form's fields are looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum Lookup {
     /// The documented fields in their documented places only.
     Documented,
     /// Any field in any place; a wrapper takes precedence over the object itself.
-    WrappedFirst,
+    WrapperFirst,
     /// Any field in any place; a wrapper is used only if the object itself has no name.
-    FlatFirst,
+    ObjectFirst,
 }
 
 impl Fields {
@@ -43,16 +43,16 @@ impl Fields {
     const BLOCK: Self = Self::documented(&["id"], &["input"], &[]);
 
     /// Returns the fields that apply to an object.
-    pub(super) fn of(object: &Map<String, Value>, provider: Provider) -> Self {
-        match kind(object) {
+    pub(super) fn for_object(object: &Map<String, Value>, provider: Provider) -> Self {
+        match type_of(object) {
             Some("tool_use") => Self::BLOCK,
             Some("function_call") => Self::ITEM,
             Some("custom_tool_call") => Self::CUSTOM_ITEM,
-            Some("function") if wrapped(object, Self::CHAT.wrappers).is_some() => Self::CHAT,
-            Some("custom") if wrapped(object, Self::CHAT_CUSTOM.wrappers).is_some() => {
+            Some("function") if find_wrapped(object, Self::CHAT.wrappers).is_some() => Self::CHAT,
+            Some("custom") if find_wrapped(object, Self::CHAT_CUSTOM.wrappers).is_some() => {
                 Self::CHAT_CUSTOM
             }
-            _ => Self::any(provider),
+            _ => Self::untyped(provider),
         }
     }
 
@@ -61,40 +61,40 @@ impl Fields {
         inputs: &'static [&'static str],
         wrappers: &'static [&'static str],
     ) -> Self {
-        Self { ids, inputs, wrappers, reach: Reach::Documented }
+        Self { ids, inputs, wrappers, lookup: Lookup::Documented }
     }
 
     /// Returns the fields for an object without a known type.
-    fn any(provider: Provider) -> Self {
-        let (inputs, reach): (&'static [&'static str], _) = match provider {
-            Provider::OpenAi => (&["arguments", "input", "args"], Reach::WrappedFirst),
-            Provider::OpenAiResponses => (&["arguments", "input", "args"], Reach::FlatFirst),
-            Provider::Anthropic => (&["input", "arguments", "args"], Reach::FlatFirst),
-            Provider::Gemini => (&["args", "arguments", "input"], Reach::FlatFirst),
+    fn untyped(provider: Provider) -> Self {
+        let (inputs, lookup): (&'static [&'static str], _) = match provider {
+            Provider::OpenAi => (&["arguments", "input", "args"], Lookup::WrapperFirst),
+            Provider::OpenAiResponses => (&["arguments", "input", "args"], Lookup::ObjectFirst),
+            Provider::Anthropic => (&["input", "arguments", "args"], Lookup::ObjectFirst),
+            Provider::Gemini => (&["args", "arguments", "input"], Lookup::ObjectFirst),
         };
         let ids = if provider == Provider::OpenAiResponses { &IDS } else { &ID_FIRST };
-        Self { ids, inputs, wrappers: &WRAPPERS, reach }
+        Self { ids, inputs, wrappers: &WRAPPERS, lookup }
     }
 
     /// Returns the object that holds name and input.
     pub(super) fn inner<'v>(&self, object: &'v Map<String, Value>) -> &'v Map<String, Value> {
-        match self.reach {
-            Reach::FlatFirst if object.get("name").is_some_and(Value::is_string) => object,
-            _ => wrapped(object, self.wrappers).unwrap_or(object),
+        match self.lookup {
+            Lookup::ObjectFirst if object.get("name").is_some_and(Value::is_string) => object,
+            _ => find_wrapped(object, self.wrappers).unwrap_or(object),
         }
     }
 
     /// Returns the outer object as a second place to look, unless only documented places count.
-    pub(super) fn elsewhere<'v>(
+    pub(super) fn fallback<'v>(
         &self,
         object: &'v Map<String, Value>,
     ) -> Option<&'v Map<String, Value>> {
-        (self.reach != Reach::Documented).then_some(object)
+        (self.lookup != Lookup::Documented).then_some(object)
     }
 }
 
 /// Returns the object under the first of these keys that holds an object.
-pub(super) fn wrapped<'v>(
+pub(super) fn find_wrapped<'v>(
     object: &'v Map<String, Value>,
     wrappers: &[&str],
 ) -> Option<&'v Map<String, Value>> {

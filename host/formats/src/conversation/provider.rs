@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 /// A model provider's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Provider {
     /// OpenAI's Chat Completions and compatible APIs.
     OpenAi,
@@ -22,7 +23,7 @@ impl Provider {
     /// All providers, in the order in which they are listed to users.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini];
 
-    /// Returns the name used on the command line.
+    /// Returns the provider's name, such as `openai-responses`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +35,7 @@ impl Provider {
     }
 
     /// Returns the media types that the provider's tool messages accept in addition to text.
-    pub(super) fn media(self) -> &'static [&'static str] {
+    pub(super) fn accepted_media(self) -> &'static [&'static str] {
         match self {
             Self::OpenAi => &[],
             Self::OpenAiResponses | Self::Anthropic => {
@@ -55,6 +56,7 @@ impl fmt::Display for Provider {
 
 /// An unknown provider name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("no provider is called {name:?}; there are openai, openai-responses, anthropic and gemini{}", suggestion(*.nearest))]
 pub struct UnknownProvider {
     /// The given name, cut at 64 bytes.
@@ -70,12 +72,12 @@ impl FromStr for Provider {
         let known = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         known.ok_or_else(|| {
             let name = cut(name, 64);
-            UnknownProvider { name: name.to_owned(), nearest: nearest(name) }
+            UnknownProvider { name: name.to_owned(), nearest: nearest_provider(name) }
         })
     }
 }
 
-fn nearest(name: &str) -> Option<Provider> {
+fn nearest_provider(name: &str) -> Option<Provider> {
     let names = nearest_names(name, Provider::ALL.into_iter().map(Provider::as_str));
     names
         .first()

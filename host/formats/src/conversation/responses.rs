@@ -1,35 +1,35 @@
 //! OpenAI's Responses: `function_call` items, answered by `function_call_output` items.
 
 use super::ReplyError;
-use super::answer::{Answer, Part, base64};
-use super::collector::{Form, Found, kind};
+use super::answer::{Answer, Part, encode_base64};
+use super::collector::{CallCollector, Form, type_of};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]
 mod tests;
 
 /// Reads a body, an item, or a list of them.
-pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
-    found.each_object(value, body)
+pub(super) fn read(value: &Value, calls: &mut CallCollector) -> Result<(), ReplyError> {
+    calls.read_each_object(value, read_body)
 }
 
 /// Reads a body or an item. `output` is the list of items in a body, but the answer in an item,
 /// which has a type.
-fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
-    let output = object.get("output").filter(|_| kind(object).is_none());
+fn read_body(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(), ReplyError> {
+    let output = object.get("output").filter(|_| type_of(object).is_none());
     match object.get("response").filter(|response| response.is_object()).or(output) {
         Some(within) => {
-            found.understand();
-            read(within, found)
+            calls.mark_recognized();
+            read(within, calls)
         }
-        None => found.item(object),
+        None => calls.read_item(object),
     }
 }
 
 /// Builds the item that answers one call.
-pub(super) fn item(answer: &Answer<'_>) -> Value {
+pub(super) fn result_item(answer: &Answer<'_>) -> Value {
     let output = if answer.has_media() {
-        answer.parts.iter().filter_map(part).collect()
+        answer.parts.iter().filter_map(content_part).collect()
     } else {
         Value::String(answer.text())
     };
@@ -40,12 +40,13 @@ pub(super) fn item(answer: &Answer<'_>) -> Value {
     json!({"type": kind, "call_id": answer.tool_use.required_id(), "output": output})
 }
 
-fn part(part: &Part<'_>) -> Option<Value> {
+fn content_part(part: &Part<'_>) -> Option<Value> {
     match part {
         Part::Text(text) if text.is_empty() => None,
         Part::Text(text) => Some(json!({"type": "input_text", "text": text})),
-        Part::Media { mime, data } => Some(
-            json!({"type": "input_image", "image_url": format!("data:{mime};base64,{}", base64(data))}),
-        ),
+        Part::Media { mime, data } => {
+            let url = format!("data:{mime};base64,{}", encode_base64(data));
+            Some(json!({"type": "input_image", "image_url": url}))
+        }
     }
 }

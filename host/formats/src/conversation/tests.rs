@@ -105,14 +105,14 @@ fn one_call(provider: Provider, id: &str) -> Value {
 }
 
 #[test]
-fn a_provider_is_read_from_the_name_that_it_prints() {
+fn provider_names_round_trip() {
     for provider in Provider::ALL {
         assert_eq!(provider.to_string().parse::<Provider>(), Ok(provider));
     }
 }
 
 #[test]
-fn an_unknown_provider_is_told_the_known_ones_and_the_nearest() {
+fn unknown_provider_lists_known_and_nearest() {
     let error = "OpenAI-Response".parse::<Provider>().unwrap_err();
     assert_eq!(error.nearest, Some(Provider::OpenAiResponses));
     let said = error.to_string();
@@ -125,7 +125,7 @@ fn an_unknown_provider_is_told_the_known_ones_and_the_nearest() {
 }
 
 #[test]
-fn a_list_of_calls_and_one_call_alone_are_replies() {
+fn lists_of_calls_and_single_calls_are_replies() {
     for provider in Provider::ALL {
         let one = one_call(provider, "a");
         assert_eq!(read(provider, &one), [row("a", "echo", "{}")], "{provider}");
@@ -138,7 +138,7 @@ fn a_list_of_calls_and_one_call_alone_are_replies() {
 }
 
 #[test]
-fn ids_and_inputs_stand_under_any_of_their_keys() {
+fn untyped_calls_may_use_any_key_for_id_and_input() {
     for provider in Provider::ALL {
         for id in ["id", "call_id", "tool_call_id", "tool_use_id"] {
             assert_eq!(
@@ -167,7 +167,7 @@ fn ids_and_inputs_stand_under_any_of_their_keys() {
 }
 
 #[test]
-fn no_input_is_the_empty_object() {
+fn missing_input_is_the_empty_object() {
     for empty in [json!(null), json!(""), json!(" \n"), json!({})] {
         let reply = json!({"name": "echo", "arguments": empty});
         assert_eq!(read(Provider::OpenAi, &reply), [row("", "echo", "{}")]);
@@ -175,7 +175,7 @@ fn no_input_is_the_empty_object() {
 }
 
 #[test]
-fn a_bad_input_stays_with_its_call_and_the_others_are_read() {
+fn bad_input_affects_only_its_call() {
     let call = |input: Value| json!({"type": "function_call", "call_id": "a", "name": "echo", "arguments": input});
     let reply =
         json!([call(json!("{\"a\":")), call(json!(5)), call(json!([1])), call(json!({"a": 1}))]);
@@ -184,7 +184,7 @@ fn a_bad_input_stays_with_its_call_and_the_others_are_read() {
 }
 
 #[test]
-fn a_number_that_nobody_can_hold_stays_with_its_call_and_the_others_are_read() {
+fn number_out_of_range_affects_only_its_call() {
     for provider in Provider::ALL {
         let bad =
             one_call(provider, "bad").to_string().replacen("{}", r#"{"n": [1e400, "1e400"]}"#, 1);
@@ -202,7 +202,7 @@ fn a_number_that_nobody_can_hold_stays_with_its_call_and_the_others_are_read() {
 }
 
 #[test]
-fn a_call_that_says_its_type_is_read_by_the_documented_fields_of_that_type() {
+fn typed_calls_use_documented_fields_only() {
     let other = json!({"name": "other", "arguments": {"o": 1}, "input": {"o": 1}, "args": {"o": 1}, "id": "o"});
     for provider in Provider::ALL {
         let mut call = one_call(provider, "a");
@@ -227,7 +227,7 @@ fn a_call_that_says_its_type_is_read_by_the_documented_fields_of_that_type() {
 }
 
 #[test]
-fn a_call_without_a_name_is_still_a_call_that_wants_an_answer() {
+fn calls_without_a_name_are_read() {
     assert_eq!(read(Provider::OpenAi, &json!({"tool_calls": [{"id": "a"}]})), [row("a", "", "{}")]);
     assert_eq!(
         read(Provider::Anthropic, &json!({"type": "tool_use", "id": "a", "name": 5})),
@@ -236,7 +236,7 @@ fn a_call_without_a_name_is_still_a_call_that_wants_an_answer() {
 }
 
 #[test]
-fn a_reply_may_ask_for_nothing() {
+fn replies_may_have_no_calls() {
     for provider in Provider::ALL {
         assert!(read(provider, &json!([])).is_empty());
         assert!(read(provider, &json!([{"type": "news"}])).is_empty());
@@ -249,7 +249,7 @@ fn a_reply_may_ask_for_nothing() {
 }
 
 #[test]
-fn a_huge_name_or_input_is_carried() {
+fn long_names_and_inputs_are_kept_whole() {
     let name = "n".repeat(1_000_000);
     let input = "i".repeat(2_000_000);
     let uses = uses(
@@ -261,7 +261,7 @@ fn a_huge_name_or_input_is_carried() {
 }
 
 #[test]
-fn a_failure_carries_its_message_and_the_output_before_it() {
+fn failure_has_its_message_before_its_output() {
     let uses = uses(Provider::OpenAi, &one_call(Provider::OpenAi, "a"));
     let failure = Finished { error: Some("it ended"), blocks: vec![text_block("half of it")] };
     let (messages, _) = write_results(Provider::OpenAi, &[(uses[0].clone(), failure)]);
@@ -269,7 +269,7 @@ fn a_failure_carries_its_message_and_the_output_before_it() {
 }
 
 #[test]
-fn a_result_of_rust_is_an_outcome() {
+fn std_result_is_an_outcome() {
     let uses = uses(Provider::Anthropic, &one_call(Provider::Anthropic, "a"));
     let results = [Ok("42"), Err("no")].map(|result| (uses[0].clone(), result));
     let (messages, _) = write_results(Provider::Anthropic, &results);

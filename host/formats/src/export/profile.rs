@@ -34,11 +34,11 @@ pub(super) struct Profile {
     /// The accepted property names, or `None` for all.
     pub(super) names: Option<NameRule>,
     /// True if every object must forbid members that it does not list.
-    pub(super) closed: bool,
+    pub(super) closes_objects: bool,
     /// True if every member must be required, so that `null` stands for absence.
-    pub(super) all_required: bool,
+    pub(super) requires_all_members: bool,
     /// True if an array must have `items` and an object `properties`, even if empty.
-    pub(super) completed: bool,
+    pub(super) requires_empty_keywords: bool,
     /// The largest accepted `minItems`.
     pub(super) min_items: u64,
 }
@@ -62,24 +62,24 @@ pub(super) enum Treatment {
 
 impl Profile {
     /// Returns the treatment of a keyword, at the root or elsewhere.
-    pub(super) fn treat(&self, keyword: &str, value: &Value, is_root: bool) -> Treatment {
-        let stays = self.keywords.is_none_or(|keywords| keywords.contains(&keyword));
+    pub(super) fn treatment(&self, keyword: &str, value: &Value, is_root: bool) -> Treatment {
+        let is_accepted = self.keywords.is_none_or(|keywords| keywords.contains(&keyword));
         match keyword {
             _ if is_root && self.never_at_root.contains(&keyword) => Treatment::Note,
-            "format" => self.format(value),
-            "oneOf" if !stays => Treatment::AnyOf,
-            "const" if !stays && (value.is_string() || value.is_number()) => Treatment::Enum,
-            "minItems" if stays && value.as_u64().is_none_or(|min| min > self.min_items) => {
+            "format" => self.format_treatment(value),
+            "oneOf" if !is_accepted => Treatment::AnyOf,
+            "const" if !is_accepted && (value.is_string() || value.is_number()) => Treatment::Enum,
+            "minItems" if is_accepted && value.as_u64().is_none_or(|min| min > self.min_items) => {
                 Treatment::Note
             }
-            "$schema" | "$id" | "$comment" | "$anchor" if !stays => Treatment::Drop,
-            _ if !stays && keyword.starts_with("x-") => Treatment::Drop,
-            _ if stays => Treatment::Keep,
+            "$schema" | "$id" | "$comment" | "$anchor" if !is_accepted => Treatment::Drop,
+            _ if !is_accepted && keyword.starts_with("x-") => Treatment::Drop,
+            _ if is_accepted => Treatment::Keep,
             _ => Treatment::Note,
         }
     }
 
-    fn format(&self, value: &Value) -> Treatment {
+    fn format_treatment(&self, value: &Value) -> Treatment {
         let name = value.as_str().unwrap_or_default();
         match &self.formats {
             Formats::Any => Treatment::Keep,
@@ -96,25 +96,28 @@ const BASE: Profile = Profile {
     formats: Formats::Known,
     never_at_root: &[],
     names: None,
-    closed: false,
-    all_required: false,
-    completed: false,
+    closes_objects: false,
+    requires_all_members: false,
+    requires_empty_keywords: false,
     min_items: u64::MAX,
 };
 
 /// OpenAI outside strict mode: most of JSON Schema, but not these keywords at the root, and with
 /// `items` and `properties` required.
-pub(super) static OPENAI: Profile =
-    Profile { never_at_root: &["anyOf", "oneOf", "allOf", "not", "enum"], completed: true, ..BASE };
+pub(super) static OPENAI: Profile = Profile {
+    never_at_root: &["anyOf", "oneOf", "allOf", "not", "enum"],
+    requires_empty_keywords: true,
+    ..BASE
+};
 
 /// OpenAI's Structured Outputs.
 pub(super) static OPENAI_STRICT: Profile = Profile {
     keywords: Some(super::strict::OPENAI.keywords),
     formats: Formats::These(super::strict::OPENAI.formats),
     never_at_root: &["anyOf", "oneOf", "enum"],
-    closed: true,
-    all_required: true,
-    completed: true,
+    closes_objects: true,
+    requires_all_members: true,
+    requires_empty_keywords: true,
     ..BASE
 };
 
@@ -135,7 +138,7 @@ pub(super) static ANTHROPIC_STRICT: Profile = Profile {
     formats: Formats::These(super::strict::ANTHROPIC.formats),
     never_at_root: &["anyOf", "oneOf", "allOf"],
     names: ANTHROPIC.names,
-    closed: true,
+    closes_objects: true,
     min_items: 1,
     ..BASE
 };
@@ -179,13 +182,13 @@ pub(super) static GEMINI_STRICT: Profile = Profile {
 };
 
 fn is_anthropic_name(name: &str) -> bool {
-    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    (1..=64).contains(&name.len()) && name.bytes().all(fits)
+    let is_accepted = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(is_accepted)
 }
 
 fn is_gemini_name(name: &str) -> bool {
-    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let is_accepted = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     (1..=64).contains(&name.len())
-        && name.bytes().all(fits)
+        && name.bytes().all(is_accepted)
         && !name.starts_with(|c: char| c.is_ascii_digit())
 }

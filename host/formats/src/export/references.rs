@@ -9,18 +9,18 @@ use serde_json::{Map, Value};
 use palisade_schema::schema::resolve_local_ref;
 
 /// The deepest nesting of inlined references.
-const MAX_INLINED: usize = 8;
-/// The number of values that the export of one schema may walk through and copy: references can
-/// expand a schema exponentially. The schema of a real tool needs some thousand.
-const EFFORT: usize = 300_000;
+const MAX_INLINING: usize = 8;
+/// The number of values that the export of one schema may visit and copy: references can expand a
+/// schema exponentially. The schema of a real tool needs some thousand.
+const MAX_STEPS: usize = 300_000;
 
-/// The budget of the export of one schema.
+/// The budget of the export of one schema, in visited values.
 #[derive(Debug)]
-pub(super) struct Effort(usize);
+pub(super) struct StepBudget(usize);
 
-impl Effort {
+impl StepBudget {
     pub(super) fn new() -> Self {
-        Self(EFFORT)
+        Self(MAX_STEPS)
     }
 
     /// Returns true if nothing is left.
@@ -28,21 +28,21 @@ impl Effort {
         self.0 == 0
     }
 
-    /// Spends the number of values in `value`, and returns the local references among them. Returns
+    /// Spends the number of values in `value`, and collects the references among them. Returns
     /// `None` if the budget ends before.
-    fn references<'v>(&mut self, value: &'v Value) -> Option<Vec<&'v str>> {
+    fn collect_refs<'v>(&mut self, value: &'v Value) -> Option<Vec<&'v str>> {
         let mut found = Vec::new();
-        let mut open = vec![value];
-        while let Some(value) = open.pop() {
+        let mut pending = vec![value];
+        while let Some(value) = pending.pop() {
             self.0 = self.0.saturating_sub(1);
             if self.is_spent() {
                 return None;
             }
             match value {
-                Value::Array(values) => open.extend(values),
+                Value::Array(values) => pending.extend(values),
                 Value::Object(members) => {
                     found.extend(members.get("$ref").and_then(Value::as_str));
-                    open.extend(members.values());
+                    pending.extend(members.values());
                 }
                 _ => {}
             }
@@ -52,7 +52,7 @@ impl Effort {
 }
 
 /// Moves the schema's definitions to `$defs`, where providers look for them.
-pub(super) fn modernised(root: &Value) -> Cow<'_, Value> {
+pub(super) fn move_definitions(root: &Value) -> Cow<'_, Value> {
     let Some(keywords) = root
         .as_object()
         .filter(|keywords| keywords.contains_key("definitions") && !keywords.contains_key("$defs"))
@@ -64,16 +64,16 @@ pub(super) fn modernised(root: &Value) -> Cow<'_, Value> {
         keywords.insert("$defs".to_owned(), definitions);
     }
     let mut root = Value::Object(keywords);
-    redirect(&mut root);
+    redirect_refs(&mut root);
     Cow::Owned(root)
 }
 
 /// Keywords whose value is data: a member `$ref` in it is no reference.
 const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
 
-fn redirect(value: &mut Value) {
+fn redirect_refs(value: &mut Value) {
     match value {
-        Value::Array(values) => values.iter_mut().for_each(redirect),
+        Value::Array(values) => values.iter_mut().for_each(redirect_refs),
         Value::Object(members) => {
             for (keyword, value) in members.iter_mut() {
                 let name = value
@@ -83,7 +83,7 @@ fn redirect(value: &mut Value) {
                 match name.map(|name| format!("#/$defs/{name}")) {
                     Some(target) => *value = Value::String(target),
                     None if DATA.contains(&keyword.as_str()) => {}
-                    None => redirect(value),
+                    None => redirect_refs(value),
                 }
             }
         }
@@ -99,15 +99,19 @@ pub(super) struct Flat {
 }
 
 /// Inlines a `$ref` with siblings and merges `allOf`, as far as the budget lasts.
-pub(super) fn flatten(root: &Value, keywords: &Map<String, Value>, effort: &mut Effort) -> Flat {
+pub(super) fn flatten(
+    root: &Value,
+    keywords: &Map<String, Value>,
+    budget: &mut StepBudget,
+) -> Flat {
     let mut flat = Flat { keywords: keywords.clone(), dropped: Vec::new() };
-    for _ in 0..MAX_INLINED {
-        let has_room = keywords.values().all(|value| effort.references(value).is_some());
-        if !has_room || (!flat.merge_all_of() && !flat.inline(root, effort)) {
+    for _ in 0..MAX_INLINING {
+        let has_room = keywords.values().all(|value| budget.collect_refs(value).is_some());
+        if !has_room || (!flat.merge_all_of() && !flat.inline(root, budget)) {
             break;
         }
     }
-    flat.leave_alone();
+    flat.drop_ref_siblings();
     flat
 }
 
@@ -129,7 +133,7 @@ impl Flat {
 
     /// Replaces a `$ref` with its target. The annotations among its siblings take precedence over
     /// the target's.
-    fn inline(&mut self, root: &Value, effort: &mut Effort) -> bool {
+    fn inline(&mut self, root: &Value, budget: &mut StepBudget) -> bool {
         if self.keywords.len() < 2 {
             return false;
         }
@@ -137,30 +141,30 @@ impl Flat {
         let Some(whole @ Value::Object(target)) = resolve_local_ref(root, reference) else {
             return false;
         };
-        if recurs(root, whole, reference, effort) {
+        if is_recursive(root, whole, reference, budget) {
             return false;
         }
         let mut siblings = self.keywords.clone();
         siblings.remove("$ref");
-        let mut plain = target.clone();
+        let mut definition = target.clone();
         for annotation in ["title", "description", "default", "examples"] {
             if siblings.contains_key(annotation) {
-                plain.remove(annotation);
+                definition.remove(annotation);
             }
         }
-        let Some(merged) = merge(&siblings, &plain) else { return false };
+        let Some(merged) = merge(&siblings, &definition) else { return false };
         self.keywords = merged;
         true
     }
 
     /// Removes the siblings of a `$ref` that could not be inlined. Definitions stay, because they
     /// do not constrain the value.
-    fn leave_alone(&mut self) {
+    fn drop_ref_siblings(&mut self) {
         if self.keywords.contains_key("$ref") {
-            let stays = |keyword: &str| matches!(keyword, "$ref" | "$defs" | "definitions");
+            let is_kept = |keyword: &str| matches!(keyword, "$ref" | "$defs" | "definitions");
             self.dropped =
-                self.keywords.keys().filter(|keyword| !stays(keyword)).cloned().collect();
-            self.keywords.retain(|keyword, _| stays(keyword));
+                self.keywords.keys().filter(|keyword| !is_kept(keyword)).cloned().collect();
+            self.keywords.retain(|keyword, _| is_kept(keyword));
         }
     }
 }
@@ -168,10 +172,10 @@ impl Flat {
 /// Merges two objects; `None` if they conflict or contain keywords whose meaning depends on one
 /// another.
 fn merge(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<String, Value>> {
-    const READ_TOGETHER: [&str; 4] =
+    const INTERDEPENDENT: [&str; 4] =
         ["additionalProperties", "unevaluatedProperties", "patternProperties", "items"];
     let mut merged = one.clone();
-    if READ_TOGETHER.iter().any(|keyword| {
+    if INTERDEPENDENT.iter().any(|keyword| {
         one.contains_key(*keyword) != two.contains_key(*keyword)
             && one.contains_key("properties")
             && two.contains_key("properties")
@@ -182,7 +186,7 @@ fn merge(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<Strin
         let both = match (keyword.as_str(), merged.get(keyword), value) {
             (_, None, value) => value.clone(),
             ("properties" | "$defs", Some(Value::Object(one)), Value::Object(two)) => {
-                Value::Object(union(one, two)?)
+                Value::Object(merge_properties(one, two)?)
             }
             ("required", Some(Value::Array(one)), Value::Array(two)) => Value::Array(
                 one.iter().chain(two.iter().filter(|name| !one.contains(name))).cloned().collect(),
@@ -195,7 +199,10 @@ fn merge(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<Strin
     Some(merged)
 }
 
-fn union(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<String, Value>> {
+fn merge_properties(
+    one: &Map<String, Value>,
+    two: &Map<String, Value>,
+) -> Option<Map<String, Value>> {
     let disagree =
         |(name, value): (&String, &Value)| one.get(name).is_some_and(|other| other != value);
     (!two.iter().any(disagree))
@@ -203,18 +210,23 @@ fn union(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<Strin
 }
 
 /// Returns true if a definition refers to itself, or if the budget ends before that is known.
-fn recurs(root: &Value, definition: &Value, reference: &str, effort: &mut Effort) -> bool {
+fn is_recursive(
+    root: &Value,
+    definition: &Value,
+    reference: &str,
+    budget: &mut StepBudget,
+) -> bool {
     let mut seen = HashSet::new();
-    let Some(mut open) = effort.references(definition) else { return true };
-    while let Some(next) = open.pop() {
+    let Some(mut pending) = budget.collect_refs(definition) else { return true };
+    while let Some(next) = pending.pop() {
         if next == reference {
             return true;
         }
         if seen.insert(next)
             && let Some(definition) = resolve_local_ref(root, next)
         {
-            let Some(further) = effort.references(definition) else { return true };
-            open.extend(further);
+            let Some(further) = budget.collect_refs(definition) else { return true };
+            pending.extend(further);
         }
     }
     false
@@ -222,13 +234,13 @@ fn recurs(root: &Value, definition: &Value, reference: &str, effort: &mut Effort
 
 /// Returns true if a reference of the schema is recursive or cannot be resolved, or if the budget
 /// ends before that is known. A `$ref` in data counts as a reference.
-pub(super) fn has_recursion(root: &Value, effort: &mut Effort) -> bool {
-    let Some(mut all) = effort.references(root) else { return true };
+pub(super) fn has_recursion(root: &Value, budget: &mut StepBudget) -> bool {
+    let Some(mut all) = budget.collect_refs(root) else { return true };
     all.sort_unstable();
     all.dedup();
     all.iter().any(|reference| {
         resolve_local_ref(root, reference).is_none_or(|definition| {
-            definition.is_object() && recurs(root, definition, reference, effort)
+            definition.is_object() && is_recursive(root, definition, reference, budget)
         })
     })
 }

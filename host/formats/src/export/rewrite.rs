@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Weakening;
 use super::profile::{Profile, Treatment};
-use super::references::{Effort, flatten, modernised};
+use super::references::{StepBudget, flatten, move_definitions};
 use super::strict::Reason;
 use crate::DefinitionView;
 use palisade_schema::schema::Dialect;
@@ -29,30 +29,30 @@ pub(super) struct Rewritten {
 
 /// Rewrites the input schema of a tool.
 pub(super) fn rewrite(view: &DefinitionView<'_>, profile: &'static Profile) -> Rewritten {
-    let modern = if profile.keywords.is_some() {
-        modernised(view.input_schema)
+    let schema = if profile.keywords.is_some() {
+        move_definitions(view.input_schema)
     } else {
         Cow::Borrowed(view.input_schema)
     };
-    let mut writer = Writer {
-        root: &modern,
+    let mut rewriter = Rewriter {
+        root: &schema,
         tool: view.name,
         profile,
         weakened: Vec::new(),
         blocked: None,
-        effort: Effort::new(),
+        budget: StepBudget::new(),
     };
-    let schema = writer.schema(&modern, "");
-    Rewritten { schema, weakened: writer.weakened, blocked: writer.blocked }
+    let rewritten = rewriter.rewrite_schema(&schema, "");
+    Rewritten { schema: rewritten, weakened: rewriter.weakened, blocked: rewriter.blocked }
 }
 
-struct Writer<'v> {
+struct Rewriter<'v> {
     root: &'v Value,
     tool: &'v str,
     profile: &'static Profile,
     weakened: Vec<Weakening>,
     blocked: Option<Reason>,
-    effort: Effort,
+    budget: StepBudget,
 }
 
 /// The additions to the description of one schema object.
@@ -62,42 +62,42 @@ struct Notes {
     notes: Vec<String>,
 }
 
-impl Writer<'_> {
-    fn schema(&mut self, schema: &Value, pointer: &str) -> Value {
+impl Rewriter<'_> {
+    fn rewrite_schema(&mut self, schema: &Value, pointer: &str) -> Value {
         let Value::Object(keywords) = schema else { return schema.clone() };
-        let keywords = self.flat(keywords, pointer);
+        let keywords = self.flatten(keywords, pointer);
         let mut written = Map::new();
         let mut notes = Notes::default();
         for (keyword, value) in &keywords {
-            self.keyword(keyword, value, pointer, &keywords, &mut written, &mut notes);
+            self.rewrite_keyword(keyword, value, pointer, &keywords, &mut written, &mut notes);
         }
-        self.complete(&mut written);
-        if self.profile.closed && is_object(&written) {
-            self.close(&keywords, &mut written, pointer);
+        self.add_required_keywords(&mut written);
+        if self.profile.closes_objects && is_object(&written) {
+            self.close_object(&keywords, &mut written, pointer);
         }
-        describe(&mut written, &notes);
+        add_notes(&mut written, &notes);
         Value::Object(written)
     }
 
     /// Flattens references and `allOf`, which only strict subsets require.
-    fn flat(&mut self, keywords: &Map<String, Value>, pointer: &str) -> Map<String, Value> {
+    fn flatten(&mut self, keywords: &Map<String, Value>, pointer: &str) -> Map<String, Value> {
         if self.profile.keywords.is_none() {
             return keywords.clone();
         }
-        let flat = flatten(self.root, keywords, &mut self.effort);
-        let why = match self.effort.is_spent() {
+        let flat = flatten(self.root, keywords, &mut self.budget);
+        let effect = match self.budget.is_spent() {
             true => {
                 "is left out: nothing may stand beside a `$ref`, and this schema is too large to write its references out"
             }
             false => "is left out: nothing may stand beside a recursive `$ref`",
         };
         for keyword in &flat.dropped {
-            self.weaken(pointer, keyword, why);
+            self.weaken(pointer, keyword, effect);
         }
         flat.keywords
     }
 
-    fn keyword(
+    fn rewrite_keyword(
         &mut self,
         keyword: &str,
         value: &Value,
@@ -106,9 +106,9 @@ impl Writer<'_> {
         written: &mut Map<String, Value>,
         notes: &mut Notes,
     ) {
-        match self.profile.treat(keyword, value, pointer.is_empty()) {
+        match self.profile.treatment(keyword, value, pointer.is_empty()) {
             Treatment::Keep => {
-                let value = self.inside(keyword, value, &join(pointer, keyword));
+                let value = self.rewrite_subschemas(keyword, value, &join(pointer, keyword));
                 written.insert(keyword.to_owned(), value);
             }
             Treatment::AnyOf if !siblings.contains_key("anyOf") => {
@@ -117,7 +117,7 @@ impl Writer<'_> {
                     keyword,
                     "becomes `anyOf`: that no other alternative matches is not said",
                 );
-                let value = self.inside(keyword, value, &join(pointer, keyword));
+                let value = self.rewrite_subschemas(keyword, value, &join(pointer, keyword));
                 written.insert("anyOf".to_owned(), value);
             }
             Treatment::Enum => {
@@ -136,20 +136,22 @@ impl Writer<'_> {
     }
 
     /// Rewrites the subschemas of a keyword that is kept.
-    fn inside(&mut self, keyword: &str, value: &Value, place: &str) -> Value {
+    fn rewrite_subschemas(&mut self, keyword: &str, value: &Value, place: &str) -> Value {
         match (holds(keyword, value, Dialect::Draft202012), value) {
-            (Some((Shape::One, _)), value) => self.schema(value, place),
+            (Some((Shape::One, _)), value) => self.rewrite_schema(value, place),
             (Some((Shape::List, _)), Value::Array(list)) => list
                 .iter()
                 .enumerate()
-                .map(|(at, value)| self.schema(value, &join(place, &at.to_string())))
+                .map(|(at, value)| self.rewrite_schema(value, &join(place, &at.to_string())))
                 .collect(),
             (Some((Shape::Map, _)), Value::Object(map)) => {
                 if keyword == "properties" {
                     self.check_names(map, place);
                 }
                 map.iter()
-                    .map(|(name, value)| (name.clone(), self.schema(value, &join(place, name))))
+                    .map(|(name, value)| {
+                        (name.clone(), self.rewrite_schema(value, &join(place, name)))
+                    })
                     .collect()
             }
             _ => value.clone(),
@@ -159,15 +161,15 @@ impl Writer<'_> {
     fn check_names(&mut self, properties: &Map<String, Value>, place: &str) {
         let Some(rule) = self.profile.names else { return };
         for name in properties.keys().filter(|name| !(rule.accepts)(name)) {
-            let what =
+            let effect =
                 format!("has a name that this provider may refuse; it accepts {}", rule.accepted);
-            self.weaken(&join(place, name), "properties", &what);
+            self.weaken(&join(place, name), "properties", &effect);
         }
     }
 
     /// Adds `properties` and `items` for providers that require them even where they add nothing.
-    fn complete(&self, written: &mut Map<String, Value>) {
-        if !self.profile.completed {
+    fn add_required_keywords(&self, written: &mut Map<String, Value>) {
+        if !self.profile.requires_empty_keywords {
             return;
         }
         if written.get("type") == Some(&json!("object")) && !written.contains_key("properties") {
@@ -179,23 +181,23 @@ impl Writer<'_> {
     }
 
     /// Closes an object to unlisted members, unless the tool depends on them.
-    fn close(
+    fn close_object(
         &mut self,
         keywords: &Map<String, Value>,
         written: &mut Map<String, Value>,
         pointer: &str,
     ) {
         let open = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
-        let lives_from_others = open
+        let accepts_unlisted = open
             .iter()
             .any(|keyword| keywords.get(*keyword).is_some_and(|value| value != &json!(false)));
-        let says_nothing = !pointer.is_empty() && !keywords.contains_key("properties");
-        if lives_from_others || says_nothing {
-            let why = "an object with members of any name is left, which strict mode would have to be empty";
-            self.blocked.get_or_insert(Reason { pointer: pointer.to_owned(), why });
+        let lists_no_members = !pointer.is_empty() && !keywords.contains_key("properties");
+        if accepts_unlisted || lists_no_members {
+            let explanation = "an object with members of any name is left, which strict mode would have to be empty";
+            self.blocked.get_or_insert(Reason { pointer: pointer.to_owned(), explanation });
         }
         written.insert("additionalProperties".to_owned(), json!(false));
-        if self.profile.all_required {
+        if self.profile.requires_all_members {
             self.require_all(written, pointer);
         }
     }
@@ -211,8 +213,8 @@ impl Writer<'_> {
             properties.iter_mut().filter(|(name, _)| !required.contains(&json!(name)))
         {
             let place = join(&join(pointer, "properties"), name);
-            *property = or_null(std::mem::take(property));
-            self.weakened.push(self.weakening(
+            *property = accept_null(std::mem::take(property));
+            self.weakened.push(self.new_weakening(
                 &place,
                 "required",
                 "becomes required: `null` stands for its absence",
@@ -221,16 +223,16 @@ impl Writer<'_> {
         written.insert("required".to_owned(), Value::Array(names));
     }
 
-    fn weaken(&mut self, pointer: &str, keyword: &str, what: &str) {
-        self.weakened.push(self.weakening(pointer, keyword, what));
+    fn weaken(&mut self, pointer: &str, keyword: &str, effect: &str) {
+        self.weakened.push(self.new_weakening(pointer, keyword, effect));
     }
 
-    fn weakening(&self, pointer: &str, keyword: &str, what: &str) -> Weakening {
+    fn new_weakening(&self, pointer: &str, keyword: &str, effect: &str) -> Weakening {
         Weakening {
             tool: self.tool.to_owned(),
             pointer: pointer.to_owned(),
             keyword: keyword.to_owned(),
-            what: what.to_owned(),
+            effect: effect.to_owned(),
         }
     }
 }
@@ -244,10 +246,10 @@ fn is_object(schema: &Map<String, Value>) -> bool {
 }
 
 /// Returns a schema that also accepts `null`, with the description at the outer level.
-fn or_null(mut schema: Value) -> Value {
-    let Some(keywords) = schema.as_object_mut() else { return either(schema, None) };
+fn accept_null(mut schema: Value) -> Value {
+    let Some(keywords) = schema.as_object_mut() else { return with_null_alternative(schema, None) };
     if let Some(Value::Array(alternatives)) = keywords.get_mut("anyOf") {
-        push_new(alternatives, nothing());
+        push_unique(alternatives, null_schema());
         return schema;
     }
     if keywords.contains_key("$ref")
@@ -255,44 +257,44 @@ fn or_null(mut schema: Value) -> Value {
         || !keywords.contains_key("type")
     {
         let description = keywords.remove("description");
-        return either(schema, description);
+        return with_null_alternative(schema, description);
     }
     let mut kinds = match keywords.remove("type") {
         Some(Value::Array(kinds)) => kinds,
         kind => kind.into_iter().collect(),
     };
-    push_new(&mut kinds, json!("null"));
+    push_unique(&mut kinds, json!("null"));
     keywords.insert("type".to_owned(), Value::Array(kinds));
     if let Some(Value::Array(values)) = keywords.get_mut("enum") {
-        push_new(values, Value::Null);
+        push_unique(values, Value::Null);
     }
     schema
 }
 
-fn nothing() -> Value {
+fn null_schema() -> Value {
     json!({"type": "null"})
 }
 
-fn either(schema: Value, description: Option<Value>) -> Value {
+fn with_null_alternative(schema: Value, description: Option<Value>) -> Value {
     let described = description.map(|description| ("description".to_owned(), description));
-    let alternatives = ("anyOf".to_owned(), Value::Array(vec![schema, nothing()]));
+    let alternatives = ("anyOf".to_owned(), Value::Array(vec![schema, null_schema()]));
     Value::Object(described.into_iter().chain([alternatives]).collect())
 }
 
-fn push_new(values: &mut Vec<Value>, value: Value) {
+fn push_unique(values: &mut Vec<Value>, value: Value) {
     if !values.contains(&value) {
         values.push(value);
     }
 }
 
 /// Appends the notes to the description.
-fn describe(written: &mut Map<String, Value>, notes: &Notes) {
+fn add_notes(written: &mut Map<String, Value>, notes: &Notes) {
     let sentence = notes.sentence.then(|| PATH_SENTENCE.to_owned());
-    let said = written.get("description").and_then(Value::as_str).map(str::to_owned);
-    let prose: Vec<String> = said.into_iter().chain(sentence).collect();
-    let braces = (!notes.notes.is_empty()).then(|| format!("{{{}}}", notes.notes.join(", ")));
+    let description = written.get("description").and_then(Value::as_str).map(str::to_owned);
+    let prose: Vec<String> = description.into_iter().chain(sentence).collect();
+    let note = (!notes.notes.is_empty()).then(|| format!("{{{}}}", notes.notes.join(", ")));
     let parts: Vec<String> =
-        Some(prose.join(" ")).filter(|prose| !prose.is_empty()).into_iter().chain(braces).collect();
+        Some(prose.join(" ")).filter(|prose| !prose.is_empty()).into_iter().chain(note).collect();
     if notes.sentence || !notes.notes.is_empty() {
         written.insert("description".to_owned(), Value::String(parts.join("\n\n")));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::references::{Effort, has_recursion};
+use super::references::{StepBudget, has_recursion};
 use palisade_schema::schema::{Dialect, Shape, holds, join};
 
 /// The rules of a provider's strict mode.
@@ -11,9 +11,9 @@ pub(super) struct Rules {
     pub(super) keywords: &'static [&'static str],
     pub(super) formats: &'static [&'static str],
     /// True if every property must be required.
-    all_required: bool,
+    requires_all_members: bool,
     /// True if a `$ref` may be recursive.
-    recursion: bool,
+    allows_recursion: bool,
     limits: Limits,
 }
 
@@ -65,8 +65,8 @@ pub(super) static OPENAI: Rules = Rules {
         "ipv6",
         "uuid",
     ],
-    all_required: true,
-    recursion: true,
+    requires_all_members: true,
+    allows_recursion: true,
     limits: LIMITS,
 };
 
@@ -101,8 +101,8 @@ pub(super) static ANTHROPIC: Rules = Rules {
         "ipv6",
         "uuid",
     ],
-    all_required: false,
-    recursion: false,
+    requires_all_members: false,
+    allows_recursion: false,
     limits: LIMITS,
 };
 
@@ -110,41 +110,41 @@ pub(super) static ANTHROPIC: Rules = Rules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reason {
     pub(super) pointer: String,
-    pub(super) why: &'static str,
+    pub(super) explanation: &'static str,
 }
 
 impl Rules {
     /// Checks a schema; the error is its first violation of strict mode.
     pub(super) fn check(&self, schema: &Value) -> Result<(), Reason> {
-        let mut tally = Tally { rules: self, properties: 0, enum_values: 0, characters: 0 };
-        let at_root = |why| Err(Reason { pointer: String::new(), why });
+        let mut checker = Checker { rules: self, properties: 0, enum_values: 0, characters: 0 };
+        let at_root = |explanation| Err(Reason { pointer: String::new(), explanation });
         if schema.get("type") != Some(&json!("object")) || schema.get("anyOf").is_some() {
             return at_root("its root has to be an object without alternatives");
         }
-        if !self.recursion && has_recursion(schema, &mut Effort::new()) {
+        if !self.allows_recursion && has_recursion(schema, &mut StepBudget::new()) {
             return at_root("it is recursive");
         }
-        tally.schema(schema, "", 1)?;
-        tally.within_limits().map_or(Ok(()), at_root)
+        checker.check_schema(schema, "", 1)?;
+        checker.find_exceeded_limit().map_or(Ok(()), at_root)
     }
 }
 
 /// Counts the quantities that a provider limits over a whole schema.
-struct Tally<'r> {
+struct Checker<'r> {
     rules: &'r Rules,
     properties: usize,
     enum_values: usize,
     characters: usize,
 }
 
-impl Tally<'_> {
-    fn schema(&mut self, schema: &Value, pointer: &str, depth: usize) -> Result<(), Reason> {
-        let refuse = |why| Err(Reason { pointer: pointer.to_owned(), why });
+impl Checker<'_> {
+    fn check_schema(&mut self, schema: &Value, pointer: &str, depth: usize) -> Result<(), Reason> {
+        let refuse = |explanation| Err(Reason { pointer: pointer.to_owned(), explanation });
         let Some(keywords) = schema.as_object() else {
             return refuse("a schema that is true or false says no type");
         };
-        if let Some(why) = self.refuses(keywords, depth) {
-            return refuse(why);
+        if let Some(explanation) = self.find_violation(keywords, depth) {
+            return refuse(explanation);
         }
         if let Some(values) = keywords.get("enum").and_then(Value::as_array) {
             self.enum_values = self.enum_values.saturating_add(values.len());
@@ -154,11 +154,11 @@ impl Tally<'_> {
                 .fold(self.characters, |sum, text| sum.saturating_add(text.len()));
         }
         keywords.iter().try_for_each(|(keyword, value)| {
-            self.inside(keyword, value, &join(pointer, keyword), depth)
+            self.check_subschemas(keyword, value, &join(pointer, keyword), depth)
         })
     }
 
-    fn inside(
+    fn check_subschemas(
         &mut self,
         keyword: &str,
         value: &Value,
@@ -177,22 +177,23 @@ impl Tally<'_> {
                 });
                 self.characters =
                     map.keys().fold(self.characters, |sum, name| sum.saturating_add(name.len()));
-                map.iter()
-                    .try_for_each(|(name, value)| self.schema(value, &join(place, name), deeper))
+                map.iter().try_for_each(|(name, value)| {
+                    self.check_schema(value, &join(place, name), deeper)
+                })
             }
             (Some((Shape::List, _)), Value::Array(list)) => {
                 list.iter().enumerate().try_for_each(|(at, value)| {
-                    self.schema(value, &join(place, &at.to_string()), deeper)
+                    self.check_schema(value, &join(place, &at.to_string()), deeper)
                 })
             }
             (Some((Shape::One, _)), value) if keyword != "additionalProperties" => {
-                self.schema(value, place, deeper)
+                self.check_schema(value, place, deeper)
             }
             _ => Ok(()),
         }
     }
 
-    fn refuses(&self, keywords: &Map<String, Value>, depth: usize) -> Option<&'static str> {
+    fn find_violation(&self, keywords: &Map<String, Value>, depth: usize) -> Option<&'static str> {
         let rules = self.rules;
         let unknown =
             |format: &Value| format.as_str().is_none_or(|format| !rules.formats.contains(&format));
@@ -219,11 +220,13 @@ impl Tally<'_> {
             {
                 Some("a schema says no type")
             }
-            None => rules.refuses_object(keywords).or_else(|| refuses_array(keywords)),
+            None => {
+                rules.find_object_violation(keywords).or_else(|| find_array_violation(keywords))
+            }
         }
     }
 
-    fn within_limits(&self) -> Option<&'static str> {
+    fn find_exceeded_limit(&self) -> Option<&'static str> {
         let limits = &self.rules.limits;
         if self.properties > limits.properties {
             return Some("it has more than 5,000 properties");
@@ -237,7 +240,7 @@ impl Tally<'_> {
 }
 
 impl Rules {
-    fn refuses_object(&self, keywords: &Map<String, Value>) -> Option<&'static str> {
+    fn find_object_violation(&self, keywords: &Map<String, Value>) -> Option<&'static str> {
         if !names_type(keywords, "object") && !keywords.contains_key("properties") {
             return None;
         }
@@ -253,11 +256,11 @@ impl Rules {
             .map(Vec::as_slice)
             .unwrap_or_default();
         let optional = properties.keys().any(|name| !required.contains(&json!(name)));
-        (self.all_required && optional).then_some("a property is not required")
+        (self.requires_all_members && optional).then_some("a property is not required")
     }
 }
 
-fn refuses_array(keywords: &Map<String, Value>) -> Option<&'static str> {
+fn find_array_violation(keywords: &Map<String, Value>) -> Option<&'static str> {
     match keywords.get("items") {
         Some(Value::Array(_)) => Some("an array is a tuple"),
         None if names_type(keywords, "array") => Some("an array does not say what its items are"),

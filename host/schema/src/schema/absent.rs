@@ -18,79 +18,84 @@ const MAX_DEPTH: usize = 16;
 /// are unchanged. The work is linear in the size of input and schema, because each subschema is
 /// judged once.
 pub fn drop_absent(schema: &Value, input: &mut Value) {
-    Visit {
+    NullRemoval {
         root: schema,
         resolved: HashMap::new(),
         nullable: HashMap::new(),
-        drops: HashMap::new(),
+        absent: HashMap::new(),
     }
-    .value(schema, input);
+    .visit(schema, input);
 }
 
 /// One pass over an input. Results are cached by the subschema's address: an array may hold the
 /// same property a hundred thousand times, and alternatives may be recursive.
-struct Visit<'s> {
+struct NullRemoval<'s> {
     root: &'s Value,
     /// The schema at the end of a chain of references.
     resolved: HashMap<*const Value, Option<&'s Map<String, Value>>>,
     /// True if a schema accepts `null`.
     nullable: HashMap<*const Value, bool>,
     /// True if `null` stands for the absence of a property.
-    drops: HashMap<*const Value, bool>,
+    absent: HashMap<*const Value, bool>,
 }
 
-impl<'s> Visit<'s> {
-    fn value(&mut self, schema: &'s Value, value: &mut Value) {
+impl<'s> NullRemoval<'s> {
+    fn visit(&mut self, schema: &'s Value, value: &mut Value) {
         if !matches!(value, Value::Object(_) | Value::Array(_)) {
             return;
         }
         let Some(schema) = self.resolve(schema) else { return };
         match value {
-            Value::Object(members) => self.object(schema, members),
+            Value::Object(members) => self.visit_object(schema, members),
             Value::Array(elements) => {
                 if let Some(items) = schema.get("items") {
-                    elements.iter_mut().for_each(|element| self.value(items, element));
+                    elements.iter_mut().for_each(|element| self.visit(items, element));
                 }
             }
             _ => {}
         }
     }
 
-    fn object(&mut self, schema: &'s Map<String, Value>, members: &mut Map<String, Value>) {
+    fn visit_object(&mut self, schema: &'s Map<String, Value>, members: &mut Map<String, Value>) {
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
         members.retain(|name, value| {
             let Some(property) = properties.get(name) else { return true };
-            self.value(property, value);
-            !value.is_null() || !self.drops(schema, name, property)
+            self.visit(property, value);
+            !value.is_null() || !self.null_means_absent(schema, name, property)
         });
     }
 
-    fn drops(&mut self, schema: &Map<String, Value>, name: &str, property: &'s Value) -> bool {
-        let place = std::ptr::from_ref(property);
-        if let Some(drops) = self.drops.get(&place) {
-            return *drops;
+    fn null_means_absent(
+        &mut self,
+        schema: &Map<String, Value>,
+        name: &str,
+        property: &'s Value,
+    ) -> bool {
+        let address = std::ptr::from_ref(property);
+        if let Some(means_absent) = self.absent.get(&address) {
+            return *means_absent;
         }
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = required.is_some_and(|required| required.iter().any(|one| one == name));
-        let drops = !is_required && !self.accepts_null(property, 0);
-        self.drops.insert(place, drops);
-        drops
+        let means_absent = !is_required && !self.accepts_null(property, 0);
+        self.absent.insert(address, means_absent);
+        means_absent
     }
 
     /// Returns true if a schema accepts `null`, or if that is unclear: validation then reports the
     /// error.
     fn accepts_null(&mut self, schema: &'s Value, depth: usize) -> bool {
-        let place = std::ptr::from_ref(schema);
-        if let Some(accepts) = self.nullable.get(&place) {
+        let address = std::ptr::from_ref(schema);
+        if let Some(accepts) = self.nullable.get(&address) {
             return *accepts;
         }
         // The preliminary result ends the recursion of a schema that refers to itself.
-        self.nullable.insert(place, true);
+        self.nullable.insert(address, true);
         let accepts = match self.resolve(schema).filter(|_| depth < MAX_DEPTH) {
             Some(keywords) => self.all_accept_null(keywords, depth),
             None => schema != &json!(false),
         };
-        self.nullable.insert(place, accepts);
+        self.nullable.insert(address, accepts);
         accepts
     }
 

@@ -13,7 +13,7 @@ fn message() -> Value {
 }
 
 #[test]
-fn calls_are_read_from_a_body_a_choice_a_message_a_list_of_messages_and_a_list_of_calls() {
+fn calls_are_read_from_body_choice_message_and_lists() {
     let rows = [row("a", "echo", "{\"n\":1}"), row("b", "echo", "{}")];
     assert_eq!(read(OpenAi, &json!({"id": "x", "choices": [{"message": message()}]})), rows);
     assert_eq!(read(OpenAi, &json!({"index": 0, "message": message()})), rows);
@@ -24,7 +24,7 @@ fn calls_are_read_from_a_body_a_choice_a_message_a_list_of_messages_and_a_list_o
 }
 
 #[test]
-fn of_several_choices_the_first_one_counts() {
+fn only_the_first_choice_is_read() {
     let choice = |id: &str| json!({"message": {"role": "assistant", "tool_calls": [call(id, "")]}});
     assert_eq!(
         read(OpenAi, &json!({"choices": [choice("a"), choice("b")]})),
@@ -33,14 +33,14 @@ fn of_several_choices_the_first_one_counts() {
 }
 
 #[test]
-fn a_custom_call_has_its_text_as_input() {
+fn custom_call_has_text_input() {
     let custom =
         json!({"id": "a", "type": "custom", "custom": {"name": "sql", "input": "select 1"}});
     assert_eq!(read(OpenAi, &json!({"tool_calls": [custom]})), [row("a", "sql", "select 1")]);
 }
 
 #[test]
-fn the_older_form_of_a_call_has_no_id_and_is_answered_by_name() {
+fn legacy_call_is_answered_by_name() {
     let reply = json!({"role": "assistant", "content": null, "function_call": {"name": "echo", "arguments": "{}"}});
     assert_eq!(read(OpenAi, &reply), [row("", "echo", "{}")]);
     let (messages, _) = answered(OpenAi, &reply, vec![vec![text_block("hello")]]);
@@ -50,7 +50,7 @@ fn the_older_form_of_a_call_has_no_id_and_is_answered_by_name() {
 }
 
 #[test]
-fn a_call_that_the_list_answers_is_not_made_again() {
+fn answered_calls_are_skipped() {
     let done = json!({"role": "tool", "tool_call_id": "a", "content": "done"});
     assert_eq!(read(OpenAi, &json!([message(), done])), [row("b", "echo", "{}")]);
     let legacy = json!({"role": "assistant", "function_call": {"name": "echo", "arguments": "{}"}});
@@ -61,7 +61,7 @@ fn a_call_that_the_list_answers_is_not_made_again() {
 }
 
 #[test]
-fn only_the_model_asks_for_calls() {
+fn only_model_messages_request_calls() {
     assert!(
         read(OpenAi, &json!([{"role": "user", "content": "", "tool_calls": [call("a", "")]}]))
             .is_empty()
@@ -69,7 +69,7 @@ fn only_the_model_asks_for_calls() {
 }
 
 #[test]
-fn a_reply_of_words_has_no_calls() {
+fn text_replies_have_no_calls() {
     for calls in [json!(null), json!([])] {
         let message =
             json!({"role": "assistant", "content": "Done.", "refusal": null, "tool_calls": calls});
@@ -79,7 +79,7 @@ fn a_reply_of_words_has_no_calls() {
 }
 
 #[test]
-fn each_call_is_answered_by_a_message_of_text() {
+fn each_call_is_answered_by_a_text_message() {
     let reply = message();
     let (messages, left_out) = answered(OpenAi, &reply, vec![every_kind(), vec![]]);
     let said = "text\n{\"a\":1}\n[image of type image/PNG, 3 bytes, left out]\n[image of type image/bmp, 2 bytes, left out]\n\

@@ -1,7 +1,7 @@
 //! Replies that are refused: other formats, errors of the provider, and replies beyond a bound.
 
 use super::{one_call, read};
-use crate::conversation::{MAX_CALLS, Provider, REPLY, ReplyError, read_calls};
+use crate::conversation::{MAX_CALLS, Provider, REPLY_BOUNDS, ReplyError, read_calls};
 use serde_json::{Value, json};
 
 fn refusal(provider: Provider, text: &str) -> ReplyError {
@@ -9,7 +9,7 @@ fn refusal(provider: Provider, text: &str) -> ReplyError {
 }
 
 #[test]
-fn what_is_no_reply_is_refused_with_what_would_be_one() {
+fn unknown_forms_are_refused_with_the_accepted_ones() {
     for provider in Provider::ALL {
         for text in ["", "I call read_file.", "{", "{\"a\":1,\"a\":2}"] {
             assert!(matches!(refusal(provider, text), ReplyError::Json(_)), "{text}");
@@ -29,7 +29,7 @@ fn what_is_no_reply_is_refused_with_what_would_be_one() {
 }
 
 #[test]
-fn an_error_of_the_provider_is_passed_on() {
+fn provider_errors_are_passed_on() {
     let errors = [
         json!({"error": {"message": "overloaded", "type": "server_error"}}),
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "overloaded"}}),
@@ -45,7 +45,7 @@ fn an_error_of_the_provider_is_passed_on() {
 }
 
 #[test]
-fn a_reply_of_another_provider_is_recognised_and_named() {
+fn reply_of_another_provider_names_it() {
     let whole = |provider| match provider {
         Provider::OpenAi => {
             json!({"choices": [{"message": {"role": "assistant", "tool_calls": [one_call(provider, "a")]}}]})
@@ -61,17 +61,17 @@ fn a_reply_of_another_provider_is_recognised_and_named() {
         }
     };
     for found in Provider::ALL {
-        for asked in Provider::ALL.into_iter().filter(|asked| *asked != found) {
+        for expected in Provider::ALL.into_iter().filter(|expected| *expected != found) {
             assert_eq!(
-                refusal(asked, &whole(found).to_string()),
-                ReplyError::OtherProvider { asked, found }
+                refusal(expected, &whole(found).to_string()),
+                ReplyError::OtherProvider { expected, found }
             );
         }
     }
 }
 
 #[test]
-fn a_stream_of_events_is_called_one() {
+fn event_streams_are_refused() {
     assert_eq!(refusal(Provider::OpenAi, "data: {\"choices\":[]}\n\n"), ReplyError::Stream);
     assert_eq!(
         refusal(Provider::Anthropic, "\nevent: message_start\ndata: {}\n"),
@@ -80,7 +80,7 @@ fn a_stream_of_events_is_called_one() {
 }
 
 #[test]
-fn a_reply_has_so_many_calls_and_no_more() {
+fn number_of_calls_is_bounded() {
     for provider in Provider::ALL {
         let calls = |count: usize| Value::from(vec![one_call(provider, "a"); count]).to_string();
         assert_eq!(read_calls(provider, &calls(MAX_CALLS)).unwrap().len(), MAX_CALLS);
@@ -100,7 +100,7 @@ const NESTS: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn a_hostile_reply_ends_at_a_bound() {
+fn hostile_replies_end_at_a_bound() {
     for provider in Provider::ALL {
         for (opening, closing) in NESTS {
             assert!(
@@ -109,8 +109,8 @@ fn a_hostile_reply_ends_at_a_bound() {
             );
             let deep = format!(
                 "{}{{}}{}",
-                opening.repeat(REPLY.depth / 2 - 1),
-                closing.repeat(REPLY.depth / 2 - 1)
+                opening.repeat(REPLY_BOUNDS.depth / 2 - 1),
+                closing.repeat(REPLY_BOUNDS.depth / 2 - 1)
             );
             assert!(
                 read_calls(provider, &deep).is_ok_and(|calls| calls.is_empty())
@@ -118,9 +118,12 @@ fn a_hostile_reply_ends_at_a_bound() {
                 "{opening}"
             );
         }
-        assert!(matches!(refusal(provider, &"x".repeat(REPLY.bytes + 1)), ReplyError::Json(_)));
         assert!(matches!(
-            refusal(provider, &format!("[{}0]", "0,".repeat(REPLY.members))),
+            refusal(provider, &"x".repeat(REPLY_BOUNDS.bytes + 1)),
+            ReplyError::Json(_)
+        ));
+        assert!(matches!(
+            refusal(provider, &format!("[{}0]", "0,".repeat(REPLY_BOUNDS.members))),
             ReplyError::Json(_)
         ));
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::schema::drop_absent;
 
 #[test]
-fn null_for_what_is_absent_is_taken_back_and_other_nulls_are_not() {
+fn null_is_dropped_for_absent_members_only() {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {"type": "string"}, "d": {"anyOf": [{"type": "null"}]},
         "l": {"items": {"$ref": "#/$defs/t"}}, "e": {"enum": ["x"]}, "f": {},
@@ -19,7 +19,7 @@ fn null_for_what_is_absent_is_taken_back_and_other_nulls_are_not() {
 }
 
 #[test]
-fn alternatives_that_lead_back_to_themselves_are_judged_once() {
+fn recursive_alternatives_are_judged_once() {
     let back = || json!({"$ref": "#/$defs/a"});
     let schema = json!({
         "properties": {"a": {"$ref": "#/$defs/a"}},
