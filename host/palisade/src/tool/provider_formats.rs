@@ -22,6 +22,7 @@ impl From<&ToolUse> for Call {
     }
 }
 
+/// The class is the one that the sandbox enforces; `idempotent` is the plugin's claim.
 impl<'a> From<&'a Definition> for DefinitionView<'a> {
     fn from(definition: &'a Definition) -> Self {
         let name = definition.name().as_str();
