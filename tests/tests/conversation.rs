@@ -10,9 +10,9 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use palisade::tool::conversation::{Provider, ToolUse, read_calls, write_results};
-use palisade::tool::{Body, CallInput};
-use palisade::{Content, ErrorKind, ToolResult};
+use palisade::formats::{Provider, ToolUse, read_calls, write_results};
+use palisade::tool::Body;
+use palisade::{CallId, Content, ErrorKind, ToolResult};
 use serde_json::{Value, json};
 
 fn file(path: &str) -> PathBuf {
@@ -26,8 +26,7 @@ fn recorded(provider: Provider) -> Vec<ToolUse> {
 }
 
 fn asked(one: &ToolUse) -> (String, Value) {
-    let CallInput::Text(input) = one.input() else { panic!("an input is text") };
-    (one.name().to_owned(), serde_json::from_str(input).unwrap())
+    (one.name().to_owned(), serde_json::from_str(one.input()).unwrap())
 }
 
 /// Returns a block of each kind, so that the provider's types see every possible part of a message.
@@ -64,9 +63,12 @@ fn results(uses: Vec<ToolUse>) -> Vec<(ToolUse, ToolResult)> {
         vec![],
     ];
     let mut outputs = outputs.into_iter();
-    let result = |one: &ToolUse| match outputs.next() {
-        Some(blocks) => ToolResult::success_with(one.call_id().clone(), one.name(), blocks),
-        None => ToolResult::failure(one.call_id().clone(), one.name(), ErrorKind::UserDenied),
+    let result = |one: &ToolUse| {
+        let id = CallId::new(one.call_id());
+        match outputs.next() {
+            Some(blocks) => ToolResult::success_with(id, one.name(), blocks),
+            None => ToolResult::failure(id, one.name(), ErrorKind::UserDenied),
+        }
     };
     let results: Vec<ToolResult> = uses.iter().map(result).collect();
     uses.into_iter().zip(results).collect()

@@ -9,7 +9,7 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-use palisade::tool::formats::{Format, Strictness, ToolView, Weakening, export_all};
+use palisade::formats::{DefinitionView, Format, Strictness, Weakening, export_all};
 use palisade::tool::schema::Schema;
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn output() -> Value {
 }
 
 /// Exports a tool in one format, unchanged and transformed.
-fn exports(view: &ToolView<'_>, format: Format) -> Value {
+fn exports(view: &DefinitionView<'_>, format: Format) -> Value {
     let one = |strictness| {
         let (request, weakened) = export_all(&[*view], format, strictness);
         json!({"request": request, "weakened": weakened.iter().map(Weakening::to_string).collect::<Vec<_>>()})
@@ -70,7 +70,7 @@ fn exports(view: &ToolView<'_>, format: Format) -> Value {
     json!({"as-is": one(Strictness::AsIs), "strict": one(Strictness::Transform)})
 }
 
-fn compare(name: &str, view: &ToolView<'_>) {
+fn compare(name: &str, view: &DefinitionView<'_>) {
     for format in Format::ALL {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join(format!("golden/formats/{format}.{name}.json"));
@@ -91,15 +91,9 @@ fn write(path: &Path, exports: &Value) {
 #[test]
 fn a_simple_tool_looks_the_same_in_every_format_as_it_did() {
     let schema = Schema::input(simple()).unwrap();
-    let view = ToolView {
-        name: "read_file",
-        title: None,
-        description: "Reads a file.",
-        input_schema: schema.as_value(),
-        output_schema: None,
-        side_effects: "read",
-        idempotent: true,
-    };
+    let mut view = DefinitionView::new("read_file", "Reads a file.", schema.as_value());
+    view.side_effects = "read";
+    view.idempotent = true;
     compare("simple", &view);
 }
 
@@ -107,14 +101,9 @@ fn a_simple_tool_looks_the_same_in_every_format_as_it_did() {
 fn a_rich_tool_looks_the_same_in_every_format_as_it_did() {
     let schema = Schema::input(rich()).unwrap();
     let output = Schema::output(output()).unwrap();
-    let view = ToolView {
-        name: "edit_file",
-        title: Some("Edit a file"),
-        description: "Edits a file.",
-        input_schema: schema.as_value(),
-        output_schema: Some(output.as_value()),
-        side_effects: "write",
-        idempotent: false,
-    };
+    let mut view = DefinitionView::new("edit_file", "Edits a file.", schema.as_value());
+    view.title = Some("Edit a file");
+    view.output_schema = Some(output.as_value());
+    view.side_effects = "write";
     compare("rich", &view);
 }

@@ -1,10 +1,10 @@
 //! Converts tool definitions for `tools/list`.
 
 use super::era::Era;
+use palisade::formats::{Format, Strictness, export};
 use palisade::host::Host;
 use palisade::session::Session;
 use palisade::tool::Definition;
-use palisade::tool::formats::{Format, Strictness, export};
 use rmcp::model::{ErrorData, ListToolsResult, MetaObject, PaginatedRequestParams, Tool};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub(super) fn tools(host: &Host, session: &Session, era: Era) -> Vec<Tool> {
 
 /// Converts one tool. Its hints are derived from the sandbox's enforcement.
 pub(super) fn tool(definition: &Definition, era: Era) -> Option<Tool> {
-    let mut exported = export(&definition.view(), Format::Mcp, Strictness::AsIs).tool;
+    let mut exported = export(&definition.into(), Format::Mcp, Strictness::AsIs).tool;
     if era == Era::Legacy && !describes_objects(definition) {
         exported.as_object_mut()?.remove("outputSchema");
     }

@@ -17,9 +17,9 @@ use crate::plugins::{Compiling, Loading, Plugin, Progress, Rejected, Rescan, Wat
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, Offered, Sandbox};
 use crate::session::{Session, SessionBuilder};
-use crate::tool::formats::{Format, Strictness, Weakening, export_all};
 use crate::tool::{Call, CallInput, Definition, ErrorKind, ToolResult};
 use crate::workspace::Workspace;
+use palisade_formats::{DefinitionView, Format, Strictness, Weakening, export_all};
 use serde_json::Value;
 use std::fmt;
 use std::path::PathBuf;
@@ -169,11 +169,8 @@ impl Host {
         strictness: Strictness,
     ) -> (Value, Vec<Weakening>) {
         let definitions = self.definitions(session);
-        export_all(
-            &definitions.iter().map(Definition::view).collect::<Vec<_>>(),
-            format,
-            strictness,
-        )
+        let views: Vec<_> = definitions.iter().map(DefinitionView::from).collect();
+        export_all(&views, format, strictness)
     }
 
     /// Returns a stream of all events from now on.

@@ -54,6 +54,8 @@ pub use host::{BuildError, CacheMode, Host, HostBuilder};
 #[cfg(target_os = "linux")]
 pub use native::shell::{HelperError, hold_command};
 pub use native::{Confinement, Shell, ShellHelper, ShellLimits, ShellOptions};
+/// The formats of model providers: definitions, replies and messages.
+pub use palisade_formats as formats;
 pub use plugins::Shipped;
 pub use policy::{Mode, Policy};
 pub use registry::{DuplicateTool, Origin, Registry, ToolNotFound};

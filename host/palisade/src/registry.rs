@@ -11,8 +11,8 @@ pub use origin::{Origin, Source};
 pub use registered::Registered;
 
 use crate::execution::Factory;
-use crate::tool::formats::{Format, Strictness, export_all};
 use arc_swap::ArcSwap;
+use palisade_formats::{DefinitionView, Format, Strictness, export_all};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
@@ -224,7 +224,8 @@ impl Registry {
     pub fn export(&self, format: Format) -> Arc<Value> {
         let snapshot = self.0.load();
         let made = || {
-            let views: Vec<_> = snapshot.tools().map(|tool| tool.definition.view()).collect();
+            let definitions = snapshot.tools().map(|tool| &tool.definition);
+            let views: Vec<_> = definitions.map(DefinitionView::from).collect();
             Arc::new(export_all(&views, format, Strictness::AsIs).0)
         };
         match Format::ALL

@@ -3,13 +3,12 @@
 pub mod ask;
 pub mod call;
 pub mod content;
-pub mod conversation;
 pub mod definition;
 pub mod digest;
 pub mod error;
-pub mod formats;
 pub mod name;
 pub mod offer;
+mod provider_formats;
 pub mod result;
 pub mod schema;
 pub mod side_effects;
@@ -18,7 +17,6 @@ pub(crate) mod uri;
 pub use ask::{AskKind, AskKinds, AskRequest};
 pub use call::{Call, CallId, CallInput};
 pub use content::{Body, Content};
-pub use conversation::{Provider, ToolUse};
 pub use definition::{Definition, DefinitionError};
 pub use digest::Digest;
 pub use error::{

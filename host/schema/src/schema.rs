@@ -5,6 +5,7 @@
 //! position, are keywords whose meaning depends on something outside the document (other
 //! references, dynamic references, `$id` below the root), and schemas that would be too expensive.
 
+mod absent;
 mod cost;
 mod error;
 mod explain;
@@ -29,10 +30,11 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
+pub use absent::drop_absent;
 pub use error::SchemaError;
 pub use hidden::in_object as hidden_in;
 pub use keyword::{Dialect, Reach, Shape, holds};
-pub use pointer::{join, percent_decode};
+pub use pointer::{join, resolve_local_ref};
 pub use violation::{Violation, Violations};
 
 use crate::budget::{Budget, Exhausted};

@@ -5,6 +5,8 @@ use std::io;
 
 /// The block size of the fast path, in bytes.
 const AT_A_GLANCE: usize = 64;
+/// The length in bytes at which an id is cut.
+const MAX_ID: usize = 256;
 
 /// Returns the first character that could hide or reorder text for a reader: controls other than
 /// tab and newline, direction marks, line separators, annotations, and invisible characters.
@@ -200,6 +202,13 @@ impl<W: io::Write> io::Write for VisibleJson<W> {
 #[must_use]
 pub fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
+}
+
+/// Returns a caller's id as the log shows it: cut to 256 bytes, with deceptive characters escaped
+/// and with spaces in place of line breaks and tabs, so that it stays within its line.
+#[must_use]
+pub fn sanitize_id(id: &str) -> String {
+    visible(cut(id, MAX_ID)).replace(['\n', '\t'], " ")
 }
 
 /// Shows a text on one line of at most `max` characters; a longer one loses its middle to a count.

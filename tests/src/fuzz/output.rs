@@ -4,8 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use palisade::tool::Provider;
-use palisade::tool::conversation::{read_calls, write_results};
+use palisade::formats::{Provider, read_calls, write_results};
 use palisade::{Call, Host, Shipped, ToolResult};
 use serde_json::json;
 use tempfile::TempDir;
@@ -88,6 +87,7 @@ fn asked(provider: Provider) -> String {
         }
         Provider::Anthropic => json!({"type": "tool_use", "id": "a", "name": "free", "input": {}}),
         Provider::Gemini => json!({"functionCall": {"id": "a", "name": "free", "args": {}}}),
+        other => panic!("there is no reply of {other}"),
     };
     call.to_string()
 }

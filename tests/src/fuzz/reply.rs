@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use palisade::tool::conversation::{MAX_CALLS, read_calls, write_results};
-use palisade::tool::{ErrorKind, ExecutionKind, Provider, ToolUse};
-use palisade::{ToolResult, tool::CallId};
+use palisade::formats::{MAX_CALLS, Provider, ToolUse, read_calls, write_results};
+use palisade::tool::{ErrorKind, ExecutionKind};
+use palisade::{Call, ToolResult, tool::CallId};
 
 use super::check_message;
 
@@ -25,10 +25,10 @@ pub fn reply(bytes: &[u8]) {
 
 fn answered(provider: Provider, uses: &[ToolUse]) {
     assert!(uses.len() <= MAX_CALLS);
-    let ids: BTreeSet<&str> = uses.iter().map(|called| called.call_id().as_str()).collect();
+    let ids: BTreeSet<&str> = uses.iter().map(ToolUse::call_id).collect();
     assert_eq!(ids.len(), uses.len(), "each call has an id of its own");
     let result = |(number, called): (usize, &ToolUse)| {
-        let call = called.to_call();
+        let call = Call::from(called);
         let (id, tool): (CallId, String) = (call.id().clone(), call.tool().to_owned());
         let made = match number % 2 {
             0 => ToolResult::success(id, &tool, "done"),

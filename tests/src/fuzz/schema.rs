@@ -1,8 +1,8 @@
 //! The fuzz target of schemas and inputs: any text as a tool's input schema, and any text as the
 //! input of a call.
 
+use palisade::formats::{DefinitionView, Format, Strictness, export};
 use palisade::tool::budget::{Exhausted, Unlimited};
-use palisade::tool::formats::{Format, Strictness, export};
 use palisade::tool::json::{JsonBounds, parse_bounded};
 use palisade::tool::{Definition, Schema, SideEffects, Violations, schema::unreviewed};
 
@@ -69,7 +69,7 @@ fn exported(schema: &Schema) {
     let definition = made.expect("the rest is in order");
     for format in Format::ALL {
         for strictness in [Strictness::AsIs, Strictness::Transform] {
-            let _ = export(&definition.view(), format, strictness);
+            let _ = export(&DefinitionView::from(&definition), format, strictness);
         }
     }
 }

@@ -50,7 +50,8 @@ const PRINTING: [&str; 6] = ["println", "print", "eprintln", "eprint", "io::stdo
 const PRINTERS: [&str; 2] = ["host/cli/", "host/palisade/src/sandbox/guard"];
 
 /// The pure folders, and the paths that none of them names.
-const PURE: [&str; 3] = ["host/palisade/src/tool", "host/palisade/src/policy", "host/schema/src"];
+const PURE: [&str; 4] =
+    ["host/palisade/src/tool", "host/palisade/src/policy", "host/formats/src", "host/schema/src"];
 const IMPURE: [&str; 7] = ["tokio", "fs", "env", "Instant", "SystemTime", "net", "process"];
 
 /// A source with its path from the root of the repository.
@@ -176,6 +177,7 @@ fn planted_violations_are_found() {
         ("host/palisade/src/plugins/planted.rs", "fn f() { tracing::info!(x = rmcp::y()) }"),
         ("host/mcp/src/http/planted.rs", "fn f() { println!(\"{}\", 1) }"),
         ("host/schema/src/planted.rs", "use std::{fs as files, path::Path};"),
+        ("host/formats/src/planted.rs", "fn f() { tokio::spawn(g()) }"),
         ("host/palisade/src/events/planted.rs", "fn f() { std::time::SystemTime::now() }"),
         ("host/palisade/src/execution/planted.rs", "fn f() { unsafe { g() } }"),
         ("host/mcp/src/http/planted.rs", "use crate::handler::Front;"),

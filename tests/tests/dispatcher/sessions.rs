@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use palisade::tool::formats::{Format, Strictness};
+use palisade::formats::{Format, Strictness};
 use palisade::{Advertised, Call, CallId, json};
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use palisade::tool::formats::Format;
+use palisade::formats::Format;
 use palisade::{DuplicateTool, Registry};
 use palisade_tests::native::echo;
 use serde_json::json;

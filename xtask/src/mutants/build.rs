@@ -16,7 +16,7 @@ const SWITCH: &str = include_str!("switch.rs");
 const CRATES: [&str; 3] =
     ["host/palisade/src/lib.rs", "host/mcp/src/lib.rs", "host/schema/src/lib.rs"];
 /// Whose unit tests are run.
-const UNITS: [&str; 3] = ["palisade", "palisade_mcp", "palisade_schema"];
+const UNITS: [&str; 4] = ["palisade", "palisade_formats", "palisade_mcp", "palisade_schema"];
 
 /// Why a fault is in no build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! The command-line arguments of the program.
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use palisade::formats::{Format, Provider};
 use palisade::tool::SideEffects;
-use palisade::tool::conversation::Provider;
-use palisade::tool::formats::Format;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

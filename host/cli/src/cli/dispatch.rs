@@ -6,7 +6,7 @@ use super::exit::{Exit, Failure};
 use super::running::{Tools, Wanted};
 use super::signals::Signals;
 use super::{ignored, input, open, output};
-use palisade::tool::conversation::{Messages, REPLY, ToolUse, read_calls};
+use palisade::formats::{Messages, REPLY_BOUNDS, ToolUse, read_calls};
 use palisade::tool::{Call, ToolResult};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 const SESSION: &str = "dispatch";
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
-    let text = input::file_or_standard(&args.reply, REPLY.bytes as u64)?;
+    let text = input::file_or_standard(&args.reply, REPLY_BOUNDS.bytes as u64)?;
     let uses = read_calls(args.from, &text).map_err(|error| Failure::new(Exit::Invalid, error))?;
     let names: Vec<&str> = uses.iter().map(ToolUse::name).collect();
     let tools = Tools::open(common, &args.running, Wanted::Tools(&names))?;
@@ -24,7 +24,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     } else {
         open::show_clashes(&tools.host);
     }
-    uses.iter().for_each(|used| ignored::tell(&tools.host, &used.to_call()));
+    uses.iter().for_each(|used| ignored::tell(&tools.host, &Call::from(used)));
     let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {
         let session = host.new_session(SESSION).build();
         let calls =
@@ -35,12 +35,12 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let messages = Messages::new(args.from, &answered);
     output::json(&messages)?;
     answered.iter().for_each(|(_, result)| tell(result));
-    messages.left_out().iter().for_each(|left| output::note(&left.to_string()));
+    messages.omitted_parts().iter().for_each(|part| output::note(&part.to_string()));
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 
 fn call(used: &ToolUse, timeout: Option<Duration>, interrupted: &CancellationToken) -> Call {
-    let call = used.to_call().with_cancellation(interrupted.child_token());
+    let call = Call::from(used).with_cancellation(interrupted.child_token());
     match timeout {
         Some(timeout) => call.with_timeout(timeout),
         None => call,

@@ -4,7 +4,7 @@ use super::args::{Common, Export};
 use super::exit::{Exit, Failure};
 use super::open;
 use super::output::{self, Reader};
-use palisade::tool::formats::Strictness;
+use palisade::formats::Strictness;
 
 pub(super) fn run(common: &Common, args: &Export) -> Result<Exit, Failure> {
     let host = open::builder(common, &open::settings(common)?).build()?;

@@ -15,7 +15,7 @@ impl CallId {
     /// replaced.
     #[must_use]
     pub fn new(id: &str) -> Self {
-        Self(super::text::visible(super::text::cut(id, 256)).replace(['\n', '\t'], " ").into())
+        Self(super::text::sanitize_id(id).into())
     }
 
     /// Returns the id as text.

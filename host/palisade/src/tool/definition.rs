@@ -1,6 +1,5 @@
 //! A tool's definition: validated once, then read-only.
 
-use super::formats::ToolView;
 use super::schema::{Schema, SchemaError, Violations};
 use super::text::first_deceptive;
 use super::{InvalidName, SideEffects, ToolName};
@@ -234,20 +233,6 @@ impl Definition {
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({"name": self.name().as_str(), "description": self.description(), "parameters": self.parameters()})
-    }
-
-    /// Returns the view that the exporters to other formats use.
-    #[must_use]
-    pub fn view(&self) -> ToolView<'_> {
-        ToolView {
-            name: self.name().as_str(),
-            title: self.title(),
-            description: self.description(),
-            input_schema: self.parameters(),
-            output_schema: self.output_schema().map(Schema::as_value),
-            side_effects: self.side_effects().as_str(),
-            idempotent: self.is_idempotent(),
-        }
     }
 
     fn change(mut self, change: impl FnOnce(&mut Parts)) -> Self {

@@ -1,4 +1,6 @@
-//! JSON pointers: appending tokens, and decoding the URI fragments that contain pointers.
+//! JSON pointers: appending tokens, and following the URI fragments that contain pointers.
+
+use serde_json::Value;
 
 /// Appends one reference token to a JSON pointer.
 #[must_use]
@@ -22,10 +24,16 @@ pub(super) fn push_token(pointer: &mut String, token: &str) {
     }
 }
 
+/// Returns the value that a `$ref` such as `#/$defs/a` refers to in its own document. Anchors are
+/// not resolved.
+#[must_use]
+pub fn resolve_local_ref<'v>(root: &'v Value, reference: &str) -> Option<&'v Value> {
+    root.pointer(&percent_decode(reference.strip_prefix('#')?)?)
+}
+
 /// Decodes percent escapes such as `%41` in a URI fragment. Returns `None` if an escape is
 /// malformed or the result is not UTF-8.
-#[must_use]
-pub fn percent_decode(text: &str) -> Option<String> {
+pub(super) fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());
     while let Some(byte) = bytes.next() {

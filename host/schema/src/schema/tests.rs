@@ -5,6 +5,7 @@
     reason = "a test may stop at the first surprise, and reads best with plain values"
 )]
 
+mod absent;
 mod bounds;
 mod charges;
 mod paths;

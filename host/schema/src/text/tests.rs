@@ -138,3 +138,9 @@ fn a_long_text_keeps_its_ends_and_says_what_is_missing() {
     assert_eq!(elided("abcdefghij", 4), "ab … 6 characters … ij");
     assert_eq!(elided("ab\ncd", 10), "ab\\ncd");
 }
+
+#[test]
+fn an_id_stays_on_its_line() {
+    assert_eq!(sanitize_id("a\n\tb\u{1b}"), "a  b\\u{1b}");
+    assert_eq!(sanitize_id(&"é".repeat(200)), "é".repeat(128));
+}

@@ -1,0 +1,121 @@
+//! Replaces numbers that the parser cannot hold, such as `1e400`, by placeholders, so that only the
+//! affected call fails.
+
+use super::{REPLY_BOUNDS, ReplyError, ToolUse};
+use palisade_schema::json::{JsonBounds, JsonError, parse_bounded};
+use serde::de::IgnoredAny;
+use serde_json::{Number, Value};
+
+/// The prefix of a string that stands for a number: a quote and a Unicode noncharacter, which text
+/// does not contain. A model that writes it garbles only its own call.
+const PLACEHOLDER: &str = "\"\u{fdd0}";
+
+/// A parsed reply, in which strings may stand for numbers.
+pub(super) struct Parsed {
+    pub(super) value: Value,
+    has_placeholders: bool,
+}
+
+/// Parses a reply within bounds. A number out of range is not an error here.
+pub(super) fn parse(text: &str) -> Result<Parsed, ReplyError> {
+    let refused = match parse_bounded(text, REPLY_BOUNDS) {
+        Ok(value) => return Ok(Parsed { value, has_placeholders: false }),
+        Err(error) => error,
+    };
+    if !matches!(&refused, JsonError::Syntax { reason, .. } if reason.contains("out of range")) {
+        return Err(refused.into());
+    }
+    // The length was checked above, and the placeholders add a few bytes per number.
+    match parse_bounded(&replace_numbers(text), JsonBounds { bytes: usize::MAX, ..REPLY_BOUNDS }) {
+        Ok(value) => Ok(Parsed { value, has_placeholders: true }),
+        // Offsets in the rewritten text do not apply to the original, so the first error is
+        // returned.
+        Err(JsonError::Syntax { .. }) => Err(refused.into()),
+        Err(other) => Err(other.into()),
+    }
+}
+
+impl Parsed {
+    /// Restores the numbers of all inputs as written. Each input is parsed separately later, and
+    /// the error is reported in that call.
+    pub(super) fn restore(&self, tool_uses: &mut [ToolUse]) {
+        for tool_use in tool_uses.iter_mut().filter(|_| self.has_placeholders) {
+            tool_use.input = restore_numbers(&tool_use.input);
+        }
+    }
+}
+
+/// Returns the text with a placeholder for each number that is out of range.
+fn replace_numbers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        let (before, token) = rest.split_at(at);
+        let length =
+            if token.starts_with('"') { string_length(token) } else { number_length(token) };
+        let (token, after) = token.split_at(length);
+        out.push_str(before);
+        if is_out_of_range(token) {
+            out.extend([PLACEHOLDER, token, "\""]);
+        } else {
+            out.push_str(token);
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+fn restore_numbers(input: &str) -> String {
+    let mut parts = input.split(PLACEHOLDER);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (number, after) = part.split_once('"').unwrap_or((part, ""));
+        out.extend([number, after]);
+    }
+    out
+}
+
+/// Returns the length of a string with its quotes, or of the whole text if the string does not end.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.bytes().enumerate().skip(1).find(|(_, byte)| {
+        let ends = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
+}
+
+fn number_length(text: &str) -> usize {
+    text.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(text.len())
+}
+
+/// Returns true if the token is a valid JSON number that the parser cannot hold.
+fn is_out_of_range(token: &str) -> bool {
+    !token.starts_with('"')
+        && serde_json::from_str::<IgnoredAny>(token).is_ok()
+        && serde_json::from_str::<Number>(token).is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_replaced_and_restored() {
+        let text = r#"{"a":[1e400,-2,"1e400","\"1e999"],"b":-1E+999,"c":1.5e3}"#;
+        let replaced = replace_numbers(text);
+        assert!(serde_json::from_str::<Value>(&replaced).is_ok(), "{replaced}");
+        assert_eq!(replaced.matches(PLACEHOLDER).count(), 2, "{replaced}");
+        assert_eq!(restore_numbers(&replaced), text);
+    }
+
+    #[test]
+    fn invalid_numbers_stay_unchanged() {
+        for text in ["01e400", "1e400-5", "1.e400", "-", "1e", "\"1e400", "1e5", "[1e400x"] {
+            let is_changed = replace_numbers(text) != text;
+            assert_eq!(is_changed, text == "[1e400x", "{text}");
+        }
+        assert!(parse("[1e400x]").is_err());
+    }
+}

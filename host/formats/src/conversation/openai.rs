@@ -1,0 +1,72 @@
+//! OpenAI's Chat Completions: `tool_calls` of a message, answered by messages of the role `tool`.
+
+use super::ReplyError;
+use super::answer::Answer;
+use super::collector::{CallCollector, Form, first_choice, is_from_model, type_of};
+use serde_json::{Map, Value, json};
+
+#[cfg(test)]
+mod tests;
+
+/// Reads a body, a message, a call, or a list of them.
+pub(super) fn read(value: &Value, calls: &mut CallCollector) -> Result<(), ReplyError> {
+    calls.read_each_object(value, read_body)
+}
+
+fn read_body(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(), ReplyError> {
+    match first_choice(object, "choices")
+        .or_else(|| object.get("message").filter(|message| message.is_object()))
+    {
+        Some(within) => {
+            calls.mark_recognized();
+            read(within, calls)
+        }
+        None => read_message(object, calls),
+    }
+}
+
+fn read_message(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(), ReplyError> {
+    match object.get("role").and_then(Value::as_str) {
+        Some("tool" | "function") => calls.drop_answered(object),
+        Some(_) if !is_from_model(object) => calls.mark_recognized(),
+        _ => return read_message_calls(object, calls),
+    }
+    Ok(())
+}
+
+/// Reads a message's calls. Some servers repeat a call in both forms, so the older form is read
+/// only if the newer is absent.
+fn read_message_calls(
+    message: &Map<String, Value>,
+    calls: &mut CallCollector,
+) -> Result<(), ReplyError> {
+    let listed = match message.get("tool_calls") {
+        Some(Value::Array(list)) => list.as_slice(),
+        Some(call @ Value::Object(_)) => std::slice::from_ref(call),
+        _ => &[],
+    };
+    if !listed.is_empty() {
+        return listed
+            .iter()
+            .filter_map(Value::as_object)
+            .try_for_each(|call| calls.add_call(call));
+    }
+    // An object typed as a call is not a message, so its `function_call` is not read.
+    let is_call = matches!(type_of(message), Some("function" | "custom"));
+    match message.get("function_call").filter(|_| !is_call).and_then(Value::as_object) {
+        Some(call) => calls.add_legacy_call(call),
+        None if message.contains_key("tool_calls") => {
+            calls.mark_recognized();
+            Ok(())
+        }
+        None => calls.read_item(message),
+    }
+}
+
+/// Builds the message that answers one call.
+pub(super) fn result_message(answer: &Answer<'_>) -> Value {
+    if answer.tool_use.form == Form::Legacy {
+        return json!({"role": "function", "name": answer.tool_use.name, "content": answer.text()});
+    }
+    json!({"role": "tool", "tool_call_id": answer.tool_use.required_id(), "content": answer.text()})
+}
