@@ -12,7 +12,7 @@ pub const WAITING_CALLS: usize = 1024;
 /// # Errors
 ///
 /// `resource_exhausted` if too many calls are queued.
-pub(crate) fn wait(queue: &Arc<Share>) -> Result<Grant, ErrorKind> {
+pub(crate) fn enter_queue(queue: &Arc<Share>) -> Result<Grant, ErrorKind> {
     queue.try_take(1).map_err(|Full { bound }| ErrorKind::ResourceExhausted {
         limit: Limit::Waiting,
         value: bound,

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 /// Runs a future; returns its output or the payload of its panic.
-pub async fn caught<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
+pub async fn catch_panic<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
     let mut work = pin!(work);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(poll) => poll.map(Ok),

@@ -3,27 +3,27 @@
 //! Their memory stays counted until they are gone, so an allocation that fails drops the queued
 //! values first.
 
-use super::super::share::Share;
-use super::start;
+use super::share::Share;
+use super::thread_pool::run_on_shared_pool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A value to be dropped once, by the first thread that locks it. Other threads wait for the drop.
-struct Leaving(Mutex<Option<Box<dyn Send>>>);
+struct DeferredDrop(Mutex<Option<Box<dyn Send>>>);
 
 /// The queued values of the process.
-static LEAVING: Mutex<Vec<Arc<Leaving>>> = Mutex::new(Vec::new());
+static QUEUE: Mutex<Vec<Arc<DeferredDrop>>> = Mutex::new(Vec::new());
 
 /// Serialises the tests that inspect the queue, because a test that runs out of memory empties it.
 #[cfg(test)]
 pub(crate) static ALONE: Mutex<()> = Mutex::new(());
 
 /// Queues a large value to be dropped in a turn on another thread, and returns at once.
-pub(crate) fn drop_away(turns: &Arc<Share>, value: impl Send + 'static) {
-    let leaving = Arc::new(Leaving(Mutex::new(Some(Box::new(value)))));
-    all().push(leaving.clone());
+pub(crate) fn drop_later(turns: &Arc<Share>, value: impl Send + 'static) {
+    let deferred = Arc::new(DeferredDrop(Mutex::new(Some(Box::new(value)))));
+    queue().push(deferred.clone());
     turns.take_then(1, move |turn| {
-        start(Box::new(move || {
-            leaving.leave();
+        run_on_shared_pool(Box::new(move || {
+            deferred.run();
             drop(turn);
         }));
     });
@@ -31,27 +31,27 @@ pub(crate) fn drop_away(turns: &Arc<Share>, value: impl Send + 'static) {
 
 /// Attempts a reservation. On failure it drops the queued large values one by one and retries after
 /// each.
-pub(crate) fn making_room(mut attempt: impl FnMut() -> bool) -> bool {
+pub(crate) fn retry_after_drops(mut attempt: impl FnMut() -> bool) -> bool {
     if attempt() {
         return true;
     }
-    let leaving = all().clone();
-    leaving.into_iter().any(|leaving| {
-        leaving.leave();
+    let queued = queue().clone();
+    queued.into_iter().any(|deferred| {
+        deferred.run();
         attempt()
     })
 }
 
-impl Leaving {
-    fn leave(self: &Arc<Self>) {
+impl DeferredDrop {
+    fn run(self: &Arc<Self>) {
         let mut value = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = value.take() {
             drop(value);
-            all().retain(|other| !Arc::ptr_eq(self, other));
+            queue().retain(|other| !Arc::ptr_eq(self, other));
         }
     }
 }
 
-fn all() -> MutexGuard<'static, Vec<Arc<Leaving>>> {
-    LEAVING.lock().unwrap_or_else(PoisonError::into_inner)
+fn queue() -> MutexGuard<'static, Vec<Arc<DeferredDrop>>> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ const IDLE: Duration = Duration::from_secs(10);
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// A pool of threads of one name. Its users bound the number of threads.
-pub(crate) struct Crew {
+pub(crate) struct ThreadPool {
     name: &'static str,
-    book: Mutex<Book>,
+    queue: Mutex<JobQueue>,
     work: Condvar,
 }
 
@@ -29,17 +29,26 @@ pub(crate) struct Unstarted {
     pub(crate) error: io::Error,
 }
 
+/// Runs a job on the pool of the host's own work, or here if the system cannot start a thread.
+pub(crate) fn run_on_shared_pool(job: Job) {
+    static POOL: OnceLock<Arc<ThreadPool>> = OnceLock::new();
+    let pool = POOL.get_or_init(|| ThreadPool::new("palisade-work"));
+    if let Err(Unstarted { job, .. }) = pool.start(job) {
+        job();
+    }
+}
+
 #[derive(Default)]
-struct Book {
+struct JobQueue {
     jobs: VecDeque<Job>,
     idle: usize,
     is_closed: bool,
 }
 
-impl Crew {
+impl ThreadPool {
     /// Creates an empty pool whose threads will have this name.
     pub(crate) fn new(name: &'static str) -> Arc<Self> {
-        Arc::new(Self { name, book: Mutex::default(), work: Condvar::new() })
+        Arc::new(Self { name, queue: Mutex::default(), work: Condvar::new() })
     }
 
     /// Runs a job on an idle thread or on a new one.
@@ -48,28 +57,28 @@ impl Crew {
     ///
     /// [`Unstarted`] if no thread is idle and the system cannot start one.
     pub(crate) fn start(self: &Arc<Self>, job: Job) -> Result<(), Unstarted> {
-        let mut book = self.book();
+        let mut queue = self.queue();
         // Every queued job has an idle thread of its own, so only a surplus is free for this one.
-        if book.idle > book.jobs.len() {
-            book.jobs.push_back(job);
+        if queue.idle > queue.jobs.len() {
+            queue.jobs.push_back(job);
             self.work.notify_one();
             return Ok(());
         }
-        drop(book);
+        drop(queue);
         // A failed spawn drops its closure, so the job is shared with it rather than moved into it.
         let first = Arc::new(Mutex::new(Some(job)));
-        let crew = self.clone();
+        let pool = self.clone();
         let own = first.clone();
         let started = thread::Builder::new()
             .name(self.name.to_owned())
-            .spawn(move || crew.serve(taken(&own)));
+            .spawn(move || pool.serve(take_job(&own)));
         let Err(error) = started else { return Ok(()) };
-        taken(&first).map_or(Ok(()), |job| Err(Unstarted { job, error }))
+        take_job(&first).map_or(Ok(()), |job| Err(Unstarted { job, error }))
     }
 
     /// Ends idle threads now, and busy ones after their job.
     pub(crate) fn close(&self) {
-        self.book().is_closed = true;
+        self.queue().is_closed = true;
         self.work.notify_all();
     }
 
@@ -85,24 +94,24 @@ impl Crew {
     }
 
     fn next_job(&self) -> Option<Job> {
-        let mut book = self.book();
-        book.idle += 1;
-        let mut waits = true;
-        while book.jobs.is_empty() && !book.is_closed && waits {
+        let mut queue = self.queue();
+        queue.idle += 1;
+        let mut is_waiting = true;
+        while queue.jobs.is_empty() && !queue.is_closed && is_waiting {
             let (back, timeout) =
-                self.work.wait_timeout(book, IDLE).unwrap_or_else(PoisonError::into_inner);
-            book = back;
-            waits = !timeout.timed_out();
+                self.work.wait_timeout(queue, IDLE).unwrap_or_else(PoisonError::into_inner);
+            queue = back;
+            is_waiting = !timeout.timed_out();
         }
-        book.idle -= 1;
-        book.jobs.pop_front()
+        queue.idle -= 1;
+        queue.jobs.pop_front()
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, JobQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn taken(job: &Mutex<Option<Job>>) -> Option<Job> {
+fn take_job(job: &Mutex<Option<Job>>) -> Option<Job> {
     job.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

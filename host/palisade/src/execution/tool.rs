@@ -1,40 +1,14 @@
-//! The [`Tool`] trait, which native and WebAssembly tools implement, with its factory and the
-//! context of a call.
+//! The [`Tool`] trait, which native and WebAssembly tools implement.
 
-pub(crate) mod account;
-pub(crate) mod caught;
-pub mod client;
-pub(crate) mod clock;
-pub mod context;
-pub(crate) mod crew;
-pub mod factory;
-pub(crate) mod inherited;
-mod input;
-pub(crate) mod offload;
-pub(crate) mod owner;
-pub(crate) mod share;
-mod waiting;
-
-pub(crate) use caught::caught;
-pub use client::{AskFailure, Client, NoClient};
-pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times, ToolContext};
-pub use factory::{Factory, has_distinct_instances};
-pub use input::ValidInput;
-pub(crate) use owner::{FirstTick, Owner};
-pub use waiting::WAITING_CALLS;
-pub(crate) use waiting::wait;
-
-use crate::tool::{Content, Definition, ErrorKind, ExecutionKind};
-use serde_json::{Map, Value};
-use std::future::Future;
-use std::path::PathBuf;
-use std::pin::Pin;
+use super::box_future::BoxFuture;
+use super::context::ToolContext;
+use super::input::ValidInput;
+use super::output::ToolOutput;
+use crate::tool::{Definition, ErrorKind};
+use serde_json::Value;
 use std::sync::Arc;
 
-/// A boxed future that can move between threads.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// A tool. A [`Factory`] creates one instance per call.
+/// A tool. A [`Factory`](super::Factory) creates one instance per call.
 ///
 /// ```
 /// use palisade::{BoxFuture, Definition, ErrorKind, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json};
@@ -120,45 +94,5 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn identity(&self) -> usize {
         (**self).identity()
-    }
-}
-
-/// The output of a tool that ran to completion.
-#[derive(Debug, Clone, Default)]
-pub struct ToolOutput {
-    /// The blocks for the model, in order.
-    pub content: Vec<Content>,
-    /// The outcome.
-    pub outcome: Outcome,
-    /// Metadata for the embedder, never for the model.
-    pub metadata: Map<String, Value>,
-    /// The changed files, relative to the workspace, under their real names.
-    pub files_modified: Vec<PathBuf>,
-    /// The executed command, if there is one.
-    pub command_executed: Option<String>,
-}
-
-impl ToolOutput {
-    /// Creates a success with one text block.
-    #[must_use]
-    pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![Content::Text(text.into())], ..Self::default() }
-    }
-}
-
-/// The outcome of a tool that ran to completion.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Outcome {
-    /// The tool did what it was asked to do.
-    #[default]
-    Success,
-    /// The tool reports a failure that the model should see as one.
-    Failure,
-}
-
-/// Converts a message of the tool to a plain failure.
-impl From<String> for ErrorKind {
-    fn from(message: String) -> Self {
-        Self::execution(ExecutionKind::Failed, message)
     }
 }

@@ -20,9 +20,9 @@ static GRANTED: Mutex<u64> = Mutex::new(0);
 
 /// Bytes granted to one account and possibly not allocated yet.
 #[derive(Debug, Default)]
-pub(super) struct Granted(AtomicU64);
+pub(super) struct AddressSpaceGrant(AtomicU64);
 
-impl Granted {
+impl AddressSpaceGrant {
     /// Grants more bytes if the address space has room for them.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Granted {
     }
 }
 
-impl Drop for Granted {
+impl Drop for AddressSpaceGrant {
     fn drop(&mut self) {
         let mine = *self.0.get_mut();
         if mine > 0 {
@@ -101,19 +101,19 @@ mod tests {
 
     #[test]
     fn a_full_address_space_grants_small_steps_only_up_to_a_bound() {
-        let granted = Granted::default();
+        let granted = AddressSpaceGrant::default();
         let steps =
             (0..10_000).take_while(|_| granted.grow_where(1 << 10, LIMIT, full).is_ok()).count();
         assert_eq!(steps as u64, UNASKED >> 10);
         let refused = Err(Exhausted::AddressSpace { limit: LIMIT });
         assert_eq!(granted.grow_where(1, LIMIT, full), refused);
-        assert_eq!(Granted::default().grow_where(UNASKED + 1, LIMIT, full), refused);
+        assert_eq!(AddressSpaceGrant::default().grow_where(UNASKED + 1, LIMIT, full), refused);
     }
 
     #[test]
     fn a_look_at_the_address_space_counts_what_others_have_not_allocated_yet() {
-        let one = Granted::default();
-        let other = Granted::default();
+        let one = AddressSpaceGrant::default();
+        let other = AddressSpaceGrant::default();
         assert_eq!(one.grow_where(5 << 20, LIMIT, |_| true), Ok(()));
         // The grants are large enough to be distinguished from those of concurrent tests.
         let both = |wanted: u64| wanted >= 12 << 20;

@@ -1,56 +1,48 @@
 //! Counts the budget checks of long work for a call, so that a test can act within one of them.
 
-use super::{Account, CallBudget};
-use crate::tool::budget::Budget as _;
+use crate::tool::budget::Budget;
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-type Act = Box<dyn Fn(usize, &CallBudget) + Send + Sync>;
+type Action = Box<dyn Fn(usize, &dyn Budget) + Send + Sync>;
 
 /// The number of checks, and the action of each.
 #[derive(Default)]
-pub(super) struct Looks {
+pub(super) struct BudgetChecks {
     count: AtomicUsize,
-    act: OnceLock<Act>,
+    action: OnceLock<Action>,
 }
 
-impl fmt::Debug for Looks {
+impl fmt::Debug for BudgetChecks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.count.fmt(f)
     }
 }
 
-impl Account {
-    /// Sets an action for each check of long work under this account, before its verdict. The
-    /// action gets the number of the check, from one.
-    pub(crate) fn at_each_look(&self, act: impl Fn(usize, &CallBudget) + Send + Sync + 'static) {
-        let _ = self.0.looks.act.set(Box::new(act));
+impl BudgetChecks {
+    /// Sets the action of each check, unless there is one.
+    pub(super) fn set_action(&self, action: impl Fn(usize, &dyn Budget) + Send + Sync + 'static) {
+        let _ = self.action.set(Box::new(action));
     }
 
-    /// Waits until no work holds the account any more, and returns the number of checks.
-    pub(crate) async fn looks(self) -> usize {
-        while Arc::strong_count(&self.0) > 1 {
-            tokio::task::yield_now().await;
-        }
-        self.0.looks.count.load(Ordering::SeqCst)
+    /// Returns the number of checks so far.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
     }
-}
 
-impl CallBudget {
-    /// Counts one check of long work.
-    pub(crate) fn look(&self) {
-        let looks = &self.account.0.looks;
-        let number = looks.count.fetch_add(1, Ordering::SeqCst) + 1;
-        if let Some(act) = looks.act.get() {
-            act(number, self);
+    /// Counts one check of this budget and runs its action.
+    pub(super) fn note(&self, budget: &dyn Budget) {
+        let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(action) = self.action.get() {
+            action(number, budget);
         }
     }
 }
 
 /// Waits within a check until its budget is exhausted, by the deadline or by a cancellation.
-pub(crate) fn until_the_end(budget: &CallBudget) {
+pub(crate) fn wait_until_exhausted(budget: &dyn Budget) {
     while budget.check().is_ok() {
         std::thread::park_timeout(Duration::from_millis(1));
     }

@@ -1,30 +1,18 @@
-//! The memory account of one call. Every layer of the host reserves from it before allocating for
-//! the call.
+//! The account of one call, and the reservations in it.
 
-pub(crate) mod budget;
+use super::address_space::AddressSpaceGrant;
 #[cfg(test)]
-pub(crate) mod looks;
-pub(crate) mod room;
-pub(crate) mod sum;
-
-use super::offload::making_room;
-use super::share::threshold;
+use super::budget_checks::BudgetChecks;
+use super::counters::{CallCounter, CountedBy, Counter, Owed, PROCESS};
+use crate::execution::deferred_drop::retry_after_drops;
+use crate::execution::share::threshold;
 use crate::tool::budget::{Budget, Exhausted};
-pub(crate) use budget::CallBudget;
-use room::Granted;
-pub(crate) use room::{address_space_limit, has_room};
 use std::sync::{Arc, OnceLock};
-use sum::{Held, Sums};
-pub(crate) use sum::{Owed, Sum};
 
 /// The memory that the host may use for a call beyond the guest's, in bytes: results, parsed JSON,
 /// tables and the input. With the data that the engine copies out of the guest at once (8 MiB), a
 /// call takes at most 32 MiB more than its limit.
 pub(crate) const HOST_DATA: u64 = 24 << 20;
-
-/// The memory of all calls in the process. It is global because several hosts share the machine's
-/// memory.
-static PROCESS: Sum = Sum::new();
 
 /// The limits on memory held at once, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,16 +31,16 @@ pub struct Account(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    process: &'static Sum,
+    process: &'static Counter,
     limits: MemoryLimits,
     /// The allowance of the host beyond the call's limit.
     host: u64,
     /// The memory that all calls of this call's owner hold.
-    owner: OnceLock<Arc<Sum>>,
-    held: Held,
-    granted: Granted,
+    owner: OnceLock<Arc<Counter>>,
+    held: CallCounter,
+    address_space: AddressSpaceGrant,
     #[cfg(test)]
-    looks: looks::Looks,
+    checks: BudgetChecks,
 }
 
 impl Inner {
@@ -62,11 +50,12 @@ impl Inner {
     }
 
     /// Adds to the process's total, and to the owner's share of it.
-    fn add(&self, bytes: u64, sums: Sums) -> bool {
+    fn add(&self, bytes: u64, counted_by: CountedBy) -> bool {
         if !self.process.add(bytes, self.limits.total) {
             return false;
         }
-        let has_room = self.owner_in(sums).is_none_or(|owner| self.add_to_share(owner, bytes));
+        let has_room =
+            self.owner_in(counted_by).is_none_or(|owner| self.add_to_share(owner, bytes));
         if !has_room {
             self.process.subtract(bytes);
         }
@@ -75,22 +64,22 @@ impl Inner {
 
     /// Adds memory that the total already counts to an owner's share. An owner always gets the
     /// limit of one call; beyond that it must not hold more than remains free of the total.
-    fn add_to_share(&self, owner: &Sum, bytes: u64) -> bool {
+    fn add_to_share(&self, owner: &Counter, bytes: u64) -> bool {
         let free = self.limits.total.saturating_sub(self.process.get());
         owner.add(bytes, threshold(free, self.most()))
     }
 
     /// Subtracts from the owner's share, if it counts this call.
-    fn subtract_from_share(&self, bytes: u64, sums: Sums) {
-        if let Some(owner) = self.owner_in(sums) {
+    fn subtract_from_share(&self, bytes: u64, counted_by: CountedBy) {
+        if let Some(owner) = self.owner_in(counted_by) {
             owner.subtract(bytes);
         }
     }
 
-    fn owner_in(&self, sums: Sums) -> Option<&Sum> {
-        match sums {
-            Sums::Process => None,
-            Sums::ProcessAndOwner => self.owner.get().map(|owner| &**owner),
+    fn owner_in(&self, counted_by: CountedBy) -> Option<&Counter> {
+        match counted_by {
+            CountedBy::Process => None,
+            CountedBy::ProcessAndOwner => self.owner.get().map(|owner| &**owner),
         }
     }
 }
@@ -99,7 +88,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let held = self.held.get();
         self.process.subtract(held);
-        self.subtract_from_share(held, self.held.sums());
+        self.subtract_from_share(held, self.held.counted_by());
     }
 }
 
@@ -117,16 +106,16 @@ impl Account {
         Self::within(&PROCESS, limits, 0)
     }
 
-    fn within(process: &'static Sum, limits: MemoryLimits, host: u64) -> Self {
+    fn within(process: &'static Counter, limits: MemoryLimits, host: u64) -> Self {
         Self(Arc::new(Inner {
             process,
             limits,
             host,
             owner: OnceLock::new(),
-            held: Held::default(),
-            granted: Granted::default(),
+            held: CallCounter::default(),
+            address_space: AddressSpaceGrant::default(),
             #[cfg(test)]
-            looks: looks::Looks::default(),
+            checks: BudgetChecks::default(),
         }))
     }
 
@@ -137,13 +126,13 @@ impl Account {
     ///
     /// [`Exhausted::TotalMemory`] if the share has no room for the memory that the call holds; the
     /// call has no owner then.
-    pub(crate) fn assign(&self, owner: &Arc<Sum>) -> Result<(), Exhausted> {
+    pub(crate) fn assign(&self, owner: &Arc<Counter>) -> Result<(), Exhausted> {
         let inner = &*self.0;
         if inner.owner.get().is_some() {
             return Ok(());
         }
         let expected = inner.held.get();
-        if !making_room(|| inner.add_to_share(owner, expected)) {
+        if !retry_after_drops(|| inner.add_to_share(owner, expected)) {
             return Err(Exhausted::TotalMemory { limit: inner.limits.total });
         }
         if inner.owner.set(owner.clone()).is_err() {
@@ -190,18 +179,18 @@ impl Account {
     /// nothing is reserved then.
     pub fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
         self.count(bytes)?;
-        self.0.granted.grow(bytes).inspect_err(|_| self.release(bytes))
+        self.0.address_space.grow(bytes).inspect_err(|_| self.release(bytes))
     }
 
     /// Like [`reserve`](Self::reserve), without the check of the address space.
     fn count(&self, bytes: u64) -> Result<(), Exhausted> {
         let inner = &*self.0;
-        let Some(sums) = inner.held.add(bytes, inner.most()) else {
+        let Some(counted_by) = inner.held.add(bytes, inner.most()) else {
             return Err(Exhausted::CallMemory { limit: inner.limits.call });
         };
-        if !making_room(|| inner.add(bytes, sums)) {
+        if !retry_after_drops(|| inner.add(bytes, counted_by)) {
             let now = inner.held.subtract(bytes);
-            if now != sums {
+            if now != counted_by {
                 // The call got its owner meanwhile, with these bytes.
                 inner.subtract_from_share(bytes, now);
             }
@@ -217,6 +206,30 @@ impl Account {
         if let Some(owner) = inner.owner_in(inner.held.add_always(bytes)) {
             owner.add_always(bytes);
         }
+    }
+
+    /// Sets an action for each check of long work under this account, before its verdict. The
+    /// action gets the number of the check, from one.
+    #[cfg(test)]
+    pub(crate) fn on_budget_check(
+        &self,
+        action: impl Fn(usize, &dyn Budget) + Send + Sync + 'static,
+    ) {
+        self.0.checks.set_action(action);
+    }
+
+    /// Waits until no work holds the account any more, and returns the number of checks.
+    #[cfg(test)]
+    pub(crate) async fn count_budget_checks(self) -> usize {
+        while Arc::strong_count(&self.0) > 1 {
+            tokio::task::yield_now().await;
+        }
+        self.0.checks.count()
+    }
+
+    #[cfg(test)]
+    pub(super) fn budget_checks(&self) -> &BudgetChecks {
+        &self.0.checks
     }
 
     /// Releases reserved memory, in bytes.
@@ -264,7 +277,7 @@ impl Charge {
         let bytes = std::mem::take(&mut self.bytes);
         let inner = &*self.account.0;
         inner.subtract_from_share(bytes, inner.held.subtract(bytes));
-        Owed::taken_over(inner.process, bytes)
+        Owed::from_counted(inner.process, bytes)
     }
 }
 

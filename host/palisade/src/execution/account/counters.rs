@@ -1,18 +1,21 @@
-//! Sums of reserved memory: of one call, of one owner, and of the process.
+//! Counters of reserved memory: of one call, of one owner, and of the process.
 
-use super::PROCESS;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A sum of reserved memory, in bytes.
-#[derive(Debug, Default)]
-pub(crate) struct Sum(AtomicU64);
+/// The memory of all calls in the process. It is global because several hosts share the machine's
+/// memory.
+pub(super) static PROCESS: Counter = Counter::new();
 
-impl Sum {
+/// A counter of reserved memory, in bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
     pub(super) const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Adds to the sum if the result stays within the limit; returns false otherwise.
+    /// Adds to the counter if the result stays within the limit; returns false otherwise.
     pub(super) fn add(&self, more: u64, limit: u64) -> bool {
         let added = |held: u64| held.checked_add(more).filter(|sum| *sum <= limit);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added).is_ok()
@@ -31,16 +34,16 @@ impl Sum {
     }
 }
 
-/// The memory that one call holds, in bytes, and whether its owner's sum counts it as well.
+/// The memory that one call holds, in bytes, and whether its owner's counter counts it as well.
 ///
-/// One number holds both, so that the sums stay true if another thread releases memory while the
+/// One number holds both, so that the counters stay true if another thread releases memory while the
 /// call gets its owner.
 #[derive(Debug, Default)]
-pub(super) struct Held(AtomicU64);
+pub(super) struct CallCounter(AtomicU64);
 
-/// The sums that count the memory of a call.
+/// The counters that include the memory of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sums {
+pub(super) enum CountedBy {
     Process,
     ProcessAndOwner,
 }
@@ -48,31 +51,34 @@ pub(super) enum Sums {
 /// The bit of a call that has an owner. No call holds this much.
 const OWNED: u64 = 1 << 63;
 
-impl Sums {
-    fn of(held: u64) -> Self {
+impl CountedBy {
+    fn from_bits(held: u64) -> Self {
         if held & OWNED == 0 { Self::Process } else { Self::ProcessAndOwner }
     }
 }
 
-impl Held {
+impl CallCounter {
     /// Adds to the memory if the result stays within the limit.
-    pub(super) fn add(&self, more: u64, limit: u64) -> Option<Sums> {
+    pub(super) fn add(&self, more: u64, limit: u64) -> Option<CountedBy> {
         let added = |held: u64| {
             let sum = (held & !OWNED).checked_add(more).filter(|sum| *sum <= limit.min(!OWNED))?;
             Some(sum | held & OWNED)
         };
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added).ok().map(Sums::of)
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, added)
+            .ok()
+            .map(CountedBy::from_bits)
     }
 
-    pub(super) fn add_always(&self, more: u64) -> Sums {
-        Sums::of(self.0.fetch_add(more, Ordering::Relaxed))
+    pub(super) fn add_always(&self, more: u64) -> CountedBy {
+        CountedBy::from_bits(self.0.fetch_add(more, Ordering::Relaxed))
     }
 
-    pub(super) fn subtract(&self, bytes: u64) -> Sums {
-        Sums::of(self.0.fetch_sub(bytes, Ordering::Relaxed))
+    pub(super) fn subtract(&self, bytes: u64) -> CountedBy {
+        CountedBy::from_bits(self.0.fetch_sub(bytes, Ordering::Relaxed))
     }
 
-    /// Records that the call has an owner, whose sum counts all later changes. Returns the memory
+    /// Records that the call has an owner, whose counter includes all later changes. Returns the memory
     /// held at that moment.
     pub(super) fn assign(&self) -> u64 {
         self.0.fetch_or(OWNED, Ordering::AcqRel)
@@ -82,9 +88,9 @@ impl Held {
         self.0.load(Ordering::Relaxed) & !OWNED
     }
 
-    /// Returns the sums that count this call.
-    pub(super) fn sums(&self) -> Sums {
-        Sums::of(self.0.load(Ordering::Relaxed))
+    /// Returns the counters that include this call.
+    pub(super) fn counted_by(&self) -> CountedBy {
+        CountedBy::from_bits(self.0.load(Ordering::Relaxed))
     }
 }
 
@@ -92,7 +98,7 @@ impl Held {
 /// holder bounds it; it counts towards the process's total.
 #[derive(Debug)]
 pub struct Owed {
-    process: &'static Sum,
+    process: &'static Counter,
     bytes: u64,
 }
 
@@ -120,8 +126,8 @@ impl Owed {
         }
     }
 
-    /// Takes over memory that this sum already counts.
-    pub(super) fn taken_over(process: &'static Sum, bytes: u64) -> Self {
+    /// Takes over memory that this counter already includes.
+    pub(super) fn from_counted(process: &'static Counter, bytes: u64) -> Self {
         Self { process, bytes }
     }
 

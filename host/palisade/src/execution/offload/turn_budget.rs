@@ -1,8 +1,8 @@
 //! A budget whose work takes turns of its owner, as guests do.
 
-use super::super::account::CallBudget;
-use super::super::owner::{TICK, TURN};
-use super::super::share::{Grant, Share};
+use crate::execution::account::CallBudget;
+use crate::execution::owner::{TICK, TURN};
+use crate::execution::share::{Grant, Share};
 use crate::tool::budget::{Budget, Exhausted};
 use std::future::Future as _;
 use std::pin::pin;
@@ -13,28 +13,28 @@ use std::time::{Duration, Instant};
 
 /// The budget of the host's work for a call, with its current turn. The work yields the turn at the
 /// first check after a tick and waits for the next one.
-pub(crate) struct Turned {
+pub(crate) struct TurnBudget {
     budget: CallBudget,
     turns: Arc<Share>,
     tick: Duration,
-    turn: Mutex<Turn>,
+    turn: Mutex<CurrentTurn>,
 }
 
-struct Turn {
+struct CurrentTurn {
     grant: Option<Grant>,
     since: Instant,
 }
 
-impl Turned {
+impl TurnBudget {
     /// Begins work in this turn, or without one, because most work ends within the first tick.
-    pub(crate) fn begin(budget: CallBudget, turns: &Arc<Share>, turn: Option<Grant>) -> Self {
-        let turn = Mutex::new(Turn { grant: turn, since: Instant::now() });
+    pub(crate) fn new(budget: CallBudget, turns: &Arc<Share>, turn: Option<Grant>) -> Self {
+        let turn = Mutex::new(CurrentTurn { grant: turn, since: Instant::now() });
         Self { budget, turns: turns.clone(), tick: TICK, turn }
     }
 
     /// Sets another tick length.
     #[cfg(test)]
-    pub(super) fn ticking(self, tick: Duration) -> Self {
+    pub(super) fn with_tick(self, tick: Duration) -> Self {
         Self { tick, ..self }
     }
 
@@ -43,7 +43,7 @@ impl Turned {
         self.turn().grant = None;
     }
 
-    fn turn(&self) -> MutexGuard<'_, Turn> {
+    fn turn(&self) -> MutexGuard<'_, CurrentTurn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,12 +65,12 @@ impl Turned {
             );
             // The engine's clock, which otherwise abandons expired turns, stops while no guest
             // runs.
-            self.turns.pool().write_off_older_than(TURN);
+            self.turns.pool().abandon_older_than(TURN);
         }
     }
 }
 
-impl Budget for Turned {
+impl Budget for TurnBudget {
     fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
         self.budget.reserve(bytes)
     }
@@ -81,7 +81,7 @@ impl Budget for Turned {
 
     fn check(&self) -> Result<(), Exhausted> {
         #[cfg(test)]
-        self.budget.look();
+        self.budget.note_check();
         self.budget.check()?;
         let mut turn = self.turn();
         if turn.since.elapsed() < self.tick {

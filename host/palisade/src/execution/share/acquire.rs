@@ -1,30 +1,47 @@
 //! Requests that wait for units of a pool.
 
-use super::{Grant, Share, wake};
+use super::pool::{Grant, Share, wake};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
+impl Share {
+    /// Waits for units. The requests of one owner are served in order, the owners round-robin.
+    pub(crate) fn take(self: &Arc<Self>, units: u64) -> Acquire {
+        Acquire::new(self.clone(), units)
+    }
+
+    /// Like [`take`](Self::take), but runs a callback with the units: at once, or on the thread
+    /// that releases them. The callback must be short.
+    pub(crate) fn take_then(
+        self: &Arc<Self>,
+        units: u64,
+        then: impl FnOnce(Grant) + Send + 'static,
+    ) {
+        CallbackRequest::begin(self.take(units), Box::new(then));
+    }
+}
+
 /// A request for units. It enters the queue at its first poll and leaves it on drop.
 #[derive(Debug)]
 #[must_use = "a request that is not awaited takes nothing"]
-pub(crate) struct Taking {
+pub(crate) struct Acquire {
     share: Arc<Share>,
     units: u64,
-    place: Place,
+    state: RequestState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RequestState {
     Outside,
     Queued(u64),
 }
 
-impl Taking {
+impl Acquire {
     pub(super) fn new(share: Arc<Share>, units: u64) -> Self {
-        Self { share, units, place: Place::Outside }
+        Self { share, units, state: RequestState::Outside }
     }
 
     fn grant(&self, lease: Option<u64>) -> Grant {
@@ -32,24 +49,25 @@ impl Taking {
     }
 }
 
-impl Future for Taking {
+impl Future for Acquire {
     type Output = Grant;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Grant> {
         let share = self.share.clone();
-        let mut book = share.pool.book();
-        match self.place {
-            Place::Outside => {
-                if let Ok(lease) = book.take(share.index, self.units) {
+        let mut scheduler = share.pool.scheduler();
+        match self.state {
+            RequestState::Outside => {
+                if let Ok(lease) = scheduler.take(share.index, self.units) {
                     return Poll::Ready(self.grant(lease));
                 }
-                self.place = Place::Queued(book.queue(share.index, self.units, cx.waker()));
+                self.state =
+                    RequestState::Queued(scheduler.queue(share.index, self.units, cx.waker()));
                 share.waiting.fetch_add(1, Ordering::Relaxed);
                 Poll::Pending
             }
-            Place::Queued(id) => match book.granted(share.index, id, cx.waker()) {
+            RequestState::Queued(id) => match scheduler.granted(share.index, id, cx.waker()) {
                 Some(lease) => {
-                    self.place = Place::Outside;
+                    self.state = RequestState::Outside;
                     share.waiting.fetch_sub(1, Ordering::Relaxed);
                     Poll::Ready(self.grant(lease))
                 }
@@ -59,14 +77,14 @@ impl Future for Taking {
     }
 }
 
-impl Drop for Taking {
+impl Drop for Acquire {
     fn drop(&mut self) {
-        let Place::Queued(id) = self.place else { return };
+        let RequestState::Queued(id) = self.state else { return };
         self.share.waiting.fetch_sub(1, Ordering::Relaxed);
         let woken = {
-            let mut book = self.share.pool.book();
-            book.withdraw(self.share.index, id, self.units);
-            book.serve()
+            let mut scheduler = self.share.pool.scheduler();
+            scheduler.withdraw(self.share.index, id, self.units);
+            scheduler.serve()
         };
         wake(woken);
     }
@@ -74,23 +92,23 @@ impl Drop for Taking {
 
 /// A request with a callback in place of an awaiting future. The thread that releases the units
 /// runs the callback.
-pub(super) struct Awaited(Mutex<Option<(Taking, Then)>>);
+pub(super) struct CallbackRequest(Mutex<Option<(Acquire, Then)>>);
 
 /// The callback of a request.
 pub(super) type Then = Box<dyn FnOnce(Grant) + Send>;
 
-impl Awaited {
+impl CallbackRequest {
     /// Queues a request or serves it at once.
-    pub(super) fn begin(taking: Taking, then: Then) {
-        Arc::new(Self(Mutex::new(Some((taking, then))))).proceed();
+    pub(super) fn begin(request: Acquire, then: Then) {
+        Arc::new(Self(Mutex::new(Some((request, then))))).proceed();
     }
 
     fn proceed(self: Arc<Self>) {
         let waker = Waker::from(self.clone());
         let served = {
             let mut awaited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some((taking, _)) = &mut *awaited else { return };
-            match Pin::new(taking).poll(&mut Context::from_waker(&waker)) {
+            let Some((request, _)) = &mut *awaited else { return };
+            match Pin::new(request).poll(&mut Context::from_waker(&waker)) {
                 Poll::Ready(grant) => awaited.take().map(|(_, then)| (then, grant)),
                 Poll::Pending => None,
             }
@@ -101,7 +119,7 @@ impl Awaited {
     }
 }
 
-impl Wake for Awaited {
+impl Wake for CallbackRequest {
     fn wake(self: Arc<Self>) {
         self.proceed();
     }

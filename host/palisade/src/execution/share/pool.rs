@@ -1,61 +1,35 @@
-//! A pool of a limited resource with a fair share for each owner: no owner can take all of it.
-//!
-//! The rule is the dynamic threshold of shared-buffer switches (Choudhury and Hahne, 1998): an
-//! owner may take more only while its total does not exceed the free units. A single owner gets
-//! half of the pool. `k` greedy owners that start together leave `1 / (k + 1)` of it free. Each
-//! later owner gets half of the rest, so it always finds some.
+//! A pool of units of one resource, the shares of its owners, and the units that they hold.
 
-mod book;
-mod taking;
-#[cfg(test)]
-mod tests;
-
+use super::scheduler::{Full, Scheduler};
 use crate::tool::Digest;
-use book::Book;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
-use taking::Awaited;
-pub(crate) use taking::Taking;
-
-/// Returns the most that an owner may hold while this much is free; at least `floor`.
-pub(crate) fn threshold(free: u64, floor: u64) -> u64 {
-    free.max(floor)
-}
 
 /// A pool of units of one resource. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Pool {
-    book: Arc<Mutex<Book>>,
+    scheduler: Arc<Mutex<Scheduler<Share>>>,
     capacity: u64,
 }
 
 /// One owner's share of a pool. Each owner has a single share while it is referenced.
 #[derive(Debug)]
 pub struct Share {
-    pool: Pool,
+    pub(super) pool: Pool,
     owner: Digest,
-    index: usize,
+    pub(super) index: usize,
     /// The number of this owner's queued requests.
-    waiting: AtomicUsize,
+    pub(super) waiting: AtomicUsize,
 }
 
 /// Units held by an owner, released on drop.
 #[derive(Debug)]
 pub struct Grant {
-    share: Arc<Share>,
-    units: u64,
-    lease: Option<u64>,
-}
-
-/// The error of a pool without units for this owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{bound} are held, and no more is free")]
-pub struct Full {
-    /// The units that the owner holds if it reached its threshold, or the pool's capacity if the
-    /// pool is empty.
-    pub(crate) bound: u64,
+    pub(super) share: Arc<Share>,
+    pub(super) units: u64,
+    pub(super) lease: Option<u64>,
 }
 
 impl Pool {
@@ -63,35 +37,36 @@ impl Pool {
     /// threshold.
     #[must_use]
     pub fn new(capacity: u64) -> Self {
-        Self::with(Book::new(capacity), capacity)
+        Self::from_scheduler(Scheduler::new(capacity), capacity)
     }
 
     /// Creates a pool whose grants are leases, which can be abandoned if the holder never returns
     /// them.
     pub(crate) fn leased(capacity: u64) -> Self {
-        Self::with(Book::new(capacity).leasing(), capacity)
+        Self::from_scheduler(Scheduler::new(capacity).with_leases(), capacity)
     }
 
     /// Creates a pool of leases in which a single owner may take everything while no other
     /// competes. Its units return within moments, so none are reserved for absent owners.
     pub(crate) fn leased_while(capacity: u64, is_contended: fn() -> bool) -> Self {
-        Self::with(Book::new(capacity).leasing().shared_while(is_contended), capacity)
+        let scheduler = Scheduler::new(capacity).with_leases().shared_while(is_contended);
+        Self::from_scheduler(scheduler, capacity)
     }
 
-    fn with(book: Book, capacity: u64) -> Self {
-        Self { book: Arc::new(Mutex::new(book)), capacity }
+    fn from_scheduler(scheduler: Scheduler<Share>, capacity: u64) -> Self {
+        Self { scheduler: Arc::new(Mutex::new(scheduler)), capacity }
     }
 
     /// Returns the share of an owner, the same one while it is referenced.
     pub fn share(&self, owner: Digest) -> Arc<Share> {
-        let mut book = self.book();
-        if let Some(known) = book.known(&owner) {
+        let mut scheduler = self.scheduler();
+        if let Some(known) = scheduler.known(&owner) {
             return known;
         }
-        let index = book.enter();
+        let index = scheduler.enter();
         let share =
             Arc::new(Share { pool: self.clone(), owner, index, waiting: AtomicUsize::new(0) });
-        book.name(owner, &share);
+        scheduler.name(owner, &share);
         share
     }
 
@@ -102,32 +77,32 @@ impl Pool {
 
     /// Returns the number of held units.
     pub(crate) fn held(&self) -> u64 {
-        self.book().held()
+        self.scheduler().held()
     }
 
     /// Abandons a lease whose holder does not return it, so that its units can be granted again.
     /// Returns false if the lease has ended.
-    pub(crate) fn write_off(&self, lease: u64) -> bool {
-        let (is_written_off, woken) = {
-            let mut book = self.book();
-            (book.write_off(lease), book.serve())
-        };
+    pub(crate) fn abandon(&self, lease: u64) -> bool {
+        let mut scheduler = self.scheduler();
+        let is_abandoned = scheduler.abandon(lease);
+        let woken = scheduler.serve();
+        drop(scheduler);
         wake(woken);
-        is_written_off
+        is_abandoned
     }
 
     /// Abandons all leases older than `age`.
-    pub(crate) fn write_off_older_than(&self, age: Duration) {
+    pub(crate) fn abandon_older_than(&self, age: Duration) {
         let woken = {
-            let mut book = self.book();
-            book.write_off_older_than(age);
-            book.serve()
+            let mut scheduler = self.scheduler();
+            scheduler.abandon_older_than(age);
+            scheduler.serve()
         };
         wake(woken);
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn scheduler(&self) -> MutexGuard<'_, Scheduler<Share>> {
+        self.scheduler.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -139,23 +114,8 @@ impl Share {
     ///
     /// [`Full`] if the owner is at its threshold or the pool is empty.
     pub fn try_take(self: &Arc<Self>, units: u64) -> Result<Grant, Full> {
-        let lease = self.pool.book().take(self.index, units)?;
+        let lease = self.pool.scheduler().take(self.index, units)?;
         Ok(Grant { share: self.clone(), units, lease })
-    }
-
-    /// Waits for units. The requests of one owner are served in order, the owners round-robin.
-    pub(crate) fn take(self: &Arc<Self>, units: u64) -> Taking {
-        Taking::new(self.clone(), units)
-    }
-
-    /// Like [`take`](Self::take), but runs a callback with the units: at once, or on the thread
-    /// that releases them. The callback must be short.
-    pub(crate) fn take_then(
-        self: &Arc<Self>,
-        units: u64,
-        then: impl FnOnce(Grant) + Send + 'static,
-    ) {
-        Awaited::begin(self.take(units), Box::new(then));
     }
 
     /// Returns the owner.
@@ -181,7 +141,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.pool.book().leave(&self.owner, self.index);
+        self.pool.scheduler().leave(&self.owner, self.index);
     }
 }
 
@@ -195,15 +155,15 @@ impl Grant {
 impl Drop for Grant {
     fn drop(&mut self) {
         let woken = {
-            let mut book = self.share.pool.book();
-            book.give_back(self.share.index, self.units, self.lease);
-            book.serve()
+            let mut scheduler = self.share.pool.scheduler();
+            scheduler.release(self.share.index, self.units, self.lease);
+            scheduler.serve()
         };
         wake(woken);
     }
 }
 
 /// Wakes tasks. The pool must be unlocked, because a waker may run code that locks it again.
-fn wake(woken: Vec<Waker>) {
+pub(super) fn wake(woken: Vec<Waker>) {
     woken.into_iter().for_each(Waker::wake);
 }

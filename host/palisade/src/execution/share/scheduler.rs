@@ -1,18 +1,32 @@
-//! The state of a pool: the holdings, the queues and the order of service.
+//! The scheduler of a pool: the holdings, the queues and the order of service.
 
-use super::{Full, Share, threshold};
 use crate::tool::Digest;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+/// Returns the most that an owner may hold while this much is free; at least `floor`.
+pub(crate) fn threshold(free: u64, floor: u64) -> u64 {
+    free.max(floor)
+}
+
+/// The error of a pool without units for this owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{bound} are held, and no more is free")]
+pub struct Full {
+    /// The units that the owner holds if it reached its threshold, or the pool's capacity if the
+    /// pool is empty.
+    pub(crate) bound: u64,
+}
+
+/// The units of a pool and the queued requests for them. `S` is the share that an owner holds.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct Scheduler<S> {
     capacity: u64,
     held: u64,
-    names: HashMap<Digest, Weak<Share>>,
-    owners: Vec<Owner>,
+    shares: HashMap<Digest, Weak<S>>,
+    owners: Vec<OwnerQueue>,
     /// The indices in `owners` without a share.
     vacant: Vec<usize>,
     /// The owners with queued requests, in the order of service.
@@ -27,7 +41,7 @@ pub(super) struct Book {
 }
 
 #[derive(Debug, Default)]
-struct Owner {
+struct OwnerQueue {
     held: u64,
     queue: VecDeque<Request>,
 }
@@ -44,21 +58,21 @@ struct Lease {
     owner: usize,
     units: u64,
     since: Instant,
-    state: State,
+    state: LeaseState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LeaseState {
     Held,
-    WrittenOff,
+    Abandoned,
 }
 
-impl Book {
+impl<S> Scheduler<S> {
     pub(super) fn new(capacity: u64) -> Self {
         Self {
             capacity,
             held: 0,
-            names: HashMap::new(),
+            shares: HashMap::new(),
             owners: Vec::new(),
             vacant: Vec::new(),
             ring: VecDeque::new(),
@@ -69,7 +83,7 @@ impl Book {
         }
     }
 
-    pub(super) fn leasing(self) -> Self {
+    pub(super) fn with_leases(self) -> Self {
         Self { leases: Some(HashMap::new()), ..self }
     }
 
@@ -81,19 +95,19 @@ impl Book {
         self.held
     }
 
-    pub(super) fn known(&self, owner: &Digest) -> Option<Arc<Share>> {
-        self.names.get(owner)?.upgrade()
+    pub(super) fn known(&self, owner: &Digest) -> Option<Arc<S>> {
+        self.shares.get(owner)?.upgrade()
     }
 
     pub(super) fn enter(&mut self) -> usize {
         self.vacant.pop().unwrap_or_else(|| {
-            self.owners.push(Owner::default());
+            self.owners.push(OwnerQueue::default());
             self.owners.len() - 1
         })
     }
 
-    pub(super) fn name(&mut self, owner: Digest, share: &Arc<Share>) {
-        self.names.insert(owner, Arc::downgrade(share));
+    pub(super) fn name(&mut self, owner: Digest, share: &Arc<S>) {
+        self.shares.insert(owner, Arc::downgrade(share));
     }
 
     /// Removes a dropped share. It holds nothing and has no queued requests, because grants and
@@ -101,8 +115,8 @@ impl Book {
     pub(super) fn leave(&mut self, owner: &Digest, index: usize) {
         self.vacant.push(index);
         // A new share may have taken this name in the meantime.
-        if self.names.get(owner).is_some_and(|share| share.strong_count() == 0) {
-            self.names.remove(owner);
+        if self.shares.get(owner).is_some_and(|share| share.strong_count() == 0) {
+            self.shares.remove(owner);
         }
     }
 
@@ -136,7 +150,7 @@ impl Book {
         let leases = self.leases.as_mut()?;
         leases.insert(
             number,
-            Lease { owner: index, units, since: Instant::now(), state: State::Held },
+            Lease { owner: index, units, since: Instant::now(), state: LeaseState::Held },
         );
         Some(number)
     }
@@ -147,9 +161,9 @@ impl Book {
     }
 
     /// Returns units. Those of an abandoned lease were returned before.
-    pub(super) fn give_back(&mut self, index: usize, units: u64, lease: Option<u64>) {
+    pub(super) fn release(&mut self, index: usize, units: u64, lease: Option<u64>) {
         let lease = lease.and_then(|lease| self.leases.as_mut()?.remove(&lease));
-        if lease.is_none_or(|lease| lease.state == State::Held) {
+        if lease.is_none_or(|lease| lease.state == LeaseState::Held) {
             self.free(index, units);
         }
     }
@@ -161,12 +175,12 @@ impl Book {
         }
     }
 
-    pub(super) fn write_off(&mut self, lease: u64) -> bool {
+    pub(super) fn abandon(&mut self, lease: u64) -> bool {
         let Some(lease) = self.leases.as_mut().and_then(|leases| leases.get_mut(&lease)) else {
             return false;
         };
-        if lease.state == State::Held {
-            lease.state = State::WrittenOff;
+        if lease.state == LeaseState::Held {
+            lease.state = LeaseState::Abandoned;
             let owner = lease.owner;
             let units = lease.units;
             self.free(owner, units);
@@ -174,13 +188,13 @@ impl Book {
         true
     }
 
-    pub(super) fn write_off_older_than(&mut self, age: Duration) {
+    pub(super) fn abandon_older_than(&mut self, age: Duration) {
         let Some(leases) = &self.leases else { return };
-        let is_old = |lease: &Lease| lease.state == State::Held && lease.since.elapsed() > age;
+        let is_old = |lease: &Lease| lease.state == LeaseState::Held && lease.since.elapsed() > age;
         let old: Vec<u64> =
             leases.iter().filter(|(_, lease)| is_old(lease)).map(|(number, _)| *number).collect();
         for lease in old {
-            self.write_off(lease);
+            self.abandon(lease);
         }
     }
 
@@ -211,28 +225,28 @@ impl Book {
     /// Removes a request. A granted request returns its units.
     pub(super) fn withdraw(&mut self, index: usize, id: u64, units: u64) {
         if let Some(lease) = self.granted.remove(&id) {
-            return self.give_back(index, units, lease);
+            return self.release(index, units, lease);
         }
         let Some(owner) = self.owners.get_mut(index) else { return };
         owner.queue.retain(|request| request.id != id);
         if owner.queue.is_empty() {
-            self.ring.retain(|waits| *waits != index);
+            self.ring.retain(|waiting| *waiting != index);
         }
     }
 
     /// Grants queued requests round-robin until no owner may take more.
     pub(super) fn serve(&mut self) -> Vec<Waker> {
         let mut woken = Vec::new();
-        let mut passed = 0;
-        while passed < self.ring.len()
+        let mut skipped = 0;
+        while skipped < self.ring.len()
             && let Some(index) = self.ring.pop_front()
         {
-            match self.served(index) {
+            match self.serve_owner(index) {
                 Some(waker) => {
                     woken.push(waker);
-                    passed = 0;
+                    skipped = 0;
                 }
-                None => passed += 1,
+                None => skipped += 1,
             }
             if self.owners.get(index).is_some_and(|owner| !owner.queue.is_empty()) {
                 self.ring.push_back(index);
@@ -242,7 +256,7 @@ impl Book {
     }
 
     /// Grants an owner's first request if it fits.
-    fn served(&mut self, index: usize) -> Option<Waker> {
+    fn serve_owner(&mut self, index: usize) -> Option<Waker> {
         let owner = self.owners.get(index)?;
         let held = owner.held;
         let units = owner.queue.front()?.units;
@@ -260,8 +274,8 @@ impl Book {
     pub(super) fn check(&self) {
         assert_eq!(self.held, self.owners.iter().map(|owner| owner.held).sum::<u64>());
         for (index, owner) in self.owners.iter().enumerate() {
-            let waits = self.ring.iter().filter(|waits| **waits == index).count();
-            assert_eq!(waits, usize::from(!owner.queue.is_empty()));
+            let entries = self.ring.iter().filter(|waiting| **waiting == index).count();
+            assert_eq!(entries, usize::from(!owner.queue.is_empty()));
             assert!(owner.queue.front().is_none_or(|first| !self.fits(owner.held, first.units)));
         }
     }

@@ -1,0 +1,17 @@
+//! The memory account of one call. Every layer of the host reserves from it before allocating for
+//! the call.
+
+mod address_space;
+mod budget;
+#[cfg(test)]
+pub(crate) mod budget_checks;
+mod call_account;
+mod counters;
+
+pub use address_space::address_space_limit;
+pub(crate) use address_space::has_room;
+pub use budget::CallBudget;
+pub(crate) use call_account::HOST_DATA;
+pub use call_account::{Account, Charge, MemoryLimits};
+pub(crate) use counters::Counter;
+pub use counters::Owed;
