@@ -9,14 +9,15 @@ mod pool;
 #[cfg(test)]
 mod tests;
 
-use super::queue::exhausted;
-use super::run::{caught, caught_here};
+use super::errors::queue_timeout;
+use super::panics::{catch_panic, catch_panic_sync};
 use crate::execution::share::Share;
-use crate::execution::{ToolContext, wait};
+use crate::execution::{ToolContext, enter_queue};
 use crate::registry::Registered;
 use crate::sandbox::limits;
 use crate::tool::{ErrorKind, ExecutionKind, Limit};
-use pool::{Pool, Pulse, Seat};
+pub(super) use pool::Permit;
+use pool::{Heartbeat, WorkerPool};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -55,17 +56,17 @@ impl CallMode {
 }
 
 /// The thread pool for calls. Dropping it ends idle threads and does not wait for busy ones.
-pub(crate) struct Threads(Arc<Pool>);
+pub(crate) struct CallThreads(Arc<WorkerPool>);
 
-impl Drop for Threads {
+impl Drop for CallThreads {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-impl Threads {
+impl CallThreads {
     pub(crate) fn new(threads: u32, lost: u32) -> Self {
-        Self(Pool::new(threads, lost))
+        Self(WorkerPool::new(threads, lost))
     }
 
     /// Returns the number of threads that hang now.
@@ -79,24 +80,24 @@ impl Threads {
         tool: &Registered,
         cancel: &CancellationToken,
         patience: Duration,
-    ) -> Result<Place, ErrorKind> {
+    ) -> Result<Permit, ErrorKind> {
         if let Some(free) = self.try_admit(tool)? {
             return Ok(free);
         }
-        let places = self.0.places.share(tool.owner());
-        let _waiting = wait(tool.queue())?;
+        let share = self.0.permits.share(tool.owner());
+        let _waiting = enter_queue(tool.queue())?;
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ErrorKind::Cancelled),
-            place = timeout(patience, self.free_place(&places)) => place.unwrap_or_else(|_| Err(exhausted())),
+            permit = timeout(patience, self.free_permit(&share)) => permit.unwrap_or_else(|_| Err(queue_timeout())),
         }
     }
 
     /// Takes a free permit, if there is one.
-    fn try_admit(&self, tool: &Registered) -> Result<Option<Place>, ErrorKind> {
+    fn try_admit(&self, tool: &Registered) -> Result<Option<Permit>, ErrorKind> {
         self.check_lost()?;
-        let free = self.0.places.share(tool.owner()).try_take(1).ok();
-        Ok(free.map(|free| Place(self.0.seat(free))))
+        let free = self.0.permits.share(tool.owner()).try_take(1).ok();
+        Ok(free.map(|free| self.0.permit(free)))
     }
 
     /// Waits like [`admit`](Self::admit), and blocks the calling thread. The wait needs timers, and
@@ -105,7 +106,7 @@ impl Threads {
         &self,
         tool: &Registered,
         cancel: &CancellationToken,
-    ) -> Result<Place, ErrorKind> {
+    ) -> Result<Permit, ErrorKind> {
         if let Some(free) = self.try_admit(tool)? {
             return Ok(free);
         }
@@ -118,8 +119,8 @@ impl Threads {
         })
     }
 
-    async fn free_place(&self, places: &Arc<Share>) -> Result<Place, ErrorKind> {
-        let mut free = pin!(places.take(1));
+    async fn free_permit(&self, share: &Arc<Share>) -> Result<Permit, ErrorKind> {
+        let mut free = pin!(share.take(1));
         loop {
             let mut full = pin!(self.0.full.notified());
             // Registered before the check, so that no wake-up is lost between the check and the
@@ -130,7 +131,7 @@ impl Threads {
                 biased;
                 free = &mut free => {
                     self.check_lost()?;
-                    return Ok(Place(self.0.seat(free)));
+                    return Ok(self.0.permit(free));
                 }
                 () = full => {}
                 // Hanging threads without a caller are only detected here.
@@ -150,14 +151,14 @@ impl Threads {
 
     /// Runs work on a thread. If the thread does not return by the deadline or cancellation, this
     /// returns an error anyway.
-    pub(super) async fn within<T: Send + 'static>(
+    pub(super) async fn run_within<T: Send + 'static>(
         &self,
         time: Duration,
         tool: &Registered,
         cancel: &CancellationToken,
         work: impl FnOnce() -> Result<T, ErrorKind> + Send + 'static,
     ) -> Result<T, ErrorKind> {
-        let place = self.admit(tool, cancel, limits::QUEUE_TIMEOUT).await?;
+        let permit = self.admit(tool, cancel, limits::QUEUE_TIMEOUT).await?;
         let until = Instant::now() + time;
         let overdue = async {
             tokio::select! {
@@ -165,29 +166,30 @@ impl Threads {
                 () = sleep_until(until) => ErrorKind::Unanswered { limit: time },
             }
         };
-        place.start(Timers::Own, cancel.clone(), async move { work() })?.or(overdue).await
+        permit.start(Timers::Own, cancel.clone(), async move { work() })?.or(overdue).await
     }
 
-    /// Like [`within`](Self::within), for callers without a runtime: blocks the calling thread.
-    pub(super) fn wait<T: Send + 'static>(
+    /// Like [`run_within`](Self::run_within), for callers without a runtime: blocks the calling
+    /// thread.
+    pub(super) fn run_blocking<T: Send + 'static>(
         &self,
         time: Duration,
         tool: &Registered,
         cancel: &CancellationToken,
         work: impl FnOnce() -> Result<T, ErrorKind> + Send + 'static,
     ) -> Result<T, ErrorKind> {
-        let Place(seat) = self.admit_here(tool, cancel)?;
-        let number = seat.number;
+        let permit = self.admit_here(tool, cancel)?;
+        let number = permit.number;
         let (send, done) = mpsc::sync_channel(1);
         let job = move || {
-            let result = caught_here(work);
-            drop(seat);
+            let result = catch_panic_sync(work);
+            drop(permit);
             let _ = send.send(result);
         };
         self.0.start(Box::new(job)).map_err(ErrorKind::internal)?;
         match done.recv_timeout(time) {
             Ok(result) => result,
-            Err(_) if self.0.write_off(number) => Err(ErrorKind::Unanswered { limit: time }),
+            Err(_) if self.0.abandon(number) => Err(ErrorKind::Unanswered { limit: time }),
             Err(_) => done.recv_timeout(limits::THREAD_GRACE).unwrap_or_else(|_| Err(lost())),
         }
     }
@@ -203,27 +205,23 @@ pub(super) enum Timers {
     Callers,
 }
 
-/// A permit for a thread.
-pub(super) struct Place(Seat);
-
-impl Place {
+impl Permit {
     /// Starts work, which is polled on its thread only.
     pub(super) fn start<T: Send + 'static>(
         self,
         timers: Timers,
         cancel: CancellationToken,
         work: impl Future<Output = Result<T, ErrorKind>> + Send + 'static,
-    ) -> Result<Away<T>, ErrorKind> {
-        let Self(seat) = self;
+    ) -> Result<PendingJob<T>, ErrorKind> {
         let runtime = Handle::current();
-        let pulse = Pulse::default();
-        let pool = seat.pool();
-        let number = seat.number;
+        let heartbeat = Heartbeat::default();
+        let pool = self.pool();
+        let number = self.number;
         let (send, done) = oneshot::channel();
-        let beats = pulse.clone();
+        let own_heartbeat = heartbeat.clone();
         let work = work.in_current_span();
         let job = move || {
-            let work = watched(caught(work), beats);
+            let work = with_heartbeat(catch_panic(work), own_heartbeat);
             let result = match timers {
                 Timers::Callers => runtime.block_on(work),
                 Timers::Own => own_runtime().and_then(|own| {
@@ -235,11 +233,11 @@ impl Place {
                 }),
             };
             // Release the permit before the caller learns of the end.
-            drop(seat);
+            drop(self);
             let _ = send.send(result);
         };
         pool.start(Box::new(job)).map_err(ErrorKind::internal)?;
-        Ok(Away { done: Some(done), pulse, pool, number, cancel })
+        Ok(PendingJob { done: Some(done), heartbeat, pool, number, cancel })
     }
 }
 
@@ -247,13 +245,13 @@ fn own_runtime() -> Result<Runtime, ErrorKind> {
     tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(ErrorKind::internal)
 }
 
-async fn watched<T>(work: impl Future<Output = T>, pulse: Pulse) -> T {
+async fn with_heartbeat<T>(work: impl Future<Output = T>, heartbeat: Heartbeat) -> T {
     let mut work = pin!(work);
     poll_fn(|cx| {
-        pulse.beat();
+        heartbeat.beat();
         let poll = work.as_mut().poll(cx);
         if poll.is_pending() {
-            pulse.beat();
+            heartbeat.beat();
         }
         poll
     })
@@ -261,26 +259,26 @@ async fn watched<T>(work: impl Future<Output = T>, pulse: Pulse) -> T {
 }
 
 /// Completes when the thread has spent a whole grace period in one poll of the work.
-async fn is_stuck(pulse: &Pulse) {
+async fn wait_until_stuck(heartbeat: &Heartbeat) {
     loop {
-        let seen = pulse.count();
+        let seen = heartbeat.count();
         sleep(limits::THREAD_GRACE).await;
-        if pulse.stands_still(seen) {
+        if heartbeat.is_unchanged_in_poll(seen) {
             return;
         }
     }
 }
 
 /// Work on another thread. Dropping it cancels the work; its thread stays counted.
-pub(super) struct Away<T: Send + 'static> {
+pub(super) struct PendingJob<T: Send + 'static> {
     done: Option<oneshot::Receiver<Result<T, ErrorKind>>>,
-    pulse: Pulse,
-    pool: Arc<Pool>,
+    heartbeat: Heartbeat,
+    pool: Arc<WorkerPool>,
     number: u64,
     cancel: CancellationToken,
 }
 
-impl<T: Send + 'static> Away<T> {
+impl<T: Send + 'static> PendingJob<T> {
     /// Waits for the result. If `overdue` completes first and the thread is found to hang, returns
     /// the error of `overdue`.
     pub(super) async fn or(
@@ -308,13 +306,13 @@ impl<T: Send + 'static> Away<T> {
     /// Waits for the result of overdue work, or returns `None` after abandoning its thread, which
     /// hangs.
     pub(super) async fn ended_or_stuck(&mut self) -> Option<Result<T, ErrorKind>> {
-        let pulse = self.pulse.clone();
+        let heartbeat = self.heartbeat.clone();
         tokio::select! {
             biased;
             result = self.ended() => return Some(result),
-            () = is_stuck(&pulse) => {}
+            () = wait_until_stuck(&heartbeat) => {}
         }
-        if !self.pool.write_off(self.number) {
+        if !self.pool.abandon(self.number) {
             return Some(self.ended().await);
         }
         self.done = None;
@@ -322,11 +320,11 @@ impl<T: Send + 'static> Away<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Away<T> {
+impl<T: Send + 'static> Drop for PendingJob<T> {
     fn drop(&mut self) {
         if self.done.take().is_some() {
             self.cancel.cancel();
-            self.pool.leave(self.number, self.pulse.clone());
+            self.pool.orphan(self.number, self.heartbeat.clone());
         }
     }
 }

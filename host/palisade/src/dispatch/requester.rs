@@ -9,27 +9,27 @@ use std::sync::Arc;
 /// The requester of a call. By default there is none: the host's confirmer is asked for
 /// confirmation, and tools cannot send requests.
 #[derive(Clone)]
-pub struct Party {
+pub struct Requester {
     /// Asked for confirmation in place of the host's confirmer.
     pub(crate) call_confirmer: Option<Arc<dyn CallConfirmer>>,
     /// Receives the requests of the running tool.
     pub(crate) client: Option<Arc<dyn Client>>,
     /// The scope of answers that apply to later calls.
-    pub(crate) memory: Memory,
+    pub(crate) answer_scope: AnswerScope,
     /// The account of the call's memory, if its input was parsed under one and is already counted.
     pub(crate) account: Option<Account>,
 }
 
-/// The scope of an answer beyond its call.
+/// The scope of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Memory {
+pub(crate) enum AnswerScope {
     /// The session, which belongs to a single caller.
-    OfSession,
-    /// None, because callers of this session cannot be told apart.
-    Nobodys,
+    Session,
+    /// The call itself, because callers of this session cannot be told apart.
+    Call,
 }
 
-impl Party {
+impl Requester {
     /// Sets the client that answers the requests of tools.
     #[must_use]
     pub fn with_client(self, client: Arc<dyn Client>) -> Self {
@@ -55,19 +55,24 @@ impl Party {
     #[must_use]
     #[doc(hidden)]
     pub fn without_memory(self) -> Self {
-        Self { memory: Memory::Nobodys, ..self }
+        Self { answer_scope: AnswerScope::Call, ..self }
     }
 }
 
-impl Default for Party {
+impl Default for Requester {
     fn default() -> Self {
-        Self { call_confirmer: None, client: None, memory: Memory::OfSession, account: None }
+        Self {
+            call_confirmer: None,
+            client: None,
+            answer_scope: AnswerScope::Session,
+            account: None,
+        }
     }
 }
 
-impl fmt::Debug for Party {
+impl fmt::Debug for Requester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Party")
+        f.debug_struct("Requester")
             .field("kinds", &self.client.as_ref().map(|client| client.kinds()))
             .finish_non_exhaustive()
     }

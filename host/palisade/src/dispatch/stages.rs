@@ -1,183 +1,221 @@
 //! The stages of one call, from the check of its input to the run of its tool.
 
 use super::approve::{self, Approval};
-use super::input::{self, Counted, Given, Glance, Purse};
-use super::{Dispatcher, Party, Threads, queue, run};
-use crate::events::CallSink;
+use super::call_threads::CallThreads;
+use super::input::{self, InputBudget, InputMemory, QuickCheck, RawInput};
+use super::late_rules::not_hidden;
+use super::pipeline::Pipeline;
+use super::{panics, queue, run};
 use crate::execution::account::Account;
-use crate::execution::offload::{Turned, offload};
+use crate::execution::offload::offload;
 use crate::execution::owner::input_turns;
 use crate::execution::{BoxFuture, Caller, Times, ToolContext, ValidInput};
-use crate::registry::Registered;
-use crate::session::Session;
-use crate::tool::budget::Budget;
 use crate::tool::{Call, ErrorKind, ToolResult};
-use crate::workspace::Workspace;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-/// The pipeline of one call.
-pub(super) struct Road<'a> {
-    pub(super) dispatcher: &'a Dispatcher,
-    pub(super) session: &'a Session,
-    pub(super) message: Option<&'a Semaphore>,
-    pub(super) party: &'a Party,
-    pub(super) sink: &'a Arc<CallSink>,
-    pub(super) tool: Arc<Registered>,
-    /// The time limit of the call.
-    pub(super) time: Duration,
-    pub(super) cancel: &'a CancellationToken,
-}
-
-impl Road<'_> {
-    /// Runs the pipeline until its end or a cancellation. A cancellation by the caller's token is
+impl Pipeline<'_> {
+    /// Runs the stages until their end or a cancellation. A cancellation by the caller's token is
     /// forwarded to the tool's token.
-    pub(super) fn travel(
+    pub(super) fn run_cancellable(
         &self,
         call: Call,
     ) -> impl Future<Output = Result<ToolResult, ErrorKind>> + Send {
-        let asked = call.cancel.clone();
+        let callers_token = call.cancel.clone();
         // Boxed, because the state of a call is large and the futures that contain this one may be
         // moved.
-        let steps: BoxFuture<'_, _> = Box::pin(self.steps(call));
+        let stages: BoxFuture<'_, _> = Box::pin(self.run_stages(call));
         async move {
-            if asked.is_cancelled() {
+            if callers_token.is_cancelled() {
                 self.cancel.cancel();
             }
-            let mut steps = pin!(run::caught(steps));
+            let mut stages = pin!(panics::catch_panic(stages));
             loop {
                 tokio::select! {
                     biased;
-                    result = &mut steps => return result,
-                    () = asked.cancelled(), if !self.cancel.is_cancelled() => self.cancel.cancel(),
+                    result = &mut stages => return result,
+                    () = callers_token.cancelled(), if !self.cancel.is_cancelled() => {
+                        self.cancel.cancel();
+                    }
                 }
             }
         }
     }
 
     /// Runs the stages. A plain `async fn` would hold the call twice, so it is destructured first.
-    fn steps(&self, call: Call) -> impl Future<Output = Result<ToolResult, ErrorKind>> + Send {
+    fn run_stages(&self, call: Call) -> impl Future<Output = Result<ToolResult, ErrorKind>> + Send {
         let Call { id, input, nulls, turn_id, context, metadata, .. } = call;
         async move {
             self.session.workspace().keep_rules_of(&self.dispatcher.rules);
-            let (account, memory) = match &self.party.account {
-                Some(account) => (account.clone(), Counted::Already),
-                None => (self.dispatcher.limits.account(), Counted::NotYet),
+            let (account, memory) = match &self.requester.account {
+                Some(account) => (account.clone(), InputMemory::Reserved),
+                None => (self.dispatcher.limits.account(), InputMemory::Unreserved),
             };
-            let given = Given { input, nulls, memory };
-            let (input, mut spent) = match self.dispatcher.threads.as_deref() {
-                Some(threads) if input::names_paths(self.tool.definition()) => {
-                    Box::pin(self.check_away(threads, given, account.clone())).await?
-                }
-                _ => match input::glance(
-                    self.tool.definition(),
-                    self.session.workspace(),
-                    given,
-                    &account,
-                )? {
-                    Glance::Checked(input) => (input, Spent::default()),
-                    Glance::Long(given) => {
-                        Box::pin(self.check_long(given, account.clone())).await?
+            let CheckedInput { input, mut spent } =
+                match self.check_in_place(RawInput { input, nulls, memory }, &account)? {
+                    QuickCheck::Valid(input) => CheckedInput { input, spent: Spent::default() },
+                    QuickCheck::Long(raw) => {
+                        Box::pin(self.check_elsewhere(raw, account.clone())).await?
                     }
-                },
-            };
-            let mut approval = approve::approve(self, input.held_in(account.clone())).await?;
+                };
+            let mut approval = approve::approve(self, input.with_account(account.clone())).await?;
             match approval.is_large() {
                 false => approval.compact()?,
                 true => {
                     (approval, spent) =
-                        Box::pin(self.compacted(approval, spent, account.clone())).await?;
+                        Box::pin(self.compact_offloaded(approval, spent, account.clone())).await?;
                 }
             }
-            let place = queue::admit(self, spent.waiting).await?;
-            approval.still_stands()?;
-            self.hide_late(&account).await?;
+            let permits = queue::admit(self, spent.waiting).await?;
+            approval.check_expiry()?;
+            self.hide_late_paths(&account).await?;
             self.sink.tell_start();
             let session_id = self.session.id().cloned();
             let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };
-            let times = Times { run: self.time, queue: place.patience };
-            let workspace = self.session.workspace().clone();
-            let mut context =
-                ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
-            context.set_class(self.tool.definition().side_effects());
-            context.set_account(account);
-            if !spent.checking.is_zero() {
-                context.set_spent(spent.checking);
+            let times = Times { run: self.time, queue: permits.patience };
+            let context = self.tool_context(caller, times, account, spent.checking);
+            Ok(run::run(self, approval, Arc::new(context), id).await)
+        }
+    }
+
+    /// Checks the input here, unless that may take long or block.
+    fn check_in_place(&self, raw: RawInput, account: &Account) -> Result<QuickCheck, ErrorKind> {
+        let definition = self.tool.definition();
+        match &self.dispatcher.threads {
+            Some(_) if input::names_paths(definition) => Ok(QuickCheck::Long(raw)),
+            _ => input::check_in_place(definition, self.session.workspace(), raw, account),
+        }
+    }
+
+    /// Checks an input that [`check_in_place`](Self::check_in_place) has left.
+    async fn check_elsewhere(
+        &self,
+        raw: RawInput,
+        account: Account,
+    ) -> Result<CheckedInput, ErrorKind> {
+        match self.dispatcher.threads.as_deref() {
+            Some(threads) if input::names_paths(self.tool.definition()) => {
+                self.check_on_thread(threads, raw, account).await
             }
-            if let Some(client) = &self.party.client {
-                context.set_client(client.clone());
-            }
-            let context = Arc::new(context);
-            let threads = self.dispatcher.threads.as_deref();
-            let late = &self.dispatcher.late;
-            Ok(run::run(approval, context, threads, late, self.sink, id).await)
+            _ => self.check_offloaded(raw, account).await,
         }
     }
 
     /// Checks the input on the host's own threads, because its paths are looked up in a workspace
     /// that may not respond. Returns the time spent as well.
-    async fn check_away(
+    async fn check_on_thread(
         &self,
-        threads: &Threads,
-        given: Given,
+        threads: &CallThreads,
+        raw: RawInput,
         account: Account,
-    ) -> Result<(ValidInput, Spent), ErrorKind> {
+    ) -> Result<CheckedInput, ErrorKind> {
         let tool = self.tool.clone();
         let workspace = self.session.workspace().clone();
         let cancel = self.cancel.clone();
         let time = self.time;
-        let memory = input::waiting(&given, &account)?;
-        let begun = Instant::now();
+        let memory = input::reserve_waiting(&raw, &account)?;
+        let start = Instant::now();
         // The time limit and the memory account apply from the start of the thread's work.
         let check = move || {
-            let start = Instant::now();
+            let check_start = Instant::now();
             drop(memory);
-            let input = checked(&tool, &workspace, given, &Purse::new(account, time, cancel))?;
-            Ok((input, start.elapsed()))
+            let budget = InputBudget::new(account, time, cancel);
+            let input = input::check_in_turns(tool.definition(), &workspace, raw, &budget)?;
+            Ok((input, check_start.elapsed()))
         };
-        let (input, checking) = threads.within(time, &self.tool, self.cancel, check).await?;
-        Ok((input, Spent { checking, waiting: begun.elapsed().saturating_sub(checking) }))
+        let (input, checking) = threads.run_within(time, &self.tool, self.cancel, check).await?;
+        let waiting = start.elapsed().saturating_sub(checking);
+        Ok(CheckedInput { input, spent: Spent { checking, waiting } })
     }
 
     /// Checks a long input outside the runtime's threads. Returns the time spent as well.
-    async fn check_long(
+    async fn check_offloaded(
         &self,
-        given: Given,
+        raw: RawInput,
         account: Account,
-    ) -> Result<(ValidInput, Spent), ErrorKind> {
+    ) -> Result<CheckedInput, ErrorKind> {
         let tool = self.tool.clone();
         let workspace = self.session.workspace().clone();
         let start = Instant::now();
-        let purse = Purse::new(account, self.time, self.cancel.clone());
-        let check = move |budget| input::check(tool.definition(), &workspace, given, &budget);
-        let input = offload(purse.budget(), input_turns(), check).await;
+        let budget = InputBudget::new(account, self.time, self.cancel.clone());
+        let check = move |budget| input::check(tool.definition(), &workspace, raw, &budget);
+        let input = offload(budget.call_budget(), input_turns(), check).await;
         let input =
-            input.map_err(|why| purse.exhausted(why, self.tool.definition().side_effects()))?;
-        Ok((input?, Spent { checking: start.elapsed(), waiting: Duration::ZERO }))
+            input.map_err(|why| budget.exhausted(why, self.tool.definition().side_effects()))?;
+        let spent = Spent { checking: start.elapsed(), waiting: Duration::ZERO };
+        Ok(CheckedInput { input: input?, spent })
     }
 
     /// Compacts a large input outside the runtime's threads. Returns the time spent as well.
-    async fn compacted(
+    async fn compact_offloaded(
         &self,
         mut approval: Approval,
         spent: Spent,
         account: Account,
     ) -> Result<(Approval, Spent), ErrorKind> {
-        let purse = Purse::new(account, self.time, self.cancel.clone());
+        let budget = InputBudget::new(account, self.time, self.cancel.clone());
         let start = Instant::now();
         let compact = move |_| {
-            let compacted = approval.compact();
-            Ok(compacted.map(|()| approval))
+            let outcome = approval.compact();
+            Ok(outcome.map(|()| approval))
         };
-        let approval = offload(purse.budget(), input_turns(), compact).await;
+        let approval = offload(budget.call_budget(), input_turns(), compact).await;
         let approval =
-            approval.map_err(|why| purse.exhausted(why, self.tool.definition().side_effects()))?;
+            approval.map_err(|why| budget.exhausted(why, self.tool.definition().side_effects()))?;
         Ok((approval?, Spent { checking: spent.checking + start.elapsed(), ..spent }))
     }
+
+    /// Adds the outstanding rules for a call that runs in place, outside its thread because that
+    /// accesses files.
+    async fn hide_late_paths(&self, account: &Account) -> Result<(), ErrorKind> {
+        let sees_files = self.tool.definition().side_effects().sees_files();
+        let is_in_place = self.dispatcher.threads.is_none();
+        let late_rules = &self.dispatcher.late_rules;
+        if sees_files && is_in_place && !late_rules.are_current_in(self.session.workspace()) {
+            let budget = InputBudget::new(account.clone(), self.time, self.cancel.clone());
+            return Box::pin(self.apply_late_rules(budget)).await;
+        }
+        Ok(())
+    }
+
+    async fn apply_late_rules(&self, budget: InputBudget) -> Result<(), ErrorKind> {
+        let late_rules = self.dispatcher.late_rules.clone();
+        let workspace = self.session.workspace().clone();
+        let apply = move |_| Ok(late_rules.apply_to(&workspace));
+        let applied = offload(budget.call_budget(), input_turns(), apply).await;
+        let class = self.tool.definition().side_effects();
+        applied.map_err(|why| budget.exhausted(why, class))?.map_err(|error| not_hidden(&error))
+    }
+
+    /// Returns the context of the tool. `checked_for` is the time that the call has already used.
+    fn tool_context(
+        &self,
+        caller: Caller,
+        times: Times,
+        account: Account,
+        checked_for: Duration,
+    ) -> ToolContext {
+        let workspace = self.session.workspace().clone();
+        let mut context =
+            ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
+        context.set_class(self.tool.definition().side_effects());
+        context.set_account(account);
+        if !checked_for.is_zero() {
+            context.set_spent(checked_for);
+        }
+        if let Some(client) = &self.requester.client {
+            context.set_client(client.clone());
+        }
+        context
+    }
+}
+
+/// An input that passed its checks.
+struct CheckedInput {
+    input: ValidInput,
+    spent: Spent,
 }
 
 /// The time spent on checking an input.
@@ -187,17 +225,4 @@ struct Spent {
     checking: Duration,
     /// Counted towards the time limit of the queues.
     waiting: Duration,
-}
-
-/// Checks an input within its budget, in the turns that all checks of inputs share.
-pub(super) fn checked(
-    tool: &Registered,
-    workspace: &Workspace,
-    given: Given,
-    purse: &Purse,
-) -> Result<ValidInput, ErrorKind> {
-    let budget: Arc<dyn Budget> =
-        Arc::new(Turned::begin(purse.budget().clone(), input_turns(), None));
-    let checked = input::check(tool.definition(), workspace, given, &budget);
-    checked.map_err(|why| purse.exhausted(why, tool.definition().side_effects()))?
 }

@@ -1,14 +1,16 @@
 //! One confirmation request: it is sent, announced, answered once, and its outcome announced. The
 //! call's clock does not run meanwhile.
 
-use super::input::{Moment, Purse, Unchecked};
-use super::pipeline::Road;
 use super::summary::summary;
-use crate::confirm::{self, Answer, CallConfirmer as _, ConfirmationRequest, Decision, RequestId};
+use crate::confirm::{
+    Answer, CallAnswer, CallConfirmer as _, ConfirmationRequest, Decision, RequestId,
+};
+use crate::dispatch::input::{CheckError, InputBudget, StepBudget};
+use crate::dispatch::pipeline::Pipeline;
 use crate::events::{CallSink, Event};
 use crate::execution::offload::offload;
 use crate::execution::owner::input_turns;
-use crate::execution::{BoxFuture, ValidInput};
+use crate::execution::{BoxFuture, ValidInput, enter_queue};
 use crate::policy::Rule;
 use crate::session::Allowance;
 use crate::tool::budget::{Budget, Exhausted};
@@ -28,77 +30,77 @@ pub const MAX_CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60)
 
 /// Asks for confirmation and waits for the first answer: the user's, or an *always* given to
 /// another request.
-pub(super) async fn ask(
-    road: &Road<'_>,
+pub(in crate::dispatch) async fn ask(
+    pipeline: &Pipeline<'_>,
     input: ValidInput,
     allowance: &Allowance,
     rule: Rule,
-    stands: Duration,
+    valid_for: Duration,
 ) -> Result<(ValidInput, Answer), ErrorKind> {
     // An invalid call is refused before the user is bothered.
-    let (input, changes) = projected_changes_of_call(road, input).await?;
+    let (input, changes) = projected_changes_of_call(pipeline, input).await?;
     // Open requests hold their input, so they count towards the limit on queued calls.
-    let _waiting = crate::execution::wait(road.tool.queue())?;
-    let request = request(road, &input, changes, stands)?;
+    let _waiting = enter_queue(pipeline.tool.queue())?;
+    let request = request(pipeline, &input, changes, valid_for)?;
     // The call's own client takes precedence over the host's confirmer.
-    let mut answer = match &road.party.call_confirmer {
-        Some(call_confirmer) => call_confirmer.put(&request),
-        None => road.dispatcher.confirmer.put(&request),
+    let mut answer = match &pipeline.requester.call_confirmer {
+        Some(call_confirmer) => call_confirmer.ask(&request),
+        None => pipeline.dispatcher.confirmer.ask(&request),
     };
     // The first poll displays the request. It comes before the event, so that subscribers can
     // answer at once.
     let first = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
-    if matches!(first, Poll::Ready(confirm::Asked::Nobody)) {
-        return Err(nobody(road, rule));
+    if matches!(first, Poll::Ready(CallAnswer::Unavailable)) {
+        return Err(no_confirmer(pipeline, rule));
     }
-    let asked = Asked::announce(road.sink, &request);
+    let announced = AnnouncedRequest::announce(pipeline.sink, &request);
     let decision = match first {
-        Poll::Ready(answered) => decided(answered),
-        Poll::Pending => wait(road, answer, allowance, stands).await,
+        Poll::Ready(answered) => decision_of(answered),
+        Poll::Pending => wait(pipeline, answer, allowance, valid_for).await,
     };
-    asked.settle(decision);
+    announced.settle(decision);
     match decision {
         Decision::Answered(answer) => Ok((input, answer)),
         Decision::AllowedMeanwhile => Ok((input, Answer::Always)),
-        Decision::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: stands }),
+        Decision::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: valid_for }),
         Decision::Withdrawn => Err(ErrorKind::Cancelled),
-        Decision::Unanswerable => Err(nobody(road, rule)),
+        Decision::Unanswerable => Err(no_confirmer(pipeline, rule)),
         Decision::Deferred => Err(ErrorKind::AwaitsClient),
     }
 }
 
 async fn wait(
-    road: &Road<'_>,
-    answer: BoxFuture<'_, confirm::Asked>,
+    pipeline: &Pipeline<'_>,
+    answer: BoxFuture<'_, CallAnswer>,
     allowance: &Allowance,
-    stands: Duration,
+    valid_for: Duration,
 ) -> Decision {
     tokio::select! {
         biased;
-        () = road.cancel.cancelled() => Decision::Withdrawn,
-        answered = answer => decided(answered),
-        () = road.session.allowed(allowance) => Decision::AllowedMeanwhile,
-        () = tokio::time::sleep(stands) => Decision::TimedOut,
+        () = pipeline.cancel.cancelled() => Decision::Withdrawn,
+        answered = answer => decision_of(answered),
+        () = pipeline.session.allowed(allowance) => Decision::AllowedMeanwhile,
+        () = tokio::time::sleep(valid_for) => Decision::TimedOut,
     }
 }
 
-fn decided(asked: confirm::Asked) -> Decision {
-    match asked {
-        confirm::Asked::Answered(answer) => Decision::Answered(answer),
-        confirm::Asked::Nobody => Decision::Unanswerable,
-        confirm::Asked::Later => Decision::Deferred,
+fn decision_of(answer: CallAnswer) -> Decision {
+    match answer {
+        CallAnswer::Answered(answer) => Decision::Answered(answer),
+        CallAnswer::Unavailable => Decision::Unanswerable,
+        CallAnswer::Deferred => Decision::Deferred,
     }
 }
 
 /// A guard that announces the outcome of a request even if the caller goes away, so that the
 /// request can be taken off the screen.
-struct Asked<'a> {
+struct AnnouncedRequest<'a> {
     sink: &'a CallSink,
     id: RequestId,
     is_settled: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> AnnouncedRequest<'a> {
     fn announce(sink: &'a CallSink, request: &ConfirmationRequest) -> Self {
         sink.tell(|subject| Event::ConfirmationRequested(subject, request.clone()));
         Self { sink, id: request.id.clone(), is_settled: false }
@@ -114,7 +116,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for AnnouncedRequest<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
             self.end(Decision::Withdrawn);
@@ -123,13 +125,13 @@ impl Drop for Asked<'_> {
 }
 
 fn request(
-    road: &Road<'_>,
+    pipeline: &Pipeline<'_>,
     input: &ValidInput,
     changes: Vec<String>,
-    stands: Duration,
+    valid_for: Duration,
 ) -> Result<ConfirmationRequest, ErrorKind> {
-    let definition = road.tool.definition();
-    let subject = road.sink.subject();
+    let definition = pipeline.tool.definition();
+    let subject = pipeline.sink.subject();
     let no_randomness =
         || ErrorKind::execution(ExecutionKind::Internal, "the system gives no random numbers");
     Ok(ConfirmationRequest {
@@ -141,17 +143,17 @@ fn request(
         side_effects: definition.side_effects(),
         input_summary: summary(definition, input),
         projected_modifications: changes,
-        plugin: road.tool.origin().plugin().map(str::to_owned),
-        digest: road.tool.origin().digest(),
-        valid_for: stands,
-        expires: SystemTime::now() + stands,
+        plugin: pipeline.tool.origin().plugin().map(str::to_owned),
+        digest: pipeline.tool.origin().digest(),
+        valid_for,
+        expires: SystemTime::now() + valid_for,
     })
 }
 
 /// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
 /// change files. It refuses a write to a path that is protected by name, and a read of a hidden
 /// path. Commands are confined by other means.
-pub(super) fn projected_changes(
+pub(in crate::dispatch) fn projected_changes(
     definition: &Definition,
     input: &ValidInput,
     workspace: &Workspace,
@@ -163,7 +165,7 @@ pub(super) fn projected_changes(
     let mut changes = Vec::new();
     let look = |path: &str| {
         budget.check()?;
-        let refuse = |why| Unchecked::Refused(FileError::forbidden(path, why).into());
+        let refuse = |why| CheckError::Refused(FileError::forbidden(path, why).into());
         match class {
             SideEffects::Read => return rules.check_hidden(path, root).map_err(refuse),
             SideEffects::Write => rules.check_places(path, root).map_err(refuse)?,
@@ -180,35 +182,37 @@ pub(super) fn projected_changes(
             definition.input_schema().each_workspace_path(input.value(), budget, look)
         }
     };
-    Unchecked::or_verdict(looked.map(|()| changes))
+    CheckError::or_verdict(looked.map(|()| changes))
 }
 
 /// Like [`projected_changes`] for a call that waits: in place if that is short, otherwise outside
 /// the runtime's threads.
 async fn projected_changes_of_call(
-    road: &Road<'_>,
+    pipeline: &Pipeline<'_>,
     input: ValidInput,
 ) -> Result<(ValidInput, Vec<String>), ErrorKind> {
-    let tool = road.tool.clone();
-    let workspace = road.session.workspace().clone();
-    if let Ok(changes) = projected_changes(tool.definition(), &input, &workspace, &Moment::new()) {
+    let tool = pipeline.tool.clone();
+    let workspace = pipeline.session.workspace().clone();
+    if let Ok(changes) =
+        projected_changes(tool.definition(), &input, &workspace, &StepBudget::new())
+    {
         return Ok((input, changes?));
     }
-    let time = road.time;
+    let time = pipeline.time;
     let class = tool.definition().side_effects();
-    let account = input.account().unwrap_or_else(|| road.dispatcher.limits.account());
-    let purse = Purse::new(account, time, road.cancel.clone());
+    let account = input.account().unwrap_or_else(|| pipeline.dispatcher.limits.account());
+    let budget = InputBudget::new(account, time, pipeline.cancel.clone());
     let look = move |budget: Arc<dyn Budget>| {
         let changes = projected_changes(tool.definition(), &input, &workspace, &*budget)?;
         Ok(changes.map(|changes| (input, changes)))
     };
-    Box::pin(offload(purse.budget(), input_turns(), look))
+    Box::pin(offload(budget.call_budget(), input_turns(), look))
         .await
-        .map_err(|why| purse.exhausted(why, class))?
+        .map_err(|why| budget.exhausted(why, class))?
 }
 
-fn nobody(road: &Road<'_>, rule: Rule) -> ErrorKind {
-    let tool = &road.tool;
+fn no_confirmer(pipeline: &Pipeline<'_>, rule: Rule) -> ErrorKind {
+    let tool = &pipeline.tool;
     let name = tool.definition().name();
     let class = tool.definition().side_effects();
     let message = match rule {
@@ -222,6 +226,6 @@ fn nobody(road: &Road<'_>, rule: Rule) -> ErrorKind {
     ErrorKind::denied_with(
         PermissionReason::NoConfirmer,
         message,
-        road.session.policy().advice_on_prompt(rule, tool.definition(), tool.origin()),
+        pipeline.session.policy().advice_on_prompt(rule, tool.definition(), tool.origin()),
     )
 }

@@ -24,28 +24,28 @@ const NAME: usize = 64;
 /// Returns the input as one escaped line. Omissions are marked with their length. Members outside
 /// of the tool's schema come last, so that they cannot push the others out of sight.
 pub(super) fn summary(definition: &Definition, input: &ValidInput) -> String {
-    let room = if definition.side_effects() == SideEffects::Execute { PROGRAM } else { VALUE };
-    let Value::Object(members) = input.value() else { return elided(input.text(), room) };
+    let length = if definition.side_effects() == SideEffects::Execute { PROGRAM } else { VALUE };
+    let Value::Object(members) = input.value() else { return elided(input.text(), length) };
     let known = definition.parameters().get("properties").and_then(Value::as_object);
     let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
     let (named, others): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| is_known(name));
     let mut left = TOTAL;
-    let text = shown(&named, room, &mut left);
+    let text = format_members(&named, length, &mut left);
     match others.len() {
         0 => text,
         count => format!(
             "{text} and {count} outside of the tool's schema: {}",
-            shown(&others, room, &mut left)
+            format_members(&others, length, &mut left)
         ),
     }
 }
 
-/// Formats members, each with its own room, as long as `left` lasts.
-fn shown(members: &[(&String, &Value)], room: usize, left: &mut usize) -> String {
+/// Formats members, each up to this length, as long as `left` lasts.
+fn format_members(members: &[(&String, &Value)], length: usize, left: &mut usize) -> String {
     let mut texts: Vec<String> = Vec::new();
     for (name, value) in members.iter().take(MEMBERS) {
         let key = Value::from(elided(name, NAME)).to_string();
-        let value = elided(&value.to_string(), room.min((*left).max(LEAST)));
+        let value = elided(&value.to_string(), length.min((*left).max(LEAST)));
         *left = left.saturating_sub(value.len());
         texts.push(format!("{key}:{value}"));
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use serde_json::{Map, json};
 
-    fn of(class: SideEffects, input: Value) -> String {
+    fn summary_of(class: SideEffects, input: Value) -> String {
         let schema =
             json!({"type": "object", "properties": {"command": {"type": "string"}, "zone": {}}});
         summary(&Definition::new("t", "A tool.", class, schema).unwrap(), &ValidInput::new(input))
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn member_in_the_schema_is_not_hidden_by_others() {
         let input = json!({"Command": "ls", "Note": "y".repeat(5000), "command": "echo harm", "zz": "y".repeat(5000)});
-        let text = of(SideEffects::Execute, input);
+        let text = summary_of(SideEffects::Execute, input);
         assert!(text.starts_with(
             r#"{"command":"echo harm"} and 3 outside of the tool's schema: {"Command":"ls","#
         ));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn member_outside_of_the_schema_is_shown_with_its_value() {
-        let text = of(
+        let text = summary_of(
             SideEffects::Execute,
             json!({"zone": "just listing", "run": format!("true{}; harm", " ".repeat(900))}),
         );
@@ -95,7 +95,7 @@ mod tests {
     fn many_long_values_are_shortened_with_their_length() {
         let many: Map<String, Value> =
             (0..64).map(|n| (format!("m{n}"), json!("y".repeat(PROGRAM)))).collect();
-        let text = of(SideEffects::Execute, Value::Object(many));
+        let text = summary_of(SideEffects::Execute, Value::Object(many));
         assert!(
             text.len() < TOTAL + 64 * 4 * LEAST && text.contains("characters"),
             "{}",
@@ -106,15 +106,17 @@ mod tests {
     #[test]
     fn a_program_is_shown_whole_where_other_values_are_shortened() {
         let command = format!("ls{}\necho harm # {}", " ".repeat(3000), "x".repeat(3000));
-        assert!(of(SideEffects::Execute, json!({"command": command})).contains("echo harm"));
-        assert!(!of(SideEffects::Write, json!({"command": command})).contains("echo harm"));
-        assert!(of(SideEffects::Write, json!({"command": command})).contains("characters"));
+        assert!(
+            summary_of(SideEffects::Execute, json!({"command": command})).contains("echo harm")
+        );
+        assert!(!summary_of(SideEffects::Write, json!({"command": command})).contains("echo harm"));
+        assert!(summary_of(SideEffects::Write, json!({"command": command})).contains("characters"));
     }
 
     #[test]
     fn an_input_with_very_many_members_stays_short_and_says_so() {
         let many: Map<String, Value> = (0..5000).map(|n| (format!("m{n}"), json!(n))).collect();
-        let text = of(SideEffects::Write, Value::Object(many));
+        let text = summary_of(SideEffects::Write, Value::Object(many));
         assert!(text.len() < 4000 && text.contains("5000 outside of the tool's schema"), "{text}");
     }
 }

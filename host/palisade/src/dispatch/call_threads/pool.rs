@@ -1,7 +1,7 @@
-//! The threads of calls, with the records of those that hang.
+//! The worker threads of calls, with the records of those that hang.
 
-use crate::execution::crew::{Crew, Job};
-use crate::execution::share::{Grant, Pool as Places};
+use crate::execution::share::{Grant, Pool};
+use crate::execution::thread_pool::{Job, ThreadPool};
 use crate::sandbox::limits;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -11,29 +11,29 @@ use std::time::Instant;
 use tokio::sync::Notify;
 
 /// The threads of one host, with a permit for each.
-pub(super) struct Pool {
+pub(super) struct WorkerPool {
     /// One leased permit per concurrent thread. A hanging thread keeps its permit until it is
     /// replaced.
-    pub(super) places: Places,
+    pub(super) permits: Pool,
     /// Notified when the number of hanging threads reaches its limit.
     pub(super) full: Notify,
-    may_be_lost: usize,
-    book: Mutex<Book>,
-    crew: Arc<Crew>,
+    max_lost: usize,
+    state: Mutex<PoolState>,
+    threads: Arc<ThreadPool>,
 }
 
 #[derive(Default)]
-struct Book {
+struct PoolState {
     next: u64,
     /// The work in flight, each with its lease.
     running: HashMap<u64, Option<u64>>,
     lost: HashSet<u64>,
-    left: HashMap<u64, Left>,
+    orphans: HashMap<u64, Orphan>,
 }
 
 /// Work without a caller. Nothing polls it, so it is checked when a permit is requested.
-struct Left {
-    pulse: Pulse,
+struct Orphan {
+    heartbeat: Heartbeat,
     seen: u64,
     since: Instant,
 }
@@ -41,9 +41,9 @@ struct Left {
 /// Counts the polls of a piece of work, as a heartbeat. The count is odd while the work runs, and
 /// also after its end, while its state is dropped.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pulse(Arc<AtomicU64>);
+pub(super) struct Heartbeat(Arc<AtomicU64>);
 
-impl Pulse {
+impl Heartbeat {
     pub(super) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -53,105 +53,107 @@ impl Pulse {
     }
 
     /// Returns true if the work has been in a single poll since `seen`.
-    pub(super) fn stands_still(&self, seen: u64) -> bool {
+    pub(super) fn is_unchanged_in_poll(&self, seen: u64) -> bool {
         !seen.is_multiple_of(2) && self.count() == seen
     }
 }
 
 /// A thread's permit for one piece of work, released on drop.
-pub(super) struct Seat {
-    pool: Arc<Pool>,
+pub(in crate::dispatch) struct Permit {
+    pool: Arc<WorkerPool>,
     pub(super) number: u64,
-    _place: Grant,
+    _grant: Grant,
 }
 
-impl Seat {
-    pub(super) fn pool(&self) -> Arc<Pool> {
+impl Permit {
+    pub(super) fn pool(&self) -> Arc<WorkerPool> {
         self.pool.clone()
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.pool.end(self.number);
     }
 }
 
-impl Pool {
-    pub(super) fn new(threads: u32, may_be_lost: u32) -> Arc<Self> {
+impl WorkerPool {
+    pub(super) fn new(threads: u32, max_lost: u32) -> Arc<Self> {
         Arc::new(Self {
-            places: Places::leased(u64::from(threads)),
+            permits: Pool::leased(u64::from(threads)),
             full: Notify::new(),
-            may_be_lost: may_be_lost as usize,
-            book: Mutex::default(),
-            crew: Crew::new("palisade-call"),
+            max_lost: max_lost as usize,
+            state: Mutex::default(),
+            threads: ThreadPool::new("palisade-call"),
         })
     }
 
     /// Returns the number of threads that hang now.
     pub(super) fn lost(&self) -> usize {
-        self.look_after_those_left();
-        self.book().lost.len()
+        self.check_orphans();
+        self.state().lost.len()
     }
 
     /// Returns the limit on hanging threads if it is reached.
     pub(super) fn exhausted(&self) -> Option<usize> {
-        (self.lost() >= self.may_be_lost).then_some(self.may_be_lost)
+        (self.lost() >= self.max_lost).then_some(self.max_lost)
     }
 
     /// Records that the work has lost its caller.
-    pub(super) fn leave(&self, number: u64, pulse: Pulse) {
-        let mut book = self.book();
-        if book.running.contains_key(&number) {
-            let left = Left { seen: pulse.count(), pulse, since: Instant::now() };
-            book.left.insert(number, left);
+    pub(super) fn orphan(&self, number: u64, heartbeat: Heartbeat) {
+        let mut state = self.state();
+        if state.running.contains_key(&number) {
+            let orphan = Orphan { seen: heartbeat.count(), heartbeat, since: Instant::now() };
+            state.orphans.insert(number, orphan);
         }
     }
 
-    fn look_after_those_left(&self) {
+    fn check_orphans(&self) {
         let mut stuck = Vec::new();
         let now = Instant::now();
-        for (number, left) in &mut self.book().left {
-            if !left.pulse.stands_still(left.seen) {
-                left.seen = left.pulse.count();
-                left.since = now;
-            } else if now.duration_since(left.since) >= limits::THREAD_GRACE {
+        for (number, orphan) in &mut self.state().orphans {
+            if !orphan.heartbeat.is_unchanged_in_poll(orphan.seen) {
+                orphan.seen = orphan.heartbeat.count();
+                orphan.since = now;
+            } else if now.duration_since(orphan.since) >= limits::THREAD_GRACE {
                 stuck.push(*number);
             }
         }
         for number in stuck {
-            self.write_off(number);
+            self.abandon(number);
         }
     }
 
-    pub(super) fn seat(self: &Arc<Self>, place: Grant) -> Seat {
-        let mut book = self.book();
-        let number = book.next;
-        book.next += 1;
-        book.running.insert(number, place.lease());
-        Seat { pool: self.clone(), number, _place: place }
+    pub(super) fn permit(self: &Arc<Self>, grant: Grant) -> Permit {
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.running.insert(number, grant.lease());
+        Permit { pool: self.clone(), number, _grant: grant }
     }
 
     /// Runs a job on an idle thread or on a new one.
     pub(super) fn start(&self, job: Job) -> io::Result<()> {
-        self.crew.start(job).map_err(|unstarted| unstarted.error)
+        self.threads.start(job).map_err(|unstarted| unstarted.error)
     }
 
     /// Abandons the thread of this work and, up to the limit, lets another take its permit. Returns
     /// false if the work has ended.
-    pub(super) fn write_off(&self, number: u64) -> bool {
-        let mut book = self.book();
-        let Some(lease) = book.running.remove(&number) else { return book.lost.contains(&number) };
-        book.left.remove(&number);
-        let replaced = lease.filter(|_| book.lost.len() < self.may_be_lost);
-        book.lost.insert(number);
-        let lost = book.lost.len();
-        let is_full = lost >= self.may_be_lost;
-        drop(book);
+    pub(super) fn abandon(&self, number: u64) -> bool {
+        let mut state = self.state();
+        let Some(lease) = state.running.remove(&number) else {
+            return state.lost.contains(&number);
+        };
+        state.orphans.remove(&number);
+        let replaced = lease.filter(|_| state.lost.len() < self.max_lost);
+        state.lost.insert(number);
+        let lost = state.lost.len();
+        let is_full = lost >= self.max_lost;
+        drop(state);
         tracing::warn!(lost, "the thread of a call hangs and was given up");
         // The permit passes to a new thread; the hanging thread does not return it a second time.
         if let Some(lease) = replaced {
-            self.places.write_off(lease);
+            self.permits.abandon(lease);
         }
         if is_full {
             self.full.notify_waiters();
@@ -161,22 +163,22 @@ impl Pool {
 
     /// Ends idle threads now, and busy ones after their work.
     pub(super) fn close(&self) {
-        self.crew.close();
+        self.threads.close();
     }
 
     /// Records the end of the work.
     fn end(&self, number: u64) {
-        let mut book = self.book();
-        book.running.remove(&number);
-        book.left.remove(&number);
-        let was_lost = book.lost.remove(&number);
-        drop(book);
+        let mut state = self.state();
+        state.running.remove(&number);
+        state.orphans.remove(&number);
+        let was_lost = state.lost.remove(&number);
+        drop(state);
         if was_lost {
             tracing::warn!("a thread that was given up has come back");
         }
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,9 @@
 //! Runs a native tool in a task of its own, so that it can clean up after its caller is gone. A
 //! cancelled tool has a grace period to stop.
 
-use super::run::{Stopped, caught};
-use super::threads::{Away, Place, Threads, Timers};
+use super::outcome::Stopped;
+use crate::dispatch::call_threads::{CallThreads, PendingJob, Permit, Timers};
+use crate::dispatch::panics::catch_panic;
 use crate::execution::{Tool, ToolContext, ToolOutput, ValidInput};
 use crate::registry::Registered;
 use crate::tool::{ErrorKind, ExecutionKind};
@@ -16,16 +17,16 @@ use tracing::Instrument as _;
 /// The grace period in which a cancelled or overdue native tool may end before it is abandoned.
 const GRACE: Duration = Duration::from_secs(30);
 
-type Ended = Result<ToolOutput, ErrorKind>;
+type RunOutcome = Result<ToolOutput, ErrorKind>;
 
 pub(super) async fn run(
     registered: &Registered,
     tool: Box<dyn Tool>,
     input: ValidInput,
     context: Arc<ToolContext>,
-    threads: Option<&Threads>,
+    threads: Option<&CallThreads>,
 ) -> Result<ToolOutput, Stopped> {
-    let place = match threads {
+    let permit = match threads {
         Some(threads) => {
             Some(threads.admit(registered, context.cancel(), context.times().queue).await?)
         }
@@ -33,28 +34,28 @@ pub(super) async fn run(
     };
     // The first use of the deadline starts the clock.
     let _ = context.deadline();
-    let mut task = Task::start(tool.into(), input, context.clone(), place)?;
+    let mut task = Task::start(tool.into(), input, context.clone(), permit)?;
     let stop = tokio::select! {
         biased;
-        ended = task.ended() => return judged(ended, &context, &*task.tool),
+        ended = task.ended() => return judge(ended, &context, &*task.tool),
         () = context.cancelled() => ErrorKind::Cancelled,
         () = context.clock().run_out() => timeout(&context, &*task.tool),
     };
     match task.stop().await {
-        Left::Ended(ended) => Err(Stopped { kind: stop, partial: ended.ok().map(Box::new) }),
-        Left::Abandoned => Err(stop.into()),
-        Left::Stuck => Err(given_up(stop, context.time_limit()).into()),
+        StopOutcome::Ended(ended) => Err(Stopped { kind: stop, partial: ended.ok().map(Box::new) }),
+        StopOutcome::Abandoned => Err(stop.into()),
+        StopOutcome::Stuck => Err(hang_error(stop, context.time_limit()).into()),
     }
 }
 
 /// Turns the timeout of a thread that hangs in a system call into the more specific error.
-fn given_up(stop: ErrorKind, limit: Duration) -> ErrorKind {
+fn hang_error(stop: ErrorKind, limit: Duration) -> ErrorKind {
     if matches!(stop, ErrorKind::Timeout { .. }) { ErrorKind::Unanswered { limit } } else { stop }
 }
 
 /// Judges the end of a tool. A cancellation takes precedence over the tool's result. A failure
 /// after the deadline, possible if the tool blocked its thread, is a timeout.
-fn judged(ended: Ended, context: &ToolContext, tool: &dyn Tool) -> Result<ToolOutput, Stopped> {
+fn judge(ended: RunOutcome, context: &ToolContext, tool: &dyn Tool) -> Result<ToolOutput, Stopped> {
     if context.is_cancelled() {
         return Err(Stopped { kind: ErrorKind::Cancelled, partial: ended.ok().map(Box::new) });
     }
@@ -71,8 +72,8 @@ fn timeout(context: &ToolContext, tool: &dyn Tool) -> ErrorKind {
 }
 
 /// The outcome of stopping a tool.
-enum Left {
-    Ended(Ended),
+enum StopOutcome {
+    Ended(RunOutcome),
     /// The tool does not stop.
     Abandoned,
     /// The tool's thread hangs.
@@ -83,22 +84,22 @@ enum Left {
 struct Task {
     tool: Arc<dyn Tool>,
     cancel: CancellationToken,
-    runs: Option<Runs>,
+    execution: Option<Execution>,
 }
 
-/// The place where a tool runs.
-enum Runs {
+/// The way in which a tool runs.
+enum Execution {
     /// In a task of the caller's runtime.
-    Task(JoinHandle<Ended>),
+    Task(JoinHandle<RunOutcome>),
     /// On the host's own threads.
-    Away(Away<ToolOutput>),
+    Thread(PendingJob<ToolOutput>),
 }
 
-impl Runs {
-    async fn ended(&mut self) -> Ended {
+impl Execution {
+    async fn ended(&mut self) -> RunOutcome {
         match self {
-            Self::Task(handle) => flat(handle.await),
-            Self::Away(away) => away.ended().await,
+            Self::Task(handle) => flatten(handle.await),
+            Self::Thread(job) => job.ended().await,
         }
     }
 }
@@ -108,54 +109,56 @@ impl Task {
         tool: Arc<dyn Tool>,
         input: ValidInput,
         context: Arc<ToolContext>,
-        place: Option<Place>,
+        permit: Option<Permit>,
     ) -> Result<Self, ErrorKind> {
         let own = tool.clone();
         let cancel = context.cancel().clone();
-        let work = async move { caught(async { own.execute(input, &context).await }).await };
-        let runs = match place {
-            None => Runs::Task(tokio::spawn(work.in_current_span())),
-            Some(place) => Runs::Away(place.start(Timers::Callers, cancel.clone(), work)?),
+        let work = async move { catch_panic(async { own.execute(input, &context).await }).await };
+        let execution = match permit {
+            None => Execution::Task(tokio::spawn(work.in_current_span())),
+            Some(permit) => {
+                Execution::Thread(permit.start(Timers::Callers, cancel.clone(), work)?)
+            }
         };
-        Ok(Self { tool, cancel, runs: Some(runs) })
+        Ok(Self { tool, cancel, execution: Some(execution) })
     }
 
-    async fn ended(&mut self) -> Ended {
-        let ended = match &mut self.runs {
-            Some(runs) => runs.ended().await,
+    async fn ended(&mut self) -> RunOutcome {
+        let ended = match &mut self.execution {
+            Some(execution) => execution.ended().await,
             None => std::future::pending().await,
         };
-        self.runs = None;
+        self.execution = None;
         ended
     }
 
     /// Cancels the tool and waits for its output.
-    async fn stop(&mut self) -> Left {
+    async fn stop(&mut self) -> StopOutcome {
         tell_to_stop(&self.cancel, &*self.tool);
-        let left = async {
-            match &mut self.runs {
-                Some(Runs::Away(away)) => {
-                    away.ended_or_stuck().await.map_or(Left::Stuck, Left::Ended)
+        let outcome = async {
+            match &mut self.execution {
+                Some(Execution::Thread(job)) => {
+                    job.ended_or_stuck().await.map_or(StopOutcome::Stuck, StopOutcome::Ended)
                 }
-                Some(runs) => Left::Ended(runs.ended().await),
+                Some(execution) => StopOutcome::Ended(execution.ended().await),
                 None => std::future::pending().await,
             }
         };
-        let left = tokio::time::timeout(GRACE, left).await.unwrap_or(Left::Abandoned);
-        if matches!(left, Left::Abandoned) {
+        let outcome = tokio::time::timeout(GRACE, outcome).await.unwrap_or(StopOutcome::Abandoned);
+        if matches!(outcome, StopOutcome::Abandoned) {
             abandoned(&*self.tool);
         }
         // The tool is detached, so that its clean-up may still finish.
-        self.runs = None;
-        left
+        self.execution = None;
+        outcome
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        let Some(runs) = self.runs.take() else { return };
+        let Some(execution) = self.execution.take() else { return };
         tell_to_stop(&self.cancel, &*self.tool);
-        let Runs::Task(handle) = runs else { return };
+        let Execution::Task(handle) = execution else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let tool = self.tool.clone();
             let watch = async move {
@@ -182,7 +185,7 @@ fn abandoned(tool: &dyn Tool) {
     );
 }
 
-fn flat(joined: Result<Ended, JoinError>) -> Ended {
+fn flatten(joined: Result<RunOutcome, JoinError>) -> RunOutcome {
     joined.unwrap_or_else(|_| {
         Err(ErrorKind::execution(ExecutionKind::Internal, "the tool was lost with its runtime"))
     })

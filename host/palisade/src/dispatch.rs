@@ -1,0 +1,31 @@
+//! The pipeline of every call, native or WebAssembly: look up, validate, resolve paths, decide,
+//! confirm, queue, run, bound, report.
+
+pub(crate) mod approve;
+mod call;
+mod call_threads;
+mod dispatcher;
+mod errors;
+mod explain;
+mod input;
+mod late_rules;
+mod message;
+mod panics;
+mod pipeline;
+mod queue;
+mod requester;
+mod run;
+mod stages;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod transcript;
+
+pub(crate) use approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
+pub use call_threads::CallMode;
+pub(crate) use call_threads::CallThreads;
+pub use dispatcher::{Dispatcher, ToolTime};
+pub use explain::Explanation;
+pub(crate) use late_rules::LateRules;
+pub use requester::Requester;
+pub use transcript::Transcript;
