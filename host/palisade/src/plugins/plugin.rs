@@ -1,19 +1,6 @@
-//! Plugins: found in directories, loaded in parallel, registered in a fixed order. A bad file
-//! affects no other plugin.
+//! A loaded plugin.
 
-mod candidate;
-mod loading;
-mod pinned_dirs;
-pub(crate) mod reserved;
-mod scan;
-mod watch;
-
-pub use loading::Progress;
-pub(crate) use loading::{Loading, Task};
-pub use scan::DirectoryError;
-pub use watch::{Watch, WatchError};
-
-use crate::registry::{DuplicateTool, Origin, Registered, Source};
+use crate::registry::{Origin, Registered, Source};
 use crate::sandbox::{Freshness, Import, Prepared};
 use crate::tool::offer::Offer;
 use crate::tool::{Definition, Digest};
@@ -24,12 +11,12 @@ use std::sync::Arc;
 /// A loaded plugin.
 #[derive(Clone)]
 pub struct Plugin {
-    name: Arc<str>,
-    file: String,
-    path: Option<PathBuf>,
-    source: Source,
-    prepared: Arc<Prepared>,
-    tools: Vec<Arc<Registered>>,
+    pub(super) name: Arc<str>,
+    pub(super) file: String,
+    pub(super) path: Option<PathBuf>,
+    pub(super) source: Source,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) tools: Vec<Arc<Registered>>,
 }
 
 impl fmt::Debug for Plugin {
@@ -105,167 +92,7 @@ impl Plugin {
     }
 }
 
-/// A rejected plugin file with the reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejected {
-    /// The file.
-    pub file: String,
-    /// The problem, with the accepted form.
-    pub reason: String,
-    /// The kind of problem.
-    pub cause: Cause,
-}
-
-/// The kind of problem with a rejected plugin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Cause {
-    /// The file itself, or its directory.
-    File,
-    /// A name that the plugin claims is taken. The first plugin has it, which need not be the one
-    /// that the user wants.
-    NameTaken,
-}
-
-/// The reason why a plugin is not registered.
-#[derive(Debug, Clone)]
-pub(crate) struct Refusal {
-    pub(crate) reason: String,
-    pub(crate) cause: Cause,
-}
-
-impl Refusal {
-    pub(crate) fn taken(reason: impl fmt::Display) -> Self {
-        Self { reason: reason.to_string(), cause: Cause::NameTaken }
-    }
-}
-
-impl From<String> for Refusal {
-    fn from(reason: String) -> Self {
-        Self { reason, cause: Cause::File }
-    }
-}
-
-/// A plugin that is found but not loaded: it is compiling or waits for that.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Compiling {
-    /// The plugin's name.
-    pub plugin: String,
-    /// The plugin's file in printable form.
-    pub file: String,
-}
-
-/// The result of loading.
-#[derive(Debug, Default, Clone)]
-pub struct Loaded {
-    /// The loaded plugins.
-    pub plugins: Vec<Plugin>,
-    /// The rejected files.
-    pub rejected: Vec<Rejected>,
-}
-
-/// The changes since the previous scan.
-#[derive(Debug, Default, Clone)]
-#[non_exhaustive]
-pub struct Rescan {
-    /// The new plugins.
-    pub loaded: Vec<Plugin>,
-    /// The plugins with new code.
-    pub changed: Vec<Plugin>,
-    /// The removed plugins. Their running calls finish normally.
-    pub removed: Vec<Plugin>,
-    /// The files that are newly rejected, or for a new reason. If the file's previous plugin stays,
-    /// the reason says so.
-    pub rejected: Vec<Rejected>,
-}
-
-impl Rescan {
-    /// Returns true if nothing has changed.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.loaded.is_empty()
-            && self.changed.is_empty()
-            && self.removed.is_empty()
-            && self.rejected.is_empty()
-    }
-
-    pub(crate) fn plugin_changes(&self) -> impl Iterator<Item = PluginChange<'_>> {
-        let there = self
-            .loaded
-            .iter()
-            .map(PluginChange::Loaded)
-            .chain(self.changed.iter().map(PluginChange::Changed));
-        there
-            .chain(self.removed.iter().map(PluginChange::Removed))
-            .chain(self.rejected.iter().map(PluginChange::Rejected))
-    }
-}
-
-/// A change of a plugin.
-#[derive(Clone, Copy)]
-pub(crate) enum PluginChange<'a> {
-    Loaded(&'a Plugin),
-    Changed(&'a Plugin),
-    Removed(&'a Plugin),
-    Rejected(&'a Rejected),
-}
-
-/// A step of loading, for progress displays.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LoadStep<'a> {
-    /// Loading starts with this many plugins.
-    Start(usize),
-    /// This plugin is loaded or rejected.
-    Done(&'a str),
-    /// Loading ends for now.
-    End,
-}
-
-/// A callback for the steps of loading; called from several threads.
-pub type LoadObserver = Arc<dyn Fn(LoadStep<'_>) + Send + Sync>;
-
-/// The sources of plugins.
-#[derive(Debug, Clone, Default)]
-pub struct Sources {
-    /// The shipped plugins.
-    pub shipped: Shipped,
-    /// Directories, in order. Their `.wasm` files are sorted by the bytes of their names.
-    pub directories: Vec<PathBuf>,
-    /// Single files.
-    pub files: Vec<PathBuf>,
-}
-
-impl Sources {
-    /// Returns the files whose content is also reachable outside their plugin directory, so that
-    /// protecting the directory is not enough.
-    pub(crate) fn elsewhere(&self) -> Vec<PathBuf> {
-        scan::elsewhere(self)
-    }
-}
-
-/// The treatment of the shipped plugins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shipped {
-    /// They are loaded.
-    #[default]
-    Included,
-    /// They are not loaded, and their names are free.
-    LeftOut,
-    /// They are not loaded, but their names are reserved: a plugin file that claims one is
-    /// rejected.
-    Reserved,
-}
-
-/// The reason why nothing can be loaded.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LoadError {
-    /// A directory cannot be read.
-    #[error(transparent)]
-    Directory(#[from] DirectoryError),
-    /// A native tool has a name that is taken.
-    #[error(transparent)]
-    Native(#[from] DuplicateTool),
+/// Returns true if two plugins are the same prepared code.
+pub(super) fn is_same_code(one: &Plugin, other: &Plugin) -> bool {
+    Arc::ptr_eq(&one.prepared, &other.prepared)
 }

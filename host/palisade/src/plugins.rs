@@ -1,0 +1,27 @@
+//! Plugins: found in directories, loaded in parallel, registered in a fixed order. A bad file
+//! affects no other plugin.
+
+mod candidate;
+mod changes;
+mod loaded;
+mod loading;
+mod observer;
+mod pinned_dirs;
+mod plugin;
+mod rejected;
+pub(crate) mod reserved;
+mod scan;
+mod sources;
+mod watch;
+
+pub(crate) use changes::PluginChange;
+pub use changes::Rescan;
+pub use loaded::{Compiling, LoadError, Loaded};
+pub use loading::Progress;
+pub(crate) use loading::{Loading, Task};
+pub use observer::{LoadObserver, LoadStep};
+pub use plugin::Plugin;
+pub use rejected::{Cause, Rejected};
+pub use scan::DirectoryError;
+pub use sources::{Shipped, Sources};
+pub use watch::{Watch, WatchError};
