@@ -2,22 +2,25 @@
 //! expands nothing. No compiler sees bytes that did not pass.
 
 mod cap;
+mod error;
 mod feature;
+mod feature_check;
+mod foreign;
 mod header;
 mod instances;
 mod module;
-mod refused;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod types;
 
 pub use cap::Cap;
+pub use error::PrecheckError;
 pub use feature::Feature;
-pub use header::Foreign;
-pub use refused::BorderRefused;
+pub use foreign::Foreign;
 
-use cap::Tally;
 use instances::Instances;
+use tally::Tally;
 use types::Scopes;
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentExternalKind, ComponentOuterAliasKind, ComponentTypeRef,
@@ -29,7 +32,7 @@ use wasmparser::{
 /// Accepts a binary component of bounded size, nesting and counts that uses no disabled feature and
 /// whose instances fit into one call. The engine validates the component later, and its imports are
 /// checked after that.
-pub(super) fn check(bytes: &[u8]) -> Result<(), BorderRefused> {
+pub(super) fn check(bytes: &[u8]) -> Result<(), PrecheckError> {
     header::check(bytes)?;
     let mut walk =
         Walk { bytes, tally: Tally::default(), scopes: Scopes::default(), open: Vec::new() };
@@ -51,7 +54,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn take(&mut self, payload: &Payload<'_>) -> Result<(), BorderRefused> {
+    fn take(&mut self, payload: &Payload<'_>) -> Result<(), PrecheckError> {
         match payload {
             Payload::Version { encoding, .. } => self.enter(*encoding),
             Payload::End(_) => self.leave(),
@@ -59,7 +62,7 @@ impl Walk<'_> {
                 self.tally.add(Cap::CustomSections, section.data().len())
             }
             Payload::UnknownSection { id, range, .. } => {
-                Err(BorderRefused::UnknownSection { id: *id, at: range.start })
+                Err(PrecheckError::UnknownSection { id: *id, at: range.start })
             }
             payload => match self.open.last() {
                 Some(Open::Module) => module::take(payload, &mut self.tally),
@@ -68,18 +71,18 @@ impl Walk<'_> {
         }
     }
 
-    fn enter(&mut self, encoding: Encoding) -> Result<(), BorderRefused> {
+    fn enter(&mut self, encoding: Encoding) -> Result<(), PrecheckError> {
         if encoding == Encoding::Module {
             self.open.push(Open::Module);
             return self.tally.add(Cap::Modules, 1usize);
         }
         self.open.push(Open::Component(Instances::default()));
         self.scopes.enter();
-        Cap::Nesting.holds(self.open.len())?;
+        Cap::Nesting.check(self.open.len())?;
         self.tally.add(Cap::Components, 1usize)
     }
 
-    fn leave(&mut self) -> Result<(), BorderRefused> {
+    fn leave(&mut self) -> Result<(), PrecheckError> {
         let Some(Open::Component(done)) = self.open.pop() else { return Ok(()) };
         self.scopes.leave();
         match self.open.last_mut() {
@@ -92,7 +95,7 @@ impl Walk<'_> {
     }
 
     /// Checks a section of a component.
-    fn part(&mut self, payload: &Payload<'_>) -> Result<(), BorderRefused> {
+    fn part(&mut self, payload: &Payload<'_>) -> Result<(), PrecheckError> {
         match payload {
             Payload::ComponentTypeSection(section) => self.types(section),
             Payload::CoreTypeSection(section) => {
@@ -120,7 +123,10 @@ impl Walk<'_> {
             Payload::ComponentCanonicalSection(section) => {
                 self.tally.add(Cap::Functions, section.count())?;
                 self.instances()?.spend(section.count());
-                section.clone().into_iter().try_for_each(|function| feature::canonical(&function?))
+                section
+                    .clone()
+                    .into_iter()
+                    .try_for_each(|function| feature_check::canonical(&function?))
             }
             Payload::InstanceSection(section) => {
                 section.clone().into_iter().try_for_each(|instance| {
@@ -137,20 +143,20 @@ impl Walk<'_> {
     }
 
     /// Returns the instance counts of the innermost open component.
-    fn instances(&mut self) -> Result<&mut Instances, BorderRefused> {
+    fn instances(&mut self) -> Result<&mut Instances, PrecheckError> {
         match self.open.last_mut() {
             Some(Open::Component(instances)) => Ok(instances),
-            _ => Err(BorderRefused::malformed(0, "a section stands outside of any component")),
+            _ => Err(PrecheckError::malformed(0, "a section stands outside of any component")),
         }
     }
 
-    fn types(&mut self, section: &ComponentTypeSectionReader<'_>) -> Result<(), BorderRefused> {
+    fn types(&mut self, section: &ComponentTypeSectionReader<'_>) -> Result<(), PrecheckError> {
         let start = section.original_position();
         let end = section.range().end;
         let bytes = self
             .bytes
             .get(start..end)
-            .ok_or_else(|| BorderRefused::malformed(start, "a section has no end"))?;
+            .ok_or_else(|| PrecheckError::malformed(start, "a section has no end"))?;
         types::scan(
             BinaryReader::new(bytes, start),
             section.count(),
@@ -160,7 +166,7 @@ impl Walk<'_> {
     }
 
     /// Counts an import. An imported component or type takes an entry in its index space.
-    fn named(&mut self, ty: ComponentTypeRef) -> Result<(), BorderRefused> {
+    fn named(&mut self, ty: ComponentTypeRef) -> Result<(), PrecheckError> {
         self.instances()?.spend(1);
         match ty {
             ComponentTypeRef::Component(_) => self.instances()?.foreign(),
@@ -171,7 +177,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn exported(&mut self, kind: ComponentExternalKind, index: u32) -> Result<(), BorderRefused> {
+    fn exported(&mut self, kind: ComponentExternalKind, index: u32) -> Result<(), PrecheckError> {
         self.instances()?.spend(1);
         match kind {
             ComponentExternalKind::Component => self.instances()?.again(index),
@@ -181,7 +187,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn alias(&mut self, alias: &ComponentAlias<'_>) -> Result<(), BorderRefused> {
+    fn alias(&mut self, alias: &ComponentAlias<'_>) -> Result<(), PrecheckError> {
         self.instances()?.spend(1);
         match *alias {
             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
@@ -202,7 +208,7 @@ impl Walk<'_> {
     }
 
     /// Resolves an alias to component `index` of the enclosing component `count` levels out.
-    fn outer(&mut self, count: u32, index: u32) -> Result<(), BorderRefused> {
+    fn outer(&mut self, count: u32, index: u32) -> Result<(), PrecheckError> {
         let around = self.open.iter().rev().nth(count as usize);
         let found = match around {
             Some(Open::Component(around)) => around.get(index),

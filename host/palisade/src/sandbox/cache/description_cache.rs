@@ -1,8 +1,9 @@
 //! The description of a plugin as the cache stores it: in the plugin's own words, which are checked
 //! again at each read.
 
-use super::super::bindings::exports::palisade::tool::tool::Definition;
-use super::super::bindings::palisade::tool::types::SideEffects;
+use crate::sandbox::bindings::exports::palisade::tool::tool::Definition;
+use crate::sandbox::bindings::palisade::tool::types::SideEffects;
+use crate::sandbox::description::Description;
 use crate::tool::offer::Offer;
 use serde::{Deserialize, Serialize};
 
@@ -12,16 +13,16 @@ const RULES: u32 = 2;
 
 /// The imports, the tools, and the resources and prompts of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct About {
+pub(super) struct CachedDescription {
     rules: u32,
     host: String,
-    pub(in super::super) imports: Vec<String>,
-    tools: Vec<Told>,
+    imports: Vec<String>,
+    tools: Vec<CachedTool>,
     offer: Offer,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Told {
+struct CachedTool {
     name: String,
     title: Option<String>,
     description: String,
@@ -43,67 +44,61 @@ enum Class {
     Network,
 }
 
-impl About {
-    pub(in super::super) fn new(
-        imports: Vec<String>,
-        described: &[Definition],
-        offer: &Offer,
-    ) -> Self {
-        let tools = described.iter().map(Told::from).collect();
+impl CachedDescription {
+    pub(super) fn new(description: &Description) -> Self {
         Self {
             rules: RULES,
             host: env!("CARGO_PKG_VERSION").to_owned(),
-            imports,
-            tools,
-            offer: offer.clone(),
+            imports: description.imports.clone(),
+            tools: description.tools.iter().map(CachedTool::from).collect(),
+            offer: description.offer.clone(),
         }
     }
 
     /// Parses an entry. Returns `None` unless this version of the host wrote it.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
-        let about: Self = serde_json::from_slice(bytes).ok()?;
-        (about.rules == RULES && about.host == env!("CARGO_PKG_VERSION")).then_some(about)
+    pub(super) fn parse(bytes: &[u8]) -> Option<Description> {
+        let cached: Self = serde_json::from_slice(bytes).ok()?;
+        (cached.rules == RULES && cached.host == env!("CARGO_PKG_VERSION")).then(|| Description {
+            imports: cached.imports,
+            tools: cached.tools.into_iter().map(Definition::from).collect(),
+            offer: cached.offer,
+        })
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         // Serialisation fails only for maps with keys that are not strings. There are none.
         serde_json::to_vec(self).unwrap_or_default()
     }
-
-    /// Returns the plugin's own description.
-    pub(in super::super) fn described(self) -> (Vec<Definition>, Offer) {
-        (self.tools.into_iter().map(Definition::from).collect(), self.offer)
-    }
 }
 
-impl From<&Definition> for Told {
-    fn from(told: &Definition) -> Self {
+impl From<&Definition> for CachedTool {
+    fn from(tool: &Definition) -> Self {
         Self {
-            name: told.name.clone(),
-            title: told.title.clone(),
-            description: told.description.clone(),
-            input_schema: told.input_schema.clone(),
-            output_schema: told.output_schema.clone(),
-            class: told.side_effects.into(),
-            idempotent: told.idempotent,
-            timeout_ms: told.timeout_ms,
-            metadata: told.metadata.clone(),
+            name: tool.name.clone(),
+            title: tool.title.clone(),
+            description: tool.description.clone(),
+            input_schema: tool.input_schema.clone(),
+            output_schema: tool.output_schema.clone(),
+            class: tool.side_effects.into(),
+            idempotent: tool.idempotent,
+            timeout_ms: tool.timeout_ms,
+            metadata: tool.metadata.clone(),
         }
     }
 }
 
-impl From<Told> for Definition {
-    fn from(told: Told) -> Self {
+impl From<CachedTool> for Definition {
+    fn from(tool: CachedTool) -> Self {
         Self {
-            name: told.name,
-            title: told.title,
-            description: told.description,
-            input_schema: told.input_schema,
-            output_schema: told.output_schema,
-            side_effects: told.class.into(),
-            idempotent: told.idempotent,
-            timeout_ms: told.timeout_ms,
-            metadata: told.metadata,
+            name: tool.name,
+            title: tool.title,
+            description: tool.description,
+            input_schema: tool.input_schema,
+            output_schema: tool.output_schema,
+            side_effects: tool.class.into(),
+            idempotent: tool.idempotent,
+            timeout_ms: tool.timeout_ms,
+            metadata: tool.metadata,
         }
     }
 }
@@ -149,14 +144,21 @@ mod tests {
             timeout_ms: Some(5),
             metadata: "{}".to_owned(),
         };
-        let about = About::new(vec!["wasi:io/streams".to_owned()], &[said], &Offer::default());
-        assert_eq!(About::parse(&about.to_bytes()), Some(about.clone()));
-        let (described, _) = about.clone().described();
-        assert_eq!(described.iter().map(|told| &*told.name).collect::<Vec<_>>(), ["t"]);
-        let of_other_rules = About { rules: RULES - 1, ..about.clone() };
-        let of_other_host = About { host: "0.0.0".to_owned(), ..about };
+        let description = Description {
+            imports: vec!["wasi:io/streams".to_owned()],
+            tools: vec![said],
+            offer: Offer::default(),
+        };
+        let cached = CachedDescription::new(&description);
+        let parsed = CachedDescription::parse(&cached.to_bytes()).map(|parsed| {
+            let names: Vec<_> = parsed.tools.iter().map(|tool| tool.name.clone()).collect();
+            (CachedDescription::new(&parsed), names)
+        });
+        assert_eq!(parsed, Some((cached.clone(), vec!["t".to_owned()])));
+        let of_other_rules = CachedDescription { rules: RULES - 1, ..cached.clone() };
+        let of_other_host = CachedDescription { host: "0.0.0".to_owned(), ..cached };
         for other in [of_other_rules, of_other_host] {
-            assert_eq!(About::parse(&other.to_bytes()), None);
+            assert!(CachedDescription::parse(&other.to_bytes()).is_none());
         }
     }
 }

@@ -1,52 +1,38 @@
 //! A tool of a plugin, as an implementation of the host's `Tool` trait.
 
-use super::ask::Asking;
-use super::bindings::exports::palisade::tool::tool as wit;
-use super::conform::conforming;
-use super::ended::Ended;
-use super::engine::Allocation;
-use super::guard::{Access, Guard, Mount, PluginFiles, Quotas};
-use super::limiter::Limiter;
-use super::linked::Linked;
-use super::offer::{self, Offered};
-use super::recall::CodeLost;
-use super::run::{bounded, slot, store};
-use super::state::State;
-use super::talk::Talk;
-use super::turns::Bounds;
-use super::{Limits, Prepared, Sandbox, convert, limits};
-use crate::execution::account::CallBudget;
-use crate::execution::offload::{drop_away, ended};
-use crate::execution::{
-    BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput, wait,
+use super::compact_json::{compact, compact_object};
+use super::failure::Failure;
+use super::load_code::load_code;
+use super::offered::Offered;
+use super::request;
+use crate::execution::account::{Account, CallBudget};
+use crate::execution::deferred_drop::drop_later;
+use crate::execution::offload::exhaustion_error;
+use crate::execution::share::Grant;
+use crate::execution::{BoxFuture, Report, Tool, ToolContext, ToolOutput, ValidInput, enter_queue};
+use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
+use crate::sandbox::engine::Allocation;
+use crate::sandbox::guard::{Access, Guard, Mount, PluginFiles, Quotas};
+use crate::sandbox::handle::Sandbox;
+use crate::sandbox::limits::{self, Limits};
+use crate::sandbox::load::Prepared;
+use crate::sandbox::output::{self, Converted, Terms};
+use crate::sandbox::run::{
+    ClientRequests, Limiter, Linked, Messages, RunBounds, State, Stop, new_store, run_bounded,
+    take_sandbox,
 };
 use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use wasmtime::Store;
 
 #[cfg(test)]
 mod tests;
 
-impl Sandbox {
-    /// Returns the definitions of a plugin's tools with their factories.
-    #[must_use]
-    pub fn factories(&self, plugin: &Arc<Prepared>, limits: Limits) -> Vec<(Definition, Factory)> {
-        let factory = |definition: &Definition| -> (Definition, Factory) {
-            let sandbox = self.clone();
-            let plugin = plugin.clone();
-            let own = definition.clone();
-            let make = move || {
-                Box::new(WasmTool::new(&sandbox, &plugin, &own, Entry::Tool, limits))
-                    as Box<dyn Tool>
-            };
-            (definition.clone(), Arc::new(make))
-        };
-        plugin.definitions().iter().map(factory).collect()
-    }
-}
+/// The answer of a guest.
+type Returned = Result<wit::Output, wit::ToolError>;
 
 /// The plugin function that a call invokes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,9 +62,8 @@ impl Tool for WasmTool {
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         Box::pin(async move {
-            let done = self.run(&input, context).await;
-            done.unwrap_or_else(|ended| {
-                Err(ended.into_kind(context.time_limit(), self.definition.side_effects()))
+            self.run(&input, context).await.map_err(|failure| {
+                failure.into_error_kind(context.time_limit(), self.definition.side_effects())
             })
         })
     }
@@ -101,141 +86,101 @@ impl WasmTool {
         }
     }
 
-    async fn run(
-        &self,
-        input: &ValidInput,
-        context: &ToolContext,
-    ) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
+    async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<ToolOutput, Failure> {
         let mut patience = context.times().queue;
-        let plugin = match self.plugin.code.get() {
-            Some(plugin) => plugin,
+        let linked = match self.plugin.code.get() {
+            Some(linked) => linked,
             None => {
-                let begun = Instant::now();
-                let loaded = Box::pin(self.loaded(context)).await?;
-                patience = patience.saturating_sub(begun.elapsed());
-                match loaded {
-                    Ok(plugin) => plugin,
-                    Err(kind) => return Ok(Err(kind)),
-                }
+                let start = Instant::now();
+                let linked = Box::pin(load_code(&self.plugin, context)).await?;
+                patience = patience.saturating_sub(start.elapsed());
+                linked
             }
         };
-        let runtime = &self.sandbox.runtime;
-        let owner = &self.plugin.owner;
-        let slot = match owner.sandboxes.try_take(plugin.units) {
+        let sandbox = match self.plugin.owner.sandboxes.try_take(linked.units) {
             Ok(free) => free,
-            Err(_) => match wait(&owner.queue) {
-                Ok(_waiting) => {
-                    Box::pin(slot(&owner.sandboxes, plugin.units, context.cancel(), patience))
-                        .await?
-                }
-                Err(flooded) => return Ok(Err(flooded)),
-            },
+            Err(_) => Box::pin(self.wait_for_sandbox(linked.units, context, patience)).await?,
         };
-        // Starts the call's clock, because the workspace may block.
-        let deadline = context.deadline();
-        let guard = match self.guard(context) {
-            Ok(guard) => guard,
-            Err(kind) => return Ok(Err(kind)),
-        };
-        let talk = Talk::new(context.sink().clone(), context.cancel().clone());
-        let signs = talk.signs().clone();
         let account = context.account();
-        if let Err(why) = account.assign(&owner.memory) {
-            return Ok(Err(ended(why, context.time_limit(), self.definition.side_effects())));
-        }
-        let limiter = Limiter::new(self.limits.memory, runtime.allocation, &account);
-        let mut store =
-            store(runtime, State::new(guard, limiter, talk, Asking::of(context), deadline));
-        let _running = runtime.running();
-        let ended = {
-            let work = pin!(self.call(plugin, &mut store, input, context));
-            let clock = context.clock();
-            let cancel = context.cancel();
-            let first_tick = owner.first_tick();
-            bounded(work, &Bounds { clock, cancel, signs, turns: &owner.turns, first_tick }).await
-        };
-        let result = match ended {
-            Ok(returned) => Ok(match convert::returned(returned, store.data()) {
-                Ok(raw) => {
-                    let budget =
-                        CallBudget::new(account, context.deadline(), context.cancel().clone());
-                    let time = context.time_limit();
-                    let class = self.definition.side_effects();
-                    let turns = &owner.turns;
-                    match convert::output(raw, class, &budget, turns, time).await {
-                        Ok((output, left_out)) => {
-                            if let Some(left_out) = left_out {
-                                store.data().talk.warn(&left_out);
-                            }
-                            conforming(output, &self.definition, &budget, turns, time).await
-                        }
-                        Err(kind) => Err(kind),
-                    }
-                }
-                Err(kind) => Err(kind),
-            }),
-            Err(stop) => {
-                store.data().guard.tidy();
-                Err(stop.into_ended(&store))
-            }
+        let mut store = self.new_store(context, &account)?;
+        let running = self.sandbox.runtime.running();
+        let ended = self.run_guest(linked, &mut store, input, context).await;
+        let result = match returned(ended, &store) {
+            Ok(raw) => self.convert(raw, &mut store, account, context).await,
+            Err(failure) => Err(failure),
         };
         context.set_report(report(&mut store));
-        // A large memory takes long to clear, so it is cleared after the answer. Without the pool
-        // the address space is short, and the next call needs it at once.
-        if store.data().limiter.peak() > limits::CLEARED_AT_ONCE
-            && runtime.allocation == Allocation::Pooled
-        {
-            store.data_mut().close_files();
-            // In this order: the sandbox must not be free before its memory is.
-            drop_away(&owner.turns, (store, slot));
-        }
+        drop(running);
+        self.release(store, sandbox);
         result
     }
 
-    /// Returns the code of the plugin, and loads it at the first call. The call's own clock is not
-    /// running yet. Loading goes on if the call ends first, and a later call uses its result.
-    async fn loaded(&self, context: &ToolContext) -> Result<Result<&Linked, ErrorKind>, Ended> {
-        let _waiting = match wait(&self.plugin.owner.queue) {
-            Ok(waiting) => waiting,
-            Err(flooded) => return Ok(Err(flooded)),
-        };
-        let plugin = self.plugin.clone();
-        let loading = async {
-            let turn = plugin.code.turn().await;
-            if plugin.code.get().is_some() {
-                return Ok(());
-            }
-            away(move || plugin.code.load(plugin.digest, turn)).await
-        };
-        let loaded = tokio::select! {
-            biased;
-            () = context.cancel().cancelled() => return Err(Ended::Cancelled),
-            loaded = tokio::time::timeout(context.times().queue, loading) => loaded,
-        };
-        let lost = match loaded {
-            Ok(Ok(())) => {
-                return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone)));
-            }
-            Ok(Err(lost)) => lost,
-            Err(_) => CodeLost::Slow,
-        };
-        Ok(Err(not_loaded(lost)))
+    /// Waits for sandboxes of the plugin's share, for at most `patience`.
+    async fn wait_for_sandbox(
+        &self,
+        units: u64,
+        context: &ToolContext,
+        patience: Duration,
+    ) -> Result<Grant, Failure> {
+        let owner = &self.plugin.owner;
+        let _waiting = enter_queue(&owner.queue)?;
+        Ok(take_sandbox(&owner.sandboxes, units, context.cancel(), patience).await?)
     }
 
-    async fn call(
+    /// Creates the store of the call, and starts the call's clock, because the workspace may block.
+    fn new_store(
         &self,
-        plugin: &Linked,
+        context: &ToolContext,
+        account: &Account,
+    ) -> Result<Store<State>, ErrorKind> {
+        let deadline = context.deadline();
+        let guard = self.guard(context)?;
+        let messages = Messages::new(context.sink().clone(), context.cancel().clone());
+        let class = self.definition.side_effects();
+        account
+            .assign(&self.plugin.owner.memory)
+            .map_err(|why| exhaustion_error(why, context.time_limit(), class))?;
+        let runtime = &self.sandbox.runtime;
+        let limiter = Limiter::new(self.limits.memory, runtime.allocation, account);
+        let requests = ClientRequests::from_context(context);
+        let state = State::new(guard, limiter, messages, requests, deadline);
+        Ok(new_store(&runtime.engine, state))
+    }
+
+    /// Runs the guest until it returns, its time is up, or the caller cancels the call.
+    async fn run_guest(
+        &self,
+        linked: &Linked,
         store: &mut Store<State>,
         input: &ValidInput,
         context: &ToolContext,
-    ) -> wasmtime::Result<Result<wit::Output, wit::ToolError>> {
+    ) -> Result<Returned, Stop> {
+        let owner = &self.plugin.owner;
+        let bounds = RunBounds {
+            clock: context.clock(),
+            cancel: context.cancel(),
+            signals: store.data().messages.signals().clone(),
+            turns: &owner.turns,
+            first_tick: owner.first_tick(),
+        };
+        let work = pin!(self.call_guest(linked, store, input, context));
+        run_bounded(work, &bounds).await
+    }
+
+    async fn call_guest(
+        &self,
+        linked: &Linked,
+        store: &mut Store<State>,
+        input: &ValidInput,
+        context: &ToolContext,
+    ) -> wasmtime::Result<Returned> {
         if let Entry::Offered(offered) = self.entry {
-            return Box::pin(offer::called(offered, plugin.instance_pre(), store, input.value()))
-                .await;
+            let pre = linked.instance_pre();
+            return Box::pin(request::send(offered, pre, store, input.value())).await;
         }
         let caller = context.caller();
-        let opaque = convert::compact(&caller.context);
-        let metadata = convert::compact_object(&caller.metadata);
+        let opaque = compact(&caller.context);
+        let metadata = compact_object(&caller.metadata);
         let call = || wit::Call {
             call_id: caller.call_id.as_str(),
             session_id: caller.session_id.as_deref(),
@@ -246,7 +191,44 @@ impl WasmTool {
             context: &opaque,
             metadata: &metadata,
         };
-        plugin.execute(store, call).await
+        linked.execute(store, call).await
+    }
+
+    /// Converts the output of the guest, and checks it against the tool's schema.
+    async fn convert(
+        &self,
+        raw: wit::Output,
+        store: &mut Store<State>,
+        account: Account,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, Failure> {
+        let budget = CallBudget::new(account, context.deadline(), context.cancel().clone());
+        let terms = Terms {
+            budget: &budget,
+            turns: &self.plugin.owner.turns,
+            time: context.time_limit(),
+            class: self.definition.side_effects(),
+        };
+        let Converted { output, left_out } = output::output(raw, &terms).await?;
+        if let Some(left_out) = left_out {
+            store.data().messages.warn(&left_out);
+        }
+        Ok(output::conforming(output, &self.definition, &terms).await?)
+    }
+
+    /// Releases the memory of the guest, and then its sandbox, which must not be free before. A
+    /// large memory takes long to clear, so it is cleared after the answer. Without the pool the
+    /// address space is short, and the next call needs it at once.
+    fn release(&self, mut store: Store<State>, sandbox: Grant) {
+        if store.data().limiter.peak() > limits::CLEARED_AT_ONCE
+            && self.sandbox.runtime.allocation == Allocation::Pooled
+        {
+            store.data_mut().close_files();
+            drop_later(&self.plugin.owner.turns, (store, sandbox));
+        } else {
+            drop(store);
+            drop(sandbox);
+        }
     }
 
     /// Returns the guard with the workspace mounted as the tool's class allows: a tool of class
@@ -269,36 +251,22 @@ impl WasmTool {
     }
 }
 
-/// Runs `work` on a blocking thread of the runtime. `spawn_blocking` panics if the system has no
-/// thread, so a thread is spawned as a test first.
-async fn away(
-    work: impl FnOnce() -> Result<(), CodeLost> + Send + 'static,
-) -> Result<(), CodeLost> {
-    let asked = std::thread::Builder::new().name("palisade-load".to_owned()).spawn(|| {});
-    asked
-        .map(std::thread::JoinHandle::join)
-        .map_err(CodeLost::NoThread)?
-        .map_err(|_| CodeLost::Gone)?;
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|panicked| Err(CodeLost::Panicked(panicked)))
-}
-
-/// Returns the error of a plugin whose code cannot be loaded. The message is for the operator.
-fn not_loaded(lost: CodeLost) -> ErrorKind {
-    ErrorKind::Execution {
-        kind: ExecutionKind::Internal,
-        message: format!("the plugin cannot be loaded any more: {lost}"),
-        field: None,
-        source: Some(Arc::new(lost)),
+/// Returns the output of a guest that returned one.
+fn returned(ended: Result<Returned, Stop>, store: &Store<State>) -> Result<wit::Output, Failure> {
+    match ended {
+        Ok(returned) => Ok(output::returned(returned, store.data())?),
+        Err(stop) => {
+            store.data().guard.tidy();
+            Err(stop.into_exit_reason(store).into())
+        }
     }
 }
 
 /// Returns the host's report of the call.
 fn report(store: &mut Store<State>) -> Report {
     let state = store.data_mut();
-    let (stdout, stdout_dropped) = state.surroundings.take_output();
-    let (stderr, stderr_dropped) = state.surroundings.take_errors();
+    let (stdout, stdout_dropped) = state.wasi_ctx.take_output();
+    let (stderr, stderr_dropped) = state.wasi_ctx.take_errors();
     for (name, bytes) in [("stdout", stdout), ("stderr", stderr)] {
         if !bytes.is_empty() {
             tracing::debug!(
@@ -313,7 +281,7 @@ fn report(store: &mut Store<State>) -> Report {
             peak_memory_bytes: state.limiter.peak(),
             bytes_read: state.guard.bytes_read(),
             bytes_written: state.guard.bytes_written(),
-            truncated_bytes: state.talk.dropped() + stdout_dropped + stderr_dropped,
+            truncated_bytes: state.messages.dropped() + stdout_dropped + stderr_dropped,
         },
         // Unescaped: the code that shows a path to a user or a model escapes it.
         files_modified: state.guard.modified().into_iter().map(PathBuf::from).collect(),

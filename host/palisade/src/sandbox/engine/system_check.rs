@@ -1,7 +1,7 @@
 //! A check of the process limits before anything is started. Below these bounds libraries panic or
 //! abort without a useful message.
 
-use super::EngineError;
+use super::error::EngineError;
 
 /// The number of open files that the process needs: for its runtimes, the plugins, the cache, the
 /// events, and some for tools.
@@ -44,14 +44,14 @@ mod tests {
     #[test]
     fn what_a_process_needs_is_checked_and_named() {
         assert!(judge(DESCRIPTORS, ADDRESS_SPACE).is_ok());
-        let said =
+        let refusal =
             |descriptors, space| judge(descriptors, space).err().map(|error| error.to_string());
         assert!(
-            said(63, u64::MAX)
+            refusal(63, u64::MAX)
                 .is_some_and(|text| text.contains("63 files") && text.contains("ulimit -n"))
         );
         assert!(
-            said(64, 255 << 20)
+            refusal(64, 255 << 20)
                 .is_some_and(|text| text.contains("255 MiB") && text.contains("ulimit -v"))
         );
     }

@@ -1,239 +1,150 @@
 //! The description of a plugin: the host asks for it twice, in a store without files and with
 //! frozen clocks.
 
-use super::ask::Asking;
-use super::bindings::PluginIndices;
-use super::bindings::exports::palisade::tool::tool as wit;
-use super::ended::Ended;
-use super::guard::{Guard, PluginFiles};
-use super::limiter::Limiter;
-use super::linked::Linked;
-use super::prepare::{PluginRefused, brief};
-use super::run::{Stop, bounded, slot, store};
-use super::state::State;
-use super::surroundings::Surroundings;
-use super::talk::Talk;
-use super::turns::Bounds;
-use super::{Sandbox, convert, limits, offer};
+mod check;
+mod frozen;
+mod offer;
+mod types_error;
+
+pub(super) use check::checked;
+
+use super::error::{PluginRefused, world_mismatch};
 use crate::execution::account::{Account, MemoryLimits};
 use crate::execution::clock::CallClock;
 use crate::execution::share::Share;
-use crate::execution::{FirstTick, Owner};
+use crate::execution::{FirstTick, OwnerShares};
+use crate::sandbox::bindings::PluginIndices;
+use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
+use crate::sandbox::description::Description;
+use crate::sandbox::guard::{Guard, PluginFiles};
+use crate::sandbox::handle::Sandbox;
+use crate::sandbox::limits;
+use crate::sandbox::run::{
+    ClientRequests, ExitReason, LazyWasiCtx, Limiter, Linked, Messages, RunBounds, State, Stop,
+    new_store, run_bounded, take_sandbox,
+};
 use crate::tool::offer::Offer;
 use crate::tool::schema::Building;
 use crate::tool::{Definition, Digest};
-use std::collections::HashSet;
+use frozen::frozen;
+use offer::describe_offer;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wasmtime_wasi::random::Deterministic;
-use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx};
+use types_error::TypeMismatch;
+use wasmtime::Store;
 
-/// A plugin's own description: its tools, and its resources and prompts.
-pub(super) type Described = (Vec<wit::Definition>, Offer);
-
-/// The maximum number of tools of one plugin.
-const MAX_TOOLS: usize = 256;
+/// The description of a plugin, with the checked definitions of its tools.
+pub(super) struct Described {
+    pub(super) description: Description,
+    pub(super) definitions: Vec<Definition>,
+}
 
 impl Sandbox {
-    /// Asks a plugin for its description, and returns it as given and as checked definitions.
-    /// Blocks; must not be called on a thread of a running tokio runtime.
+    /// Asks a plugin for its description. Blocks; must not be called on a thread of a running tokio
+    /// runtime.
     pub(super) fn describe(
         &self,
-        pre: &Linked,
+        linked: &Linked,
         plugin: Digest,
-    ) -> Result<(Described, Vec<Definition>), PluginRefused> {
-        let owner = Owner::of(plugin);
+        imports: Vec<String>,
+    ) -> Result<Described, PluginRefused> {
+        let owner = OwnerShares::new(plugin);
         let loading = self.runtime.loading.share(plugin);
         let fault = |error: std::io::Error| PluginRefused::Describe(error.to_string());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
-        let first = runtime.block_on(self.ask(pre, &owner, &loading))?;
-        let second = runtime.block_on(self.ask(pre, &owner, &loading))?;
+        let first = runtime.block_on(self.ask(linked, &owner, &loading))?;
+        let second = runtime.block_on(self.ask(linked, &owner, &loading))?;
         // The generated types do not implement `PartialEq`.
         if format!("{first:?}") != format!("{second:?}") {
             return Err(PluginRefused::Unstable);
         }
-        let definitions = checked(&first, Building::Now)?;
-        Ok((first, definitions))
+        let Answer { tools, offer } = first;
+        let description = Description { imports, tools, offer };
+        let definitions = checked(&description, Building::Now)?;
+        Ok(Described { description, definitions })
     }
 
     async fn ask(
         &self,
-        pre: &Linked,
-        owner: &Owner,
+        linked: &Linked,
+        owner: &OwnerShares,
         loading: &Arc<Share>,
-    ) -> Result<Described, PluginRefused> {
-        let patient = CancellationToken::new();
-
-        let _slot = slot(loading, pre.units, &patient, limits::QUEUE_TIMEOUT)
+    ) -> Result<Answer, PluginRefused> {
+        let uncancelled = CancellationToken::new();
+        let patience = limits::QUEUE_TIMEOUT;
+        let _sandbox = take_sandbox(loading, linked.units, &uncancelled, patience)
             .await
-            .map_err(|ended| PluginRefused::Describe(reason(ended)))?;
+            .map_err(|exit| PluginRefused::Describe(reason(exit)))?;
         let clock = CallClock::new(limits::DESCRIBE_TIMEOUT);
-        let deadline = clock.deadline().into_std();
-        let talk = Talk::silent();
-        let signs = talk.signs().clone();
+        let state = self.describing_state(owner, clock.deadline().into_std())?;
+        let signals = state.messages.signals().clone();
+        let mut store = new_store(&self.runtime.engine, state);
+        let _running = self.runtime.running();
+        let bounds = RunBounds {
+            clock: &clock,
+            cancel: &uncancelled,
+            signals,
+            turns: &owner.turns,
+            first_tick: FirstTick::Free,
+        };
+        match run_bounded(answer(linked, &mut store), &bounds).await {
+            Ok(answer) => Ok(answer),
+            Err(Stop::Error(error)) if error.is::<TypeMismatch>() => Err(world_mismatch(&error)),
+            Err(stop) => Err(PluginRefused::Describe(reason(stop.into_exit_reason(&store)))),
+        }
+    }
+
+    /// Returns the state of a guest without files, client or real time.
+    fn describing_state(
+        &self,
+        owner: &OwnerShares,
+        deadline: Instant,
+    ) -> Result<State, PluginRefused> {
         // Charged to the memory of all calls, but not refused for the memory that other calls hold.
         let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
         account.assign(&owner.memory).map_err(|why| PluginRefused::Describe(why.to_string()))?;
         let state = State::new(
             Guard::closed(&PluginFiles::of(owner.descriptors.clone())),
             Limiter::new(limits::MEMORY, self.runtime.allocation, &account),
-            talk,
-            Asking::nobody(),
+            Messages::silent(),
+            ClientRequests::without_client(),
             deadline,
         );
-        let mut store = store(&self.runtime, state.within(Surroundings::by(frozen)));
-        let _running = self.runtime.running();
-        let work = async {
-            let instance = pre.instance_pre().instantiate_async(&mut store).await?;
-            store.data_mut().limiter.begin();
-            let plugin = PluginIndices::new(pre.instance_pre())
-                .and_then(|indices| indices.load(&mut store, &instance));
-            let plugin = plugin.map_err(|error| OtherTypes::error(&error))?;
-            let tools = plugin.palisade_tool_tool().call_definitions(&mut store).await?;
-            Ok((tools, offer::described(pre.instance_pre(), &instance, &mut store).await?))
-        };
-        let bounds = Bounds {
-            clock: &clock,
-            cancel: &patient,
-            signs,
-            turns: &owner.turns,
-            first_tick: FirstTick::Free,
-        };
-        match bounded(work, &bounds).await {
-            Ok(described) => Ok(described),
-            Err(Stop::Error(error)) if error.is::<OtherTypes>() => {
-                Err(super::prepare::world(&error))
-            }
-            Err(stop) => Err(PluginRefused::Describe(reason(stop.into_ended(&store)))),
-        }
+        Ok(state.with_wasi_ctx(LazyWasiCtx::with_builder(frozen)))
     }
 }
 
-/// The error of a plugin whose functions have the right names but other types. Only an instance
-/// reveals it.
-#[derive(Debug, thiserror::Error)]
-#[error("the types of its functions are not those of the contract: {0}")]
-pub(super) struct OtherTypes(String);
-
-impl OtherTypes {
-    pub(super) fn error(error: &wasmtime::Error) -> wasmtime::Error {
-        wasmtime::Error::new(Self(brief(error)))
-    }
+/// The answer of a plugin to the question for its tools, resources and prompts.
+#[derive(Debug)]
+struct Answer {
+    tools: Vec<wit::Definition>,
+    offer: Offer,
 }
 
-fn reason(ended: Ended) -> String {
-    match ended {
-        Ended::Deadline | Ended::Cancelled => {
+async fn answer(linked: &Linked, store: &mut Store<State>) -> wasmtime::Result<Answer> {
+    let pre = linked.instance_pre();
+    let instance = pre.instantiate_async(&mut *store).await?;
+    store.data_mut().limiter.begin();
+    let plugin = PluginIndices::new(pre).and_then(|indices| indices.load(&mut *store, &instance));
+    let plugin = plugin.map_err(|error| TypeMismatch::wrap(&error))?;
+    let tools = plugin.palisade_tool_tool().call_definitions(&mut *store).await?;
+    Ok(Answer { tools, offer: describe_offer(pre, &instance, store).await? })
+}
+
+fn reason(exit: ExitReason) -> String {
+    match exit {
+        ExitReason::Deadline | ExitReason::Cancelled => {
             format!(
                 "it did not answer within {}",
                 humantime::format_duration(limits::DESCRIBE_TIMEOUT)
             )
         }
-        Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
-        Ended::Parted(_) => "it needs a client, and there is none while it is described".to_owned(),
-        Ended::Trap(crash) => crash.message,
-    }
-}
-
-/// Checks a plugin's description and returns its tools.
-pub(super) fn checked(
-    described: &Described,
-    building: Building,
-) -> Result<Vec<Definition>, PluginRefused> {
-    let (tools, offer) = described;
-    offer.check()?;
-    if tools.is_empty() || tools.len() > MAX_TOOLS {
-        return Err(PluginRefused::Count(tools.len()));
-    }
-    let mut budget = SchemaBudget::default();
-    let mut definitions = Vec::with_capacity(tools.len());
-    for raw in tools {
-        budget.charge_text(raw)?;
-        let definition = convert::definition(raw, building)?;
-        budget.charge_patterns(&definition)?;
-        definitions.push(definition);
-    }
-    let mut names = HashSet::new();
-    match definitions.iter().find(|definition| !names.insert(definition.name().clone())) {
-        Some(twice) => Err(PluginRefused::TwiceNamed(twice.name().to_string())),
-        None => Ok(definitions),
-    }
-}
-
-/// The budget of all schemas of a plugin together. Each schema has bounds of its own, but a plugin
-/// may have hundreds of schemas.
-#[derive(Default)]
-struct SchemaBudget {
-    text: usize,
-    count: usize,
-    bytes: usize,
-}
-
-impl SchemaBudget {
-    /// The size of four of the largest schemas, in bytes of JSON. Compiled, they take about a
-    /// hundred times as much memory.
-    const TEXT: usize = 1 << 20;
-    /// Two patterns for each tool of a plugin with the maximum number of tools.
-    const COUNT: usize = 512;
-    /// The size of the compiled patterns of two of the largest schemas, in bytes.
-    const BYTES: usize = 8 << 20;
-
-    fn charge_text(&mut self, raw: &wit::Definition) -> Result<(), PluginRefused> {
-        self.text += raw.input_schema.len() + raw.output_schema.as_ref().map_or(0, String::len);
-        if self.text <= Self::TEXT {
-            Ok(())
-        } else {
-            Err(PluginRefused::Schemas { bytes: Self::TEXT })
+        ExitReason::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
+        ExitReason::Client(_) => {
+            "it needs a client, and there is none while it is described".to_owned()
         }
-    }
-
-    fn charge_patterns(&mut self, definition: &Definition) -> Result<(), PluginRefused> {
-        for schema in std::iter::once(definition.input_schema()).chain(definition.output_schema()) {
-            let (count, bytes) = schema.pattern_cost();
-            self.count += count;
-            self.bytes += bytes;
-        }
-        let within = self.count <= Self::COUNT && self.bytes <= Self::BYTES;
-        if within {
-            Ok(())
-        } else {
-            Err(PluginRefused::Patterns { count: Self::COUNT, bytes: Self::BYTES })
-        }
-    }
-}
-
-/// Returns a WASI context without real time or randomness, so that a description cannot depend on
-/// either.
-fn frozen() -> wasmtime_wasi::WasiCtxBuilder {
-    let mut wasi = WasiCtx::builder();
-    wasi.wall_clock(Frozen)
-        .monotonic_clock(Frozen)
-        .secure_random(Deterministic::new(vec![0x5a]))
-        .insecure_random(Deterministic::new(vec![0x5a]))
-        .insecure_random_seed(0x5a);
-    wasi
-}
-
-struct Frozen;
-
-impl HostWallClock for Frozen {
-    fn resolution(&self) -> Duration {
-        Duration::from_secs(1)
-    }
-
-    fn now(&self) -> Duration {
-        Duration::ZERO
-    }
-}
-
-impl HostMonotonicClock for Frozen {
-    fn resolution(&self) -> u64 {
-        1
-    }
-
-    fn now(&self) -> u64 {
-        0
+        ExitReason::Trap(crash) => crash.message,
     }
 }

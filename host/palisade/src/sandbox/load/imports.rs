@@ -1,13 +1,10 @@
-//! The imports that a plugin may have, and the linker that provides them.
+//! The imports that a plugin may have.
 
-use super::bindings::asking::palisade::tool::client;
-use super::bindings::palisade::tool::host;
-use super::guard;
-use super::prepare::{PluginRefused, shown};
-use super::state::State;
+use super::error::PluginRefused;
+use crate::sandbox::error_text::printable;
 use wasmtime::Engine;
+use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, HasSelf, Linker};
 
 /// An import of a plugin, with its meaning in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,27 +15,10 @@ pub struct Import {
     pub meaning: &'static str,
 }
 
-/// Links all imports that a plugin may have. Denials are part of the implementations, so a plugin
-/// loads even if it imports interfaces that it never uses.
-pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
-    let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    // The guard's file system shadows that of wasmtime-wasi.
-    linker.allow_shadowing(true);
-    // Streams need only the resource table. Through `IoView`, a stream operation does not create
-    // the lazy WASI context.
-    wasmtime_wasi_io::add_to_linker_async(&mut linker)?;
-    guard::add_to_linker(&mut linker)?;
-    linker.allow_shadowing(false);
-    host::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
-    client::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
-    Ok(linker)
-}
-
 /// Returns the names of a component's imports. A type that a world uses is an import as well, but
 /// needs no implementation of its own, because it belongs to an interface. A type without an
 /// interface fails when the component is linked.
-pub(super) fn of(engine: &Engine, component: &Component) -> Vec<String> {
+pub(crate) fn names(engine: &Engine, component: &Component) -> Vec<String> {
     let is_type =
         |item: &ComponentItem| matches!(item, ComponentItem::Type(_) | ComponentItem::Resource(_));
     let ty = component.component_type();
@@ -50,14 +30,14 @@ pub(super) fn of(engine: &Engine, component: &Component) -> Vec<String> {
 
 /// Returns the imports with their meaning. The first one that the host does not provide rejects the
 /// plugin.
-pub(super) fn check(names: Vec<String>) -> Result<Vec<Import>, PluginRefused> {
+pub(crate) fn check(names: Vec<String>) -> Result<Vec<Import>, PluginRefused> {
     names.into_iter().map(classify).collect()
 }
 
 fn classify(name: String) -> Result<Import, PluginRefused> {
     match meaning(&name) {
         Ok(meaning) => Ok(Import { name, meaning }),
-        Err(reason) => Err(PluginRefused::Import { import: shown(&name), reason }),
+        Err(reason) => Err(PluginRefused::Import { import: printable(&name), reason }),
     }
 }
 

@@ -1,13 +1,12 @@
-//! A plugin that an earlier run has compiled and described: it is known at once, and its code is
-//! loaded at the first call.
+//! The code of a plugin. That of a plugin which an earlier run has compiled and described is loaded
+//! at the first call.
 
-use super::describe::checked;
-use super::linked::Linked;
-use super::prepare::{Freshness, PluginRefused, Prepared, Trust};
-use super::{Sandbox, border, imports};
-use crate::execution::Owner;
+use super::error::PluginRefused;
+use super::provenance::Trust;
+use crate::sandbox::handle::Sandbox;
+use crate::sandbox::precheck;
+use crate::sandbox::run::Linked;
 use crate::tool::Digest;
-use crate::tool::schema::Building;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 type Bytes = dyn Fn() -> Result<Vec<u8>, String> + Send + Sync;
 
 /// The source of a plugin's bytes, for the case that its compiled code is gone at the first call.
-pub(crate) struct Origin {
+pub(crate) struct ByteSource {
     /// The function that returns the bytes.
     pub(crate) bytes: Box<Bytes>,
     /// The trust in the bytes.
@@ -24,27 +23,29 @@ pub(crate) struct Origin {
 }
 
 /// The code of a plugin.
-pub(super) struct Code {
+pub(crate) struct LazyCode {
     linked: OnceLock<Linked>,
-    stored: Option<Stored>,
+    stored: Option<StoredCode>,
     /// The loading lock. One call holds it and loads the code; the others wait without holding a
     /// thread.
-    turn: Arc<Mutex<()>>,
+    lock: Arc<Mutex<()>>,
 }
 
 /// Code that is in the cache.
-struct Stored {
+struct StoredCode {
     sandbox: Sandbox,
-    origin: Origin,
+    source: ByteSource,
 }
 
 /// The loading lock, held. It moves with the work, because the call that began the work may end
 /// first.
-pub(super) struct Turn(#[allow(dead_code, reason = "held, and nothing else")] OwnedMutexGuard<()>);
+pub(crate) struct LoadLock(
+    #[allow(dead_code, reason = "held, and nothing else")] OwnedMutexGuard<()>,
+);
 
 /// The reason why the code of a known plugin cannot be loaded.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CodeLost {
+pub(crate) enum CodeError {
     /// The file is missing or cannot be read.
     #[error("its compiled code is gone from the cache, and {0}")]
     Unreadable(String),
@@ -72,55 +73,38 @@ pub(super) enum CodeLost {
     NoThread(std::io::Error),
 }
 
-impl Sandbox {
-    /// Returns the plugin with this digest, if the cache has its description and its code. A faulty
-    /// entry counts as absent.
-    pub(crate) fn recall(&self, digest: Digest, origin: Origin) -> Option<Arc<Prepared>> {
-        let engine = &self.runtime.engine;
-        let about = self.cache.about(engine, digest)?;
-        if !self.cache.has_code(engine, digest) {
-            return None;
-        }
-        let imports = imports::check(about.imports.clone()).ok()?;
-        let described = about.described();
-        let definitions = checked(&described, Building::AtFirstUse).ok()?;
-        let offer = described.1;
-        let stored = Some(Stored { sandbox: self.clone(), origin });
-        let code = Code { linked: OnceLock::new(), stored, turn: Arc::default() };
-        let freshness = Freshness::Cached;
-        let owner = Owner::of(digest);
-        Some(Arc::new(Prepared { code, digest, imports, definitions, offer, freshness, owner }))
+impl LazyCode {
+    pub(crate) fn from_linked(linked: Linked) -> Self {
+        Self { linked: OnceLock::from(linked), stored: None, lock: Arc::default() }
     }
-}
 
-impl Prepared {
-    /// Loads the code, unless it is loaded. From then on neither the file nor the cache is needed.
-    /// Blocks; must not be called in an async context.
-    pub(crate) fn hold(&self) -> Result<(), String> {
-        let turn = Turn(self.code.turn.clone().blocking_lock_owned());
-        self.code.load(self.digest, turn).map_err(|lost| lost.to_string())
-    }
-}
-
-impl Code {
-    pub(super) fn linked(pre: Linked) -> Self {
-        Self { linked: OnceLock::from(pre), stored: None, turn: Arc::default() }
+    /// Creates code that is in the cache, and is loaded at its first use.
+    pub(crate) fn from_cache(sandbox: Sandbox, source: ByteSource) -> Self {
+        let stored = Some(StoredCode { sandbox, source });
+        Self { linked: OnceLock::new(), stored, lock: Arc::default() }
     }
 
     /// Returns the code, if it is loaded.
-    pub(super) fn get(&self) -> Option<&Linked> {
+    pub(crate) fn get(&self) -> Option<&Linked> {
         self.linked.get()
     }
 
     /// Waits for the loading lock.
-    pub(super) async fn turn(&self) -> Turn {
-        Turn(self.turn.clone().lock_owned().await)
+    pub(crate) async fn lock(&self) -> LoadLock {
+        LoadLock(self.lock.clone().lock_owned().await)
+    }
+
+    /// Waits for the loading lock, and blocks the thread.
+    pub(crate) fn lock_blocking(&self) -> LoadLock {
+        LoadLock(self.lock.clone().blocking_lock_owned())
     }
 
     /// Loads the code of the plugin with this digest, unless it is loaded. Blocks for milliseconds,
     /// or for a whole compilation if the code is gone from the cache.
-    pub(super) fn load(&self, digest: Digest, _turn: Turn) -> Result<(), CodeLost> {
-        if let (None, Some(stored)) = (self.linked.get(), &self.stored) {
+    pub(crate) fn load(&self, digest: Digest, _lock: LoadLock) -> Result<(), CodeError> {
+        if self.linked.get().is_none()
+            && let Some(stored) = &self.stored
+        {
             // Cannot fail: the caller holds the loading lock.
             let _ = self.linked.set(stored.load(digest)?);
         }
@@ -128,22 +112,22 @@ impl Code {
     }
 }
 
-impl Stored {
-    fn load(&self, digest: Digest) -> Result<Linked, CodeLost> {
+impl StoredCode {
+    fn load(&self, digest: Digest) -> Result<Linked, CodeError> {
         let component = match self.sandbox.cache.code(&self.sandbox.runtime.engine, digest) {
             Some(component) => component,
             None => {
-                let bytes = (self.origin.bytes)().map_err(CodeLost::Unreadable)?;
+                let bytes = (self.source.bytes)().map_err(CodeError::Unreadable)?;
                 if Digest::of(&bytes) != digest {
-                    return Err(CodeLost::Replaced);
+                    return Err(CodeError::Replaced);
                 }
-                border::check(&bytes).map_err(PluginRefused::from)?;
+                precheck::check(&bytes).map_err(PluginRefused::from)?;
                 // Not cancelled with the call: the compiler has limits of its own, and later calls
                 // use the result.
                 let uncancelled = CancellationToken::new();
-                self.sandbox.compile(&bytes, digest, self.origin.trust, &uncancelled)?.0
+                self.sandbox.compile(&bytes, digest, self.source.trust, &uncancelled)?.component
             }
         };
-        self.sandbox.link(&component).map_err(CodeLost::from)
+        self.sandbox.link(&component).map_err(CodeError::from)
     }
 }

@@ -1,47 +1,44 @@
 //! Validation of a tool's output against the schema that the tool declares.
 
-use super::convert::contract;
+use super::breach::breach;
+use super::convert::Terms;
 use crate::execution::account::CallBudget;
-use crate::execution::offload::{IN_PLACE, ended, offload};
-use crate::execution::share::Share;
+use crate::execution::offload::{IN_PLACE, offload};
 use crate::execution::{Outcome, ToolOutput};
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::json::Json;
 use crate::tool::schema::Violations;
 use crate::tool::{Content, Definition, ErrorKind, Schema};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Returns the output if it conforms to the schema of its tool. The parsed value is dropped after
 /// its validation. A long validation runs off the runtime's threads, until the deadline of the call
 /// or its cancellation.
-pub(super) async fn conforming(
+pub(crate) async fn conforming(
     output: ToolOutput,
     definition: &Definition,
-    budget: &CallBudget,
-    turns: &Arc<Share>,
-    time: Duration,
+    terms: &Terms<'_>,
 ) -> Result<ToolOutput, ErrorKind> {
     let Some(schema) = definition.output_schema().filter(|_| output.outcome == Outcome::Success)
     else {
         return Ok(output);
     };
     let [Content::Json(json)] = output.content.as_slice() else {
-        return Err(contract(
+        return Err(breach(
             "it has an output schema, so a successful output is exactly one json block",
         ));
     };
-    let exhausted = |why| ended(why, time, definition.side_effects());
-    if let Some(verdict) = judged_here(json, schema, budget).map_err(exhausted)? {
-        return verdict.map(|()| output).map_err(|wrong| breach(&wrong));
+    let exhausted = |why| terms.exhausted(why);
+    if let Some(verdict) = judge_in_place(json, schema, terms.budget).map_err(exhausted)? {
+        return verdict.map(|()| output).map_err(|wrong| schema_breach(&wrong));
     }
     let judged =
-        Box::pin(judged_away(output, schema.clone(), budget, turns)).await.map_err(exhausted)?;
-    judged.map_err(|wrong| breach(&wrong))
+        Box::pin(judge_offloaded(output, schema.clone(), terms)).await.map_err(exhausted)?;
+    judged.map_err(|wrong| schema_breach(&wrong))
 }
 
 /// Returns the verdict on a short output, or `None` if its validation would take too long here.
-fn judged_here(
+fn judge_in_place(
     json: &Json,
     schema: &Schema,
     budget: &CallBudget,
@@ -56,11 +53,10 @@ fn judged_here(
     Ok(verdict)
 }
 
-async fn judged_away(
+async fn judge_offloaded(
     output: ToolOutput,
     schema: Schema,
-    budget: &CallBudget,
-    turns: &Arc<Share>,
+    terms: &Terms<'_>,
 ) -> Result<Result<ToolOutput, Violations>, Exhausted> {
     let judge = move |budget: Arc<dyn Budget>| {
         let [Content::Json(json)] = output.content.as_slice() else { return Ok(Ok(output)) };
@@ -70,24 +66,24 @@ async fn judged_away(
         budget.release(kept);
         Ok(verdict?.map(|()| output))
     };
-    offload(budget, turns, judge).await
+    offload(terms.budget, terms.turns, judge).await
 }
 
-fn breach(wrong: &Violations) -> ErrorKind {
-    contract(&format!("its output breaks its own schema: {wrong}"))
+fn schema_breach(wrong: &Violations) -> ErrorKind {
+    breach(&format!("its output breaks its own schema: {wrong}"))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its call has failed")]
-    use super::super::Limits;
     use super::*;
     use crate::execution::account::Account;
-    use crate::execution::account::looks::until_the_end;
+    use crate::execution::account::budget_checks::wait_until_exhausted;
     use crate::execution::share::Pool;
+    use crate::sandbox::Limits;
     use crate::tool::{Digest, SideEffects};
     use serde_json::{Value, json};
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
     use tokio_util::sync::CancellationToken;
 
     const LONG: Duration = Duration::from_secs(60);
@@ -114,7 +110,8 @@ mod tests {
             ToolOutput { content: vec![Content::Json(output.into())], ..ToolOutput::default() };
         let budget = CallBudget::new(account.clone(), Instant::now() + time, cancel);
         let turns = Pool::new(1).share(Digest::of(b"a plugin"));
-        conforming(output, &definition, &budget, &turns, time).await
+        let terms = Terms { budget: &budget, turns: &turns, time, class: SideEffects::None };
+        conforming(output, &definition, &terms).await
     }
 
     /// Judges a long output that ends its budget, once `end` was called, within the given budget
@@ -127,15 +124,15 @@ mod tests {
         end: impl Fn() + Send + Sync + 'static,
     ) -> (Option<ErrorKind>, usize) {
         let account = account();
-        account.at_each_look(move |look, budget| {
-            if look == check {
+        account.on_budget_check(move |number, budget| {
+            if number == check {
                 end();
-                until_the_end(budget);
+                wait_until_exhausted(budget);
             }
         });
         let long = (0..20_000).collect();
         let error = judge(long, elements, &account, time, cancel).await.err();
-        (error, account.looks().await)
+        (error, account.count_budget_checks().await)
     }
 
     #[tokio::test]

@@ -1,9 +1,9 @@
 //! Conversion of the content blocks of a guest's output. A block that refers to a local file is
 //! replaced by a note.
 
-use super::bindings::palisade::tool::types as wit;
-use super::convert::contract;
-use super::limits;
+use super::breach::breach;
+use crate::sandbox::bindings::palisade::tool::types as wit;
+use crate::sandbox::limits;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::json::{Json, JsonBounds, JsonError};
 use crate::tool::text::elided;
@@ -21,13 +21,13 @@ const LEFT_OUT: usize = 256;
 const NO_FILE: &str = "for a plugin points at no file of this machine";
 
 /// Returns the size that the blocks of an output are charged for, in bytes.
-pub(super) fn size(blocks: &[wit::Content]) -> usize {
+pub(crate) fn size(blocks: &[wit::Content]) -> usize {
     blocks.iter().map(size_of).sum()
 }
 
 /// The converter of one output's blocks, whose total size has been checked.
 #[derive(Default)]
-pub(super) struct Blocks {
+pub(crate) struct ContentConverter {
     left_out: Option<LeftOut>,
 }
 
@@ -37,14 +37,14 @@ struct LeftOut {
     more: usize,
 }
 
-impl Blocks {
+impl ContentConverter {
     /// Converts one block.
     ///
     /// # Errors
     ///
     /// Returns a breach of the contract if a JSON block is not valid JSON, or the exhaustion of the
     /// budget.
-    pub(super) fn take(
+    pub(crate) fn convert(
         &mut self,
         block: wit::Content,
         budget: &dyn Budget,
@@ -56,16 +56,16 @@ impl Blocks {
     }
 
     fn leave_out(&mut self, uri: String) -> Content {
-        let words = format!("[left out: `{uri}`, {NO_FILE}]");
+        let note = format!("[left out: `{uri}`, {NO_FILE}]");
         match &mut self.left_out {
             Some(before) => before.more += 1,
             None => self.left_out = Some(LeftOut { first: uri, more: 0 }),
         }
-        Content::Text(words)
+        Content::Text(note)
     }
 
     /// Returns the host's warning about the blocks that were left out: one for all of them.
-    pub(super) fn left_out(&self) -> Option<String> {
+    pub(crate) fn left_out(&self) -> Option<String> {
         let LeftOut { first, more } = self.left_out.as_ref()?;
         let more = if *more == 0 { String::new() } else { format!(" and {more} more") };
         Some(format!("left out of the output: `{first}`{more}, {NO_FILE}"))
@@ -74,7 +74,7 @@ impl Blocks {
 
 /// The reason why an output is rejected.
 #[derive(Debug)]
-pub(super) enum Unfit {
+pub(crate) enum Unfit {
     /// The output breaks the contract.
     Contract(ErrorKind),
     /// The budget is exhausted.
@@ -92,7 +92,7 @@ impl From<Exhausted> for Unfit {
 fn json(text: String, budget: &dyn Budget) -> Result<Content, Unfit> {
     let (json, _kept) = Json::parse_within(&text, JSON, budget).map_err(|error| match error {
         JsonError::Exhausted(exhausted) => Unfit::Exhausted(exhausted),
-        wrong => Unfit::Contract(contract(&format!(
+        wrong => Unfit::Contract(breach(&format!(
             "a json block of its output is not valid JSON: {wrong}"
         ))),
     })?;
@@ -178,7 +178,9 @@ mod tests {
             &"\u{fdfd}".repeat(1000),
         ] {
             let counted = size(&[link(uri)]);
-            let Ok(Content::Text(text)) = Blocks::default().take(link(uri), &Unlimited) else {
+            let Ok(Content::Text(text)) =
+                ContentConverter::default().convert(link(uri), &Unlimited)
+            else {
                 panic!("it is left out")
             };
             assert!(
@@ -215,23 +217,23 @@ mod tests {
 
     #[test]
     fn blocks_that_point_at_files_are_left_out_and_told_once_for_all_of_them() {
-        let mut blocks = Blocks::default();
+        let mut converter = ContentConverter::default();
         assert!(matches!(
-            blocks.take(link("https://example.org"), &Unlimited),
+            converter.convert(link("https://example.org"), &Unlimited),
             Ok(Content::Link { .. })
         ));
-        assert_eq!(blocks.left_out(), None);
+        assert_eq!(converter.left_out(), None);
         for (uri, told) in [
             ("file:///one", "`file:///one`, for"),
             ("file:///two", "`file:///one` and 1 more, for"),
             ("file:///three", "`file:///one` and 2 more, for"),
         ] {
-            let taken = blocks.take(link(uri), &Unlimited);
+            let taken = converter.convert(link(uri), &Unlimited);
             assert!(matches!(taken, Ok(Content::Text(text)) if text.contains(uri)));
             assert!(
-                blocks.left_out().is_some_and(|words| words.contains(told)),
+                converter.left_out().is_some_and(|words| words.contains(told)),
                 "{:?}",
-                blocks.left_out()
+                converter.left_out()
             );
         }
     }

@@ -1,27 +1,22 @@
-//! Conversion between the records of the WIT and the host's types. All data from a guest is bounded
-//! and checked here.
+//! Conversion of the result of a guest's `execute`. All data from a guest is bounded and checked
+//! here.
 
-use super::bindings::exports::palisade::tool::tool as exported;
-use super::bindings::palisade::tool::types as wit;
-use super::blocks::{self, Blocks, Unfit};
-use super::guard::Refusal;
-use super::limits;
-use super::prepare::PluginRefused;
-use super::state::State;
+use super::breach::breach;
+use super::content::{self, ContentConverter, Unfit};
 use crate::execution::account::CallBudget;
-use crate::execution::offload::{IN_PLACE, ended, offload};
+use crate::execution::offload::{IN_PLACE, exhaustion_error, offload};
 use crate::execution::share::Share;
 use crate::execution::{Outcome, ToolOutput};
-use crate::tool::budget::Budget;
-use crate::tool::json::{JsonBounds, JsonError, parse_object, parse_within, type_name};
-use crate::tool::schema::{Building, hidden_in};
+use crate::sandbox::bindings::exports::palisade::tool::tool as exported;
+use crate::sandbox::bindings::palisade::tool::types as wit;
+use crate::sandbox::guard::Refusal;
+use crate::sandbox::limits;
+use crate::sandbox::run::State;
+use crate::tool::budget::{Budget, Exhausted};
+use crate::tool::json::{JsonBounds, JsonError, parse_within, type_name};
 use crate::tool::text::{cut, elided, visible};
-use crate::tool::{
-    Definition, DefinitionError, ErrorKind, ExecutionKind, Limit, Schema, SideEffects,
-    definition::Idempotence,
-};
+use crate::tool::{ErrorKind, ExecutionKind, Limit, SideEffects};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,83 +24,55 @@ use std::time::Duration;
 /// The maximum length of a guest's error message, in bytes.
 const MESSAGE: usize = 16 << 10;
 /// The bounds of the metadata of a definition or an output.
-const METADATA: JsonBounds = JsonBounds { bytes: 64 << 10, depth: 64, members: 10_000 };
-
-/// Checks and converts one definition of a plugin.
-pub(super) fn definition(
-    raw: &exported::Definition,
-    building: Building,
-) -> Result<Definition, PluginRefused> {
-    let tool = elided(&raw.name, 64);
-    let refused = |source: DefinitionError| PluginRefused::Tool { tool: tool.clone(), source };
-    let input = Schema::parse_input_built(&raw.input_schema, building)
-        .map_err(DefinitionError::Input)
-        .map_err(refused)?;
-    let class = side_effects(raw.side_effects);
-    let mut definition =
-        Definition::with_schema(&raw.name, &raw.description, class, input).map_err(refused)?;
-    if let Some(title) = &raw.title {
-        definition = definition.with_title(title).map_err(refused)?;
-    }
-    if let Some(schema) = &raw.output_schema {
-        definition = definition.with_checked_output(
-            Schema::parse_output_built(schema, building)
-                .map_err(DefinitionError::Output)
-                .map_err(refused)?,
-        );
-    }
-    if let Some(ms) = raw.timeout_ms {
-        definition = definition.with_timeout(Duration::from_millis(ms.into())).map_err(refused)?;
-    }
-    let metadata = object(&raw.metadata)
-        .map_err(|reason| PluginRefused::Metadata { tool: tool.clone(), reason })?;
-    if let Some((at, character)) = hidden_in(&metadata) {
-        return Err(PluginRefused::HiddenMetadata {
-            tool,
-            at: elided(&at, 128),
-            character: character.into(),
-        });
-    }
-    let idempotence =
-        if raw.idempotent { Idempotence::Idempotent } else { Idempotence::NotIdempotent };
-    Ok(definition.with_idempotence(idempotence).with_metadata(metadata))
-}
-
-fn side_effects(class: wit::SideEffects) -> SideEffects {
-    match class {
-        wit::SideEffects::None => SideEffects::None,
-        wit::SideEffects::Read => SideEffects::Read,
-        wit::SideEffects::Write => SideEffects::Write,
-        wit::SideEffects::Execute => SideEffects::Execute,
-        wit::SideEffects::Network => SideEffects::Network,
-    }
-}
+pub(crate) const METADATA: JsonBounds = JsonBounds { bytes: 64 << 10, depth: 64, members: 10_000 };
 
 /// Returns the output of a guest, unless the guest failed or was cancelled.
-pub(super) fn returned(
+pub(crate) fn returned(
     returned: Result<exported::Output, exported::ToolError>,
     state: &State,
 ) -> Result<exported::Output, ErrorKind> {
-    if state.talk.cancel().is_cancelled() {
+    if state.messages.cancel().is_cancelled() {
         return Err(ErrorKind::Cancelled);
     }
     returned.map_err(|error| tool_error(error, state))
 }
 
-/// Converts an output, and returns the host's warning about the blocks that were left out. A large
-/// output is converted off the runtime's threads.
-pub(super) async fn output(
+/// A converted output.
+pub(crate) struct Converted {
+    pub(crate) output: ToolOutput,
+    /// The host's warning about the blocks that were left out.
+    pub(crate) left_out: Option<String>,
+}
+
+/// The terms of the host's work on the output of a call.
+pub(crate) struct Terms<'a> {
+    pub(crate) budget: &'a CallBudget,
+    /// The plugin's share of the turns to compute.
+    pub(crate) turns: &'a Arc<Share>,
+    /// The time limit of the call.
+    pub(crate) time: Duration,
+    /// The class of the tool.
+    pub(crate) class: SideEffects,
+}
+
+impl Terms<'_> {
+    /// Returns the error of a call whose budget is exhausted.
+    pub(super) fn exhausted(&self, why: Exhausted) -> ErrorKind {
+        exhaustion_error(why, self.time, self.class)
+    }
+}
+
+/// Converts an output. A large one is converted off the runtime's threads.
+pub(crate) async fn output(
     raw: exported::Output,
-    class: SideEffects,
-    budget: &CallBudget,
-    turns: &Arc<Share>,
-    time: Duration,
-) -> Result<(ToolOutput, Option<String>), ErrorKind> {
+    terms: &Terms<'_>,
+) -> Result<Converted, ErrorKind> {
+    let budget = terms.budget;
     let bytes = size(&raw);
     let records = records(&raw);
-    let exhausted = |why| ended(why, time, class);
+    let exhausted = |why| terms.exhausted(why);
     if bytes > limits::RESULT {
-        let _ = offload(budget, turns, move |_| {
+        let _ = offload(budget, terms.turns, move |_| {
             drop(raw);
             Ok(())
         })
@@ -113,13 +80,13 @@ pub(super) async fn output(
         return Err(ErrorKind::ResourceExhausted { limit: Limit::Result, value: limits::RESULT });
     }
     budget.reserve(bytes + records).map_err(exhausted)?;
-    let taken = if bytes + records <= IN_PLACE as u64 {
-        taken(raw, budget)
+    let converted = if bytes + records <= IN_PLACE as u64 {
+        convert(raw, budget)
     } else {
-        let away = move |budget: Arc<dyn Budget>| Ok(taken(raw, &*budget));
-        Box::pin(offload(budget, turns, away)).await.map_err(exhausted)?
+        let work = move |budget: Arc<dyn Budget>| Ok(convert(raw, &*budget));
+        Box::pin(offload(budget, terms.turns, work)).await.map_err(exhausted)?
     };
-    taken.map_err(|unfit| match unfit {
+    converted.map_err(|unfit| match unfit {
         Unfit::Contract(kind) => kind,
         Unfit::Exhausted(why) => exhausted(why),
     })
@@ -177,15 +144,12 @@ fn message(text: &str) -> String {
     if text.is_empty() { "the tool failed without saying why".to_owned() } else { text }
 }
 
-fn taken(
-    raw: exported::Output,
-    budget: &dyn Budget,
-) -> Result<(ToolOutput, Option<String>), Unfit> {
-    let mut blocks = Blocks::default();
+fn convert(raw: exported::Output, budget: &dyn Budget) -> Result<Converted, Unfit> {
+    let mut converter = ContentConverter::default();
     let content = raw
         .content
         .into_iter()
-        .map(|block| blocks.take(block, budget))
+        .map(|block| converter.convert(block, budget))
         .collect::<Result<Vec<_>, _>>()?;
     let metadata = metadata(&raw.metadata, budget)?;
     let output = ToolOutput {
@@ -196,13 +160,13 @@ fn taken(
         files_modified: Vec::new(),
         command_executed: raw.command_executed.map(|command| message(&command)),
     };
-    Ok((output, blocks.left_out()))
+    Ok(Converted { output, left_out: converter.left_out() })
 }
 
 fn size(raw: &exported::Output) -> u64 {
     let files = raw.files_modified.iter().map(String::len).sum::<usize>();
     let rest = files + raw.metadata.len() + raw.command_executed.as_ref().map_or(0, String::len);
-    (blocks::size(&raw.content) + rest) as u64
+    (content::size(&raw.content) + rest) as u64
 }
 
 /// Returns the size of the block and file name records without their content, in bytes.
@@ -215,7 +179,7 @@ fn metadata(text: &str, budget: &dyn Budget) -> Result<Map<String, Value>, Unfit
         return Ok(Map::new());
     }
     let wrong = |reason: &dyn Display| {
-        Unfit::Contract(contract(&format!("its metadata is not a JSON object: {reason}")))
+        Unfit::Contract(breach(&format!("its metadata is not a JSON object: {reason}")))
     };
     match parse_within(text, METADATA, budget) {
         Ok((Value::Object(metadata), _kept)) => Ok(metadata),
@@ -225,41 +189,14 @@ fn metadata(text: &str, budget: &dyn Budget) -> Result<Map<String, Value>, Unfit
     }
 }
 
-pub(super) fn contract(what: &str) -> ErrorKind {
-    ErrorKind::execution(ExecutionKind::Contract, format!("the plugin broke its contract: {what}"))
-}
-
-fn object(text: &str) -> Result<Map<String, Value>, String> {
-    parse_object(text, METADATA).map_err(|error| error.to_string())
-}
-
-/// Serialises a value to JSON text, without an allocation for an empty object.
-pub(super) fn compact(value: &Value) -> Cow<'static, str> {
-    match value {
-        Value::Object(map) => compact_object(map),
-        other => Cow::Owned(other.to_string()),
-    }
-}
-
-/// Serialises an object, as [`compact`] does.
-pub(super) fn compact_object(map: &Map<String, Value>) -> Cow<'static, str> {
-    if map.is_empty() {
-        Cow::Borrowed("{}")
-    } else {
-        Cow::Owned(serde_json::to_string(map).unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::ask::Asking;
-    use super::super::engine::Allocation;
-    use super::super::guard::{Guard, PluginFiles};
-    use super::super::limiter::Limiter;
-    use super::super::talk::Talk;
     use super::*;
-    use crate::execution::Owner;
+    use crate::execution::OwnerShares;
     use crate::execution::owner::input_turns;
+    use crate::sandbox::engine::Allocation;
+    use crate::sandbox::guard::{Guard, PluginFiles};
+    use crate::sandbox::run::{ClientRequests, Limiter, Messages};
     use crate::tool::Content;
     use crate::tool::Digest;
     use crate::tool::budget::Unlimited;
@@ -269,13 +206,14 @@ mod tests {
     #[test]
     fn a_guest_that_made_do_without_memory_says_itself_what_it_has_not_found()
     -> wasmtime::Result<()> {
-        let owner = Owner::of(Digest::of(b"made do"));
+        let owner = OwnerShares::new(Digest::of(b"made do"));
         let account = limits::Limits::default().account();
         let mut limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
         assert!(!limiter.table_growing(0, usize::MAX, None)?);
         let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
         let now = std::time::Instant::now();
-        let state = State::new(guard, limiter, Talk::silent(), Asking::nobody(), now);
+        let state =
+            State::new(guard, limiter, Messages::silent(), ClientRequests::without_client(), now);
         let said = tool_error(exported::ToolError::NotFound("no such thing".to_owned()), &state);
         assert!(
             matches!(said, ErrorKind::Execution { kind: ExecutionKind::NotFound, .. }),
@@ -311,7 +249,9 @@ mod tests {
 
     #[test]
     fn an_output_is_taken_over_but_for_what_the_host_knows_better() {
-        let Ok((taken, None)) = taken(output(), &Unlimited) else { panic!("nothing is left out") };
+        let Ok(Converted { output: taken, left_out: None }) = convert(output(), &Unlimited) else {
+            panic!("nothing is left out")
+        };
         assert!(matches!(&*taken.content, [Content::Text(text)] if text == "text"));
         assert_eq!((taken.outcome, taken.metadata["a"].as_u64()), (Outcome::Failure, Some(1)));
         assert_eq!(
@@ -336,14 +276,10 @@ mod tests {
                 command_executed: None,
                 ..output()
             };
-            let taken = super::output(
-                raw,
-                SideEffects::None,
-                &budget,
-                input_turns(),
-                Duration::from_secs(1),
-            )
-            .await;
+            let time = Duration::from_secs(1);
+            let terms =
+                Terms { budget: &budget, turns: input_turns(), time, class: SideEffects::None };
+            let taken = super::output(raw, &terms).await;
             let refused =
                 matches!(taken, Err(ErrorKind::ResourceExhausted { limit: Limit::Result, .. }));
             assert_eq!((taken.is_ok(), refused), (fits, !fits), "{length}");
@@ -360,14 +296,9 @@ mod tests {
                 Some(members),
                 "{text}"
             );
-            assert_eq!(object(text).map(|map| map.len()), Ok(members), "{text}");
         }
         for text in ["[]", "{", "1"] {
-            assert!(
-                matches!(metadata(text, &Unlimited), Err(Unfit::Contract(_)))
-                    && object(text).is_err(),
-                "{text}"
-            );
+            assert!(matches!(metadata(text, &Unlimited), Err(Unfit::Contract(_))), "{text}");
         }
     }
 
@@ -376,16 +307,5 @@ mod tests {
         assert_eq!(message(" no\u{202e} "), visible("no\u{202e}"));
         assert_eq!(message(" \n"), "the tool failed without saying why");
         assert_eq!(message(&"x".repeat(MESSAGE + 1)).len(), MESSAGE);
-    }
-
-    #[test]
-    fn json_for_a_guest_is_compact() {
-        for (value, text) in [
-            (serde_json::json!({}), "{}"),
-            (serde_json::json!({"a": [1]}), r#"{"a":[1]}"#),
-            (Value::Null, "null"),
-        ] {
-            assert_eq!(compact(&value), text);
-        }
     }
 }

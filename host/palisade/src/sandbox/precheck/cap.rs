@@ -1,7 +1,6 @@
 //! Caps of the pre-compilation check, each with its reason. They bound the work that a compiler can
 //! be asked for, with a wide margin over real plugins.
 
-use super::BorderRefused;
 use crate::sandbox::limits;
 
 /// Nesting depth of components. Composed plugins have two or three levels.
@@ -112,7 +111,7 @@ pub enum Cap {
 }
 
 impl Cap {
-    const ALL: usize = Self::CustomSections as usize + 1;
+    pub(super) const COUNT: usize = Self::CustomSections as usize + 1;
 
     /// Returns the largest accepted number.
     #[must_use]
@@ -154,47 +153,5 @@ impl Cap {
                 (CUSTOM, "bytes of custom sections (`wasm-tools strip` removes them)")
             }
         }
-    }
-
-    /// Rejects a number above the cap.
-    pub(super) fn holds(self, found: impl Number) -> Result<(), BorderRefused> {
-        let found = found.number();
-        if found <= self.max() { Ok(()) } else { Err(BorderRefused::Cap { cap: self, found }) }
-    }
-}
-
-/// An integer count of any width.
-pub(super) trait Number {
-    fn number(self) -> u64;
-}
-
-impl Number for u64 {
-    fn number(self) -> u64 {
-        self
-    }
-}
-
-impl Number for u32 {
-    fn number(self) -> u64 {
-        self.into()
-    }
-}
-
-impl Number for usize {
-    fn number(self) -> u64 {
-        self as u64
-    }
-}
-
-/// The running totals over all modules and components.
-#[derive(Default)]
-pub(super) struct Tally([u64; Cap::ALL]);
-
-impl Tally {
-    /// Adds a count before the items are read, so that a claim above the cap is rejected unread.
-    pub(super) fn add(&mut self, cap: Cap, more: impl Number) -> Result<(), BorderRefused> {
-        let Some(sum) = self.0.get_mut(cap as usize) else { return Ok(()) };
-        *sum = sum.saturating_add(more.number());
-        cap.holds(*sum)
     }
 }

@@ -1,12 +1,14 @@
 //! The error of the pre-compilation check.
 
-use super::{Cap, Feature, Foreign};
+use super::cap::Cap;
+use super::feature::Feature;
+use super::foreign::Foreign;
 use crate::tool::text::{cut, visible};
 
 /// The reason why a file is rejected before any of it is compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BorderRefused {
+pub enum PrecheckError {
     /// The file is not a binary component.
     #[error(transparent)]
     Foreign(#[from] Foreign),
@@ -53,14 +55,14 @@ pub enum BorderRefused {
     },
 }
 
-impl BorderRefused {
+impl PrecheckError {
     pub(super) fn malformed(at: usize, reason: &str) -> Self {
         // The reason may quote names from the file, which are untrusted.
         Self::Malformed { at, reason: visible(cut(reason, 512)).replace('\n', " ") }
     }
 }
 
-impl From<wasmparser::Error> for BorderRefused {
+impl From<wasmparser::Error> for PrecheckError {
     fn from(error: wasmparser::Error) -> Self {
         Self::malformed(error.offset(), error.message())
     }

@@ -1,7 +1,8 @@
 //! A count of the instances that a component would create, without creating them. A component that
 //! instantiates its child twice over thirty levels would create 2^30.
 
-use super::{BorderRefused, Cap};
+use super::cap::Cap;
+use super::error::PrecheckError;
 use wasmparser::{ComponentInstance, Instance};
 
 /// The cost of one instantiation of a component, with nested instantiations multiplied out.
@@ -50,13 +51,13 @@ impl Instances {
     pub(super) fn component(
         &mut self,
         instance: &ComponentInstance<'_>,
-    ) -> Result<(), BorderRefused> {
+    ) -> Result<(), PrecheckError> {
         let cost = match instance {
             ComponentInstance::FromExports(exports) => {
                 Cost { instances: 0, parts: 1 + exports.len() as u64 }
             }
             ComponentInstance::Instantiate { component_index, args } => {
-                let inside = self.get(*component_index).ok_or(BorderRefused::ForeignComponent)?;
+                let inside = self.get(*component_index).ok_or(PrecheckError::ForeignComponent)?;
                 inside.plus(Cost { instances: 1, parts: 1 + args.len() as u64 })
             }
         };
@@ -89,8 +90,8 @@ impl Instances {
     }
 
     /// Checks the totals of the outermost component against the caps.
-    pub(super) fn check(&self) -> Result<(), BorderRefused> {
-        Cap::Instances.holds(self.own.instances)?;
-        Cap::Parts.holds(self.own.parts)
+    pub(super) fn check(&self) -> Result<(), PrecheckError> {
+        Cap::Instances.check(self.own.instances)?;
+        Cap::Parts.check(self.own.parts)
     }
 }

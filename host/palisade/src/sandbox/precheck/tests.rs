@@ -5,11 +5,11 @@ mod features;
 mod hostile;
 mod numbers;
 
-use super::{BorderRefused, Cap, check};
+use super::{Cap, PrecheckError, check};
 use palisade_tests::wat::binary;
 
 /// Checks a component in text form.
-fn text(component: &str) -> Result<(), BorderRefused> {
+fn text(component: &str) -> Result<(), PrecheckError> {
     check(&binary(component))
 }
 
@@ -17,7 +17,7 @@ fn text(component: &str) -> Result<(), BorderRefused> {
 #[track_caller]
 fn too_many(cap: Cap, component: &str) -> u64 {
     match text(component) {
-        Err(BorderRefused::Cap { cap: refused, found }) if refused == cap => found,
+        Err(PrecheckError::Cap { cap: refused, found }) if refused == cap => found,
         other => panic!("{other:?}"),
     }
 }
@@ -31,7 +31,7 @@ fn the_shipped_plugins_pass() {
 
 #[test]
 fn a_refusal_says_what_and_how_many_and_the_cap() {
-    let refused = BorderRefused::Cap { cap: Cap::Nesting, found: 17 };
+    let refused = PrecheckError::Cap { cap: Cap::Nesting, found: 17 };
     assert_eq!(
         refused.to_string(),
         "it has 17 levels of components inside each other; at most 16 are accepted"

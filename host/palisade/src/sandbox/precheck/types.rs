@@ -1,8 +1,11 @@
 //! An iterative scan of component types. The binary form allows unlimited nesting, so a recursive
 //! reader could overflow the stack.
 
-use super::cap::Tally;
-use super::{BorderRefused, Cap, Feature, module};
+use super::cap::Cap;
+use super::error::PrecheckError;
+use super::feature::Feature;
+use super::module;
+use super::tally::Tally;
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentDefinedType, ComponentExternName, ComponentExternalKind,
     ComponentImport, ComponentOuterAliasKind, ComponentType, ComponentTypeRef, ComponentValType,
@@ -53,7 +56,7 @@ impl Scopes {
         scope.and_then(|scope| scope.get(index as usize)).copied().unwrap_or(0)
     }
 
-    fn of(&self, ty: ComponentValType) -> u32 {
+    fn value_depth(&self, ty: ComponentValType) -> u32 {
         match ty {
             ComponentValType::Primitive(_) => 0,
             ComponentValType::Type(index) => self.depth(0, index),
@@ -64,11 +67,11 @@ impl Scopes {
 /// A list of types or declarations with items left to read.
 struct List {
     left: u32,
-    holds: Holds,
+    content: Content,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum Content {
     /// A section of types.
     Types,
     /// The declarations of a component type or an instance type.
@@ -81,12 +84,12 @@ pub(super) fn scan(
     count: u32,
     scopes: &mut Scopes,
     tally: &mut Tally,
-) -> Result<(), BorderRefused> {
+) -> Result<(), PrecheckError> {
     tally.add(Cap::Types, count)?;
-    let mut open = vec![List { left: count, holds: Holds::Types }];
+    let mut open = vec![List { left: count, content: Content::Types }];
     while let Some(list) = open.last_mut() {
         if list.left == 0 {
-            if list.holds == Holds::Declarations {
+            if list.content == Content::Declarations {
                 scopes.leave();
                 scopes.push(0);
             }
@@ -94,15 +97,15 @@ pub(super) fn scan(
             continue;
         }
         list.left -= 1;
-        let inner = match list.holds {
-            Holds::Types => ty(&mut reader, scopes)?,
-            Holds::Declarations => declaration(&mut reader, scopes, tally)?,
+        let inner = match list.content {
+            Content::Types => ty(&mut reader, scopes)?,
+            Content::Declarations => declaration(&mut reader, scopes, tally)?,
         };
         if let Some(inner) = inner {
             tally.add(Cap::Types, inner.left)?;
             scopes.enter();
             open.push(inner);
-            Cap::TypeNesting.holds(open.len() - 1)?;
+            Cap::TypeNesting.check(open.len() - 1)?;
         }
     }
     Ok(())
@@ -110,21 +113,21 @@ pub(super) fn scan(
 
 /// Reads one type. Of a component type or an instance type only the header is read, and the list of
 /// its declarations is returned.
-fn ty(reader: &mut BinaryReader<'_>, scopes: &mut Scopes) -> Result<Option<List>, BorderRefused> {
+fn ty(reader: &mut BinaryReader<'_>, scopes: &mut Scopes) -> Result<Option<List>, PrecheckError> {
     let first = reader.clone().read_u8()?;
     if first == COMPONENT || first == INSTANCE {
         reader.read_u8()?;
-        return Ok(Some(List { left: reader.read_var_u32()?, holds: Holds::Declarations }));
+        return Ok(Some(List { left: reader.read_var_u32()?, content: Content::Declarations }));
     }
     let depth = match reader.read::<ComponentType<'_>>()? {
         ComponentType::Defined(ty) => defined(&ty, scopes)?,
         ComponentType::Func(ty) => {
             if ty.async_ {
-                return Err(BorderRefused::Feature(Feature::ComponentModelAsync));
+                return Err(PrecheckError::Feature(Feature::ComponentModelAsync));
             }
-            Cap::TypeWidth.holds(ty.params.len())?;
+            Cap::TypeWidth.check(ty.params.len())?;
             let values = ty.params.iter().map(|(_, ty)| *ty).chain(ty.result);
-            checked(values, scopes)?
+            depth_of(values, scopes)?
         }
         _ => 0,
     };
@@ -136,7 +139,7 @@ fn declaration(
     reader: &mut BinaryReader<'_>,
     scopes: &mut Scopes,
     tally: &mut Tally,
-) -> Result<Option<List>, BorderRefused> {
+) -> Result<Option<List>, PrecheckError> {
     let at = reader.original_position();
     match reader.read_u8()? {
         0x00 => module::declared(&reader.read::<CoreType<'_>>()?, tally)?,
@@ -147,7 +150,7 @@ fn declaration(
             reader.read::<ComponentExternName<'_>>()?;
             named(reader.read()?, scopes);
         }
-        _ => return Err(BorderRefused::malformed(at, "a declaration has an unknown kind")),
+        _ => return Err(PrecheckError::malformed(at, "a declaration has an unknown kind")),
     }
     Ok(None)
 }
@@ -171,21 +174,21 @@ fn named(ty: ComponentTypeRef, scopes: &mut Scopes) {
 }
 
 /// Returns the depth of a value type. Rejects disabled features and types that are too wide.
-fn defined(ty: &ComponentDefinedType<'_>, scopes: &Scopes) -> Result<u32, BorderRefused> {
+fn defined(ty: &ComponentDefinedType<'_>, scopes: &Scopes) -> Result<u32, PrecheckError> {
     use ComponentDefinedType as D;
-    let async_only = || Err(BorderRefused::Feature(Feature::ComponentModelAsync));
+    let async_only = || Err(PrecheckError::Feature(Feature::ComponentModelAsync));
     let values: Vec<ComponentValType> = match ty {
         D::Primitive(PrimitiveValType::ErrorContext) | D::Future(_) | D::Stream(_) => {
             return async_only();
         }
         D::Record(fields) => fields.iter().map(|(_, ty)| *ty).collect(),
         D::Variant(cases) => {
-            Cap::TypeWidth.holds(cases.len())?;
+            Cap::TypeWidth.check(cases.len())?;
             cases.iter().filter_map(|case| case.ty).collect()
         }
         D::Tuple(values) => values.to_vec(),
         D::Flags(names) | D::Enum(names) => {
-            Cap::TypeWidth.holds(names.len())?;
+            Cap::TypeWidth.check(names.len())?;
             Vec::new()
         }
         D::List(ty) | D::Option(ty) | D::FixedLengthList(ty, _) => vec![*ty],
@@ -193,22 +196,22 @@ fn defined(ty: &ComponentDefinedType<'_>, scopes: &Scopes) -> Result<u32, Border
         D::Result { ok, err } => ok.iter().chain(err).copied().collect(),
         D::Primitive(_) | D::Own(_) | D::Borrow(_) => return Ok(0),
     };
-    Cap::TypeWidth.holds(values.len())?;
-    checked(values.into_iter(), scopes)
+    Cap::TypeWidth.check(values.len())?;
+    depth_of(values.into_iter(), scopes)
 }
 
 /// Returns one more than the greatest depth of the given types. Rejects types that are too deep.
-fn checked(
+fn depth_of(
     values: impl Iterator<Item = ComponentValType>,
     scopes: &Scopes,
-) -> Result<u32, BorderRefused> {
+) -> Result<u32, PrecheckError> {
     let mut deepest = 0;
     for value in values {
         if value == ComponentValType::Primitive(PrimitiveValType::ErrorContext) {
-            return Err(BorderRefused::Feature(Feature::ComponentModelAsync));
+            return Err(PrecheckError::Feature(Feature::ComponentModelAsync));
         }
-        deepest = deepest.max(scopes.of(value));
+        deepest = deepest.max(scopes.value_depth(value));
     }
-    Cap::TypeNesting.holds(deepest + 1)?;
+    Cap::TypeNesting.check(deepest + 1)?;
     Ok(deepest + 1)
 }

@@ -1,59 +1,46 @@
-//! One run of a guest: a fresh store, one deadline over everything, and every way in which the run
-//! can end.
+//! One run of a guest: one deadline over everything, and every way in which the run can end.
 
-use super::ended::{Ended, classify};
-use super::engine::Runtime;
-use super::limits;
+use super::exit_reason::{ExitReason, classify};
 use super::state::State;
-use super::turns::{Bounds, in_turns};
+use super::turns::{RunBounds, in_turns};
 use crate::execution::share::{Grant, Share};
+use crate::sandbox::limits;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use wasmtime::{Store, StoreContextMut, UpdateDeadline};
+use wasmtime::Store;
 
 /// Waits for `units` of the process's sandboxes, for at most `patience`. The call's own clock is
 /// not running yet.
-pub(super) async fn slot(
+pub(crate) async fn take_sandbox(
     sandboxes: &Arc<Share>,
     units: u64,
     cancel: &CancellationToken,
     patience: Duration,
-) -> Result<Grant, Ended> {
+) -> Result<Grant, ExitReason> {
     tokio::select! {
         biased;
-        () = cancel.cancelled() => Err(Ended::Cancelled),
-        slot = tokio::time::timeout(patience, sandboxes.take(units)) => slot.map_err(|_| Ended::queue()),
+        () = cancel.cancelled() => Err(ExitReason::Cancelled),
+        sandbox = tokio::time::timeout(patience, sandboxes.take(units)) => sandbox.map_err(|_| ExitReason::queue_timeout()),
     }
-}
-
-/// Creates the store of one call, with a deadline, a limiter and a bound on handles from the start.
-pub(super) fn store(runtime: &Runtime, state: State) -> Store<State> {
-    let mut store = Store::new(&runtime.engine, state);
-    store.limiter(|state| &mut state.limiter);
-    store.set_hostcall_fuel(limits::HOSTCALL_DATA as usize);
-    store.set_max_component_handles(limits::COMPONENT_HANDLES);
-    store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(at_tick);
-    store
 }
 
 /// Runs `work` on the caller's own thread until it ends, its time is up, or the caller cancels the
 /// call.
 ///
 /// `work` is polled first, so that a call that never waits arms no timer.
-pub(super) async fn bounded<T>(
+pub(crate) async fn run_bounded<T>(
     work: impl Future<Output = wasmtime::Result<T>>,
-    bounds: &Bounds<'_>,
+    bounds: &RunBounds<'_>,
 ) -> Result<T, Stop> {
     let mut work = pin!(in_turns(work, bounds));
     tokio::select! {
         biased;
         done = &mut work => done.map_err(Stop::Error),
         () = bounds.cancel.cancelled() => {
-            if bounds.signs.has_asked() {
+            if bounds.signals.polls_for_cancellation() {
                 // The result is discarded: the caller has cancelled the call.
                 let _ = tokio::time::timeout(limits::CANCEL_GRACE, work).await;
             }
@@ -64,7 +51,7 @@ pub(super) async fn bounded<T>(
 }
 
 /// The reason why a run stopped before its end.
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// The guest trapped, or the host interrupted it.
     Error(wasmtime::Error),
     /// The caller cancelled the call.
@@ -75,37 +62,13 @@ pub(super) enum Stop {
 
 impl Stop {
     /// Classifies the stop by what the host observed.
-    pub(super) fn into_ended(self, store: &Store<State>) -> Ended {
+    pub(crate) fn into_exit_reason(self, store: &Store<State>) -> ExitReason {
         match self {
-            Self::Cancelled => Ended::Cancelled,
-            Self::Deadline => Ended::Deadline,
+            Self::Cancelled => ExitReason::Cancelled,
+            Self::Deadline => ExitReason::Deadline,
             Self::Error(error) => classify(&error, store.data()),
         }
     }
-}
-
-/// The interruption of a computing guest, raised at a tick of the epoch clock or between two ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Interrupted {
-    #[error("the deadline has passed")]
-    Deadline,
-    #[error("the call was cancelled")]
-    Cancelled,
-}
-
-#[allow(clippy::needless_pass_by_value, reason = "wasmtime calls it with the context by value")]
-fn at_tick(store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadline> {
-    let state = store.data();
-    let now = Instant::now();
-    if now >= state.deadline {
-        return Err(Interrupted::Deadline.into());
-    }
-    let signs = state.talk.signs();
-    // A guest that polls for cancellation gets a grace period, in which it may still compute.
-    if state.talk.cancel().is_cancelled() && !signs.has_asked() {
-        return Err(Interrupted::Cancelled.into());
-    }
-    Ok(UpdateDeadline::YieldCustom(1, signs.note_tick()))
 }
 
 #[cfg(test)]
@@ -119,12 +82,12 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_has_used_up_its_patience_elsewhere_takes_a_free_sandbox_and_waits_for_none()
      {
-        let slots = Pool::new(1).share(Digest::of(b"a plugin"));
+        let sandboxes = Pool::new(1).share(Digest::of(b"a plugin"));
         let nobody_cancels = CancellationToken::new();
-        let taken = slot(&slots, 1, &nobody_cancels, Duration::ZERO).await.unwrap();
-        let ended = slot(&slots, 1, &nobody_cancels, Duration::ZERO).await.unwrap_err();
+        let taken = take_sandbox(&sandboxes, 1, &nobody_cancels, Duration::ZERO).await.unwrap();
+        let ended = take_sandbox(&sandboxes, 1, &nobody_cancels, Duration::ZERO).await.unwrap_err();
         assert!(
-            matches!(ended, Ended::Limit(crate::tool::Limit::Queue, limits::QUEUE_MILLIS)),
+            matches!(ended, ExitReason::Limit(crate::tool::Limit::Queue, limits::QUEUE_MILLIS)),
             "{ended:?}"
         );
         drop(taken);

@@ -1,12 +1,12 @@
 //! Classification of the end of a guest that did not return: by what the host observed, rather than
 //! by the text of the trap.
 
-use super::ask::Parted;
-use super::engine::{Runtime, is_out_of_memory};
-use super::guard::Exhausted;
-use super::limits;
-use super::run::Interrupted;
+use super::client_requests::ClientExit;
+use super::interrupt::Interrupted;
 use super::state::State;
+use crate::sandbox::engine::{is_out_of_memory, live_sandboxes};
+use crate::sandbox::guard::Exhausted;
+use crate::sandbox::limits;
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{ErrorKind, Limit, SideEffects};
 use std::fmt::{self, Write as _};
@@ -21,7 +21,7 @@ const TABLE_TEXT: &str = "resource table has no free keys";
 /// The message of wasmtime when a store holds too many component-model handles.
 const HANDLES_TEXT: &str = "store handle limit exceeded";
 /// The part of the end of a guest's standard error that is kept, in bytes.
-const LAST_WORDS: usize = 2 << 10;
+const STDERR_TAIL: usize = 2 << 10;
 /// The part of a backtrace that is kept, in bytes. The number of frames is limited, but the guest
 /// chose their names.
 const FRAMES: usize = 8 << 10;
@@ -30,7 +30,7 @@ const SENTENCE: usize = 512;
 
 /// The end of a guest that did not return.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(crate) enum ExitReason {
     /// The deadline passed.
     Deadline,
     /// The caller cancelled the call.
@@ -38,7 +38,7 @@ pub(super) enum Ended {
     /// A limit was reached.
     Limit(Limit, u64),
     /// The guest made a request to its client that ends the call.
-    Parted(Parted),
+    Client(ClientExit),
     /// The guest caused a trap.
     Trap(Crash),
 }
@@ -47,9 +47,9 @@ pub(super) enum Ended {
 /// contains it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
-pub(super) struct Crash {
+pub(crate) struct Crash {
     /// The kind of crash, and the end of the guest's standard error.
-    pub(super) message: String,
+    pub(crate) message: String,
     /// The engine's own report, on one line.
     #[source]
     frames: Frames,
@@ -59,45 +59,45 @@ pub(super) struct Crash {
 #[error("{0}")]
 struct Frames(String);
 
-impl Ended {
+impl ExitReason {
     /// Returns the end of a call for which no sandbox became free.
-    pub(super) fn queue() -> Self {
+    pub(crate) fn queue_timeout() -> Self {
         Self::Limit(Limit::Queue, limits::QUEUE_MILLIS)
     }
 
     /// Converts the end of a call to the error of the call.
-    pub(super) fn into_kind(self, timeout: Duration, class: SideEffects) -> ErrorKind {
+    pub(crate) fn into_error_kind(self, timeout: Duration, class: SideEffects) -> ErrorKind {
         match self {
             Self::Deadline => ErrorKind::Timeout { limit: timeout, class, input: None },
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Limit(limit, value) => ErrorKind::ResourceExhausted { limit, value },
-            Self::Parted(parted) => parted.into(),
+            Self::Client(exit) => exit.into(),
             Self::Trap(crash) => ErrorKind::crashed(crash),
         }
     }
 }
 
 /// Classifies an error that came out of a guest.
-pub(super) fn classify(error: &wasmtime::Error, state: &State) -> Ended {
+pub(crate) fn classify(error: &wasmtime::Error, state: &State) -> ExitReason {
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
         return match interrupted {
-            Interrupted::Deadline => Ended::Deadline,
-            Interrupted::Cancelled => Ended::Cancelled,
+            Interrupted::Deadline => ExitReason::Deadline,
+            Interrupted::Cancelled => ExitReason::Cancelled,
         };
     }
-    if let Some(parted) = error.downcast_ref::<Parted>() {
-        return Ended::Parted(parted.clone());
+    if let Some(exit) = error.downcast_ref::<ClientExit>() {
+        return ExitReason::Client(exit.clone());
     }
     // The deadline takes precedence over the trap. A bulk operation or a host call can last beyond
     // the deadline.
     if Instant::now() >= state.deadline {
-        return Ended::Deadline;
+        return ExitReason::Deadline;
     }
     if let Some((limit, value)) = limit(error, state) {
-        return Ended::Limit(limit, value);
+        return ExitReason::Limit(limit, value);
     }
     let frames = Frames(elided(&beginning(error, FRAMES), FRAMES));
-    Ended::Trap(Crash { message: trap_text(error, state), frames })
+    ExitReason::Trap(Crash { message: trap_text(error, state), frames })
 }
 
 fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
@@ -111,7 +111,7 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
         return Some((Limit::Sandboxes, u64::from(limits::LIVE_SANDBOXES)));
     }
     if is_out_of_memory(error) {
-        return Some((Limit::Sandboxes, Runtime::shared().map_or(0, |runtime| runtime.live())));
+        return Some((Limit::Sandboxes, live_sandboxes()));
     }
     // Only the engine's own message, without the frames around it, whose names the guest chose.
     let text = beginning(error.root_cause(), SENTENCE);
@@ -160,14 +160,14 @@ fn trap_text(error: &wasmtime::Error, state: &State) -> String {
             ),
         },
     };
-    let (stderr, _) = state.surroundings.take_errors();
-    let words = String::from_utf8_lossy(&stderr);
-    let words = words.trim();
-    let last = &words[words.ceil_char_boundary(words.len().saturating_sub(LAST_WORDS))..];
+    let (stderr, _) = state.wasi_ctx.take_errors();
+    let text = String::from_utf8_lossy(&stderr);
+    let text = text.trim();
+    let last = &text[text.ceil_char_boundary(text.len().saturating_sub(STDERR_TAIL))..];
     if last.is_empty() {
         what
     } else {
-        format!("{what}; its last words: {}", elided(last, LAST_WORDS))
+        format!("{what}; its last words: {}", elided(last, STDERR_TAIL))
     }
 }
 

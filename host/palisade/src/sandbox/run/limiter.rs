@@ -2,9 +2,9 @@
 //! apply to each memory, and a guest may have many. The limiter also charges the memory of all
 //! calls of the process, which many calls within their own limits could exhaust.
 
-use super::engine::{Allocation, Runtime};
-use super::limits;
 use crate::execution::account::{Account, Charge, address_space_limit, has_room};
+use crate::sandbox::engine::{Allocation, live_sandboxes};
+use crate::sandbox::limits;
 use crate::tool::Limit;
 use crate::tool::budget::Exhausted;
 use wasmtime::ResourceLimiter;
@@ -17,7 +17,7 @@ enum Stage {
 }
 
 /// The resource limiter of one store.
-pub(super) struct Limiter {
+pub(crate) struct Limiter {
     memory_limit: usize,
     allocation: Allocation,
     stage: Stage,
@@ -32,7 +32,7 @@ pub(super) struct Limiter {
 
 impl Limiter {
     /// Creates the limiter of a guest with at most `memory_limit` bytes, charged to `account`.
-    pub(super) fn new(memory_limit: u64, allocation: Allocation, account: &Account) -> Self {
+    pub(crate) fn new(memory_limit: u64, allocation: Allocation, account: &Account) -> Self {
         Self {
             memory_limit: bytes(memory_limit),
             allocation,
@@ -48,24 +48,24 @@ impl Limiter {
     }
 
     /// Marks the guest as instantiated. From now on its memories only grow.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.stage = Stage::Run;
     }
 
     /// Returns the first limit that refused a request, with its value.
-    pub(super) fn denied(&self) -> Option<(Limit, u64)> {
+    pub(crate) fn denied(&self) -> Option<(Limit, u64)> {
         let value = |limit| match limit {
             Limit::Memory => self.memory_limit as u64,
             Limit::TotalMemory => self.charge.account().limits().total,
             Limit::AddressSpace => address_space_limit().unwrap_or(u64::MAX),
-            Limit::Sandboxes => Runtime::shared().map_or(0, |runtime| runtime.live()),
+            Limit::Sandboxes => live_sandboxes(),
             _ => limits::TABLE_ELEMENTS as u64,
         };
         self.denied.map(|limit| (limit, value(limit)))
     }
 
     /// Returns the peak memory, in bytes.
-    pub(super) fn peak(&self) -> u64 {
+    pub(crate) fn peak(&self) -> u64 {
         self.peak as u64
     }
 
@@ -191,21 +191,21 @@ mod tests {
 
     /// Returns an account with `total` bytes for all calls, and the limiter of a call with 100
     /// bytes.
-    fn of_call(total: u64) -> (Account, Limiter) {
+    fn call_limiter(total: u64) -> (Account, Limiter) {
         let limits =
             limits::Limits { memory: 100, total_memory: total, ..limits::Limits::default() };
         let account = limits.account();
-        (account.clone(), of_account(Allocation::Pooled, &account))
+        (account.clone(), limiter_of(Allocation::Pooled, &account))
     }
 
-    fn of_account(allocation: Allocation, account: &Account) -> Limiter {
+    fn limiter_of(allocation: Allocation, account: &Account) -> Limiter {
         Limiter::new(account.limits().call, allocation, account)
     }
 
     #[test]
     fn memory_and_tables_count_in_the_account_of_the_call_and_come_back_with_it()
     -> wasmtime::Result<()> {
-        let (account, mut limiter) = of_call(u64::MAX);
+        let (account, mut limiter) = call_limiter(u64::MAX);
         assert!(limiter.memory_growing(0, 90, None)?);
         assert!(limiter.table_growing(0, 10, None)?);
         assert_eq!(account.held(), 90 + 10 * limits::TABLE_ELEMENT);
@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn the_memory_of_all_calls_bounds_each() -> wasmtime::Result<()> {
         // Memory held by other tests of this process does not matter: the limit is zero.
-        let (_, mut limiter) = of_call(0);
+        let (_, mut limiter) = call_limiter(0);
         assert!(!limiter.memory_growing(0, 1, None)?);
         assert_eq!(limiter.denied(), Some((Limit::TotalMemory, 0)));
-        let (_, mut limiter) = of_call(0);
+        let (_, mut limiter) = call_limiter(0);
         assert!(!limiter.table_growing(0, 1, None)?);
         assert_eq!(limiter.denied(), Some((Limit::TotalMemory, 0)));
         Ok(())
@@ -239,7 +239,7 @@ mod tests {
             [(Allocation::Pooled, 128), (Allocation::OnDemand, 128), (Allocation::Scarce, 76)]
         {
             let account = limits.account();
-            let mut limiter = of_account(allocation, &account);
+            let mut limiter = limiter_of(allocation, &account);
             let mut held = 0;
             while held < 128 && limiter.memory_growing(held * MIB, (held + 1) * MIB, None)? {
                 held += 1;
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_memory_without_pages_grows_in_the_address_space_that_it_has() {
-        let mut limiter = of_account(Allocation::OnDemand, &of_call(u64::MAX).0);
+        let mut limiter = limiter_of(Allocation::OnDemand, &call_limiter(u64::MAX).0);
         let reservation = Allocation::OnDemand.reservation() as usize;
         assert_eq!(limiter.mapped(0, 0), Some(reservation));
         limiter.begin();
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_table_has_as_many_elements_as_in_the_pool_whoever_allocates_it() -> wasmtime::Result<()> {
-        let (_, mut limiter) = of_call(u64::MAX);
+        let (_, mut limiter) = call_limiter(u64::MAX);
         assert!(limiter.table_growing(0, limits::ELEMENTS_PER_TABLE, None)?);
         assert!(!limiter.table_growing(0, limits::ELEMENTS_PER_TABLE + 1, None)?);
         assert_eq!(limiter.denied(), Some((Limit::Tables, limits::TABLE_ELEMENTS as u64)));
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_the_host_holds_for_a_call_leaves_room_for_its_guest() -> wasmtime::Result<()> {
-        let (account, mut limiter) = of_call(u64::MAX);
+        let (account, mut limiter) = call_limiter(u64::MAX);
         assert_eq!(account.reserve(limits::HOST_DATA), Ok(()));
         assert!(limiter.memory_growing(0, 100, None)?);
         assert!(!limiter.table_growing(0, 1, None)?);
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_sum_over_all_memories_is_bounded() -> wasmtime::Result<()> {
-        let (_, mut limiter) = of_call(u64::MAX);
+        let (_, mut limiter) = call_limiter(u64::MAX);
         assert!(limiter.memory_growing(0, 60, None)?);
         assert!(!limiter.memory_growing(0, 60, None)?);
         assert_eq!(limiter.denied(), Some((Limit::Memory, 100)));
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_growth_that_failed_below_is_given_back() -> wasmtime::Result<()> {
-        let (_, mut limiter) = of_call(u64::MAX);
+        let (_, mut limiter) = call_limiter(u64::MAX);
         assert!(limiter.memory_growing(0, 90, None)?);
         limiter.memory_grow_failed(wasmtime::Error::msg("no"))?;
         assert!(limiter.memory_growing(0, 100, None)?);
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_store_has_as_many_instances_memories_and_tables_as_the_pool() {
-        let (_, limiter) = of_call(u64::MAX);
+        let (_, limiter) = call_limiter(u64::MAX);
         let most = (limits::INSTANCES, limits::MEMORIES, limits::TABLES);
         assert_eq!((limiter.instances(), limiter.memories(), limiter.tables()), most);
     }
@@ -321,7 +321,7 @@ mod tests {
         for (allocation, denied) in
             [(Allocation::OnDemand, Limit::Sandboxes), (Allocation::Pooled, Limit::TotalMemory)]
         {
-            let mut limiter = of_account(allocation, &limits.account());
+            let mut limiter = limiter_of(allocation, &limits.account());
             assert!(limiter.memory_growing(0, 1, None)?);
             assert!(!limiter.memory_growing(1, nowhere, None)?);
             assert_eq!(limiter.denied().map(|(limit, _)| limit), Some(denied), "{allocation:?}");
@@ -332,7 +332,9 @@ mod tests {
     #[test]
     fn a_limit_that_was_refused_is_told_with_its_value() {
         let value = |limit| {
-            Limiter { denied: Some(limit), ..of_call(u64::MAX).1 }.denied().map(|(_, value)| value)
+            Limiter { denied: Some(limit), ..call_limiter(u64::MAX).1 }
+                .denied()
+                .map(|(_, value)| value)
         };
         assert_eq!(value(Limit::Memory), Some(100));
         assert_eq!(value(Limit::AddressSpace), Some(address_space_limit().unwrap_or(u64::MAX)));

@@ -1,9 +1,9 @@
 //! The linked code of a plugin, ready for instantiation, with the index of its function for calls.
 
-use super::bindings::PluginPre;
-use super::bindings::exports::palisade::tool::tool as wit;
-use super::engine::Runtime;
 use super::state::State;
+use crate::sandbox::bindings::PluginPre;
+use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
+use crate::sandbox::engine::sandbox_units;
 use wasmtime::component::{ComponentExportIndex, Instance, InstancePre};
 use wasmtime::{Error, Result, Store};
 
@@ -11,16 +11,16 @@ use wasmtime::{Error, Result, Store};
 const EXECUTE: [&str; 2] = ["palisade:tool/tool@0.1.0", "execute"];
 
 /// A plugin that exports the interface of the contract, with its imports linked.
-pub(super) struct Linked {
+pub(crate) struct Linked {
     plugin: PluginPre<State>,
     execute: ComponentExportIndex,
     /// The number of sandbox units that a call takes.
-    pub(super) units: u64,
+    pub(crate) units: u64,
 }
 
 impl Linked {
     /// Checks the exports of the plugin by name.
-    pub(super) fn new(pre: InstancePre<State>) -> Result<Self> {
+    pub(crate) fn new(pre: InstancePre<State>) -> Result<Self> {
         let plugin = PluginPre::new(pre)?;
         let component = plugin.instance_pre().component();
         let [interface, function] = EXECUTE;
@@ -28,19 +28,19 @@ impl Linked {
         let execute =
             interface.and_then(|interface| component.get_export_index(Some(&interface), function));
         let execute = execute.ok_or_else(|| Error::msg("it exports no function `execute`"))?;
-        let units = Runtime::units(component);
+        let units = sandbox_units(component);
         Ok(Self { plugin, execute, units })
     }
 
     /// Returns the component with linked imports, from which instances are created.
-    pub(super) fn instance_pre(&self) -> &InstancePre<State> {
+    pub(crate) fn instance_pre(&self) -> &InstancePre<State> {
         self.plugin.instance_pre()
     }
 
     /// Instantiates the plugin and calls `execute`. A lookup of the other functions with their
     /// types would cost 2 % of a call. `call` runs once the instance exists, so that the remaining
     /// time in it is current.
-    pub(super) async fn execute<'c>(
+    pub(crate) async fn execute<'c>(
         &self,
         store: &mut Store<State>,
         call: impl FnOnce() -> wit::Call<'c> + Send,

@@ -1,59 +1,59 @@
 //! The data of one store: everything that one call can reach.
 
-use super::ask::Asking;
-use super::guard::{Guard, GuardView, HasGuard};
+use super::client_requests::ClientRequests;
 use super::limiter::Limiter;
-use super::limits;
-use super::surroundings::Surroundings;
-use super::talk::Talk;
+use super::messages::Messages;
+use super::wasi_ctx::LazyWasiCtx;
+use crate::sandbox::guard::{Guard, GuardView, HasGuard};
+use crate::sandbox::limits;
 use std::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_io::IoView;
 
 /// The data in the store of one call.
-pub(super) struct State {
-    pub(super) surroundings: Surroundings,
+pub(crate) struct State {
+    pub(crate) wasi_ctx: LazyWasiCtx,
     table: ResourceTable,
-    pub(super) guard: Guard,
-    pub(super) limiter: Limiter,
-    pub(super) talk: Talk,
-    pub(super) asking: Asking,
-    pub(super) deadline: Instant,
+    pub(crate) guard: Guard,
+    pub(crate) limiter: Limiter,
+    pub(crate) messages: Messages,
+    pub(crate) client_requests: ClientRequests,
+    pub(crate) deadline: Instant,
 }
 
 impl State {
     /// Creates the data of a call. The default is deny: file access comes only from `guard`, and
-    /// everything else from [`Surroundings`].
-    pub(super) fn new(
+    /// everything else from [`LazyWasiCtx`].
+    pub(crate) fn new(
         guard: Guard,
         limiter: Limiter,
-        talk: Talk,
-        asking: Asking,
+        messages: Messages,
+        client_requests: ClientRequests,
         deadline: Instant,
     ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::HANDLES);
         Self {
-            surroundings: Surroundings::default(),
+            wasi_ctx: LazyWasiCtx::default(),
             table,
             guard,
             limiter,
-            talk,
-            asking,
+            messages,
+            client_requests,
             deadline,
         }
     }
 
     /// Closes all files. May block for long, or forever, where the file system hangs.
-    pub(super) fn close_files(&mut self) {
+    pub(crate) fn close_files(&mut self) {
         self.table = ResourceTable::new();
         self.guard.close();
     }
 
-    /// Replaces the surroundings of a call by others.
-    pub(super) fn within(self, surroundings: Surroundings) -> Self {
-        Self { surroundings, ..self }
+    /// Replaces the WASI context.
+    pub(crate) fn with_wasi_ctx(self, wasi_ctx: LazyWasiCtx) -> Self {
+        Self { wasi_ctx, ..self }
     }
 }
 
@@ -65,7 +65,7 @@ impl IoView for State {
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: self.surroundings.wasi(), table: &mut self.table }
+        WasiCtxView { ctx: self.wasi_ctx.get(), table: &mut self.table }
     }
 }
 

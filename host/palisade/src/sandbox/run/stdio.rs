@@ -4,8 +4,8 @@
 //! The streams of wasmtime-wasi grow host memory on empty writes (GHSA-5m8g-xhq4-4h93), so these
 //! are implemented from scratch.
 
-use super::limits;
 use crate::execution::account::Owed;
+use crate::sandbox::limits;
 use bytes::Bytes;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ const PERMIT: usize = 64 << 10;
 
 /// One bounded stream. Clones share the buffer.
 #[derive(Clone, Default)]
-pub(super) struct Captured(Arc<Mutex<Buffer>>);
+pub(crate) struct Captured(Arc<Mutex<Buffer>>);
 
 #[derive(Default)]
 struct Buffer {
@@ -33,15 +33,15 @@ struct Buffer {
 impl Captured {
     fn append(&self, bytes: &[u8]) {
         let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = limits::STDIO.saturating_sub(buffer.kept.len()).min(bytes.len());
-        buffer.kept.extend_from_slice(&bytes[..room]);
+        let length = limits::STDIO.saturating_sub(buffer.kept.len()).min(bytes.len());
+        buffer.kept.extend_from_slice(&bytes[..length]);
         let held = buffer.kept.capacity();
         buffer.owed.set(held);
-        buffer.dropped += (bytes.len() - room) as u64;
+        buffer.dropped += (bytes.len() - length) as u64;
     }
 
     /// Takes the captured bytes, and returns them with the number of dropped bytes.
-    pub(super) fn take(&self) -> (Vec<u8>, u64) {
+    pub(crate) fn take(&self) -> (Vec<u8>, u64) {
         let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         buffer.owed.set(0);
         (std::mem::take(&mut buffer.kept), buffer.dropped)

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use super::*;
-use crate::execution::account::{Account, MemoryLimits};
-use crate::execution::offload::ALONE;
+use crate::execution::account::MemoryLimits;
+use crate::execution::deferred_drop::ALONE;
 use crate::execution::share::Pool;
-use crate::execution::{Caller, Owner, Silent, Times};
+use crate::execution::{Caller, OwnerShares, Silent, Times};
 use crate::sandbox::{Cache, Trust};
 use crate::tool::CallId;
 use crate::workspace::Workspace;
@@ -61,7 +61,7 @@ async fn cleared_in_a_turn(sandbox: &Sandbox, plugin: &Arc<Prepared>) {
     let cancel = CancellationToken::new();
     let tool = factory();
     let context = context(&cancel, &account);
-    let Owner { turns, sandboxes, .. } = &plugin.owner;
+    let OwnerShares { turns, sandboxes, .. } = &plugin.owner;
     let cancelled = async {
         // The guest waits for its next turn meanwhile, and ends without it.
         let turn = turns.take(1).await;

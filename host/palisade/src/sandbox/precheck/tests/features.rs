@@ -1,11 +1,11 @@
 //! Disabled features are rejected by name; related features are accepted.
 
 use super::super::{Cap, Feature};
-use super::{BorderRefused, binary, check, text};
+use super::{PrecheckError, binary, check, text};
 
 #[track_caller]
 fn off(feature: Feature, component: &str) {
-    assert_eq!(text(component), Err(BorderRefused::Feature(feature)), "{component}");
+    assert_eq!(text(component), Err(PrecheckError::Feature(feature)), "{component}");
 }
 
 fn module(fields: &str) -> String {

@@ -1,7 +1,7 @@
 //! Bytes that no tool would produce.
 
 use super::super::{Cap, Foreign, cap};
-use super::{BorderRefused, binary, check};
+use super::{PrecheckError, binary, check};
 use std::time::{Duration, Instant};
 
 /// Returns a component with one type section.
@@ -26,14 +26,14 @@ fn instances_within(levels: usize) -> Vec<u8> {
 fn types_of_instances_nest_to_the_cap_and_no_deeper() {
     assert_eq!(check(&instances_within(cap::TYPE_NESTING as usize)), Ok(()));
     let refused = check(&instances_within(cap::TYPE_NESTING as usize + 1));
-    assert_eq!(refused, Err(BorderRefused::Cap { cap: Cap::TypeNesting, found: 65 }));
+    assert_eq!(refused, Err(PrecheckError::Cap { cap: Cap::TypeNesting, found: 65 }));
 }
 
 #[test]
 fn types_nested_a_million_times_cost_no_stack() {
     let bytes = instances_within(1_000_000);
     let start = Instant::now();
-    assert!(matches!(check(&bytes), Err(BorderRefused::Cap { cap: Cap::TypeNesting, .. })));
+    assert!(matches!(check(&bytes), Err(PrecheckError::Cap { cap: Cap::TypeNesting, .. })));
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
@@ -62,14 +62,14 @@ fn a_component_beyond_the_size_is_refused_unread() {
     let mut bytes = binary("(component)");
     bytes.resize((64 << 20) + 1, 0);
     assert!(
-        matches!(check(&bytes), Err(BorderRefused::TooLarge { size, .. }) if size == (64 << 20) + 1)
+        matches!(check(&bytes), Err(PrecheckError::TooLarge { size, .. }) if size == (64 << 20) + 1)
     );
 }
 
 #[test]
 fn a_module_inside_that_is_not_one_is_refused() {
     let gzip = [b"\0asm\x0d\0\x01\0".as_slice(), &[1, 8], b"\x1f\x8b\x08\0\0\0\0\0"].concat();
-    assert!(matches!(check(&gzip), Err(BorderRefused::Malformed { .. })));
+    assert!(matches!(check(&gzip), Err(PrecheckError::Malformed { .. })));
 }
 
 #[test]

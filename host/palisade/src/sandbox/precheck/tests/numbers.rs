@@ -1,7 +1,7 @@
 //! Each cap, obeyed and violated.
 
 use super::super::cap;
-use super::{BorderRefused, Cap, binary, check, text, too_many};
+use super::{Cap, PrecheckError, binary, check, text, too_many};
 use std::time::{Duration, Instant};
 
 /// Returns components nested in each other, `levels` deep.
@@ -47,7 +47,7 @@ fn two_to_the_thirtieth_instances_are_refused_in_milliseconds() {
     // 2^30 core instances and 2^31 - 1 component instances.
     assert_eq!(
         refused,
-        Err(BorderRefused::Cap { cap: Cap::Instances, found: (1 << 30) + (1 << 31) - 1 })
+        Err(PrecheckError::Cap { cap: Cap::Instances, found: (1 << 30) + (1 << 31) - 1 })
     );
     assert!(component.len() < 4096, "{}", component.len());
 }
@@ -110,7 +110,7 @@ fn parts_are_multiplied_out_as_instances_are() {
 fn a_component_that_is_given_from_outside_cannot_be_instantiated() {
     let given =
         r#"(component (component $c (import "x" (component $x)) (instance (instantiate $x))))"#;
-    assert_eq!(text(given), Err(BorderRefused::ForeignComponent));
+    assert_eq!(text(given), Err(PrecheckError::ForeignComponent));
     let own = r#"(component (component $c (component $x) (instance (instantiate $x))) (instance (instantiate $c)))"#;
     assert_eq!(text(own), Ok(()));
 }
@@ -120,7 +120,7 @@ fn a_component_exported_by_an_instance_cannot_be_instantiated() {
     let taken = r#"(component
         (component $c (component $x) (export "x" (component $x)))
         (instance $i (instantiate $c)) (alias export $i "x" (component $y)) (instance (instantiate $y)))"#;
-    assert_eq!(text(taken), Err(BorderRefused::ForeignComponent));
+    assert_eq!(text(taken), Err(PrecheckError::ForeignComponent));
 }
 
 fn record(fields: u64) -> String {
@@ -223,11 +223,11 @@ fn a_claim_beyond_a_cap_is_refused_before_its_items_are_read() {
         let refused = check(&claims(section, cap.max() + 1));
         assert_eq!(
             refused,
-            Err(BorderRefused::Cap { cap, found: cap.max() + 1 }),
+            Err(PrecheckError::Cap { cap, found: cap.max() + 1 }),
             "section {section}"
         );
         let obeyed = check(&claims(section, cap.max()));
-        assert!(!matches!(obeyed, Err(BorderRefused::Cap { .. })), "section {section}: {obeyed:?}");
+        assert!(!matches!(obeyed, Err(PrecheckError::Cap { .. })), "section {section}: {obeyed:?}");
     }
 }
 
@@ -250,7 +250,7 @@ fn custom_sections_are_counted_by_their_bytes() {
     assert_eq!(with(half), Ok(()));
     assert_eq!(
         with(half + 1),
-        Err(BorderRefused::Cap { cap: Cap::CustomSections, found: cap::CUSTOM + 2 })
+        Err(PrecheckError::Cap { cap: Cap::CustomSections, found: cap::CUSTOM + 2 })
     );
 }
 

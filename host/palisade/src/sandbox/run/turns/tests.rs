@@ -10,9 +10,9 @@ use tokio::time::{advance, sleep};
 const TIME: Duration = Duration::from_secs(1);
 
 /// Computes forever, as seen from the guest's store.
-async fn computing(signs: &Signs) -> wasmtime::Result<()> {
+async fn computing(signals: &GuestSignals) -> wasmtime::Result<()> {
     loop {
-        signs.note_tick().await;
+        signals.note_tick().await;
     }
 }
 
@@ -20,7 +20,7 @@ struct Fixture {
     pool: Pool,
     clock: Arc<CallClock>,
     cancel: CancellationToken,
-    signs: Arc<Signs>,
+    signals: Arc<GuestSignals>,
     turns: Arc<Share>,
     first_tick: FirstTick,
 }
@@ -31,8 +31,8 @@ impl Fixture {
         let turns = pool.share(Digest::of(b"guest"));
         let clock = CallClock::new(TIME);
         let cancel = CancellationToken::new();
-        let signs = Arc::default();
-        Self { pool, clock, cancel, signs, turns, first_tick: FirstTick::Free }
+        let signals = Arc::default();
+        Self { pool, clock, cancel, signals, turns, first_tick: FirstTick::Free }
     }
 
     /// Returns another guest of the same plugin.
@@ -40,18 +40,18 @@ impl Fixture {
         Self { pool: self.pool.clone(), turns: self.turns.clone(), ..Self::new(1) }
     }
 
-    fn bounds(&self) -> Bounds<'_> {
-        Bounds {
+    fn bounds(&self) -> RunBounds<'_> {
+        RunBounds {
             clock: &self.clock,
             cancel: &self.cancel,
-            signs: self.signs.clone(),
+            signals: self.signals.clone(),
             turns: &self.turns,
             first_tick: self.first_tick,
         }
     }
 
     async fn run(&self) -> wasmtime::Result<()> {
-        in_turns(computing(&self.signs), &self.bounds()).await
+        in_turns(computing(&self.signals), &self.bounds()).await
     }
 }
 
@@ -73,12 +73,15 @@ async fn a_guest_that_is_resumed_after_its_deadline_gets_no_further_tick() {
     let taken = other.try_take(1).unwrap();
     let passes = async {
         settle().await;
-        assert_eq!(guest.signs.ticks(), 1, "it waits for its turn");
+        assert_eq!(guest.signals.ticks(), 1, "it waits for its turn");
         advance(TIME).await;
         drop(taken);
     };
     let (ended, ()) = tokio::join!(guest.run(), passes);
-    assert_eq!((interrupted(&ended.unwrap_err()), guest.signs.ticks()), (Interrupted::Deadline, 1));
+    assert_eq!(
+        (interrupted(&ended.unwrap_err()), guest.signals.ticks()),
+        (Interrupted::Deadline, 1)
+    );
     assert_eq!(guest.pool.held(), 0);
 }
 
@@ -89,11 +92,11 @@ async fn a_guest_that_is_resumed_after_its_cancellation_gets_no_further_tick() {
     let cancelled = async {
         settle().await;
         guest.cancel.cancel();
-        guest.signs.ticks()
+        guest.signals.ticks()
     };
     let (ended, ticks) = tokio::join!(guest.run(), cancelled);
     assert_eq!(
-        (interrupted(&ended.unwrap_err()), guest.signs.ticks()),
+        (interrupted(&ended.unwrap_err()), guest.signals.ticks()),
         (Interrupted::Cancelled, ticks)
     );
 }
@@ -101,11 +104,11 @@ async fn a_guest_that_is_resumed_after_its_cancellation_gets_no_further_tick() {
 #[tokio::test(start_paused = true)]
 async fn a_guest_that_asks_for_its_cancellation_may_react_until_its_deadline() {
     let guest = Fixture::new(1);
-    guest.signs.note_asked();
+    guest.signals.note_cancellation_poll();
     guest.cancel.cancel();
     let passes = async {
         settle().await;
-        assert!(guest.signs.ticks() > 1);
+        assert!(guest.signals.ticks() > 1);
         advance(TIME).await;
     };
     let (ended, ()) = tokio::join!(guest.run(), passes);
@@ -123,7 +126,7 @@ async fn guests_of_one_plugin_take_turns_and_leave_half_of_the_turns() {
         let other = pool.share(Digest::of(b"other"));
         assert!(other.try_take(1).is_ok(), "another plugin finds a turn");
         settle().await;
-        assert!(guests.iter().all(|guest| guest.signs.ticks() > 5), "none waits for ever");
+        assert!(guests.iter().all(|guest| guest.signals.ticks() > 5), "none waits for ever");
         guests.iter().for_each(|guest| guest.cancel.cancel());
     };
     let [a, b, c, d] = &guests;
@@ -140,10 +143,10 @@ async fn a_guest_gets_its_first_tick_in_its_turn_where_it_is_told_so() {
     let late = Fixture { first_tick: FirstTick::InTurn, ..guest.another() };
     let passes = async {
         settle().await;
-        assert_eq!((waits.signs.ticks(), late.signs.ticks()), (1, 0));
+        assert_eq!((waits.signals.ticks(), late.signals.ticks()), (1, 0));
         drop(taken);
         settle().await;
-        assert!(late.signs.ticks() > 0);
+        assert!(late.signals.ticks() > 0);
         for guest in [&waits, &late] {
             guest.cancel.cancel();
         }
@@ -161,15 +164,15 @@ async fn a_guest_holds_no_turn_while_it_waits_for_the_host() {
     let guest = Fixture::new(1);
     let polls = AtomicU64::new(0);
     let sleeping = async {
-        guest.signs.note_tick().await;
+        guest.signals.note_tick().await;
         sleep(TIME / 2).await;
         polls.fetch_add(1, Ordering::Relaxed);
-        guest.signs.note_tick().await;
+        guest.signals.note_tick().await;
         Ok(())
     };
     let watched = async {
         settle().await;
-        assert_eq!((guest.pool.held(), guest.signs.ticks()), (0, 1));
+        assert_eq!((guest.pool.held(), guest.signals.ticks()), (0, 1));
         advance(TIME / 2 - Duration::from_millis(10)).await;
         settle().await;
         assert_eq!(polls.load(Ordering::Relaxed), 0);
@@ -178,7 +181,7 @@ async fn a_guest_holds_no_turn_while_it_waits_for_the_host() {
     let bounds = guest.bounds();
     let (ended, ()) = tokio::join!(in_turns(sleeping, &bounds), watched);
     assert!(ended.is_ok());
-    assert_eq!((guest.pool.held(), guest.signs.ticks()), (0, 2));
+    assert_eq!((guest.pool.held(), guest.signals.ticks()), (0, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,10 +195,10 @@ async fn a_turn_that_was_granted_and_is_not_taken_goes_to_another_guest_in_the_e
     drop(taken);
     let passes = async {
         settle().await;
-        assert_eq!(next.signs.ticks(), 0, "the one before it has the turn");
-        guest.pool.write_off_older_than(Duration::ZERO);
+        assert_eq!(next.signals.ticks(), 0, "the one before it has the turn");
+        guest.pool.abandon_older_than(Duration::ZERO);
         settle().await;
-        assert!(next.signs.ticks() > 0);
+        assert!(next.signals.ticks() > 0);
         next.cancel.cancel();
     };
     let (ended, ()) = tokio::join!(next.run(), passes);

@@ -1,0 +1,31 @@
+//! The run of a guest: its store with all limits, the interfaces that it can call, and the end of
+//! its run.
+
+mod bounded;
+mod client_interface;
+mod client_requests;
+mod exit_reason;
+mod host_interface;
+mod interrupt;
+mod limiter;
+mod linked;
+mod linker;
+mod messages;
+mod runtime;
+mod state;
+mod stdio;
+mod store;
+mod turns;
+mod wasi_ctx;
+
+pub(super) use bounded::{Stop, run_bounded, take_sandbox};
+pub(super) use client_requests::ClientRequests;
+pub(super) use exit_reason::ExitReason;
+pub(super) use limiter::Limiter;
+pub(super) use linked::Linked;
+pub(super) use messages::Messages;
+pub(super) use runtime::Runtime;
+pub(super) use state::State;
+pub(super) use store::new_store;
+pub(super) use turns::RunBounds;
+pub(super) use wasi_ctx::LazyWasiCtx;
