@@ -8,31 +8,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The limits of one queue.
 #[derive(Debug)]
-pub(super) struct Room {
-    events: Count,
-    bytes: Count,
+pub(super) struct QueueLimits {
+    events: BoundedCount,
+    bytes: BoundedCount,
 }
 
 /// A counter with an upper bound.
 #[derive(Debug)]
-struct Count {
+struct BoundedCount {
     taken: AtomicUsize,
     bound: usize,
 }
 
-impl Count {
+impl BoundedCount {
     fn new(bound: usize) -> Self {
         Self { taken: AtomicUsize::new(0), bound }
     }
 
-    /// Takes `more` if a part of the bound has room. Returns the previous count.
+    /// Takes `more` if a part of the bound has limits. Returns the previous count.
     fn take(&self, more: usize, part: Part) -> Option<usize> {
         let bound = if part == Part::Half { self.bound / 2 } else { self.bound };
         let fits = |taken: usize| taken.checked_add(more).filter(|sum| *sum <= bound);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()
     }
 
-    fn give_back(&self, less: usize) {
+    fn release(&self, less: usize) {
         self.taken.fetch_sub(less, Ordering::Relaxed);
     }
 }
@@ -45,31 +45,31 @@ enum Part {
 }
 
 /// A queued event. Dropping it frees its place in the queue.
-pub(super) struct Waiting {
+pub(super) struct QueuedEvent {
     pub(super) event: Envelope,
     /// The number of events queued before it.
     pub(super) before: usize,
-    _place: Place,
+    _slot: QueueSlot,
 }
 
-struct Place {
-    room: Arc<Room>,
+struct QueueSlot {
+    limits: Arc<QueueLimits>,
     bytes: usize,
     /// Counts the event towards the memory of all calls.
     _owed: Owed,
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
-        self.room.bytes.give_back(self.bytes);
-        self.room.events.give_back(1);
+        self.limits.bytes.release(self.bytes);
+        self.limits.events.release(1);
     }
 }
 
-impl Room {
+impl QueueLimits {
     /// Creates the limits for a number of events and their bytes.
     pub(super) fn new(events: usize, bytes: usize) -> Arc<Self> {
-        Arc::new(Self { events: Count::new(events), bytes: Count::new(bytes) })
+        Arc::new(Self { events: BoundedCount::new(events), bytes: BoundedCount::new(bytes) })
     }
 
     /// Returns the number of queued events.
@@ -78,18 +78,18 @@ impl Room {
         self.events.taken.load(Ordering::Relaxed)
     }
 
-    /// Returns a copy of the event if there is room. Half of the queue is reserved for events other
+    /// Returns a copy of the event if there is limits. Half of the queue is reserved for events other
     /// than chatter, so that a verbose tool cannot push out the start and end of calls.
-    pub(super) fn admit(self: &Arc<Self>, event: &Envelope) -> Option<Waiting> {
+    pub(super) fn admit(self: &Arc<Self>, event: &Envelope) -> Option<QueuedEvent> {
         let bytes = event.bytes();
         let part = if event.event.is_chatter() { Part::Half } else { Part::All };
         let before = self.events.take(1, part)?;
         if self.bytes.take(bytes, part).is_none() {
-            self.events.give_back(1);
+            self.events.release(1);
             return None;
         }
-        let place = Place { room: self.clone(), bytes, _owed: Owed::new(bytes) };
-        Some(Waiting { event: event.clone(), before, _place: place })
+        let slot = QueueSlot { limits: self.clone(), bytes, _owed: Owed::new(bytes) };
+        Some(QueuedEvent { event: event.clone(), before, _slot: slot })
     }
 }
 
@@ -102,7 +102,7 @@ impl Envelope {
                 + subject.tool.len()
                 + ids.into_iter().flatten().map(str::len).sum::<usize>()
         });
-        size_of::<Waiting>() + names + self.event.text_bytes()
+        size_of::<QueuedEvent>() + names + self.event.text_bytes()
     }
 }
 
@@ -157,46 +157,44 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_in_bytes_and_talk_takes_half_of_the_room() {
-        let room = Room::new(100, 100 << 10);
+        let limits = QueueLimits::new(100, 100 << 10);
         let log = envelope(Event::Log(subject(), Severity::Info, "x".repeat(10 << 10)));
-        let waiting: Vec<_> = std::iter::from_fn(|| room.admit(&log)).collect();
+        let waiting: Vec<_> = std::iter::from_fn(|| limits.admit(&log)).collect();
         assert_eq!(waiting.len(), 4, "ten would fit");
         let ended = envelope(Event::Completed(
             subject(),
             Completion { success: true, duration: Duration::ZERO },
         ));
-        assert!(room.admit(&ended).is_some());
+        assert!(limits.admit(&ended).is_some());
         drop(waiting);
-        assert_eq!((room.waiting(), room.bytes.taken.load(Ordering::Relaxed)), (0, 0));
+        assert_eq!((limits.waiting(), limits.bytes.taken.load(Ordering::Relaxed)), (0, 0));
         let failed = envelope(Event::InputInvalid(subject(), "x".repeat(90 << 10)));
-        assert!(
-            room.admit(&failed).is_some_and(
-                |first| room.admit(&failed).is_none() && !first.event.event.is_chatter()
-            )
-        );
+        assert!(limits.admit(&failed).is_some_and(
+            |first| limits.admit(&failed).is_none() && !first.event.event.is_chatter()
+        ));
     }
 
     #[test]
     fn what_waits_is_bounded_in_number_and_talk_takes_half_of_the_places() {
-        let room = Room::new(10, 100 << 10);
+        let limits = QueueLimits::new(10, 100 << 10);
         let log = envelope(Event::Log(subject(), Severity::Info, String::new()));
-        let talk: Vec<_> = std::iter::from_fn(|| room.admit(&log)).collect();
+        let talk: Vec<_> = std::iter::from_fn(|| limits.admit(&log)).collect();
         let begun = envelope(Event::Called(subject()));
-        let begun: Vec<_> = std::iter::from_fn(|| room.admit(&begun)).collect();
-        assert_eq!((talk.len(), begun.len(), room.waiting()), (5, 5, 10));
+        let begun: Vec<_> = std::iter::from_fn(|| limits.admit(&begun)).collect();
+        assert_eq!((talk.len(), begun.len(), limits.waiting()), (5, 5, 10));
     }
 
     #[test]
     fn the_names_of_a_call_count_since_they_outlive_it() {
-        let room = Room::new(10, 100 << 10);
+        let limits = QueueLimits::new(10, 100 << 10);
         let named = |subject| envelope(Event::Called(subject));
         let long = || "x".repeat(60 << 10);
         for subject in [
             Subject { tool: long().into(), ..subject() },
             Subject { session_id: Some(long().into()), ..subject() },
         ] {
-            let first = room.admit(&named(subject.clone()));
-            assert!(first.is_some() && room.admit(&named(subject)).is_none());
+            let first = limits.admit(&named(subject.clone()));
+            assert!(first.is_some() && limits.admit(&named(subject)).is_none());
         }
     }
 }

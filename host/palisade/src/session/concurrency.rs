@@ -5,16 +5,16 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The scope of a concurrency limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cap {
+pub(crate) enum ConcurrencyLimit {
     /// All calls of the session.
-    OfSession(u32),
+    Session(u32),
     /// The calls of one message, independently of other messages.
-    OfMessage(u32),
+    Message(u32),
 }
 
 /// The semaphores of a session.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub(crate) struct ConcurrencyLimits {
     session: Option<Semaphore>,
     /// The limit of one message, if there is no limit for the session.
     message: usize,
@@ -23,19 +23,19 @@ pub(crate) struct Slots {
 
 /// The permits of a call, released on drop.
 #[derive(Debug)]
-pub(crate) struct Admission<'a> {
+pub(crate) struct SessionPermits<'a> {
     _tool: Option<SemaphorePermit<'a>>,
     _session: Option<SemaphorePermit<'a>>,
 }
 
-impl Slots {
-    pub(crate) fn new(cap: Cap, per_tool: &BTreeMap<String, u32>) -> Self {
-        let places = |calls: u32| Semaphore::new(calls as usize);
-        let (Cap::OfSession(calls) | Cap::OfMessage(calls)) = cap;
+impl ConcurrencyLimits {
+    pub(crate) fn new(limit: ConcurrencyLimit, per_tool: &BTreeMap<String, u32>) -> Self {
+        let permits = |calls: u32| Semaphore::new(calls as usize);
+        let (ConcurrencyLimit::Session(calls) | ConcurrencyLimit::Message(calls)) = limit;
         Self {
-            session: matches!(cap, Cap::OfSession(_)).then(|| places(calls)),
+            session: matches!(limit, ConcurrencyLimit::Session(_)).then(|| permits(calls)),
             message: calls as usize,
-            tools: per_tool.iter().map(|(tool, calls)| (tool.clone(), places(*calls))).collect(),
+            tools: per_tool.iter().map(|(tool, calls)| (tool.clone(), permits(*calls))).collect(),
         }
     }
 
@@ -45,16 +45,16 @@ impl Slots {
     }
 
     /// Takes the permits if they are free.
-    pub(crate) fn try_admit(&self, tool: &str) -> Option<Admission<'_>> {
+    pub(crate) fn try_admit(&self, tool: &str) -> Option<SessionPermits<'_>> {
         let tool = self.tools.get(tool).map(Semaphore::try_acquire).transpose().ok()?;
         let session = self.session.as_ref().map(Semaphore::try_acquire).transpose().ok()?;
-        Some(Admission { _tool: tool, _session: session })
+        Some(SessionPermits { _tool: tool, _session: session })
     }
 
     /// Waits for the permits in FIFO order. The tool's permit comes first, so that a call waiting
     /// for it does not hold a session permit.
-    pub(crate) async fn admit(&self, tool: &str) -> Admission<'_> {
-        Admission {
+    pub(crate) async fn admit(&self, tool: &str) -> SessionPermits<'_> {
+        SessionPermits {
             _tool: acquire(self.tools.get(tool)).await,
             _session: acquire(self.session.as_ref()).await,
         }
@@ -62,9 +62,9 @@ impl Slots {
 }
 
 /// Waits for a permit. The semaphores are never closed, so this always succeeds.
-async fn acquire(places: Option<&Semaphore>) -> Option<SemaphorePermit<'_>> {
-    match places {
-        Some(places) => places.acquire().await.ok(),
+async fn acquire(semaphore: Option<&Semaphore>) -> Option<SemaphorePermit<'_>> {
+    match semaphore {
+        Some(semaphore) => semaphore.acquire().await.ok(),
         None => None,
     }
 }

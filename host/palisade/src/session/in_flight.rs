@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Default)]
-pub(super) struct Flights(Mutex<Book>);
+pub(super) struct CallsInFlight(Mutex<CallTable>);
 
 #[derive(Debug, Default)]
-struct Book {
+struct CallTable {
     closed: bool,
     /// One slot per concurrent call, up to the highest number so far.
     calls: Vec<Option<(CallId, CancellationToken)>>,
@@ -18,43 +18,43 @@ struct Book {
 
 /// A call in flight. Dropping it ends the call.
 #[derive(Debug)]
-pub(crate) struct InFlight<'a> {
-    flights: &'a Flights,
-    place: usize,
+pub(crate) struct CallInFlight<'a> {
+    calls: &'a CallsInFlight,
+    index: usize,
     cancel: CancellationToken,
 }
 
-impl InFlight<'_> {
+impl CallInFlight<'_> {
     /// Returns the token that is cancelled with the call or its session.
     pub(crate) fn cancellation(&self) -> &CancellationToken {
         &self.cancel
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for CallInFlight<'_> {
     fn drop(&mut self) {
-        let mut book = self.flights.book();
-        let ended = book.calls.get_mut(self.place).and_then(Option::take);
-        book.free.push(self.place);
-        drop(book);
+        let mut table = self.calls.table();
+        let ended = table.calls.get_mut(self.index).and_then(Option::take);
+        table.free.push(self.index);
+        drop(table);
         drop(ended);
     }
 }
 
-impl Flights {
-    pub(super) fn enter(&self, call: &CallId) -> InFlight<'_> {
-        let mut book = self.book();
+impl CallsInFlight {
+    pub(super) fn enter(&self, call: &CallId) -> CallInFlight<'_> {
+        let mut table = self.table();
         let cancel = CancellationToken::new();
-        if book.closed {
+        if table.closed {
             cancel.cancel();
         }
         let entry = Some((call.clone(), cancel.clone()));
-        let place = book.free.pop().unwrap_or(book.calls.len());
-        match book.calls.get_mut(place) {
+        let index = table.free.pop().unwrap_or(table.calls.len());
+        match table.calls.get_mut(index) {
             Some(free) => *free = entry,
-            None => book.calls.push(entry),
+            None => table.calls.push(entry),
         }
-        InFlight { flights: self, place, cancel }
+        CallInFlight { calls: self, index, cancel }
     }
 
     /// Cancels all calls of this id. Callers choose the ids, so several calls may share one.
@@ -67,17 +67,17 @@ impl Flights {
     }
 
     pub(super) fn close(&self) {
-        self.book().closed = true;
+        self.table().closed = true;
         self.cancel_all();
     }
 
     pub(super) fn len(&self) -> usize {
-        let book = self.book();
-        book.calls.len() - book.free.len()
+        let table = self.table();
+        table.calls.len() - table.free.len()
     }
 
     fn tokens(&self, which: impl Fn(&CallId) -> bool) -> Vec<CancellationToken> {
-        self.book()
+        self.table()
             .calls
             .iter()
             .flatten()
@@ -86,12 +86,12 @@ impl Flights {
             .collect()
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn table(&self) -> MutexGuard<'_, CallTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Cancels tokens. The book must be unlocked, because a waker may run code that locks it again.
+/// Cancels tokens. The table must be unlocked, because a waker may run code that locks it again.
 fn cancel(tokens: Vec<CancellationToken>) -> usize {
     tokens.into_iter().map(|token| token.cancel()).count()
 }
@@ -102,19 +102,19 @@ mod tests {
 
     #[test]
     fn places_are_used_again_and_cancelling_reaches_the_calls_under_way_alone() {
-        let flights = Flights::default();
-        let enter = |id| flights.enter(&CallId::new(id));
+        let calls = CallsInFlight::default();
+        let enter = |id| calls.enter(&CallId::new(id));
         let first = enter("first");
         for _ in 0..100 {
             drop(enter("passing"));
         }
         let second = enter("second");
-        assert_eq!((flights.len(), flights.book().calls.len()), (2, 2));
-        assert!(!flights.cancel(&CallId::new("passing")) && flights.cancel(&CallId::new("second")));
+        assert_eq!((calls.len(), calls.table().calls.len()), (2, 2));
+        assert!(!calls.cancel(&CallId::new("passing")) && calls.cancel(&CallId::new("second")));
         assert!(second.cancellation().is_cancelled() && !first.cancellation().is_cancelled());
         drop(first);
-        assert_eq!((flights.len(), flights.cancel_all()), (1, 1));
+        assert_eq!((calls.len(), calls.cancel_all()), (1, 1));
         drop(second);
-        assert_eq!((flights.len(), flights.cancel_all()), (0, 0));
+        assert_eq!((calls.len(), calls.cancel_all()), (0, 0));
     }
 }

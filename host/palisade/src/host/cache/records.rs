@@ -28,13 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One directory of records.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct CacheRecords {
     dir: PathBuf,
 }
 
-impl Known {
+impl CacheRecords {
     /// Returns the records of this process's user, one set per state directory.
-    pub(super) fn of_user() -> Vec<Self> {
+    pub(super) fn for_user() -> Vec<Self> {
         let dirs =
             state_directories().into_iter().map(|state| state.join("palisade").join("caches"));
         dirs.map(|dir| Self { dir }).collect()
@@ -97,7 +97,7 @@ impl Known {
 
     /// Returns a stamp that changes with the records, or `None` if there are none.
     pub(super) fn stamp(&self) -> Option<Stamp> {
-        Stamp::of(&fs::metadata(&self.dir).ok()?)
+        Stamp::from_metadata(&fs::metadata(&self.dir).ok()?)
     }
 }
 
@@ -116,8 +116,8 @@ fn make_room(dir: &Dir, shown: &Path) -> io::Result<()> {
     }
     // A cache on a file system that hangs keeps all records.
     let count = records.len();
-    let past = within(PATIENCE, move || past(records)).unwrap_or_default();
-    let removed = past.iter().filter(|name| dir.remove_file(name).is_ok()).count();
+    let obsolete = within(PATIENCE, move || obsolete(records)).unwrap_or_default();
+    let removed = obsolete.iter().filter(|name| dir.remove_file(name).is_ok()).count();
     if count - removed < MOST {
         return Ok(());
     }
@@ -129,15 +129,15 @@ fn make_room(dir: &Dir, shown: &Path) -> io::Result<()> {
 }
 
 /// Returns the names of the records that are obsolete.
-fn past(records: Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
+fn obsolete(records: Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
     let is_gone = |path: &Path| {
         path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
     };
     let are_too_many = records.len() >= TOO_MANY;
-    let is_past = |cache: &Path| {
+    let is_obsolete = |cache: &Path| {
         if are_too_many { is_gone(cache) } else { cache.parent().is_some_and(is_gone) }
     };
-    records.into_iter().filter(|(_, cache)| is_past(cache)).map(|(name, _)| name).collect()
+    records.into_iter().filter(|(_, cache)| is_obsolete(cache)).map(|(name, _)| name).collect()
 }
 
 /// The state of a directory, which changes when an entry is added or removed.
@@ -148,7 +148,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    fn of(meta: &fs::Metadata) -> Option<Self> {
+    fn from_metadata(meta: &fs::Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         let nanoseconds = u32::try_from(meta.ctime_nsec()).ok()?;
         let since = Duration::new(u64::try_from(meta.ctime()).ok()?, nanoseconds);
@@ -219,26 +219,26 @@ mod tests {
     #[test]
     fn what_was_opened_once_is_remembered_once_and_what_is_gone_is_forgotten_among_many() {
         let outer = tempfile::tempdir().unwrap();
-        let known = Known { dir: outer.path().join("state/caches") };
-        assert!(known.all().is_empty());
+        let records = CacheRecords { dir: outer.path().join("state/caches") };
+        assert!(records.all().is_empty());
         let there = outer.path().join("there");
         fs::create_dir(&there).unwrap();
         for _ in 0..2 {
-            known.add(&there).unwrap();
+            records.add(&there).unwrap();
         }
-        assert_eq!(known.all(), std::slice::from_ref(&there));
+        assert_eq!(records.all(), std::slice::from_ref(&there));
         let missing = outer.path().join("missing");
-        known.add(&missing).unwrap();
+        records.add(&missing).unwrap();
         for number in 0..MANY {
-            known.add(&outer.path().join("gone").join(number.to_string())).unwrap();
+            records.add(&outer.path().join("gone").join(number.to_string())).unwrap();
         }
-        assert!(known.all().len() < MANY);
-        assert!(known.all().contains(&there) && known.all().contains(&missing));
+        assert!(records.all().len() < MANY);
+        assert!(records.all().contains(&there) && records.all().contains(&missing));
         for number in 0..TOO_MANY {
-            known.add(&outer.path().join(number.to_string())).unwrap();
+            records.add(&outer.path().join(number.to_string())).unwrap();
         }
-        assert!(known.all().len() < TOO_MANY);
-        assert!(known.all().contains(&there) && !known.all().contains(&missing));
+        assert!(records.all().len() < TOO_MANY);
+        assert!(records.all().contains(&there) && !records.all().contains(&missing));
     }
 
     #[test]
@@ -247,37 +247,37 @@ mod tests {
         for (name, content) in [("a", "relative"), ("b", ""), ("c", "/with\0zero")] {
             fs::write(outer.path().join(name), content).unwrap();
         }
-        assert!(Known { dir: outer.path().to_owned() }.all().is_empty());
+        assert!(CacheRecords { dir: outer.path().to_owned() }.all().is_empty());
     }
 
     #[test]
     fn a_record_that_was_lost_in_part_is_written_again() {
         let outer = tempfile::tempdir().unwrap();
-        let known = Known { dir: outer.path().join("caches") };
+        let records = CacheRecords { dir: outer.path().join("caches") };
         let cache = Path::new("/a/cache");
-        known.add(cache).unwrap();
+        records.add(cache).unwrap();
         for broken in ["", "/a", "/another/cache"] {
-            let record = fs::read_dir(&known.dir).unwrap().next().unwrap().unwrap().path();
+            let record = fs::read_dir(&records.dir).unwrap().next().unwrap().unwrap().path();
             fs::write(&record, broken).unwrap();
-            known.add(cache).unwrap();
-            assert_eq!(known.all(), [cache], "{broken:?}");
+            records.add(cache).unwrap();
+            assert_eq!(records.all(), [cache], "{broken:?}");
         }
     }
 
     #[test]
     fn beyond_a_bound_no_cache_is_remembered_while_all_the_others_are_there() {
         let outer = tempfile::tempdir().unwrap();
-        let known = Known { dir: outer.path().join("records") };
-        drop(known.private().unwrap());
+        let records = CacheRecords { dir: outer.path().join("records") };
+        drop(records.private().unwrap());
         let there = |number: usize| outer.path().join(format!("{number}"));
         for number in 0..MOST {
             fs::create_dir(there(number)).unwrap();
-            fs::write(known.dir.join(number.to_string()), there(number).as_os_str().as_bytes())
+            fs::write(records.dir.join(number.to_string()), there(number).as_os_str().as_bytes())
                 .unwrap();
         }
-        assert_eq!(known.add(outer.path()).unwrap_err().kind(), ErrorKind::QuotaExceeded);
+        assert_eq!(records.add(outer.path()).unwrap_err().kind(), ErrorKind::QuotaExceeded);
         fs::remove_dir(there(7)).unwrap();
-        known.add(outer.path()).unwrap();
+        records.add(outer.path()).unwrap();
     }
 
     #[test]
@@ -286,11 +286,11 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let open = outer.path().join("open");
         fs::create_dir(&open).unwrap();
-        let known = Known { dir: open.join("state/caches") };
+        let records = CacheRecords { dir: open.join("state/caches") };
         let cache = outer.path().join("cache");
         let made = |mode| {
             fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
-            known.add(&cache).map_err(|error| error.to_string())
+            records.add(&cache).map_err(|error| error.to_string())
         };
         for mode in [0o777, 0o775, 0o757] {
             let why = made(mode).unwrap_err();
@@ -304,24 +304,24 @@ mod tests {
             assert_eq!(made(mode), Ok(()), "{mode:o}");
         }
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(known.all(), [cache], "the user's own record still applies");
+        assert_eq!(records.all(), [cache], "the user's own record still applies");
     }
 
     #[test]
     fn a_record_that_another_user_can_write_names_nothing() {
         use std::os::unix::fs::{PermissionsExt as _, chown};
         let outer = tempfile::tempdir().unwrap();
-        let known = Known { dir: outer.path().join("caches") };
-        known.add(Path::new("/a/cache")).unwrap();
-        let record = fs::read_dir(&known.dir).unwrap().next().unwrap().unwrap().path();
+        let records = CacheRecords { dir: outer.path().join("caches") };
+        records.add(Path::new("/a/cache")).unwrap();
+        let record = fs::read_dir(&records.dir).unwrap().next().unwrap().unwrap().path();
         for (mode, count) in [(0o600, 1), (0o644, 1), (0o620, 0), (0o602, 0), (0o666, 0)] {
             fs::set_permissions(&record, fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(known.all().len(), count, "{mode:o}");
+            assert_eq!(records.all().len(), count, "{mode:o}");
         }
         fs::set_permissions(&record, fs::Permissions::from_mode(0o600)).unwrap();
         // Only root can change the owner of a file.
         if chown(&record, Some(65_534), None).is_ok() {
-            assert!(known.all().is_empty());
+            assert!(records.all().is_empty());
         }
     }
 }

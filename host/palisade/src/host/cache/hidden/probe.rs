@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The scans of one host.
 #[derive(Default)]
-pub(super) struct Looks {
+pub(super) struct CacheProbe {
     /// The caches on which a thread hangs.
     stuck: Mutex<BTreeSet<PathBuf>>,
     /// True if a hanging cache has answered since, or if another cache could not be opened.
@@ -26,7 +26,7 @@ pub(super) struct Looks {
 /// The result for one cache: its tree, if it lies in the workspace.
 type Found = io::Result<Option<Arc<Tree>>>;
 
-impl Looks {
+impl CacheProbe {
     /// Returns true if a cache must be opened again.
     pub(super) fn has_news(&self) -> bool {
         self.news.load(Ordering::Acquire)
@@ -47,7 +47,7 @@ impl Looks {
     ///
     /// An error if a cache whose path is in the workspace cannot be opened, because a tool could
     /// reach it at any time. A cache elsewhere that hangs is opened again once it answers.
-    pub(super) fn at(
+    pub(super) fn open_all(
         self: &Arc<Self>,
         paths: Vec<PathBuf>,
         workspace: &Arc<Workspace>,
@@ -58,9 +58,9 @@ impl Looks {
         };
         stuck.iter().try_for_each(|path| elsewhere(path, &unanswered(), workspace))?;
         let mut trees = Vec::new();
-        let mut looking = None;
+        let mut running = None;
         while let Some(path) = left.front() {
-            match self.answer(&left, workspace, &mut looking) {
+            match self.answer(&left, workspace, &mut running) {
                 Ok(tree) => trees.extend(tree),
                 Err(error) => {
                     if !self.stuck().contains(path) {
@@ -79,11 +79,11 @@ impl Looks {
         self: &Arc<Self>,
         left: &VecDeque<PathBuf>,
         workspace: &Arc<Workspace>,
-        looking: &mut Option<Receiver<Found>>,
+        running: &mut Option<Receiver<Found>>,
     ) -> Found {
-        let answers = match looking {
+        let answers = match running {
             Some(answers) => answers,
-            None => looking.insert(self.start(left.clone(), workspace.clone())?),
+            None => running.insert(self.start(left.clone(), workspace.clone())?),
         };
         if let Ok(found) = answers.recv_timeout(PATIENCE) {
             return found;
@@ -92,7 +92,7 @@ impl Looks {
         // The result may have arrived between the timeout and the lock.
         answers.try_recv().unwrap_or_else(|_| {
             stuck.extend(left.front().cloned());
-            *looking = None;
+            *running = None;
             Err(unanswered())
         })
     }
@@ -102,23 +102,23 @@ impl Looks {
         left: VecDeque<PathBuf>,
         workspace: Arc<Workspace>,
     ) -> io::Result<Receiver<Found>> {
-        let (tell, answers) = channel();
-        let looks = self.clone();
+        let (send, answers) = channel();
+        let probe = self.clone();
         let work = move || {
             let mounts = workspace.mounts();
-            left.iter().all(|path| looks.tell(path, &workspace, &mounts, &tell))
+            left.iter().all(|path| probe.open_and_send(path, &workspace, &mounts, &send))
         };
         thread::Builder::new().name("palisade-caches".to_owned()).spawn(work)?;
         Ok(answers)
     }
 
     /// Opens a cache and sends the result. Returns false if the receiver is gone.
-    fn tell(
+    fn open_and_send(
         &self,
         path: &Path,
         workspace: &Workspace,
         mounts: &Mounts<'_>,
-        tell: &Sender<Found>,
+        send: &Sender<Found>,
     ) -> bool {
         let found = Tree::open(path, Reading::Refused);
         let found = found.map(|tree| workspace.reaches(&tree, mounts).then(|| Arc::new(tree)));
@@ -128,7 +128,7 @@ impl Looks {
             self.news.store(true, Ordering::Release);
             return false;
         }
-        tell.send(found).is_ok()
+        send.send(found).is_ok()
     }
 }
 
