@@ -1,6 +1,6 @@
 //! A registered tool.
 
-use super::Origin;
+use super::origin::Origin;
 use crate::execution::share::Share;
 use crate::execution::{Factory, owner};
 use crate::tool::{Definition, Digest};
