@@ -139,7 +139,7 @@ impl Registry {
         tools: &[Arc<Registered>],
     ) -> Result<&Self, DuplicateTool> {
         let mut refused = None;
-        self.0.rcu(|old| match old.with(position, tools) {
+        self.0.rcu(|old| match old.with_tools(position, tools) {
             Ok(new) => {
                 refused = None;
                 Arc::new(new)
@@ -286,7 +286,7 @@ impl Snapshot {
         self.order.iter().map(|(_, tool)| tool)
     }
 
-    fn with(
+    fn with_tools(
         &self,
         position: ListingPosition,
         tools: &[Arc<Registered>],

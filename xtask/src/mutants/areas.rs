@@ -24,7 +24,11 @@ pub(super) const AREAS: [Area; 9] = [
         ],
         suites: &["containment", "limits"],
     },
-    Area { name: "limiter", files: &["host/palisade/src/sandbox/run/limiter.rs"], suites: &["limits"] },
+    Area {
+        name: "limiter",
+        files: &["host/palisade/src/sandbox/run/limiter.rs"],
+        suites: &["limits"],
+    },
     Area {
         name: "cache",
         files: &[

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::OnceLock;
 
 /// The size in bytes from which writing or dropping a value takes milliseconds.
-const AWAY: u64 = 1 << 20;
+const OFFLOADED: u64 = 1 << 20;
 
 /// An input validated against the tool's schema, with its paths checked.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl ValidInput {
 
     /// Returns true if work on the whole value is too long for a thread of the runtime.
     pub(crate) fn is_large(&self) -> bool {
-        self.bytes >= AWAY
+        self.bytes >= OFFLOADED
     }
 
     /// Returns the account in which the input is reserved, if there is one.
@@ -56,9 +56,8 @@ impl ValidInput {
     ///
     /// [`Exhausted`] if there is no memory for the text; the value is kept then.
     pub(crate) fn compact(&mut self) -> Result<(), Exhausted> {
-        let (Some(account), Some(value)) = (self.counting_account(), self.value.get()) else {
-            return Ok(());
-        };
+        let Some(account) = self.counting_account() else { return Ok(()) };
+        let Some(value) = self.value.get() else { return Ok(()) };
         let length = self.text.get().map_or_else(|| length(value), |_| 0);
         account.reserve(length as u64)?;
         self.text.get_or_init(|| text(value, length));

@@ -158,11 +158,11 @@ impl Candidate {
     pub(super) fn prepare(
         &self,
         sandbox: &Sandbox,
-        given_up: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<Arc<Prepared>, CandidateError> {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
-        let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), given_up);
+        let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), cancel);
         prepared.map_err(|refused| CandidateError::new(&refused, digest))
     }
 

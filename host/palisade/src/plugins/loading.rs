@@ -134,14 +134,14 @@ impl Loading {
     pub(super) fn weak_rescan(&self) -> impl Fn() -> Option<Rescan> + Send + 'static {
         let work = Arc::downgrade(&self.0);
         move || {
-            let work = work.upgrade().filter(|work| !work.given_up.is_cancelled())?;
+            let work = work.upgrade().filter(|work| !work.cancel.is_cancelled())?;
             Some(catch_unwind(AssertUnwindSafe(|| work.rescan())).unwrap_or_default())
         }
     }
 
     /// Returns a token that is cancelled when this value is dropped.
     pub(super) fn closed(&self) -> CancellationToken {
-        self.0.given_up.clone()
+        self.0.cancel.clone()
     }
 
     /// Returns true if a plugin of this name was found at startup.
@@ -167,6 +167,6 @@ impl Loading {
 
 impl Drop for Loading {
     fn drop(&mut self) {
-        self.0.given_up.cancel();
+        self.0.cancel.cancel();
     }
 }

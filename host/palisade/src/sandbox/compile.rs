@@ -46,21 +46,21 @@ impl Target<'_> {
         &self,
         limits: CompileLimits,
         bytes: &[u8],
-        given_up: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<Compiled, CompileError> {
-        self.load(thread::compile(self.allocation, limits, bytes, given_up)?)
+        self.load(thread::compile(self.allocation, limits, bytes, cancel)?)
     }
 
-    /// Compiles in a child process, and loads the result. The child is killed when `given_up` is
+    /// Compiles in a child process, and loads the result. The child is killed when `cancel` is
     /// cancelled.
     pub(super) fn compile_in_child(
         &self,
         compiler: &ChildCompiler,
         bytes: &[u8],
-        given_up: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<Compiled, CompileError> {
         let order = Order::new(self.allocation, compiler.limits);
-        self.load(parent::compile(compiler, order, bytes, given_up)?)
+        self.load(parent::compile(compiler, order, bytes, cancel)?)
     }
 
     /// Loads compiled code. A failure is the compiler's fault, such as a compiler of another

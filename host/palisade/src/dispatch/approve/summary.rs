@@ -28,7 +28,7 @@ pub(super) fn summary(definition: &Definition, input: &ValidInput) -> String {
     let Value::Object(members) = input.value() else { return elided(input.text(), length) };
     let known = definition.parameters().get("properties").and_then(Value::as_object);
     let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
-    let (named, others): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| is_known(name));
+    let (named, others) = members.iter().partition::<Vec<_>, _>(|(name, _)| is_known(name));
     let mut left = TOTAL;
     let text = format_members(&named, length, &mut left);
     match others.len() {

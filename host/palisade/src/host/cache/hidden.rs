@@ -46,10 +46,14 @@ impl HiddenCaches {
             .chain(usual_location())
             .chain(records.iter().map(|it| it.dir().to_owned()));
         let always = always.filter_map(|path| std::path::absolute(path).ok()).collect();
-        Self::with(records, always, hard_links)
+        Self::with_records(records, always, hard_links)
     }
 
-    fn with(records: Vec<CacheRecords>, always: Vec<PathBuf>, hard_links: HardLinks) -> Self {
+    fn with_records(
+        records: Vec<CacheRecords>,
+        always: Vec<PathBuf>,
+        hard_links: HardLinks,
+    ) -> Self {
         let done = ArcSwap::default();
         let probe = Arc::default();
         let turn = Mutex::default();
@@ -132,7 +136,7 @@ mod tests {
         fs::create_dir_all(at("ws/cache")).unwrap();
         fs::write(at("ws/cache/key"), "secret").unwrap();
         let records = CacheRecords::at(at("records"));
-        let hidden = HiddenCaches::with(
+        let hidden = HiddenCaches::with_records(
             vec![CacheRecords::at(at("records"))],
             Vec::new(),
             HardLinks::Refuse,

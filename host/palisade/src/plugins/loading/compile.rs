@@ -73,7 +73,7 @@ impl Work {
         &self,
         wanted_now: impl Fn() -> W + Sync,
     ) -> bool {
-        let given_up = self.given_up.child_token();
+        let cancel = self.cancel.child_token();
         let still_wanted = |of: &[usize]| -> Vec<usize> {
             let is_wanted = wanted_now();
             let wanted =
@@ -83,17 +83,17 @@ impl Work {
         let unknown = lock(&self.unknown).clone();
         let indices = if unknown.is_empty() { unknown } else { still_wanted(&unknown) };
         self.each(&indices, |index, candidate| {
-            if given_up.is_cancelled() || still_wanted(&[index]).is_empty() {
+            if cancel.is_cancelled() || still_wanted(&[index]).is_empty() {
                 return;
             }
-            let outcome = catch_panic(|| candidate.prepare(&self.task.sandbox, &given_up));
+            let outcome = catch_panic(|| candidate.prepare(&self.task.sandbox, &cancel));
             // A failure after the cancellation says nothing about the candidate.
-            if outcome.is_ok() || !given_up.is_cancelled() {
+            if outcome.is_ok() || !cancel.is_cancelled() {
                 self.record(index, candidate, outcome);
             }
             let left = lock(&self.unknown).clone();
             if still_wanted(&left).is_empty() {
-                given_up.cancel();
+                cancel.cancel();
             }
         });
         !indices.is_empty()

@@ -38,7 +38,7 @@ struct Jobs {
 
 /// The treatment of a file.
 enum Treatment {
-    Look,
+    Scan,
     Refuse(String),
     /// Its directory cannot be read, so its state is kept.
     Keep,
@@ -74,7 +74,7 @@ impl Work {
         let Jobs { jobs, gone, lost } = self.jobs();
         *lock(&self.namesakes) = scan::namesakes(jobs.iter().map(|job| &job.candidate));
         let latest = self.all_latest(&jobs);
-        if self.given_up.is_cancelled() {
+        if self.cancel.is_cancelled() {
             return Rescan::default();
         }
         let slots = self.exchange(jobs, latest, &gone);
@@ -103,7 +103,7 @@ impl Work {
                     let treatment = self
                         .pinned_dirs
                         .check_file(&path)
-                        .map_or_else(Treatment::Refuse, |()| Treatment::Look);
+                        .map_or_else(Treatment::Refuse, |()| Treatment::Scan);
                     Job { before: before.take(&path), candidate: Candidate::File(path), treatment }
                 })),
                 Err(reason) => {
@@ -122,7 +122,7 @@ impl Work {
         jobs.extend(single.map(|path| Job {
             before: before.take(path),
             candidate: Candidate::File(path.clone()),
-            treatment: Treatment::Look,
+            treatment: Treatment::Scan,
         }));
         Jobs { jobs, gone: before.0.into_values().flatten().collect(), lost }
     }
@@ -140,18 +140,18 @@ impl Work {
     fn all_latest(&self, jobs: &[Job]) -> Vec<Latest> {
         let found: Vec<OnceLock<Latest>> = jobs.iter().map(|_| OnceLock::new()).collect();
         cores::on_every_core(jobs, |index, job| {
-            if let Some(cell) = found.get(index).filter(|_| !self.given_up.is_cancelled()) {
+            if let Some(cell) = found.get(index).filter(|_| !self.cancel.is_cancelled()) {
                 let latest = self.latest(job);
                 let plugin = latest.plugin.map(|plugin| self.with_source(&job.candidate, plugin));
                 let _ = cell.set(Latest { plugin, ..latest });
             }
         });
-        let given_up = || Latest {
+        let cancelled = || Latest {
             file_digest: None,
             digest: None,
             plugin: Err("it was given up".to_owned()),
         };
-        found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(given_up)).collect()
+        found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(cancelled)).collect()
     }
 
     /// Returns the current state of a file's bytes.
@@ -185,7 +185,7 @@ impl Work {
         let prepared = catch_panic(|| {
             match job.candidate.prepare_cached(file_digest.digest, &self.task.sandbox) {
                 Some(prepared) => Ok(prepared),
-                None => job.candidate.prepare(&self.task.sandbox, &self.given_up),
+                None => job.candidate.prepare(&self.task.sandbox, &self.cancel),
             }
         });
         match prepared {

@@ -26,7 +26,7 @@ impl Work {
     pub(super) fn compile_for(&self, tools: &[&str]) {
         let _turn = lock(&self.turn);
         let mut goes_on = true;
-        while goes_on && !self.given_up.is_cancelled() {
+        while goes_on && !self.cancel.is_cancelled() {
             // A file that loses a name may leave it to one whose predecessors were not wanted
             // before.
             goes_on = self.compile_wanted(|| self.wanted(tools));

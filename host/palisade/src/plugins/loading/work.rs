@@ -72,7 +72,7 @@ pub(super) struct Work {
     /// Serialises compilations and scans.
     pub(super) turn: Mutex<()>,
     pub(super) progress: watch::Sender<Progress>,
-    pub(super) given_up: CancellationToken,
+    pub(super) cancel: CancellationToken,
 }
 
 impl Work {
@@ -94,7 +94,7 @@ impl Work {
             namesakes,
             turn: Mutex::default(),
             progress,
-            given_up: CancellationToken::new(),
+            cancel: CancellationToken::new(),
         }
     }
 

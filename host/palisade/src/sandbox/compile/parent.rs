@@ -30,15 +30,15 @@ pub(super) fn compile(
     compiler: &ChildCompiler,
     order: Order,
     bytes: &[u8],
-    given_up: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| CompileError::start(&error))?.block_on(async {
         tokio::select! {
             biased;
-            () = cancelled(compiler, given_up) => Err(CompileError::Cancelled),
+            () = cancelled(compiler, cancel) => Err(CompileError::Cancelled),
             permit = PERMITS.acquire() => {
-                let compiled = run(compiler, order, bytes, given_up).await;
+                let compiled = run(compiler, order, bytes, cancel).await;
                 drop(permit);
                 compiled
             }
@@ -51,7 +51,7 @@ async fn run(
     compiler: &ChildCompiler,
     order: Order,
     bytes: &[u8],
-    given_up: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
     let mut child = spawn(compiler, order).map_err(|error| CompileError::start(&error))?;
     // From the rounded CPU time that the child enforces: a shorter wait could report a lack of CPU
@@ -59,7 +59,7 @@ async fn run(
     let wall = compiler.limits.in_whole_seconds().wall();
     let answered = tokio::select! {
         biased;
-        () = cancelled(compiler, given_up) => Err(CompileError::Cancelled),
+        () = cancelled(compiler, cancel) => Err(CompileError::Cancelled),
         () = tokio::time::sleep(wall) => Err(CompileError::Wall { max: wall }),
         answered = converse(&mut child, bytes) => Ok(answered),
     };
@@ -70,10 +70,10 @@ async fn run(
 }
 
 /// Completes when all compilations, or this one, are cancelled.
-async fn cancelled(compiler: &ChildCompiler, given_up: &CancellationToken) {
+async fn cancelled(compiler: &ChildCompiler, cancel: &CancellationToken) {
     tokio::select! {
         () = compiler.cancelled.cancelled() => {}
-        () = given_up.cancelled() => {}
+        () = cancel.cancelled() => {}
     }
 }
 

@@ -50,9 +50,9 @@ impl Default for CompileSlots {
 
 impl CompileSlots {
     /// Waits for a slot. Fails at once if abandoned compilations hold all of them.
-    fn take(&self, given_up: &CancellationToken) -> Result<OwnedSemaphorePermit, CompileError> {
+    fn take(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, CompileError> {
         loop {
-            if given_up.is_cancelled() {
+            if cancel.is_cancelled() {
                 return Err(CompileError::Cancelled);
             }
             if self.abandoned_slots.load(Ordering::SeqCst) >= AT_ONCE {
@@ -78,9 +78,9 @@ pub(super) fn compile(
     allocation: Allocation,
     limits: CompileLimits,
     bytes: &[u8],
-    given_up: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
-    compile_in(&SLOTS, allocation, limits, bytes, given_up)
+    compile_in(&SLOTS, allocation, limits, bytes, cancel)
 }
 
 fn compile_in(
@@ -88,14 +88,14 @@ fn compile_in(
     allocation: Allocation,
     limits: CompileLimits,
     bytes: &[u8],
-    given_up: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
     if (bytes.len() as u64).saturating_mul(MEMORY_PER_BYTE) > limits.memory {
         return Err(CompileError::Size { max: limits.memory });
     }
-    let slot = slots.take(given_up)?;
+    let slot = slots.take(cancel)?;
     let compilation = begin(slot, slots.abandoned_slots.clone(), allocation, bytes.to_vec());
-    compilation.map_err(|error| CompileError::start(&error))?.wait(limits, given_up)
+    compilation.map_err(|error| CompileError::start(&error))?.wait(limits, cancel)
 }
 
 fn begin(
@@ -149,7 +149,7 @@ impl Compilation {
     fn wait(
         self,
         limits: CompileLimits,
-        given_up: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<Vec<u8>, CompileError> {
         let begun = Instant::now();
         let refused = loop {
@@ -160,7 +160,7 @@ impl Compilation {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if given_up.is_cancelled() {
+            if cancel.is_cancelled() {
                 break CompileError::Cancelled;
             }
             if self.meters.processor_time() > limits.time {

@@ -37,7 +37,7 @@ impl Sandbox {
         bytes: &[u8],
         digest: Digest,
         trust: Trust,
-        given_up: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<CompiledPlugin, PluginRefused> {
         let engine = &self.runtime.engine;
         if let Some(component) = self.cache.code(engine, digest) {
@@ -59,10 +59,10 @@ impl Sandbox {
             // so a child compiles embedded plugins as well.
             (Compiler::Child(child), Trust::Nobody, _)
             | (Compiler::Child(child), _, Allocation::OnDemand | Allocation::Scarce) => {
-                target.compile_in_child(child, bytes, given_up)
+                target.compile_in_child(child, bytes, cancel)
             }
             (Compiler::InProcess(limits), Trust::Nobody, _) => {
-                target.compile_on_thread(*limits, bytes, given_up)
+                target.compile_on_thread(*limits, bytes, cancel)
             }
             (_, Trust::Embedded, _) => target.compile_in_place(bytes),
         };

@@ -27,17 +27,16 @@ impl Sandbox {
     }
 
     /// Prepares a plugin as [`prepare`](Self::prepare) does, from bytes that have just been hashed,
-    /// until `given_up` is cancelled.
+    /// until `cancel` is cancelled.
     pub(crate) fn prepare_hashed(
         &self,
         bytes: &[u8],
         digest: Digest,
         trust: Trust,
-        given_up: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<Arc<Prepared>, PluginRefused> {
         precheck::check(bytes)?;
-        let CompiledPlugin { component, freshness } =
-            self.compile(bytes, digest, trust, given_up)?;
+        let CompiledPlugin { component, freshness } = self.compile(bytes, digest, trust, cancel)?;
         let names = imports::names(&self.runtime.engine, &component);
         let imports = imports::check(names.clone())?;
         let linked = self.link(&component)?;

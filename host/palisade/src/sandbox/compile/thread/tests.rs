@@ -42,12 +42,12 @@ fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_a
 
 #[test]
 fn a_compilation_that_is_given_up_is_not_waited_for() {
-    let given_up = CancellationToken::new();
-    given_up.cancel();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
     let slot = CompileSlots::default().take(&CancellationToken::new()).unwrap();
     let work =
         begin(slot, Arc::default(), Allocation::OnDemand, seconds_to_compile("costly")).unwrap();
-    assert_eq!(work.wait(CompileLimits::default(), &given_up), Err(CompileError::Cancelled));
+    assert_eq!(work.wait(CompileLimits::default(), &cancel), Err(CompileError::Cancelled));
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn of_many_that_begin_together_no_more_are_left_than_there_are_places() {
 
 #[test]
 fn who_waits_for_a_place_and_gives_up_waits_no_longer() {
-    let given_up = CancellationToken::new();
+    let cancel = CancellationToken::new();
     let slots = CompileSlots::default();
-    let _taken: Vec<_> = (0..AT_ONCE).map(|_| slots.take(&given_up).unwrap()).collect();
+    let _taken: Vec<_> = (0..AT_ONCE).map(|_| slots.take(&cancel).unwrap()).collect();
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| slots.take(&given_up).err());
-        given_up.cancel();
+        let waiting = scope.spawn(|| slots.take(&cancel).err());
+        cancel.cancel();
         assert_eq!(waiting.join().unwrap(), Some(CompileError::Cancelled));
     });
 }
