@@ -25,7 +25,7 @@ impl BoundedCount {
         Self { taken: AtomicUsize::new(0), bound }
     }
 
-    /// Takes `more` if a part of the bound has limits. Returns the previous count.
+    /// Takes `more` if a part of the bound has room. Returns the previous count.
     fn take(&self, more: usize, part: Part) -> Option<usize> {
         let bound = if part == Part::Half { self.bound / 2 } else { self.bound };
         let fits = |taken: usize| taken.checked_add(more).filter(|sum| *sum <= bound);
@@ -78,7 +78,7 @@ impl QueueLimits {
         self.events.taken.load(Ordering::Relaxed)
     }
 
-    /// Returns a copy of the event if there is limits. Half of the queue is reserved for events other
+    /// Returns a copy of the event if there is room. Half of the queue is reserved for events other
     /// than chatter, so that a verbose tool cannot push out the start and end of calls.
     pub(super) fn admit(self: &Arc<Self>, event: &Envelope) -> Option<QueuedEvent> {
         let bytes = event.bytes();
