@@ -6,6 +6,7 @@
 pub mod bomb;
 pub mod caches;
 pub mod case;
+pub mod circles;
 #[cfg(feature = "otel")]
 pub mod collector;
 pub mod dice;

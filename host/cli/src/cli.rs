@@ -100,7 +100,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
 /// Starts the signal handlers before plugins are loaded, so that a termination signal shuts down in
 /// order and a file size limit (`SIGXFSZ`) fails one write and not the process.
 fn watch() -> Result<Signals, Failure> {
-    palisade::internal::check_machine().map_err(|error| Failure::new(Exit::Internal, error))?;
+    palisade::internal::check_system().map_err(|error| Failure::new(Exit::Internal, error))?;
     Ok(Signals::watch()?)
 }
 

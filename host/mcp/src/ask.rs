@@ -7,9 +7,9 @@ use super::asked::{self, told};
 use super::question::{Lasting, answer, form};
 use super::replies::Reply;
 use palisade::confirm::ConfirmationRequest;
-use palisade::dispatch::Party;
+use palisade::dispatch::Requester;
 use palisade::execution::{AskFailure, BoxFuture, Client};
-use palisade::internal::{Asked, CallConfirmer};
+use palisade::internal::{CallAnswer, CallConfirmer};
 use palisade::tool::budget::Exhausted;
 use palisade::tool::{AskKind, AskKinds, AskRequest};
 use rmcp::RoleServer;
@@ -55,15 +55,18 @@ struct Asking {
 ///
 /// Only the party holds the sending end. The caller waits for the withdrawal of questions after the
 /// call, so that a second holder would delay each call by the whole withdrawal timeout.
-pub(super) fn party(kinds: AskKinds, plugin: &str) -> (Party, Option<mpsc::Receiver<Question>>) {
+pub(super) fn party(
+    kinds: AskKinds,
+    plugin: &str,
+) -> (Requester, Option<mpsc::Receiver<Question>>) {
     if kinds.is_empty() {
-        return (Party::default(), None);
+        return (Requester::default(), None);
     }
     // A call asks one question at a time.
     let (way, receive) = mpsc::channel(1);
     let can_confirm = kinds.contains(&AskKind::Elicitation);
     let asking = Arc::new(Asking { way, kinds, plugin: plugin.to_owned() });
-    let party = Party::default().with_client(asking.clone());
+    let party = Requester::default().with_client(asking.clone());
     (if can_confirm { party.with_call_confirmer(asking) } else { party }, Some(receive))
 }
 
@@ -111,14 +114,16 @@ impl Asking {
 }
 
 impl CallConfirmer for Asking {
-    fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked> {
+    fn ask<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, CallAnswer> {
         Box::pin(async move {
-            let Some(params) = form(request, Lasting::Offered) else { return Asked::Nobody };
+            let Some(params) = form(request, Lasting::Offered) else {
+                return CallAnswer::Unavailable;
+            };
             match self.hand_over(ServerRequest::ElicitRequest(ElicitRequest::new(params))).await {
                 Some(Answered { said: Ok(ClientResult::ElicitResult(result)), .. }) => {
-                    Asked::Answered(answer(&result, Lasting::Offered))
+                    CallAnswer::Answered(answer(&result, Lasting::Offered))
                 }
-                _ => Asked::Nobody,
+                _ => CallAnswer::Unavailable,
             }
         })
     }

@@ -17,9 +17,9 @@ use super::rounds::{Purpose, Rounds, Subject};
 use super::short::CALL;
 use super::voice::{Voice, Wanted};
 use super::{Shared, endpoint, maker, trace};
-use palisade::dispatch::Party;
+use palisade::dispatch::Requester;
 use palisade::host::Host;
-use palisade::internal::{Account, CallBudget, IN_PLACE, ended, offload};
+use palisade::internal::{Account, CallBudget, IN_PLACE, exhaustion_error, offload};
 use palisade::registry::Registered;
 use palisade::sandbox::limits;
 use palisade::session::Session;
@@ -102,7 +102,7 @@ impl Request {
     async fn answered(&self, tool: &Registered, result: &ToolResult) -> CallToolResult {
         let made = self.made(tool, result).await;
         made.and_then(|made| afforded(made, &self.context.extensions)).unwrap_or_else(|why| {
-            let kind = ended(why, ANSWERING, tool.definition().side_effects());
+            let kind = exhaustion_error(why, ANSWERING, tool.definition().side_effects());
             answer(&ToolResult::failure(result.call_id().clone(), result.tool(), kind), None)
         })
     }
@@ -184,7 +184,7 @@ impl Request {
         let rounds = Rounds::begin(sealer, purpose.as_ref(), kinds, subject, state, responses)
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
-        let party = Party::default()
+        let party = Requester::default()
             .with_call_confirmer(rounds.clone())
             .with_client(rounds.clone())
             .without_memory();
@@ -208,7 +208,7 @@ impl Request {
         &self,
         tool: &Arc<Registered>,
         input: Value,
-        party: Party,
+        party: Requester,
         questions: Option<mpsc::Receiver<Question>>,
     ) -> ToolResult {
         let (host, peer) = (&self.server.host, &self.context.peer);
@@ -249,7 +249,7 @@ impl Request {
         &self,
         tool: &Arc<Registered>,
         call: Call,
-        party: Party,
+        party: Requester,
     ) -> impl Future<Output = ToolResult> {
         let (server, client, tool) = (self.server.clone(), self.client.clone(), tool.clone());
         let party = party.with_account(endpoint::account(&self.context.extensions));

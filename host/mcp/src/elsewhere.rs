@@ -6,7 +6,7 @@ use super::frame::{self, HEAD, Refused};
 use super::maker::Maker;
 use super::{guarded, outcome};
 use bytes::Bytes;
-use palisade::internal::{Account, CallBudget, IN_PLACE, caught, input_turns, offload};
+use palisade::internal::{Account, CallBudget, IN_PLACE, catch_panic, input_turns, offload};
 use palisade::tool::budget::Budget;
 use rmcp::model::ServerJsonRpcMessage;
 use serde_json::Value;
@@ -31,7 +31,11 @@ pub(super) async fn large(message: ServerJsonRpcMessage, maker: Maker) -> Writte
     let late = Written::late(&message);
     let (budget, account) = (budget(maker.account.clone()), maker.account.clone());
     let work = move |_| Ok(Written::answer(&message, &account));
-    caught(offload(&budget, maker.turns(), work)).await.ok().and_then(Result::ok).unwrap_or(late)
+    catch_panic(offload(&budget, maker.turns(), work))
+        .await
+        .ok()
+        .and_then(Result::ok)
+        .unwrap_or(late)
 }
 
 /// A function that parses one JSON object.
@@ -49,7 +53,7 @@ async fn checked_by(bytes: Bytes, account: &Account, parser: Parser) -> Result<V
     let head = bytes.slice(..HEAD);
     let budget = budget(account.clone());
     let parsed = offload(&budget, input_turns(), move |budget| Ok(parser(&bytes, &*budget)));
-    let error = match caught(parsed).await {
+    let error = match catch_panic(parsed).await {
         Ok(Ok(parsed)) => return parsed,
         Ok(Err(why)) => outcome::exhausted("the message cannot be read", why),
         Err(_) => guarded::failed(),

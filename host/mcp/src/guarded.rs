@@ -1,14 +1,14 @@
 //! Turns a panic of a request handler into an error response. Otherwise the request would never be
 //! answered.
 
-use palisade::internal::caught;
+use palisade::internal::catch_panic;
 use rmcp::model::ErrorData;
 
 /// Runs the work, and returns an internal error if it panics. The panic hook logs the message.
 pub(super) async fn guarded<T>(
     work: impl Future<Output = Result<T, ErrorData>>,
 ) -> Result<T, ErrorData> {
-    caught(work).await.unwrap_or_else(|_| Err(failed()))
+    catch_panic(work).await.unwrap_or_else(|_| Err(failed()))
 }
 
 /// Builds the error after a panic.

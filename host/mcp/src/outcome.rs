@@ -2,7 +2,7 @@
 
 use super::content::{block, for_the_user};
 use super::era::Era;
-use palisade::internal::ended;
+use palisade::internal::exhaustion_error;
 use palisade::tool::budget::Exhausted;
 use palisade::tool::json::Json;
 use palisade::tool::{CallId, Content, ErrorClass, Limit, SideEffects, ToolError, ToolResult};
@@ -25,7 +25,11 @@ pub(super) fn answer(result: &ToolResult, structured: Option<Value>) -> CallTool
 pub(super) fn without_memory(why: Exhausted) -> CallToolResult {
     // The result does not contain the names of the call and the tool.
     answer(
-        &ToolResult::failure(CallId::new("-"), "-", ended(why, Duration::ZERO, SideEffects::None)),
+        &ToolResult::failure(
+            CallId::new("-"),
+            "-",
+            exhaustion_error(why, Duration::ZERO, SideEffects::None),
+        ),
         None,
     )
 }

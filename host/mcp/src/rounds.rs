@@ -10,7 +10,7 @@ use super::question::{Lasting, answer, form};
 use super::seal::{Sealer, Unsealed};
 use palisade::confirm::{Answer, ConfirmationRequest};
 use palisade::execution::{AskFailure, BoxFuture, Client};
-use palisade::internal::{Asked, CallConfirmer};
+use palisade::internal::{CallAnswer, CallConfirmer};
 use palisade::sandbox::limits;
 use palisade::tool::{AskKind, AskKinds, AskRequest, Digest};
 use rmcp::model::{
@@ -167,9 +167,9 @@ impl Rounds {
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn confirmed(&self, request: &ConfirmationRequest) -> Asked {
+    fn confirmed(&self, request: &ConfirmationRequest) -> CallAnswer {
         if !self.kinds.contains(&AskKind::Elicitation) {
-            return Asked::Nobody;
+            return CallAnswer::Unavailable;
         }
         let mut course = self.course();
         // The code changed during the call: neither a confirmation nor an answer counts for other
@@ -180,7 +180,7 @@ impl Rounds {
             course.responses.clear();
         }
         if is_same && course.state.confirmation == Confirmation::Allowed {
-            return Asked::Answered(Answer::Allow);
+            return CallAnswer::Answered(Answer::Allow);
         }
         let brought = course.responses.remove(CONFIRM);
         if course.state.confirmation == Confirmation::Asked
@@ -191,13 +191,13 @@ impl Rounds {
             if answer == Answer::Allow {
                 course.state.confirmation = Confirmation::Allowed;
             }
-            return Asked::Answered(answer);
+            return CallAnswer::Answered(answer);
         }
-        let Some(form) = form(request, Lasting::Withheld) else { return Asked::Nobody };
+        let Some(form) = form(request, Lasting::Withheld) else { return CallAnswer::Unavailable };
         course.state.code = request.digest;
         course.state.confirmation = Confirmation::Asked;
         course.open.insert(CONFIRM.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)));
-        Asked::Later
+        CallAnswer::Deferred
     }
 
     fn answered(&self, requests: &[AskRequest]) -> Result<Vec<String>, AskFailure> {
@@ -276,7 +276,7 @@ fn digest(requests: &[AskRequest]) -> String {
 }
 
 impl CallConfirmer for Rounds {
-    fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked> {
+    fn ask<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, CallAnswer> {
         Box::pin(async move { self.confirmed(request) })
     }
 }

@@ -6,7 +6,7 @@ mod first_of;
 mod queue;
 mod request;
 
-pub(crate) use call_confirmer::{Asked, CallConfirmer};
+pub(crate) use call_confirmer::{CallAnswer, CallConfirmer};
 
 pub use first_of::FirstOf;
 pub use queue::{AnswerRefused, ConfirmationQueue};

@@ -2,7 +2,7 @@
 
 mod lines;
 mod payload;
-mod room;
+mod queue_limits;
 mod sink;
 mod stream;
 mod subscribe;

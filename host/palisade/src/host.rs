@@ -11,7 +11,7 @@ pub use builder::{CacheMode, HostBuilder};
 pub use error::BuildError;
 pub(crate) use state::state_directories;
 
-use crate::dispatch::{Dispatcher, Explanation, Party, Transcript};
+use crate::dispatch::{Dispatcher, Explanation, Requester, Transcript};
 use crate::events::{EventStream, Events};
 use crate::plugins::{Compiling, Loading, Plugin, Progress, Rejected, Rescan, Watch, WatchError};
 use crate::registry::{Registered, Registry};
@@ -72,8 +72,13 @@ impl Host {
     }
 
     /// Like [`dispatch`](Self::dispatch), with a requester that can be asked about the call.
-    pub async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
-        self.dispatcher.dispatch_as(session, call, party).await
+    pub async fn dispatch_as(
+        &self,
+        session: &Session,
+        call: Call,
+        requester: &Requester,
+    ) -> ToolResult {
+        self.dispatcher.dispatch_as(session, call, requester).await
     }
 
     /// Returns a document or prompt of a plugin as a tool outside the registry.
@@ -85,7 +90,7 @@ impl Host {
             offered,
             self.dispatcher.limits,
         )?;
-        Some(Registered::apart(definition, factory, plugin.origin()))
+        Some(Registered::unlisted(definition, factory, plugin.origin()))
     }
 
     /// Runs a call of this tool, even if its name now refers to another tool.
@@ -95,9 +100,9 @@ impl Host {
         session: &Session,
         call: Call,
         tool: Arc<Registered>,
-        party: &Party,
+        requester: &Requester,
     ) -> ToolResult {
-        self.dispatcher.dispatch_to(session, call, tool, party).await
+        self.dispatcher.dispatch_to(session, call, tool, requester).await
     }
 
     /// Like [`dispatch`](Self::dispatch), with a timeout for the run, at most 600 s.

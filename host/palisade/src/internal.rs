@@ -2,23 +2,22 @@
 //! program. They may change in any release, so that programs which embed the host use the other
 //! modules.
 
-pub use crate::confirm::call_confirmer::{Asked, CallConfirmer};
+pub use crate::confirm::call_confirmer::{CallAnswer, CallConfirmer};
 pub use crate::dispatch::ToolTime;
-pub use crate::dispatch::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
-pub use crate::execution::account::budget::CallBudget;
-pub use crate::execution::account::room::address_space_limit;
-pub use crate::execution::account::sum::Owed;
-pub use crate::execution::account::{Account, Charge, MemoryLimits};
-pub use crate::execution::caught::caught;
-pub use crate::execution::offload::{IN_PLACE, ended, offload};
+pub use crate::dispatch::approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
+pub use crate::execution::account::{
+    Account, CallBudget, Charge, MemoryLimits, Owed, address_space_limit,
+};
+pub use crate::execution::catch_panic::catch_panic;
+pub use crate::execution::offload::{IN_PLACE, exhaustion_error, offload};
 pub use crate::execution::owner::{answer_turns, guest_descriptors, input_turns};
 pub use crate::execution::share::{Full, Grant, Pool, Share};
 pub use crate::host::cache::{default_cache, is_unwritable, open_cache};
 pub use crate::host::state::state_directories;
 pub use crate::plugins::reserved::{owner as shipped_owner, tools_of as shipped_tools};
 pub use crate::registry::origin::NATIVE;
-pub use crate::sandbox::machine::check as check_machine;
-pub use crate::sandbox::offer::{Offered, ROLES};
+pub use crate::sandbox::call::{Offered, ROLES};
+pub use crate::sandbox::engine::system_check::check as check_system;
 pub use crate::tool::result::millis;
 pub use crate::workspace::private::{Missing, open_private_directory};
 pub use crate::workspace::regular::{open_regular, open_regular_at};

@@ -45,7 +45,7 @@ pub use confirm::{
     Answer, AnswerRefused, ConfirmFn, ConfirmationQueue, ConfirmationRequest, Confirmer, Decision,
     DenyAll, FirstOf, RequestId, Unavailable,
 };
-pub use dispatch::{CallMode, Party, Transcript};
+pub use dispatch::{CallMode, Requester, Transcript};
 pub use events::{Envelope, Event, EventStream, Subscriber};
 pub use execution::{
     AskFailure, BoxFuture, Client, Factory, Tool, ToolContext, ToolOutput, ValidInput,

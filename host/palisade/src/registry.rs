@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 
 /// The position of a tool in the listing, independent of the time of registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum ListingPosition {
     /// Among the shipped plugins, in their order.
     Shipped(usize),
     /// Among the embedder's initial native tools.
@@ -61,27 +61,27 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// A set of tools that a plugin file could register.
+/// A set of tools whose names a plugin file claims.
 #[derive(Clone, Copy)]
-pub(crate) enum Offer<'a> {
+pub(crate) enum NameClaim<'a> {
     /// Tools that are not registered yet.
     New(&'a [Arc<Registered>]),
     /// Tools that are already registered and stay.
     Standing(&'a [Arc<Registered>]),
 }
 
-/// The outcome of a file's offers.
+/// The outcome of a file's claims.
 #[derive(Debug, Default)]
-pub(crate) struct Granted {
-    /// The index of the registered offer.
-    pub(crate) offer: Option<usize>,
-    /// The reasons why the offers before it are not registered.
+pub(crate) struct ClaimOutcome {
+    /// The index of the registered claim.
+    pub(crate) granted: Option<usize>,
+    /// The reasons why the claims before it are not registered.
     pub(crate) refused: Vec<DuplicateTool>,
 }
 
 #[derive(Default)]
 struct Snapshot {
-    order: Vec<(Place, Arc<Registered>)>,
+    order: Vec<(ListingPosition, Arc<Registered>)>,
     by_name: HashMap<Arc<str>, Arc<Registered>>,
     listing: OnceLock<Arc<[Value]>>,
     exported: [OnceLock<Arc<Value>>; Format::ALL.len()],
@@ -100,42 +100,46 @@ impl Registry {
     ///
     /// [`DuplicateTool`] if the name is taken; the registry is unchanged then.
     pub fn register(&self, factory: Factory) -> Result<&Self, DuplicateTool> {
-        self.register_at(Place::Later, factory)
+        self.register_at(ListingPosition::Later, factory)
     }
 
     pub(crate) fn register_at(
         &self,
-        place: Place,
+        position: ListingPosition,
         factory: Factory,
     ) -> Result<&Self, DuplicateTool> {
         let definition = factory().definition().clone();
-        self.add(place, &[Registered::apart(definition, factory, Origin::Native)])
+        self.add(position, &[Registered::unlisted(definition, factory, Origin::Native)])
     }
 
     /// Adds all tools of a plugin, or none.
     pub(crate) fn register_plugin(
         &self,
-        place: Place,
+        position: ListingPosition,
         tools: &[Arc<Registered>],
     ) -> Result<&Self, DuplicateTool> {
-        self.add(place, tools)
+        self.add(position, tools)
     }
 
     /// Replaces all tools from files with those of these files, in order, in one atomic step. Each
-    /// file gets its first offer whose names are all free.
-    pub(crate) fn set_files(&self, files: &[Vec<Offer<'_>>]) -> Vec<Granted> {
-        let mut granted = Vec::new();
+    /// file gets its first claim whose names are all free.
+    pub(crate) fn set_files(&self, files: &[Vec<NameClaim<'_>>]) -> Vec<ClaimOutcome> {
+        let mut outcomes = Vec::new();
         self.0.rcu(|old| {
-            let (new, outcome) = old.with_files(files);
-            granted = outcome;
+            let (new, new_outcomes) = old.with_files(files);
+            outcomes = new_outcomes;
             new
         });
-        granted
+        outcomes
     }
 
-    fn add(&self, place: Place, tools: &[Arc<Registered>]) -> Result<&Self, DuplicateTool> {
+    fn add(
+        &self,
+        position: ListingPosition,
+        tools: &[Arc<Registered>],
+    ) -> Result<&Self, DuplicateTool> {
         let mut refused = None;
-        self.0.rcu(|old| match old.with(place, tools) {
+        self.0.rcu(|old| match old.with_tools(position, tools) {
             Ok(new) => {
                 refused = None;
                 Arc::new(new)
@@ -247,11 +251,11 @@ impl Registry {
         &self,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, ToolNotFound> {
-        let mut order: Vec<(Place, Arc<Registered>)> = Vec::new();
+        let mut order: Vec<(ListingPosition, Arc<Registered>)> = Vec::new();
         for name in names {
             let tool = self.get(name)?;
             if !order.iter().any(|(_, known)| Arc::ptr_eq(known, &tool)) {
-                order.push((Place::Later, tool));
+                order.push((ListingPosition::Later, tool));
             }
         }
         Ok(Self(Arc::new(ArcSwap::from_pointee(Snapshot::from_order(order)))))
@@ -271,7 +275,7 @@ impl Registry {
 }
 
 impl Snapshot {
-    fn from_order(order: Vec<(Place, Arc<Registered>)>) -> Self {
+    fn from_order(order: Vec<(ListingPosition, Arc<Registered>)>) -> Self {
         let by_name = order
             .iter()
             .map(|(_, tool)| (tool.definition.name().to_shared(), tool.clone()))
@@ -283,59 +287,68 @@ impl Snapshot {
         self.order.iter().map(|(_, tool)| tool)
     }
 
-    fn with(&self, place: Place, tools: &[Arc<Registered>]) -> Result<Self, DuplicateTool> {
+    fn with_tools(
+        &self,
+        position: ListingPosition,
+        tools: &[Arc<Registered>],
+    ) -> Result<Self, DuplicateTool> {
         let mut new =
             Self { order: self.order.clone(), by_name: self.by_name.clone(), ..Self::default() };
-        new.add(place, tools)?;
+        new.add(position, tools)?;
         Ok(new)
     }
 
     /// Adds all of these tools, or none.
-    fn add(&mut self, place: Place, tools: &[Arc<Registered>]) -> Result<(), DuplicateTool> {
+    fn add(
+        &mut self,
+        position: ListingPosition,
+        tools: &[Arc<Registered>],
+    ) -> Result<(), DuplicateTool> {
         if let Some(taken) =
             tools.iter().find(|tool| self.by_name.contains_key(tool.definition.name().as_str()))
         {
             return Err(DuplicateTool::new(taken.definition.name().to_string(), &self.by_name));
         }
         for tool in tools {
-            let at = self.order.partition_point(|(before, _)| *before <= place);
-            self.order.insert(at, (place, tool.clone()));
+            let at = self.order.partition_point(|(before, _)| *before <= position);
+            self.order.insert(at, (position, tool.clone()));
             self.by_name.insert(tool.definition.name().to_shared(), tool.clone());
         }
         Ok(())
     }
 
-    fn with_files(&self, files: &[Vec<Offer<'_>>]) -> (Self, Vec<Granted>) {
-        let others = self.order.iter().filter(|(place, _)| !matches!(place, Place::File(_)));
+    fn with_files(&self, files: &[Vec<NameClaim<'_>>]) -> (Self, Vec<ClaimOutcome>) {
+        let others =
+            self.order.iter().filter(|(position, _)| !matches!(position, ListingPosition::File(_)));
         let mut new = Self::from_order(others.cloned().collect());
-        let granted = files.iter().enumerate().map(|(index, offers)| {
-            let mut granted = Granted::default();
-            for (number, offer) in offers.iter().enumerate() {
-                match new.add(Place::File(index), &self.still_there(offer)) {
+        let outcomes = files.iter().enumerate().map(|(index, claims)| {
+            let mut outcome = ClaimOutcome::default();
+            for (number, claim) in claims.iter().enumerate() {
+                match new.add(ListingPosition::File(index), &self.still_there(claim)) {
                     Ok(()) => {
-                        granted.offer = Some(number);
+                        outcome.granted = Some(number);
                         break;
                     }
-                    Err(duplicate) => granted.refused.push(duplicate),
+                    Err(duplicate) => outcome.refused.push(duplicate),
                 }
             }
-            granted
+            outcome
         });
-        let granted = granted.collect();
-        (new, granted)
+        let outcomes = outcomes.collect();
+        (new, outcomes)
     }
 
-    /// Filters an offer, so that tools which were unregistered from a standing plugin do not
+    /// Filters a claim, so that tools which were unregistered from a standing plugin do not
     /// return.
-    fn still_there(&self, offer: &Offer<'_>) -> Vec<Arc<Registered>> {
+    fn still_there(&self, claim: &NameClaim<'_>) -> Vec<Arc<Registered>> {
         let is_there = |tool: &&Arc<Registered>| {
             self.by_name
                 .get(tool.definition.name().as_str())
                 .is_some_and(|known| known.origin.is_same_file(&tool.origin))
         };
-        match offer {
-            Offer::New(tools) => tools.to_vec(),
-            Offer::Standing(tools) => tools.iter().filter(is_there).cloned().collect(),
+        match claim {
+            NameClaim::New(tools) => tools.to_vec(),
+            NameClaim::Standing(tools) => tools.iter().filter(is_there).cloned().collect(),
         }
     }
 }

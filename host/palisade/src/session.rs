@@ -2,13 +2,12 @@
 //! flight.
 
 mod builder;
-mod flights;
-mod slots;
+mod concurrency;
+mod in_flight;
 
 pub use builder::{Advertised, SessionBuilder};
-pub(crate) use flights::InFlight;
-use slots::Cap;
-pub(crate) use slots::{Admission, Slots};
+pub(crate) use concurrency::{ConcurrencyLimits, SessionPermits};
+pub(crate) use in_flight::CallInFlight;
 
 use crate::policy::Policy;
 use crate::tool::{CallId, Definition, Digest, SideEffects};
@@ -28,8 +27,8 @@ struct Inner {
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,
-    slots: Slots,
-    flights: flights::Flights,
+    concurrency: ConcurrencyLimits,
+    in_flight: in_flight::CallsInFlight,
     allowed: Mutex<HashSet<Allowance>>,
     allowed_more: tokio::sync::Notify,
 }
@@ -85,31 +84,31 @@ impl Session {
     /// Cancels the call of this id, whether it is queued, waits for an answer or runs. Returns
     /// false if no such call is in flight.
     pub fn cancel(&self, call: &CallId) -> bool {
-        self.0.flights.cancel(call)
+        self.0.in_flight.cancel(call)
     }
 
     /// Cancels all calls in flight and returns their number. Later calls are not affected.
     pub fn cancel_all(&self) -> usize {
-        self.0.flights.cancel_all()
+        self.0.in_flight.cancel_all()
     }
 
     /// Cancels all calls of the session, including later ones.
     pub fn close(&self) {
-        self.0.flights.close();
+        self.0.in_flight.close();
     }
 
     /// Returns the number of calls in flight, including those that wait.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.0.flights.len()
+        self.0.in_flight.len()
     }
 
-    pub(crate) fn enter(&self, call: &CallId) -> InFlight<'_> {
-        self.0.flights.enter(call)
+    pub(crate) fn enter(&self, call: &CallId) -> CallInFlight<'_> {
+        self.0.in_flight.enter(call)
     }
 
-    pub(crate) fn slots(&self) -> &Slots {
-        &self.0.slots
+    pub(crate) fn concurrency(&self) -> &ConcurrencyLimits {
+        &self.0.concurrency
     }
 
     /// Returns true if the tool is always allowed in this session.

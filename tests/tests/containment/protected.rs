@@ -188,7 +188,7 @@ fn an_embedder_protects_and_hides_what_it_likes() {
         Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world);
     let host = builder
         .protect(world.root().join("kept"))
-        .hide(world.root().join("hidden"))
+        .deny_read(world.root().join("hidden"))
         .build()
         .unwrap();
     let call = |op: &str, path: &str| {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use palisade::{
-    AskFailure, AskKind, AskKinds, AskRequest, BoxFuture, Call, Client, Host, Party, SideEffects,
-    ToolResult,
+    AskFailure, AskKind, AskKinds, AskRequest, BoxFuture, Call, Client, Host, Requester,
+    SideEffects, ToolResult,
 };
 use palisade_tests::Case;
 use palisade_tests::case::block_on;
@@ -81,8 +81,8 @@ fn call_in(case: &Case, client: Arc<Answering>) -> (ToolResult, palisade_tests::
     let host: Host = case.builder(&world).build().unwrap();
     assert!(host.rejected().is_empty(), "{:?}", host.rejected());
     let call: Call = case.to_call(&world);
-    let party = Party::default().with_client(client);
-    let result = block_on(host.dispatch_as(host.session(), call, &party));
+    let requester = Requester::default().with_client(client);
+    let result = block_on(host.dispatch_as(host.session(), call, &requester));
     (result, world)
 }
 

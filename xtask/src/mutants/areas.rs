@@ -24,12 +24,17 @@ pub(super) const AREAS: [Area; 9] = [
         ],
         suites: &["containment", "limits"],
     },
-    Area { name: "limiter", files: &["host/palisade/src/sandbox/limiter.rs"], suites: &["limits"] },
+    Area {
+        name: "limiter",
+        files: &["host/palisade/src/sandbox/run/limiter.rs"],
+        suites: &["limits"],
+    },
     Area {
         name: "cache",
         files: &[
             "host/palisade/src/sandbox/cache.rs",
             "host/palisade/src/sandbox/cache/**/*.rs",
+            "host/palisade/src/sandbox/deserialize.rs",
             "host/palisade/src/workspace/private.rs",
             "host/palisade/src/workspace/private/**/*.rs",
         ],
@@ -53,7 +58,7 @@ pub(super) const AREAS: [Area; 9] = [
         files: &[
             "host/palisade/src/confirm.rs",
             "host/palisade/src/confirm/**/*.rs",
-            "host/palisade/src/dispatch/question.rs",
+            "host/palisade/src/dispatch/approve/question.rs",
         ],
         suites: &["dispatcher", "mcp"],
     },
@@ -74,7 +79,13 @@ pub(super) const AREAS: [Area; 9] = [
     },
     Area {
         name: "conversion",
-        files: &["host/palisade/src/sandbox/convert.rs", "host/palisade/src/sandbox/blocks.rs"],
+        files: &[
+            "host/palisade/src/sandbox/output/breach.rs",
+            "host/palisade/src/sandbox/output/content.rs",
+            "host/palisade/src/sandbox/output/convert.rs",
+            "host/palisade/src/sandbox/load/definition.rs",
+            "host/palisade/src/sandbox/call/compact_json.rs",
+        ],
         suites: &["contract", "limits"],
     },
 ];

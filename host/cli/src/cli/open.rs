@@ -144,7 +144,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .cache(cache_mode());
     // The path is empty without a home directory.
     let user = Some(user_file(common)).filter(|path| !path.as_os_str().is_empty());
-    let base = user.into_iter().chain(token::folders()).fold(base, HostBuilder::hide);
+    let base = user.into_iter().chain(token::folders()).fold(base, HostBuilder::deny_read);
     let loading = Loading::observer();
     let base = settings
         .tool_concurrency

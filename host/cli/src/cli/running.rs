@@ -60,12 +60,12 @@ impl Tools {
         let mut builder = open::builder(common, &settings).policy(policy);
         builder = match wanted {
             Wanted::Tools(_) => builder.confirmer(Arc::new(Terminal::default())),
-            Wanted::Served { secret } => secret.into_iter().fold(builder, HostBuilder::hide),
+            Wanted::Served { secret } => secret.into_iter().fold(builder, HostBuilder::deny_read),
         };
         if let Some(lines) = &events {
             builder = builder.subscriber(lines.clone());
         }
-        builder = args.events.iter().fold(builder, HostBuilder::hide);
+        builder = args.events.iter().fold(builder, HostBuilder::deny_read);
         if common.verbose || io::stderr().is_terminal() {
             let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
             builder = builder.subscriber(Arc::new(Watching::new(detail)));

@@ -87,12 +87,12 @@ fn who() -> [AskRequest; 1] {
     }]
 }
 
-fn is_later(asked: &Asked) -> bool {
-    matches!(asked, Asked::Later)
+fn is_later(asked: &CallAnswer) -> bool {
+    matches!(asked, CallAnswer::Deferred)
 }
 
-fn is_allowed(asked: &Asked) -> bool {
-    matches!(asked, Asked::Answered(Answer::Allow))
+fn is_allowed(asked: &CallAnswer) -> bool {
+    matches!(asked, CallAnswer::Answered(Answer::Allow))
 }
 
 /// Returns a state after a confirmation request for this code.

@@ -41,18 +41,18 @@ impl fmt::Debug for ConfirmationQueue {
 
 #[derive(Default)]
 struct Inner {
-    book: Mutex<Book>,
+    state: Mutex<QueueState>,
     arrived: tokio::sync::Notify,
 }
 
 #[derive(Default)]
-struct Book {
+struct QueueState {
     /// The open requests in order of arrival.
-    waiting: Vec<Waiting>,
-    settled: VecDeque<(RequestId, Option<Answer>)>,
+    open: Vec<OpenRequest>,
+    resolved: VecDeque<(RequestId, Option<Answer>)>,
 }
 
-struct Waiting {
+struct OpenRequest {
     request: ConfirmationRequest,
     is_new: bool,
     answer: oneshot::Sender<Answer>,
@@ -80,7 +80,7 @@ impl ConfirmationQueue {
     /// Returns the open requests, the oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<ConfirmationRequest> {
-        self.book().waiting.iter().map(|waiting| waiting.request.clone()).collect()
+        self.state().open.iter().map(|open| open.request.clone()).collect()
     }
 
     /// Waits for the oldest request that this function has not returned before.
@@ -88,9 +88,9 @@ impl ConfirmationQueue {
         loop {
             // Created before the check, so that no wake-up is lost between the check and the wait.
             let arrived = self.0.arrived.notified();
-            if let Some(waiting) = self.book().waiting.iter_mut().find(|waiting| waiting.is_new) {
-                waiting.is_new = false;
-                return waiting.request.clone();
+            if let Some(open) = self.state().open.iter_mut().find(|open| open.is_new) {
+                open.is_new = false;
+                return open.request.clone();
             }
             arrived.await;
         }
@@ -102,42 +102,42 @@ impl ConfirmationQueue {
     ///
     /// [`AnswerRefused`] if the request is already resolved; it contains the winning answer.
     pub fn answer(&self, id: &RequestId, answer: Answer) -> Result<(), AnswerRefused> {
-        let mut book = self.book();
-        let Some(waiting) = book.take(id) else { return Err(book.refusal(id)) };
+        let mut state = self.state();
+        let Some(open) = state.take(id) else { return Err(state.refusal(id)) };
         // The call may have given up without having withdrawn the request yet.
-        let taken = waiting.answer.send(answer).is_ok();
-        book.settle(id.clone(), taken.then_some(answer));
+        let taken = open.answer.send(answer).is_ok();
+        state.resolve(id.clone(), taken.then_some(answer));
         if taken { Ok(()) } else { Err(AnswerRefused::Withdrawn) }
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, request: &ConfirmationRequest) -> oneshot::Receiver<Answer> {
+    fn push(&self, request: &ConfirmationRequest) -> oneshot::Receiver<Answer> {
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting { request: request.clone(), is_new: true, answer };
-        self.book().waiting.push(waiting);
+        let open = OpenRequest { request: request.clone(), is_new: true, answer };
+        self.state().open.push(open);
         self.0.arrived.notify_waiters();
         answered
     }
 }
 
-impl Book {
-    fn take(&mut self, id: &RequestId) -> Option<Waiting> {
-        let place = self.waiting.iter().position(|waiting| waiting.request.id == *id)?;
-        Some(self.waiting.remove(place))
+impl QueueState {
+    fn take(&mut self, id: &RequestId) -> Option<OpenRequest> {
+        let index = self.open.iter().position(|open| open.request.id == *id)?;
+        Some(self.open.remove(index))
     }
 
-    fn settle(&mut self, id: RequestId, answer: Option<Answer>) {
-        if self.settled.len() >= REMEMBERED {
-            self.settled.pop_front();
+    fn resolve(&mut self, id: RequestId, answer: Option<Answer>) {
+        if self.resolved.len() >= REMEMBERED {
+            self.resolved.pop_front();
         }
-        self.settled.push_back((id, answer));
+        self.resolved.push_back((id, answer));
     }
 
     fn refusal(&self, id: &RequestId) -> AnswerRefused {
-        match self.settled.iter().find(|(known, _)| known == id) {
+        match self.resolved.iter().find(|(known, _)| known == id) {
             Some((_, Some(answer))) => AnswerRefused::AlreadyAnswered(*answer),
             Some((_, None)) => AnswerRefused::Withdrawn,
             None => AnswerRefused::Unknown,
@@ -151,24 +151,24 @@ impl Confirmer for ConfirmationQueue {
         request: &'a ConfirmationRequest,
     ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
         Box::pin(async move {
-            let answered = self.put(request);
-            let _withdrawn = Withdrawn { queue: self, id: &request.id };
+            let answered = self.push(request);
+            let _withdrawal = WithdrawOnDrop { queue: self, id: &request.id };
             answered.await.map_err(|_| Unavailable)
         })
     }
 }
 
 /// A guard that withdraws a request from the queue when its call stops asking.
-struct Withdrawn<'a> {
+struct WithdrawOnDrop<'a> {
     queue: &'a ConfirmationQueue,
     id: &'a RequestId,
 }
 
-impl Drop for Withdrawn<'_> {
+impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
-        let mut book = self.queue.book();
-        if book.take(self.id).is_some() {
-            book.settle(self.id.clone(), None);
+        let mut state = self.queue.state();
+        if state.take(self.id).is_some() {
+            state.resolve(self.id.clone(), None);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The approval of a call: the policy's decision, and the user's where the policy asks.
 
-use super::party::Memory;
-use super::pipeline::Road;
-use super::question;
+pub(crate) mod question;
+mod summary;
+
+use super::pipeline::Pipeline;
+use super::requester::AnswerScope;
 use crate::confirm::Answer;
 use crate::execution::ValidInput;
-use crate::execution::offload::ended;
+use crate::execution::offload::exhaustion_error;
 use crate::policy::{Decision, Mode, Rule};
 use crate::registry::{Origin, Registered};
 use crate::session::Allowance;
@@ -29,7 +31,7 @@ struct Expiry {
 
 impl Approval {
     /// Returns an error if the answer expired while the approved call waited in a queue.
-    pub(super) fn still_stands(&self) -> Result<(), ErrorKind> {
+    pub(super) fn check_expiry(&self) -> Result<(), ErrorKind> {
         match &self.expiry {
             Some(expiry) if Instant::now() > expiry.at => {
                 Err(ErrorKind::ConfirmationTimeout { after: expiry.after })
@@ -49,9 +51,9 @@ impl Approval {
             return Ok(());
         }
         // Only memory can be exhausted here, so the time limit is irrelevant.
-        self.input
-            .compact()
-            .map_err(|why| ended(why, Duration::ZERO, self.tool.definition().side_effects()))
+        self.input.compact().map_err(|why| {
+            exhaustion_error(why, Duration::ZERO, self.tool.definition().side_effects())
+        })
     }
 
     pub(super) fn into_parts(self) -> (Arc<Registered>, ValidInput) {
@@ -60,35 +62,38 @@ impl Approval {
 }
 
 /// Approves a call, or returns the refusal.
-pub(super) async fn approve(road: &Road<'_>, input: ValidInput) -> Result<Approval, ErrorKind> {
-    if road.cancel.is_cancelled() {
+pub(super) async fn approve(
+    pipeline: &Pipeline<'_>,
+    input: ValidInput,
+) -> Result<Approval, ErrorKind> {
+    if pipeline.cancel.is_cancelled() {
         return Err(ErrorKind::Cancelled);
     }
-    let tool = road.tool.clone();
-    let decision = road.session.policy().explain(tool.definition(), tool.origin());
+    let tool = pipeline.tool.clone();
+    let decision = pipeline.session.policy().explain(tool.definition(), tool.origin());
     let (input, expiry) = match decision.mode {
         Mode::Auto => (input, None),
         Mode::Deny => return Err(denied(&tool, decision.rule)),
-        Mode::Prompt | Mode::PromptOnce => Box::pin(confirmed(road, decision, input)).await?,
+        Mode::Prompt | Mode::PromptOnce => Box::pin(confirm(pipeline, decision, input)).await?,
     };
     Ok(Approval { tool, input, expiry })
 }
 
 /// Asks the user. An *always* applies to the tool from then on, and so does an allow under
 /// `prompt_once`.
-async fn confirmed(
-    road: &Road<'_>,
+async fn confirm(
+    pipeline: &Pipeline<'_>,
     decision: Decision,
     input: ValidInput,
 ) -> Result<(ValidInput, Option<Expiry>), ErrorKind> {
-    let allowance = allowance(&road.tool);
-    let is_remembered = road.party.memory == Memory::OfSession;
-    if is_remembered && road.session.allows(&allowance) {
+    let allowance = allowance(&pipeline.tool);
+    let is_remembered = pipeline.requester.answer_scope == AnswerScope::Session;
+    if is_remembered && pipeline.session.allows(&allowance) {
         return Ok((input, None));
     }
-    let after = road.dispatcher.confirmation_timeout;
+    let after = pipeline.dispatcher.confirmation_timeout;
     let at = Instant::now() + after;
-    let (input, answer) = question::ask(road, input, &allowance, decision.rule, after).await?;
+    let (input, answer) = question::ask(pipeline, input, &allowance, decision.rule, after).await?;
     let is_lasting = match answer {
         Answer::Deny => return Err(ErrorKind::UserDenied),
         Answer::Always => true,
@@ -98,7 +103,7 @@ async fn confirmed(
         },
     };
     if is_lasting && is_remembered {
-        road.session.always_allow(allowance);
+        pipeline.session.always_allow(allowance);
         return Ok((input, None));
     }
     Ok((input, Some(Expiry { at, after })))
@@ -108,8 +113,8 @@ async fn confirmed(
 /// instead.
 fn allowance(tool: &Registered) -> Allowance {
     let definition = tool.definition();
-    let own_words = || Digest::of(definition.to_json().to_string().as_bytes());
-    let digest = tool.origin().digest().unwrap_or_else(own_words);
+    let definition_digest = || Digest::of(definition.to_json().to_string().as_bytes());
+    let digest = tool.origin().digest().unwrap_or_else(definition_digest);
     Allowance { digest, tool: definition.name().as_str().into(), class: definition.side_effects() }
 }
 

@@ -1,13 +1,15 @@
 //! The prediction of a call's treatment, without running it.
 
-use super::input::{self, Counted, Given, Purse};
-use super::pipeline::checked;
-use super::{Dispatcher, question, run};
+use super::approve::question;
+use super::dispatcher::Dispatcher;
+use super::input::{self, InputBudget, InputMemory, RawInput};
+use super::panics;
 use crate::execution::ValidInput;
 use crate::policy::Decision;
 use crate::registry::Registered;
 use crate::session::Session;
 use crate::tool::{Call, ErrorKind};
+use std::fmt;
 use std::sync::Arc;
 
 /// The predicted treatment of a call.
@@ -22,6 +24,16 @@ pub struct Explanation {
     pub changes: Result<Vec<String>, ErrorKind>,
 }
 
+/// Leaves out the paths, which come from the input.
+impl fmt::Debug for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Explanation")
+            .field("tool", &self.tool)
+            .field("decision", &self.decision)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Dispatcher {
     /// Predicts the treatment of a call without running it or asking for confirmation.
     ///
@@ -34,17 +46,17 @@ impl Dispatcher {
         let decision = session.policy().explain(tool.definition(), tool.origin());
         let time = self.time_limit(&tool, call.timeout);
         let cancel = call.cancel.clone();
-        let input = run::caught_here(|| self.check_here(&tool, session, call));
+        let input = panics::catch_panic_sync(|| self.check_here(&tool, session, call));
         let changes = input.and_then(|input| {
             let definition = tool.definition();
-            let purse = Purse::new(self.limits.account(), time, cancel);
+            let budget = InputBudget::new(self.limits.account(), time, cancel);
             let changes = question::projected_changes(
                 definition,
                 &input,
                 session.workspace(),
-                purse.budget(),
+                budget.call_budget(),
             );
-            changes.map_err(|why| purse.exhausted(why, definition.side_effects()))?
+            changes.map_err(|why| budget.exhausted(why, definition.side_effects()))?
         });
         Ok(Explanation { tool, decision, changes })
     }
@@ -58,26 +70,27 @@ impl Dispatcher {
         call: Call,
     ) -> Result<ValidInput, ErrorKind> {
         let time = self.time_limit(tool, call.timeout);
-        let given = Given { input: call.input, nulls: call.nulls, memory: Counted::NotYet };
+        let raw =
+            RawInput { input: call.input, nulls: call.nulls, memory: InputMemory::Unreserved };
         let workspace = session.workspace().clone();
         let account = self.limits.account();
         let check = {
             let tool = tool.clone();
-            let late = self.late.clone();
+            let late_rules = self.late_rules.clone();
             let cancel = call.cancel.clone();
             move || {
                 // The time limit applies from the start of the work.
-                let purse = Purse::new(account, time, cancel);
-                if !late.hold_in(&workspace) {
+                let budget = InputBudget::new(account, time, cancel);
+                if !late_rules.are_current_in(&workspace) {
                     // The call itself reports an error here.
-                    let _ = late.add_to(&workspace);
+                    let _ = late_rules.apply_to(&workspace);
                 }
-                checked(&tool, &workspace, given, &purse)
+                input::check_in_turns(tool.definition(), &workspace, raw, &budget)
             }
         };
         match &self.threads {
             Some(threads) if input::names_paths(tool.definition()) => {
-                threads.wait(time, tool, &call.cancel, check)
+                threads.run_blocking(time, tool, &call.cancel, check)
             }
             _ => check(),
         }

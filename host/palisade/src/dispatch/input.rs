@@ -1,9 +1,16 @@
 //! The first two checks of a call: the input against the schema, and its paths against the
 //! workspace.
 
+mod budget;
+mod error;
+
+pub(super) use budget::{InputBudget, StepBudget};
+pub(super) use error::CheckError;
+
 use crate::execution::ValidInput;
-use crate::execution::account::{Account, CallBudget, Charge};
-use crate::execution::offload::{IN_PLACE, ended};
+use crate::execution::account::{Account, Charge};
+use crate::execution::offload::{IN_PLACE, TurnBudget, exhaustion_error};
+use crate::execution::owner::input_turns;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::call::Nulls;
 use crate::tool::json::{JsonBounds, JsonError, parse_within};
@@ -12,143 +19,96 @@ use crate::tool::{CallInput, Definition, ErrorKind, PermissionReason, SideEffect
 use crate::workspace::{LastLink, PathRefused, Workspace};
 use serde_json::Value;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
+use std::time::Duration;
 
-/// The budget checks that work in place may use: some 5 µs each for a path, 50 µs for other work.
-const LOOKS_IN_PLACE: u32 = 64;
 /// The bytes of a path per budget check; resolving them takes at most a hundred directory lookups.
-const PATH_PER_LOOK: usize = 256;
-
-/// The budget of checking an input.
-#[derive(Clone)]
-pub(super) struct Purse {
-    budget: CallBudget,
-    time: Duration,
-}
-
-impl Purse {
-    /// Creates a budget of this account's memory, until the timeout or the cancellation.
-    pub(super) fn new(account: Account, time: Duration, cancel: CancellationToken) -> Self {
-        Self { budget: CallBudget::new(account, Instant::now() + time, cancel), time }
-    }
-
-    pub(super) fn budget(&self) -> &CallBudget {
-        &self.budget
-    }
-
-    /// Returns the error of a call whose input could not be checked within the budget.
-    pub(super) fn exhausted(&self, why: Exhausted, class: SideEffects) -> ErrorKind {
-        ended(why, self.time, class)
-    }
-}
-
-/// The budget of work on a thread of the runtime. After a fixed number of checks the work ends and
-/// is repeated elsewhere.
-pub(super) struct Moment(AtomicU32);
-
-impl Moment {
-    pub(super) fn new() -> Self {
-        Self(AtomicU32::new(LOOKS_IN_PLACE))
-    }
-}
-
-impl Budget for Moment {
-    fn reserve(&self, _: u64) -> Result<(), Exhausted> {
-        Ok(())
-    }
-
-    fn release(&self, _: u64) {}
-
-    fn check(&self) -> Result<(), Exhausted> {
-        let left = self.0.load(Ordering::Relaxed).checked_sub(1).ok_or(Exhausted::Deadline)?;
-        self.0.store(left, Ordering::Relaxed);
-        Ok(())
-    }
-}
+const PATH_PER_STEP: usize = 256;
 
 /// The input of a call as received.
-pub(super) struct Given {
+pub(super) struct RawInput {
     pub(super) input: CallInput,
     pub(super) nulls: Nulls,
-    pub(super) memory: Counted,
+    pub(super) memory: InputMemory,
 }
 
 /// The accounting of an input that comes as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(super) enum InputMemory {
     /// The memory is reserved: the input was parsed under the call's account.
-    Already,
+    Reserved,
     /// The memory is not reserved yet.
-    NotYet,
+    Unreserved,
 }
 
 /// The outcome of a check in place.
-pub(super) enum Glance {
+pub(super) enum QuickCheck {
     /// The input is valid.
-    Checked(ValidInput),
+    Valid(ValidInput),
     /// The check may take long.
-    Long(Given),
+    Long(RawInput),
 }
 
 /// Checks an input in place if that takes no longer than a few hundred microseconds.
-pub(super) fn glance(
+pub(super) fn check_in_place(
     definition: &Definition,
     workspace: &Workspace,
-    given: Given,
+    raw: RawInput,
     account: &Account,
-) -> Result<Glance, ErrorKind> {
+) -> Result<QuickCheck, ErrorKind> {
     let schema = definition.input_schema();
     // Only memory can be exhausted here, so the time limit is irrelevant.
-    let exhausted = |why| ended(why, Duration::ZERO, definition.side_effects());
-    let read = match given.input {
-        CallInput::Value(value) => match short(&value, IN_PLACE) {
-            Some(bytes) => reserved(value, bytes, given.memory, account),
-            None => return Ok(Glance::Long(Given { input: CallInput::Value(value), ..given })),
+    let exhausted = |why| exhaustion_error(why, Duration::ZERO, definition.side_effects());
+    let read = match raw.input {
+        CallInput::Value(value) => match short_value_memory(&value, IN_PLACE) {
+            Some(bytes) => reserve(value, bytes, raw.memory, account),
+            None => {
+                return Ok(QuickCheck::Long(RawInput { input: CallInput::Value(value), ..raw }));
+            }
         },
-        CallInput::Text(text) if text.len() <= IN_PLACE => parsed(&text, account),
-        input @ CallInput::Text(_) => return Ok(Glance::Long(Given { input, ..given })),
+        CallInput::Text(text) if text.len() <= IN_PLACE => parse(&text, account),
+        input @ CallInput::Text(_) => return Ok(QuickCheck::Long(RawInput { input, ..raw })),
     };
-    let (mut value, bytes) = read.map_err(|unread| unread.or(exhausted))?;
-    if given.nulls == Nulls::StandForAbsent {
+    let (mut value, bytes) = read.map_err(|error| error.or(exhausted))?;
+    if raw.nulls == Nulls::StandForAbsent {
         drop_absent(definition.parameters(), &mut value);
     }
     let later = |value| {
         let input = CallInput::Value(value);
-        let memory = Counted::Already;
-        Ok(Glance::Long(Given { input, nulls: Nulls::AsGiven, memory }))
+        let memory = InputMemory::Reserved;
+        Ok(QuickCheck::Long(RawInput { input, nulls: Nulls::AsGiven, memory }))
     };
     match schema.validate_at_once(&value) {
         Some(verdict) => verdict.map_err(ErrorKind::Validation)?,
         None => return later(value),
     }
     if schema.has_workspace_paths() {
-        match resolve(definition, workspace, &mut value, &Moment::new()) {
+        match resolve(definition, workspace, &mut value, &StepBudget::new()) {
             Ok(()) => {}
-            Err(Unchecked::Refused(kind)) => return Err(kind),
+            Err(CheckError::Refused(kind)) => return Err(kind),
             // Resolution is idempotent, so paths that are already resolved may be resolved again.
-            Err(Unchecked::Exhausted(_)) => return later(value),
+            Err(CheckError::Exhausted(_)) => return later(value),
         }
     }
     whole_numbers(&mut value);
-    Ok(Glance::Checked(ValidInput::new(value).taking(bytes)))
+    Ok(QuickCheck::Valid(ValidInput::new(value).with_memory(bytes)))
 }
 
 /// Returns the memory of a value whose text has at most this length in bytes. Such a value is
 /// within the bounds of an input.
-fn short(value: &Value, bytes: usize) -> Option<u64> {
+fn short_value_memory(value: &Value, bytes: usize) -> Option<u64> {
     JsonBounds { bytes, ..JsonBounds::CALL_INPUT }.admit(value).ok()
 }
 
 /// Reserves the memory of an input that waits to be checked. An input beyond its bounds is refused
 /// at once.
-pub(super) fn waiting(given: &Given, account: &Account) -> Result<Charge, ErrorKind> {
-    let refused = |error| unread(error).or(|why| ended(why, Duration::ZERO, SideEffects::None));
+pub(super) fn reserve_waiting(raw: &RawInput, account: &Account) -> Result<Charge, ErrorKind> {
+    let refused = |error| {
+        parse_error(error).or(|why| exhaustion_error(why, Duration::ZERO, SideEffects::None))
+    };
     let bounds = JsonBounds::CALL_INPUT;
     let mut charge = account.empty_charge();
-    let bytes = match &given.input {
-        CallInput::Value(_) if given.memory == Counted::Already => 0,
+    let bytes = match &raw.input {
+        CallInput::Value(_) if raw.memory == InputMemory::Reserved => 0,
         CallInput::Value(value) => bounds.admit(value).map_err(refused)?,
         CallInput::Text(text) if text.len() <= bounds.bytes => text.len() as u64,
         CallInput::Text(text) => {
@@ -160,27 +120,27 @@ pub(super) fn waiting(given: &Given, account: &Account) -> Result<Charge, ErrorK
 }
 
 /// Reserves the memory of an input that came as a value. Returns the value and its memory.
-fn reserved(
+fn reserve(
     value: Value,
     bytes: u64,
-    memory: Counted,
+    memory: InputMemory,
     budget: &dyn Budget,
-) -> Result<(Value, u64), Unchecked> {
-    if memory == Counted::NotYet {
+) -> Result<(Value, u64), CheckError> {
+    if memory == InputMemory::Unreserved {
         budget.reserve(bytes)?;
     }
     Ok((value, bytes))
 }
 
 /// Parses an input that came as text. Returns the value and its memory, which is reserved.
-fn parsed(text: &str, budget: &dyn Budget) -> Result<(Value, u64), Unchecked> {
-    parse_within(text, JsonBounds::CALL_INPUT, budget).map_err(unread)
+fn parse(text: &str, budget: &dyn Budget) -> Result<(Value, u64), CheckError> {
+    parse_within(text, JsonBounds::CALL_INPUT, budget).map_err(parse_error)
 }
 
-fn unread(error: JsonError) -> Unchecked {
+fn parse_error(error: JsonError) -> CheckError {
     match error {
-        JsonError::Exhausted(why) => Unchecked::Exhausted(why),
-        wrong => Unchecked::Refused(invalid("", wrong.to_string())),
+        JsonError::Exhausted(why) => CheckError::Exhausted(why),
+        wrong => CheckError::Refused(invalid("", wrong.to_string())),
     }
 }
 
@@ -189,65 +149,27 @@ fn unread(error: JsonError) -> Unchecked {
 pub(super) fn check(
     definition: &Definition,
     workspace: &Workspace,
-    given: Given,
+    raw: RawInput,
     budget: &Arc<dyn Budget>,
 ) -> Result<Result<ValidInput, ErrorKind>, Exhausted> {
-    Unchecked::or_verdict(checked(definition, workspace, given, budget))
+    CheckError::or_verdict(check_fully(definition, workspace, raw, budget))
 }
 
-/// The reason why an input is not accepted.
-pub(super) enum Unchecked {
-    Refused(ErrorKind),
-    Exhausted(Exhausted),
-}
-
-impl Unchecked {
-    /// Separates the verdict on an input from an exhausted budget.
-    pub(super) fn or_verdict<T>(
-        checked: Result<T, Self>,
-    ) -> Result<Result<T, ErrorKind>, Exhausted> {
-        match checked {
-            Ok(checked) => Ok(Ok(checked)),
-            Err(Self::Refused(kind)) => Ok(Err(kind)),
-            Err(Self::Exhausted(why)) => Err(why),
-        }
-    }
-
-    fn or(self, exhausted: impl FnOnce(Exhausted) -> ErrorKind) -> ErrorKind {
-        match self {
-            Self::Refused(kind) => kind,
-            Self::Exhausted(why) => exhausted(why),
-        }
-    }
-}
-
-impl From<ErrorKind> for Unchecked {
-    fn from(kind: ErrorKind) -> Self {
-        Self::Refused(kind)
-    }
-}
-
-impl From<Exhausted> for Unchecked {
-    fn from(why: Exhausted) -> Self {
-        Self::Exhausted(why)
-    }
-}
-
-fn checked(
+fn check_fully(
     definition: &Definition,
     workspace: &Workspace,
-    given: Given,
+    raw: RawInput,
     budget: &Arc<dyn Budget>,
-) -> Result<ValidInput, Unchecked> {
+) -> Result<ValidInput, CheckError> {
     budget.check()?;
-    let (mut value, bytes) = match given.input {
+    let (mut value, bytes) = match raw.input {
         CallInput::Value(value) => {
-            let bytes = JsonBounds::CALL_INPUT.admit(&value).map_err(unread)?;
-            reserved(value, bytes, given.memory, &**budget)?
+            let bytes = JsonBounds::CALL_INPUT.admit(&value).map_err(parse_error)?;
+            reserve(value, bytes, raw.memory, &**budget)?
         }
-        CallInput::Text(text) => parsed(&text, &**budget)?,
+        CallInput::Text(text) => parse(&text, &**budget)?,
     };
-    if given.nulls == Nulls::StandForAbsent {
+    if raw.nulls == Nulls::StandForAbsent {
         drop_absent(definition.parameters(), &mut value);
     }
     let schema = definition.input_schema();
@@ -256,7 +178,20 @@ fn checked(
         resolve(definition, workspace, &mut value, &**budget)?;
     }
     whole_numbers(&mut value);
-    Ok(ValidInput::new(value).taking(bytes))
+    Ok(ValidInput::new(value).with_memory(bytes))
+}
+
+/// Checks an input within its budget, in the turns that all checks of inputs share.
+pub(super) fn check_in_turns(
+    definition: &Definition,
+    workspace: &Workspace,
+    raw: RawInput,
+    budget: &InputBudget,
+) -> Result<ValidInput, ErrorKind> {
+    let turns: Arc<dyn Budget> =
+        Arc::new(TurnBudget::new(budget.call_budget().clone(), input_turns(), None));
+    let checked = check(definition, workspace, raw, &turns);
+    checked.map_err(|why| budget.exhausted(why, definition.side_effects()))?
 }
 
 /// Returns true if checking an input of this tool accesses the workspace.
@@ -269,10 +204,10 @@ fn resolve(
     workspace: &Workspace,
     value: &mut Value,
     budget: &dyn Budget,
-) -> Result<(), Unchecked> {
+) -> Result<(), CheckError> {
     let last = if definition.keeps_links() { LastLink::Keep } else { LastLink::Follow };
     definition.input_schema().map_workspace_paths(value, budget, |pointer, path| {
-        (0..=path.len() / PATH_PER_LOOK).try_for_each(|_| budget.check())?;
+        (0..=path.len() / PATH_PER_STEP).try_for_each(|_| budget.check())?;
         let resolved =
             workspace.resolve_within(path, last, budget)?.map_err(|refused| match refused {
                 PathRefused::Escapes(_) => {
@@ -326,9 +261,10 @@ mod tests {
         let definition = Definition::new("t", "A tool.", SideEffects::Read, schema).unwrap();
         let is_checked = |path: &str, count: usize| {
             let input = CallInput::Value(json!({"p": vec![path; count]}));
-            let given = Given { input, nulls: Nulls::AsGiven, memory: Counted::NotYet };
-            let glanced = glance(&definition, &workspace, given, &Limits::default().account());
-            matches!(glanced.unwrap(), Glance::Checked(_))
+            let raw = RawInput { input, nulls: Nulls::AsGiven, memory: InputMemory::Unreserved };
+            let glanced =
+                check_in_place(&definition, &workspace, raw, &Limits::default().account());
+            matches!(glanced.unwrap(), QuickCheck::Valid(_))
         };
         assert!(is_checked("a", 10) && is_checked("a/b", 1) && is_checked(&"a/".repeat(60), 3));
         assert!(
@@ -361,20 +297,22 @@ mod tests {
     #[test]
     fn an_input_counts_while_it_waits_to_be_checked() {
         let account = Limits::default().account();
-        let given = |input, memory| Given { input, nulls: Nulls::AsGiven, memory };
+        let raw = |input, memory| RawInput { input, nulls: Nulls::AsGiven, memory };
         let list = || CallInput::Value(json!(vec!["x"; 1000]));
-        for (given, is_counted) in [
-            (given(list(), Counted::NotYet), true),
-            (given(list(), Counted::Already), false),
-            (given(CallInput::Text("[]".to_owned()), Counted::NotYet), true),
+        for (raw, is_counted) in [
+            (raw(list(), InputMemory::Unreserved), true),
+            (raw(list(), InputMemory::Reserved), false),
+            (raw(CallInput::Text("[]".to_owned()), InputMemory::Unreserved), true),
         ] {
-            let waits = waiting(&given, &account);
+            let waits = reserve_waiting(&raw, &account);
             assert!(waits.is_ok() && (account.held() > 0) == is_counted, "{}", account.held());
             drop(waits);
             assert_eq!(account.held(), 0);
         }
-        let long =
-            given(CallInput::Text(" ".repeat(JsonBounds::CALL_INPUT.bytes + 1)), Counted::NotYet);
-        assert!(matches!(waiting(&long, &account), Err(ErrorKind::Validation(_))));
+        let long = raw(
+            CallInput::Text(" ".repeat(JsonBounds::CALL_INPUT.bytes + 1)),
+            InputMemory::Unreserved,
+        );
+        assert!(matches!(reserve_waiting(&long, &account), Err(ErrorKind::Validation(_))));
     }
 }

@@ -1,7 +1,9 @@
 //! The calls of one model message: concurrent up to the session's limit, with results in the order
 //! of the calls.
 
-use super::{Dispatcher, Party};
+use super::dispatcher::Dispatcher;
+use super::errors::no_runtime;
+use super::requester::Requester;
 use crate::execution::account::Owed;
 use crate::session::Session;
 use crate::tool::{Call, CallId, ErrorKind, ExecutionKind, ToolResult};
@@ -18,13 +20,13 @@ impl Dispatcher {
         if tokio::runtime::Handle::try_current().is_err() {
             return names
                 .iter()
-                .map(|(id, tool)| ToolResult::failure(id.clone(), tool, super::no_runtime()))
+                .map(|(id, tool)| ToolResult::failure(id.clone(), tool, no_runtime()))
                 .collect();
         }
         // Calls outside a session share no limit; within a message there always is one.
-        let message = session.slots().for_message().map(Arc::new);
+        let message = session.concurrency().for_message().map(Arc::new);
         let mut tasks = JoinSet::new();
-        for (place, call) in calls.into_iter().enumerate() {
+        for (index, call) in calls.into_iter().enumerate() {
             let dispatcher = self.clone();
             let session = session.clone();
             let message = message.clone();
@@ -32,8 +34,8 @@ impl Dispatcher {
                 let tool = dispatcher.registry.get(&call.tool);
                 let message = message.as_deref();
                 let result =
-                    dispatcher.pass(&session, call, tool, message, &Party::default()).await;
-                Ended { place, waiting: Owed::new(result.footprint()), result }
+                    dispatcher.run_call(&session, call, tool, message, &Requester::default()).await;
+                FinishedCall { index, waiting: Owed::new(result.footprint()), result }
             });
         }
         in_order(tasks, &names).await
@@ -41,20 +43,20 @@ impl Dispatcher {
 }
 
 /// A call of a message that has ended.
-struct Ended {
+struct FinishedCall {
     /// Its index in the message.
-    place: usize,
+    index: usize,
     result: ToolResult,
     /// The memory of the result, which waits for the other calls of the message.
     waiting: Owed,
 }
 
-async fn in_order(mut tasks: JoinSet<Ended>, names: &[(CallId, String)]) -> Vec<ToolResult> {
+async fn in_order(mut tasks: JoinSet<FinishedCall>, names: &[(CallId, String)]) -> Vec<ToolResult> {
     let mut results: Vec<Option<ToolResult>> = names.iter().map(|_| None).collect();
     let mut all_waiting = Vec::new();
-    while let Some(ended) = tasks.join_next().await {
-        if let Ok(Ended { place, result, waiting }) = ended
-            && let Some(slot) = results.get_mut(place)
+    while let Some(joined) = tasks.join_next().await {
+        if let Ok(FinishedCall { index, result, waiting }) = joined
+            && let Some(slot) = results.get_mut(index)
         {
             *slot = Some(result);
             all_waiting.push(waiting);

@@ -13,12 +13,12 @@ const MESSAGE: usize = 64 << 10;
 /// the caller is gone.
 pub(super) struct Terminal {
     sink: Arc<CallSink>,
-    is_paid: bool,
+    is_sent: bool,
 }
 
 impl Terminal {
     pub(super) fn new(sink: Arc<CallSink>) -> Self {
-        Self { sink, is_paid: false }
+        Self { sink, is_sent: false }
     }
 
     pub(super) fn sink(&self) -> &Arc<CallSink> {
@@ -27,7 +27,7 @@ impl Terminal {
 
     /// Sends the end of the call and returns its result.
     pub(super) fn finish(mut self, result: ToolResult) -> ToolResult {
-        self.is_paid = true;
+        self.is_sent = true;
         self.sink.tell_end(|subject| event(subject, &result));
         result
     }
@@ -35,7 +35,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        if !self.is_paid {
+        if !self.is_sent {
             self.sink.tell_end(|subject| {
                 let failure = Failure {
                     class: ErrorClass::Cancelled,

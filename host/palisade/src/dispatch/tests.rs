@@ -6,7 +6,7 @@ mod checked;
 mod gone;
 mod queues;
 
-use super::Party;
+use super::Requester;
 use crate::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use crate::events::{Envelope, Subscriber};
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
@@ -281,7 +281,9 @@ async fn who_is_refused_for_want_of_a_person_learns_whether_the_tool_or_its_clas
 #[tokio::test]
 async fn an_always_of_a_caller_that_cannot_be_told_from_others_counts_once() {
     for mode in [Mode::Prompt, Mode::PromptOnce] {
-        for (party, questions) in [(Party::default(), 1), (Party::default().without_memory(), 3)] {
+        for (requester, questions) in
+            [(Requester::default(), 1), (Requester::default().without_memory(), 3)]
+        {
             let confirmer = Arc::new(Always::default());
             let policy = crate::policy::Policy::default().with_tool("native", mode);
             let change = |builder: crate::host::HostBuilder| {
@@ -291,12 +293,12 @@ async fn an_always_of_a_caller_that_cannot_be_told_from_others_counts_once() {
             let session = host.new_session("s").build();
             for _ in 0..3 {
                 let call = Call::new("native", json!({}));
-                assert!(host.dispatch_as(&session, call, &party).await.is_success());
+                assert!(host.dispatch_as(&session, call, &requester).await.is_success());
             }
             assert_eq!(confirmer.0.load(Ordering::SeqCst), questions, "{mode}");
             // The answer does not apply to an identified caller either.
             let call = Call::new("native", json!({}));
-            assert!(host.dispatch_as(&session, call, &Party::default()).await.is_success());
+            assert!(host.dispatch_as(&session, call, &Requester::default()).await.is_success());
             assert_eq!(
                 confirmer.0.load(Ordering::SeqCst),
                 if questions == 1 { 1 } else { 4 },

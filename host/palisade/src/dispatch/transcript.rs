@@ -1,7 +1,7 @@
 //! Appends the results of calls to a conversation, which is valid only if every call in it has an
 //! answer.
 
-use super::Dispatcher;
+use super::dispatcher::Dispatcher;
 use crate::session::Session;
 use crate::tool::{Call, CallId, ErrorKind, ToolResult};
 
@@ -25,28 +25,28 @@ impl Dispatcher {
         calls: Vec<Call>,
         transcript: &mut dyn Transcript,
     ) -> Vec<ToolResult> {
-        let mut owed = Owed { calls: calls.clone(), transcript };
+        let mut pending = PendingAnswers { calls: calls.clone(), transcript };
         let results = self.dispatch_all(session, calls).await;
-        owed.pay(&results);
+        pending.append_all(&results);
         results
     }
 }
 
 /// A guard for the answers that the transcript still lacks.
-struct Owed<'a> {
+struct PendingAnswers<'a> {
     calls: Vec<Call>,
     transcript: &'a mut dyn Transcript,
 }
 
-impl Owed<'_> {
-    fn pay(&mut self, results: &[ToolResult]) {
+impl PendingAnswers<'_> {
+    fn append_all(&mut self, results: &[ToolResult]) {
         for (call, result) in std::mem::take(&mut self.calls).iter().zip(results) {
             append(self.transcript, call, result);
         }
     }
 }
 
-impl Drop for Owed<'_> {
+impl Drop for PendingAnswers<'_> {
     fn drop(&mut self) {
         for call in std::mem::take(&mut self.calls) {
             let result = ToolResult::failure(call.id().clone(), call.tool(), ErrorKind::Cancelled);

@@ -1,7 +1,7 @@
 //! Writes events as JSON lines on a separate thread, so that a slow disk or a stuck pipe delays no
 //! call.
 
-use super::room::{Room, Waiting};
+use super::queue_limits::{QueueLimits, QueuedEvent};
 use super::{Envelope, Subscriber};
 use std::fmt;
 use std::io::{self, Write};
@@ -24,8 +24,8 @@ const AT_ONCE: usize = 16 << 10;
 
 /// A subscriber that writes each event as one line of JSON.
 pub struct JsonLines {
-    queue: Mutex<Option<SyncSender<Waiting>>>,
-    room: Arc<Room>,
+    queue: Mutex<Option<SyncSender<QueuedEvent>>>,
+    limits: Arc<QueueLimits>,
     lost: AtomicU64,
     writer: Thread,
     done: Mutex<Receiver<io::Result<()>>>,
@@ -68,8 +68,8 @@ impl JsonLines {
         let queue = Mutex::new(Some(queue));
         let writer = writer.thread().clone();
         let done = Mutex::new(done);
-        let room = Room::new(WAITING_LINES, WAITING_BYTES);
-        Ok(Arc::new(Self { queue, room, lost: AtomicU64::new(0), writer, done }))
+        let limits = QueueLimits::new(WAITING_LINES, WAITING_BYTES);
+        Ok(Arc::new(Self { queue, limits, lost: AtomicU64::new(0), writer, done }))
     }
 
     /// Writes the queued events, for at most this long. Later events are dropped.
@@ -97,7 +97,7 @@ impl Subscriber for JsonLines {
     fn receive(&self, event: &Envelope) {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(queue) = &*queue else { return };
-        let entry = self.room.admit(event);
+        let entry = self.limits.admit(event);
         let before = entry.as_ref().map(|entry| entry.before);
         if entry.is_none_or(|entry| queue.try_send(entry).is_err()) {
             self.lost.fetch_add(1, Ordering::Relaxed);
@@ -111,7 +111,7 @@ impl Subscriber for JsonLines {
 
 /// Writes events until the queue closes. After an error it drains the queue without writing, so
 /// that a full disk does not fill the queue too.
-fn write(lines: &Receiver<Waiting>, mut destination: impl Write) -> io::Result<()> {
+fn write(lines: &Receiver<QueuedEvent>, mut destination: impl Write) -> io::Result<()> {
     let mut outcome = Ok(());
     let mut text = Vec::new();
     while let Ok(first) = lines.recv() {
@@ -156,13 +156,13 @@ mod tests {
         let event = Envelope { seq: 1, time: std::time::SystemTime::now(), event };
         for _ in 0..10 * WAITING_LINES {
             lines.receive(&event);
-            while lines.room.waiting() > WAITING_LINES / 4 {
+            while lines.limits.waiting() > WAITING_LINES / 4 {
                 std::thread::yield_now();
             }
         }
-        let room = lines.room.clone();
+        let limits = lines.limits.clone();
         lines.finish(Duration::from_secs(60)).unwrap();
-        assert_eq!(room.waiting(), 0, "the count of what waits ends where it began");
+        assert_eq!(limits.waiting(), 0, "the count of what waits ends where it began");
     }
 
     /// A destination that blocks until it is released.

@@ -1,6 +1,6 @@
 //! Events as an asynchronous stream, for slow readers.
 
-use super::room::{Room, Waiting};
+use super::queue_limits::{QueueLimits, QueuedEvent};
 use super::{Envelope, Events, Subscriber};
 use futures_core::Stream;
 use std::fmt;
@@ -20,7 +20,7 @@ pub const STREAM_BYTES: usize = 4 << 20;
 /// [`STREAM_BYTES`] loses events, and [`missed`](Self::missed) counts them: no call ever waits for
 /// a reader.
 pub struct EventStream {
-    queue: Receiver<Waiting>,
+    queue: Receiver<QueuedEvent>,
     feed: Arc<Feed>,
     events: Events,
 }
@@ -32,8 +32,8 @@ impl fmt::Debug for EventStream {
 }
 
 struct Feed {
-    queue: Sender<Waiting>,
-    room: Arc<Room>,
+    queue: Sender<QueuedEvent>,
+    limits: Arc<QueueLimits>,
     missed: AtomicU64,
 }
 
@@ -42,7 +42,7 @@ impl EventStream {
         let (send, queue) = channel(STREAM_EVENTS);
         let feed = Arc::new(Feed {
             queue: send,
-            room: Room::new(STREAM_EVENTS, STREAM_BYTES),
+            limits: QueueLimits::new(STREAM_EVENTS, STREAM_BYTES),
             missed: AtomicU64::new(0),
         });
         events.subscribe(feed.clone());
@@ -83,7 +83,7 @@ impl Drop for EventStream {
 
 impl Subscriber for Feed {
     fn receive(&self, event: &Envelope) {
-        if self.room.admit(event).is_none_or(|waiting| self.queue.try_send(waiting).is_err()) {
+        if self.limits.admit(event).is_none_or(|waiting| self.queue.try_send(waiting).is_err()) {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -1,6 +1,6 @@
 //! The client of a call, which a running tool can send requests to.
 
-use super::BoxFuture;
+use super::box_future::BoxFuture;
 use crate::tool::{AskKind, AskKinds, AskRequest};
 
 /// The client of a call. [`NoClient`] is the default.

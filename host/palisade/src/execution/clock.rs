@@ -67,9 +67,9 @@ impl CallClock {
     }
 
     /// Pauses the clock until the guard is dropped.
-    pub(crate) fn hold(self: &Arc<Self>) -> Held {
+    pub(crate) fn pause(self: &Arc<Self>) -> ClockPause {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner).since = Some(Instant::now());
-        Held(self.clone())
+        ClockPause(self.clone())
     }
 
     fn first(&self) -> Instant {
@@ -78,9 +78,9 @@ impl CallClock {
 }
 
 /// A guard that keeps the clock paused.
-pub(crate) struct Held(Arc<CallClock>);
+pub(crate) struct ClockPause(Arc<CallClock>);
 
-impl Drop for Held {
+impl Drop for ClockPause {
     fn drop(&mut self) {
         let mut waits = self.0.waits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(since) = waits.since.take() {
@@ -101,11 +101,11 @@ mod tests {
         assert!(!clock.has_started());
         assert_eq!(clock.left(), MINUTE);
         tokio::time::advance(MINUTE / 4).await;
-        let held = clock.hold();
+        let pause = clock.pause();
         tokio::time::advance(MINUTE * 5).await;
         assert_eq!(clock.left(), MINUTE * 3 / 4);
         assert_eq!(clock.ran(), MINUTE / 4);
-        drop(held);
+        drop(pause);
         assert_eq!(clock.left(), MINUTE * 3 / 4);
         assert_eq!(clock.deadline(), Instant::now() + MINUTE * 3 / 4);
     }
@@ -124,7 +124,7 @@ mod tests {
         let begun = Instant::now();
         let waited = async {
             tokio::time::sleep(MINUTE / 2).await;
-            let _held = clock.hold();
+            let _pause = clock.pause();
             tokio::time::sleep(MINUTE * 3).await;
         };
         let ((), ()) = tokio::join!(waited, clock.run_out());

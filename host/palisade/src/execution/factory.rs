@@ -1,6 +1,6 @@
 //! The factory that creates a new tool for every call.
 
-use super::Tool;
+use super::tool::Tool;
 use std::sync::Arc;
 
 /// Creates a tool for each call. Concurrent calls must not share an instance, because they could

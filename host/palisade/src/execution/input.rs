@@ -1,7 +1,7 @@
 //! A validated input.
 
 use super::account::Account;
-use super::offload::drop_away;
+use super::deferred_drop::drop_later;
 use super::owner::input_turns;
 use crate::tool::budget::Exhausted;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::io;
 use std::sync::OnceLock;
 
 /// The size in bytes from which writing or dropping a value takes milliseconds.
-const AWAY: u64 = 1 << 20;
+const OFFLOADED: u64 = 1 << 20;
 
 /// An input validated against the tool's schema, with its paths checked.
 #[derive(Debug)]
@@ -28,20 +28,20 @@ impl ValidInput {
     }
 
     /// Sets the memory of the value, in bytes.
-    pub(crate) fn taking(mut self, bytes: u64) -> Self {
+    pub(crate) fn with_memory(mut self, bytes: u64) -> Self {
         self.bytes = bytes;
         self
     }
 
     /// Sets the account in which that memory is reserved.
-    pub(crate) fn held_in(mut self, account: Account) -> Self {
+    pub(crate) fn with_account(mut self, account: Account) -> Self {
         self.account = Some(account);
         self
     }
 
     /// Returns true if work on the whole value is too long for a thread of the runtime.
     pub(crate) fn is_large(&self) -> bool {
-        self.bytes >= AWAY
+        self.bytes >= OFFLOADED
     }
 
     /// Returns the account in which the input is reserved, if there is one.
@@ -56,9 +56,8 @@ impl ValidInput {
     ///
     /// [`Exhausted`] if there is no memory for the text; the value is kept then.
     pub(crate) fn compact(&mut self) -> Result<(), Exhausted> {
-        let (Some(account), Some(value)) = (self.counting(), self.value.get()) else {
-            return Ok(());
-        };
+        let Some(account) = self.counting_account() else { return Ok(()) };
+        let Some(value) = self.value.get() else { return Ok(()) };
         let length = self.text.get().map_or_else(|| length(value), |_| 0);
         account.reserve(length as u64)?;
         self.text.get_or_init(|| text(value, length));
@@ -68,7 +67,7 @@ impl ValidInput {
     }
 
     /// Returns the account of a large input, both of whose forms are counted.
-    fn counting(&self) -> Option<Account> {
+    fn counting_account(&self) -> Option<Account> {
         /// The size of a large input, in bytes.
         const LARGE: u64 = 64 << 10;
         if self.bytes < LARGE { None } else { self.account() }
@@ -78,7 +77,7 @@ impl ValidInput {
     #[must_use]
     pub fn value(&self) -> &Value {
         self.value.get_or_init(|| {
-            if let Some(account) = self.counting() {
+            if let Some(account) = self.counting_account() {
                 account.owe(self.bytes);
             }
             // The text was written from a value, so parsing cannot fail.
@@ -91,7 +90,7 @@ impl ValidInput {
     pub fn text(&self) -> &str {
         self.text.get_or_init(|| {
             let text = serde_json::to_string(self.value()).unwrap_or_default();
-            if let Some(account) = self.counting() {
+            if let Some(account) = self.counting_account() {
                 account.owe(text.len() as u64);
             }
             text
@@ -105,7 +104,7 @@ impl Drop for ValidInput {
         if self.is_large()
             && let Some(value) = self.value.take()
         {
-            drop_away(input_turns(), (value, self.account.take()));
+            drop_later(input_turns(), (value, self.account.take()));
         }
     }
 }
@@ -151,7 +150,7 @@ mod tests {
         let account = Account::exactly(MemoryLimits { call: memory, total: u64::MAX });
         let bytes = crate::tool::json::JsonBounds::CALL_INPUT.admit(&value).unwrap();
         account.reserve(bytes).unwrap();
-        (ValidInput::new(value).taking(bytes).held_in(account.clone()), account)
+        (ValidInput::new(value).with_memory(bytes).with_account(account.clone()), account)
     }
 
     #[test]

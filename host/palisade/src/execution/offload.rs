@@ -2,33 +2,29 @@
 //! owner's share of the cores: runtime threads stay free for other calls, and no plugin gets more
 //! CPU time that way. It ends with the call's deadline, its cancellation, or the caller's future.
 
-mod leaving;
 #[cfg(test)]
 mod tests;
-mod turned;
+mod turn_budget;
 
 use super::account::CallBudget;
-use super::crew::{Crew, Job, Unstarted};
 use super::owner::TURN;
 use super::share::{Grant, Pool, Share};
+use super::thread_pool::run_on_shared_pool;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::{ErrorKind, Limit, SideEffects};
-#[cfg(test)]
-pub(crate) use leaving::ALONE;
-pub(crate) use leaving::{drop_away, making_room};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
-pub(crate) use turned::Turned;
+pub(crate) use turn_budget::TurnBudget;
 
 /// The largest text processed in place, in bytes. Parsing and validating it takes some 200 µs,
 /// about the cost of a round trip to another thread on a busy machine.
 pub const IN_PLACE: usize = 32 << 10;
 /// The most jobs in flight, each on its own thread. One owner has at most half of them.
-const PLACES: u64 = 32;
+const MAX_JOBS: u64 = 32;
 
 /// Runs work on another thread in the given turns. The work holds a turn from its start and yields
 /// it at the first budget check after a tick. Dropping this future cancels the budget that `work`
@@ -47,10 +43,10 @@ pub async fn offload<T: Send + 'static>(
     let deadline = own.deadline();
     let cancel = own.cancel().clone();
     let done = async {
-        let place = places().share(turns.owner()).take(1).await;
-        let budget = Arc::new(Turned::begin(own, turns, Some(turn(turns).await)));
+        let permit = job_permits().share(turns.owner()).take(1).await;
+        let budget = Arc::new(TurnBudget::new(own, turns, Some(turn(turns).await)));
         let (send, done) = oneshot::channel();
-        start(Box::new(move || {
+        run_on_shared_pool(Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(|| work(budget.clone())));
             if send.is_closed() {
                 // The result may be large, so it is dropped in the turn as well.
@@ -58,7 +54,7 @@ pub async fn offload<T: Send + 'static>(
             }
             // Release the turn and the slot before the caller learns of the end.
             budget.end();
-            drop(place);
+            drop(permit);
             let _ = send.send(result);
         }));
         // A panic of the work is a panic of the call; the dispatcher catches it.
@@ -81,26 +77,18 @@ async fn turn(turns: &Arc<Share>) -> Grant {
     loop {
         match timeout(TURN, &mut turn).await {
             Ok(turn) => return turn,
-            Err(_) => turns.pool().write_off_older_than(TURN),
+            Err(_) => turns.pool().abandon_older_than(TURN),
         }
     }
 }
 
-fn places() -> &'static Pool {
+fn job_permits() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
-    POOL.get_or_init(|| Pool::new(PLACES))
-}
-
-/// Runs a job on another thread, or here if the system cannot start one.
-fn start(job: Job) {
-    static CREW: OnceLock<Arc<Crew>> = OnceLock::new();
-    if let Err(Unstarted { job, .. }) = CREW.get_or_init(|| Crew::new("palisade-work")).start(job) {
-        job();
-    }
+    POOL.get_or_init(|| Pool::new(MAX_JOBS))
 }
 
 /// Returns the error of a call whose budget is exhausted.
-pub fn ended(why: Exhausted, limit: Duration, class: SideEffects) -> ErrorKind {
+pub fn exhaustion_error(why: Exhausted, limit: Duration, class: SideEffects) -> ErrorKind {
     match why {
         Exhausted::CallMemory { limit } => {
             ErrorKind::ResourceExhausted { limit: Limit::Memory, value: limit }

@@ -1,9 +1,9 @@
 //! The owner of shared process resources: a plugin, identified by the digest of its code, or a
 //! native tool.
 
-use super::account::Sum;
+use super::account::Counter;
+use super::call_queue::WAITING_CALLS;
 use super::share::{Pool, Share};
-use super::waiting::WAITING_CALLS;
 use crate::tool::Digest;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,7 +38,7 @@ pub(crate) enum FirstTick {
 /// One owner's shares in the pools of the process. Two hosts in one process that load the same
 /// plugin share them.
 #[derive(Debug)]
-pub(crate) struct Owner {
+pub(crate) struct OwnerShares {
     /// The share of the sandboxes.
     pub(crate) sandboxes: Arc<Share>,
     /// The share of the queue slots.
@@ -48,18 +48,18 @@ pub(crate) struct Owner {
     /// The share of the turns to compute.
     pub(crate) turns: Arc<Share>,
     /// The memory that this owner's guests hold.
-    pub(crate) memory: Arc<Sum>,
+    pub(crate) memory: Arc<Counter>,
 }
 
-impl Owner {
+impl OwnerShares {
     /// Returns the shares of this owner.
-    pub(crate) fn of(owner: Digest) -> Self {
+    pub(crate) fn new(owner: Digest) -> Self {
         Self {
             sandboxes: sandboxes().share(owner),
             queue: queue().share(owner),
             descriptors: descriptors().share(owner),
             turns: turns().share(owner),
-            memory: memory_of(owner),
+            memory: memory_counter(owner),
         }
     }
 
@@ -102,7 +102,7 @@ pub(crate) fn has_computed() -> bool {
 /// Advances the clock by one tick and abandons turns older than `turn`.
 pub(crate) fn tick(turn: Duration) {
     NOW.fetch_add(1, Ordering::Relaxed);
-    turns().write_off_older_than(turn);
+    turns().abandon_older_than(turn);
 }
 
 /// The owners that have begun calls recently.
@@ -137,16 +137,16 @@ impl Activity {
 }
 
 /// Returns the memory counter of an owner's guests, shared by all users while one of them holds it.
-fn memory_of(owner: Digest) -> Arc<Sum> {
-    static SUMS: Mutex<BTreeMap<Digest, Weak<Sum>>> = Mutex::new(BTreeMap::new());
-    let mut sums = SUMS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = sums.get(&owner).and_then(Weak::upgrade) {
+fn memory_counter(owner: Digest) -> Arc<Counter> {
+    static COUNTERS: Mutex<BTreeMap<Digest, Weak<Counter>>> = Mutex::new(BTreeMap::new());
+    let mut counters = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = counters.get(&owner).and_then(Weak::upgrade) {
         return known;
     }
-    sums.retain(|_, sum| sum.strong_count() > 0);
-    let sum = Arc::<Sum>::default();
-    sums.insert(owner, Arc::downgrade(&sum));
-    sum
+    counters.retain(|_, counter| counter.strong_count() > 0);
+    let counter = Arc::<Counter>::default();
+    counters.insert(owner, Arc::downgrade(&counter));
+    counter
 }
 
 /// Returns the pool of sandboxes.
@@ -192,16 +192,16 @@ fn descriptors() -> &'static Pool {
 
 /// Returns the number of file descriptors that all guests together may hold.
 pub fn guest_descriptors() -> u64 {
-    part_of_guests(allowed())
+    guest_part(descriptor_limit())
 }
 
 /// Returns the part of the process's descriptors that guests may hold; at least half stays with the
 /// host.
-fn part_of_guests(all: u64) -> u64 {
+fn guest_part(all: u64) -> u64 {
     (all / 2).saturating_sub(MARGIN).max(all / 4)
 }
 
-fn allowed() -> u64 {
+fn descriptor_limit() -> u64 {
     use rustix::process::{Resource, getrlimit};
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
@@ -214,12 +214,12 @@ mod tests {
     fn at_least_half_of_the_descriptors_stay_with_the_host() {
         for all in [64, 256, 1024, 20_000, u64::MAX] {
             assert!(
-                part_of_guests(all) > 0 && part_of_guests(all) <= all / 2,
+                guest_part(all) > 0 && guest_part(all) <= all / 2,
                 "{all}: {}",
-                part_of_guests(all)
+                guest_part(all)
             );
         }
-        assert_eq!(part_of_guests(1024), 448);
+        assert_eq!(guest_part(1024), 448);
     }
 
     #[test]
@@ -233,8 +233,8 @@ mod tests {
 
     #[test]
     fn a_plugin_has_the_same_shares_wherever_it_is_loaded() {
-        let one = Owner::of(Digest::of(b"loaded twice"));
-        let other = Owner::of(Digest::of(b"loaded twice"));
+        let one = OwnerShares::new(Digest::of(b"loaded twice"));
+        let other = OwnerShares::new(Digest::of(b"loaded twice"));
         assert!(
             Arc::ptr_eq(&one.sandboxes, &other.sandboxes) && Arc::ptr_eq(&one.turns, &other.turns)
         );

@@ -2,13 +2,13 @@
 //! runs, so every known cache is hidden from tools, in use by this host or not.
 
 mod hidden;
-mod known;
+mod records;
 
 use super::{BuildError, CacheMode};
 use crate::sandbox::Cache;
 use crate::workspace::Workspace;
-pub(super) use hidden::Hidden;
-use known::Known;
+pub(super) use hidden::HiddenCaches;
+use records::CacheRecords;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -51,11 +51,11 @@ pub fn open_cache(directory: &Path, workspace: Option<&Workspace>) -> Result<Cac
 /// Records a cache by its path as written and by its real path, because a symlink may be redirected
 /// later.
 fn remember(written: &Path, real: &Path) -> io::Result<()> {
-    let usual = usual_place();
+    let usual = usual_location();
     // The default location is always hidden.
     for cache in [written, real].into_iter().filter(|cache| usual.as_deref() != Some(cache)) {
-        for known in Known::of_user() {
-            match known.add(cache) {
+        for records in CacheRecords::for_user() {
+            match records.add(cache) {
                 Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => return Err(error),
                 Err(error) => tracing::warn!(
                     "the cache {} is not remembered: a run in a workspace around it has to name it, or its tools can read it: {error}",
@@ -69,7 +69,7 @@ fn remember(written: &Path, real: &Path) -> io::Result<()> {
 }
 
 /// Returns the default cache for an environment that does not override the cache directory.
-fn usual_place() -> Option<PathBuf> {
+fn usual_location() -> Option<PathBuf> {
     let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
     home.map(|home| below(&home.join(".cache")))
 }

@@ -2,7 +2,7 @@
 //! hashed and prepared.
 
 use crate::sandbox::{
-    Cache, Identity, Origin, PluginRefused, Prepared, Sandbox, Tried, Trust, limits,
+    ByteSource, Cache, Identity, PastCompilation, PluginRefused, Prepared, Sandbox, Trust, limits,
 };
 use crate::tool::Digest;
 use crate::tool::text::elided;
@@ -22,26 +22,26 @@ pub(super) enum Candidate {
 
 /// The reason why a candidate is not a plugin.
 #[derive(Debug, Clone)]
-pub(super) struct Refused {
+pub(super) struct CandidateError {
     pub(super) reason: String,
     /// The digest of the refused bytes, if known.
     pub(super) digest: Option<Digest>,
 }
 
-impl Refused {
+impl CandidateError {
     fn new(refused: &PluginRefused, digest: Digest) -> Self {
         Self { reason: refused.to_string(), digest: Some(digest) }
     }
 }
 
-impl From<String> for Refused {
+impl From<String> for CandidateError {
     fn from(reason: String) -> Self {
         Self { reason, digest: None }
     }
 }
 
 /// The result of looking a candidate up in the cache.
-pub(super) enum Recalled {
+pub(super) enum CacheLookup {
     /// The plugin is compiled and described.
     Ready(Arc<Prepared>),
     /// The plugin has to be compiled.
@@ -52,14 +52,14 @@ pub(super) enum Recalled {
 /// come last, and the others by size, because large ones may take long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Effort {
-    tried: Tried,
+    past: PastCompilation,
     size: u64,
 }
 
 impl Effort {
     /// Returns true if an earlier run tried to compile it and did not finish.
     pub(super) fn goes_last(self) -> bool {
-        self.tried == Tried::Before
+        self.past == PastCompilation::Unfinished
     }
 }
 
@@ -119,7 +119,7 @@ impl Candidate {
     }
 
     /// Looks the candidate up in the cache. The error says why it is not a plugin.
-    pub(super) fn recalled(&self, sandbox: &Sandbox) -> Result<Recalled, Refused> {
+    pub(super) fn look_up(&self, sandbox: &Sandbox) -> Result<CacheLookup, CandidateError> {
         let opened = self.open()?;
         let identity = opened.identity();
         if let Some(digest) = opened.known(identity.as_ref(), sandbox.cache()) {
@@ -131,7 +131,9 @@ impl Candidate {
         // never recognised by its identity.
         sandbox.check(&bytes).map_err(|refused| refused.to_string())?;
         let digest = Digest::of(&bytes);
-        if let (Some(before), Some(after)) = (&identity, opened.identity()) {
+        if let Some(before) = &identity
+            && let Some(after) = opened.identity()
+        {
             sandbox.cache().remember(before, &after, digest);
         }
         self.ready_or_to_compile(digest, bytes.len() as u64, sandbox)
@@ -142,26 +144,26 @@ impl Candidate {
         digest: Digest,
         size: u64,
         sandbox: &Sandbox,
-    ) -> Result<Recalled, Refused> {
-        if let Some(prepared) = self.recall(digest, sandbox) {
-            return Ok(Recalled::Ready(prepared));
+    ) -> Result<CacheLookup, CandidateError> {
+        if let Some(prepared) = self.prepare_cached(digest, sandbox) {
+            return Ok(CacheLookup::Ready(prepared));
         }
-        let tried = sandbox
-            .tried(digest, self.trust())
-            .map_err(|refused| Refused::new(&refused, digest))?;
-        Ok(Recalled::ToCompile(Effort { tried, size }))
+        let past = sandbox
+            .past_compilation(digest, self.trust())
+            .map_err(|refused| CandidateError::new(&refused, digest))?;
+        Ok(CacheLookup::ToCompile(Effort { past, size }))
     }
 
     /// Compiles the candidate. The error says why it is not a plugin.
     pub(super) fn prepare(
         &self,
         sandbox: &Sandbox,
-        given_up: &CancellationToken,
-    ) -> Result<Arc<Prepared>, Refused> {
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Prepared>, CandidateError> {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
-        let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), given_up);
-        prepared.map_err(|refused| Refused::new(&refused, digest))
+        let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), cancel);
+        prepared.map_err(|refused| CandidateError::new(&refused, digest))
     }
 
     /// Returns the candidate's current digest. The file is read only if neither the last scan nor
@@ -184,10 +186,14 @@ impl Candidate {
     }
 
     /// Returns the plugin of this digest if it is in the cache.
-    pub(super) fn recall(&self, digest: Digest, sandbox: &Sandbox) -> Option<Arc<Prepared>> {
+    pub(super) fn prepare_cached(
+        &self,
+        digest: Digest,
+        sandbox: &Sandbox,
+    ) -> Option<Arc<Prepared>> {
         let again = self.clone();
         let bytes = Box::new(move || again.open()?.bytes());
-        sandbox.recall(digest, Origin { bytes, trust: self.trust() })
+        sandbox.prepare_cached(digest, ByteSource { bytes, trust: self.trust() })
     }
 
     /// Returns the trust in the candidate's bytes.
@@ -223,7 +229,7 @@ impl Opened<'_> {
     fn identity(&self) -> Option<Identity> {
         match self {
             Self::Shipped(_) => None,
-            Self::File { file, path } => Identity::of(path, file),
+            Self::File { file, path } => Identity::new(path, file),
         }
     }
 
@@ -294,12 +300,12 @@ mod tests {
 
     #[test]
     fn what_was_tried_before_goes_last_and_small_files_come_before_large_ones() {
-        let effort = |tried, size| Effort { tried, size };
+        let effort = |past, size| Effort { past, size };
         let mut all = [
-            effort(Tried::Before, 1),
-            effort(Tried::Never, 300),
-            effort(Tried::Before, 200),
-            effort(Tried::Never, 20),
+            effort(PastCompilation::Unfinished, 1),
+            effort(PastCompilation::None, 300),
+            effort(PastCompilation::Unfinished, 200),
+            effort(PastCompilation::None, 20),
         ];
         all.sort_unstable();
         let sizes: Vec<u64> = all.iter().map(|effort| effort.size).collect();

@@ -3,7 +3,7 @@
 //! These locations were write-protected at startup. A replacement may be writable for tools, so a
 //! plugin loaded from it could be one that a tool has written.
 
-use super::Sources;
+use super::sources::Sources;
 use crate::workspace::HardLinks;
 use std::collections::HashMap;
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) struct PinnedDirs {
 
 impl PinnedDirs {
     /// Records the current locations of these sources.
-    pub(super) fn hold(sources: &Sources, hard_links: HardLinks) -> Self {
+    pub(super) fn open(sources: &Sources, hard_links: HardLinks) -> Self {
         let directories = sources.directories.iter();
         let linked = sources
             .elsewhere()
@@ -27,7 +27,7 @@ impl PinnedDirs {
             .filter_map(|file| Some((file.clone(), file.canonicalize().ok()?)));
         Self {
             directories: directories
-                .filter_map(|path| Some((path.clone(), PinnedDir::hold(path)?)))
+                .filter_map(|path| Some((path.clone(), PinnedDir::open(path)?)))
                 .collect(),
             linked: linked.collect(),
             hard_links,
@@ -88,7 +88,7 @@ fn has_names(meta: &fs::Metadata) -> bool {
 struct PinnedDir(fs::File);
 
 impl PinnedDir {
-    fn hold(path: &Path) -> Option<Self> {
+    fn open(path: &Path) -> Option<Self> {
         fs::File::open(path).ok().map(Self)
     }
 

@@ -1,7 +1,8 @@
 //! The names of the shipped tools, which no other plugin may claim, regardless of the loading
 //! order. They also stay reserved if a project file has switched the tools off.
 
-use super::{Refusal, Shipped};
+use super::rejected::RegistrationError;
+use super::sources::Shipped;
 use crate::execution::Factory;
 use crate::registry::{DuplicateTool, Registry};
 use crate::tool::Definition;
@@ -22,12 +23,12 @@ pub(super) fn check(
     shipped: Shipped,
     tools: &[Definition],
     registry: &Registry,
-) -> Result<(), Refusal> {
+) -> Result<(), RegistrationError> {
     let is_reserved = |name: &&str| *name == SHELL || owner(name).is_some();
     match (shipped, tools.iter().map(|tool| tool.name().as_str()).find(is_reserved)) {
         (Shipped::LeftOut, _) | (_, None) => Ok(()),
-        (Shipped::Included, Some(name)) => Err(Refusal::taken(registry.taken(name))),
-        (Shipped::Reserved, Some(name)) => Err(Refusal::taken(format_args!(
+        (Shipped::Included, Some(name)) => Err(RegistrationError::name_taken(registry.taken(name))),
+        (Shipped::Reserved, Some(name)) => Err(RegistrationError::name_taken(format_args!(
             "the name `{name}` stays with the shipped tool, which the project's `plugins.builtin = false` has switched off; use another name, such \
              as `{name}_2`, or give the name away yourself, with --no-builtin or in your own file"
         ))),

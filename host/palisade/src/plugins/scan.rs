@@ -2,7 +2,7 @@
 //! their names.
 
 use super::candidate::Candidate;
-use super::{Shipped, Sources};
+use super::sources::{Shipped, Sources};
 use std::collections::HashSet;
 use std::fs;
 use std::io;
@@ -50,7 +50,7 @@ pub(super) struct Found {
     pub(super) empty: Vec<PathBuf>,
 }
 
-pub(super) fn look(sources: &Sources) -> Result<Found, DirectoryError> {
+pub(super) fn scan(sources: &Sources) -> Result<Found, DirectoryError> {
     let mut candidates: Vec<Candidate> = match sources.shipped {
         Shipped::Included => palisade_plugins::all().iter().map(Candidate::Shipped).collect(),
         Shipped::LeftOut | Shipped::Reserved => Vec::new(),
@@ -85,16 +85,18 @@ pub(super) fn namesakes<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> 
     names.filter(|name| !once.insert(name.clone())).collect()
 }
 
-/// Returns the plugin files that are also reachable elsewhere: symlinks, and files with several
-/// hard links.
-pub(super) fn elsewhere(sources: &Sources) -> Vec<PathBuf> {
-    // Loading reports a directory that cannot be read.
-    let files = sources.directories.iter().filter_map(|directory| files(directory).ok()).flatten();
-    files
-        .filter(|file| {
-            file.symlink_metadata().is_ok_and(|meta| meta.is_symlink() || has_names(&meta))
-        })
-        .collect()
+impl Sources {
+    /// Returns the files whose content is also reachable outside their plugin directory, so that
+    /// protecting the directory is not enough: symlinks, and files with several hard links.
+    pub(crate) fn elsewhere(&self) -> Vec<PathBuf> {
+        // Loading reports a directory that cannot be read.
+        let files = self.directories.iter().filter_map(|directory| files(directory).ok()).flatten();
+        files
+            .filter(|file| {
+                file.symlink_metadata().is_ok_and(|meta| meta.is_symlink() || has_names(&meta))
+            })
+            .collect()
+    }
 }
 
 fn has_names(meta: &fs::Metadata) -> bool {

@@ -5,8 +5,9 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+use super::changes::Rescan;
 use super::loading::Loading;
-use super::{Rescan, Sources};
+use super::sources::Sources;
 use snapshot::Snapshot;
 use std::convert::Infallible;
 use std::io;
@@ -45,7 +46,8 @@ impl Watch {
     /// Watches the plugin locations of this host.
     pub(crate) fn begin(loading: &Loading, on_rescan: OnRescan) -> Result<Self, WatchError> {
         let (stop_handle, stop_signal) = stop_channel();
-        let (rescan, closed) = (loading.again(), loading.closed());
+        let rescan = loading.weak_rescan();
+        let closed = loading.closed();
         let sources = loading.sources().clone();
         let wait = move |time| {
             if closed.is_cancelled() { ControlFlow::Break(()) } else { stop_signal.wait(time) }

@@ -1,6 +1,7 @@
 //! Errors for taken and for unknown tool names.
 
-use super::{Origin, Registered};
+use super::origin::Origin;
+use super::registered::Registered;
 use crate::tool::nearest_names;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A registered tool.
 
-use super::Origin;
+use super::origin::Origin;
 use crate::execution::share::Share;
 use crate::execution::{Factory, owner};
 use crate::tool::{Definition, Digest};
@@ -29,16 +29,20 @@ impl fmt::Debug for Registered {
 
 impl Registered {
     /// Creates the entries of a plugin's tools.
-    pub(crate) fn of_plugin(origin: &Origin, tools: Vec<(Definition, Factory)>) -> Vec<Arc<Self>> {
-        let entry = |(definition, factory)| Self::apart(definition, factory, origin.clone());
+    pub(crate) fn from_plugin(
+        origin: &Origin,
+        tools: Vec<(Definition, Factory)>,
+    ) -> Vec<Arc<Self>> {
+        let entry = |(definition, factory)| Self::unlisted(definition, factory, origin.clone());
         tools.into_iter().map(entry).collect()
     }
 
     /// Creates a tool outside any registry, which cannot be called by name.
-    pub(crate) fn apart(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
+    pub(crate) fn unlisted(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
         let owner =
             origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
-        let (queue, turns) = (owner::queue().share(owner), owner::turns().share(owner));
+        let queue = owner::queue().share(owner);
+        let turns = owner::turns().share(owner);
         Arc::new(Self { definition, factory, origin, owner, queue, turns })
     }
 

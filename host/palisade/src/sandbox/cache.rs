@@ -1,7 +1,7 @@
 //! The on-disk cache of compiled code and plugin descriptions. The cache is private, keyed by
 //! content and engine, and authenticated, because loading compiled code means running it.
 
-mod about;
+mod description_cache;
 mod entry;
 mod identity;
 mod private;
@@ -9,18 +9,19 @@ mod private;
 mod tests;
 mod verdict;
 
-pub(super) use about::About;
 #[cfg(test)]
 pub(crate) use identity::identities;
 pub(crate) use identity::{Identity, has_settled};
 
 use super::compile::{CompileError, CompileLimits};
+use super::description::Description;
+use super::deserialize::{CompiledCode, deserialize};
 use crate::tool::Digest;
 use crate::workspace::{Obstacle, Workspace};
-use entry::{Entry, Key};
-use private::Private;
+use description_cache::CachedDescription;
+use entry::Entry;
+use private::{Key, PrivateDir};
 use std::fmt;
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ pub struct Cache(Option<Arc<Opened>>);
 struct Opened {
     /// The path for messages and for the rules of workspaces.
     path: PathBuf,
-    dir: Private,
+    dir: PrivateDir,
     key: Key,
 }
 
@@ -67,7 +68,7 @@ enum Remedy {
 }
 
 impl Remedy {
-    fn at(path: &Path) -> Self {
+    fn for_path(path: &Path) -> Self {
         if private::is_cache(path) { Self::Delete } else { Self::None }
     }
 
@@ -113,7 +114,7 @@ impl CacheError {
             Obstacle::Unsafe(reason) => (reason, Fault::Unsafe),
             Obstacle::Inside => ("it lies in the workspace".to_owned(), Fault::Inside),
         };
-        Self { path: path.to_owned(), reason, fault, remedy: Remedy::at(path) }
+        Self { path: path.to_owned(), reason, fault, remedy: Remedy::for_path(path) }
     }
 }
 
@@ -145,7 +146,7 @@ impl Cache {
         before_key: impl FnOnce(&Path) -> io::Result<()>,
     ) -> Result<Self, CacheError> {
         let failed = |obstacle| CacheError::new(path, obstacle);
-        let dir = Private::open(path, workspace).map_err(failed)?;
+        let dir = PrivateDir::open(path, workspace).map_err(failed)?;
         dir.check_content().map_err(failed)?;
         before_key(dir.real()).map_err(Obstacle::System).map_err(failed)?;
         let key = dir.key().map_err(Obstacle::System).map_err(failed)?;
@@ -160,20 +161,20 @@ impl Cache {
 
     /// Returns the compiled code of a component if the entry exists, is intact and belongs to this
     /// engine. Any other entry counts as absent.
-    pub(super) fn code(&self, engine: &Engine, digest: Digest) -> Option<Component> {
+    pub(crate) fn code(&self, engine: &Engine, digest: Digest) -> Option<Component> {
         let opened = self.0.as_ref()?;
         let file = opened.code(engine, digest).checked_file().ok()?;
-        deserialize(engine, &Code::Kept(&file)).ok()
+        deserialize(engine, &CompiledCode::Cached(&file)).ok()
     }
 
     /// Returns true if an entry for the code exists, without reading it.
-    pub(super) fn has_code(&self, engine: &Engine, digest: Digest) -> bool {
+    pub(crate) fn has_code(&self, engine: &Engine, digest: Digest) -> bool {
         self.0.as_ref().is_some_and(|opened| opened.code(engine, digest).exists())
     }
 
     /// Stores the compiled code of a component. A failed write costs time, not the call, so it is
     /// only logged.
-    pub(super) fn keep_code(&self, engine: &Engine, digest: Digest, code: &[u8]) {
+    pub(crate) fn keep_code(&self, engine: &Engine, digest: Digest, code: &[u8]) {
         self.keep("compiled code", |opened| {
             // Done here, after seconds of compilation, so that a start with a warm cache does not
             // pay for it.
@@ -184,28 +185,34 @@ impl Cache {
 
     /// Returns the description of a plugin if the entry exists, is intact and belongs to this
     /// engine and this version of the host.
-    pub(super) fn about(&self, engine: &Engine, digest: Digest) -> Option<About> {
+    pub(crate) fn description(&self, engine: &Engine, digest: Digest) -> Option<Description> {
         let opened = self.0.as_ref()?;
-        About::parse(&opened.about(engine, digest).read().ok()?)
+        CachedDescription::parse(&opened.description(engine, digest).read().ok()?)
     }
 
     /// Stores the description of a plugin, once it has passed every check.
-    pub(super) fn keep_about(&self, engine: &Engine, digest: Digest, about: &About) {
+    pub(crate) fn keep_description(
+        &self,
+        engine: &Engine,
+        digest: Digest,
+        description: &Description,
+    ) {
         self.keep("what a plugin said of itself", |opened| {
-            opened.about(engine, digest).write(&about.to_bytes())
+            let cached = CachedDescription::new(description);
+            opened.description(engine, digest).write(&cached.to_bytes())
         });
     }
 
     /// Records that a compilation begins. The record remains if the process ends first.
-    pub(super) fn begin_compilation(&self, engine: &Engine, digest: Digest) {
+    pub(crate) fn begin_compilation(&self, engine: &Engine, digest: Digest) {
         self.keep("that a plugin is being compiled", |opened| {
-            opened.verdict(engine, digest).write(&Verdict::undone().to_bytes())
+            opened.verdict(engine, digest).write(&Verdict::unfinished().to_bytes())
         });
     }
 
     /// Records how a compilation ended. The record is removed after a success, where the code is
     /// stored instead, and after an error that says nothing about the component.
-    pub(super) fn end_compilation(
+    pub(crate) fn end_compilation(
         &self,
         engine: &Engine,
         digest: Digest,
@@ -213,7 +220,7 @@ impl Cache {
     ) {
         let Some(opened) = &self.0 else { return };
         let entry = opened.verdict(engine, digest);
-        match end.err().and_then(Verdict::of) {
+        match end.err().and_then(Verdict::from_error) {
             Some(verdict) => {
                 self.keep("why a plugin does not compile", |_| entry.write(&verdict.to_bytes()));
             }
@@ -222,17 +229,17 @@ impl Cache {
     }
 
     /// Returns the error that an earlier compilation within these limits ended with.
-    pub(super) fn refusal(
+    pub(crate) fn refusal(
         &self,
         engine: &Engine,
         digest: Digest,
         limits: CompileLimits,
     ) -> Option<CompileError> {
-        self.verdict(engine, digest)?.holds_within(limits)
+        self.verdict(engine, digest)?.error_within(limits)
     }
 
     /// Returns true if an earlier compilation failed or did not finish.
-    pub(super) fn was_tried(&self, engine: &Engine, digest: Digest) -> bool {
+    pub(crate) fn has_verdict(&self, engine: &Engine, digest: Digest) -> bool {
         self.verdict(engine, digest).is_some()
     }
 
@@ -253,7 +260,7 @@ impl Cache {
     pub(crate) fn remember(&self, before: &Identity, after: &Identity, digest: Digest) {
         if before.is_settled() && before.is_still(after) {
             self.keep("the digest of a file", |opened| {
-                opened.identity(before).write(&before.with(digest))
+                opened.identity(before).write(&before.to_entry(digest))
             });
         }
     }
@@ -271,7 +278,7 @@ impl Opened {
         self.entry(format!("{}-{:016x}.code", digest.hex(), number(engine)))
     }
 
-    fn about(&self, engine: &Engine, digest: Digest) -> Entry<'_> {
+    fn description(&self, engine: &Engine, digest: Digest) -> Entry<'_> {
         self.entry(format!("{}-{:016x}.about", digest.hex(), number(engine)))
     }
 
@@ -280,7 +287,7 @@ impl Opened {
     }
 
     fn identity(&self, identity: &Identity) -> Entry<'_> {
-        self.entry(format!("{}.file", identity.place()))
+        self.entry(format!("{}.file", identity.entry_name()))
     }
 
     fn entry(&self, name: String) -> Entry<'_> {
@@ -294,35 +301,4 @@ fn number(engine: &Engine) -> u64 {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
     hasher.finish()
-}
-
-/// Compiled code that may be loaded.
-pub(super) enum Code<'a> {
-    /// Code that this process or a child of it has just compiled.
-    Made(&'a [u8]),
-    /// A cache entry that has just been authenticated.
-    Kept(&'a File),
-}
-
-/// Loads compiled code. A cache entry is memory-mapped, so that the pages which a call does not
-/// need take no private memory.
-#[allow(
-    unsafe_code,
-    reason = "deserialising is how compiled code is loaded; see the comment below"
-)]
-pub(super) fn deserialize(engine: &Engine, code: &Code<'_>) -> wasmtime::Result<Component> {
-    // SAFETY: The bytes are what wasmtime serialised for an engine of this configuration. `Made`:
-    // this process compiled them, or they came through a pipe that only a child of this process
-    // held, which runs the program that the user named for this. `Kept`: the file carries an
-    // authentication code made with a key that only this user can read, over a name that contains
-    // the configuration and the component's digest, and checked a moment ago through the same
-    // handle. The file is in a directory that only this user can write to, and this program
-    // replaces entries as a whole and never changes one. wasmtime checks its own version and
-    // configuration again.
-    unsafe {
-        match code {
-            Code::Made(bytes) => Component::deserialize(engine, bytes),
-            Code::Kept(file) => Component::deserialize_file(engine, entry::path_of(file)?),
-        }
-    }
 }

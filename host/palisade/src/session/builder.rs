@@ -1,6 +1,7 @@
 //! The builder of a session.
 
-use super::{CONCURRENCY, Cap, Inner, Session, Slots, flights::Flights};
+use super::concurrency::ConcurrencyLimit;
+use super::{CONCURRENCY, ConcurrencyLimits, Inner, Session, in_flight::CallsInFlight};
 use crate::policy::Policy;
 use crate::sandbox::limits;
 use crate::tool::text::elided;
@@ -37,7 +38,7 @@ pub struct SessionBuilder {
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,
-    cap: Cap,
+    limit: ConcurrencyLimit,
     per_tool: BTreeMap<String, u32>,
 }
 
@@ -48,7 +49,7 @@ impl SessionBuilder {
             workspace,
             policy: Policy::default(),
             advertised: Advertised::All,
-            cap: Cap::OfSession(CONCURRENCY),
+            limit: ConcurrencyLimit::Session(CONCURRENCY),
             per_tool: BTreeMap::new(),
         }
     }
@@ -78,7 +79,7 @@ impl SessionBuilder {
     /// for at most 60 s.
     #[must_use]
     pub fn concurrency(mut self, calls: u32) -> Self {
-        self.cap = Cap::OfSession(within_range(calls));
+        self.limit = ConcurrencyLimit::Session(within_range(calls));
         self
     }
 
@@ -99,8 +100,8 @@ impl SessionBuilder {
     /// Limits the calls of each message instead of the session, for calls that belong to no
     /// conversation. The process's limits apply as well.
     pub(crate) fn independent_calls(mut self) -> Self {
-        let (Cap::OfSession(calls) | Cap::OfMessage(calls)) = self.cap;
-        self.cap = Cap::OfMessage(calls);
+        let (ConcurrencyLimit::Session(calls) | ConcurrencyLimit::Message(calls)) = self.limit;
+        self.limit = ConcurrencyLimit::Message(calls);
         self
     }
 
@@ -112,8 +113,8 @@ impl SessionBuilder {
             workspace: self.workspace,
             policy: self.policy,
             advertised: self.advertised,
-            slots: Slots::new(self.cap, &self.per_tool),
-            flights: Flights::default(),
+            concurrency: ConcurrencyLimits::new(self.limit, &self.per_tool),
+            in_flight: CallsInFlight::default(),
             allowed: Mutex::default(),
             allowed_more: tokio::sync::Notify::new(),
         }))

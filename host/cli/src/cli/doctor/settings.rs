@@ -89,7 +89,7 @@ pub(super) fn plugins(
     cache: CacheMode,
     patience: &Patience,
 ) -> Vec<Check> {
-    if palisade::internal::check_machine().is_err() {
+    if palisade::internal::check_system().is_err() {
         return vec![unseen("this process may use too little of the machine")];
     }
     if patience.has_run_out() {

@@ -1,7 +1,7 @@
 //! Tests that the check of an input ends midway with its call.
 
-use crate::dispatch::{CallMode, Party};
-use crate::execution::account::looks::until_the_end;
+use crate::dispatch::{CallMode, Requester};
+use crate::execution::account::budget_checks::wait_until_exhausted;
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::host::Host;
 use crate::plugins::Shipped;
@@ -50,22 +50,22 @@ async fn called_until(
     end: impl Fn() + Send + Sync + 'static,
 ) -> (Option<ErrorClass>, usize) {
     let account = Limits::default().account();
-    account.at_each_look(move |look, budget| {
-        if look == check {
+    account.on_budget_check(move |number, budget| {
+        if number == check {
             end();
-            until_the_end(budget);
+            wait_until_exhausted(budget);
         }
     });
     let input = format!("{{\"list\":[{}1]}}", "1,".repeat(20_000));
     let call = Call::new("idle", input).with_timeout(time).with_cancellation(cancel);
     let tool = host.registry().get("idle").unwrap();
     let class = {
-        let party = Party::default().with_account(Some(account.clone()));
-        let result = host.dispatch_to(host.session(), call, tool, &party).await;
+        let requester = Requester::default().with_account(Some(account.clone()));
+        let result = host.dispatch_to(host.session(), call, tool, &requester).await;
         result.error().map(ToolError::class)
     };
     drop(host);
-    (class, account.looks().await)
+    (class, account.count_budget_checks().await)
 }
 
 const LONG: Duration = Duration::from_secs(60);

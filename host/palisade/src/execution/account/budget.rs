@@ -1,7 +1,7 @@
 //! The budget of the host's work for one call: its memory account, its deadline and its
 //! cancellation.
 
-use super::Account;
+use super::call_account::Account;
 use crate::tool::budget::{Budget, Exhausted};
 use std::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// cancellation.
 #[derive(Debug, Clone)]
 pub struct CallBudget {
-    pub(super) account: Account,
+    account: Account,
     deadline: Instant,
     cancel: CancellationToken,
 }
@@ -36,6 +36,12 @@ impl CallBudget {
     pub(crate) fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }
+
+    /// Counts one check of long work, for tests.
+    #[cfg(test)]
+    pub(crate) fn note_check(&self) {
+        self.account.budget_checks().note(self);
+    }
 }
 
 impl Budget for CallBudget {
@@ -60,7 +66,7 @@ impl Budget for CallBudget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::MemoryLimits;
+    use super::super::call_account::MemoryLimits;
     use super::*;
 
     #[test]

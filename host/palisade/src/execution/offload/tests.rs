@@ -3,8 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use super::super::account::{Account, MemoryLimits};
 use super::*;
+use crate::execution::account::{Account, MemoryLimits};
+use crate::execution::deferred_drop::{ALONE, drop_later, retry_after_drops};
 use crate::tool::Digest;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -110,7 +111,7 @@ async fn work_begins_in_a_turn_and_gives_it_back() {
 fn work_that_outlasts_its_tick_goes_on_in_its_next_turn() {
     let cancel = CancellationToken::new();
     let turns = turns(1, b"a plugin");
-    let begin = |budget| Turned::begin(budget, &turns, None).ticking(Duration::ZERO);
+    let begin = |budget| TurnBudget::new(budget, &turns, None).with_tick(Duration::ZERO);
     let one = begin(budget(LONG, &cancel));
     let steps = AtomicUsize::new(0);
     let other = turns.try_take(1).unwrap();
@@ -149,7 +150,7 @@ async fn one_owner_leaves_half_of_the_threads_to_others() {
     let other = pool.share(Digest::of(b"another"));
     let cancel = CancellationToken::new();
     let begun = Arc::new(AtomicUsize::new(0));
-    let tasks: Vec<_> = (0..PLACES * 2)
+    let tasks: Vec<_> = (0..MAX_JOBS * 2)
         .map(|_| {
             let flood = flood.clone();
             let both = budget(LONG, &cancel);
@@ -168,7 +169,7 @@ async fn one_owner_leaves_half_of_the_threads_to_others() {
     }
     for _ in 0..10 {
         assert_eq!(offload(&budget(LONG, &cancel), &other, |_| Ok(1)).await, Ok(1));
-        assert!(begun.load(Ordering::SeqCst) as u64 <= PLACES / 2);
+        assert!(begun.load(Ordering::SeqCst) as u64 <= MAX_JOBS / 2);
     }
     cancel.cancel();
     for task in tasks {
@@ -191,7 +192,7 @@ fn a_large_value_is_dropped_in_a_turn_on_a_thread_of_its_own() {
     let turns = turns(1, b"a plugin");
     let dropped = Arc::<Mutex<Vec<_>>>::default();
     let taken = turns.try_take(1).unwrap();
-    drop_away(&turns, Large(dropped.clone()));
+    drop_later(&turns, Large(dropped.clone()));
     assert_eq!((turns.waiting(), dropped.lock().unwrap().len()), (1, 0));
     drop(taken);
     while Arc::strong_count(&dropped) > 1 {
@@ -206,11 +207,11 @@ fn whoever_finds_no_memory_drops_first_what_waits_to_be_dropped() {
     let turns = turns(1, b"a plugin");
     let dropped = Arc::<Mutex<Vec<_>>>::default();
     let _taken = turns.try_take(1).unwrap();
-    assert!(making_room(|| true));
-    drop_away(&turns, Large(dropped.clone()));
-    assert!(making_room(|| !dropped.lock().unwrap().is_empty()));
+    assert!(retry_after_drops(|| true));
+    drop_later(&turns, Large(dropped.clone()));
+    assert!(retry_after_drops(|| !dropped.lock().unwrap().is_empty()));
     assert_eq!(dropped.lock().unwrap().len(), 1);
     drop(turns);
-    assert!(!making_room(|| false));
+    assert!(!retry_after_drops(|| false));
     assert_eq!(dropped.lock().unwrap().len(), 1, "it is dropped once");
 }

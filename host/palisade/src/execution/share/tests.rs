@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use super::*;
+use crate::tool::Digest;
 use std::collections::HashMap;
 use std::future::Future as _;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::task::{Context, Poll, Wake};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 fn owner(number: usize) -> Digest {
     Digest::of(&number.to_le_bytes())
@@ -28,8 +31,8 @@ impl Wake for Woken {
     }
 }
 
-fn poll(taking: &mut Taking, waker: &Arc<Woken>) -> Poll<Grant> {
-    Pin::new(taking).poll(&mut Context::from_waker(&Waker::from(waker.clone())))
+fn poll(request: &mut Acquire, waker: &Arc<Woken>) -> Poll<Grant> {
+    Pin::new(request).poll(&mut Context::from_waker(&Waker::from(waker.clone())))
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn an_owner_at_its_threshold_waits_in_its_own_queue_and_never_in_front_of_others
     let other = pool.share(owner(2));
     let mut held = all(&greedy);
     let mut waits: Vec<_> = (0..3).map(|_| greedy.take(1)).collect();
-    assert!(waits.iter_mut().all(|taking| poll(taking, &woken).is_pending()));
+    assert!(waits.iter_mut().all(|request| poll(request, &woken).is_pending()));
     assert_eq!(greedy.waiting(), 3);
     let mut latecomer = other.take(1);
     let granted = poll(&mut latecomer, &woken);
@@ -130,7 +133,7 @@ fn a_request_that_is_dropped_passes_on_what_it_was_granted() {
     assert!(
         [&mut first, &mut second, &mut third]
             .into_iter()
-            .all(|taking| poll(taking, &woken).is_pending())
+            .all(|request| poll(request, &woken).is_pending())
     );
     drop(second);
     drop(held);
@@ -165,12 +168,12 @@ fn a_lease_that_is_written_off_frees_its_units_once() {
     let held = share.try_take(1).unwrap();
     let lease = held.lease().unwrap();
     assert!(share.try_take(1).is_err());
-    assert!(pool.write_off(lease) && pool.write_off(lease));
+    assert!(pool.abandon(lease) && pool.abandon(lease));
     let other = share.try_take(1);
     assert_eq!((other.is_ok(), pool.held()), (true, 1));
     drop(held);
     assert_eq!(pool.held(), 1, "what was written off does not come back twice");
-    assert!(!pool.write_off(lease), "it has ended");
+    assert!(!pool.abandon(lease), "it has ended");
 }
 
 /// A seeded pseudo-random number generator.
@@ -193,7 +196,7 @@ fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
         let pool = Pool::leased(1 + seed % 9);
         let shares: Vec<_> = (0..4).map(|number| pool.share(owner(number))).collect();
         let mut held: Vec<Grant> = Vec::new();
-        let mut waits: Vec<(Taking, Arc<Woken>)> = Vec::new();
+        let mut waits: Vec<(Acquire, Arc<Woken>)> = Vec::new();
         for _ in 0..300 {
             let share = &shares[dice.below(shares.len())];
             match dice.below(6) {
@@ -202,28 +205,28 @@ fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
                 2 if !held.is_empty() => drop(held.swap_remove(dice.below(held.len()))),
                 3 if !waits.is_empty() => drop(waits.swap_remove(dice.below(waits.len()))),
                 4 if !held.is_empty() && dice.below(4) == 0 => {
-                    pool.write_off(held[dice.below(held.len())].lease().unwrap());
+                    pool.abandon(held[dice.below(held.len())].lease().unwrap());
                 }
                 _ if !waits.is_empty() => {
                     let at = dice.below(waits.len());
-                    let (taking, woken) = &mut waits[at];
-                    if let Poll::Ready(granted) = poll(taking, woken) {
+                    let (request, woken) = &mut waits[at];
+                    if let Poll::Ready(granted) = poll(request, woken) {
                         held.push(granted);
                         drop(waits.swap_remove(at));
                     }
                 }
                 _ => {}
             }
-            let book = pool.book();
-            book.check();
-            assert!(pool.capacity() >= book.held());
+            let scheduler = pool.scheduler();
+            scheduler.check();
+            assert!(pool.capacity() >= scheduler.held());
         }
         held.clear();
         // Every waiting request is woken once its predecessors are gone, or was never polled.
         while !waits.is_empty() {
             let left = waits.len();
             let ready =
-                |(taking, woken): &mut (Taking, Arc<Woken>)| poll(taking, woken).is_pending();
+                |(request, woken): &mut (Acquire, Arc<Woken>)| poll(request, woken).is_pending();
             waits.retain_mut(ready);
             assert!(waits.len() < left, "seed {seed}: {left} wait for ever");
         }

@@ -2,7 +2,7 @@
 
 use super::HostBuilder;
 use crate::confirm::NoConfirmer;
-use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, Dispatcher, LateRules as _, Threads};
+use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, CallThreads, Dispatcher, LateRules as _};
 use crate::events::Events;
 use crate::execution::Factory;
 use crate::host::announce::announce;
@@ -28,17 +28,17 @@ impl HostBuilder {
             Some(_) => Workspace::open_within(workspace, limits::OPENING)?,
         });
         let cache = cache::open(&self.cache, &workspace)?;
-        let late = Arc::new(cache::Hidden::new(&self.cache, &cache, self.hard_links));
+        let late_rules = Arc::new(cache::HiddenCaches::new(&self.cache, &cache, self.hard_links));
         let rules = Arc::new(rules(self.hard_links, self.protected, &self.sources)?);
         workspace.keep_rules_of(&rules);
         // Run early to speed up the first call, which repeats it and reports its error.
-        let _ = late.add_to(&workspace);
+        let _ = late_rules.apply_to(&workspace);
         let sandbox = Sandbox::new(cache)?.with_compiler(self.compiler);
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let native = native(self.sources.shipped, self.shell, self.native);
         let events = Events::new(self.subscribers);
-        let heard = events.clone();
+        let own_events = events.clone();
         let task = Task {
             sources: self.sources,
             sandbox: sandbox.clone(),
@@ -46,7 +46,7 @@ impl HostBuilder {
             registry: registry.clone(),
             observer,
             hard_links: self.hard_links,
-            on_change: Box::new(move |change| announce(&heard, change)),
+            on_change: Box::new(move |change| announce(&own_events, change)),
         };
         let loading = Loading::begin(task, &native)?;
         let dispatcher = Dispatcher {
@@ -59,7 +59,7 @@ impl HostBuilder {
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
             threads,
             rules,
-            late,
+            late_rules,
             places: self.places.into(),
         };
         let session = self.session.begin(&workspace).independent_calls().build();
@@ -82,12 +82,13 @@ fn rules(
     let plugins =
         sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
     let plugins = plugins.map(|path| (path, Reading::Allowed));
-    let open = |(path, reading): (PathBuf, Reading)| {
-        Tree::open(&path, reading)
-            .map(Arc::new)
-            .map_err(|source| BuildError::Protected { path, source })
-    };
-    let trees = named.into_iter().chain(plugins).map(open).collect::<Result<_, _>>()?;
+    let mut trees = Vec::new();
+    for (path, reading) in named.into_iter().chain(plugins) {
+        match Tree::open(&path, reading) {
+            Ok(tree) => trees.push(Arc::new(tree)),
+            Err(source) => return Err(BuildError::Protected { path, source }),
+        }
+    }
     Ok(HostRules { hard_links, trees })
 }
 
@@ -107,7 +108,7 @@ fn check(given: &Limits) -> Result<(), BuildError> {
     }
 }
 
-fn threads(mode: CallMode) -> Result<Option<Arc<Threads>>, BuildError> {
+fn threads(mode: CallMode) -> Result<Option<Arc<CallThreads>>, BuildError> {
     let CallMode::OwnThreads { threads, lost } = mode else { return Ok(None) };
     if !(1..=limits::LIVE_SANDBOXES).contains(&threads) {
         return Err(BuildError::Limit { name: "threads", accepted: "1 to 256 are accepted" });
@@ -115,5 +116,5 @@ fn threads(mode: CallMode) -> Result<Option<Arc<Threads>>, BuildError> {
     if !(1..=limits::MAX_LOST_THREADS).contains(&lost) {
         return Err(BuildError::Limit { name: "lost_threads", accepted: "1 to 128 are accepted" });
     }
-    Ok(Some(Arc::new(Threads::new(threads, lost))))
+    Ok(Some(Arc::new(CallThreads::new(threads, lost))))
 }

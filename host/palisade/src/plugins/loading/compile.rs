@@ -1,25 +1,27 @@
 //! Decides the candidates: those in the cache at once, and the others by compiling them on every
 //! core.
 
-use super::{Outcome, Work, cores, guarded, lock};
-use crate::plugins::candidate::{Candidate, Effort, Recalled};
-use crate::plugins::{Compiling, LoadStep};
+use super::cores;
+use super::work::{Outcome, Work, catch_panic, lock};
+use crate::plugins::candidate::{CacheLookup, Candidate, Effort};
+use crate::plugins::loaded::Compiling;
+use crate::plugins::observer::LoadStep;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 
 impl Work {
     /// Decides the cached candidates and queues the others.
-    pub(super) fn recall(&self) {
+    pub(super) fn prepare_cached(&self) {
         self.tell(LoadStep::Start(self.candidates.len()));
         let all: Vec<usize> = (0..self.candidates.len()).collect();
         let unknown: Mutex<Vec<(bool, Effort, usize)>> = Mutex::default();
         let known: Mutex<BTreeMap<usize, Outcome>> = Mutex::default();
         self.each(&all, |index, candidate| {
-            let outcome = match guarded(|| candidate.recalled(&self.task.sandbox)) {
-                Ok(Recalled::ToCompile(effort)) => {
+            let outcome = match catch_panic(|| candidate.look_up(&self.task.sandbox)) {
+                Ok(CacheLookup::ToCompile(effort)) => {
                     return lock(&unknown).push((!candidate.is_shipped(), effort, index));
                 }
-                Ok(Recalled::Ready(prepared)) => Ok(prepared),
+                Ok(CacheLookup::Ready(prepared)) => Ok(prepared),
                 Err(refused) => Err(refused),
             };
             lock(&known).insert(index, outcome);
@@ -27,7 +29,7 @@ impl Work {
         // In order, so that events do not depend on timing.
         for (index, outcome) in std::mem::take(&mut *lock(&known)) {
             if let Some(candidate) = self.candidates.get(index) {
-                self.prepared(index, candidate, outcome);
+                self.record(index, candidate, outcome);
             }
         }
         let mut unknown = std::mem::take(&mut *lock(&unknown));
@@ -71,7 +73,7 @@ impl Work {
         &self,
         wanted_now: impl Fn() -> W + Sync,
     ) -> bool {
-        let given_up = self.given_up.child_token();
+        let cancel = self.cancel.child_token();
         let still_wanted = |of: &[usize]| -> Vec<usize> {
             let is_wanted = wanted_now();
             let wanted =
@@ -81,17 +83,17 @@ impl Work {
         let unknown = lock(&self.unknown).clone();
         let indices = if unknown.is_empty() { unknown } else { still_wanted(&unknown) };
         self.each(&indices, |index, candidate| {
-            if given_up.is_cancelled() || still_wanted(&[index]).is_empty() {
+            if cancel.is_cancelled() || still_wanted(&[index]).is_empty() {
                 return;
             }
-            let outcome = guarded(|| candidate.prepare(&self.task.sandbox, &given_up));
+            let outcome = catch_panic(|| candidate.prepare(&self.task.sandbox, &cancel));
             // A failure after the cancellation says nothing about the candidate.
-            if outcome.is_ok() || !given_up.is_cancelled() {
-                self.prepared(index, candidate, outcome);
+            if outcome.is_ok() || !cancel.is_cancelled() {
+                self.record(index, candidate, outcome);
             }
             let left = lock(&self.unknown).clone();
             if still_wanted(&left).is_empty() {
-                given_up.cancel();
+                cancel.cancel();
             }
         });
         !indices.is_empty()
@@ -105,7 +107,7 @@ impl Work {
         });
     }
 
-    fn prepared(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
+    fn record(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         self.tell(LoadStep::Done(&candidate.name()));
         self.decide(index, candidate, outcome);
         lock(&self.unknown).retain(|left| *left != index);

@@ -1,15 +1,19 @@
 //! Scans again and registers new, changed and removed plugins in one step. The result is that of a
 //! fresh start, except that a broken file keeps its previous plugin.
 
-use super::settle::check_offer;
+use super::claims::check_offer;
+use super::cores;
 use super::slot::{Latest, Slot};
-use super::{Work, cores, guarded, lock};
-use crate::plugins::candidate::{Candidate, Refused};
-use crate::plugins::{Cause, Plugin, Refusal, Rejected, Rescan, reserved, scan};
-use crate::registry::{Granted, Offer};
+use super::slot_changes::note_changes;
+use super::work::{Work, catch_panic, lock};
+use crate::plugins::candidate::{Candidate, CandidateError, FileDigest};
+use crate::plugins::changes::Rescan;
+use crate::plugins::plugin::{Plugin, is_same_code};
+use crate::plugins::rejected::{Cause, RegistrationError, Rejected};
+use crate::plugins::{reserved, scan};
+use crate::registry::{ClaimOutcome, NameClaim};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::OnceLock;
 
 /// The end of a rejection's reason if the previous plugin stays.
@@ -19,12 +23,22 @@ const STAYS: &str = "; the one loaded before stays";
 struct Job {
     candidate: Candidate,
     before: Option<Slot>,
-    way: Way,
+    treatment: Treatment,
+}
+
+/// The files of one scan.
+struct Jobs {
+    /// The current files, in order.
+    jobs: Vec<Job>,
+    /// The slots of removed files.
+    gone: Vec<Slot>,
+    /// The directories that cannot be read.
+    lost: Vec<Rejected>,
 }
 
 /// The treatment of a file.
-enum Way {
-    Look,
+enum Treatment {
+    Scan,
     Refuse(String),
     /// Its directory cannot be read, so its state is kept.
     Keep,
@@ -57,18 +71,18 @@ impl Work {
         if !lock(&self.unknown).is_empty() {
             self.compile_left();
         }
-        let (jobs, gone, lost) = self.jobs();
+        let Jobs { jobs, gone, lost } = self.jobs();
         *lock(&self.namesakes) = scan::namesakes(jobs.iter().map(|job| &job.candidate));
         let latest = self.all_latest(&jobs);
-        if self.given_up.is_cancelled() {
+        if self.cancel.is_cancelled() {
             return Rescan::default();
         }
         let slots = self.exchange(jobs, latest, &gone);
         let mut rescan = Rescan::default();
         for (before, after) in &slots {
-            note(&mut rescan, before.as_ref(), Some(after));
+            note_changes(&mut rescan, before.as_ref(), Some(after));
         }
-        gone.iter().for_each(|gone| note(&mut rescan, Some(gone), None));
+        gone.iter().for_each(|gone| note_changes(&mut rescan, Some(gone), None));
         let known = std::mem::replace(&mut *lock(&self.lost), lost.clone());
         rescan.rejected.extend(lost.into_iter().filter(|lost| !known.contains(lost)));
         self.keep(slots.into_iter().map(|(_, after)| after).collect(), &rescan);
@@ -76,20 +90,21 @@ impl Work {
         rescan
     }
 
-    /// Returns the current files in order, the slots of removed files, and the directories that
-    /// cannot be read.
-    fn jobs(&self) -> (Vec<Job>, Vec<Slot>, Vec<Rejected>) {
+    fn jobs(&self) -> Jobs {
         let mut before = self.before();
-        let (mut jobs, mut lost) = (Vec::new(), Vec::new());
+        let mut jobs = Vec::new();
+        let mut lost = Vec::new();
         for directory in scan::directories(&self.task.sources) {
             let found = self.pinned_dirs.check_directory(directory).and_then(|()| {
                 scan::files(directory).map_err(|error| format!("it cannot be read: {error}"))
             });
             match found {
                 Ok(files) => jobs.extend(files.into_iter().map(|path| {
-                    let way =
-                        self.pinned_dirs.check_file(&path).map_or_else(Way::Refuse, |()| Way::Look);
-                    Job { before: before.take(&path), candidate: Candidate::File(path), way }
+                    let treatment = self
+                        .pinned_dirs
+                        .check_file(&path)
+                        .map_or_else(Treatment::Refuse, |()| Treatment::Scan);
+                    Job { before: before.take(&path), candidate: Candidate::File(path), treatment }
                 })),
                 Err(reason) => {
                     let file = crate::tool::text::elided(&directory.to_string_lossy(), 512);
@@ -98,7 +113,7 @@ impl Work {
                     jobs.extend(before.files_in(directory).into_iter().map(|path| Job {
                         before: before.take(&path),
                         candidate: Candidate::File(path),
-                        way: Way::Keep,
+                        treatment: Treatment::Keep,
                     }));
                 }
             }
@@ -107,9 +122,9 @@ impl Work {
         jobs.extend(single.map(|path| Job {
             before: before.take(path),
             candidate: Candidate::File(path.clone()),
-            way: Way::Look,
+            treatment: Treatment::Scan,
         }));
-        (jobs, before.0.into_values().flatten().collect(), lost)
+        Jobs { jobs, gone: before.0.into_values().flatten().collect(), lost }
     }
 
     fn before(&self) -> Before {
@@ -125,26 +140,26 @@ impl Work {
     fn all_latest(&self, jobs: &[Job]) -> Vec<Latest> {
         let found: Vec<OnceLock<Latest>> = jobs.iter().map(|_| OnceLock::new()).collect();
         cores::on_every_core(jobs, |index, job| {
-            if let Some(cell) = found.get(index).filter(|_| !self.given_up.is_cancelled()) {
+            if let Some(cell) = found.get(index).filter(|_| !self.cancel.is_cancelled()) {
                 let latest = self.latest(job);
                 let plugin = latest.plugin.map(|plugin| self.with_source(&job.candidate, plugin));
                 let _ = cell.set(Latest { plugin, ..latest });
             }
         });
-        let given_up = || Latest {
+        let cancelled = || Latest {
             file_digest: None,
             digest: None,
             plugin: Err("it was given up".to_owned()),
         };
-        found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(given_up)).collect()
+        found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(cancelled)).collect()
     }
 
     /// Returns the current state of a file's bytes.
     fn latest(&self, job: &Job) -> Latest {
         let known = job.before.as_ref().map(|slot| &slot.latest);
-        let file_digest = match (&job.way, known) {
-            (Way::Keep, Some(known)) => return known.clone(),
-            (Way::Refuse(reason), _) => Err(reason.clone()),
+        let file_digest = match (&job.treatment, known) {
+            (Treatment::Keep, Some(known)) => return known.clone(),
+            (Treatment::Refuse(reason), _) => Err(reason.clone()),
             _ => job.candidate.file_digest(
                 self.task.sandbox.cache(),
                 known.and_then(|known| known.file_digest.as_ref()),
@@ -167,17 +182,18 @@ impl Work {
                 plugin: Ok(back.clone()),
             };
         }
-        let prepared =
-            guarded(|| match job.candidate.recall(file_digest.digest, &self.task.sandbox) {
+        let prepared = catch_panic(|| {
+            match job.candidate.prepare_cached(file_digest.digest, &self.task.sandbox) {
                 Some(prepared) => Ok(prepared),
-                None => job.candidate.prepare(&self.task.sandbox, &self.given_up),
-            });
+                None => job.candidate.prepare(&self.task.sandbox, &self.cancel),
+            }
+        });
         match prepared {
             Ok(prepared) => Latest {
                 file_digest: Some(file_digest),
                 ..Latest::from_plugin(self.plugin(&job.candidate, prepared))
             },
-            Err(Refused { reason, digest }) => {
+            Err(CandidateError { reason, digest }) => {
                 let digest = digest.or(Some(file_digest.digest));
                 Latest { file_digest: Some(file_digest), digest, plugin: Err(reason) }
             }
@@ -203,25 +219,27 @@ impl Work {
         // their code.
         let kept = jobs
             .iter()
-            .filter(|job| matches!(job.way, Way::Keep))
+            .filter(|job| matches!(job.treatment, Treatment::Keep))
             .filter_map(|job| job.before.as_ref());
         for plugin in gone.iter().chain(kept).filter_map(|slot| slot.standing.as_ref()) {
             if let Err(reason) = plugin.prepared.hold() {
                 tracing::warn!("calls of {} will fail: {reason}", plugin.file);
             }
         }
-        let (mut turns, shipped) = (Vec::<Turn>::with_capacity(jobs.len()), self.shipped());
+        let mut updates = Vec::<FileUpdate>::with_capacity(jobs.len());
+        let shipped = self.shipped();
         for (job, latest) in jobs.into_iter().zip(latest) {
-            let mut turn = self.turn_of(job, latest);
+            let mut update = self.update_of(job, latest);
             // Documents and prompts of earlier plugins take precedence.
-            let others = shipped.iter().chain(turns.iter().flat_map(Turn::plugins));
-            turn.new = turn.new.and_then(|plugin| check_offer(&plugin, others).map(|()| plugin));
-            turns.push(turn);
+            let others = shipped.iter().chain(updates.iter().flat_map(FileUpdate::plugins));
+            update.new =
+                update.new.and_then(|plugin| check_offer(&plugin, others).map(|()| plugin));
+            updates.push(update);
         }
-        let offers: Vec<_> = turns.iter().map(Turn::offers).collect();
-        let granted = self.task.registry.set_files(&offers);
-        drop(offers);
-        turns.into_iter().zip(granted).map(|(turn, granted)| turn.end(&granted)).collect()
+        let claims: Vec<_> = updates.iter().map(FileUpdate::claims).collect();
+        let outcomes = self.task.registry.set_files(&claims);
+        drop(claims);
+        updates.into_iter().zip(outcomes).map(|(update, outcome)| update.end(&outcome)).collect()
     }
 
     /// Returns the shipped plugins.
@@ -231,23 +249,23 @@ impl Work {
         shipped.filter_map(|slot| slot.standing.clone()).collect()
     }
 
-    fn turn_of(&self, job: Job, latest: Latest) -> Turn {
+    fn update_of(&self, job: Job, latest: Latest) -> FileUpdate {
         let Job { candidate, before, .. } = job;
         let shipped = self.task.sources.shipped;
-        let new = latest.plugin.clone().map_err(Refusal::from).and_then(|plugin| {
+        let new = latest.plugin.clone().map_err(RegistrationError::from).and_then(|plugin| {
             reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin)
         });
         let mut lost = None;
         let standing = before.as_ref().and_then(|slot| slot.standing.clone());
         let standing =
             standing.map(|standing| self.with_source(&candidate, standing)).filter(|standing| {
-                if new.as_ref().is_ok_and(|new| is_same(new, standing)) {
+                if new.as_ref().is_ok_and(|new| is_same_code(new, standing)) {
                     return true;
                 }
                 lost = standing.prepared.hold().err();
                 lost.is_none()
             });
-        Turn { candidate, before, latest, new, standing, lost }
+        FileUpdate { candidate, before, latest, new, standing, lost }
     }
 
     /// Stores the new state of the files next to that of the shipped plugins.
@@ -261,93 +279,73 @@ impl Work {
         let of = decided.len();
         drop(decided);
         self.progress.send_if_modified(|progress| {
-            (progress.decided, progress.of) = (of, of);
+            progress.decided = of;
+            progress.of = of;
             !rescan.is_empty()
         });
     }
 }
 
 /// The new and the previous state of a file.
-struct Turn {
+struct FileUpdate {
     candidate: Candidate,
     before: Option<Slot>,
     latest: Latest,
     /// The new plugin, or the reason why there is none.
-    new: Result<Plugin, Refusal>,
+    new: Result<Plugin, RegistrationError>,
     /// The previous plugin, if it can stay.
     standing: Option<Plugin>,
     /// The reason why the previous plugin cannot stay.
     lost: Option<String>,
 }
 
-impl Turn {
+impl FileUpdate {
     fn stays(&self) -> bool {
-        matches!((&self.new, &self.standing), (Ok(new), Some(standing)) if is_same(new, standing))
+        matches!((&self.new, &self.standing), (Ok(new), Some(standing)) if is_same_code(new, standing))
     }
 
     fn plugins(&self) -> impl Iterator<Item = &Plugin> {
         self.new.iter().filter(|_| !self.stays()).chain(&self.standing)
     }
 
-    /// Returns the offers of the file, the new plugin first.
-    fn offers(&self) -> Vec<Offer<'_>> {
-        let new = self.new.iter().filter(|_| !self.stays()).map(|plugin| Offer::New(&plugin.tools));
-        new.chain(self.standing.iter().map(|plugin| Offer::Standing(&plugin.tools))).collect()
+    /// Returns the claims of the file, the new plugin first.
+    fn claims(&self) -> Vec<NameClaim<'_>> {
+        let new =
+            self.new.iter().filter(|_| !self.stays()).map(|plugin| NameClaim::New(&plugin.tools));
+        new.chain(self.standing.iter().map(|plugin| NameClaim::Standing(&plugin.tools))).collect()
     }
 
-    fn end(self, granted: &Granted) -> (Option<Slot>, Slot) {
-        let standing = granted.offer.and_then(|number| self.plugins().nth(number)).cloned();
+    fn end(self, outcome: &ClaimOutcome) -> (Option<Slot>, Slot) {
+        let standing = outcome.granted.and_then(|number| self.plugins().nth(number)).cloned();
         let reason = match &self.new {
             Err(reason) => Some(reason.clone()),
-            Ok(new) if standing.as_ref().is_some_and(|standing| is_same(new, standing)) => None,
-            Ok(_) => granted.refused.first().map(Refusal::taken),
+            Ok(new) if standing.as_ref().is_some_and(|standing| is_same_code(new, standing)) => {
+                None
+            }
+            Ok(_) => outcome.refused.first().map(RegistrationError::name_taken),
         };
-        let nameless = granted.refused.last().filter(|_| self.standing.is_some() && !self.stays());
+        let nameless = outcome.refused.last().filter(|_| self.standing.is_some() && !self.stays());
         let end = match (&standing, self.lost.clone().or(nameless.map(ToString::to_string))) {
             (Some(_), _) => STAYS.to_owned(),
             (None, Some(lost)) => format!("; the one loaded before cannot stay: {lost}"),
             (None, None) => String::new(),
         };
         let file = self.candidate.file();
-        let rejected =
-            reason.map(|Refusal { reason, cause }| Rejected { file, reason: reason + &end, cause });
+        let rejected = reason.map(|RegistrationError { reason, cause }| Rejected {
+            file,
+            reason: reason + &end,
+            cause,
+        });
         (self.before, Slot { candidate: self.candidate, latest: self.latest, standing, rejected })
     }
 }
 
-fn is_same(one: &Plugin, other: &Plugin) -> bool {
-    Arc::ptr_eq(&one.prepared, &other.prepared)
-}
-
 /// Returns true if a rejected file has been written again, in which case it is tried again.
-fn is_touched(known: &Latest, now: &crate::plugins::candidate::FileDigest) -> bool {
+fn is_touched(known: &Latest, now: &FileDigest) -> bool {
     let identities = known
         .file_digest
         .as_ref()
         .and_then(|file_digest| file_digest.identity.as_ref())
         .zip(now.identity.as_ref());
     known.plugin.is_err() && identities.is_some_and(|(then, now)| !then.is_still(now))
-}
-
-/// Records the changes of one slot.
-pub(super) fn note(rescan: &mut Rescan, before: Option<&Slot>, after: Option<&Slot>) {
-    let stood = before.and_then(|slot| slot.standing.as_ref());
-    match (stood, after.and_then(|slot| slot.standing.as_ref())) {
-        (None, Some(new)) => rescan.loaded.push(new.clone()),
-        (Some(old), Some(new)) if !is_same(old, new) => rescan.changed.push(new.clone()),
-        (Some(old), None) => rescan.removed.push(old.clone()),
-        _ => {}
-    }
-    let Some((after, rejected)) = after.and_then(|slot| Some((slot, slot.rejected.as_ref()?)))
-    else {
-        return;
-    };
-    let known = before.is_some_and(|before| {
-        let other_bytes =
-            before.latest.digest.zip(after.latest.digest).is_some_and(|(then, now)| then != now);
-        before.rejected.as_ref() == Some(rejected) && !other_bytes
-    });
-    if !known {
-        rescan.rejected.push(rejected.clone());
-    }
 }

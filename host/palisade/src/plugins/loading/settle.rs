@@ -1,18 +1,23 @@
 //! Assigns names to plugins: each plugin gets its names when it is ready and loses them to an
 //! earlier file that claims them later. The final result does not depend on timing.
 
+use super::claims::check_offer;
 use super::slot::{Latest, Slot};
-use super::{Outcome, Work, lock, note};
-use crate::plugins::candidate::{Candidate, Refused};
-use crate::plugins::{Plugin, Refusal, Rescan, reserved};
-use crate::registry::{Offer, Place};
+use super::slot_changes::note_changes;
+use super::work::{Outcome, Work, lock};
+use crate::plugins::candidate::{Candidate, CandidateError};
+use crate::plugins::changes::Rescan;
+use crate::plugins::plugin::Plugin;
+use crate::plugins::rejected::RegistrationError;
+use crate::plugins::reserved;
+use crate::registry::{ListingPosition, NameClaim};
 
 impl Work {
     /// Registers the outcome of one candidate.
     pub(super) fn decide(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         let latest = match outcome {
             Ok(prepared) => Latest::from_plugin(self.plugin(candidate, prepared)),
-            Err(Refused { reason, digest }) => {
+            Err(CandidateError { reason, digest }) => {
                 Latest { file_digest: None, digest, plugin: Err(reason) }
             }
         };
@@ -37,20 +42,23 @@ impl Work {
         index: usize,
         candidate: &Candidate,
         plugin: &Plugin,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RegistrationError> {
         let registry = &self.task.registry;
         {
             // As with tools, the first plugin keeps a document or prompt.
             let decided = lock(&self.decided);
             check_offer(plugin, decided.values().filter_map(|slot| slot.standing.as_ref()))?;
         }
-        let place = if candidate.is_shipped() {
-            Place::Shipped(index)
+        let position = if candidate.is_shipped() {
+            ListingPosition::Shipped(index)
         } else {
             reserved::check(self.task.sources.shipped, plugin.definitions(), registry)?;
-            Place::File(index)
+            ListingPosition::File(index)
         };
-        registry.register_plugin(place, &plugin.tools).map(|_| ()).map_err(Refusal::taken)
+        registry
+            .register_plugin(position, &plugin.tools)
+            .map(|_| ())
+            .map_err(RegistrationError::name_taken)
     }
 
     fn has_standing_behind(&self, index: usize) -> bool {
@@ -63,7 +71,7 @@ impl Work {
         let before = lock(&self.decided).clone();
         let shipped = before.values().filter(|slot| slot.candidate.is_shipped());
         let mut claiming: Vec<Plugin> = shipped.filter_map(|slot| slot.standing.clone()).collect();
-        let claims: Vec<Option<Result<Plugin, Refusal>>> = (0..self.candidates.len())
+        let claims: Vec<Option<Result<Plugin, RegistrationError>>> = (0..self.candidates.len())
             .map(|index| {
                 let slot = before.get(&index).filter(|slot| !slot.candidate.is_shipped())?;
                 let claim = self.claim(slot, &claiming);
@@ -71,63 +79,47 @@ impl Work {
                 Some(claim)
             })
             .collect();
-        let offers: Vec<Vec<Offer<'_>>> = claims
+        let name_claims: Vec<Vec<NameClaim<'_>>> = claims
             .iter()
             .enumerate()
-            .map(|(index, claim)| offers(claim.as_ref(), before.get(&index)))
+            .map(|(index, claim)| name_claims(claim.as_ref(), before.get(&index)))
             .collect();
-        let granted = self.task.registry.set_files(&offers);
-        drop(offers);
+        let outcomes = self.task.registry.set_files(&name_claims);
+        drop(name_claims);
         let mut changes = Rescan::default();
         let mut after = before.clone();
-        for (index, (claim, granted)) in claims.into_iter().zip(granted).enumerate() {
-            let (Some(claim), Some(slot)) = (claim, after.get_mut(&index)) else { continue };
-            let registered = match (claim, granted.offer, granted.refused.first()) {
+        for (index, (claim, outcome)) in claims.into_iter().zip(outcomes).enumerate() {
+            let Some(claim) = claim else { continue };
+            let Some(slot) = after.get_mut(&index) else { continue };
+            let registered = match (claim, outcome.granted, outcome.refused.first()) {
                 (Err(reason), ..) => Err(reason),
-                (Ok(_), None, Some(duplicate)) => Err(Refusal::taken(duplicate)),
+                (Ok(_), None, Some(duplicate)) => Err(RegistrationError::name_taken(duplicate)),
                 (Ok(_), ..) => Ok(()),
             };
             *slot = Slot::new(&slot.candidate.clone(), slot.latest.clone(), registered);
-            note(&mut changes, before.get(&index).filter(|_| index != new), Some(slot));
+            note_changes(&mut changes, before.get(&index).filter(|_| index != new), Some(slot));
         }
         *lock(&self.decided) = after;
         changes.plugin_changes().for_each(|change| (self.task.on_change)(change));
     }
 
     /// Returns the plugin that a file claims names for, or the reason why it cannot.
-    fn claim(&self, slot: &Slot, before: &[Plugin]) -> Result<Plugin, Refusal> {
-        let plugin = slot.latest.plugin.clone().map_err(Refusal::from)?;
+    fn claim(&self, slot: &Slot, before: &[Plugin]) -> Result<Plugin, RegistrationError> {
+        let plugin = slot.latest.plugin.clone().map_err(RegistrationError::from)?;
         reserved::check(self.task.sources.shipped, plugin.definitions(), &self.task.registry)?;
         check_offer(&plugin, before.iter())?;
         Ok(plugin)
     }
 }
 
-/// Returns the offers of a file. Unregistered tools of a standing plugin do not return.
-fn offers<'a>(claim: Option<&'a Result<Plugin, Refusal>>, slot: Option<&Slot>) -> Vec<Offer<'a>> {
+/// Returns the claims of a file. Unregistered tools of a standing plugin do not return.
+fn name_claims<'a>(
+    claim: Option<&'a Result<Plugin, RegistrationError>>,
+    slot: Option<&Slot>,
+) -> Vec<NameClaim<'a>> {
     let Some(Ok(plugin)) = claim else { return Vec::new() };
     match slot.is_some_and(|slot| slot.standing.is_some()) {
-        true => vec![Offer::Standing(&plugin.tools)],
-        false => vec![Offer::New(&plugin.tools)],
-    }
-}
-
-/// Returns an error if another plugin already has one of the plugin's documents or prompts.
-pub(super) fn check_offer<'a>(
-    plugin: &Plugin,
-    mut others: impl Iterator<Item = &'a Plugin>,
-) -> Result<(), Refusal> {
-    let clash = |other: &Plugin| {
-        Some((
-            plugin.offer().clash(other.offer())?,
-            other.name().to_owned(),
-            other.file().to_owned(),
-        ))
-    };
-    match others.find_map(clash) {
-        Some((claim, owner, file)) => Err(Refusal::taken(format_args!(
-            "it offers {claim}, which the plugin `{owner}` does already, in {file}"
-        ))),
-        None => Ok(()),
+        true => vec![NameClaim::Standing(&plugin.tools)],
+        false => vec![NameClaim::New(&plugin.tools)],
     }
 }

@@ -2,7 +2,9 @@
 //! good one.
 
 use crate::plugins::candidate::{Candidate, FileDigest};
-use crate::plugins::{Plugin, PluginChange, Refusal, Rejected};
+use crate::plugins::changes::PluginChange;
+use crate::plugins::plugin::Plugin;
+use crate::plugins::rejected::{RegistrationError, Rejected};
 use crate::tool::Digest;
 
 /// One position in the plugin order.
@@ -38,9 +40,9 @@ impl Slot {
     pub(super) fn new(
         candidate: &Candidate,
         latest: Latest,
-        registered: Result<(), Refusal>,
+        registered: Result<(), RegistrationError>,
     ) -> Self {
-        let rejected = registered.err().map(|Refusal { reason, cause }| Rejected {
+        let rejected = registered.err().map(|RegistrationError { reason, cause }| Rejected {
             file: candidate.file(),
             reason,
             cause,

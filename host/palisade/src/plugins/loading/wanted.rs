@@ -1,9 +1,13 @@
 //! Selects the files to compile before a call, so that the owner of a tool does not depend on the
 //! compilation order.
 
-use super::{Work, lock};
+use super::work::{Work, lock};
 use crate::plugins::candidate::Candidate;
-use crate::plugins::{Compiling, LoadStep, Plugin, Shipped, reserved};
+use crate::plugins::loaded::Compiling;
+use crate::plugins::observer::LoadStep;
+use crate::plugins::plugin::Plugin;
+use crate::plugins::reserved;
+use crate::plugins::sources::Shipped;
 use crate::sandbox::Freshness;
 use crate::tool::{Definition, SideEffects};
 
@@ -22,7 +26,7 @@ impl Work {
     pub(super) fn compile_for(&self, tools: &[&str]) {
         let _turn = lock(&self.turn);
         let mut goes_on = true;
-        while goes_on && !self.given_up.is_cancelled() {
+        while goes_on && !self.cancel.is_cancelled() {
             // A file that loses a name may leave it to one whose predecessors were not wanted
             // before.
             goes_on = self.compile_wanted(|| self.wanted(tools));
@@ -60,7 +64,7 @@ impl Work {
 
     fn scope(&self, tool: &str) -> Scope {
         match self.owner(tool) {
-            Some((index, Owner { freshness: Freshness::Cached, class })) => match class {
+            Some((index, ToolOwner { freshness: Freshness::Cached, class })) => match class {
                 SideEffects::None | SideEffects::Read => Scope::Before(0),
                 SideEffects::Write | SideEffects::Execute | SideEffects::Network => {
                     Scope::Before(index)
@@ -74,12 +78,12 @@ impl Work {
     }
 
     /// Returns the current owner of a tool with its index.
-    fn owner(&self, tool: &str) -> Option<(usize, Owner)> {
+    fn owner(&self, tool: &str) -> Option<(usize, ToolOwner)> {
         let decided = lock(&self.decided);
         let standing =
             decided.iter().filter_map(|(index, slot)| Some((*index, slot.standing.as_ref()?)));
         standing
-            .filter_map(|(index, plugin)| Some((index, Owner::from_plugin(plugin, tool)?)))
+            .filter_map(|(index, plugin)| Some((index, ToolOwner::from_plugin(plugin, tool)?)))
             .next()
     }
 
@@ -92,12 +96,12 @@ impl Work {
 }
 
 /// The properties of a tool's owner.
-struct Owner {
+struct ToolOwner {
     freshness: Freshness,
     class: SideEffects,
 }
 
-impl Owner {
+impl ToolOwner {
     fn from_plugin(plugin: &Plugin, tool: &str) -> Option<Self> {
         let definition =
             plugin.definitions().iter().find(|definition| definition.name().as_str() == tool);

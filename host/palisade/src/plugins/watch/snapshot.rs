@@ -1,6 +1,7 @@
 //! The metadata of the plugin locations at one moment, taken without opening any plugin.
 
-use crate::plugins::{Sources, scan};
+use crate::plugins::scan;
+use crate::plugins::sources::Sources;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -35,7 +36,8 @@ type Inode = (u64, u64);
 impl Snapshot {
     /// Takes a snapshot of these locations.
     pub(super) fn take(sources: &Sources) -> Self {
-        let (mut directories, mut paths) = (Vec::new(), Vec::new());
+        let mut directories = Vec::new();
+        let mut paths = Vec::new();
         for directory in scan::directories(sources) {
             let listed = scan::files(directory).ok();
             let meta = listed.as_ref().and_then(|_| fs::metadata(directory).ok());

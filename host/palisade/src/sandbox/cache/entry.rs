@@ -1,12 +1,8 @@
 //! One entry of the cache: its content, followed by an authentication code over name and content.
 
-use super::private::Private;
+use super::private::{Key, PrivateDir};
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
-use std::path::PathBuf;
-
-/// The key of the authentication codes.
-pub(super) type Key = [u8; 32];
 
 /// The length of an authentication code, in bytes.
 const TAG: usize = 32;
@@ -18,7 +14,7 @@ const PIECE: usize = 128 << 10;
 
 /// An entry, present or absent.
 pub(super) struct Entry<'a> {
-    pub(super) dir: &'a Private,
+    pub(super) dir: &'a PrivateDir,
     pub(super) name: String,
     pub(super) key: &'a Key,
 }
@@ -93,24 +89,4 @@ impl Entry<'_> {
         let whole = <[u8; TAG]>::try_from(tag).is_ok_and(|tag| hasher.finalize() == tag);
         if whole { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
-}
-
-/// Returns a path that leads to this open file, even if its name is given to another one.
-#[cfg(target_os = "linux")]
-#[allow(clippy::unnecessary_wraps, reason = "other systems may not know")]
-pub(super) fn path_of(file: &File) -> io::Result<PathBuf> {
-    use std::os::fd::AsRawFd as _;
-    Ok(format!("/proc/self/fd/{}", file.as_raw_fd()).into())
-}
-
-#[cfg(target_vendor = "apple")]
-pub(super) fn path_of(file: &File) -> io::Result<PathBuf> {
-    use std::os::unix::ffi::OsStringExt as _;
-    Ok(std::ffi::OsString::from_vec(rustix::fs::getpath(file)?.into_bytes()).into())
-}
-
-/// Fails: where a system has no path for an open file, code is not loaded from the cache.
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-pub(super) fn path_of(_: &File) -> io::Result<PathBuf> {
-    Err(io::ErrorKind::Unsupported.into())
 }

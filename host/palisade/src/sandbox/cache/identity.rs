@@ -29,14 +29,14 @@ pub(crate) fn has_settled(changed: SystemTime, seen: SystemTime) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     /// The hash of the path. It names the cache entry, and has the same length for every path.
-    place: blake3::Hash,
-    marks: Marks,
+    path_hash: blake3::Hash,
+    stamp: FileStamp,
     changed: SystemTime,
     seen: SystemTime,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Marks {
+struct FileStamp {
     device: u64,
     number: u64,
     size: u64,
@@ -45,8 +45,8 @@ struct Marks {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Known {
-    marks: Marks,
+struct CachedDigest {
+    stamp: FileStamp,
     digest: String,
 }
 
@@ -54,14 +54,14 @@ impl Identity {
     /// Returns the identity of an open file at this path, or `None` if its file system does not
     /// report changes reliably. Must be taken before the file is read, so that any later change
     /// shows.
-    pub(crate) fn of(path: &Path, file: &File) -> Option<Self> {
+    pub(crate) fn new(path: &Path, file: &File) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         if lies_in_memory(file) {
             return None;
         }
         let seen = SystemTime::now();
         let meta = file.metadata().ok()?;
-        let marks = Marks {
+        let stamp = FileStamp {
             device: meta.dev(),
             number: meta.ino(),
             size: meta.size(),
@@ -71,21 +71,21 @@ impl Identity {
         let changed = SystemTime::UNIX_EPOCH
             .checked_add(Duration::from_secs(meta.ctime().max(meta.mtime()).try_into().ok()?))?;
         Some(Self {
-            place: blake3::hash(path.as_os_str().as_encoded_bytes()),
-            marks,
+            path_hash: blake3::hash(path.as_os_str().as_encoded_bytes()),
+            stamp,
             changed,
             seen,
         })
     }
 
     /// Returns the name of the path's cache entry.
-    pub(super) fn place(&self) -> String {
-        self.place.to_hex().to_string()
+    pub(super) fn entry_name(&self) -> String {
+        self.path_hash.to_hex().to_string()
     }
 
     /// Returns true if `later` is the same file, unmodified.
     pub(crate) fn is_still(&self, later: &Self) -> bool {
-        self.marks == later.marks
+        self.stamp == later.stamp
     }
 
     /// Returns true if a change after this identity was taken would show.
@@ -95,15 +95,15 @@ impl Identity {
 
     /// Returns the digest in a cache entry, if the entry describes this file.
     pub(super) fn recognise(&self, entry: &[u8]) -> Option<Digest> {
-        let known: Known = serde_json::from_slice(entry).ok()?;
-        (known.marks == self.marks).then(|| Digest::from_hex(&known.digest))?
+        let cached: CachedDigest = serde_json::from_slice(entry).ok()?;
+        (cached.stamp == self.stamp).then(|| Digest::from_hex(&cached.digest))?
     }
 
     /// Returns a cache entry for this file.
-    pub(super) fn with(&self, digest: Digest) -> Vec<u8> {
-        let known = Known { marks: self.marks.clone(), digest: digest.hex() };
+    pub(super) fn to_entry(&self, digest: Digest) -> Vec<u8> {
+        let cached = CachedDigest { stamp: self.stamp.clone(), digest: digest.hex() };
         // Serialisation fails only for maps with keys that are not strings. There are none.
-        serde_json::to_vec(&known).unwrap_or_default()
+        serde_json::to_vec(&cached).unwrap_or_default()
     }
 }
 

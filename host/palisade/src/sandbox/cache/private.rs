@@ -4,7 +4,6 @@
 #[cfg(test)]
 mod tests;
 
-use super::entry::Key;
 use crate::workspace::{Obstacle, Workspace};
 use cap_std::fs::{Dir, OpenOptions};
 use std::fs::File;
@@ -12,8 +11,11 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The key of the authentication codes.
+pub(super) type Key = [u8; 32];
+
 /// The name prefix of a file that is being written.
-const BEGUN: &str = ".tmp";
+const TEMPORARY: &str = ".tmp";
 /// The age at which a temporary file counts as abandoned, well above the time that any write takes.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 /// The name of the key file.
@@ -24,14 +26,14 @@ const KINDS: [&str; 4] = ["code", "about", "verdict", "file"];
 
 /// The treatment of a file that already has the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Present {
+enum Existing {
     Replaced,
     Kept,
 }
 
 /// A directory that only this user can reach.
 #[derive(Debug)]
-pub(super) struct Private {
+pub(super) struct PrivateDir {
     dir: Dir,
     /// The resolved path at the time of opening.
     real: PathBuf,
@@ -49,7 +51,7 @@ fn check_file(file: &File) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a private file of this user"))
 }
 
-impl Private {
+impl PrivateDir {
     /// Opens the directory, and creates it if it is missing. Creates nothing inside the workspace.
     pub(super) fn open(path: &Path, workspace: Option<&Workspace>) -> Result<Self, Obstacle> {
         use crate::workspace::{Missing, open_private};
@@ -71,7 +73,7 @@ impl Private {
         }
         for entry in self.dir.entries()? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            if !is_of_cache(&name) {
+            if !is_cache_file(&name) {
                 let name = crate::tool::text::elided(&name, 64);
                 return Err(Obstacle::Unsafe(format!(
                     "it holds `{name}`, which is no cache's; name an empty directory"
@@ -98,7 +100,7 @@ impl Private {
 
     /// Writes a file atomically, in place of an older one.
     pub(super) fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
-        self.write(name, parts, Present::Replaced)
+        self.write(name, parts, Existing::Replaced)
     }
 
     /// Removes a file, if it exists.
@@ -106,32 +108,34 @@ impl Private {
         let _ = self.dir.remove_file(name);
     }
 
-    fn write(&self, name: &str, parts: &[&[u8]], present: Present) -> io::Result<()> {
-        let (draft, mut file) = self.draft()?;
+    fn write(&self, name: &str, parts: &[&[u8]], existing: Existing) -> io::Result<()> {
+        let (temporary, mut file) = self.create_temporary()?;
         let written =
-            parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| match present {
-                Present::Replaced => self.dir.rename(&draft, &self.dir, name),
+            parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| match existing {
+                Existing::Replaced => self.dir.rename(&temporary, &self.dir, name),
                 // A hard link fails if the name is taken. On a file system without hard links, the
                 // check and the rename can race.
-                Present::Kept => self.dir.hard_link(&draft, &self.dir, name).or_else(|error| {
-                    match error.kind() {
-                        io::ErrorKind::AlreadyExists => Err(error),
-                        _ if self.has_file(name) => Err(io::ErrorKind::AlreadyExists.into()),
-                        _ => self.dir.rename(&draft, &self.dir, name),
-                    }
-                }),
+                Existing::Kept => {
+                    self.dir.hard_link(&temporary, &self.dir, name).or_else(|error| {
+                        match error.kind() {
+                            io::ErrorKind::AlreadyExists => Err(error),
+                            _ if self.has_file(name) => Err(io::ErrorKind::AlreadyExists.into()),
+                            _ => self.dir.rename(&temporary, &self.dir, name),
+                        }
+                    })
+                }
             });
-        if written.is_err() || present == Present::Kept {
-            self.remove(&draft);
+        if written.is_err() || existing == Existing::Kept {
+            self.remove(&temporary);
         }
         written
     }
 
     /// Creates a temporary file, which is renamed when it is complete.
-    fn draft(&self) -> io::Result<(String, cap_std::fs::File)> {
+    fn create_temporary(&self) -> io::Result<(String, cap_std::fs::File)> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let name = format!("{BEGUN}{:016x}", u64::from_le_bytes(random));
+        let name = format!("{TEMPORARY}{:016x}", u64::from_le_bytes(random));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -147,7 +151,7 @@ impl Private {
         };
         for entry in self.dir.entries().into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with(BEGUN) && age(&name).is_ok_and(|age| age > ABANDONED) {
+            if name.starts_with(TEMPORARY) && age(&name).is_ok_and(|age| age > ABANDONED) {
                 self.remove(&name);
             }
         }
@@ -162,7 +166,7 @@ impl Private {
                 let fresh = fresh_key()?;
                 // The first process wins: two processes that start at once must end with the same
                 // key.
-                match self.write(KEY, &[&fresh], Present::Kept) {
+                match self.write(KEY, &[&fresh], Existing::Kept) {
                     Ok(()) => Ok(fresh),
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.read_key(),
                     Err(error) => Err(error),
@@ -193,9 +197,9 @@ impl Private {
 }
 
 /// Returns true if a cache has files with such a name.
-fn is_of_cache(name: &str) -> bool {
+fn is_cache_file(name: &str) -> bool {
     let kind = Path::new(name).extension().and_then(|kind| kind.to_str());
-    name == KEY || name.starts_with(BEGUN) || kind.is_some_and(|kind| KINDS.contains(&kind))
+    name == KEY || name.starts_with(TEMPORARY) || kind.is_some_and(|kind| KINDS.contains(&kind))
 }
 
 /// Returns true if the directory has a key file of the right length, as a used cache has.

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
 use super::*;
-use crate::sandbox::engine::Runtime;
-use std::fs;
+use crate::sandbox::run::Runtime;
+use std::fs::{self, File};
 
 fn opened(cache: &Cache) -> &Opened {
     cache.0.as_ref().unwrap()
@@ -143,16 +143,16 @@ fn how_a_compilation_ended_is_remembered_for_the_content_and_within_the_limits()
     let cache = Cache::open(&outer.path().join("cache")).unwrap();
     let limits = CompileLimits::default();
     let refusal = |digest| cache.refusal(engine, digest, limits);
-    let was_tried = || cache.was_tried(engine, digest);
-    assert!(!was_tried());
+    let has_verdict = || cache.has_verdict(engine, digest);
+    assert!(!has_verdict());
     cache.begin_compilation(engine, digest);
-    assert_eq!((was_tried(), refusal(digest)), (true, None));
+    assert_eq!((has_verdict(), refusal(digest)), (true, None));
     let refused = CompileError::Invalid("no".to_owned());
     cache.end_compilation(engine, digest, Err(&refused));
     assert_eq!((refusal(digest), refusal(other)), (Some(refused), None));
-    assert!(cache.was_tried(engine, digest) && !cache.was_tried(engine, other));
+    assert!(cache.has_verdict(engine, digest) && !cache.has_verdict(engine, other));
     cache.end_compilation(engine, digest, Ok(()));
-    assert_eq!((was_tried(), refusal(digest)), (false, None));
+    assert_eq!((has_verdict(), refusal(digest)), (false, None));
     // An error that says nothing about the plugin leaves no record. An unfinished attempt leaves
     // one.
     for (error, tried) in [
@@ -165,6 +165,6 @@ fn how_a_compilation_ended_is_remembered_for_the_content_and_within_the_limits()
     ] {
         cache.begin_compilation(engine, digest);
         cache.end_compilation(engine, digest, Err(&error));
-        assert_eq!((was_tried(), refusal(digest)), (tried, None), "{error:?}");
+        assert_eq!((has_verdict(), refusal(digest)), (tried, None), "{error:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! The record of an earlier compilation that ended without code, so that no later start spends the
 //! same time again.
 
-use super::super::compile::{CompileError, CompileLimits};
+use crate::sandbox::compile::{CompileError, CompileLimits};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ const RULES: u32 = 2;
 
 /// The record of one compilation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct Verdict {
+pub(crate) struct Verdict {
     rules: u32,
     host: String,
-    end: End,
+    end: Ending,
 }
 
 /// The end of a compilation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum End {
+enum Ending {
     /// Unfinished: the compilation is in progress, its process ended, or the compiler did not
     /// complete.
-    Undone,
+    Unfinished,
     /// The engine rejects the component.
     Invalid(String),
     /// The compilation exceeded its CPU time limit, in milliseconds.
@@ -36,21 +36,21 @@ enum End {
 
 impl Verdict {
     /// Creates the record of an unfinished compilation.
-    pub(super) fn undone() -> Self {
-        Self::new(End::Undone)
+    pub(crate) fn unfinished() -> Self {
+        Self::new(Ending::Unfinished)
     }
 
     /// Creates the record of a failed compilation. Returns `None` if the compiler did not run, or
     /// if its run was cancelled.
-    pub(super) fn of(error: &CompileError) -> Option<Self> {
+    pub(crate) fn from_error(error: &CompileError) -> Option<Self> {
         match error {
-            CompileError::Invalid(reason) => Some(End::Invalid(reason.clone())),
+            CompileError::Invalid(reason) => Some(Ending::Invalid(reason.clone())),
             CompileError::Time { max } => {
-                Some(End::Time(u64::try_from(max.as_millis()).unwrap_or(u64::MAX)))
+                Some(Ending::Time(u64::try_from(max.as_millis()).unwrap_or(u64::MAX)))
             }
-            CompileError::Memory { max } => Some(End::Memory(*max)),
-            CompileError::Code { max } => Some(End::Code(*max)),
-            CompileError::Wall { .. } | CompileError::Crashed(_) => Some(End::Undone),
+            CompileError::Memory { max } => Some(Ending::Memory(*max)),
+            CompileError::Code { max } => Some(Ending::Code(*max)),
+            CompileError::Wall { .. } | CompileError::Crashed(_) => Some(Ending::Unfinished),
             CompileError::Busy
             | CompileError::Cancelled
             | CompileError::Size { .. }
@@ -61,30 +61,30 @@ impl Verdict {
 
     /// Returns the error that another compilation within these limits would end with, if that is
     /// known.
-    pub(super) fn holds_within(&self, limits: CompileLimits) -> Option<CompileError> {
+    pub(crate) fn error_within(&self, limits: CompileLimits) -> Option<CompileError> {
         match &self.end {
-            End::Undone => None,
-            End::Invalid(reason) => Some(CompileError::Invalid(reason.clone())),
-            End::Time(millis) => (Duration::from_millis(*millis) >= limits.time)
+            Ending::Unfinished => None,
+            Ending::Invalid(reason) => Some(CompileError::Invalid(reason.clone())),
+            Ending::Time(millis) => (Duration::from_millis(*millis) >= limits.time)
                 .then_some(CompileError::Time { max: limits.time }),
-            End::Memory(bytes) => {
+            Ending::Memory(bytes) => {
                 (*bytes >= limits.memory).then_some(CompileError::Memory { max: limits.memory })
             }
-            End::Code(max) => Some(CompileError::Code { max: *max }),
+            Ending::Code(max) => Some(CompileError::Code { max: *max }),
         }
     }
 
-    fn new(end: End) -> Self {
+    fn new(end: Ending) -> Self {
         Self { rules: RULES, host: env!("CARGO_PKG_VERSION").to_owned(), end }
     }
 
     /// Parses a record. Returns `None` unless this version of the host wrote it.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let verdict: Self = serde_json::from_slice(bytes).ok()?;
         (verdict.rules == RULES && verdict.host == env!("CARGO_PKG_VERSION")).then_some(verdict)
     }
 
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         // Serialisation fails only for maps with keys that are not strings. There are none.
         serde_json::to_vec(self).unwrap_or_default()
     }
@@ -101,13 +101,14 @@ mod tests {
     #[test]
     fn a_verdict_holds_for_the_same_limits_and_stricter_ones_and_not_for_wider_ones() {
         let time = CompileError::Time { max: Duration::from_secs(5) };
-        let verdict = Verdict::of(&time).and_then(|verdict| Verdict::parse(&verdict.to_bytes()));
-        let held = |limits| verdict.as_ref().and_then(|verdict| verdict.holds_within(limits));
+        let verdict =
+            Verdict::from_error(&time).and_then(|verdict| Verdict::parse(&verdict.to_bytes()));
+        let held = |limits| verdict.as_ref().and_then(|verdict| verdict.error_within(limits));
         assert_eq!(held(within(5, 1)), Some(time));
         assert_eq!(held(within(2, 1)), Some(CompileError::Time { max: Duration::from_secs(2) }));
         assert_eq!(held(within(6, 1)), None);
-        let memory = Verdict::of(&CompileError::Memory { max: 100 });
-        let held = |limits| memory.as_ref().and_then(|verdict| verdict.holds_within(limits));
+        let memory = Verdict::from_error(&CompileError::Memory { max: 100 });
+        let held = |limits| memory.as_ref().and_then(|verdict| verdict.error_within(limits));
         assert_eq!((held(within(1, 100)).is_some(), held(within(1, 101))), (true, None));
     }
 
@@ -118,10 +119,10 @@ mod tests {
             CompileError::Wall { max: Duration::from_secs(1) },
             CompileError::Crashed(String::new()),
         ] {
-            let kept = Verdict::of(&error);
-            assert_eq!(kept, Some(Verdict::undone()), "{error:?}");
+            let kept = Verdict::from_error(&error);
+            assert_eq!(kept, Some(Verdict::unfinished()), "{error:?}");
             assert_eq!(
-                kept.and_then(|kept| kept.holds_within(CompileLimits::default())),
+                kept.and_then(|kept| kept.error_within(CompileLimits::default())),
                 None,
                 "{error:?}"
             );
@@ -132,9 +133,9 @@ mod tests {
             CompileError::Size { max: 1 },
             CompileError::Start(String::new()),
         ] {
-            assert_eq!(Verdict::of(&error), None, "{error:?}");
+            assert_eq!(Verdict::from_error(&error), None, "{error:?}");
         }
-        let other = Verdict { host: "0.0.0".to_owned(), ..Verdict::undone() };
+        let other = Verdict { host: "0.0.0".to_owned(), ..Verdict::unfinished() };
         assert_eq!(
             Verdict::parse(&other.to_bytes()),
             None,

@@ -1,8 +1,9 @@
 //! The child's side of a compilation: it gives up its rights, reads a component, writes compiled
 //! code and exits.
 
-use super::Order;
-use crate::sandbox::{engine, limits, prepare::brief};
+use super::order::Order;
+use crate::sandbox::error_text::error_line;
+use crate::sandbox::{engine, limits};
 use std::io::{self, Read, Write};
 use wasmtime::Engine;
 
@@ -15,7 +16,7 @@ pub(super) const NO_MEMORY: u8 = 2;
 /// component.
 pub(super) const FAILED: u8 = 3;
 /// The maximum length of the text of a rejection, in bytes.
-pub(super) const MAX_WORDS: usize = 4 << 10;
+pub(super) const MAX_REASON: usize = 4 << 10;
 
 /// The reason why a child could not answer.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +70,7 @@ fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
         Ok(code) => (CODE, code),
         Err((_, error)) if engine::is_out_of_memory(&error) => (NO_MEMORY, Vec::new()),
         Err((kind, error)) => {
-            (kind, crate::tool::text::cut(&brief(&error), MAX_WORDS).as_bytes().to_vec())
+            (kind, crate::tool::text::cut(&error_line(&error), MAX_REASON).as_bytes().to_vec())
         }
     }
 }
@@ -95,7 +96,7 @@ fn confine(order: Order) -> io::Result<()> {
         setrlimit(resource, Rlimit { current: value, maximum: value })
     };
     // Before the file limit, because the creation of a Landlock ruleset needs a file descriptor.
-    beyond_limits();
+    restrict_access();
     limit(Resource::Core, 0)?;
     // The soft limit sends SIGXCPU, which tells the host the cause. At the hard limit, one second
     // later, the kernel sends SIGKILL.
@@ -113,7 +114,7 @@ fn confine(order: Order) -> io::Result<()> {
 /// Applies Linux-only restrictions: no file access and no TCP where the kernel has Landlock, and
 /// termination together with the host.
 #[cfg(target_os = "linux")]
-fn beyond_limits() {
+fn restrict_access() {
     use landlock::{
         ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetStatus, Scope,
     };
@@ -131,4 +132,4 @@ fn beyond_limits() {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn beyond_limits() {}
+fn restrict_access() {}

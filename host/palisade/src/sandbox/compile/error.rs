@@ -1,6 +1,6 @@
 //! The error of a compilation.
 
-use crate::sandbox::prepare::{brief, shown};
+use crate::sandbox::error_text::{error_line, printable};
 use std::time::Duration;
 
 /// The reason why a plugin was not compiled.
@@ -61,16 +61,16 @@ pub enum CompileError {
 
 impl CompileError {
     pub(super) fn invalid(error: &wasmtime::Error) -> Self {
-        Self::Invalid(brief(error))
+        Self::Invalid(error_line(error))
     }
 
     pub(super) fn crashed(how: &str) -> Self {
-        Self::Crashed(shown(how))
+        Self::Crashed(printable(how))
     }
 
     /// Creates the error of a failure before or after the compiler judged the component.
     pub(super) fn failed(error: &wasmtime::Error) -> Self {
-        Self::Crashed(brief(error))
+        Self::Crashed(error_line(error))
     }
 
     pub(super) fn start(error: &std::io::Error) -> Self {

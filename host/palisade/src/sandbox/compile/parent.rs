@@ -1,10 +1,12 @@
 //! The parent's side of a compilation: it starts a child, sends the component, reads a bounded
 //! answer and kills the child in time.
 
-use super::child::{CODE, FAILED, MAX_WORDS, NO_MEMORY, REFUSED};
-use super::{ChildCompiler, CompileError, Order};
+use super::child::{CODE, FAILED, MAX_REASON, NO_MEMORY, REFUSED};
+use super::compiler::ChildCompiler;
+use super::error::CompileError;
+use super::order::Order;
 use crate::execution::inherited;
-use crate::sandbox::prepare::shown;
+use crate::sandbox::error_text::printable;
 use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
@@ -21,23 +23,23 @@ const MAX_COMPLAINT: u64 = 4 << 10;
 /// The length of an answer's header, its kind and the length of its body, in bytes.
 const HEAD: usize = 9;
 
-static TURNS: Semaphore = Semaphore::const_new(CHILDREN);
+static PERMITS: Semaphore = Semaphore::const_new(CHILDREN);
 
 /// Compiles in a child. Blocks; must not be called on a thread of a running tokio runtime.
 pub(super) fn compile(
     compiler: &ChildCompiler,
     order: Order,
     bytes: &[u8],
-    given_up: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| CompileError::start(&error))?.block_on(async {
         tokio::select! {
             biased;
-            () = cancelled(compiler, given_up) => Err(CompileError::Cancelled),
-            turn = TURNS.acquire() => {
-                let compiled = run(compiler, order, bytes, given_up).await;
-                drop(turn);
+            () = cancelled(compiler, cancel) => Err(CompileError::Cancelled),
+            permit = PERMITS.acquire() => {
+                let compiled = run(compiler, order, bytes, cancel).await;
+                drop(permit);
                 compiled
             }
         }
@@ -49,7 +51,7 @@ async fn run(
     compiler: &ChildCompiler,
     order: Order,
     bytes: &[u8],
-    given_up: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
     let mut child = spawn(compiler, order).map_err(|error| CompileError::start(&error))?;
     // From the rounded CPU time that the child enforces: a shorter wait could report a lack of CPU
@@ -57,7 +59,7 @@ async fn run(
     let wall = compiler.limits.in_whole_seconds().wall();
     let answered = tokio::select! {
         biased;
-        () = cancelled(compiler, given_up) => Err(CompileError::Cancelled),
+        () = cancelled(compiler, cancel) => Err(CompileError::Cancelled),
         () = tokio::time::sleep(wall) => Err(CompileError::Wall { max: wall }),
         answered = converse(&mut child, bytes) => Ok(answered),
     };
@@ -68,10 +70,10 @@ async fn run(
 }
 
 /// Completes when all compilations, or this one, are cancelled.
-async fn cancelled(compiler: &ChildCompiler, given_up: &CancellationToken) {
+async fn cancelled(compiler: &ChildCompiler, cancel: &CancellationToken) {
     tokio::select! {
         () = compiler.cancelled.cancelled() => {}
-        () = given_up.cancelled() => {}
+        () = cancel.cancelled() => {}
     }
 }
 
@@ -83,14 +85,14 @@ fn spawn(compiler: &ChildCompiler, order: Order) -> std::io::Result<Child> {
 }
 
 /// The output of a child.
-struct Said {
+struct ChildOutput {
     answer: Vec<u8>,
     complaint: Vec<u8>,
     /// The exit status, if the child exited by itself.
     status: Option<ExitStatus>,
 }
 
-async fn converse(child: &mut Child, bytes: &[u8]) -> Said {
+async fn converse(child: &mut Child, bytes: &[u8]) -> ChildOutput {
     let input = child.stdin.take();
     let output = child.stdout.take();
     let errors = child.stderr.take();
@@ -103,9 +105,9 @@ async fn converse(child: &mut Child, bytes: &[u8]) -> Said {
     let ((), answer, complaint) =
         tokio::join!(send, read(output, MAX_CODE + HEAD as u64 + 1), read(errors, MAX_COMPLAINT));
     // A child that sends too much is killed rather than waited for.
-    let whole = answer.len() as u64 <= MAX_CODE + HEAD as u64;
-    let status = if whole { child.wait().await.ok() } else { None };
-    Said { answer, complaint, status }
+    let is_whole = answer.len() as u64 <= MAX_CODE + HEAD as u64;
+    let status = if is_whole { child.wait().await.ok() } else { None };
+    ChildOutput { answer, complaint, status }
 }
 
 async fn read(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
@@ -117,38 +119,39 @@ async fn read(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
 }
 
 fn judge(
-    said: Said,
+    output: ChildOutput,
     killed: Option<ExitStatus>,
     compiler: &ChildCompiler,
 ) -> Result<Vec<u8>, CompileError> {
     let limits = compiler.limits;
-    if said.answer.len() as u64 > MAX_CODE + HEAD as u64 {
+    if output.answer.len() as u64 > MAX_CODE + HEAD as u64 {
         return Err(CompileError::Code { max: MAX_CODE });
     }
-    if said.status.is_some_and(|status| status.success())
-        && let Some((kind, body)) = unwrapped(said.answer)
+    if output.status.is_some_and(|status| status.success())
+        && let Some((kind, body)) = split_answer(output.answer)
     {
-        let words =
-            |body: &[u8]| shown(&String::from_utf8_lossy(body.get(..MAX_WORDS).unwrap_or(body)));
+        let reason = |body: &[u8]| {
+            printable(&String::from_utf8_lossy(body.get(..MAX_REASON).unwrap_or(body)))
+        };
         return match kind {
             CODE => Ok(body),
-            REFUSED => Err(CompileError::Invalid(words(&body))),
-            FAILED => Err(CompileError::Crashed(words(&body))),
+            REFUSED => Err(CompileError::Invalid(reason(&body))),
+            FAILED => Err(CompileError::Crashed(reason(&body))),
             NO_MEMORY => Err(CompileError::Memory { max: limits.memory }),
             _ => Err(CompileError::crashed("its answer makes no sense")),
         };
     }
-    let complaint = String::from_utf8_lossy(&said.complaint);
+    let complaint = String::from_utf8_lossy(&output.complaint);
     tracing::debug!(
         "the compiler ended with {:?} and said {:?}",
-        said.status.or(killed),
-        shown(&complaint)
+        output.status.or(killed),
+        printable(&complaint)
     );
-    Err(ended(said.status.or(killed), &complaint, compiler))
+    Err(error_of_status(output.status.or(killed), &complaint, compiler))
 }
 
 /// Splits an answer into kind and body, if the length in its header is right.
-fn unwrapped(mut answer: Vec<u8>) -> Option<(u8, Vec<u8>)> {
+fn split_answer(mut answer: Vec<u8>) -> Option<(u8, Vec<u8>)> {
     let body = answer.len().checked_sub(HEAD)?;
     let (kind, length) = answer.get(..HEAD)?.split_first()?;
     let kind = *kind;
@@ -157,7 +160,11 @@ fn unwrapped(mut answer: Vec<u8>) -> Option<(u8, Vec<u8>)> {
 }
 
 /// Returns the error of a child that gave no answer. Its complaint only selects among rejections.
-fn ended(status: Option<ExitStatus>, complaint: &str, compiler: &ChildCompiler) -> CompileError {
+fn error_of_status(
+    status: Option<ExitStatus>,
+    complaint: &str,
+    compiler: &ChildCompiler,
+) -> CompileError {
     let limits = compiler.limits;
     match status.map(signal) {
         Some(Some(CPU)) => CompileError::Time { max: limits.time },
@@ -169,7 +176,7 @@ fn ended(status: Option<ExitStatus>, complaint: &str, compiler: &ChildCompiler) 
         // From the shell that closes descriptors: it did not find the program, or may not execute
         // it.
         _ if matches!(status.and_then(|status| status.code()), Some(126 | 127)) => {
-            CompileError::Start(shown(complaint))
+            CompileError::Start(printable(complaint))
         }
         _ => {
             CompileError::crashed(complaint.lines().next().unwrap_or("it ended without an answer"))

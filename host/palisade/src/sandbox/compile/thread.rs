@@ -1,11 +1,13 @@
 //! Compilation in this process, for hosts without a child compiler. It runs on threads of its own,
 //! and the wait for them is bounded, because a running compiler cannot be stopped.
 
-use super::{CompileError, CompileLimits, child};
+use super::child;
+use super::compiler::CompileLimits;
+use super::error::CompileError;
 use crate::sandbox::engine::{self, Allocation};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
@@ -24,51 +26,51 @@ const THREADS: usize = 4;
 const AT_ONCE: usize = 2;
 /// Compiler memory for each byte of a plugin that is pure code, in bytes (measured; see
 /// [`CompileLimits::MEMORY`]).
-const MEMORY_FOR_A_BYTE: u64 = 28;
+const MEMORY_PER_BYTE: u64 = 28;
 /// The polling interval while a compilation runs, or while a slot is awaited.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 
 /// The compilation slots of this process.
-static PLACES: LazyLock<Places> = LazyLock::new(Places::default);
+static SLOTS: LazyLock<CompileSlots> = LazyLock::new(CompileSlots::default);
 
 /// A set of compilation slots.
 #[derive(Clone)]
-struct Places {
+struct CompileSlots {
     /// The free slots. A compilation thread holds its permit until it ends, even if abandoned.
     free: Arc<Semaphore>,
     /// The number of slots that abandoned compilations hold.
-    left: Arc<AtomicUsize>,
+    abandoned_slots: Arc<AtomicUsize>,
 }
 
-impl Default for Places {
+impl Default for CompileSlots {
     fn default() -> Self {
-        Self { free: Arc::new(Semaphore::new(AT_ONCE)), left: Arc::default() }
+        Self { free: Arc::new(Semaphore::new(AT_ONCE)), abandoned_slots: Arc::default() }
     }
 }
 
-impl Places {
+impl CompileSlots {
     /// Waits for a slot. Fails at once if abandoned compilations hold all of them.
-    fn take(&self, given_up: &CancellationToken) -> Result<OwnedSemaphorePermit, CompileError> {
+    fn take(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, CompileError> {
         loop {
-            if given_up.is_cancelled() {
+            if cancel.is_cancelled() {
                 return Err(CompileError::Cancelled);
             }
-            if self.left.load(Ordering::SeqCst) >= AT_ONCE {
+            if self.abandoned_slots.load(Ordering::SeqCst) >= AT_ONCE {
                 return Err(CompileError::Busy);
             }
             match self.free.clone().try_acquire_owned() {
-                Ok(place) => return Ok(place),
-                Err(_) => std::thread::sleep(LOOK),
+                Ok(slot) => return Ok(slot),
+                Err(_) => std::thread::sleep(POLL),
             }
         }
     }
 }
 
 /// A compilation in progress.
-struct Work {
+struct Compilation {
     answer: Receiver<Result<Vec<u8>, CompileError>>,
     meters: Arc<Meters>,
-    abandoned: Arc<Abandoned>,
+    run_state: Arc<RunState>,
 }
 
 /// Compiles a component in this process, as a child would.
@@ -76,44 +78,45 @@ pub(super) fn compile(
     allocation: Allocation,
     limits: CompileLimits,
     bytes: &[u8],
-    given_up: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
-    compile_in(&PLACES, allocation, limits, bytes, given_up)
+    compile_in(&SLOTS, allocation, limits, bytes, cancel)
 }
 
 fn compile_in(
-    places: &Places,
+    slots: &CompileSlots,
     allocation: Allocation,
     limits: CompileLimits,
     bytes: &[u8],
-    given_up: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
-    if (bytes.len() as u64).saturating_mul(MEMORY_FOR_A_BYTE) > limits.memory {
+    if (bytes.len() as u64).saturating_mul(MEMORY_PER_BYTE) > limits.memory {
         return Err(CompileError::Size { max: limits.memory });
     }
-    let place = places.take(given_up)?;
-    let work = begin(place, places.left.clone(), allocation, bytes.to_vec());
-    work.map_err(|error| CompileError::start(&error))?.wait(limits, given_up)
+    let slot = slots.take(cancel)?;
+    let compilation = begin(slot, slots.abandoned_slots.clone(), allocation, bytes.to_vec());
+    compilation.map_err(|error| CompileError::start(&error))?.wait(limits, cancel)
 }
 
 fn begin(
-    place: OwnedSemaphorePermit,
-    left: Arc<AtomicUsize>,
+    slot: OwnedSemaphorePermit,
+    abandoned_slots: Arc<AtomicUsize>,
     allocation: Allocation,
     bytes: Vec<u8>,
-) -> std::io::Result<Work> {
-    let (answer, answered): (SyncSender<_>, _) = sync_channel(1);
-    let abandoned = Arc::new(Abandoned { state: AtomicUsize::new(Abandoned::RUNS), left });
+) -> std::io::Result<Compilation> {
+    let (answer, answered) = sync_channel(1);
+    let run_state =
+        Arc::new(RunState { state: AtomicUsize::new(RunState::RUNNING), abandoned_slots });
     let meters = Arc::new(Meters::default());
     let own_meters = meters.clone();
-    let own = abandoned.clone();
+    let own_state = run_state.clone();
     Builder::new().name("palisade-compile".to_owned()).spawn(move || {
         // Declared first, so that the permit is released after the abandoned count is updated.
-        let _place = place;
-        let _ended = Ended(&own);
+        let _slot = slot;
+        let _ended = EndGuard(&own_state);
         let _ = answer.send(on_threads(&own_meters, || precompile(allocation, &bytes)));
     })?;
-    Ok(Work { answer: answered, meters, abandoned })
+    Ok(Compilation { answer: answered, meters, run_state })
 }
 
 fn precompile(allocation: Allocation, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
@@ -142,22 +145,22 @@ fn on_threads<T: Send>(
     pool.build().map_err(|error| CompileError::start(&std::io::Error::other(error)))?.install(work)
 }
 
-impl Work {
+impl Compilation {
     fn wait(
         self,
         limits: CompileLimits,
-        given_up: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<Vec<u8>, CompileError> {
         let begun = Instant::now();
         let refused = loop {
-            match self.answer.recv_timeout(LOOK) {
+            match self.answer.recv_timeout(POLL) {
                 Ok(made) => return made,
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(CompileError::crashed("it panicked"));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if given_up.is_cancelled() {
+            if cancel.is_cancelled() {
                 break CompileError::Cancelled;
             }
             if self.meters.processor_time() > limits.time {
@@ -167,7 +170,7 @@ impl Work {
                 break CompileError::Wall { max: limits.wall() };
             }
         };
-        self.abandoned.abandon();
+        self.run_state.abandon();
         Err(refused)
     }
 }
@@ -185,10 +188,10 @@ impl Meters {
     }
 
     fn processor_time(&self) -> Duration {
-        let of = |file: &PathBuf| -> Option<u64> {
+        let nanoseconds = |file: &PathBuf| -> Option<u64> {
             std::fs::read_to_string(file).ok()?.split_whitespace().next()?.parse().ok()
         };
-        Duration::from_nanos(self.all().iter().filter_map(of).sum())
+        Duration::from_nanos(self.all().iter().filter_map(nanoseconds).sum())
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<PathBuf>> {
@@ -197,39 +200,39 @@ impl Meters {
 }
 
 /// The state shared by a compilation thread and its waiter: running, abandoned or ended.
-struct Abandoned {
+struct RunState {
     state: AtomicUsize,
-    left: Arc<AtomicUsize>,
+    abandoned_slots: Arc<AtomicUsize>,
 }
 
-impl Abandoned {
-    const RUNS: usize = 0;
-    const LEFT: usize = 1;
+impl RunState {
+    const RUNNING: usize = 0;
+    const ABANDONED: usize = 1;
     const ENDED: usize = 2;
 
     fn abandon(&self) {
         // Counted first: a thread that ends right after the exchange subtracts this count.
-        self.left.fetch_add(1, Ordering::SeqCst);
+        self.abandoned_slots.fetch_add(1, Ordering::SeqCst);
         if self
             .state
-            .compare_exchange(Self::RUNS, Self::LEFT, Ordering::SeqCst, Ordering::SeqCst)
+            .compare_exchange(Self::RUNNING, Self::ABANDONED, Ordering::SeqCst, Ordering::SeqCst)
             .is_err()
         {
-            self.left.fetch_sub(1, Ordering::SeqCst);
+            self.abandoned_slots.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
     fn end(&self) {
-        if self.state.swap(Self::ENDED, Ordering::SeqCst) == Self::LEFT {
-            self.left.fetch_sub(1, Ordering::SeqCst);
+        if self.state.swap(Self::ENDED, Ordering::SeqCst) == Self::ABANDONED {
+            self.abandoned_slots.fetch_sub(1, Ordering::SeqCst);
         }
     }
 }
 
 /// Marks the thread as ended on drop, so that a panic is covered too.
-struct Ended<'a>(&'a Abandoned);
+struct EndGuard<'a>(&'a RunState);
 
-impl Drop for Ended<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         self.0.end();
     }

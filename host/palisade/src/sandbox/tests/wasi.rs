@@ -104,7 +104,7 @@ fn judged(name: &str, path: &Path, lists: &Lists) -> Vec<Judged> {
         });
         let told = wrong
             .as_ref()
-            .map_or_else(|| told(list, run, &outcomes[0].1), |why| format!("OTHERWISE: {why}"));
+            .map_or_else(|| describe(list, run, &outcomes[0].1), |why| format!("OTHERWISE: {why}"));
         let outcome = wrong.map_or(Ok(()), |why| Err(format!("{title} ({list}): {why}")));
         Judged { list, row: row(list, title, &told), outcome }
     };
@@ -116,7 +116,7 @@ fn row(list: List, title: &str, told: &str) -> String {
 }
 
 /// Returns the text of a run for the table.
-fn told(list: List, run: &Run, outcome: &Outcome) -> String {
+fn describe(list: List, run: &Run, outcome: &Outcome) -> String {
     match &run.reason {
         Some(reason) if list != List::Pass => reason.clone(),
         _ if run.fails.is_some() => said(outcome),

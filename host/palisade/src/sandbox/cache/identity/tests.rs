@@ -15,7 +15,7 @@ fn dated() -> Option<(tempfile::TempDir, PathBuf)> {
     let file = File::open(&path).unwrap();
     let system = rustix::fs::fstatfs(&file).unwrap().f_type as u64;
     let in_memory = cfg!(target_os = "linux") && [0x0102_1994, 0x8584_58f6].contains(&system);
-    assert_eq!(Identity::of(&path, &file).is_none(), in_memory);
+    assert_eq!(Identity::new(&path, &file).is_none(), in_memory);
     if in_memory {
         let _ = writeln!(
             std::io::stderr(),
@@ -27,7 +27,7 @@ fn dated() -> Option<(tempfile::TempDir, PathBuf)> {
 }
 
 fn identity(path: &Path) -> Identity {
-    Identity::of(path, &File::open(path).unwrap()).unwrap()
+    Identity::new(path, &File::open(path).unwrap()).unwrap()
 }
 
 /// Returns the identity of one file just after it was written, the same long after, and the
@@ -47,7 +47,7 @@ pub(crate) fn identities() -> Option<(Identity, Identity, Identity)> {
 fn a_file_is_recognised_until_anything_about_it_changes() {
     let Some((_folder, path)) = dated() else { return };
     let digest = Digest::of(b"plugin");
-    let entry = identity(&path).with(digest);
+    let entry = identity(&path).to_entry(digest);
     assert_eq!(identity(&path).recognise(&entry), Some(digest));
     let before = identity(&path);
     assert!(before.is_still(&identity(&path)));
@@ -57,8 +57,10 @@ fn a_file_is_recognised_until_anything_about_it_changes() {
     // The same length, and the modification time set back: only the change time differs, which no
     // program can set.
     let mut forged = identity(&path);
-    forged.marks =
-        Marks { changed: (0, 1), ..serde_json::from_slice::<Known>(&entry).unwrap().marks };
+    forged.stamp = FileStamp {
+        changed: (0, 1),
+        ..serde_json::from_slice::<CachedDigest>(&entry).unwrap().stamp
+    };
     assert_eq!(forged.recognise(&entry), None);
 }
 
@@ -78,5 +80,5 @@ fn a_file_that_was_written_just_now_is_not_remembered() {
 fn a_file_that_lies_in_memory_is_not_remembered() {
     use rustix::fs::{MemfdFlags, memfd_create};
     let file = File::from(memfd_create("plugin", MemfdFlags::CLOEXEC).unwrap());
-    assert!(Identity::of(Path::new("/plugin"), &file).is_none());
+    assert!(Identity::new(Path::new("/plugin"), &file).is_none());
 }

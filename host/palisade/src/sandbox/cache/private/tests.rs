@@ -44,7 +44,7 @@ fn a_directory_that_holds_something_else_is_no_cache_and_stays_as_it_was() {
 fn a_file_of_the_cache_is_no_link_and_no_pipe() {
     let outer = holding(&[]);
     let at = |name: &str| outer.path().join("dir").join(name);
-    let private = Private::open(&outer.path().join("dir"), None).unwrap();
+    let private = PrivateDir::open(&outer.path().join("dir"), None).unwrap();
     private.put("one", &[b"own"]).unwrap();
     symlink("one", at("link")).unwrap();
     rustix::fs::mknodat(

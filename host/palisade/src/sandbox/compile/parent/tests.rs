@@ -1,6 +1,7 @@
 //! The judgement of a child's answer and exit status.
 
 use super::*;
+use crate::sandbox::compile::compiler::CompileLimits;
 use std::os::unix::process::ExitStatusExt as _;
 
 const DONE: i32 = 0;
@@ -8,8 +9,11 @@ const DONE: i32 = 0;
 /// Returns the result of a child with this answer, standard error and status.
 fn judged(answer: &[u8], complaint: &str, status: i32) -> Result<Vec<u8>, CompileError> {
     let complaint = complaint.as_bytes().to_vec();
-    let said =
-        Said { answer: answer.to_vec(), complaint, status: Some(ExitStatus::from_raw(status)) };
+    let said = ChildOutput {
+        answer: answer.to_vec(),
+        complaint,
+        status: Some(ExitStatus::from_raw(status)),
+    };
     judge(said, None, &ChildCompiler::palisade("/bin/palisade"))
 }
 
@@ -19,7 +23,7 @@ fn answer(kind: u8, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn an_answer_counts_where_it_is_whole_and_its_child_has_ended_well() {
-    let memory = super::super::CompileLimits::MEMORY;
+    let memory = CompileLimits::MEMORY;
     assert_eq!(judged(&answer(CODE, b"code"), "", DONE), Ok(b"code".to_vec()));
     assert_eq!(judged(&answer(CODE, b""), "", DONE), Ok(Vec::new()));
     assert_eq!(
@@ -48,9 +52,10 @@ fn a_refusal_is_cut_and_code_beyond_the_bound_is_refused() {
         Err(CompileError::Invalid(words)) => words,
         other => panic!("{other:?}"),
     };
-    assert_eq!(words(MAX_WORDS + 1), words(MAX_WORDS));
+    assert_eq!(words(MAX_REASON + 1), words(MAX_REASON));
     let whole = MAX_CODE as usize + HEAD;
-    let said = |length| Said { answer: vec![0; length], complaint: Vec::new(), status: None };
+    let said =
+        |length| ChildOutput { answer: vec![0; length], complaint: Vec::new(), status: None };
     let judged = |length| judge(said(length), None, &ChildCompiler::palisade("/bin/palisade"));
     assert!(matches!(judged(whole), Err(CompileError::Crashed(_))));
     assert_eq!(judged(whole + 1), Err(CompileError::Code { max: MAX_CODE }));
@@ -58,8 +63,8 @@ fn a_refusal_is_cut_and_code_beyond_the_bound_is_refused() {
 
 #[test]
 fn a_child_without_an_answer_is_judged_by_its_end_and_by_what_it_complained_of() {
-    let time = super::super::CompileLimits::TIME;
-    let memory = super::super::CompileLimits::MEMORY;
+    let time = CompileLimits::TIME;
+    let memory = CompileLimits::MEMORY;
     assert_eq!(judged(b"", "", CPU), Err(CompileError::Time { max: time }));
     let aborted = judged(b"", "memory allocation of 10 bytes failed", 6);
     assert_eq!(aborted, Err(CompileError::Memory { max: memory }));

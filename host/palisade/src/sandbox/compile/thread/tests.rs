@@ -14,14 +14,14 @@ fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_a
     let never = CancellationToken::new();
     let costly = seconds_to_compile("costly");
     let small = cheap_to_compile("small");
-    let places = Places::default();
+    let slots = CompileSlots::default();
     let compile =
-        |bytes: &[u8], limits| compile_in(&places, Allocation::OnDemand, limits, bytes, &never);
+        |bytes: &[u8], limits| compile_in(&slots, Allocation::OnDemand, limits, bytes, &never);
     let roomy = CompileLimits::default();
     assert!(!compile(&small, roomy).unwrap().is_empty());
     let max = small.len() as u64;
     assert_eq!(compile(&small, within(roomy.time, max)), Err(CompileError::Size { max }));
-    assert!(compile(&small, within(roomy.time, max * MEMORY_FOR_A_BYTE)).is_ok());
+    assert!(compile(&small, within(roomy.time, max * MEMORY_PER_BYTE)).is_ok());
     assert!(matches!(compile(b"junk", roomy), Err(CompileError::Invalid(_))));
 
     let short = within(Duration::from_millis(100), roomy.memory);
@@ -34,7 +34,7 @@ fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_a
     }
     assert_eq!(compile(&small, roomy), Err(CompileError::Busy));
     // Abandoned compilations end by themselves, and then their slots are free again.
-    while places.left.load(Ordering::SeqCst) > 0 {
+    while slots.abandoned_slots.load(Ordering::SeqCst) > 0 {
         std::thread::yield_now();
     }
     assert!(compile(&small, roomy).is_ok());
@@ -42,23 +42,23 @@ fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_a
 
 #[test]
 fn a_compilation_that_is_given_up_is_not_waited_for() {
-    let given_up = CancellationToken::new();
-    given_up.cancel();
-    let place = Places::default().take(&CancellationToken::new()).unwrap();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let slot = CompileSlots::default().take(&CancellationToken::new()).unwrap();
     let work =
-        begin(place, Arc::default(), Allocation::OnDemand, seconds_to_compile("costly")).unwrap();
-    assert_eq!(work.wait(CompileLimits::default(), &given_up), Err(CompileError::Cancelled));
+        begin(slot, Arc::default(), Allocation::OnDemand, seconds_to_compile("costly")).unwrap();
+    assert_eq!(work.wait(CompileLimits::default(), &cancel), Err(CompileError::Cancelled));
 }
 
 #[test]
 fn of_many_that_begin_together_no_more_are_left_than_there_are_places() {
     let never = CancellationToken::new();
     let costly = seconds_to_compile("costly");
-    let places = Places::default();
+    let slots = CompileSlots::default();
     let short = within(Duration::from_millis(50), CompileLimits::MEMORY);
     let refused: Vec<CompileError> = std::thread::scope(|scope| {
         let compile =
-            || compile_in(&places, Allocation::OnDemand, short, &costly, &never).unwrap_err();
+            || compile_in(&slots, Allocation::OnDemand, short, &costly, &never).unwrap_err();
         let threads: Vec<_> = (0..3 * AT_ONCE).map(|_| scope.spawn(compile)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -68,12 +68,12 @@ fn of_many_that_begin_together_no_more_are_left_than_there_are_places() {
 
 #[test]
 fn who_waits_for_a_place_and_gives_up_waits_no_longer() {
-    let given_up = CancellationToken::new();
-    let places = Places::default();
-    let _taken: Vec<_> = (0..AT_ONCE).map(|_| places.take(&given_up).unwrap()).collect();
+    let cancel = CancellationToken::new();
+    let slots = CompileSlots::default();
+    let _taken: Vec<_> = (0..AT_ONCE).map(|_| slots.take(&cancel).unwrap()).collect();
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| places.take(&given_up).err());
-        given_up.cancel();
+        let waiting = scope.spawn(|| slots.take(&cancel).err());
+        cancel.cancel();
         assert_eq!(waiting.join().unwrap(), Some(CompileError::Cancelled));
     });
 }

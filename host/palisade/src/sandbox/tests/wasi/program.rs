@@ -5,20 +5,16 @@ mod reactor;
 
 use super::lists::Run;
 use crate::execution::clock::CallClock;
-use crate::execution::{FirstTick, Owner};
-use crate::sandbox::ask::Asking;
-use crate::sandbox::compile;
-use crate::sandbox::ended::Ended;
-use crate::sandbox::engine::Runtime;
+use crate::execution::{FirstTick, OwnerShares};
+use crate::sandbox::compile::Target;
+use crate::sandbox::error_text::error_line;
 use crate::sandbox::guard::{Access, Guard, Mount, PluginFiles, Quotas};
-use crate::sandbox::limiter::Limiter;
-use crate::sandbox::prepare::{PluginRefused, brief};
-use crate::sandbox::run::{Stop, bounded, store};
-use crate::sandbox::state::State;
-use crate::sandbox::surroundings::Surroundings;
-use crate::sandbox::talk::Talk;
-use crate::sandbox::turns::Bounds;
-use crate::sandbox::{Limits, border, imports, limits};
+use crate::sandbox::load::{PluginRefused, check_imports, import_names};
+use crate::sandbox::run::{
+    ClientRequests, ExitReason, LazyWasiCtx, Limiter, Messages, RunBounds, Runtime, State, Stop,
+    new_store, run_bounded,
+};
+use crate::sandbox::{Limits, limits, precheck};
 use crate::tool::Digest;
 use crate::workspace::Workspace;
 use std::fs;
@@ -93,21 +89,23 @@ impl Program {
         let runtime = Runtime::shared().unwrap();
         let clock = CallClock::new(run.seconds.map_or(limits::TIMEOUT, Duration::from_secs));
         let deadline = clock.deadline().into_std();
-        let talk = Talk::silent();
-        let owner = Owner::of(Digest::of(self.name.as_bytes()));
+        let messages = Messages::silent();
+        let owner = OwnerShares::new(Digest::of(self.name.as_bytes()));
         let limiter =
             Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account());
-        let signs = talk.signs().clone();
-        let state = State::new(guard, limiter, talk, Asking::nobody(), deadline);
-        let wasi = self.surroundings(run);
-        let mut store = store(&runtime, state.within(Surroundings::by(move || wasi)));
+        let signals = messages.signals().clone();
+        let state =
+            State::new(guard, limiter, messages, ClientRequests::without_client(), deadline);
+        let wasi = self.wasi_ctx(run);
+        let state = state.with_wasi_ctx(LazyWasiCtx::with_builder(move || wasi));
+        let mut store = new_store(&runtime.engine, state);
         run.fuel.into_iter().for_each(|fuel| store.set_hostcall_fuel(fuel));
         let _running = runtime.running();
         let nobody_cancels = CancellationToken::new();
-        let bounds = Bounds {
+        let bounds = RunBounds {
             clock: &clock,
             cancel: &nobody_cancels,
-            signs,
+            signals,
             turns: &owner.turns,
             first_tick: FirstTick::Free,
         };
@@ -126,13 +124,13 @@ impl Program {
             .enable_time()
             .build()
             .unwrap()
-            .block_on(bounded(work, &bounds));
-        let (stdout, _) = store.data().surroundings.take_output();
+            .block_on(run_bounded(work, &bounds));
+        let (stdout, _) = store.data().wasi_ctx.take_output();
         (judged(ended, &store), stdout)
     }
 
     /// Returns the WASI context that a command-line program expects and a plugin does not get.
-    fn surroundings(&self, run: &Run) -> WasiCtxBuilder {
+    fn wasi_ctx(&self, run: &Run) -> WasiCtxBuilder {
         let mut wasi = WasiCtx::builder();
         wasi.arg(&self.name);
         match &run.args {
@@ -156,12 +154,13 @@ impl Program {
 /// Checks, compiles and links a program, as a plugin before its description.
 fn linked(runtime: &Runtime, bytes: &[u8]) -> Result<CommandPre<State>, String> {
     let refused = |refused: PluginRefused| refused.to_string();
-    border::check(bytes).map_err(|border| refused(border.into()))?;
-    let component =
-        compile::in_place(runtime, bytes).map_err(|error| refused(error.into()))?.component;
-    imports::check(imports::of(&runtime.engine, &component)).map_err(refused)?;
+    precheck::check(bytes).map_err(|error| refused(error.into()))?;
+    let target = Target { engine: &runtime.engine, allocation: runtime.allocation };
+    let compiled = target.compile_in_place(bytes).map_err(|error| refused(error.into()))?;
+    let component = compiled.component;
+    check_imports(import_names(&runtime.engine, &component)).map_err(refused)?;
     let pre = runtime.linker.instantiate_pre(&component).and_then(CommandPre::new);
-    pre.map_err(|error| brief(&error))
+    pre.map_err(|error| error_line(&error))
 }
 
 fn furnish(workspace: &Path, run: &Run) {
@@ -215,11 +214,11 @@ fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(
         {
             return Ok(());
         }
-        Err(stop) => match stop.into_ended(store) {
-            Ended::Deadline | Ended::Cancelled => "its time is up".to_owned(),
-            Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
-            Ended::Parted(parted) => parted.to_string(),
-            Ended::Trap(crash) => crash.message.replace('\n', " "),
+        Err(stop) => match stop.into_exit_reason(store) {
+            ExitReason::Deadline | ExitReason::Cancelled => "its time is up".to_owned(),
+            ExitReason::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
+            ExitReason::Client(exit) => exit.to_string(),
+            ExitReason::Trap(crash) => crash.message.replace('\n', " "),
         },
     };
     match store.data().guard.refusal() {
@@ -229,7 +228,7 @@ fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(
 }
 
 fn last_words(store: &Store<State>) -> String {
-    let (stderr, _) = store.data().surroundings.take_errors();
+    let (stderr, _) = store.data().wasi_ctx.take_errors();
     String::from_utf8_lossy(&stderr).trim().replace('\n', " ")
 }
 

@@ -10,9 +10,9 @@ use std::sync::Barrier;
 use std::time::SystemTime;
 
 /// Returns a temporary directory, and the handle of the cache directory inside it.
-fn private() -> (tempfile::TempDir, Private) {
+fn private() -> (tempfile::TempDir, PrivateDir) {
     let outer = tempfile::tempdir().unwrap();
-    let private = Private::open(&outer.path().join("cache"), None).unwrap();
+    let private = PrivateDir::open(&outer.path().join("cache"), None).unwrap();
     (outer, private)
 }
 
@@ -27,10 +27,10 @@ fn names(outer: &tempfile::TempDir) -> Vec<String> {
 #[test]
 fn the_first_to_take_a_name_keeps_it_and_no_draft_is_left() {
     let (outer, private) = private();
-    private.write("name", &[b"fir", b"st"], Present::Kept).unwrap();
+    private.write("name", &[b"fir", b"st"], Existing::Kept).unwrap();
     symlink("nowhere", outer.path().join("cache/link")).unwrap();
     for name in ["name", "link"] {
-        let second = private.write(name, &[b"second"], Present::Kept);
+        let second = private.write(name, &[b"second"], Existing::Kept);
         assert_eq!(second.unwrap_err().kind(), io::ErrorKind::AlreadyExists, "{name}");
     }
     assert_eq!(fs::read(outer.path().join("cache/name")).unwrap(), b"first");
@@ -84,7 +84,7 @@ fn all_who_start_at_once_end_with_one_key() {
         let start = Barrier::new(PROCESSES);
         let keys: Vec<Key> = std::thread::scope(|scope| {
             let one = || {
-                let private = Private::open(&outer.path().join("cache"), None).unwrap();
+                let private = PrivateDir::open(&outer.path().join("cache"), None).unwrap();
                 start.wait();
                 private.key().unwrap()
             };

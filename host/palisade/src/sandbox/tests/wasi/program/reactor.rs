@@ -1,7 +1,7 @@
 //! The one program that is not a command. Its functions take and return lists, a stream of the
 //! host, and a record of `wasi:filesystem`.
 
-use crate::sandbox::state::State;
+use crate::sandbox::run::State;
 use wasmtime::Store;
 use wasmtime::component::{ComponentType, Instance, Lift, Lower, Resource};
 use wasmtime_wasi::WasiView;
@@ -19,7 +19,7 @@ pub(super) async fn call(
     let said = ["hello".to_owned(), "$GOOD_DOG".to_owned()].to_vec();
     let count: u32 = one(program, store, "add-strings", said).await?;
     let strings: Vec<String> = all(program, store, "get-strings", ()).await?;
-    let out: DynOutputStream = store.data_mut().surroundings.stdout().p2_stream();
+    let out: DynOutputStream = store.data_mut().wasi_ctx.stdout().p2_stream();
     let out: Resource<DynOutputStream> = store.data_mut().ctx().table.push(out)?;
     let written: Result<(), ()> = one(program, store, "write-strings-to", out).await?;
     let stat = stat();

@@ -1,0 +1,231 @@
+//! One confirmation request: it is sent, announced, answered once, and its outcome announced. The
+//! call's clock does not run meanwhile.
+
+use super::summary::summary;
+use crate::confirm::{
+    Answer, CallAnswer, CallConfirmer as _, ConfirmationRequest, Decision, RequestId,
+};
+use crate::dispatch::input::{CheckError, InputBudget, StepBudget};
+use crate::dispatch::pipeline::Pipeline;
+use crate::events::{CallSink, Event};
+use crate::execution::offload::offload;
+use crate::execution::owner::input_turns;
+use crate::execution::{BoxFuture, ValidInput, enter_queue};
+use crate::policy::Rule;
+use crate::session::Allowance;
+use crate::tool::budget::{Budget, Exhausted};
+use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
+use crate::workspace::{FileError, Workspace};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, SystemTime};
+
+/// The default time for which a confirmation request is open.
+pub const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The longest time for which a confirmation request may be open. The waiting call holds its input
+/// in memory, and after a day the user no longer knows the context.
+pub const MAX_CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Asks for confirmation and waits for the first answer: the user's, or an *always* given to
+/// another request.
+pub(in crate::dispatch) async fn ask(
+    pipeline: &Pipeline<'_>,
+    input: ValidInput,
+    allowance: &Allowance,
+    rule: Rule,
+    valid_for: Duration,
+) -> Result<(ValidInput, Answer), ErrorKind> {
+    // An invalid call is refused before the user is bothered.
+    let (input, changes) = projected_changes_of_call(pipeline, input).await?;
+    // Open requests hold their input, so they count towards the limit on queued calls.
+    let _waiting = enter_queue(pipeline.tool.queue())?;
+    let request = request(pipeline, &input, changes, valid_for)?;
+    // The call's own client takes precedence over the host's confirmer.
+    let mut answer = match &pipeline.requester.call_confirmer {
+        Some(call_confirmer) => call_confirmer.ask(&request),
+        None => pipeline.dispatcher.confirmer.ask(&request),
+    };
+    // The first poll displays the request. It comes before the event, so that subscribers can
+    // answer at once.
+    let first = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
+    if matches!(first, Poll::Ready(CallAnswer::Unavailable)) {
+        return Err(no_confirmer(pipeline, rule));
+    }
+    let announced = AnnouncedRequest::announce(pipeline.sink, &request);
+    let decision = match first {
+        Poll::Ready(answered) => decision_of(answered),
+        Poll::Pending => wait(pipeline, answer, allowance, valid_for).await,
+    };
+    announced.settle(decision);
+    match decision {
+        Decision::Answered(answer) => Ok((input, answer)),
+        Decision::AllowedMeanwhile => Ok((input, Answer::Always)),
+        Decision::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: valid_for }),
+        Decision::Withdrawn => Err(ErrorKind::Cancelled),
+        Decision::Unanswerable => Err(no_confirmer(pipeline, rule)),
+        Decision::Deferred => Err(ErrorKind::AwaitsClient),
+    }
+}
+
+async fn wait(
+    pipeline: &Pipeline<'_>,
+    answer: BoxFuture<'_, CallAnswer>,
+    allowance: &Allowance,
+    valid_for: Duration,
+) -> Decision {
+    tokio::select! {
+        biased;
+        () = pipeline.cancel.cancelled() => Decision::Withdrawn,
+        answered = answer => decision_of(answered),
+        () = pipeline.session.allowed(allowance) => Decision::AllowedMeanwhile,
+        () = tokio::time::sleep(valid_for) => Decision::TimedOut,
+    }
+}
+
+fn decision_of(answer: CallAnswer) -> Decision {
+    match answer {
+        CallAnswer::Answered(answer) => Decision::Answered(answer),
+        CallAnswer::Unavailable => Decision::Unanswerable,
+        CallAnswer::Deferred => Decision::Deferred,
+    }
+}
+
+/// A guard that announces the outcome of a request even if the caller goes away, so that the
+/// request can be taken off the screen.
+struct AnnouncedRequest<'a> {
+    sink: &'a CallSink,
+    id: RequestId,
+    is_settled: bool,
+}
+
+impl<'a> AnnouncedRequest<'a> {
+    fn announce(sink: &'a CallSink, request: &ConfirmationRequest) -> Self {
+        sink.tell(|subject| Event::ConfirmationRequested(subject, request.clone()));
+        Self { sink, id: request.id.clone(), is_settled: false }
+    }
+
+    fn settle(mut self, decision: Decision) {
+        self.end(decision);
+    }
+
+    fn end(&mut self, decision: Decision) {
+        self.is_settled = true;
+        self.sink.tell(|subject| Event::ConfirmationResolved(subject, self.id.clone(), decision));
+    }
+}
+
+impl Drop for AnnouncedRequest<'_> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.end(Decision::Withdrawn);
+        }
+    }
+}
+
+fn request(
+    pipeline: &Pipeline<'_>,
+    input: &ValidInput,
+    changes: Vec<String>,
+    valid_for: Duration,
+) -> Result<ConfirmationRequest, ErrorKind> {
+    let definition = pipeline.tool.definition();
+    let subject = pipeline.sink.subject();
+    let no_randomness =
+        || ErrorKind::execution(ExecutionKind::Internal, "the system gives no random numbers");
+    Ok(ConfirmationRequest {
+        id: RequestId::random().ok_or_else(no_randomness)?,
+        call_id: subject.call_id.clone(),
+        session_id: subject.session_id.clone(),
+        turn_id: subject.turn_id.clone(),
+        tool: definition.name().to_string(),
+        side_effects: definition.side_effects(),
+        input_summary: summary(definition, input),
+        projected_modifications: changes,
+        plugin: pipeline.tool.origin().plugin().map(str::to_owned),
+        digest: pipeline.tool.origin().digest(),
+        valid_for,
+        expires: SystemTime::now() + valid_for,
+    })
+}
+
+/// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
+/// change files. It refuses a write to a path that is protected by name, and a read of a hidden
+/// path. Commands are confined by other means.
+pub(in crate::dispatch) fn projected_changes(
+    definition: &Definition,
+    input: &ValidInput,
+    workspace: &Workspace,
+    budget: &dyn Budget,
+) -> Result<Result<Vec<String>, ErrorKind>, Exhausted> {
+    let class = definition.side_effects();
+    let rules = workspace.rules();
+    let root = workspace.root();
+    let mut changes = Vec::new();
+    let look = |path: &str| {
+        budget.check()?;
+        let refuse = |why| CheckError::Refused(FileError::forbidden(path, why).into());
+        match class {
+            SideEffects::Read => return rules.check_hidden(path, root).map_err(refuse),
+            SideEffects::Write => rules.check_places(path, root).map_err(refuse)?,
+            SideEffects::Execute | SideEffects::None | SideEffects::Network => {}
+        }
+        budget.reserve((path.len() + size_of::<String>()) as u64)?;
+        changes.push(path.to_owned());
+        Ok(())
+    };
+    let looked = match class {
+        SideEffects::None | SideEffects::Network => Ok(()),
+        SideEffects::Read if !rules.hide_anything() => Ok(()),
+        SideEffects::Read | SideEffects::Write | SideEffects::Execute => {
+            definition.input_schema().each_workspace_path(input.value(), budget, look)
+        }
+    };
+    CheckError::or_verdict(looked.map(|()| changes))
+}
+
+/// Like [`projected_changes`] for a call that waits: in place if that is short, otherwise outside
+/// the runtime's threads.
+async fn projected_changes_of_call(
+    pipeline: &Pipeline<'_>,
+    input: ValidInput,
+) -> Result<(ValidInput, Vec<String>), ErrorKind> {
+    let tool = pipeline.tool.clone();
+    let workspace = pipeline.session.workspace().clone();
+    if let Ok(changes) =
+        projected_changes(tool.definition(), &input, &workspace, &StepBudget::new())
+    {
+        return Ok((input, changes?));
+    }
+    let time = pipeline.time;
+    let class = tool.definition().side_effects();
+    let account = input.account().unwrap_or_else(|| pipeline.dispatcher.limits.account());
+    let budget = InputBudget::new(account, time, pipeline.cancel.clone());
+    let look = move |budget: Arc<dyn Budget>| {
+        let changes = projected_changes(tool.definition(), &input, &workspace, &*budget)?;
+        Ok(changes.map(|changes| (input, changes)))
+    };
+    Box::pin(offload(budget.call_budget(), input_turns(), look))
+        .await
+        .map_err(|why| budget.exhausted(why, class))?
+}
+
+fn no_confirmer(pipeline: &Pipeline<'_>, rule: Rule) -> ErrorKind {
+    let tool = &pipeline.tool;
+    let name = tool.definition().name();
+    let class = tool.definition().side_effects();
+    let message = match rule {
+        Rule::Tool | Rule::PluginTool => {
+            format!("`{name}` (class {class}) needs a confirmation, and nobody can be asked")
+        }
+        _ => format!(
+            "`{name}` is of class {class}, which needs a confirmation, and nobody can be asked"
+        ),
+    };
+    ErrorKind::denied_with(
+        PermissionReason::NoConfirmer,
+        message,
+        pipeline.session.policy().advice_on_prompt(rule, tool.definition(), tool.origin()),
+    )
+}

@@ -1,0 +1,100 @@
+//! One call: its pipeline, its result and its terminal event.
+
+use super::dispatcher::Dispatcher;
+use super::errors::no_runtime;
+use super::pipeline::Pipeline;
+use super::requester::Requester;
+use super::run::outcome;
+use super::terminal::Terminal;
+use crate::events::{CallSink, Subject};
+use crate::registry::{Registered, ToolNotFound};
+use crate::session::Session;
+use crate::tool::error::named;
+use crate::tool::{Call, Definition, ToolResult};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tracing::Instrument as _;
+
+impl Dispatcher {
+    /// Runs one call to its result. It never fails and never panics: every error becomes a result.
+    ///
+    /// The call runs inside this future on the caller's thread, unless the host uses its own
+    /// threads. Dropping the future ends the call.
+    pub async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
+        let tool = self.registry.get(&call.tool);
+        self.run_call(session, call, tool, None, &Requester::default()).await
+    }
+
+    /// Like [`dispatch`](Self::dispatch), with a requester that can be asked about the call.
+    pub async fn dispatch_as(
+        &self,
+        session: &Session,
+        call: Call,
+        requester: &Requester,
+    ) -> ToolResult {
+        let tool = self.registry.get(&call.tool);
+        self.run_call(session, call, tool, None, requester).await
+    }
+
+    /// Like [`dispatch_as`](Self::dispatch_as), for a tool that the caller has already looked up or
+    /// that is in no registry.
+    pub(crate) async fn dispatch_to(
+        &self,
+        session: &Session,
+        call: Call,
+        tool: Arc<Registered>,
+        requester: &Requester,
+    ) -> ToolResult {
+        self.run_call(session, call, Ok(tool), None, requester).await
+    }
+
+    /// Runs a call through its pipeline and sends its terminal event.
+    pub(super) async fn run_call(
+        &self,
+        session: &Session,
+        call: Call,
+        registered: Result<Arc<Registered>, ToolNotFound>,
+        message: Option<&Semaphore>,
+        requester: &Requester,
+    ) -> ToolResult {
+        let subject =
+            subject(session, &call, registered.as_ref().ok().map(|tool| tool.definition()));
+        let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)));
+        let id = call.id.clone();
+        // A disabled span costs nothing. Error events carry the call's id themselves.
+        let span = tracing::info_span!("call", id = %id, tool = %terminal.sink().subject().tool);
+        let in_flight = session.enter(&id);
+        let (result, tool) = match registered.map_err(|missing| self.not_found(&missing)) {
+            Err(missing) => (Err(missing), None),
+            Ok(_) if tokio::runtime::Handle::try_current().is_err() => (Err(no_runtime()), None),
+            Ok(tool) => {
+                let pipeline = Pipeline {
+                    dispatcher: self,
+                    session,
+                    message,
+                    requester,
+                    sink: terminal.sink(),
+                    tool: tool.clone(),
+                    time: self.time_limit(&tool, call.timeout),
+                    cancel: in_flight.cancellation(),
+                };
+                (pipeline.run_cancellable(call).instrument(span.clone()).await, Some(tool))
+            }
+        };
+        let result = result
+            .unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
+        span.in_scope(|| outcome::log_error(&result));
+        terminal.finish(outcome::sign(result.with_places(&self.places), tool.as_deref()))
+    }
+}
+
+fn subject(session: &Session, call: &Call, definition: Option<&Definition>) -> Subject {
+    Subject {
+        call_id: call.id.clone(),
+        session_id: session.id().cloned(),
+        turn_id: call.turn_id.clone(),
+        tool: definition
+            .map_or_else(|| named(&call.tool).into(), |definition| definition.name().to_shared()),
+        side_effects: definition.map(Definition::side_effects),
+    }
+}

@@ -1,0 +1,90 @@
+//! The dispatcher, which holds everything that a call needs besides its session.
+
+use super::call_threads::CallThreads;
+use super::late_rules::LateRules;
+use crate::confirm::Confirmer;
+use crate::events::Events;
+use crate::registry::{Registered, Registry, ToolNotFound};
+use crate::sandbox::{Limits, limits};
+use crate::tool::error::named;
+use crate::tool::{ErrorKind, Places, SideEffects};
+use crate::workspace::HostRules;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The dispatcher: everything that a call needs besides its session. Clones share it.
+#[derive(Clone)]
+pub struct Dispatcher {
+    pub(crate) registry: Registry,
+    /// Returns the names of the plugins that are still compiling, whose tools are not known yet.
+    pub(crate) compiling: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
+    pub(crate) confirmer: Arc<dyn Confirmer>,
+    pub(crate) events: Events,
+    pub(crate) limits: Limits,
+    pub(crate) tool_timeouts: Arc<BTreeMap<String, ToolTime>>,
+    pub(crate) confirmation_timeout: Duration,
+    /// The host's own threads, if calls run on them.
+    pub(crate) threads: Option<Arc<CallThreads>>,
+    pub(crate) rules: Arc<HostRules>,
+    /// Adds rules for paths that must be hidden from tools since the host started.
+    pub(crate) late_rules: Arc<dyn LateRules>,
+    pub(crate) places: Arc<Places>,
+}
+
+impl fmt::Debug for Dispatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dispatcher")
+            .field("registry", &self.registry)
+            .field("limits", &self.limits)
+            .field("confirmation_timeout", &self.confirmation_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Dispatcher {
+    pub(super) fn not_found(&self, missing: &ToolNotFound) -> ErrorKind {
+        ErrorKind::NotFound {
+            tool: named(missing.name()).to_owned(),
+            nearest: missing.nearest().to_vec(),
+            compiling: (self.compiling)(),
+        }
+    }
+
+    /// Returns the time limit of a call, at most 600 s. Precedence: the caller's value, the
+    /// operator's for this tool, the plugin's (which can only lower the default), the class's
+    /// default.
+    pub(crate) fn time_limit(&self, tool: &Registered, asked: Option<Duration>) -> Duration {
+        let definition = tool.definition();
+        let class = match definition.side_effects() {
+            SideEffects::None | SideEffects::Read | SideEffects::Write => limits::TIMEOUT,
+            SideEffects::Execute | SideEffects::Network => limits::MAX_TIMEOUT,
+        };
+        let default = self.limits.timeout.unwrap_or(class);
+        let own = || definition.timeout().map_or(default, |own| own.min(default));
+        let operator = || match self.tool_timeouts.get(definition.name().as_str()) {
+            Some(ToolTime::Set(time)) => *time,
+            Some(ToolTime::AtMost(most)) => own().min(*most),
+            None => own(),
+        };
+        asked.unwrap_or_else(operator).min(limits::MAX_TIMEOUT)
+    }
+}
+
+/// The operator's time limit for the calls of one tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolTime {
+    /// This limit, regardless of the tool's own.
+    Set(Duration),
+    /// The tool's own limit, capped at this one.
+    AtMost(Duration),
+}
+
+impl ToolTime {
+    pub(crate) fn time(self) -> Duration {
+        match self {
+            Self::Set(time) | Self::AtMost(time) => time,
+        }
+    }
+}

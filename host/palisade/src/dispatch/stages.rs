@@ -1,0 +1,228 @@
+//! The stages of one call, from the check of its input to the run of its tool.
+
+use super::approve::{self, Approval};
+use super::call_threads::CallThreads;
+use super::input::{self, InputBudget, InputMemory, QuickCheck, RawInput};
+use super::late_rules::not_hidden;
+use super::pipeline::Pipeline;
+use super::{panics, queue, run};
+use crate::execution::account::Account;
+use crate::execution::offload::offload;
+use crate::execution::owner::input_turns;
+use crate::execution::{BoxFuture, Caller, Times, ToolContext, ValidInput};
+use crate::tool::{Call, ErrorKind, ToolResult};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+impl Pipeline<'_> {
+    /// Runs the stages until their end or a cancellation. A cancellation by the caller's token is
+    /// forwarded to the tool's token.
+    pub(super) fn run_cancellable(
+        &self,
+        call: Call,
+    ) -> impl Future<Output = Result<ToolResult, ErrorKind>> + Send {
+        let callers_token = call.cancel.clone();
+        // Boxed, because the state of a call is large and the futures that contain this one may be
+        // moved.
+        let stages: BoxFuture<'_, _> = Box::pin(self.run_stages(call));
+        async move {
+            if callers_token.is_cancelled() {
+                self.cancel.cancel();
+            }
+            let mut stages = pin!(panics::catch_panic(stages));
+            loop {
+                tokio::select! {
+                    biased;
+                    result = &mut stages => return result,
+                    () = callers_token.cancelled(), if !self.cancel.is_cancelled() => {
+                        self.cancel.cancel();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs the stages. A plain `async fn` would hold the call twice, so it is destructured first.
+    fn run_stages(&self, call: Call) -> impl Future<Output = Result<ToolResult, ErrorKind>> + Send {
+        let Call { id, input, nulls, turn_id, context, metadata, .. } = call;
+        async move {
+            self.session.workspace().keep_rules_of(&self.dispatcher.rules);
+            let (account, memory) = match &self.requester.account {
+                Some(account) => (account.clone(), InputMemory::Reserved),
+                None => (self.dispatcher.limits.account(), InputMemory::Unreserved),
+            };
+            let CheckedInput { input, mut spent } =
+                match self.check_in_place(RawInput { input, nulls, memory }, &account)? {
+                    QuickCheck::Valid(input) => CheckedInput { input, spent: Spent::default() },
+                    QuickCheck::Long(raw) => {
+                        Box::pin(self.check_elsewhere(raw, account.clone())).await?
+                    }
+                };
+            let mut approval = approve::approve(self, input.with_account(account.clone())).await?;
+            match approval.is_large() {
+                false => approval.compact()?,
+                true => {
+                    (approval, spent) =
+                        Box::pin(self.compact_offloaded(approval, spent, account.clone())).await?;
+                }
+            }
+            let permits = queue::admit(self, spent.waiting).await?;
+            approval.check_expiry()?;
+            self.hide_late_paths(&account).await?;
+            self.sink.tell_start();
+            let session_id = self.session.id().cloned();
+            let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };
+            let times = Times { run: self.time, queue: permits.patience };
+            let context = self.tool_context(caller, times, account, spent.checking);
+            Ok(run::run(self, approval, Arc::new(context), id).await)
+        }
+    }
+
+    /// Checks the input here, unless that may take long or block.
+    fn check_in_place(&self, raw: RawInput, account: &Account) -> Result<QuickCheck, ErrorKind> {
+        let definition = self.tool.definition();
+        match &self.dispatcher.threads {
+            Some(_) if input::names_paths(definition) => Ok(QuickCheck::Long(raw)),
+            _ => input::check_in_place(definition, self.session.workspace(), raw, account),
+        }
+    }
+
+    /// Checks an input that [`check_in_place`](Self::check_in_place) has left.
+    async fn check_elsewhere(
+        &self,
+        raw: RawInput,
+        account: Account,
+    ) -> Result<CheckedInput, ErrorKind> {
+        match self.dispatcher.threads.as_deref() {
+            Some(threads) if input::names_paths(self.tool.definition()) => {
+                self.check_on_thread(threads, raw, account).await
+            }
+            _ => self.check_offloaded(raw, account).await,
+        }
+    }
+
+    /// Checks the input on the host's own threads, because its paths are looked up in a workspace
+    /// that may not respond. Returns the time spent as well.
+    async fn check_on_thread(
+        &self,
+        threads: &CallThreads,
+        raw: RawInput,
+        account: Account,
+    ) -> Result<CheckedInput, ErrorKind> {
+        let tool = self.tool.clone();
+        let workspace = self.session.workspace().clone();
+        let cancel = self.cancel.clone();
+        let time = self.time;
+        let memory = input::reserve_waiting(&raw, &account)?;
+        let start = Instant::now();
+        // The time limit and the memory account apply from the start of the thread's work.
+        let check = move || {
+            let check_start = Instant::now();
+            drop(memory);
+            let budget = InputBudget::new(account, time, cancel);
+            let input = input::check_in_turns(tool.definition(), &workspace, raw, &budget)?;
+            Ok((input, check_start.elapsed()))
+        };
+        let (input, checking) = threads.run_within(time, &self.tool, self.cancel, check).await?;
+        let waiting = start.elapsed().saturating_sub(checking);
+        Ok(CheckedInput { input, spent: Spent { checking, waiting } })
+    }
+
+    /// Checks a long input outside the runtime's threads. Returns the time spent as well.
+    async fn check_offloaded(
+        &self,
+        raw: RawInput,
+        account: Account,
+    ) -> Result<CheckedInput, ErrorKind> {
+        let tool = self.tool.clone();
+        let workspace = self.session.workspace().clone();
+        let start = Instant::now();
+        let budget = InputBudget::new(account, self.time, self.cancel.clone());
+        let check = move |budget| input::check(tool.definition(), &workspace, raw, &budget);
+        let input = offload(budget.call_budget(), input_turns(), check).await;
+        let input =
+            input.map_err(|why| budget.exhausted(why, self.tool.definition().side_effects()))?;
+        let spent = Spent { checking: start.elapsed(), waiting: Duration::ZERO };
+        Ok(CheckedInput { input: input?, spent })
+    }
+
+    /// Compacts a large input outside the runtime's threads. Returns the time spent as well.
+    async fn compact_offloaded(
+        &self,
+        mut approval: Approval,
+        spent: Spent,
+        account: Account,
+    ) -> Result<(Approval, Spent), ErrorKind> {
+        let budget = InputBudget::new(account, self.time, self.cancel.clone());
+        let start = Instant::now();
+        let compact = move |_| {
+            let outcome = approval.compact();
+            Ok(outcome.map(|()| approval))
+        };
+        let approval = offload(budget.call_budget(), input_turns(), compact).await;
+        let approval =
+            approval.map_err(|why| budget.exhausted(why, self.tool.definition().side_effects()))?;
+        Ok((approval?, Spent { checking: spent.checking + start.elapsed(), ..spent }))
+    }
+
+    /// Adds the outstanding rules for a call that runs in place, outside its thread because that
+    /// accesses files.
+    async fn hide_late_paths(&self, account: &Account) -> Result<(), ErrorKind> {
+        let sees_files = self.tool.definition().side_effects().sees_files();
+        let is_in_place = self.dispatcher.threads.is_none();
+        let late_rules = &self.dispatcher.late_rules;
+        if sees_files && is_in_place && !late_rules.are_current_in(self.session.workspace()) {
+            let budget = InputBudget::new(account.clone(), self.time, self.cancel.clone());
+            return Box::pin(self.apply_late_rules(budget)).await;
+        }
+        Ok(())
+    }
+
+    async fn apply_late_rules(&self, budget: InputBudget) -> Result<(), ErrorKind> {
+        let late_rules = self.dispatcher.late_rules.clone();
+        let workspace = self.session.workspace().clone();
+        let apply = move |_| Ok(late_rules.apply_to(&workspace));
+        let applied = offload(budget.call_budget(), input_turns(), apply).await;
+        let class = self.tool.definition().side_effects();
+        applied.map_err(|why| budget.exhausted(why, class))?.map_err(|error| not_hidden(&error))
+    }
+
+    /// Returns the context of the tool. `checked_for` is the time that the call has already used.
+    fn tool_context(
+        &self,
+        caller: Caller,
+        times: Times,
+        account: Account,
+        checked_for: Duration,
+    ) -> ToolContext {
+        let workspace = self.session.workspace().clone();
+        let mut context =
+            ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
+        context.set_class(self.tool.definition().side_effects());
+        context.set_account(account);
+        if !checked_for.is_zero() {
+            context.set_spent(checked_for);
+        }
+        if let Some(client) = &self.requester.client {
+            context.set_client(client.clone());
+        }
+        context
+    }
+}
+
+/// An input that passed its checks.
+struct CheckedInput {
+    input: ValidInput,
+    spent: Spent,
+}
+
+/// The time spent on checking an input.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    /// Counted towards the time limit of the call.
+    checking: Duration,
+    /// Counted towards the time limit of the queues.
+    waiting: Duration,
+}

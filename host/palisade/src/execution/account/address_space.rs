@@ -1,0 +1,128 @@
+//! The address space of the process, where the system limits it. A failed allocation aborts the
+//! process, so space is checked before each allocation.
+
+use crate::tool::budget::Exhausted;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The address space that stays free where it is limited, in bytes, for threads, their stacks and
+/// the host's own work. The program uses a single heap then, because the allocator may map all of
+/// this space at once for one per-thread heap.
+const HOST_ROOM: usize = 64 << 20;
+/// The bytes granted to one account between two checks of the address space. Without room for a
+/// heap, the allocator gives each small allocation its own page, up to 64 times its size;
+/// [`HOST_ROOM`] must cover that as well.
+const UNASKED: u64 = 128 << 10;
+
+/// Bytes granted to all accounts and possibly not allocated yet. The lock serialises the checks,
+/// because each maps its memory briefly and would hide that room from another.
+static GRANTED: Mutex<u64> = Mutex::new(0);
+
+/// Bytes granted to one account and possibly not allocated yet.
+#[derive(Debug, Default)]
+pub(super) struct AddressSpaceGrant(AtomicU64);
+
+impl AddressSpaceGrant {
+    /// Grants more bytes if the address space has room for them.
+    ///
+    /// # Errors
+    ///
+    /// [`Exhausted::AddressSpace`]; nothing is granted then.
+    pub(super) fn grow(&self, more: u64) -> Result<(), Exhausted> {
+        address_space_limit().map_or(Ok(()), |limit| self.grow_where(more, limit, is_free))
+    }
+
+    fn grow_where(
+        &self,
+        more: u64,
+        limit: u64,
+        is_free: impl Fn(u64) -> bool,
+    ) -> Result<(), Exhausted> {
+        let mut all = granted();
+        let before = self.0.load(Ordering::Relaxed);
+        let mine = before.saturating_add(more);
+        let others = all.saturating_sub(before);
+        let next = if mine <= UNASKED {
+            mine
+        } else if is_free(others.saturating_add(mine)) {
+            // By the next request, the previous grant has been allocated.
+            more
+        } else {
+            return Err(Exhausted::AddressSpace { limit });
+        };
+        self.0.store(next, Ordering::Relaxed);
+        *all = others.saturating_add(next);
+        Ok(())
+    }
+}
+
+impl Drop for AddressSpaceGrant {
+    fn drop(&mut self) {
+        let mine = *self.0.get_mut();
+        if mine > 0 {
+            let mut all = granted();
+            *all = all.saturating_sub(mine);
+        }
+    }
+}
+
+fn granted() -> MutexGuard<'static, u64> {
+    GRANTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns true if the address space has room for `memory` bytes plus the host's reserve.
+pub(crate) fn has_room(memory: usize) -> bool {
+    let all = granted();
+    is_free(all.saturating_add(memory as u64))
+}
+
+fn is_free(bytes: u64) -> bool {
+    let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(HOST_ROOM);
+    // The reservation is mapped and freed at once without touching its pages.
+    Vec::<u8>::new().try_reserve_exact(wanted).is_ok()
+}
+
+/// Returns the limit of the address space in bytes, if there is one.
+pub fn address_space_limit() -> Option<u64> {
+    use rustix::process::{Resource, getrlimit};
+    static LIMIT: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
+    *LIMIT.get_or_init(|| getrlimit(Resource::As).current)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: u64 = 1 << 30;
+
+    fn full(_: u64) -> bool {
+        false
+    }
+
+    #[test]
+    fn a_full_address_space_grants_small_steps_only_up_to_a_bound() {
+        let granted = AddressSpaceGrant::default();
+        let steps =
+            (0..10_000).take_while(|_| granted.grow_where(1 << 10, LIMIT, full).is_ok()).count();
+        assert_eq!(steps as u64, UNASKED >> 10);
+        let refused = Err(Exhausted::AddressSpace { limit: LIMIT });
+        assert_eq!(granted.grow_where(1, LIMIT, full), refused);
+        assert_eq!(AddressSpaceGrant::default().grow_where(UNASKED + 1, LIMIT, full), refused);
+    }
+
+    #[test]
+    fn a_look_at_the_address_space_counts_what_others_have_not_allocated_yet() {
+        let one = AddressSpaceGrant::default();
+        let other = AddressSpaceGrant::default();
+        assert_eq!(one.grow_where(5 << 20, LIMIT, |_| true), Ok(()));
+        // The grants are large enough to be distinguished from those of concurrent tests.
+        let both = |wanted: u64| wanted >= 12 << 20;
+        assert_eq!(other.grow_where(7 << 20, LIMIT, both), Ok(()));
+        assert_eq!(other.grow_where(UNASKED, LIMIT, both), Ok(()));
+        assert_eq!(
+            other.grow_where(1, LIMIT, |wanted| wanted < 7 << 20),
+            Ok(()),
+            "the step before is allocated"
+        );
+    }
+}

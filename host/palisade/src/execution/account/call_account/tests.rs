@@ -1,0 +1,112 @@
+//! The memory account: the limits of a call and of all calls, the owner's share, and releases.
+
+use super::*;
+
+fn account(process: &'static Counter) -> Account {
+    let limits = MemoryLimits { call: 90, total: 150 };
+    Account::within(process, limits, 10)
+}
+
+fn charged(account: &Account, bytes: u64) -> Result<Charge, Exhausted> {
+    let mut charge = account.empty_charge();
+    charge.grow(bytes).map(|()| charge)
+}
+
+#[test]
+fn what_is_not_released_is_given_back_with_the_account() {
+    static COUNTER: Counter = Counter::new();
+    let call = account(&COUNTER);
+    assert_eq!((call.reserve(40), call.reserve(50)), (Ok(()), Ok(())));
+    call.release(50);
+    call.owe(200);
+    let charge = call.empty_charge();
+    assert_eq!(COUNTER.get(), 240);
+    drop(call);
+    assert_eq!(COUNTER.get(), 240, "a charge holds its account");
+    drop(charge);
+    assert_eq!(COUNTER.get(), 0);
+}
+
+#[test]
+fn a_call_holds_at_most_its_own_limit() {
+    static COUNTER: Counter = Counter::new();
+    let call = account(&COUNTER);
+    let held = charged(&call, 100);
+    assert!(held.is_ok());
+    assert_eq!(charged(&call, 1).err(), Some(Exhausted::CallMemory { limit: 90 }));
+    drop(held);
+    assert!(charged(&call, 100).is_ok());
+    assert_eq!((call.held(), COUNTER.get()), (0, 0));
+}
+
+#[test]
+fn all_calls_together_hold_at_most_the_total() {
+    static COUNTER: Counter = Counter::new();
+    let one = account(&COUNTER);
+    let other = account(&COUNTER);
+    let mut held = charged(&one, 60);
+    assert!(held.as_mut().is_ok_and(|held| held.grow(40).is_ok()));
+    assert_eq!(charged(&other, 51).err(), Some(Exhausted::TotalMemory { limit: 150 }));
+    assert_eq!(other.held(), 0);
+    drop(held);
+    assert!(charged(&other, 51).is_ok());
+}
+
+/// Takes all memory that calls of this owner may hold, one byte after the other.
+fn greedy(process: &'static Counter, owner: &Arc<Counter>) -> Vec<Account> {
+    let mut calls = Vec::new();
+    loop {
+        let call = Account::within(process, MemoryLimits { call: 8, total: 100 }, 2);
+        let taken = call.assign(owner).and_then(|()| call.reserve(1));
+        if taken.is_err() {
+            return calls;
+        }
+        while call.reserve(1).is_ok() {}
+        calls.push(call);
+    }
+}
+
+#[test]
+fn the_calls_of_one_plugin_hold_half_of_the_memory_and_leave_some_to_each_that_comes() {
+    static COUNTER: Counter = Counter::new();
+    let owners = [(); 4].map(|()| Arc::<Counter>::default());
+    let calls = owners.each_ref().map(|owner| greedy(&COUNTER, owner));
+    assert_eq!(owners.each_ref().map(|owner| owner.get()), [50, 25, 12, 10]);
+    drop(calls);
+    assert_eq!((owners.map(|owner| owner.get()), COUNTER.get()), ([0; 4], 0));
+}
+
+#[test]
+fn memory_that_a_call_holds_before_it_has_an_owner_counts_in_the_share_from_then_on() {
+    static COUNTER: Counter = Counter::new();
+    let owner = Arc::<Counter>::default();
+    let call = account(&COUNTER);
+    let other = account(&COUNTER);
+    assert_eq!((call.reserve(40), call.assign(&owner), owner.get()), (Ok(()), Ok(()), 40));
+    let charge = call.charge(20);
+    call.owe(10);
+    assert_eq!(owner.get(), 70);
+    assert_eq!(call.assign(&Arc::default()), Ok(()), "the first owner stays");
+    assert_eq!((other.reserve(70), COUNTER.get()), (Ok(()), 140));
+    assert_eq!(other.assign(&owner), Err(Exhausted::TotalMemory { limit: 150 }));
+    let owed = charge.map(Charge::into_owed);
+    assert_eq!(
+        (owner.get(), COUNTER.get()),
+        (50, 140),
+        "an answer that waits is no longer the owner's"
+    );
+    drop((call, other, owed));
+    assert_eq!((owner.get(), COUNTER.get()), (0, 0));
+}
+
+#[test]
+fn what_outlives_its_call_counts_among_the_memory_of_all_calls_alone() {
+    static COUNTER: Counter = Counter::new();
+    let call = account(&COUNTER);
+    let owed = call.charge(60).map(Charge::into_owed);
+    assert_eq!((owed.is_ok(), call.held(), COUNTER.get()), (true, 0, 60));
+    drop(call);
+    assert_eq!(COUNTER.get(), 60);
+    drop(owed);
+    assert_eq!(COUNTER.get(), 0);
+}

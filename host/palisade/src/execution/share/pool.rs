@@ -1,0 +1,169 @@
+//! A pool of units of one resource, the shares of its owners, and the units that they hold.
+
+use super::scheduler::{Full, Scheduler};
+use crate::tool::Digest;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+/// A pool of units of one resource. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    scheduler: Arc<Mutex<Scheduler<Share>>>,
+    capacity: u64,
+}
+
+/// One owner's share of a pool. Each owner has a single share while it is referenced.
+#[derive(Debug)]
+pub struct Share {
+    pub(super) pool: Pool,
+    owner: Digest,
+    pub(super) index: usize,
+    /// The number of this owner's queued requests.
+    pub(super) waiting: AtomicUsize,
+}
+
+/// Units held by an owner, released on drop.
+#[derive(Debug)]
+pub struct Grant {
+    pub(super) share: Arc<Share>,
+    pub(super) units: u64,
+    pub(super) lease: Option<u64>,
+}
+
+impl Pool {
+    /// Creates a pool of this many units. Each owner may hold one free unit regardless of its
+    /// threshold.
+    #[must_use]
+    pub fn new(capacity: u64) -> Self {
+        Self::from_scheduler(Scheduler::new(capacity), capacity)
+    }
+
+    /// Creates a pool whose grants are leases, which can be abandoned if the holder never returns
+    /// them.
+    pub(crate) fn leased(capacity: u64) -> Self {
+        Self::from_scheduler(Scheduler::new(capacity).with_leases(), capacity)
+    }
+
+    /// Creates a pool of leases in which a single owner may take everything while no other
+    /// competes. Its units return within moments, so none are reserved for absent owners.
+    pub(crate) fn leased_while(capacity: u64, is_contended: fn() -> bool) -> Self {
+        let scheduler = Scheduler::new(capacity).with_leases().shared_while(is_contended);
+        Self::from_scheduler(scheduler, capacity)
+    }
+
+    fn from_scheduler(scheduler: Scheduler<Share>, capacity: u64) -> Self {
+        Self { scheduler: Arc::new(Mutex::new(scheduler)), capacity }
+    }
+
+    /// Returns the share of an owner, the same one while it is referenced.
+    pub fn share(&self, owner: Digest) -> Arc<Share> {
+        let mut scheduler = self.scheduler();
+        if let Some(known) = scheduler.known(&owner) {
+            return known;
+        }
+        let index = scheduler.enter();
+        let share =
+            Arc::new(Share { pool: self.clone(), owner, index, waiting: AtomicUsize::new(0) });
+        scheduler.name(owner, &share);
+        share
+    }
+
+    /// Returns the number of units.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Returns the number of held units.
+    pub(crate) fn held(&self) -> u64 {
+        self.scheduler().held()
+    }
+
+    /// Abandons a lease whose holder does not return it, so that its units can be granted again.
+    /// Returns false if the lease has ended.
+    pub(crate) fn abandon(&self, lease: u64) -> bool {
+        let mut scheduler = self.scheduler();
+        let is_abandoned = scheduler.abandon(lease);
+        let woken = scheduler.serve();
+        drop(scheduler);
+        wake(woken);
+        is_abandoned
+    }
+
+    /// Abandons all leases older than `age`.
+    pub(crate) fn abandon_older_than(&self, age: Duration) {
+        let woken = {
+            let mut scheduler = self.scheduler();
+            scheduler.abandon_older_than(age);
+            scheduler.serve()
+        };
+        wake(woken);
+    }
+
+    pub(super) fn scheduler(&self) -> MutexGuard<'_, Scheduler<Share>> {
+        self.scheduler.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share {
+    /// Takes units if they are free for this owner now. It does not overtake the owner's queued
+    /// requests.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if the owner is at its threshold or the pool is empty.
+    pub fn try_take(self: &Arc<Self>, units: u64) -> Result<Grant, Full> {
+        let lease = self.pool.scheduler().take(self.index, units)?;
+        Ok(Grant { share: self.clone(), units, lease })
+    }
+
+    /// Returns the owner.
+    pub(crate) fn owner(&self) -> Digest {
+        self.owner
+    }
+
+    /// Returns the number of this owner's queued requests.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Returns the owner's number, from 1. It may be reused after the share is dropped.
+    pub(crate) fn number(&self) -> u64 {
+        self.index as u64 + 1
+    }
+
+    /// Returns the pool of this share.
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.pool.scheduler().leave(&self.owner, self.index);
+    }
+}
+
+impl Grant {
+    /// Returns the lease, in a pool of leases.
+    pub(crate) fn lease(&self) -> Option<u64> {
+        self.lease
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        let woken = {
+            let mut scheduler = self.share.pool.scheduler();
+            scheduler.release(self.share.index, self.units, self.lease);
+            scheduler.serve()
+        };
+        wake(woken);
+    }
+}
+
+/// Wakes tasks. The pool must be unlocked, because a waker may run code that locks it again.
+pub(super) fn wake(woken: Vec<Waker>) {
+    woken.into_iter().for_each(Waker::wake);
+}

@@ -1,0 +1,327 @@
+//! The caches that the user's hosts have opened, recorded as one small file each in the user's
+//! state directory. Later runs hide them even if they use another cache or none, so that their keys
+//! stay secret.
+
+use crate::host::state_directories;
+use crate::sandbox::has_settled;
+use crate::workspace::{Obstacle, within};
+use cap_std::fs::{Dir, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The longest path that is read back, in bytes; no system supports a longer one.
+const MAX_PATH: u64 = 4_200;
+/// From this number of records on, a record is removed if its cache and the parent directory are
+/// gone. Tests and scripts use many caches for one run each.
+const MANY: usize = 16;
+/// From this number of records on, every record of a removed cache is removed.
+const TOO_MANY: usize = 128;
+/// The most records, because every host scans all of them.
+const MOST: usize = 512;
+
+/// The time limit for scanning the recorded caches before one is added.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// One directory of records.
+#[derive(Debug)]
+pub(super) struct CacheRecords {
+    dir: PathBuf,
+}
+
+impl CacheRecords {
+    /// Returns the records of this process's user, one set per state directory.
+    pub(super) fn for_user() -> Vec<Self> {
+        let dirs =
+            state_directories().into_iter().map(|state| state.join("palisade").join("caches"));
+        dirs.map(|dir| Self { dir }).collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// Returns the directory of the records.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Returns the recorded caches.
+    pub(super) fn all(&self) -> Vec<PathBuf> {
+        let Ok(dir) = Dir::open_ambient_dir(&self.dir, cap_std::ambient_authority()) else {
+            return Vec::new();
+        };
+        self.warn_if_unsafe();
+        records(&dir).into_iter().map(|(_, cache)| cache).collect()
+    }
+
+    /// Records a cache by its absolute path.
+    ///
+    /// # Errors
+    ///
+    /// An error if the record cannot be written, or if another user could replace the directory of
+    /// the records; `QuotaExceeded` if there are too many.
+    pub(super) fn add(&self, cache: &Path) -> io::Result<()> {
+        let cache = std::path::absolute(cache)?;
+        let name = blake3::hash(cache.as_os_str().as_encoded_bytes()).to_hex();
+        let dir = self.private()?;
+        if read(&dir, Path::new(name.as_str())).as_ref() == Some(&cache) {
+            return Ok(());
+        }
+        make_room(&dir, &self.dir)?;
+        write(&dir, &name, cache.as_os_str().as_bytes())
+    }
+
+    /// Opens the directory for writing, and creates it if it is missing.
+    fn private(&self) -> Result<Dir, Obstacle> {
+        use crate::workspace::{Missing, open_private};
+        let (handle, _) = open_private(&self.dir, Missing::Made, None)?;
+        Ok(Dir::from_std_file(File::from(handle)))
+    }
+
+    /// Warns if another user could remove records. The remaining ones still apply: each is known to
+    /// be the user's own.
+    fn warn_if_unsafe(&self) {
+        use crate::workspace::{Missing, open_private};
+        if let Err(Obstacle::Unsafe(why)) = open_private(&self.dir, Missing::Refused, None) {
+            let dir = self.dir.display();
+            tracing::warn!(
+                "the caches that are remembered in `{dir}` may not be all that there are: {why}"
+            );
+        }
+    }
+
+    /// Returns a stamp that changes with the records, or `None` if there are none.
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        Stamp::from_metadata(&fs::metadata(&self.dir).ok()?)
+    }
+}
+
+/// Returns the name of each record of the user with its cache.
+fn records(dir: &Dir) -> Vec<(PathBuf, PathBuf)> {
+    let names =
+        dir.entries().into_iter().flatten().flatten().map(|entry| PathBuf::from(entry.file_name()));
+    names.filter_map(|name| read(dir, &name).map(|cache| (name, cache))).collect()
+}
+
+/// Removes obsolete records if there are many.
+fn make_room(dir: &Dir, shown: &Path) -> io::Result<()> {
+    let records = records(dir);
+    if records.len() < MANY {
+        return Ok(());
+    }
+    // A cache on a file system that hangs keeps all records.
+    let count = records.len();
+    let obsolete = within(PATIENCE, move || obsolete(records)).unwrap_or_default();
+    let removed = obsolete.iter().filter(|name| dir.remove_file(name).is_ok()).count();
+    if count - removed < MOST {
+        return Ok(());
+    }
+    let shown = shown.display();
+    let why = format!(
+        "{MOST} caches are remembered in `{shown}`; remove those that are not used, and their records"
+    );
+    Err(io::Error::new(ErrorKind::QuotaExceeded, why))
+}
+
+/// Returns the names of the records that are obsolete.
+fn obsolete(records: Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
+    let is_gone = |path: &Path| {
+        path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    let are_too_many = records.len() >= TOO_MANY;
+    let is_obsolete = |cache: &Path| {
+        if are_too_many { is_gone(cache) } else { cache.parent().is_some_and(is_gone) }
+    };
+    records.into_iter().filter(|(_, cache)| is_obsolete(cache)).map(|(name, _)| name).collect()
+}
+
+/// The state of a directory, which changes when an entry is added or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    object: (u64, u64),
+    changed: SystemTime,
+}
+
+impl Stamp {
+    fn from_metadata(meta: &fs::Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let nanoseconds = u32::try_from(meta.ctime_nsec()).ok()?;
+        let since = Duration::new(u64::try_from(meta.ctime()).ok()?, nanoseconds);
+        let changed = SystemTime::UNIX_EPOCH.checked_add(since)?;
+        Some(Self { object: (meta.dev(), meta.ino()), changed })
+    }
+
+    /// Returns true if a later change would produce another stamp, given the clock's granularity.
+    pub(super) fn is_settled(&self) -> bool {
+        has_settled(self.changed, SystemTime::now())
+    }
+}
+
+/// Writes a record atomically.
+fn write(dir: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let draft = format!(".tmp{:016x}", u64::from_ne_bytes(random));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = dir.open_with(&draft, &options)?;
+    // The record must be on disk before the cache's key is.
+    let written = file
+        .write_all(content)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| dir.rename(&draft, dir, name));
+    if let Err(error) = written {
+        let _ = dir.remove_file(&draft);
+        return Err(error);
+    }
+    dir.try_clone()?.into_std_file().sync_all()?;
+    Ok(())
+}
+
+/// Returns the cache of a record, if the user wrote it.
+fn read(dir: &Dir, name: &Path) -> Option<PathBuf> {
+    let file = open(dir, name).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_PATH).read_to_end(&mut bytes).ok()?;
+    let path = PathBuf::from(from_bytes(bytes)?);
+    path.is_absolute().then_some(path)
+}
+
+/// Opens a record. Refuses a file that another user owns or can change.
+fn open(dir: &Dir, name: &Path) -> io::Result<File> {
+    use crate::workspace::{LastLink, open_regular_at};
+    use std::os::unix::fs::MetadataExt as _;
+    let file = open_regular_at(dir, name, LastLink::Keep)?;
+    let meta = file.metadata()?;
+    let is_own = meta.uid() == rustix::process::geteuid().as_raw();
+    if is_own && meta.mode() & 0o022 == 0 {
+        Ok(file)
+    } else {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+}
+
+fn from_bytes(bytes: Vec<u8>) -> Option<OsString> {
+    (!bytes.contains(&0)).then(|| OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+    use super::*;
+
+    #[test]
+    fn what_was_opened_once_is_remembered_once_and_what_is_gone_is_forgotten_among_many() {
+        let outer = tempfile::tempdir().unwrap();
+        let records = CacheRecords { dir: outer.path().join("state/caches") };
+        assert!(records.all().is_empty());
+        let there = outer.path().join("there");
+        fs::create_dir(&there).unwrap();
+        for _ in 0..2 {
+            records.add(&there).unwrap();
+        }
+        assert_eq!(records.all(), std::slice::from_ref(&there));
+        let missing = outer.path().join("missing");
+        records.add(&missing).unwrap();
+        for number in 0..MANY {
+            records.add(&outer.path().join("gone").join(number.to_string())).unwrap();
+        }
+        assert!(records.all().len() < MANY);
+        assert!(records.all().contains(&there) && records.all().contains(&missing));
+        for number in 0..TOO_MANY {
+            records.add(&outer.path().join(number.to_string())).unwrap();
+        }
+        assert!(records.all().len() < TOO_MANY);
+        assert!(records.all().contains(&there) && !records.all().contains(&missing));
+    }
+
+    #[test]
+    fn a_record_that_is_no_absolute_path_names_nothing() {
+        let outer = tempfile::tempdir().unwrap();
+        for (name, content) in [("a", "relative"), ("b", ""), ("c", "/with\0zero")] {
+            fs::write(outer.path().join(name), content).unwrap();
+        }
+        assert!(CacheRecords { dir: outer.path().to_owned() }.all().is_empty());
+    }
+
+    #[test]
+    fn a_record_that_was_lost_in_part_is_written_again() {
+        let outer = tempfile::tempdir().unwrap();
+        let records = CacheRecords { dir: outer.path().join("caches") };
+        let cache = Path::new("/a/cache");
+        records.add(cache).unwrap();
+        for broken in ["", "/a", "/another/cache"] {
+            let record = fs::read_dir(&records.dir).unwrap().next().unwrap().unwrap().path();
+            fs::write(&record, broken).unwrap();
+            records.add(cache).unwrap();
+            assert_eq!(records.all(), [cache], "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn beyond_a_bound_no_cache_is_remembered_while_all_the_others_are_there() {
+        let outer = tempfile::tempdir().unwrap();
+        let records = CacheRecords { dir: outer.path().join("records") };
+        drop(records.private().unwrap());
+        let there = |number: usize| outer.path().join(format!("{number}"));
+        for number in 0..MOST {
+            fs::create_dir(there(number)).unwrap();
+            fs::write(records.dir.join(number.to_string()), there(number).as_os_str().as_bytes())
+                .unwrap();
+        }
+        assert_eq!(records.add(outer.path()).unwrap_err().kind(), ErrorKind::QuotaExceeded);
+        fs::remove_dir(there(7)).unwrap();
+        records.add(outer.path()).unwrap();
+    }
+
+    #[test]
+    fn a_record_is_written_only_where_no_other_user_can_replace_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let outer = tempfile::tempdir().unwrap();
+        let open = outer.path().join("open");
+        fs::create_dir(&open).unwrap();
+        let records = CacheRecords { dir: open.join("state/caches") };
+        let cache = outer.path().join("cache");
+        let made = |mode| {
+            fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
+            records.add(&cache).map_err(|error| error.to_string())
+        };
+        for mode in [0o777, 0o775, 0o757] {
+            let why = made(mode).unwrap_err();
+            assert!(
+                why.contains("other users can write to") && why.contains("chmod go-w"),
+                "{mode:o}: {why}"
+            );
+            assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
+        }
+        for mode in [0o755, 0o1777] {
+            assert_eq!(made(mode), Ok(()), "{mode:o}");
+        }
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(records.all(), [cache], "the user's own record still applies");
+    }
+
+    #[test]
+    fn a_record_that_another_user_can_write_names_nothing() {
+        use std::os::unix::fs::{PermissionsExt as _, chown};
+        let outer = tempfile::tempdir().unwrap();
+        let records = CacheRecords { dir: outer.path().join("caches") };
+        records.add(Path::new("/a/cache")).unwrap();
+        let record = fs::read_dir(&records.dir).unwrap().next().unwrap().unwrap().path();
+        for (mode, count) in [(0o600, 1), (0o644, 1), (0o620, 0), (0o602, 0), (0o666, 0)] {
+            fs::set_permissions(&record, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(records.all().len(), count, "{mode:o}");
+        }
+        fs::set_permissions(&record, fs::Permissions::from_mode(0o600)).unwrap();
+        // Only root can change the owner of a file.
+        if chown(&record, Some(65_534), None).is_ok() {
+            assert!(records.all().is_empty());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The result of loading.
+
+use super::plugin::Plugin;
+use super::rejected::Rejected;
+use super::scan::DirectoryError;
+use crate::registry::DuplicateTool;
+
+/// A plugin that is found but not loaded: it is compiling or waits for that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compiling {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The plugin's file in printable form.
+    pub file: String,
+}
+
+/// The result of loading.
+#[derive(Debug, Default, Clone)]
+pub struct Loaded {
+    /// The loaded plugins.
+    pub plugins: Vec<Plugin>,
+    /// The rejected files.
+    pub rejected: Vec<Rejected>,
+}
+
+/// The reason why nothing can be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// A directory cannot be read.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// A native tool has a name that is taken.
+    #[error(transparent)]
+    Native(#[from] DuplicateTool),
+}

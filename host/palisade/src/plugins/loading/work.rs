@@ -1,0 +1,134 @@
+//! The state that the threads of loading share.
+
+use super::progress::Progress;
+use super::slot::Slot;
+use crate::plugins::candidate::{Candidate, CandidateError};
+use crate::plugins::changes::PluginChange;
+use crate::plugins::observer::{LoadObserver, LoadStep};
+use crate::plugins::pinned_dirs::PinnedDirs;
+use crate::plugins::plugin::Plugin;
+use crate::plugins::rejected::Rejected;
+use crate::plugins::scan::{self, Found};
+use crate::plugins::sources::Sources;
+use crate::registry::{Origin, Registered, Registry, Source};
+use crate::sandbox::{Limits, Prepared, Sandbox};
+use crate::workspace::HardLinks;
+use std::collections::{BTreeMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// The inputs and callbacks of loading.
+pub(crate) struct Task {
+    pub(crate) sources: Sources,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) limits: Limits,
+    pub(crate) registry: Registry,
+    pub(crate) observer: LoadObserver,
+    /// The treatment of files with several hard links.
+    pub(crate) hard_links: HardLinks,
+    /// Called for every plugin when it is registered or rejected, and for later changes.
+    pub(crate) on_change: Box<dyn Fn(PluginChange<'_>) + Send + Sync>,
+}
+
+impl Task {
+    fn plugin(&self, candidate: &Candidate, source: Source, prepared: Arc<Prepared>) -> Plugin {
+        let name: Arc<str> = candidate.name().into();
+        let file = candidate.file();
+        let origin = Origin::Plugin {
+            name: name.clone(),
+            digest: prepared.digest(),
+            source: source.clone(),
+        };
+        let tools =
+            Registered::from_plugin(&origin, self.sandbox.factories(&prepared, self.limits));
+        Plugin { name, file, path: candidate.path().map(Path::to_owned), source, prepared, tools }
+    }
+}
+
+/// The outcome of preparing a candidate.
+pub(super) type Outcome = Result<Arc<Prepared>, CandidateError>;
+
+/// The state that the threads share.
+pub(super) struct Work {
+    pub(super) task: Task,
+    pub(super) candidates: Vec<Candidate>,
+    /// The directories without plugins.
+    pub(super) empty: Vec<PathBuf>,
+    /// The undecided candidates that are not cached, in compilation order.
+    pub(super) unknown: Mutex<Vec<usize>>,
+    /// The candidates in `unknown` that go last.
+    pub(super) last: Mutex<HashSet<usize>>,
+    pub(super) decided: Mutex<BTreeMap<usize, Slot>>,
+    /// Held while a plugin's names are registered or removed.
+    pub(super) settling: Mutex<()>,
+    /// The directories that a later scan could not read.
+    pub(super) lost: Mutex<Vec<Rejected>>,
+    pub(super) pinned_dirs: PinnedDirs,
+    /// The names that several files have.
+    pub(super) namesakes: Mutex<HashSet<String>>,
+    /// Serialises compilations and scans.
+    pub(super) turn: Mutex<()>,
+    pub(super) progress: watch::Sender<Progress>,
+    pub(super) cancel: CancellationToken,
+}
+
+impl Work {
+    pub(super) fn new(task: Task, found: Found, pinned_dirs: PinnedDirs) -> Self {
+        let Found { candidates, empty } = found;
+        let namesakes = Mutex::new(scan::namesakes(candidates.iter()));
+        let (progress, _) =
+            watch::channel(Progress { decided: 0, of: candidates.len(), last: 0, goes_on: false });
+        Self {
+            task,
+            candidates,
+            empty,
+            unknown: Mutex::default(),
+            last: Mutex::default(),
+            decided: Mutex::default(),
+            settling: Mutex::default(),
+            lost: Mutex::default(),
+            pinned_dirs,
+            namesakes,
+            turn: Mutex::default(),
+            progress,
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    pub(super) fn plugin(&self, candidate: &Candidate, prepared: Arc<Prepared>) -> Plugin {
+        self.task.plugin(candidate, self.source(candidate), prepared)
+    }
+
+    pub(super) fn source(&self, candidate: &Candidate) -> Source {
+        match candidate {
+            Candidate::Shipped(_) => Source::Shipped,
+            Candidate::File(_) if lock(&self.namesakes).contains(&candidate.name()) => {
+                Source::Namesake(candidate.file().into())
+            }
+            Candidate::File(_) => Source::File(candidate.file().into()),
+        }
+    }
+
+    /// Calls the observer. A panic in it costs only this step.
+    pub(super) fn tell(&self, step: LoadStep<'_>) {
+        if catch_unwind(AssertUnwindSafe(|| (self.task.observer)(step))).is_err() {
+            tracing::error!("the observer of loading panicked");
+        }
+    }
+}
+
+/// Catches a compiler's panic on hostile input, which then costs only that plugin.
+pub(super) fn catch_panic<T>(
+    work: impl FnOnce() -> Result<T, CandidateError>,
+) -> Result<T, CandidateError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err("the compiler failed on it; the log has the details".to_owned().into())
+    })
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,98 @@
+//! A loaded plugin.
+
+use crate::registry::{Origin, Registered, Source};
+use crate::sandbox::{Freshness, Import, Prepared};
+use crate::tool::offer::Offer;
+use crate::tool::{Definition, Digest};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A loaded plugin.
+#[derive(Clone)]
+pub struct Plugin {
+    pub(super) name: Arc<str>,
+    pub(super) file: String,
+    pub(super) path: Option<PathBuf>,
+    pub(super) source: Source,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) tools: Vec<Arc<Registered>>,
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin")
+            .field("name", &self.name)
+            .field("file", &self.file)
+            .field("prepared", &self.prepared)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Plugin {
+    /// Returns the plugin's name: its file name without `.wasm`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the plugin's location in printable form.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Returns the plugin's file, or `None` for a shipped plugin.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the SHA-256 of the plugin's bytes.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.prepared.digest()
+    }
+
+    /// Returns the definitions of the plugin's tools.
+    #[must_use]
+    pub fn definitions(&self) -> &[Definition] {
+        self.prepared.definitions()
+    }
+
+    /// Returns the plugin's documents and prompts.
+    #[must_use]
+    pub fn offer(&self) -> &Offer {
+        self.prepared.offer()
+    }
+
+    /// Returns the origin of the plugin's documents and prompts.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::Plugin {
+            name: self.name.clone(),
+            digest: self.prepared.digest(),
+            source: self.source.clone(),
+        }
+    }
+
+    pub(crate) fn prepared(&self) -> &Arc<Prepared> {
+        &self.prepared
+    }
+
+    /// Returns the plugin's imports.
+    #[must_use]
+    pub fn imports(&self) -> &[Import] {
+        self.prepared.imports()
+    }
+
+    /// Returns whether the plugin was compiled or cached.
+    #[must_use]
+    pub fn freshness(&self) -> Freshness {
+        self.prepared.freshness()
+    }
+}
+
+/// Returns true if two plugins are the same prepared code.
+pub(super) fn is_same_code(one: &Plugin, other: &Plugin) -> bool {
+    Arc::ptr_eq(&one.prepared, &other.prepared)
+}

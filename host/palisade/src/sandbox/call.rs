@@ -1,0 +1,11 @@
+//! Calls of plugins: their tools, and their resources and prompts.
+
+mod compact_json;
+mod factories;
+mod failure;
+mod load_code;
+mod offered;
+mod request;
+mod wasm_tool;
+
+pub use offered::{Offered, ROLES};

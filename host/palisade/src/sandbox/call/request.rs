@@ -1,0 +1,109 @@
+//! A request for a resource, a prompt or a completion, which runs as the call of a tool does.
+
+use super::offered::{Offered, ROLES};
+use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
+use crate::sandbox::bindings::offering::prompting::exports::palisade::tool::prompts;
+use crate::sandbox::bindings::offering::{prompting, resourceful};
+use crate::sandbox::bindings::palisade::tool::types::{Content, EmbeddedResource};
+use crate::sandbox::limits;
+use crate::sandbox::run::State;
+use serde_json::{Value, json};
+use wasmtime::Store;
+use wasmtime::component::InstancePre;
+
+/// Sends one request to the plugin, and returns its answer in the form of a tool's output.
+pub(super) async fn send(
+    offered: Offered,
+    pre: &InstancePre<State>,
+    store: &mut Store<State>,
+    input: &Value,
+) -> wasmtime::Result<Result<wit::Output, wit::ToolError>> {
+    let text = |name: &str| input[name].as_str().unwrap_or_default();
+    let instance = pre.instantiate_async(&mut *store).await?;
+    store.data_mut().limiter.begin();
+    if offered == Offered::Read {
+        let guest = resourceful::ResourcefulIndices::new(pre)?.load(&mut *store, &instance)?;
+        let uri = text("uri");
+        let read = guest.palisade_tool_resources().call_read(&mut *store, uri).await?;
+        return Ok(read.map(|parts| output(document(uri, parts), "")));
+    }
+    let guest = prompting::PromptingIndices::new(pre)?.load(&mut *store, &instance)?;
+    let guest = guest.palisade_tool_prompts();
+    if offered == Offered::Complete {
+        let completions = guest
+            .call_complete(&mut *store, text("prompt"), text("argument"), text("so_far"))
+            .await?;
+        return Ok(Ok(output(vec![Content::Json(Value::from(completions).to_string())], "")));
+    }
+    let arguments = input["arguments"].as_object().into_iter().flatten();
+    let arguments: Vec<(String, String)> = arguments
+        .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
+        .collect();
+    let got = guest.call_get(&mut *store, text("name"), &arguments).await?;
+    Ok(got.map(messages))
+}
+
+/// Converts the parts of a resource. Each gets the requested URI, whatever the plugin calls it. If
+/// the URIs alone exceed the size of a result, only as many parts are converted as are needed to
+/// exceed it.
+fn document(uri: &str, parts: Vec<EmbeddedResource>) -> Vec<Content> {
+    let most = limits::RESULT as usize / uri.len().max(1) + 1;
+    let named = |part| Content::Resource(EmbeddedResource { uri: uri.to_owned(), ..part });
+    parts.into_iter().take(most).map(named).collect()
+}
+
+fn messages(messages: Vec<prompts::Message>) -> wit::Output {
+    let role = |message: &prompts::Message| match message.role {
+        prompts::Role::User => "user",
+        prompts::Role::Assistant => "assistant",
+    };
+    let roles: Vec<&str> = messages.iter().map(role).collect();
+    let metadata = json!({ROLES: roles}).to_string();
+    output(messages.into_iter().map(|message| message.content).collect(), &metadata)
+}
+
+fn output(content: Vec<Content>, metadata: &str) -> wit::Output {
+    let metadata = metadata.to_owned();
+    wit::Output {
+        content,
+        success: true,
+        metadata,
+        files_modified: Vec::new(),
+        command_executed: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::bindings::palisade::tool::types::ResourceBody;
+
+    fn parts(count: usize) -> Vec<EmbeddedResource> {
+        let part = EmbeddedResource {
+            uri: "of:guest".to_owned(),
+            mime: None,
+            body: ResourceBody::Text(String::new()),
+        };
+        vec![part; count]
+    }
+
+    #[test]
+    fn every_part_of_a_document_bears_the_name_that_was_asked_for() {
+        let named = document("of:caller", parts(3));
+        assert_eq!(named.len(), 3);
+        let is_asked_for =
+            |part: &Content| matches!(part, Content::Resource(part) if part.uri == "of:caller");
+        assert!(named.iter().all(is_asked_for), "{named:?}");
+    }
+
+    #[test]
+    fn no_more_names_are_made_than_show_that_they_are_too_many() {
+        let uri = "a".repeat(1 << 20);
+        let bytes = document(&uri, parts(1_000)).len() * uri.len();
+        let most = limits::RESULT as usize;
+        assert!(
+            most < bytes && bytes <= most + 2 * uri.len(),
+            "{bytes} bytes of names for a result of {most}"
+        );
+    }
+}

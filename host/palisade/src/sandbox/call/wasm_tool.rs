@@ -1,0 +1,291 @@
+//! A tool of a plugin, as an implementation of the host's `Tool` trait.
+
+use super::compact_json::{compact, compact_object};
+use super::failure::Failure;
+use super::load_code::load_code;
+use super::offered::Offered;
+use super::request;
+use crate::execution::account::{Account, CallBudget};
+use crate::execution::deferred_drop::drop_later;
+use crate::execution::offload::exhaustion_error;
+use crate::execution::share::Grant;
+use crate::execution::{BoxFuture, Report, Tool, ToolContext, ToolOutput, ValidInput, enter_queue};
+use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
+use crate::sandbox::engine::Allocation;
+use crate::sandbox::guard::{Access, Guard, Mount, PluginFiles, Quotas};
+use crate::sandbox::handle::Sandbox;
+use crate::sandbox::limits::{self, Limits};
+use crate::sandbox::load::Prepared;
+use crate::sandbox::output::{self, Converted, Terms};
+use crate::sandbox::run::{
+    ClientRequests, Limiter, Linked, Messages, RunBounds, State, Stop, new_store, run_bounded,
+    take_sandbox,
+};
+use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wasmtime::Store;
+
+#[cfg(test)]
+mod tests;
+
+/// The answer of a guest.
+type Returned = Result<wit::Output, wit::ToolError>;
+
+/// The plugin function that a call invokes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// `execute`.
+    Tool,
+    /// A function for resources or prompts.
+    Offered(Offered),
+}
+
+pub(super) struct WasmTool {
+    sandbox: Sandbox,
+    plugin: Arc<Prepared>,
+    definition: Definition,
+    entry: Entry,
+    limits: Limits,
+}
+
+impl Tool for WasmTool {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn execute<'a>(
+        &'a self,
+        input: ValidInput,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        Box::pin(async move {
+            self.run(&input, context).await.map_err(|failure| {
+                failure.into_error_kind(context.time_limit(), self.definition.side_effects())
+            })
+        })
+    }
+}
+
+impl WasmTool {
+    pub(super) fn new(
+        sandbox: &Sandbox,
+        plugin: &Arc<Prepared>,
+        definition: &Definition,
+        entry: Entry,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            sandbox: sandbox.clone(),
+            plugin: plugin.clone(),
+            definition: definition.clone(),
+            entry,
+            limits,
+        }
+    }
+
+    async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<ToolOutput, Failure> {
+        let mut patience = context.times().queue;
+        let linked = match self.plugin.code.get() {
+            Some(linked) => linked,
+            None => {
+                let start = Instant::now();
+                let linked = Box::pin(load_code(&self.plugin, context)).await?;
+                patience = patience.saturating_sub(start.elapsed());
+                linked
+            }
+        };
+        let sandbox = match self.plugin.owner.sandboxes.try_take(linked.units) {
+            Ok(free) => free,
+            Err(_) => Box::pin(self.wait_for_sandbox(linked.units, context, patience)).await?,
+        };
+        let account = context.account();
+        let mut store = self.new_store(context, &account)?;
+        let running = self.sandbox.runtime.running();
+        let ended = self.run_guest(linked, &mut store, input, context).await;
+        let result = match returned(ended, &store) {
+            Ok(raw) => self.convert(raw, &mut store, account, context).await,
+            Err(failure) => Err(failure),
+        };
+        context.set_report(report(&mut store));
+        drop(running);
+        self.release(store, sandbox);
+        result
+    }
+
+    /// Waits for sandboxes of the plugin's share, for at most `patience`.
+    async fn wait_for_sandbox(
+        &self,
+        units: u64,
+        context: &ToolContext,
+        patience: Duration,
+    ) -> Result<Grant, Failure> {
+        let owner = &self.plugin.owner;
+        let _waiting = enter_queue(&owner.queue)?;
+        Ok(take_sandbox(&owner.sandboxes, units, context.cancel(), patience).await?)
+    }
+
+    /// Creates the store of the call, and starts the call's clock, because the workspace may block.
+    fn new_store(
+        &self,
+        context: &ToolContext,
+        account: &Account,
+    ) -> Result<Store<State>, ErrorKind> {
+        let deadline = context.deadline();
+        let guard = self.guard(context)?;
+        let messages = Messages::new(context.sink().clone(), context.cancel().clone());
+        let class = self.definition.side_effects();
+        account
+            .assign(&self.plugin.owner.memory)
+            .map_err(|why| exhaustion_error(why, context.time_limit(), class))?;
+        let runtime = &self.sandbox.runtime;
+        let limiter = Limiter::new(self.limits.memory, runtime.allocation, account);
+        let requests = ClientRequests::from_context(context);
+        let state = State::new(guard, limiter, messages, requests, deadline);
+        Ok(new_store(&runtime.engine, state))
+    }
+
+    /// Runs the guest until it returns, its time is up, or the caller cancels the call.
+    async fn run_guest(
+        &self,
+        linked: &Linked,
+        store: &mut Store<State>,
+        input: &ValidInput,
+        context: &ToolContext,
+    ) -> Result<Returned, Stop> {
+        let owner = &self.plugin.owner;
+        let bounds = RunBounds {
+            clock: context.clock(),
+            cancel: context.cancel(),
+            signals: store.data().messages.signals().clone(),
+            turns: &owner.turns,
+            first_tick: owner.first_tick(),
+        };
+        let work = pin!(self.call_guest(linked, store, input, context));
+        run_bounded(work, &bounds).await
+    }
+
+    async fn call_guest(
+        &self,
+        linked: &Linked,
+        store: &mut Store<State>,
+        input: &ValidInput,
+        context: &ToolContext,
+    ) -> wasmtime::Result<Returned> {
+        if let Entry::Offered(offered) = self.entry {
+            let pre = linked.instance_pre();
+            return Box::pin(request::send(offered, pre, store, input.value())).await;
+        }
+        let caller = context.caller();
+        let opaque = compact(&caller.context);
+        let metadata = compact_object(&caller.metadata);
+        let call = || wit::Call {
+            call_id: caller.call_id.as_str(),
+            session_id: caller.session_id.as_deref(),
+            turn_id: caller.turn_id.as_deref(),
+            tool: self.definition.name().as_str(),
+            input: input.text(),
+            remaining_ms: u64::try_from(context.remaining().as_millis()).unwrap_or(u64::MAX),
+            context: &opaque,
+            metadata: &metadata,
+        };
+        linked.execute(store, call).await
+    }
+
+    /// Converts the output of the guest, and checks it against the tool's schema.
+    async fn convert(
+        &self,
+        raw: wit::Output,
+        store: &mut Store<State>,
+        account: Account,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, Failure> {
+        let budget = CallBudget::new(account, context.deadline(), context.cancel().clone());
+        let terms = Terms {
+            budget: &budget,
+            turns: &self.plugin.owner.turns,
+            time: context.time_limit(),
+            class: self.definition.side_effects(),
+        };
+        let Converted { output, left_out } = output::output(raw, &terms).await?;
+        if let Some(left_out) = left_out {
+            store.data().messages.warn(&left_out);
+        }
+        Ok(output::conforming(output, &self.definition, &terms).await?)
+    }
+
+    /// Releases the memory of the guest, and then its sandbox, which must not be free before. A
+    /// large memory takes long to clear, so it is cleared after the answer. Without the pool the
+    /// address space is short, and the next call needs it at once.
+    fn release(&self, mut store: Store<State>, sandbox: Grant) {
+        if store.data().limiter.peak() > limits::CLEARED_AT_ONCE
+            && self.sandbox.runtime.allocation == Allocation::Pooled
+        {
+            store.data_mut().close_files();
+            drop_later(&self.plugin.owner.turns, (store, sandbox));
+        } else {
+            drop(store);
+            drop(sandbox);
+        }
+    }
+
+    /// Returns the guard with the workspace mounted as the tool's class allows: a tool of class
+    /// `read` cannot write, whatever its code does.
+    fn guard(&self, context: &ToolContext) -> Result<Guard, ErrorKind> {
+        let files = PluginFiles::of(self.plugin.owner.descriptors.clone());
+        let access = match self.definition.side_effects().files() {
+            FileAccess::None => return Ok(Guard::closed(&files)),
+            FileAccess::Read => Access::ReadOnly,
+            FileAccess::ReadWrite => Access::ReadWrite,
+        };
+        let mount =
+            context.workspace().mount(Mount::new).map_err(|error| ErrorKind::Execution {
+                kind: ExecutionKind::Internal,
+                message: "the workspace could not be mounted".to_owned(),
+                field: None,
+                source: Some(Arc::new(error)),
+            })?;
+        Ok(Guard::new((&*mount, access, context.workspace().rules()), Quotas::default(), &files))
+    }
+}
+
+/// Returns the output of a guest that returned one.
+fn returned(ended: Result<Returned, Stop>, store: &Store<State>) -> Result<wit::Output, Failure> {
+    match ended {
+        Ok(returned) => Ok(output::returned(returned, store.data())?),
+        Err(stop) => {
+            store.data().guard.tidy();
+            Err(stop.into_exit_reason(store).into())
+        }
+    }
+}
+
+/// Returns the host's report of the call.
+fn report(store: &mut Store<State>) -> Report {
+    let state = store.data_mut();
+    let (stdout, stdout_dropped) = state.wasi_ctx.take_output();
+    let (stderr, stderr_dropped) = state.wasi_ctx.take_errors();
+    for (name, bytes) in [("stdout", stdout), ("stderr", stderr)] {
+        if !bytes.is_empty() {
+            tracing::debug!(
+                stream = name,
+                "{}",
+                crate::tool::text::visible(&String::from_utf8_lossy(&bytes))
+            );
+        }
+    }
+    Report {
+        usage: Usage {
+            peak_memory_bytes: state.limiter.peak(),
+            bytes_read: state.guard.bytes_read(),
+            bytes_written: state.guard.bytes_written(),
+            truncated_bytes: state.messages.dropped() + stdout_dropped + stderr_dropped,
+        },
+        // Unescaped: the code that shows a path to a user or a model escapes it.
+        files_modified: state.guard.modified().into_iter().map(PathBuf::from).collect(),
+        files_unlisted: state.guard.modified_unlisted(),
+        stopped: None,
+    }
+}

@@ -1,0 +1,55 @@
+//! The sandbox of one host.
+
+use super::cache::Cache;
+use super::compile::Compiler;
+use super::engine::{Allocation, EngineError};
+use super::run::Runtime;
+use std::fmt;
+use std::sync::Arc;
+
+/// The process-wide engine, with the cache and the compiler of one host.
+#[derive(Clone)]
+pub struct Sandbox {
+    pub(super) runtime: Arc<Runtime>,
+    pub(super) cache: Cache,
+    pub(super) compiler: Compiler,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sandbox")
+            .field("allocation", &self.runtime.allocation)
+            .field("cache", &self.cache)
+            .field("compiler", &self.compiler)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sandbox {
+    /// Creates a sandbox on the process-wide engine.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`EngineError`] if this machine cannot run the engine.
+    pub fn new(cache: Cache) -> Result<Self, EngineError> {
+        Ok(Self { runtime: Runtime::shared()?, cache, compiler: Compiler::default() })
+    }
+
+    /// Sets the compiler of plugins that come from files and are not in the cache.
+    #[must_use]
+    pub fn with_compiler(self, compiler: Compiler) -> Self {
+        Self { compiler, ..self }
+    }
+
+    /// Returns how guest memory is allocated on this machine.
+    #[must_use]
+    pub fn allocation(&self) -> Allocation {
+        self.runtime.allocation
+    }
+
+    /// Returns the cache of compiled code.
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+}

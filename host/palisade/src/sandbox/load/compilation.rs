@@ -1,0 +1,109 @@
+//! The steps from the bytes of a plugin to its linked code.
+
+use super::error::{PluginRefused, world_mismatch};
+use super::provenance::{Freshness, Trust};
+use crate::sandbox::compile::{Compiled, Compiler, Target};
+use crate::sandbox::engine::Allocation;
+use crate::sandbox::handle::Sandbox;
+use crate::sandbox::precheck;
+use crate::sandbox::run::Linked;
+use crate::tool::Digest;
+use tokio_util::sync::CancellationToken;
+use wasmtime::component::Component;
+
+/// A compiled plugin.
+pub(crate) struct CompiledPlugin {
+    pub(crate) component: Component,
+    pub(crate) freshness: Freshness,
+}
+
+impl Sandbox {
+    /// Runs the pre-compilation check.
+    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), PluginRefused> {
+        Ok(precheck::check(bytes)?)
+    }
+
+    pub(crate) fn link(&self, component: &Component) -> Result<Linked, PluginRefused> {
+        let pre = self
+            .runtime
+            .linker
+            .instantiate_pre(component)
+            .map_err(|error| world_mismatch(&error))?;
+        Linked::new(pre).map_err(|error| world_mismatch(&error))
+    }
+
+    pub(crate) fn compile(
+        &self,
+        bytes: &[u8],
+        digest: Digest,
+        trust: Trust,
+        cancel: &CancellationToken,
+    ) -> Result<CompiledPlugin, PluginRefused> {
+        let engine = &self.runtime.engine;
+        if let Some(component) = self.cache.code(engine, digest) {
+            return Ok(CompiledPlugin { component, freshness: Freshness::Cached });
+        }
+        // An embedded plugin is part of the host, so a failed attempt says nothing about the next
+        // one.
+        let keeps_verdicts = trust == Trust::Nobody;
+        if keeps_verdicts {
+            if let Some(refusal) = self.cache.refusal(engine, digest, self.compiler.limits()) {
+                return Err(refusal.into());
+            }
+            self.cache.begin_compilation(engine, digest);
+        }
+        let allocation = self.runtime.allocation;
+        let target = Target { engine, allocation };
+        let compiled = match (&self.compiler, trust, allocation) {
+            // Where the address space is short, a compiler that runs out of it aborts its process,
+            // so a child compiles embedded plugins as well.
+            (Compiler::Child(child), Trust::Nobody, _)
+            | (Compiler::Child(child), _, Allocation::OnDemand | Allocation::Scarce) => {
+                target.compile_in_child(child, bytes, cancel)
+            }
+            (Compiler::InProcess(limits), Trust::Nobody, _) => {
+                target.compile_on_thread(*limits, bytes, cancel)
+            }
+            (_, Trust::Embedded, _) => target.compile_in_place(bytes),
+        };
+        if keeps_verdicts {
+            self.cache.end_compilation(engine, digest, compiled.as_ref().map(|_| ()));
+        }
+        let Compiled { component, code } = compiled?;
+        self.cache.keep_code(engine, digest, &code);
+        Ok(CompiledPlugin { component, freshness: Freshness::Compiled })
+    }
+}
+
+/// The outcome of earlier compilations of a plugin that has no code in the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PastCompilation {
+    /// No compilation, as far as this cache knows.
+    None,
+    /// A compilation that was begun and did not finish.
+    Unfinished,
+}
+
+impl Sandbox {
+    /// Returns whether an earlier run has begun to compile the plugin.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`PluginRefused`] if an earlier run found that the plugin does not compile within
+    /// the limits.
+    pub(crate) fn past_compilation(
+        &self,
+        digest: Digest,
+        trust: Trust,
+    ) -> Result<PastCompilation, PluginRefused> {
+        let engine = &self.runtime.engine;
+        if trust == Trust::Embedded || self.cache.has_code(engine, digest) {
+            return Ok(PastCompilation::None);
+        }
+        match self.cache.refusal(engine, digest, self.compiler.limits()) {
+            Some(refusal) => Err(refusal.into()),
+            None if self.cache.has_verdict(engine, digest) => Ok(PastCompilation::Unfinished),
+            None => Ok(PastCompilation::None),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The imports that a plugin may have.
+
+use super::error::PluginRefused;
+use crate::sandbox::error_text::printable;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+use wasmtime::component::types::ComponentItem;
+
+/// An import of a plugin, with its meaning in the sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Import {
+    /// The full name of the interface.
+    pub name: String,
+    /// A description of what the sandbox provides for the import.
+    pub meaning: &'static str,
+}
+
+/// Returns the names of a component's imports. A type that a world uses is an import as well, but
+/// needs no implementation of its own, because it belongs to an interface. A type without an
+/// interface fails when the component is linked.
+pub(crate) fn names(engine: &Engine, component: &Component) -> Vec<String> {
+    let is_type =
+        |item: &ComponentItem| matches!(item, ComponentItem::Type(_) | ComponentItem::Resource(_));
+    let ty = component.component_type();
+    ty.imports(engine)
+        .filter(|(_, import)| !is_type(&import.ty))
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+/// Returns the imports with their meaning. The first one that the host does not provide rejects the
+/// plugin.
+pub(crate) fn check(names: Vec<String>) -> Result<Vec<Import>, PluginRefused> {
+    names.into_iter().map(classify).collect()
+}
+
+fn classify(name: String) -> Result<Import, PluginRefused> {
+    match meaning(&name) {
+        Ok(meaning) => Ok(Import { name, meaning }),
+        Err(reason) => Err(PluginRefused::Import { import: printable(&name), reason }),
+    }
+}
+
+/// Returns the meaning of one `wasi:cli` interface. Each is described on its own, because every
+/// language imports all of them and most provide nothing.
+fn cli(interface: &str) -> &'static str {
+    match interface {
+        "wasi:cli/stdout" | "wasi:cli/stderr" => "captured, and cut at 256 KiB",
+        "wasi:cli/exit" => "ends the call",
+        "wasi:cli/environment" => "nothing: no variables, no arguments, no directory of the host",
+        "wasi:cli/stdin" => "nothing: it is at its end",
+        _ => "nothing: there is no terminal",
+    }
+}
+
+fn meaning(name: &str) -> Result<&'static str, &'static str> {
+    let interface = name.split('@').next().unwrap_or(name);
+    match interface.split('/').next().unwrap_or(interface) {
+        "palisade:tool" => Ok(match interface {
+            "palisade:tool/host" => "log, progress, emitted text, cancellation",
+            "palisade:tool/client" => {
+                "questions to whoever makes the call, where they can be asked"
+            }
+            _ => "types only",
+        }),
+        "wasi:filesystem" => Ok("the workspace, as far as the tool's class allows"),
+        "wasi:cli" => Ok(cli(interface)),
+        "wasi:clocks" => Ok("time"),
+        "wasi:random" => Ok("random bytes"),
+        "wasi:io" => Ok("streams of the above"),
+        "wasi:sockets" => Ok("nothing: every connection is refused"),
+        "wasi:http" => Err(
+            "no tool has network access yet; build the plugin without HTTP (componentize-js: disable the `http` feature)",
+        ),
+        package if package.starts_with("wasi:") => Err(
+            "the host has no such WASI interface; WASI 0.2 has cli, clocks, filesystem, io, random and sockets",
+        ),
+        _ => Err("only WASI 0.2 and palisade:tool can be imported"),
+    }
+}

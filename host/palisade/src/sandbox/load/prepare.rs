@@ -1,0 +1,79 @@
+//! Preparation of a plugin: the pre-compilation check, compilation, linking and description.
+
+use super::compilation::CompiledPlugin;
+use super::describe::{Described, checked};
+use super::error::PluginRefused;
+use super::imports;
+use super::lazy_code::{ByteSource, LazyCode};
+use super::prepared::Prepared;
+use super::provenance::{Freshness, Trust};
+use crate::execution::OwnerShares;
+use crate::sandbox::handle::Sandbox;
+use crate::sandbox::precheck;
+use crate::tool::Digest;
+use crate::tool::schema::Building;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+impl Sandbox {
+    /// Compiles, links and describes a plugin. Blocks meanwhile: for seconds where a large plugin
+    /// is not in the cache. Must not be called on a thread of a running tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`PluginRefused`] with the reason. Compiled code may remain in the cache.
+    pub fn prepare(&self, bytes: &[u8], trust: Trust) -> Result<Arc<Prepared>, PluginRefused> {
+        self.prepare_hashed(bytes, Digest::of(bytes), trust, &CancellationToken::new())
+    }
+
+    /// Prepares a plugin as [`prepare`](Self::prepare) does, from bytes that have just been hashed,
+    /// until `cancel` is cancelled.
+    pub(crate) fn prepare_hashed(
+        &self,
+        bytes: &[u8],
+        digest: Digest,
+        trust: Trust,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Prepared>, PluginRefused> {
+        precheck::check(bytes)?;
+        let CompiledPlugin { component, freshness } = self.compile(bytes, digest, trust, cancel)?;
+        let names = imports::names(&self.runtime.engine, &component);
+        let imports = imports::check(names.clone())?;
+        let linked = self.link(&component)?;
+        let Described { description, definitions } = self.describe(&linked, digest, names)?;
+        self.cache.keep_description(&self.runtime.engine, digest, &description);
+        Ok(Arc::new(Prepared {
+            code: LazyCode::from_linked(linked),
+            digest,
+            imports,
+            definitions,
+            offer: description.offer,
+            freshness,
+            owner: OwnerShares::new(digest),
+        }))
+    }
+
+    /// Returns the plugin with this digest, if the cache has its description and its code. A faulty
+    /// entry counts as absent.
+    pub(crate) fn prepare_cached(
+        &self,
+        digest: Digest,
+        source: ByteSource,
+    ) -> Option<Arc<Prepared>> {
+        let engine = &self.runtime.engine;
+        let description = self.cache.description(engine, digest)?;
+        if !self.cache.has_code(engine, digest) {
+            return None;
+        }
+        let definitions = checked(&description, Building::AtFirstUse).ok()?;
+        Some(Arc::new(Prepared {
+            code: LazyCode::from_cache(self.clone(), source),
+            digest,
+            imports: imports::check(description.imports).ok()?,
+            definitions,
+            offer: description.offer,
+            freshness: Freshness::Cached,
+            owner: OwnerShares::new(digest),
+        }))
+    }
+}

@@ -1,0 +1,70 @@
+//! A plugin that is ready to be called.
+
+use super::imports::Import;
+use super::lazy_code::LazyCode;
+use super::provenance::Freshness;
+use crate::execution::OwnerShares;
+use crate::tool::offer::Offer;
+use crate::tool::{Definition, Digest};
+use std::fmt;
+
+/// A plugin that is compiled and described. Its code is linked, or remains on disk until the first
+/// call.
+pub struct Prepared {
+    pub(crate) code: LazyCode,
+    pub(crate) digest: Digest,
+    pub(crate) imports: Vec<Import>,
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) offer: Offer,
+    pub(crate) freshness: Freshness,
+    /// The shares that all calls of the plugin use.
+    pub(crate) owner: OwnerShares,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared")
+            .field("digest", &self.digest)
+            .field("freshness", &self.freshness)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Prepared {
+    /// Returns the tools, in the plugin's order.
+    #[must_use]
+    pub fn definitions(&self) -> &[Definition] {
+        &self.definitions
+    }
+
+    /// Returns the resources and prompts.
+    #[must_use]
+    pub fn offer(&self) -> &Offer {
+        &self.offer
+    }
+
+    /// Returns the imports.
+    #[must_use]
+    pub fn imports(&self) -> &[Import] {
+        &self.imports
+    }
+
+    /// Returns the SHA-256 digest of the plugin's bytes.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Returns whether the code was compiled or taken from the cache.
+    #[must_use]
+    pub fn freshness(&self) -> Freshness {
+        self.freshness
+    }
+
+    /// Loads the code, unless it is loaded. From then on neither the file nor the cache is needed.
+    /// Blocks; must not be called in an async context.
+    pub(crate) fn hold(&self) -> Result<(), String> {
+        let lock = self.code.lock_blocking();
+        self.code.load(self.digest, lock).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,266 @@
+//! Each cap, obeyed and violated.
+
+use super::super::cap;
+use super::{Cap, PrecheckError, binary, check, text, too_many};
+use std::time::{Duration, Instant};
+
+/// Returns components nested in each other, `levels` deep.
+fn nested(levels: u64) -> String {
+    "(component ".repeat(levels as usize) + &")".repeat(levels as usize)
+}
+
+#[test]
+fn components_lie_sixteen_deep_and_no_deeper() {
+    assert_eq!(text(&nested(cap::NESTING)), Ok(()));
+    assert_eq!(too_many(Cap::Nesting, &nested(cap::NESTING + 1)), 17);
+}
+
+/// Returns a component that instantiates its child twice, which instantiates its child twice, and
+/// so on, `levels` deep down to a core module.
+fn doubling(levels: u32) -> String {
+    let leaf = "(component (core module $m) (core instance (instantiate $m)))".to_owned();
+    (0..levels).fold(leaf, |inner, _| {
+        let named = inner.replacen("(component", "(component $c", 1);
+        format!("(component {named} (instance (instantiate $c)) (instance (instantiate $c)))")
+    })
+}
+
+/// Returns a component with the same number of instances without nesting: each component
+/// instantiates its predecessor twice, through an outer alias.
+fn flat_doubling(levels: u32) -> String {
+    let mut parts = "(component $c0 (core module $m) (core instance (instantiate $m)))".to_owned();
+    for level in 1..=levels {
+        let inner = level - 1;
+        parts += &format!(
+            "(component $c{level} (alias outer $root $c{inner} (component $i)) (instance (instantiate $i)) (instance (instantiate $i)))"
+        );
+    }
+    format!("(component $root {parts} (instance (instantiate $c{levels})))")
+}
+
+#[test]
+fn two_to_the_thirtieth_instances_are_refused_in_milliseconds() {
+    let component = binary(&flat_doubling(30));
+    let start = Instant::now();
+    let refused = check(&component);
+    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    // 2^30 core instances and 2^31 - 1 component instances.
+    assert_eq!(
+        refused,
+        Err(PrecheckError::Cap { cap: Cap::Instances, found: (1 << 30) + (1 << 31) - 1 })
+    );
+    assert!(component.len() < 4096, "{}", component.len());
+}
+
+#[test]
+fn a_number_of_instances_beyond_any_number_is_refused_as_such() {
+    assert_eq!(too_many(Cap::Instances, &flat_doubling(90)), u64::MAX);
+}
+
+#[test]
+fn instances_are_multiplied_out_to_the_last_one() {
+    // 2^n core instances and 2^(n+1) - 2 component instances: 94 for n = 5, 190 for n = 6.
+    assert_eq!(text(&doubling(5)), Ok(()));
+    assert_eq!(too_many(Cap::Instances, &doubling(6)), 190);
+}
+
+fn instances(count: u64) -> String {
+    format!(
+        "(component (core module $m) {})",
+        "(core instance (instantiate $m))".repeat(count as usize)
+    )
+}
+
+#[test]
+fn as_many_instances_pass_as_a_call_can_hold() {
+    assert_eq!(text(&instances(cap::INSTANCES)), Ok(()));
+    assert_eq!(too_many(Cap::Instances, &instances(cap::INSTANCES + 1)), cap::INSTANCES + 1);
+}
+
+#[test]
+fn bundles_of_exports_are_no_instances() {
+    let bundles = "(core instance (export \"m\" (memory 0)))".repeat(500);
+    let component = format!(
+        "(component (core module $m (memory (export \"m\") 1)) (core instance $i (instantiate $m)) (alias core export $i \"m\" (core memory)) {bundles})"
+    );
+    assert_eq!(text(&component), Ok(()));
+}
+
+#[test]
+fn a_component_that_is_never_instantiated_counts_for_nothing() {
+    assert_eq!(text(&format!("(component {})", instances(cap::INSTANCES + 1))), Ok(()));
+}
+
+#[test]
+fn parts_are_multiplied_out_as_instances_are() {
+    let exports = |count: usize| -> String {
+        let bundle: String =
+            (0..10_000).map(|n| format!("(export \"e{n}\" (memory $x))")).collect();
+        let inner = format!(
+            "(component $c (core module $m (memory (export \"m\") 1)) (core instance $i (instantiate $m)) (alias core export $i \"m\" (core memory $x)) {})",
+            format!("(core instance {bundle})").repeat(2)
+        );
+        format!("(component {inner} {})", "(instance (instantiate $c))".repeat(count))
+    };
+    assert_eq!(text(&exports(40)), Ok(()));
+    assert!(too_many(Cap::Parts, &exports(60)) > cap::PARTS);
+}
+
+#[test]
+fn a_component_that_is_given_from_outside_cannot_be_instantiated() {
+    let given =
+        r#"(component (component $c (import "x" (component $x)) (instance (instantiate $x))))"#;
+    assert_eq!(text(given), Err(PrecheckError::ForeignComponent));
+    let own = r#"(component (component $c (component $x) (instance (instantiate $x))) (instance (instantiate $c)))"#;
+    assert_eq!(text(own), Ok(()));
+}
+
+#[test]
+fn a_component_exported_by_an_instance_cannot_be_instantiated() {
+    let taken = r#"(component
+        (component $c (component $x) (export "x" (component $x)))
+        (instance $i (instantiate $c)) (alias export $i "x" (component $y)) (instance (instantiate $y)))"#;
+    assert_eq!(text(taken), Err(PrecheckError::ForeignComponent));
+}
+
+fn record(fields: u64) -> String {
+    let fields: String = (0..fields).map(|n| format!("(field \"f{n}\" u8)")).collect();
+    format!("(component (type (record {fields})))")
+}
+
+#[test]
+fn a_record_has_a_thousand_fields_and_no_more() {
+    assert_eq!(text(&record(cap::TYPE_WIDTH)), Ok(()));
+    assert_eq!(too_many(Cap::TypeWidth, &record(cap::TYPE_WIDTH + 1)), 1001);
+}
+
+/// Returns `levels` list types, each a list of the previous type.
+fn lists(levels: u64) -> String {
+    (1..levels).fold("(type (list u8))".to_owned(), |types, level| {
+        types + &format!("(type (list {}))", level - 1)
+    })
+}
+
+#[test]
+fn types_nest_to_the_cap_and_no_deeper() {
+    let nested = |levels: u64| format!("(component {})", lists(levels));
+    assert_eq!(text(&nested(cap::TYPE_NESTING)), Ok(()));
+    assert_eq!(too_many(Cap::TypeNesting, &nested(cap::TYPE_NESTING + 1)), 65);
+}
+
+#[test]
+fn types_do_not_nest_deeper_by_way_of_a_component_inside() {
+    let through = |levels: u64| {
+        let types = lists(levels);
+        let last = levels - 1;
+        format!(
+            "(component $root {types} (component (alias outer $root {last} (type)) (type (list 0))))"
+        )
+    };
+    assert_eq!(text(&through(cap::TYPE_NESTING - 1)), Ok(()));
+    assert_eq!(too_many(Cap::TypeNesting, &through(cap::TYPE_NESTING)), 65);
+}
+
+fn function(nops: usize) -> String {
+    format!("(component (core module (func {})))", "nop ".repeat(nops))
+}
+
+#[test]
+fn a_function_has_a_mebibyte_and_no_more() {
+    // The local count and the end opcode take one byte each.
+    let full = cap::FUNCTION as usize - 2;
+    assert_eq!(text(&function(full)), Ok(()));
+    assert_eq!(too_many(Cap::Function, &function(full + 1)), cap::FUNCTION + 1);
+}
+
+fn locals(count: u64) -> String {
+    format!("(component (core module (func (local {}))))", "i32 ".repeat(count as usize))
+}
+
+#[test]
+fn a_function_has_so_many_locals_and_no_more() {
+    assert_eq!(text(&locals(cap::LOCALS)), Ok(()));
+    assert_eq!(too_many(Cap::Locals, &locals(cap::LOCALS + 1)), cap::LOCALS + 1);
+}
+
+#[test]
+fn modules_and_components_are_counted() {
+    let of = |what: &str, count: u64| format!("(component {})", what.repeat(count as usize));
+    assert_eq!(text(&of("(core module)", cap::MODULES)), Ok(()));
+    assert_eq!(too_many(Cap::Modules, &of("(core module)", cap::MODULES + 1)), 129);
+    assert_eq!(text(&of("(component)", cap::COMPONENTS - 1)), Ok(()));
+    assert_eq!(too_many(Cap::Components, &of("(component)", cap::COMPONENTS)), 129);
+}
+
+/// Returns a component with one core module whose only section has this number, claims `count`
+/// items and contains none.
+fn claims(section: u8, count: u64) -> Vec<u8> {
+    let mut claimed = Vec::new();
+    let mut rest = count;
+    while rest >= 0x80 {
+        claimed.push((rest & 0x7f) as u8 | 0x80);
+        rest >>= 7;
+    }
+    claimed.push(rest as u8);
+    let module =
+        [b"\0asm\x01\0\0\0".as_slice(), &[section, claimed.len() as u8], &claimed].concat();
+    [b"\0asm\x0d\0\x01\0".as_slice(), &[1, module.len() as u8], &module].concat()
+}
+
+#[test]
+fn a_claim_beyond_a_cap_is_refused_before_its_items_are_read() {
+    for (section, cap) in [
+        (1, Cap::Types),
+        (2, Cap::Imports),
+        (3, Cap::Functions),
+        (4, Cap::Tables),
+        (5, Cap::Memories),
+        (6, Cap::Globals),
+        (7, Cap::Exports),
+        (9, Cap::Segments),
+        (11, Cap::Segments),
+    ] {
+        let refused = check(&claims(section, cap.max() + 1));
+        assert_eq!(
+            refused,
+            Err(PrecheckError::Cap { cap, found: cap.max() + 1 }),
+            "section {section}"
+        );
+        let obeyed = check(&claims(section, cap.max()));
+        assert!(!matches!(obeyed, Err(PrecheckError::Cap { .. })), "section {section}: {obeyed:?}");
+    }
+}
+
+#[test]
+fn custom_sections_are_counted_by_their_bytes() {
+    let with = |data: usize| {
+        let mut bytes = b"\0asm\x0d\0\x01\0".to_vec();
+        for _ in 0..2 {
+            let size = data + 2;
+            bytes.push(0);
+            bytes.extend(
+                (0..5).map(|n| ((size >> (7 * n)) & 0x7f) as u8 | if n < 4 { 0x80 } else { 0 }),
+            );
+            bytes.extend([1, b'x']);
+            bytes.resize(bytes.len() + data, 0);
+        }
+        check(&bytes)
+    };
+    let half = cap::CUSTOM as usize / 2;
+    assert_eq!(with(half), Ok(()));
+    assert_eq!(
+        with(half + 1),
+        Err(PrecheckError::Cap { cap: Cap::CustomSections, found: cap::CUSTOM + 2 })
+    );
+}
+
+#[test]
+fn a_module_has_the_memories_and_tables_that_the_pool_has_for_one_and_no_more() {
+    let module = |parts: &str| format!("(component (core module {parts}))");
+    assert_eq!(text(&module("(memory 8192)")), Ok(()));
+    assert_eq!(too_many(Cap::Pages, &module("(memory 8193)")), 8193);
+    assert_eq!(too_many(Cap::Memories, &module("(memory 1) (memory 1)")), 2);
+    assert_eq!(text(&module(&"(table 20000 funcref)".repeat(4))), Ok(()));
+    assert_eq!(too_many(Cap::Tables, &module(&"(table 1 funcref)".repeat(5))), 5);
+    assert_eq!(too_many(Cap::Elements, &module("(table 20001 funcref)")), 20_001);
+}

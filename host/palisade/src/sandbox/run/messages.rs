@@ -1,0 +1,100 @@
+//! The messages of a guest to the host, within the budgets of one call.
+
+use super::turns::GuestSignals;
+use crate::execution::{Progress, Severity, Silent, Sink};
+use crate::sandbox::limits;
+use crate::tool::text::cut;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// The remaining message budgets of one call, and the sink for its messages.
+pub(crate) struct Messages {
+    sink: Arc<dyn Sink>,
+    cancel: CancellationToken,
+    signals: Arc<GuestSignals>,
+    log_left: usize,
+    emit_left: usize,
+    steps_left: usize,
+    dropped: u64,
+}
+
+impl Messages {
+    pub(crate) fn new(sink: Arc<dyn Sink>, cancel: CancellationToken) -> Self {
+        Self {
+            sink,
+            cancel,
+            signals: Arc::default(),
+            log_left: limits::LOG,
+            emit_left: limits::EMITTED,
+            steps_left: limits::PROGRESS_STEPS,
+            dropped: 0,
+        }
+    }
+
+    /// Creates an instance for `definitions`, which discards all messages.
+    pub(crate) fn silent() -> Self {
+        Self::new(Arc::new(Silent), CancellationToken::new())
+    }
+
+    /// Returns the signals from the guest to the future that polls it.
+    pub(crate) fn signals(&self) -> &Arc<GuestSignals> {
+        &self.signals
+    }
+
+    pub(crate) fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Returns the number of dropped bytes of messages.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Logs a warning of the host itself in the tool's log.
+    pub(crate) fn warn(&self, message: &str) {
+        self.sink.log(Severity::Warn, message);
+    }
+
+    /// Records that the guest has polled for cancellation, and returns true if it is cancelled.
+    pub(super) fn poll_cancellation(&self) -> bool {
+        self.signals.note_cancellation_poll();
+        self.cancel.is_cancelled()
+    }
+
+    /// Logs a message of the guest.
+    pub(super) fn log(&mut self, severity: Severity, message: &str) {
+        let kept = self.keep_message(message);
+        if !kept.is_empty() {
+            self.sink.log(severity, &kept);
+        }
+    }
+
+    /// Reports the progress of the guest.
+    pub(super) fn progress(&mut self, done: f64, total: Option<f64>, message: Option<String>) {
+        let is_finite = done.is_finite() && total.is_none_or(f64::is_finite);
+        let Some(left) = self.steps_left.checked_sub(1).filter(|_| is_finite) else { return };
+        self.steps_left = left;
+        let message = message.map(|text| self.keep_message(&text));
+        self.sink.progress(Progress { done, total, message });
+    }
+
+    /// Emits a chunk of the guest's output.
+    pub(super) fn emit(&mut self, chunk: &str) {
+        let kept = charge(&mut self.emit_left, &mut self.dropped, chunk, limits::EMITTED);
+        if !kept.is_empty() {
+            self.sink.emit(&kept);
+        }
+    }
+
+    fn keep_message(&mut self, message: &str) -> String {
+        charge(&mut self.log_left, &mut self.dropped, message, limits::MESSAGE)
+    }
+}
+
+/// Returns the part of a text that is within `max` and the budget, and counts the rest.
+fn charge(left: &mut usize, dropped: &mut u64, text: &str, max: usize) -> String {
+    let kept = cut(text, max.min(*left));
+    *left -= kept.len();
+    *dropped += (text.len() - kept.len()) as u64;
+    kept.to_owned()
+}

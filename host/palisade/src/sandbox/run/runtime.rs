@@ -1,0 +1,163 @@
+//! The runtime of the process: the one engine, its linker and its clock.
+
+use super::linker::linker;
+use super::state::State;
+use crate::execution::share::Pool;
+use crate::sandbox::engine::{
+    Allocation, Clock, EngineError, Running, on_demand, pooled, system_check,
+};
+use crate::sandbox::limits;
+use std::sync::{Arc, OnceLock};
+use wasmtime::Engine;
+use wasmtime::component::Linker;
+
+/// The engine, and everything else that exists once per process.
+pub(crate) struct Runtime {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<State>,
+    pub(crate) allocation: Allocation,
+    /// The pool of sandboxes for loading plugins.
+    pub(crate) loading: Pool,
+    clock: Clock,
+}
+
+impl Runtime {
+    /// Returns the runtime of the process, which is created at first use. There is only one,
+    /// because types and code of two engines must never be mixed.
+    pub(crate) fn shared() -> Result<Arc<Self>, EngineError> {
+        static SHARED: OnceLock<Result<Arc<Runtime>, EngineError>> = OnceLock::new();
+        system_check::check()?;
+        SHARED.get_or_init(|| Self::start_without_panic().map(Arc::new)).clone()
+    }
+
+    /// Starts the runtime, and converts a panic to an error: on a machine that is short of a
+    /// resource the engine may panic.
+    fn start_without_panic() -> Result<Self, EngineError> {
+        match std::panic::catch_unwind(Self::start) {
+            Ok(started) => started.map_err(|error| EngineError(format!("{error:#}"))),
+            Err(_) => Err(EngineError("it panicked; the log has the details".to_owned())),
+        }
+    }
+
+    fn start() -> wasmtime::Result<Self> {
+        let (engine, allocation) = match Engine::new(&pooled()) {
+            Ok(engine) => (engine, Allocation::Pooled),
+            Err(error) => {
+                let allocation = Allocation::without_pool();
+                tracing::info!(
+                    "no pool of memory on this machine, allocating for each call ({allocation:?}): {error:#}"
+                );
+                (Engine::new(&on_demand(allocation))?, allocation)
+            }
+        };
+        let linker = linker(&engine)?;
+        let clock = Clock::start(engine.weak())?;
+        Ok(Self {
+            engine,
+            linker,
+            allocation,
+            loading: Pool::new(u64::from(limits::LOADING_SANDBOXES)),
+            clock,
+        })
+    }
+
+    /// Keeps the clock ticking while the guard is alive.
+    pub(crate) fn running(&self) -> Running<'_> {
+        self.clock.running()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot make an engine has failed")]
+    use super::super::client_requests::ClientRequests;
+    use super::super::limiter::Limiter;
+    use super::super::messages::Messages;
+    use super::super::store::new_store;
+    use super::*;
+    use crate::execution::OwnerShares;
+    use crate::sandbox::engine::{for_compilation, sandbox_units};
+    use crate::sandbox::guard::{Guard, PluginFiles};
+    use crate::sandbox::precheck::Cap;
+    use crate::tool::Digest;
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    use wasmtime::Config;
+    use wasmtime::component::Component;
+
+    /// Returns the compatibility number of an engine. Engines with the same number load each
+    /// other's code.
+    fn number(config: &Config) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        Engine::new(config).unwrap().precompile_compatibility_hash().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn a_child_makes_the_code_that_this_process_would() {
+        for allocation in [Allocation::OnDemand, Allocation::Scarce] {
+            assert_eq!(number(&for_compilation(allocation)), number(&on_demand(allocation)));
+        }
+        let runtime = Runtime::shared().unwrap();
+        let mut hasher = DefaultHasher::new();
+        runtime.engine.precompile_compatibility_hash().hash(&mut hasher);
+        assert_eq!(number(&for_compilation(runtime.allocation)), hasher.finish());
+    }
+
+    /// Returns a component with `count` memories.
+    fn with_memories(count: usize) -> Component {
+        let instances = "(core instance (instantiate $m))".repeat(count);
+        let text = format!("(component (core module $m (memory 1)) {instances})");
+        Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text))
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn calls_that_have_their_sandboxes_never_use_up_the_pool() {
+        let runtime = Runtime::shared().unwrap();
+        let pool = Pool::new(u64::from(limits::LIVE_SANDBOXES));
+        let component = with_memories(limits::MEMORIES);
+        let greedy = runtime.linker.instantiate_pre(&component).unwrap();
+        let mut running = Vec::new();
+        for owner in [b"one", b"two"] {
+            let share = pool.share(Digest::of(owner));
+            while let Ok(grant) = share.try_take(sandbox_units(&component)) {
+                let mut store = new_store(&runtime.engine, idle());
+                let instance = greedy.instantiate_async(&mut store).await;
+                assert!(instance.is_ok(), "{:#} beside {}", instance.err().unwrap(), running.len());
+                running.push((grant, store));
+            }
+        }
+        assert!(running.len() >= 16, "{}", running.len());
+    }
+
+    #[test]
+    fn the_pool_takes_as_many_globals_as_the_precheck() {
+        let globals = "(global i32 (i32.const 0))".repeat(Cap::Globals.max() as usize);
+        let text =
+            format!("(component (core module $m {globals}) (core instance (instantiate $m)))");
+        let component =
+            Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text));
+        assert!(component.is_ok(), "{:#}", component.err().unwrap());
+    }
+
+    #[test]
+    fn a_call_takes_as_many_units_as_it_needs_of_the_pool() {
+        let units = [0, 1, 2, 3, 16].map(|memories| sandbox_units(&with_memories(memories)));
+        assert_eq!(units, [1, 1, 1, 2, 8]);
+    }
+
+    /// Returns the state of a guest that does nothing.
+    fn idle() -> State {
+        let owner = OwnerShares::new(Digest::of(b"idle"));
+        let account = limits::Limits::default().account();
+        let limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
+        let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
+        State::new(
+            guard,
+            limiter,
+            Messages::silent(),
+            ClientRequests::without_client(),
+            std::time::Instant::now() + limits::TIMEOUT,
+        )
+    }
+}

@@ -1,0 +1,76 @@
+//! The data of one store: everything that one call can reach.
+
+use super::client_requests::ClientRequests;
+use super::limiter::Limiter;
+use super::messages::Messages;
+use super::wasi_ctx::LazyWasiCtx;
+use crate::sandbox::guard::{Guard, GuardView, HasGuard};
+use crate::sandbox::limits;
+use std::time::Instant;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtxView, WasiView};
+use wasmtime_wasi_io::IoView;
+
+/// The data in the store of one call.
+pub(crate) struct State {
+    pub(crate) wasi_ctx: LazyWasiCtx,
+    table: ResourceTable,
+    pub(crate) guard: Guard,
+    pub(crate) limiter: Limiter,
+    pub(crate) messages: Messages,
+    pub(crate) client_requests: ClientRequests,
+    pub(crate) deadline: Instant,
+}
+
+impl State {
+    /// Creates the data of a call. The default is deny: file access comes only from `guard`, and
+    /// everything else from [`LazyWasiCtx`].
+    pub(crate) fn new(
+        guard: Guard,
+        limiter: Limiter,
+        messages: Messages,
+        client_requests: ClientRequests,
+        deadline: Instant,
+    ) -> Self {
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits::HANDLES);
+        Self {
+            wasi_ctx: LazyWasiCtx::default(),
+            table,
+            guard,
+            limiter,
+            messages,
+            client_requests,
+            deadline,
+        }
+    }
+
+    /// Closes all files. May block for long, or forever, where the file system hangs.
+    pub(crate) fn close_files(&mut self) {
+        self.table = ResourceTable::new();
+        self.guard.close();
+    }
+
+    /// Replaces the WASI context.
+    pub(crate) fn with_wasi_ctx(self, wasi_ctx: LazyWasiCtx) -> Self {
+        Self { wasi_ctx, ..self }
+    }
+}
+
+impl IoView for State {
+    fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: self.wasi_ctx.get(), table: &mut self.table }
+    }
+}
+
+impl HasGuard for State {
+    fn guard(&mut self) -> GuardView<'_> {
+        GuardView { guard: &mut self.guard, table: &mut self.table }
+    }
+}

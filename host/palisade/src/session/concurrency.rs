@@ -1,0 +1,70 @@
+//! Limits the concurrent calls of a session, in total and per tool.
+
+use std::collections::BTreeMap;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// The scope of a concurrency limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConcurrencyLimit {
+    /// All calls of the session.
+    Session(u32),
+    /// The calls of one message, independently of other messages.
+    Message(u32),
+}
+
+/// The semaphores of a session.
+#[derive(Debug)]
+pub(crate) struct ConcurrencyLimits {
+    session: Option<Semaphore>,
+    /// The limit of one message, if there is no limit for the session.
+    message: usize,
+    tools: BTreeMap<String, Semaphore>,
+}
+
+/// The permits of a call, released on drop.
+#[derive(Debug)]
+pub(crate) struct SessionPermits<'a> {
+    _tool: Option<SemaphorePermit<'a>>,
+    _session: Option<SemaphorePermit<'a>>,
+}
+
+impl ConcurrencyLimits {
+    pub(crate) fn new(limit: ConcurrencyLimit, per_tool: &BTreeMap<String, u32>) -> Self {
+        let permits = |calls: u32| Semaphore::new(calls as usize);
+        let (ConcurrencyLimit::Session(calls) | ConcurrencyLimit::Message(calls)) = limit;
+        Self {
+            session: matches!(limit, ConcurrencyLimit::Session(_)).then(|| permits(calls)),
+            message: calls as usize,
+            tools: per_tool.iter().map(|(tool, calls)| (tool.clone(), permits(*calls))).collect(),
+        }
+    }
+
+    /// Creates the semaphore for the calls of one message, if the session has no limit of its own.
+    pub(crate) fn for_message(&self) -> Option<Semaphore> {
+        self.session.is_none().then(|| Semaphore::new(self.message))
+    }
+
+    /// Takes the permits if they are free.
+    pub(crate) fn try_admit(&self, tool: &str) -> Option<SessionPermits<'_>> {
+        let tool = self.tools.get(tool).map(Semaphore::try_acquire).transpose().ok()?;
+        let session = self.session.as_ref().map(Semaphore::try_acquire).transpose().ok()?;
+        Some(SessionPermits { _tool: tool, _session: session })
+    }
+
+    /// Waits for the permits in FIFO order. The tool's permit comes first, so that a call waiting
+    /// for it does not hold a session permit.
+    pub(crate) async fn admit(&self, tool: &str) -> SessionPermits<'_> {
+        SessionPermits {
+            _tool: acquire(self.tools.get(tool)).await,
+            _session: acquire(self.session.as_ref()).await,
+        }
+    }
+}
+
+/// Waits for a permit. The semaphores are never closed, so this always succeeds.
+async fn acquire(semaphore: Option<&Semaphore>) -> Option<SemaphorePermit<'_>> {
+    match semaphore {
+        Some(semaphore) => semaphore.acquire().await.ok(),
+        None => None,
+    }
+}

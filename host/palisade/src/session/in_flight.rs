@@ -1,0 +1,120 @@
+//! The calls in flight of a session, for cancellation of one or all of them.
+
+use crate::tool::CallId;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, Default)]
+pub(super) struct CallsInFlight(Mutex<CallTable>);
+
+#[derive(Debug, Default)]
+struct CallTable {
+    closed: bool,
+    /// One slot per concurrent call, up to the highest number so far.
+    calls: Vec<Option<(CallId, CancellationToken)>>,
+    /// The indices of the free slots.
+    free: Vec<usize>,
+}
+
+/// A call in flight. Dropping it ends the call.
+#[derive(Debug)]
+pub(crate) struct CallInFlight<'a> {
+    calls: &'a CallsInFlight,
+    index: usize,
+    cancel: CancellationToken,
+}
+
+impl CallInFlight<'_> {
+    /// Returns the token that is cancelled with the call or its session.
+    pub(crate) fn cancellation(&self) -> &CancellationToken {
+        &self.cancel
+    }
+}
+
+impl Drop for CallInFlight<'_> {
+    fn drop(&mut self) {
+        let mut table = self.calls.table();
+        let ended = table.calls.get_mut(self.index).and_then(Option::take);
+        table.free.push(self.index);
+        drop(table);
+        drop(ended);
+    }
+}
+
+impl CallsInFlight {
+    pub(super) fn enter(&self, call: &CallId) -> CallInFlight<'_> {
+        let mut table = self.table();
+        let cancel = CancellationToken::new();
+        if table.closed {
+            cancel.cancel();
+        }
+        let entry = Some((call.clone(), cancel.clone()));
+        let index = table.free.pop().unwrap_or(table.calls.len());
+        match table.calls.get_mut(index) {
+            Some(free) => *free = entry,
+            None => table.calls.push(entry),
+        }
+        CallInFlight { calls: self, index, cancel }
+    }
+
+    /// Cancels all calls of this id. Callers choose the ids, so several calls may share one.
+    pub(super) fn cancel(&self, call: &CallId) -> bool {
+        cancel(self.tokens(|id| id == call)) > 0
+    }
+
+    pub(super) fn cancel_all(&self) -> usize {
+        cancel(self.tokens(|_| true))
+    }
+
+    pub(super) fn close(&self) {
+        self.table().closed = true;
+        self.cancel_all();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        let table = self.table();
+        table.calls.len() - table.free.len()
+    }
+
+    fn tokens(&self, which: impl Fn(&CallId) -> bool) -> Vec<CancellationToken> {
+        self.table()
+            .calls
+            .iter()
+            .flatten()
+            .filter(|(id, _)| which(id))
+            .map(|(_, token)| token.clone())
+            .collect()
+    }
+
+    fn table(&self) -> MutexGuard<'_, CallTable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Cancels tokens. The table must be unlocked, because a waker may run code that locks it again.
+fn cancel(tokens: Vec<CancellationToken>) -> usize {
+    tokens.into_iter().map(|token| token.cancel()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_used_again_and_cancelling_reaches_the_calls_under_way_alone() {
+        let calls = CallsInFlight::default();
+        let enter = |id| calls.enter(&CallId::new(id));
+        let first = enter("first");
+        for _ in 0..100 {
+            drop(enter("passing"));
+        }
+        let second = enter("second");
+        assert_eq!((calls.len(), calls.table().calls.len()), (2, 2));
+        assert!(!calls.cancel(&CallId::new("passing")) && calls.cancel(&CallId::new("second")));
+        assert!(second.cancellation().is_cancelled() && !first.cancellation().is_cancelled());
+        drop(first);
+        assert_eq!((calls.len(), calls.cancel_all()), (1, 1));
+        drop(second);
+        assert_eq!((calls.len(), calls.cancel_all()), (0, 0));
+    }
+}
