@@ -1,5 +1,5 @@
-//! Parts that the other crates of this repository share with this one: the MCP server and the
-//! program. They may change in any release, so that programs which embed the host use the other
+//! Parts that the other crates of this repository share with this one: the shell tool, the MCP
+//! server and the program. They may change in any release, so that programs which embed the host use the other
 //! modules.
 
 pub use crate::confirm::call_confirmer::{Asked, CallConfirmer};
@@ -10,6 +10,9 @@ pub use crate::execution::account::room::address_space_limit;
 pub use crate::execution::account::sum::Owed;
 pub use crate::execution::account::{Account, Charge, MemoryLimits};
 pub use crate::execution::caught::caught;
+pub use crate::execution::inherited::{
+    closes as closing_redirections, inherited as inherited_descriptors, without_inherited,
+};
 pub use crate::execution::offload::{IN_PLACE, ended, offload};
 pub use crate::execution::owner::{answer_turns, guest_descriptors, input_turns};
 pub use crate::execution::share::{Full, Grant, Pool, Share};
@@ -17,6 +20,7 @@ pub use crate::host::cache::{default_cache, is_unwritable, open_cache};
 pub use crate::host::state::state_directories;
 pub use crate::plugins::reserved::{owner as shipped_owner, tools_of as shipped_tools};
 pub use crate::registry::origin::NATIVE;
+pub use crate::sandbox::limits::memory::usable as usable_memory;
 pub use crate::sandbox::machine::check as check_machine;
 pub use crate::sandbox::offer::{Offered, ROLES};
 pub use crate::tool::result::millis;

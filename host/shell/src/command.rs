@@ -1,14 +1,14 @@
 //! One call: starts the command, follows it and reports its outcome.
 
 use super::process::{self, Commission};
+use super::report;
+use super::tool::{CallParts, Setup};
 use super::watch::{self, Why};
-use super::{Setup, report};
-use crate::execution::{ToolContext, ToolOutput};
-use crate::sandbox::limits;
-use crate::tool::ErrorKind;
+use palisade::execution::{Report, ToolOutput};
+use palisade::sandbox::limits;
+use palisade::tool::ErrorKind;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use tokio::process::ChildStdout;
 use tokio::time::timeout;
 
@@ -16,14 +16,14 @@ use tokio::time::timeout;
 pub(super) async fn run(
     command: &str,
     setup: &Setup,
-    context: &ToolContext,
+    call: CallParts<'_>,
     stop: impl Future<Output = Why>,
-) -> Result<ToolOutput, ErrorKind> {
+) -> Result<(ToolOutput, Report), ErrorKind> {
     let commission = Commission {
         command: command.to_owned(),
         confinement: setup.options.confinement,
         network: setup.options.network,
-        workspace: context.workspace().clone(),
+        workspace: call.workspace.clone(),
         kernel: setup.kernel,
         helper: setup.options.helper.clone(),
         limits: setup.options.limits,
@@ -48,10 +48,8 @@ pub(super) async fn run(
     };
     let stdout = ChildStdout::from_std(started.take_output()?)?;
     let confined = started.confined;
-    let sink = Arc::clone(context.sink());
-    let ending = watch::follow(started, stdout, stop, &*sink, setup.patience).await;
-    context.set_report(report::usage(&ending));
-    Ok(report::output(command, &ending, confined))
+    let ending = watch::follow(started, stdout, stop, call.sink, setup.patience).await;
+    Ok((report::output(command, &ending, confined), report::usage(&ending)))
 }
 
 fn never_started(why: Option<Why>) -> ErrorKind {

@@ -5,11 +5,14 @@
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 ))]
 mod calls;
+mod probe;
 #[cfg(target_os = "linux")]
 mod rules;
 
-use super::Network;
-use super::unfit::Unfit;
+pub use probe::landlock_abi;
+
+use crate::Network;
+use crate::unfit::Unfit;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::os::fd::BorrowedFd;

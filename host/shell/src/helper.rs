@@ -17,8 +17,8 @@ use super::launch::Order;
 use super::options::ShellHelper;
 use super::process::{Commission, End, Group, Started};
 use super::surroundings;
-use crate::execution::inherited;
-use crate::tool::ErrorKind;
+use palisade::internal::without_inherited;
+use palisade::tool::ErrorKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -107,7 +107,7 @@ pub(super) fn launch(
 ) -> Result<Held, ErrorKind> {
     let (mut control, theirs) = UnixStream::pair()?;
     let arguments = program.arguments.iter().cloned();
-    let mut command = inherited::without_inherited(&program.program, arguments);
+    let mut command = without_inherited(&program.program, arguments);
     command.env_clear().current_dir(surroundings::directory(&commission.workspace));
     let spawned =
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();

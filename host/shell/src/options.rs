@@ -1,6 +1,7 @@
 //! The options of the `shell` tool, for programs that embed the host.
 
-use crate::sandbox::limits;
+use palisade::internal::usable_memory;
+use palisade::sandbox::limits;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -50,8 +51,7 @@ impl ShellLimits {
     /// control group: beyond it, other programs could be swapped out or killed.
     #[must_use]
     pub fn default_memory() -> u64 {
-        limits::usable_memory()
-            .map_or(limits::TOTAL_MEMORY, |bytes| (bytes / 2).max(Self::MIN_MEMORY))
+        usable_memory().map_or(limits::TOTAL_MEMORY, |bytes| (bytes / 2).max(Self::MIN_MEMORY))
     }
 }
 

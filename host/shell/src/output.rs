@@ -1,12 +1,12 @@
 //! Decodes the output of a command, streams it to the caller, and keeps a bounded part of it.
 
-use crate::execution::Sink;
+use palisade::execution::Sink;
 
 /// Maximum size of the output in the result, in bytes: the size that `read_file` returns at once.
 /// Half of it is from the start and half from the end, where errors usually are.
-pub const KEPT: usize = 256 << 10;
+pub(super) const KEPT: usize = 256 << 10;
 /// Maximum size of the output streamed while the command runs, in bytes: the limit of a guest.
-pub const EMITTED: usize = 1 << 20;
+pub(super) const EMITTED: usize = 1 << 20;
 
 const HALF: usize = KEPT / 2;
 

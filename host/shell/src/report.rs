@@ -3,8 +3,8 @@
 use super::confine::Confined;
 use super::process::{End, Excess};
 use super::watch::{Ending, Why};
-use crate::execution::{Outcome, Report, ToolOutput};
-use crate::tool::{Content, ErrorKind, Limit, SideEffects, Usage};
+use palisade::execution::{Outcome, Report, ToolOutput};
+use palisade::tool::{Content, ErrorKind, Limit, SideEffects, Usage};
 use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 

@@ -3,8 +3,8 @@
 
 use super::Confinement;
 use super::unfit::Unfit;
-use crate::execution::inherited;
-use crate::workspace::Workspace;
+use palisade::internal::{closing_redirections, inherited_descriptors};
+use palisade::workspace::Workspace;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -100,13 +100,13 @@ pub(super) fn directory(workspace: &Workspace) -> PathBuf {
 ///
 /// An inherited directory handle would bypass any confinement.
 pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, Unfit> {
-    let open = inherited::inherited();
+    let open = inherited_descriptors();
     let Some(highest) = open.iter().max() else {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(command);
         return Ok(shell);
     };
-    let closes = inherited::closes(&open);
+    let closes = closing_redirections(&open);
     let mut shell = Command::new(closer(*highest, confinement)?);
     shell.arg("-c").arg(format!("exec{closes}; exec /bin/sh -c \"$1\"")).arg("sh").arg(command);
     Ok(shell)

@@ -16,13 +16,13 @@ mod surroundings;
 mod text;
 
 use super::confine::Kernel;
-use super::{Confinement, Network, Patience, Setup, Shell, ShellLimits, ShellOptions};
-use crate::execution::{
-    Caller, Outcome, Progress, Severity, Sink, Times, Tool, ToolContext, ToolOutput, ValidInput,
-};
-use crate::tool::{CallId, Content, ErrorKind};
-use crate::workspace::Workspace;
-use serde_json::{Map, Value, json};
+use super::tool::{CallParts, Setup, definition};
+use super::watch::Patience;
+use super::{Confinement, Network, Shell, ShellLimits, ShellOptions};
+use palisade::execution::{Outcome, Progress, Report, Severity, Sink, Tool as _, ToolOutput};
+use palisade::tool::{Content, ErrorKind};
+use palisade::workspace::Workspace;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -46,9 +46,11 @@ const fn setup(confinement: Confinement, network: Network) -> Setup {
 /// A workspace, a file beside it that no command may touch, and a tool for one call.
 struct World {
     outer: TempDir,
-    context: ToolContext,
+    workspace: Arc<Workspace>,
+    /// Cancels the call.
+    cancel: CancellationToken,
     heard: Arc<Heard>,
-    shell: Box<dyn Tool>,
+    shell: Shell,
 }
 
 #[derive(Default)]
@@ -88,41 +90,35 @@ impl World {
         std::fs::create_dir(outer.path().join("ws")).unwrap();
         std::fs::write(outer.path().join("canary"), "sings").unwrap();
         let workspace = Workspace::open(&outer.path().join("ws")).unwrap();
-        let heard = Arc::new(Heard::default());
-        let caller = Caller {
-            call_id: CallId::new("c"),
-            session_id: None,
-            turn_id: None,
-            context: Value::Null,
-            metadata: Map::new(),
-        };
-        let times = Times { run: Duration::from_secs(600), queue: Duration::ZERO };
-        let context = ToolContext::new(
-            caller,
-            Arc::new(workspace),
-            CancellationToken::new(),
-            times,
-            heard.clone(),
-        );
-        Self { outer, context, heard, shell: Shell::factory_of(setup)() }
+        Self {
+            outer,
+            workspace: Arc::new(workspace),
+            cancel: CancellationToken::new(),
+            heard: Arc::default(),
+            shell: Shell::new(definition(&setup.options), Arc::new(setup)),
+        }
     }
 
     fn workspace(&self) -> PathBuf {
-        self.context.workspace().root().to_owned()
+        self.workspace.root().to_owned()
     }
 
     fn canary(&self) -> PathBuf {
         self.outer.path().join("canary")
     }
 
-    async fn call(&self, input: Value) -> Result<ToolOutput, ErrorKind> {
-        self.shell.execute(ValidInput::new(input), &self.context).await
+    async fn call(&self, input: Value) -> Result<(ToolOutput, Report), ErrorKind> {
+        let call =
+            CallParts { workspace: &self.workspace, sink: &*self.heard, cancel: &self.cancel };
+        self.shell.run(&input, call).await
     }
 
     async fn run(&self, command: &str) -> ToolOutput {
-        self.call(json!({"command": command}))
+        let (output, _) = self
+            .call(json!({"command": command}))
             .await
-            .unwrap_or_else(|error| panic!("{command}: {error}"))
+            .unwrap_or_else(|error| panic!("{command}: {error}"));
+        output
     }
 }
 

@@ -1,64 +1,18 @@
-//! The `shell` tool: runs one shell command in the workspace, confined by the kernel, and kills its
-//! processes when the call ends.
+//! The `shell` tool, as the host registers and runs it.
 
-mod command;
-mod confine;
-#[cfg(target_os = "linux")]
-mod helper;
-mod input;
-mod launch;
-mod options;
-mod output;
-mod process;
-mod report;
-mod surroundings;
-#[cfg(test)]
-mod tests;
-mod unfit;
-mod watch;
-
-#[cfg(target_os = "linux")]
-pub use helper::{HelperError, hold_command};
-pub use options::{Confinement, Network, ShellHelper, ShellLimits, ShellOptions};
-pub use output::{EMITTED, KEPT};
-
-use crate::execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
-use crate::tool::{Definition, ErrorKind, SideEffects};
-use crate::workspace::Workspace;
-use input::Input;
+use crate::confine::Kernel;
+use crate::input::{self, Input};
+use crate::watch::{self, Patience};
+use crate::{Confinement, Network, ShellOptions, command};
+use palisade::execution::{
+    BoxFuture, Factory, Report, Sink, Tool, ToolContext, ToolOutput, ValidInput,
+};
+use palisade::tool::{Definition, ErrorKind, SideEffects};
+use palisade::workspace::Workspace;
+use serde_json::Value;
 use std::fmt;
-use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
-use watch::Patience;
-
-/// Returns the Landlock ABI version that confines commands on this system.
-///
-/// # Errors
-///
-/// `permission_denied` if Landlock is missing or too old: the error that a command would get.
-pub fn landlock(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
-    let workspace = workspace.clone();
-    // Removed by this thread: a confined thread may delete the content of its home directory, but
-    // not the directory itself.
-    let home = surroundings::home(workspace.root())?;
-    let path = home.path().to_owned();
-    // A separate thread, because a confinement cannot be lifted.
-    let probe = move || {
-        let workspace = workspace.dir().as_fd();
-        let bounds =
-            confine::Bounds { workspace, home: &path, network: Network::Closed, spared: &[] };
-        confine::this_thread(bounds, confine::Kernel::Running)
-    };
-    let probe = std::thread::Builder::new().name("palisade-probe".to_owned()).spawn(probe);
-    let probe = probe
-        .map_err(|error| ErrorKind::internal(format!("no thread to look for Landlock: {error}")))?;
-    let confined = probe
-        .join()
-        .map_err(|_| ErrorKind::internal("the thread that looked for Landlock ended"))?;
-    let confined = confined.map_err(ErrorKind::from)?;
-    Ok(confined.abi().unwrap_or_default())
-}
 
 /// The tool. One instance runs one command.
 pub struct Shell {
@@ -76,10 +30,18 @@ impl fmt::Debug for Shell {
 
 /// The options of all commands.
 #[derive(Debug, Clone)]
-struct Setup {
-    options: ShellOptions,
-    kernel: confine::Kernel,
-    patience: Patience,
+pub(crate) struct Setup {
+    pub(crate) options: ShellOptions,
+    pub(crate) kernel: Kernel,
+    pub(crate) patience: Patience,
+}
+
+/// The parts of a call's context that a command uses.
+#[derive(Clone, Copy)]
+pub(crate) struct CallParts<'a> {
+    pub(crate) workspace: &'a Arc<Workspace>,
+    pub(crate) sink: &'a dyn Sink,
+    pub(crate) cancel: &'a CancellationToken,
 }
 
 /// The progress of the single call of an instance.
@@ -97,7 +59,7 @@ impl Shell {
     pub fn factory(options: impl Into<ShellOptions>) -> Factory {
         Self::factory_of(Setup {
             options: options.into(),
-            kernel: confine::Kernel::Running,
+            kernel: Kernel::Running,
             patience: Patience::SHIPPED,
         })
     }
@@ -108,19 +70,30 @@ impl Shell {
         Arc::new(move || Box::new(Self::new(definition.clone(), setup.clone())))
     }
 
-    fn new(definition: Definition, setup: Arc<Setup>) -> Self {
+    pub(crate) fn new(definition: Definition, setup: Arc<Setup>) -> Self {
         Self { definition, setup, phase: Mutex::new(Phase::Before), stop: CancellationToken::new() }
     }
 
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<ToolOutput, ErrorKind> {
+    /// Runs the single command of this instance. Returns its output and its resource usage.
+    pub(crate) async fn run(
+        &self,
+        input: &Value,
+        call: CallParts<'_>,
+    ) -> Result<(ToolOutput, Report), ErrorKind> {
+        let input = Input::read(input)?;
+        if call.cancel.is_cancelled() || self.stop.is_cancelled() {
+            return Err(ErrorKind::Cancelled);
+        }
+        self.enter(Phase::Running);
+        let _over = Over(self);
         let stop = async {
             tokio::select! {
-                () = context.cancelled() => watch::Why::Told,
+                () = call.cancel.cancelled() => watch::Why::Told,
                 () = self.stop.cancelled() => watch::Why::Told,
                 why = watch::own_limit(input.limit) => why,
             }
         };
-        command::run(&input.command, &self.setup, context, stop).await
+        command::run(&input.command, &self.setup, call, stop).await
     }
 
     /// Sets the phase and returns the previous one.
@@ -139,14 +112,15 @@ impl Tool for Shell {
         input: ValidInput,
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        let call = CallParts {
+            workspace: context.workspace(),
+            sink: &**context.sink(),
+            cancel: context.cancel(),
+        };
         Box::pin(async move {
-            let input = Input::read(input.value())?;
-            if context.is_cancelled() || self.stop.is_cancelled() {
-                return Err(ErrorKind::Cancelled);
-            }
-            self.enter(Phase::Running);
-            let _over = Over(self);
-            self.run(input, context).await
+            let (output, report) = self.run(input.value(), call).await?;
+            context.set_report(report);
+            Ok(output)
         })
     }
 
@@ -184,7 +158,7 @@ const CLOSED: &str = " There is no network: no socket can be opened.";
 
 /// Returns the definition of the tool. Its description mentions the confinement, so that a model
 /// can interpret a refusal.
-fn definition(options: &ShellOptions) -> Definition {
+pub(crate) fn definition(options: &ShellOptions) -> Definition {
     let more = match (options.confinement, options.network) {
         (Confinement::Landlock, Network::Closed) => [CONFINED, CLOSED].concat(),
         (Confinement::Landlock, Network::Open) => CONFINED.to_owned(),

@@ -1,6 +1,6 @@
 //! The reasons for which a command is not started, serializable for the helper protocol.
 
-use crate::tool::{Advice, ErrorKind, ExecutionKind, PermissionReason};
+use palisade::tool::{Advice, ErrorKind, ExecutionKind, PermissionReason};
 use serde::{Deserialize, Serialize};
 
 /// The reason why a command is not started.
@@ -79,7 +79,7 @@ mod tests {
         for unfit in [Unfit::NoLandlock, Unfit::OldLandlock(2), Unfit::NoFilter("no".to_owned())] {
             let refused = ErrorKind::from(unfit.clone());
             assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{unfit:?}");
-            let advice = refused.advice("shell").unwrap().told(&crate::tool::Places::default());
+            let advice = refused.advice("shell").unwrap().told(&palisade::tool::Places::default());
             assert!(
                 advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"),
                 "{advice}"

@@ -2,7 +2,7 @@
 
 use super::output::Output;
 use super::process::{End, Started};
-use crate::execution::Sink;
+use palisade::execution::Sink;
 use std::future::{Future, pending};
 use std::pin::pin;
 use std::time::Duration;

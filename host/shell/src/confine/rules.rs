@@ -1,7 +1,7 @@
 //! The Landlock rules of a command.
 
 use super::Bounds;
-use crate::native::shell::Network;
+use crate::Network;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,

@@ -1,8 +1,8 @@
 //! Counts the processes of a command and their memory.
 
 use super::cgroup::Cgroup;
-use crate::native::shell::options::ShellLimits;
-use crate::native::shell::process::Excess;
+use crate::options::ShellLimits;
+use crate::process::Excess;
 use rustix::process::{Pid, getpid};
 use std::collections::HashMap;
 use std::fs;

@@ -4,7 +4,7 @@
 //! Supports cgroup v2 only. A confined command cannot leave its group, because `/sys` is closed to
 //! it.
 
-use crate::native::shell::options::ShellLimits;
+use crate::options::ShellLimits;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -6,11 +6,11 @@
 
 use super::census;
 use super::reaper::FIRST;
-use crate::native::shell::confine::{self, Confined, Kernel};
-use crate::native::shell::launch::{self, Order, Site};
-use crate::native::shell::options::Confinement;
-use crate::native::shell::process::STACK;
-use crate::native::shell::unfit::Unfit;
+use crate::confine::{self, Confined, Kernel};
+use crate::launch::{self, Order, Site};
+use crate::options::Confinement;
+use crate::process::STACK;
+use crate::unfit::Unfit;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, getppid, kill_process_group, setpriority_process, test_kill_process,

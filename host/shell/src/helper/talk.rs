@@ -1,10 +1,10 @@
 //! The protocol between a host and a helper, over the socket on the helper's standard input.
 
-use crate::native::shell::confine::Confined;
-use crate::native::shell::launch::Order;
-use crate::native::shell::options::ShellLimits;
-use crate::native::shell::process::End;
-use crate::native::shell::unfit::Unfit;
+use crate::confine::Confined;
+use crate::launch::Order;
+use crate::options::ShellLimits;
+use crate::process::End;
+use crate::unfit::Unfit;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,

@@ -2,7 +2,7 @@
 //! counterpart.
 
 use super::*;
-use crate::native::shell::confine::filtered;
+use crate::confine::filtered;
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid, setpgid, test_kill_process, test_kill_process_group};
 

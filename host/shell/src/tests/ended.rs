@@ -65,7 +65,7 @@ async fn the_token_of_the_context_stops_a_command_as_well() {
     let world = World::new(CONFINED);
     let (output, (), took) = beside(&world, "echo begun; sleep 1000", async {
         world.heard.line("begun").await;
-        world.context.cancel().cancel();
+        world.cancel.cancel();
     })
     .await;
     assert!(took < SOON, "{took:?}");
@@ -175,7 +175,7 @@ async fn a_process_that_left_the_group_and_holds_the_pipe_does_not_hold_the_call
 #[tokio::test]
 async fn the_time_that_the_input_gives_stops_the_command_and_its_output_is_kept() {
     let world = World::new(CONFINED);
-    let output =
+    let (output, _) =
         world.call(json!({"command": "echo begun; sleep 1000", "timeout_ms": 300})).await.unwrap();
     assert_eq!(
         failed(&output),

@@ -1,8 +1,8 @@
 //! Tests of the result of a command that runs to its end.
 
 use super::*;
-use crate::native::shell::{EMITTED, KEPT, definition};
-use crate::tool::SideEffects;
+use crate::output::{EMITTED, KEPT};
+use palisade::tool::SideEffects;
 
 #[tokio::test]
 async fn a_command_gives_back_what_it_wrote_and_says_what_it_was() {
@@ -53,17 +53,15 @@ async fn the_workspace_is_the_directory_and_there_is_no_input() {
 #[tokio::test]
 async fn a_flood_is_bounded_in_the_result_and_in_what_is_told_and_counted() {
     let world = World::new(CONFINED);
-    let output = world.run("yes | head -c 100000000; echo; echo the end").await;
+    let command = json!({"command": "yes | head -c 100000000; echo; echo the end"});
+    let (output, report) = world.call(command).await.unwrap();
     let text = succeeded(&output);
     assert!(text.len() <= KEPT + 100, "{}", text.len());
     assert!(text.starts_with("y\ny\n") && text.ends_with("y\n\nthe end\n"));
     let left_out = 100_000_009 - KEPT as u64;
     assert!(text.contains(&format!("\n[… {left_out} bytes of output are left out here …]\n")));
     assert_eq!(world.heard.text().len(), EMITTED);
-    assert_eq!(
-        world.context.take_report().usage.truncated_bytes,
-        left_out + (100_000_009 - EMITTED as u64)
-    );
+    assert_eq!(report.usage.truncated_bytes, left_out + (100_000_009 - EMITTED as u64));
 }
 
 #[tokio::test]
@@ -104,5 +102,5 @@ async fn the_longest_command_is_not_too_long_for_the_system() {
 
 #[test]
 fn every_call_has_an_instance_of_its_own() {
-    assert!(crate::execution::has_distinct_instances(&Shell::factory(Confinement::Landlock)));
+    assert!(palisade::execution::has_distinct_instances(&Shell::factory(Confinement::Landlock)));
 }

@@ -1,7 +1,7 @@
 //! Tests of decoding output chunks to text.
 
 use super::Heard;
-use crate::native::shell::output::{EMITTED, KEPT, Output};
+use crate::output::{EMITTED, KEPT, Output};
 
 fn pieces(pieces: &[&[u8]]) -> (String, String) {
     let mut output = Output::default();
