@@ -1,10 +1,12 @@
-//! One call: starts the command, follows it and reports its outcome.
+//! One call: starts the command, follows it and returns how it ended.
 
-use super::process::{self, Commission};
-use super::report;
-use super::tool::{CallParts, Setup};
-use super::watch::{self, Why};
-use palisade::execution::{Report, ToolOutput};
+mod follow;
+pub(crate) mod output;
+
+pub(crate) use follow::{Completed, StopReason, Timeouts, input_timeout};
+
+use crate::process::{self, CommandSpec};
+use crate::tool::{CallParts, Setup};
 use palisade::sandbox::limits;
 use palisade::tool::ErrorKind;
 use std::future::Future;
@@ -13,13 +15,13 @@ use tokio::process::ChildStdout;
 use tokio::time::timeout;
 
 /// Runs a command until it ends or `stop` completes.
-pub(super) async fn run(
+pub(crate) async fn run(
     command: &str,
     setup: &Setup,
     call: CallParts<'_>,
-    stop: impl Future<Output = Why>,
-) -> Result<(ToolOutput, Report), ErrorKind> {
-    let commission = Commission {
+    stop: impl Future<Output = StopReason>,
+) -> Result<Completed, ErrorKind> {
+    let spec = CommandSpec {
         command: command.to_owned(),
         confinement: setup.options.confinement,
         network: setup.options.network,
@@ -29,32 +31,30 @@ pub(super) async fn run(
         limits: setup.options.limits,
     };
     let mut stop = pin!(stop);
-    let mut starting = pin!(process::start(commission)?);
+    let mut starting = pin!(process::start(spec)?);
     let (started, early) = tokio::select! {
         biased;
         started = &mut starting => (Some(started), None),
         // A hanging workspace can block the start. A command that still starts later is killed,
         // because its receiver is gone.
-        why = &mut stop => (timeout(limits::THREAD_GRACE, starting).await.ok(), Some(why)),
+        reason = &mut stop => (timeout(limits::THREAD_GRACE, starting).await.ok(), Some(reason)),
     };
     let Some(started) = started else { return Err(never_started(early)) };
-    let mut started =
+    let mut running =
         started.map_err(|_| ErrorKind::internal("the thread that starts commands ended"))??;
     let stop = async {
         match early {
-            Some(why) => why,
+            Some(reason) => reason,
             None => stop.await,
         }
     };
-    let stdout = ChildStdout::from_std(started.take_output()?)?;
-    let confined = started.confined;
-    let ending = watch::follow(started, stdout, stop, call.sink, setup.patience).await;
-    Ok((report::output(command, &ending, confined), report::usage(&ending)))
+    let stdout = ChildStdout::from_std(running.take_output()?)?;
+    Ok(follow::follow(running, stdout, stop, call.sink, setup.timeouts).await)
 }
 
-fn never_started(why: Option<Why>) -> ErrorKind {
-    match why {
-        Some(Why::OwnLimit(limit)) => ErrorKind::Unanswered { limit },
-        Some(Why::Told) | None => ErrorKind::Cancelled,
+fn never_started(reason: Option<StopReason>) -> ErrorKind {
+    match reason {
+        Some(StopReason::Timeout(limit)) => ErrorKind::Unanswered { limit },
+        Some(StopReason::Cancelled) | None => ErrorKind::Cancelled,
     }
 }

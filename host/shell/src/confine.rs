@@ -1,18 +1,18 @@
 //! Confines the thread that starts a command with Landlock and seccomp.
 
+#[cfg(target_os = "linux")]
+mod landlock_rules;
+mod probe;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 ))]
-mod calls;
-mod probe;
-#[cfg(target_os = "linux")]
-mod rules;
+mod seccomp_filter;
 
 pub use probe::landlock_abi;
 
 use crate::Network;
-use crate::unfit::Unfit;
+use crate::start_error::StartError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::os::fd::BorrowedFd;
@@ -20,34 +20,34 @@ use std::path::Path;
 
 /// The oldest sufficient Landlock version: before version 3 (truncation) a command could truncate
 /// any file of the user.
-const OLDEST: u32 = 3;
+const MIN_ABI: u32 = 3;
 
 /// The kernel that provides the confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kernel {
+pub(crate) enum Kernel {
     /// The running kernel.
     Running,
     /// A kernel without Landlock, for a test.
     #[cfg(test)]
-    Without,
+    WithoutLandlock,
 }
 
 /// The confinement of a command.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds<'a> {
+pub(crate) struct Bounds<'a> {
     /// The workspace, which the command may change.
-    pub(super) workspace: BorrowedFd<'a>,
+    pub(crate) workspace: BorrowedFd<'a>,
     /// The private home directory, which the command may change.
-    pub(super) home: &'a Path,
-    pub(super) network: Network,
+    pub(crate) home: &'a Path,
+    pub(crate) network: Network,
     /// The threads of a process that the command must not signal. The calling thread is added in
     /// any case.
-    pub(super) spared: &'a [i32],
+    pub(crate) protected_threads: &'a [i32],
 }
 
 /// The confinement in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Confined {
+pub(crate) struct Confined {
     /// The Landlock version in force, if any.
     abi: Option<u32>,
     network: Network,
@@ -55,25 +55,25 @@ pub(super) struct Confined {
 
 impl Confined {
     /// No confinement.
-    pub(super) const UNCONFINED: Self = Self { abi: None, network: Network::Open };
+    pub(crate) const UNCONFINED: Self = Self { abi: None, network: Network::Open };
 
     /// Returns the Landlock version in force, if any.
-    pub(super) fn abi(self) -> Option<u32> {
+    pub(crate) fn abi(self) -> Option<u32> {
         self.abi
     }
 
     /// Returns the confinement as metadata for the result.
-    pub(super) fn facts(self) -> Map<String, Value> {
+    pub(crate) fn to_metadata(self) -> Map<String, Value> {
         let network = match self.network {
             Network::Closed => "denied",
             Network::Open => "open",
         };
-        let facts = [
+        let entries = [
             ("confined_by", json!(if self.abi.is_some() { "landlock" } else { "nothing" })),
             ("landlock_abi", json!(self.abi)),
             ("network", json!(network)),
         ];
-        facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 
@@ -81,19 +81,23 @@ impl Confined {
 ///
 /// # Errors
 ///
-/// [`Unfit`] if the kernel does not support it.
-pub(super) fn this_thread(bounds: Bounds<'_>, kernel: Kernel) -> Result<Confined, Unfit> {
+/// [`StartError`] if the kernel does not support it.
+pub(crate) fn confine_this_thread(
+    bounds: Bounds<'_>,
+    kernel: Kernel,
+) -> Result<Confined, StartError> {
     // The command shares the Landlock domain of this thread and runs before this thread has ended.
     // A signal to one thread ends the whole process. The thread ID is read first, because `/proc`
     // is closed below.
-    let spared: Vec<i32> = bounds.spared.iter().copied().chain(own_thread()).collect();
+    let protected_threads: Vec<i32> =
+        bounds.protected_threads.iter().copied().chain(own_thread()).collect();
     let abi = match kernel {
-        Kernel::Running => landlock(bounds)?,
+        Kernel::Running => apply_landlock(bounds)?,
         #[cfg(test)]
-        Kernel::Without => 0,
+        Kernel::WithoutLandlock => 0,
     };
-    judge(abi)?;
-    filter(bounds.network, &spared)?;
+    check_abi(abi)?;
+    filter_calls(bounds.network, &protected_threads)?;
     Ok(Confined { abi: Some(abi), network: bounds.network })
 }
 
@@ -102,11 +106,11 @@ pub(super) fn this_thread(bounds: Bounds<'_>, kernel: Kernel) -> Result<Confined
 ///
 /// # Errors
 ///
-/// [`Unfit`] if the kernel refuses a restriction that it supports.
+/// [`StartError`] if the kernel refuses a restriction that it supports.
 #[cfg(target_os = "linux")]
-pub(super) fn enclose() -> Result<(), Unfit> {
-    rules::enclose().map_err(|error| {
-        Unfit::Failed(format!("the signals of a command cannot be kept in: {error}"))
+pub(crate) fn scope_signals() -> Result<(), StartError> {
+    landlock_rules::scope_signals().map_err(|error| {
+        StartError::Internal(format!("the signals of a command cannot be kept in: {error}"))
     })
 }
 
@@ -116,13 +120,13 @@ fn own_thread() -> Option<i32> {
 }
 
 #[cfg(target_os = "linux")]
-fn landlock(bounds: Bounds<'_>) -> Result<u32, Unfit> {
-    rules::restrict(bounds)
-        .map_err(|error| Unfit::Failed(format!("a command cannot be confined: {error}")))
+fn apply_landlock(bounds: Bounds<'_>) -> Result<u32, StartError> {
+    landlock_rules::restrict(bounds)
+        .map_err(|error| StartError::Internal(format!("a command cannot be confined: {error}")))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn landlock(_: Bounds<'_>) -> Result<u32, Unfit> {
+fn apply_landlock(_: Bounds<'_>) -> Result<u32, StartError> {
     Ok(0)
 }
 
@@ -130,31 +134,26 @@ fn landlock(_: Bounds<'_>) -> Result<u32, Unfit> {
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 ))]
-fn filter(network: Network, spared: &[i32]) -> Result<(), Unfit> {
-    calls::filter(network, spared).map_err(|error| Unfit::NoFilter(error.to_string()))
+pub(crate) fn filter_calls(network: Network, protected_threads: &[i32]) -> Result<(), StartError> {
+    seccomp_filter::filter(network, protected_threads)
+        .map_err(|error| StartError::NoFilter(error.to_string()))
 }
 
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 )))]
-fn filter(_: Network, _: &[i32]) -> Result<(), Unfit> {
-    Err(Unfit::NoFilter("none is made for this architecture".to_owned()))
+pub(crate) fn filter_calls(_: Network, _: &[i32]) -> Result<(), StartError> {
+    Err(StartError::NoFilter("none is made for this architecture".to_owned()))
 }
 
 /// Checks that a Landlock version is sufficient; 0 means no Landlock.
-fn judge(abi: u32) -> Result<(), Unfit> {
+fn check_abi(abi: u32) -> Result<(), StartError> {
     match abi {
-        0 => Err(Unfit::NoLandlock),
-        1..OLDEST => Err(Unfit::OldLandlock(abi)),
+        0 => Err(StartError::NoLandlock),
+        1..MIN_ABI => Err(StartError::OldLandlock(abi)),
         _ => Ok(()),
     }
-}
-
-/// Applies the system call filter alone, for a test.
-#[cfg(test)]
-pub(super) fn filtered(network: Network, spared: &[i32]) -> Result<(), Unfit> {
-    filter(network, spared)
 }
 
 #[cfg(test)]
@@ -164,26 +163,26 @@ mod tests {
 
     #[test]
     fn a_kernel_that_cannot_confine_is_told_from_one_that_can() {
-        assert_eq!(judge(0), Err(Unfit::NoLandlock));
+        assert_eq!(check_abi(0), Err(StartError::NoLandlock));
         for abi in [1, 2] {
-            assert_eq!(judge(abi), Err(Unfit::OldLandlock(abi)));
+            assert_eq!(check_abi(abi), Err(StartError::OldLandlock(abi)));
         }
         for abi in [3, 7, 99] {
-            assert_eq!(judge(abi), Ok(()));
+            assert_eq!(check_abi(abi), Ok(()));
         }
     }
 
     #[test]
     fn the_facts_claim_no_more_than_the_kernel_does() {
-        let facts = |confined: Confined| Value::from(confined.facts());
+        let metadata = |confined: Confined| Value::from(confined.to_metadata());
         assert_eq!(
-            facts(Confined::UNCONFINED),
+            metadata(Confined::UNCONFINED),
             json!({"confined_by": "nothing", "landlock_abi": null, "network": "open"})
         );
         for (network, told) in [(Network::Closed, "denied"), (Network::Open, "open")] {
             let confined = Confined { abi: Some(4), network };
             assert_eq!(
-                facts(confined),
+                metadata(confined),
                 json!({"confined_by": "landlock", "landlock_abi": 4, "network": told})
             );
         }

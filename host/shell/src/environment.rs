@@ -1,8 +1,8 @@
 //! The execution environment of a command: directory, variables, private home, and no inherited
 //! descriptors.
 
-use super::Confinement;
-use super::unfit::Unfit;
+use crate::Confinement;
+use crate::start_error::StartError;
 use palisade::internal::{closing_redirections, inherited_descriptors};
 use palisade::workspace::Workspace;
 use std::ffi::OsString;
@@ -13,13 +13,13 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// The search path for programs: system directories only.
-pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Maximum length of a time zone, in bytes. The longest zone name has some 30; the rest is for
 /// POSIX rules.
-const MAX_ZONE: usize = 64;
+const MAX_TIME_ZONE: usize = 64;
 
 /// Returns the whole environment. Only the time zone is taken from the host.
-pub(super) fn environment(home: &Path, zone: Option<&str>) -> Vec<(&'static str, OsString)> {
+pub(crate) fn variables(home: &Path, time_zone: Option<&str>) -> Vec<(&'static str, OsString)> {
     let mut variables: Vec<(&str, OsString)> = vec![
         ("PATH", PATH.into()),
         ("HOME", home.into()),
@@ -28,34 +28,34 @@ pub(super) fn environment(home: &Path, zone: Option<&str>) -> Vec<(&'static str,
         ("LC_ALL", "C.UTF-8".into()),
         ("TERM", "dumb".into()),
     ];
-    variables.extend(zone.map(|zone| ("TZ", zone.into())));
+    variables.extend(time_zone.map(|zone| ("TZ", zone.into())));
     variables
 }
 
 /// Returns the time zone of this process, if it is valid.
-pub(super) fn zone() -> Option<String> {
-    std::env::var("TZ").ok().filter(|zone| is_zone(zone))
+pub(crate) fn time_zone() -> Option<String> {
+    std::env::var("TZ").ok().filter(|zone| is_time_zone(zone))
 }
 
 /// Returns true if a text is a time zone name or rule and not the path of a file.
-fn is_zone(text: &str) -> bool {
+fn is_time_zone(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/_+-,.:<>".contains(c);
-    text.len() <= MAX_ZONE
+    text.len() <= MAX_TIME_ZONE
         && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '<')
         && text.chars().all(plain)
 }
 
 /// Creates a private home directory for one command that only this user may enter, outside of the
 /// workspace if possible.
-pub(super) fn home(workspace: &Path) -> io::Result<TempDir> {
-    let usual = std::env::temp_dir();
-    let outside = |place: &PathBuf| {
-        place.canonicalize().is_ok_and(|place| place.is_dir() && !place.starts_with(workspace))
+pub(crate) fn create_home(workspace: &Path) -> io::Result<TempDir> {
+    let default = std::env::temp_dir();
+    let is_outside = |parent: &PathBuf| {
+        parent.canonicalize().is_ok_and(|path| path.is_dir() && !path.starts_with(workspace))
     };
-    let places = [usual.clone(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()];
-    let place = places.into_iter().find(outside).unwrap_or(usual).canonicalize()?;
-    let only_mine = std::fs::Permissions::from_mode(0o700);
-    tempfile::Builder::new().prefix("palisade-shell-").permissions(only_mine).tempdir_in(place)
+    let parents = [default.clone(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()];
+    let parent = parents.into_iter().find(is_outside).unwrap_or(default).canonicalize()?;
+    let private = std::fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("palisade-shell-").permissions(private).tempdir_in(parent)
 }
 
 /// Removes a home directory with its content.
@@ -63,11 +63,10 @@ pub(super) fn home(workspace: &Path) -> io::Result<TempDir> {
 /// An empty directory is removed directly. Otherwise a child process does it: a deep tree must not
 /// exhaust the stack or the descriptors of the host, and write-protected directories need `chmod`
 /// first.
-pub(super) fn tidy_up(home: &Path) {
+pub(crate) fn remove_home(home: &Path) {
     const REMOVE: &str = "rm -rf -- \"$1\" || { chmod -R u+rwx -- \"$1\"; rm -rf -- \"$1\"; }";
-    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    if std::fs::remove_dir(home).is_ok() || home.symlink_metadata().is_err_and(|error| gone(&error))
-    {
+    let is_missing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+    if std::fs::remove_dir(home).is_ok() || home.symlink_metadata().is_err_and(is_missing) {
         return;
     }
     let mut remove = Command::new("/bin/sh");
@@ -83,7 +82,7 @@ pub(super) fn tidy_up(home: &Path) {
 
 /// Returns the workspace as a path for the child process: through the open handle if the system can
 /// name it, so that replacing the path has no effect.
-pub(super) fn directory(workspace: &Workspace) -> PathBuf {
+pub(crate) fn working_directory(workspace: &Workspace) -> PathBuf {
     #[cfg(target_os = "linux")]
     {
         use std::os::fd::AsRawFd as _;
@@ -99,21 +98,28 @@ pub(super) fn directory(workspace: &Workspace) -> PathBuf {
 /// them first.
 ///
 /// An inherited directory handle would bypass any confinement.
-pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, Unfit> {
+pub(crate) fn shell_command(
+    command: &str,
+    confinement: Confinement,
+) -> Result<Command, StartError> {
     let open = inherited_descriptors();
     let Some(highest) = open.iter().max() else {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(command);
         return Ok(shell);
     };
-    let closes = closing_redirections(&open);
-    let mut shell = Command::new(closer(*highest, confinement)?);
-    shell.arg("-c").arg(format!("exec{closes}; exec /bin/sh -c \"$1\"")).arg("sh").arg(command);
+    let redirections = closing_redirections(&open);
+    let mut shell = Command::new(closing_shell(*highest, confinement)?);
+    shell
+        .arg("-c")
+        .arg(format!("exec{redirections}; exec /bin/sh -c \"$1\""))
+        .arg("sh")
+        .arg(command);
     Ok(shell)
 }
 
 /// Returns a shell that can close descriptors up to this one: POSIX shells only support one digit.
-fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, Unfit> {
+fn closing_shell(highest: u32, confinement: Confinement) -> Result<&'static str, StartError> {
     if highest <= 9 {
         return Ok("/bin/sh");
     }
@@ -121,7 +127,7 @@ fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, Unfit>
         return Ok("/bin/bash");
     }
     match confinement {
-        Confinement::Landlock => Err(Unfit::Descriptor(highest)),
+        Confinement::Landlock => Err(StartError::InheritedDescriptor(highest)),
         Confinement::Unconfined => Ok("/bin/sh"),
     }
 }
@@ -134,28 +140,28 @@ mod tests {
     #[test]
     fn a_time_zone_is_passed_on_and_the_path_of_a_file_is_not() {
         for zone in ["UTC", "Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3"] {
-            assert!(is_zone(zone), "{zone}");
+            assert!(is_time_zone(zone), "{zone}");
         }
         for other in ["", "/etc/shadow", ":/etc/shadow", "../x", "A B", &"x".repeat(65)] {
-            assert!(!is_zone(other), "{other}");
+            assert!(!is_time_zone(other), "{other}");
         }
     }
 
     #[test]
     fn the_private_home_lies_outside_of_a_workspace_that_holds_the_temporary_directory() {
-        let usual = std::env::temp_dir().canonicalize().unwrap();
-        let home = home(&usual).unwrap();
-        assert!(!home.path().starts_with(&usual), "{}", home.path().display());
+        let workspace = std::env::temp_dir().canonicalize().unwrap();
+        let home = create_home(&workspace).unwrap();
+        assert!(!home.path().starts_with(&workspace), "{}", home.path().display());
     }
 
     #[test]
     fn descriptors_that_no_shell_can_close_are_an_error_only_where_they_would_break_the_confinement()
      {
-        assert_eq!(closer(9, Confinement::Landlock).unwrap(), "/bin/sh");
+        assert_eq!(closing_shell(9, Confinement::Landlock).unwrap(), "/bin/sh");
         let bash = Path::new("/bin/bash").exists();
-        assert_eq!(closer(10, Confinement::Landlock).is_ok(), bash);
+        assert_eq!(closing_shell(10, Confinement::Landlock).is_ok(), bash);
         assert_eq!(
-            closer(10, Confinement::Unconfined).unwrap(),
+            closing_shell(10, Confinement::Unconfined).unwrap(),
             if bash { "/bin/bash" } else { "/bin/sh" }
         );
     }

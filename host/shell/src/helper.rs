@@ -4,91 +4,48 @@
 //! This file is the host's side; `reaper.rs` is the helper's side. They communicate over a socket
 //! pair, whose end tells the helper that the host is gone.
 
-mod census;
 mod cgroup;
+mod handle;
 mod killer;
+mod memory;
+mod process_tree;
+mod protocol;
 mod reaper;
-mod talk;
 
+pub(crate) use handle::HelperHandle;
 pub use reaper::{HelperError, hold_command};
 
-use super::confine::Confined;
-use super::launch::Order;
-use super::options::ShellHelper;
-use super::process::{Commission, End, Group, Started};
-use super::surroundings;
+use crate::confine::Confined;
+use crate::launch::LaunchRequest;
+use crate::process::{
+    CommandSpec, ExitNotifier, ExitStatus, KillHandle, RunningCommand, StartSender,
+};
+use crate::{ShellHelper, environment};
 use palisade::internal::without_inherited;
 use palisade::tool::ErrorKind;
+use protocol::{Reply, Request};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
 };
-use std::io::{self, Write as _};
+use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
-use talk::{KILL, Reply, Request, TERMINATE};
-use tokio::sync::oneshot;
-
-/// The host's handle of a helper. The helper ends its command when this handle is dropped or the
-/// host exits.
-pub(super) struct Leash {
-    control: UnixStream,
-    /// Shut down when the helper was told to end its command: from then on, its messages must
-    /// arrive within [`SILENCE`].
-    ending: UnixStream,
-}
 
 /// The read timeout of a helper that was told to end its command. A working helper sends
 /// heartbeats.
-const SILENCE: Duration = Duration::from_secs(3);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The interval at which a starting helper's call is checked for its end.
-const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-
-impl Leash {
-    /// Returns a leash, and the socket that tells the attending thread that the command is to end.
-    fn of(control: &UnixStream) -> io::Result<(Self, UnixStream)> {
-        let (ending, told) = UnixStream::pair()?;
-        Ok((Self { control: control.try_clone()?, ending }, told))
-    }
-
-    /// Sends SIGTERM to the command's process group.
-    pub(super) fn terminate(&self) {
-        self.say(TERMINATE);
-    }
-
-    /// Kills all processes of the command.
-    pub(super) fn kill(&self) {
-        self.say(KILL);
-        self.hurry();
-    }
-
-    fn hurry(&self) {
-        // Fails if the attending thread has ended, which means that the helper has exited.
-        let _ = self.ending.shutdown(Shutdown::Both);
-    }
-
-    fn say(&self, word: u8) {
-        // A helper that has exited has no processes left to signal.
-        let _ = (&self.control).write_all(&[word]);
-    }
-}
-
-impl Drop for Leash {
-    fn drop(&mut self) {
-        // The attending thread still reads from another handle of this socket.
-        let _ = self.control.shutdown(Shutdown::Write);
-        self.hurry();
-    }
-}
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// A command started by a helper.
-pub(super) struct Held {
+pub(crate) struct SupervisedCommand {
     helper: Child,
     control: UnixStream,
     confined: Confined,
@@ -99,30 +56,17 @@ pub(super) struct Held {
 
 /// Starts a helper, which starts the command. A helper that has not answered when the call is over
 /// is ended with its command.
-pub(super) fn launch(
-    commission: &Commission,
-    order: &Order,
+pub(crate) fn launch(
+    spec: &CommandSpec,
+    request: &LaunchRequest,
     program: &ShellHelper,
     is_over: impl Fn() -> bool,
-) -> Result<Held, ErrorKind> {
-    let (mut control, theirs) = UnixStream::pair()?;
-    let arguments = program.arguments.iter().cloned();
-    let mut command = without_inherited(&program.program, arguments);
-    command.env_clear().current_dir(surroundings::directory(&commission.workspace));
-    let spawned =
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut helper = spawned.map_err(|error| {
-        ErrorKind::internal(format!(
-            "the helper `{}` cannot be started: {error}",
-            program.program.display()
-        ))
-    })?;
-    // Close the helper's end of the socket in the host; otherwise its end-of-file would never
-    // arrive.
-    drop(command);
-    let request = Request { order: order.clone(), limits: commission.limits };
-    let (reply, output) = match talk(&mut control, &request, is_over) {
-        Ok(Some(told)) => told,
+) -> Result<SupervisedCommand, ErrorKind> {
+    let (mut control, helper_end) = UnixStream::pair()?;
+    let mut helper = spawn(spec, program, helper_end)?;
+    let request = Request { launch: request.clone(), limits: spec.limits };
+    let (reply, output) = match handshake(&mut control, &request, is_over) {
+        Ok(Some(answered)) => answered,
         Ok(None) => {
             abandon(&mut control, &mut helper);
             return Err(ErrorKind::internal("the call was over before its helper answered"));
@@ -141,44 +85,64 @@ pub(super) fn launch(
         Reply::Started { confined, shell } => {
             // The helper does not reap the shell before the end, so that the process ID is still
             // valid.
-            let opened = |shell| Some((shell, pidfd_open(shell, PidfdFlags::empty()).ok()?));
-            let shell = Pid::from_raw(shell).and_then(opened);
-            Ok(Held { helper, control, confined, output, shell })
+            let open = |shell| Some((shell, pidfd_open(shell, PidfdFlags::empty()).ok()?));
+            let shell = Pid::from_raw(shell).and_then(open);
+            Ok(SupervisedCommand { helper, control, confined, output, shell })
         }
-        Reply::Refused(unfit) => {
+        Reply::Refused(error) => {
             let _ = helper.wait();
-            Err(unfit.into())
+            Err(error.into())
         }
-        Reply::Ended(_) | Reply::Ending => {
+        Reply::Exited(_) | Reply::Heartbeat => {
             Err(ErrorKind::internal("a helper tells of an end before a start"))
         }
     }
 }
 
+/// Starts the helper process with its end of the socket as standard input.
+fn spawn(
+    spec: &CommandSpec,
+    program: &ShellHelper,
+    helper_end: UnixStream,
+) -> Result<Child, ErrorKind> {
+    let arguments = program.arguments.iter().cloned();
+    // The command holds the helper's end of the socket and is dropped here: while the host had it
+    // open, the end-of-file would never arrive.
+    let mut command = without_inherited(&program.program, arguments);
+    command.env_clear().current_dir(environment::working_directory(&spec.workspace));
+    command.stdin(OwnedFd::from(helper_end)).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(|error| {
+        ErrorKind::internal(format!(
+            "the helper `{}` cannot be started: {error}",
+            program.program.display()
+        ))
+    })
+}
+
 /// Sends the request and the write end of the output pipe. Returns the first reply and the read end
 /// of the pipe, or `None` if the call is over before the reply arrives.
-fn talk(
+fn handshake(
     control: &mut UnixStream,
     request: &Request,
     is_over: impl Fn() -> bool,
 ) -> io::Result<Option<(Reply, ChildStdout)>> {
     // One pipe for both streams keeps the order of the writes.
     let (reader, writer) = io::pipe()?;
-    talk::send(control, request)?;
-    talk::send_descriptor(control, writer.as_fd())?;
+    protocol::send(control, request)?;
+    protocol::send_descriptor(control, writer.as_fd())?;
     drop(writer);
     while !is_readable(control)? {
         if is_over() {
             return Ok(None);
         }
     }
-    Ok(Some((talk::receive(control)?, OwnedFd::from(reader).into())))
+    Ok(Some((protocol::receive(control)?, OwnedFd::from(reader).into())))
 }
 
-/// Waits for a message or the end of the socket, at most [`TICK`].
+/// Waits for a message or the end of the socket, at most [`POLL_INTERVAL`].
 fn is_readable(control: &UnixStream) -> io::Result<bool> {
     let mut events = [PollFd::new(control, PollFlags::IN)];
-    match poll(&mut events, Some(&TICK)) {
+    match poll(&mut events, Some(&POLL_INTERVAL)) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
@@ -190,9 +154,10 @@ fn is_readable(control: &UnixStream) -> io::Result<bool> {
 fn abandon(control: &mut UnixStream, helper: &mut Child) {
     let _ = control.shutdown(Shutdown::Write);
     let _ = kill_process(Pid::from_child(helper), Signal::CONT);
-    let has_timeout = control.set_read_timeout(Some(SILENCE)).is_ok();
-    let mut last = || std::iter::repeat_with(|| hear(control, &mut |_| ())).find_map(|last| last);
-    if !has_timeout || last() == Some(Last::Silent) {
+    let has_timeout = control.set_read_timeout(Some(HEARTBEAT_TIMEOUT)).is_ok();
+    let mut end_of_replies =
+        || std::iter::repeat_with(|| forward_reply(control, &mut |_| ())).find_map(|end| end);
+    if !has_timeout || end_of_replies() == Some(EndOfReplies::Silent) {
         tracing::error!(
             "the helper of a command does not answer, and is killed; its command may live on"
         );
@@ -202,54 +167,59 @@ fn abandon(control: &mut UnixStream, helper: &mut Child) {
 }
 
 /// Hands the command over, waits until its helper reports its end, and then for the helper itself.
-pub(super) fn attend(held: Held, home: &Path, sender: oneshot::Sender<Result<Started, ErrorKind>>) {
-    let Held { mut helper, mut control, confined, output, shell } = held;
-    let (leash, ending) = match Leash::of(&control) {
-        Ok(held) => held,
+pub(crate) fn attend(supervised: SupervisedCommand, home: &Path, sender: StartSender) {
+    let SupervisedCommand { mut helper, mut control, confined, output, shell } = supervised;
+    let (handle, ending) = match HelperHandle::new(&control) {
+        Ok(pair) => pair,
         // Dropping the socket makes the helper end its command and exit.
         Err(error) => {
             drop(control);
             let _ = helper.wait();
-            surroundings::tidy_up(home);
+            environment::remove_home(home);
             return drop(sender.send(Err(error.into())));
         }
     };
-    let (started, ends) = Started::of(Group::Held(leash), confined, output);
-    // If the call was dropped meanwhile, its leash was dropped with it.
-    drop(sender.send(Ok(started)));
-    let mut tell = Some(ends.tell);
-    let mut told = |end| {
-        let _ = tell.take().map(|tell| tell.send(end));
+    let (running, notifier) = RunningCommand::new(KillHandle::Helper(handle), confined, output);
+    // If the call was dropped meanwhile, its handle was dropped with it.
+    drop(sender.send(Ok(running)));
+    let ExitNotifier { exit, cleaned_up } = notifier;
+    let mut exit = Some(exit);
+    let mut report_exit = |status| {
+        let _ = exit.take().map(|exit| exit.send(status));
     };
-    if listen(&mut control, &ending, &mut told) == Last::Silent {
+    if forward_replies(&mut control, &ending, &mut report_exit) == EndOfReplies::Silent {
         tracing::error!("the helper of a command does not answer, and is killed");
         // The shell first: a stopped helper has not reaped it, so that its process ID cannot have
         // been reused.
-        end_group(shell.as_ref());
+        kill_shell(shell.as_ref());
         let _ = helper.kill();
     }
-    told(End::Unknown);
+    report_exit(ExitStatus::Unknown);
     if !helper.wait().is_ok_and(|status| status.success()) {
         tracing::error!(
             "the helper of a command was killed; what the command has left behind may live on"
         );
-        end_group(shell.as_ref());
+        kill_shell(shell.as_ref());
     }
-    surroundings::tidy_up(home);
-    let _ = ends.tidy.send(());
+    environment::remove_home(home);
+    let _ = cleaned_up.send(());
 }
 
 /// The reason why a helper sends no more messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum EndOfReplies {
     /// The helper has exited.
-    Gone,
+    Exited,
     /// The helper is silent although it was told to end its command.
     Silent,
 }
 
 /// Forwards the end of the shell until the helper has exited or is silent for too long.
-fn listen(control: &mut UnixStream, ending: &UnixStream, told: &mut impl FnMut(End)) -> Last {
+fn forward_replies(
+    control: &mut UnixStream,
+    ending: &UnixStream,
+    report_exit: &mut impl FnMut(ExitStatus),
+) -> EndOfReplies {
     loop {
         let is_ending = {
             let mut events =
@@ -257,32 +227,35 @@ fn listen(control: &mut UnixStream, ending: &UnixStream, told: &mut impl FnMut(E
             while poll(&mut events, None) == Err(Errno::INTR) {}
             !events[1].revents().is_empty()
         };
-        if is_ending && control.set_read_timeout(Some(SILENCE)).is_err() {
-            return Last::Silent;
+        if is_ending && control.set_read_timeout(Some(HEARTBEAT_TIMEOUT)).is_err() {
+            return EndOfReplies::Silent;
         }
-        if let Some(last) = hear(control, told) {
-            return last;
+        if let Some(end) = forward_reply(control, report_exit) {
+            return end;
         }
     }
 }
 
 /// Forwards one message of the helper. Returns the reason if there is none.
-fn hear(control: &mut UnixStream, told: &mut impl FnMut(End)) -> Option<Last> {
-    match talk::receive(control) {
-        Ok(Reply::Ended(end)) => told(end),
+fn forward_reply(
+    control: &mut UnixStream,
+    report_exit: &mut impl FnMut(ExitStatus),
+) -> Option<EndOfReplies> {
+    match protocol::receive(control) {
+        Ok(Reply::Exited(status)) => report_exit(status),
         Ok(_) => {}
         Err(error)
             if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
         {
-            return Some(Last::Silent);
+            return Some(EndOfReplies::Silent);
         }
-        Err(_) => return Some(Last::Gone),
+        Err(_) => return Some(EndOfReplies::Exited),
     }
     None
 }
 
 /// Kills the shell and its process group.
-fn end_group(shell: Option<&(Pid, OwnedFd)>) {
+fn kill_shell(shell: Option<&(Pid, OwnedFd)>) {
     if let Some((leader, shell)) = shell
         && pidfd_send_signal(shell, Signal::KILL).is_ok()
     {

@@ -31,20 +31,16 @@
 
 mod command;
 mod confine;
+mod environment;
 #[cfg(target_os = "linux")]
 mod helper;
-mod input;
 mod launch;
 mod options;
-mod output;
 mod process;
-mod report;
-mod surroundings;
+mod start_error;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod unfit;
-mod watch;
 
 pub use confine::landlock_abi;
 #[cfg(target_os = "linux")]

@@ -68,8 +68,8 @@ impl Default for ShellLimits {
 /// itself: it would adopt the orphans of the whole embedding program. Used on Linux only.
 #[derive(Debug, Clone)]
 pub struct ShellHelper {
-    pub(super) program: PathBuf,
-    pub(super) arguments: Vec<OsString>,
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<OsString>,
 }
 
 impl ShellHelper {
@@ -101,10 +101,10 @@ impl ShellHelper {
 /// enforced.
 #[derive(Debug, Clone)]
 pub struct ShellOptions {
-    pub(super) confinement: Confinement,
-    pub(super) network: Network,
-    pub(super) limits: ShellLimits,
-    pub(super) helper: Option<Arc<ShellHelper>>,
+    pub(crate) confinement: Confinement,
+    pub(crate) network: Network,
+    pub(crate) limits: ShellLimits,
+    pub(crate) helper: Option<Arc<ShellHelper>>,
 }
 
 impl ShellOptions {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The reason why a command is not started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Unfit {
+pub(crate) enum StartError {
     /// The kernel has no Landlock.
     NoLandlock,
     /// This version of Landlock is too old.
@@ -13,39 +13,43 @@ pub(super) enum Unfit {
     /// The kernel supports no seccomp filter, for this reason.
     NoFilter(String),
     /// The program was started with this descriptor open, and no available shell can close it.
-    Descriptor(u32),
+    InheritedDescriptor(u32),
     /// The shell cannot be started.
-    Start(String),
+    Spawn(String),
     /// An internal failure, whose message may name paths of the host and is not shown to the model.
-    Failed(String),
+    Internal(String),
 }
 
-impl From<Unfit> for ErrorKind {
-    fn from(unfit: Unfit) -> Self {
-        let lacks = match unfit {
-            Unfit::NoLandlock => "this system has no Landlock, or it is switched off".to_owned(),
-            Unfit::OldLandlock(abi) => {
+impl From<StartError> for ErrorKind {
+    fn from(error: StartError) -> Self {
+        let missing = match error {
+            StartError::NoLandlock => {
+                "this system has no Landlock, or it is switched off".to_owned()
+            }
+            StartError::OldLandlock(abi) => {
                 format!(
-                    "the Landlock of this kernel (version {abi}) cannot keep a command from emptying files elsewhere"
+                    "the Landlock of this kernel (version {abi}) cannot keep a command from \
+                     emptying files elsewhere"
                 )
             }
-            Unfit::NoFilter(reason) => {
+            StartError::NoFilter(reason) => {
                 format!("this kernel does not filter system calls ({reason})")
             }
-            Unfit::Descriptor(number) => return inherited(number),
-            Unfit::Start(error) => {
+            StartError::InheritedDescriptor(number) => return inherited_descriptor(number),
+            StartError::Spawn(error) => {
                 return Self::execution(
                     ExecutionKind::Failed,
                     format!("cannot start /bin/sh: {error}"),
                 );
             }
-            Unfit::Failed(error) => return Self::internal(error),
+            StartError::Internal(error) => return Self::internal(error),
         };
         let message = format!(
-            "`shell` is not run: {lacks}, and nothing else would hold a command in the workspace; use another tool"
+            "`shell` is not run: {missing}, and nothing else would hold a command in the \
+             workspace; use another tool"
         );
-        let text = "use Linux 6.2 or later with Landlock and seccomp, or, to run commands with all of your rights, set \
-                    `shell.unconfined = true`";
+        let text = "use Linux 6.2 or later with Landlock and seccomp, or, to run commands with \
+                    all of your rights, set `shell.unconfined = true`";
         Self::denied_with(
             PermissionReason::Policy,
             message,
@@ -54,16 +58,16 @@ impl From<Unfit> for ErrorKind {
     }
 }
 
-impl From<std::io::Error> for Unfit {
+impl From<std::io::Error> for StartError {
     fn from(error: std::io::Error) -> Self {
-        Self::Failed(error.to_string())
+        Self::Internal(error.to_string())
     }
 }
 
-fn inherited(number: u32) -> ErrorKind {
+fn inherited_descriptor(number: u32) -> ErrorKind {
     let message = format!(
-        "`shell` is not run: whoever started this program left its descriptor {number} open, a command would inherit it, and \
-         only bash could close it, which this system does not have"
+        "`shell` is not run: whoever started this program left its descriptor {number} open, a \
+         command would inherit it, and only bash could close it, which this system does not have"
     );
     let advice = Advice::new(format!("start the program without it (`{number}>&-`)"));
     ErrorKind::denied_with(PermissionReason::Sandbox, message, advice)
@@ -76,9 +80,13 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_setting_to_the_operator_and_not_to_the_model() {
-        for unfit in [Unfit::NoLandlock, Unfit::OldLandlock(2), Unfit::NoFilter("no".to_owned())] {
-            let refused = ErrorKind::from(unfit.clone());
-            assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{unfit:?}");
+        for error in [
+            StartError::NoLandlock,
+            StartError::OldLandlock(2),
+            StartError::NoFilter("no".to_owned()),
+        ] {
+            let refused = ErrorKind::from(error.clone());
+            assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{error:?}");
             let advice = refused.advice("shell").unwrap().told(&palisade::tool::Places::default());
             assert!(
                 advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"),

@@ -2,22 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its workspace has failed")]
 
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
-))]
-mod calls;
 #[cfg(target_os = "linux")]
 mod confined;
 #[cfg(target_os = "linux")]
 mod ended;
+mod environment;
+mod output;
 mod runs;
-mod surroundings;
-mod text;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
+mod syscalls;
 
+use super::command::Timeouts;
 use super::confine::Kernel;
 use super::tool::{CallParts, Setup, definition};
-use super::watch::Patience;
 use super::{Confinement, Network, Shell, ShellLimits, ShellOptions};
 use palisade::execution::{Outcome, Progress, Report, Severity, Sink, Tool as _, ToolOutput};
 use palisade::tool::{Content, ErrorKind};
@@ -40,7 +40,7 @@ const CONNECTED: Setup = setup(Confinement::Landlock, Network::Open);
 const fn setup(confinement: Confinement, network: Network) -> Setup {
     let limits = ShellLimits { processes: ShellLimits::PROCESSES, memory: u64::MAX };
     let options = ShellOptions { confinement, network, limits, helper: None };
-    Setup { options, kernel: Kernel::Running, patience: Patience::SHIPPED }
+    Setup { options, kernel: Kernel::Running, timeouts: Timeouts::DEFAULT }
 }
 
 /// A workspace, a file beside it that no command may touch, and a tool for one call.

@@ -1,9 +1,12 @@
 //! The `shell` tool, as the host registers and runs it.
 
+mod input;
+mod report;
+
+use crate::command::{self, StopReason, Timeouts};
 use crate::confine::Kernel;
-use crate::input::{self, Input};
-use crate::watch::{self, Patience};
-use crate::{Confinement, Network, ShellOptions, command};
+use crate::{Confinement, Network, ShellOptions};
+use input::Input;
 use palisade::execution::{
     BoxFuture, Factory, Report, Sink, Tool, ToolContext, ToolOutput, ValidInput,
 };
@@ -33,7 +36,7 @@ impl fmt::Debug for Shell {
 pub(crate) struct Setup {
     pub(crate) options: ShellOptions,
     pub(crate) kernel: Kernel,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: Timeouts,
 }
 
 /// The parts of a call's context that a command uses.
@@ -50,21 +53,15 @@ enum Phase {
     Before,
     Running,
     Stopping,
-    Over,
+    Done,
 }
 
 impl Shell {
     /// Returns a factory for registering the tool.
     #[must_use]
     pub fn factory(options: impl Into<ShellOptions>) -> Factory {
-        Self::factory_of(Setup {
-            options: options.into(),
-            kernel: Kernel::Running,
-            patience: Patience::SHIPPED,
-        })
-    }
-
-    fn factory_of(setup: Setup) -> Factory {
+        let setup =
+            Setup { options: options.into(), kernel: Kernel::Running, timeouts: Timeouts::DEFAULT };
         let definition = definition(&setup.options);
         let setup = Arc::new(setup);
         Arc::new(move || Box::new(Self::new(definition.clone(), setup.clone())))
@@ -85,15 +82,16 @@ impl Shell {
             return Err(ErrorKind::Cancelled);
         }
         self.enter(Phase::Running);
-        let _over = Over(self);
+        let _done = DoneOnDrop(self);
         let stop = async {
             tokio::select! {
-                () = call.cancel.cancelled() => watch::Why::Told,
-                () = self.stop.cancelled() => watch::Why::Told,
-                why = watch::own_limit(input.limit) => why,
+                () = call.cancel.cancelled() => StopReason::Cancelled,
+                () = self.stop.cancelled() => StopReason::Cancelled,
+                reason = command::input_timeout(input.timeout) => reason,
             }
         };
-        command::run(&input.command, &self.setup, call, stop).await
+        let completed = command::run(&input.command, &self.setup, call, stop).await?;
+        Ok((report::output(&input.command, &completed), report::usage(&completed)))
     }
 
     /// Sets the phase and returns the previous one.
@@ -137,22 +135,24 @@ impl Tool for Shell {
     }
 }
 
-/// Marks the call as over on drop, even if its future is dropped: there is nothing left to cancel.
-struct Over<'a>(&'a Shell);
+/// Marks the call as done on drop, even if its future is dropped: there is nothing left to cancel.
+struct DoneOnDrop<'a>(&'a Shell);
 
-impl Drop for Over<'_> {
+impl Drop for DoneOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.enter(Phase::Over);
+        self.0.enter(Phase::Done);
     }
 }
 
-const DESCRIPTION: &str = "Runs one command with /bin/sh in the workspace and gives back what it wrote, standard output and standard error in the order in \
-    which they were written, with a last line that names the exit code unless it is 0. Of long output the middle is left out: \
-    use head, tail or grep. The command gets no input, no terminal and few environment variables; HOME and TMPDIR are an empty \
-    directory that is removed afterwards. Processes left in the background are killed when the command ends.";
+const DESCRIPTION: &str = "Runs one command with /bin/sh in the workspace and gives back what it \
+    wrote, standard output and standard error in the order in which they were written, with a last \
+    line that names the exit code unless it is 0. Of long output the middle is left out: use head, \
+    tail or grep. The command gets no input, no terminal and few environment variables; HOME and \
+    TMPDIR are an empty directory that is removed afterwards. Processes left in the background are \
+    killed when the command ends.";
 
-const CONFINED: &str = " It can change files in the workspace and in TMPDIR only, and read those and the system's programs; other files and /proc are \
-    denied.";
+const CONFINED: &str = " It can change files in the workspace and in TMPDIR only, and read those \
+    and the system's programs; other files and /proc are denied.";
 
 const CLOSED: &str = " There is no network: no socket can be opened.";
 

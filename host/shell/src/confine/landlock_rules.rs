@@ -12,7 +12,7 @@ use std::fs;
 
 /// The newest ABI whose restrictions are requested; an older kernel enforces those that it
 /// supports.
-const ASKED: ABI = ABI::V9;
+const NEWEST_ABI: ABI = ABI::V9;
 
 /// System programs and libraries: read and execute. `/opt` is excluded, because services keep
 /// secrets beside their programs there and `PATH` does not include it.
@@ -61,7 +61,7 @@ const VERSIONED: &[&str] = &["python3", "java-"];
 /// Scopes the signals of the calling thread to a new Landlock domain, permanently, if the kernel
 /// supports that. Nothing else is restricted. Domains that this thread's children add are nested in
 /// this one: signals reach into them, but not out of this domain.
-pub(super) fn enclose() -> Result<(), RulesetError> {
+pub(super) fn scope_signals() -> Result<(), RulesetError> {
     Ruleset::default().scope(Scope::Signal)?.create()?.restrict_self()?;
     Ok(())
 }
@@ -69,20 +69,20 @@ pub(super) fn enclose() -> Result<(), RulesetError> {
 /// Restricts the calling thread permanently. Returns the Landlock ABI in force, or 0 for none.
 pub(super) fn restrict(bounds: Bounds<'_>) -> Result<u32, Box<dyn Error>> {
     let rules = Ruleset::default()
-        .handle_access(AccessFs::from_all(ASKED))?
-        .scope(Scope::from_all(ASKED))?;
+        .handle_access(AccessFs::from_all(NEWEST_ABI))?
+        .scope(Scope::from_all(NEWEST_ABI))?;
     let rules = match bounds.network {
-        Network::Closed => rules.handle_access(AccessNet::from_all(ASKED))?,
+        Network::Closed => rules.handle_access(AccessNet::from_all(NEWEST_ABI))?,
         Network::Open => rules,
     };
     let status = rules
         .create()?
-        .add_rule(PathBeneath::new(bounds.workspace, own()))?
-        .add_rule(PathBeneath::new(PathFd::new(bounds.home)?, own()))?
+        .add_rule(PathBeneath::new(bounds.workspace, full_access()))?
+        .add_rule(PathBeneath::new(PathFd::new(bounds.home)?, full_access()))?
         // Missing paths are skipped, and a file gets only those rights that apply to files.
         .add_rules::<_, _, _, RulesetError>(path_beneath_rules(
             PROGRAMS,
-            AccessFs::from_read(ASKED),
+            AccessFs::from_read(NEWEST_ABI),
         ))?
         .add_rules::<_, _, _, RulesetError>(path_beneath_rules(
             settings(),
@@ -106,8 +106,9 @@ pub(super) fn restrict(bounds: Bounds<'_>) -> Result<u32, Box<dyn Error>> {
 
 /// Returns the rights in the workspace and in the home directory: everything except devices, which
 /// give access to raw disks.
-fn own() -> BitFlags<AccessFs> {
-    AccessFs::from_all(ASKED) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+fn full_access() -> BitFlags<AccessFs> {
+    AccessFs::from_all(NEWEST_ABI)
+        & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 
 fn settings() -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Finds out whether the running kernel can confine a command.
 
-use super::{Bounds, Kernel, this_thread};
-use crate::{Network, surroundings};
+use super::{Bounds, Kernel, confine_this_thread};
+use crate::{Network, environment};
 use palisade::tool::ErrorKind;
 use palisade::workspace::Workspace;
 use std::os::fd::AsFd as _;
@@ -16,20 +16,23 @@ pub fn landlock_abi(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
     let workspace = workspace.clone();
     // Removed by this thread: a confined thread may delete the content of its home directory, but
     // not the directory itself.
-    let home = surroundings::home(workspace.root())?;
+    let home = environment::create_home(workspace.root())?;
     let path = home.path().to_owned();
     // A separate thread, because a confinement cannot be lifted.
     let probe = move || {
-        let workspace = workspace.dir().as_fd();
-        let bounds = Bounds { workspace, home: &path, network: Network::Closed, spared: &[] };
-        this_thread(bounds, Kernel::Running)
+        let bounds = Bounds {
+            workspace: workspace.dir().as_fd(),
+            home: &path,
+            network: Network::Closed,
+            protected_threads: &[],
+        };
+        confine_this_thread(bounds, Kernel::Running)
     };
-    let probe = std::thread::Builder::new().name("palisade-probe".to_owned()).spawn(probe);
-    let probe = probe
+    let thread = std::thread::Builder::new().name("palisade-probe".to_owned()).spawn(probe);
+    let thread = thread
         .map_err(|error| ErrorKind::internal(format!("no thread to look for Landlock: {error}")))?;
-    let confined = probe
+    let confined = thread
         .join()
         .map_err(|_| ErrorKind::internal("the thread that looked for Landlock ended"))?;
-    let confined = confined.map_err(ErrorKind::from)?;
-    Ok(confined.abi().unwrap_or_default())
+    Ok(confined?.abi().unwrap_or_default())
 }

@@ -119,8 +119,9 @@ const SOCKETS: &[c_long] = &[
 /// Address families that `shell.network = true` opens. Unix sockets are excluded: services that
 /// trust the user, such as the session bus or a container daemon, could act on behalf of the
 /// command.
-const NETWORK: [c_int; 3] = [AF_INET, AF_INET6, AF_NETLINK];
+const NETWORK_FAMILIES: [c_int; 3] = [AF_INET, AF_INET6, AF_NETLINK];
 
+/// The flags of `clone` that create a namespace.
 const NAMESPACES: [c_int; 7] = [
     CLONE_NEWCGROUP,
     CLONE_NEWIPC,
@@ -150,12 +151,12 @@ const SIGNALS: &[c_long] = &[
 ];
 
 /// `F_SETOWN` and `F_SETOWN_EX`.
-const OWN_BY_FCNTL: [c_int; 2] = [libc::F_SETOWN, 15];
+const OWNER_BY_FCNTL: [c_int; 2] = [libc::F_SETOWN, 15];
 /// `FIOSETOWN` and `SIOCSPGRP`.
-const OWN_BY_IOCTL: [c_int; 2] = [0x8901, 0x8902];
+const OWNER_BY_IOCTL: [c_int; 2] = [0x8901, 0x8902];
 
 /// `kill` with this process ID signals every process that the caller may signal.
-const EVERYBODY: [c_int; 1] = [-1];
+const ALL_PROCESSES: [c_int; 1] = [-1];
 
 /// The number is the same on every architecture; `libc` has no constant for it yet.
 const OPEN_TREE_ATTR: c_long = 467;
@@ -168,29 +169,33 @@ const LISTMOUNT: c_long = 458;
 
 /// The first number that was not a system call when this list was written. Newer system calls fail
 /// as on an older kernel. All numbers of the x32 ABI are larger.
-const UNKNOWN: u32 = 471;
+const FIRST_UNKNOWN: u32 = 471;
 
 /// Mask of the socket type without its flags.
-const TYPE: u64 = 0xf;
+const SOCKET_TYPE: u64 = 0xf;
 /// `IOPRIO_WHO_PROCESS` of `ioprio_set`.
 const IOPRIO_WHO_PROCESS: u64 = 1;
 
-/// Filters the system calls of the calling thread permanently. Signals to the threads `spared` and
-/// to the process group of that number are denied.
-pub(super) fn filter(network: Network, spared: &[c_int]) -> Result<(), Box<dyn Error>> {
+/// Filters the system calls of the calling thread permanently. Signals to these threads and to the
+/// process groups of their numbers are denied.
+pub(super) fn filter(network: Network, protected_threads: &[c_int]) -> Result<(), Box<dyn Error>> {
     let architecture = std::env::consts::ARCH.try_into()?;
     let denied = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     // A call with the numbers of another architecture, such as `int 0x80`, kills the process,
     // because those numbers mean other calls.
-    let filter =
-        SeccompFilter::new(rules(network, spared)?, SeccompAction::Allow, denied, architecture)?;
+    let filter = SeccompFilter::new(
+        rules(network, protected_threads)?,
+        SeccompAction::Allow,
+        denied,
+        architecture,
+    )?;
     let program: BpfProgram = filter.try_into()?;
-    Ok(apply_filter(&[not_known()?, program].concat())?)
+    Ok(apply_filter(&[unknown_calls()?, program].concat())?)
 }
 
 /// Returns a filter that fails with `ENOSYS`, so that programs use a fallback: for `clone3`, whose
 /// flags are in memory that no filter can read, and for all calls newer than this list.
-fn not_known() -> Result<BpfProgram, std::num::TryFromIntError> {
+fn unknown_calls() -> Result<BpfProgram, std::num::TryFromIntError> {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
     const JUMP_IF_NOT_LESS: u16 = 0x35;
@@ -199,7 +204,7 @@ fn not_known() -> Result<BpfProgram, std::num::TryFromIntError> {
     Ok(vec![
         // The first word of the data is the system call number.
         statement(LOAD_WORD, 0, 0, 0),
-        statement(JUMP_IF_NOT_LESS, 1, 0, UNKNOWN),
+        statement(JUMP_IF_NOT_LESS, 1, 0, FIRST_UNKNOWN),
         statement(JUMP_IF_EQUAL, 0, 1, libc::SYS_clone3.try_into()?),
         statement(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs()),
     ])
@@ -208,7 +213,7 @@ fn not_known() -> Result<BpfProgram, std::num::TryFromIntError> {
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Returns the denied calls, each with the arguments for which it is denied, or with none for all.
-fn rules(network: Network, spared: &[c_int]) -> Result<Rules, BackendError> {
+fn rules(network: Network, protected_threads: &[c_int]) -> Result<Rules, BackendError> {
     let mut rules: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
     // Allowed for the calling process only, which all of these calls address as 0.
     rules.insert(libc::SYS_prlimit64, vec![all([differs(0, 0)?])?]);
@@ -226,14 +231,14 @@ fn rules(network: Network, spared: &[c_int]) -> Result<Rules, BackendError> {
     // of another socket.
     let pairs = [
         all([differs(0, number(AF_UNIX))?])?,
-        all([masked(1, TYPE, number(SOCK_DGRAM))?])?,
-        all([masked(1, TYPE, number(SOCK_RAW))?])?,
+        all([masked(1, SOCKET_TYPE, number(SOCK_DGRAM))?])?,
+        all([masked(1, SOCKET_TYPE, number(SOCK_RAW))?])?,
     ];
     rules.insert(libc::SYS_socketpair, pairs.into());
     match network {
         Network::Closed => rules.extend(SOCKETS.iter().map(|call| (*call, Vec::new()))),
         Network::Open => {
-            let others = NETWORK
+            let others = NETWORK_FAMILIES
                 .iter()
                 .map(|family| differs(0, number(*family)))
                 .collect::<Result<Vec<_>, _>>()?;
@@ -242,25 +247,26 @@ fn rules(network: Network, spared: &[c_int]) -> Result<Rules, BackendError> {
     }
     for call in SIGNALS {
         // A negative number addresses a process group in `kill`.
-        let spared = spared.iter().flat_map(|thread| [*thread, thread.wrapping_neg()]);
-        let denied = spared.chain(EVERYBODY).map(|whom| all([equals(0, number(whom))?]));
+        let protected =
+            protected_threads.iter().flat_map(|thread| [*thread, thread.wrapping_neg()]);
+        let denied = protected.chain(ALL_PROCESSES).map(|target| all([equals(0, number(target))?]));
         rules.insert(*call, denied.collect::<Result<_, _>>()?);
     }
-    // A process in the process group of a spared one could signal that group as its own, with the
-    // argument 0.
-    if !spared.is_empty() {
-        let joined = spared.iter().map(|thread| all([equals(1, number(*thread))?]));
+    // A process in the process group of a protected thread could signal that group as its own,
+    // with the argument 0.
+    if !protected_threads.is_empty() {
+        let joined = protected_threads.iter().map(|thread| all([equals(1, number(*thread))?]));
         rules.insert(libc::SYS_setpgid, joined.collect::<Result<_, _>>()?);
     }
     // The owner of a descriptor receives a signal that the caller chooses when the descriptor
     // becomes readable.
-    rules.insert(libc::SYS_fcntl, either(OWN_BY_FCNTL)?);
-    rules.insert(libc::SYS_ioctl, either(OWN_BY_IOCTL)?);
+    rules.insert(libc::SYS_fcntl, second_is_one_of(OWNER_BY_FCNTL)?);
+    rules.insert(libc::SYS_ioctl, second_is_one_of(OWNER_BY_IOCTL)?);
     Ok(rules)
 }
 
 /// Returns rules that deny a call whose second argument is one of these.
-fn either(commands: [c_int; 2]) -> Result<Vec<SeccompRule>, BackendError> {
+fn second_is_one_of(commands: [c_int; 2]) -> Result<Vec<SeccompRule>, BackendError> {
     commands.into_iter().map(|command| all([equals(1, number(command))?])).collect()
 }
 

@@ -4,13 +4,13 @@
 //! The Landlock domain of the command is nested in that of this thread, so that the command cannot
 //! signal this thread: a signal to one thread ends or stops the whole helper.
 
-use super::census;
-use super::reaper::FIRST;
+use super::process_tree;
+use super::reaper::HIGHEST_PRIORITY;
+use crate::Confinement;
 use crate::confine::{self, Confined, Kernel};
-use crate::launch::{self, Order, Site};
-use crate::options::Confinement;
+use crate::launch::{self, LaunchRequest, LaunchSite};
 use crate::process::STACK;
-use crate::unfit::Unfit;
+use crate::start_error::StartError;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, getppid, kill_process_group, setpriority_process, test_kill_process,
@@ -23,60 +23,60 @@ use std::thread;
 /// A handle of the thread. Only that thread can kill, because its Landlock domain applies to no
 /// other.
 pub(super) struct Killer {
-    ask: Sender<Sender<()>>,
+    requests: Sender<Sender<()>>,
 }
 
 impl Killer {
     /// Sends SIGKILL to all processes of the command in one system call, which no fork bomb can
     /// outrun. Does nothing if the kernel does not confine the signal to the command.
     pub(super) fn kill(&self) {
-        let (done, over) = channel();
-        if self.ask.send(done).is_ok() {
-            let _ = over.recv();
+        let (done_sender, done) = channel();
+        if self.requests.send(done_sender).is_ok() {
+            let _ = done.recv();
         }
     }
 }
 
 /// Starts the shell from a thread whose signals are confined permanently.
 pub(super) fn start(
-    order: Order,
+    request: LaunchRequest,
     workspace: OwnedFd,
     output: OwnedFd,
-) -> Result<(Child, Confined, Killer), Unfit> {
-    let (ask, asked) = channel();
-    let (tell, told) = channel();
-    let enclosed = move || serve(&order, &workspace, output, &tell, &asked);
-    thread::Builder::new().name("palisade-killer".to_owned()).stack_size(STACK).spawn(enclosed)?;
-    let gone = |_| Unfit::Failed("the thread that has it started panicked".to_owned());
-    let (child, confined) = told.recv().map_err(gone)??;
-    Ok((child, confined, Killer { ask }))
+) -> Result<(Child, Confined, Killer), StartError> {
+    let (requests, kills) = channel();
+    let (outcome_sender, outcome) = channel();
+    let run = move || serve(&request, &workspace, output, &outcome_sender, &kills);
+    thread::Builder::new().name("palisade-killer".to_owned()).stack_size(STACK).spawn(run)?;
+    let panicked = |_| StartError::Internal("the thread that has it started panicked".to_owned());
+    let (child, confined) = outcome.recv().map_err(panicked)??;
+    Ok((child, confined, Killer { requests }))
 }
 
-type Outcome = Result<(Child, Confined), Unfit>;
+type Outcome = Result<(Child, Confined), StartError>;
 
 fn serve(
-    order: &Order,
+    request: &LaunchRequest,
     workspace: &OwnedFd,
     output: OwnedFd,
-    tell: &Sender<Outcome>,
-    asked: &Receiver<Sender<()>>,
+    outcome: &Sender<Outcome>,
+    kills: &Receiver<Sender<()>>,
 ) {
     // Includes this thread.
-    let spared = census::threads();
-    let host = Outsider::look();
-    let enclosed = match order.confinement {
-        Confinement::Landlock => confine::enclose(),
+    let protected_threads = process_tree::threads();
+    let host = HostProcess::find();
+    let scoped = match request.confinement {
+        Confinement::Landlock => confine::scope_signals(),
         Confinement::Unconfined => Ok(()),
     };
-    let started = enclosed.and_then(|()| started(order, workspace, output, &spared));
-    let is_enclosed = host.is_some_and(Outsider::is_out_of_reach);
+    let started = scoped.and_then(|()| launch(request, workspace, output, &protected_threads));
+    let is_scoped = host.is_some_and(HostProcess::is_out_of_reach);
     // Raise the priority for the final kill. Best effort: only root may.
-    let _ = setpriority_process(None, FIRST);
-    if tell.send(started).is_err() {
+    let _ = setpriority_process(None, HIGHEST_PRIORITY);
+    if outcome.send(started).is_err() {
         return;
     }
-    for done in asked {
-        if is_enclosed {
+    for done in kills {
+        if is_scoped {
             // The process ID -1 addresses all processes that this thread may signal: those of the
             // command. The kernel excludes the calling process itself.
             let _ = kill_process_group(Pid::INIT, Signal::KILL);
@@ -85,19 +85,28 @@ fn serve(
     }
 }
 
-fn started(order: &Order, workspace: &OwnedFd, output: OwnedFd, spared: &[i32]) -> Outcome {
+fn launch(
+    request: &LaunchRequest,
+    workspace: &OwnedFd,
+    output: OwnedFd,
+    protected_threads: &[i32],
+) -> Outcome {
     let output = [output.try_clone()?.into(), output.into()];
-    let site =
-        Site { workspace: workspace.as_fd(), directory: None, spared, kernel: Kernel::Running };
-    launch::launch(order, site, output)
+    let site = LaunchSite {
+        workspace: workspace.as_fd(),
+        directory: None,
+        protected_threads,
+        kernel: Kernel::Running,
+    };
+    launch::launch(request, site, output)
 }
 
-/// A process outside of the command that this thread could signal before it was confined: the host.
+/// The host: a process outside of the command that this thread could signal before it was confined.
 #[derive(Clone, Copy)]
-struct Outsider(Pid);
+struct HostProcess(Pid);
 
-impl Outsider {
-    fn look() -> Option<Self> {
+impl HostProcess {
+    fn find() -> Option<Self> {
         getppid().filter(|host| test_kill_process(*host).is_ok()).map(Self)
     }
 

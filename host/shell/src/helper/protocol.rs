@@ -1,10 +1,10 @@
 //! The protocol between a host and a helper, over the socket on the helper's standard input.
 
+use crate::ShellLimits;
 use crate::confine::Confined;
-use crate::launch::Order;
-use crate::options::ShellLimits;
-use crate::process::End;
-use crate::unfit::Unfit;
+use crate::launch::LaunchRequest;
+use crate::process::ExitStatus;
+use crate::start_error::StartError;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -21,15 +21,15 @@ pub(super) const TERMINATE: u8 = b'T';
 /// Tells the helper to end all processes of the command, and then to exit.
 pub(super) const KILL: u8 = b'K';
 /// The byte that accompanies a descriptor.
-const DESCRIPTOR: u8 = b'D';
+const DESCRIPTOR_BYTE: u8 = b'D';
 
 /// Maximum size of a message, in bytes: several times the longest command.
-const MAX: u32 = 1 << 20;
+const MAX_MESSAGE: u32 = 1 << 20;
 
 /// The first message of a host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
-    pub(super) order: Order,
+    pub(super) launch: LaunchRequest,
     pub(super) limits: ShellLimits,
 }
 
@@ -39,17 +39,17 @@ pub(super) enum Reply {
     /// The shell runs, with this process ID.
     Started { confined: Confined, shell: i32 },
     /// The shell was not started.
-    Refused(Unfit),
+    Refused(StartError),
     /// The shell has ended.
-    Ended(End),
-    /// A heartbeat: the helper is still ending the processes that the shell left behind.
-    Ending,
+    Exited(ExitStatus),
+    /// The helper is still ending the processes that the shell left behind.
+    Heartbeat,
 }
 
 /// Sends one message.
 pub(super) fn send<T: Serialize>(to: &mut impl Write, message: &T) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
-    let length = u32::try_from(text.len()).ok().filter(|length| *length <= MAX);
+    let length = u32::try_from(text.len()).ok().filter(|length| *length <= MAX_MESSAGE);
     let length = length.ok_or_else(|| io::Error::other("a message is too long"))?;
     to.write_all(&[&length.to_le_bytes()[..], &text].concat())
 }
@@ -59,7 +59,7 @@ pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length);
-    if length > MAX {
+    if length > MAX_MESSAGE {
         return Err(io::Error::other("a message is too long"));
     }
     let mut text = vec![0; length as usize];
@@ -75,7 +75,7 @@ pub(super) fn send_descriptor(to: &UnixStream, descriptor: BorrowedFd<'_>) -> io
     if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
         return Err(io::Error::other("a descriptor does not fit"));
     }
-    sendmsg(to, &[IoSlice::new(&[DESCRIPTOR])], &mut ancillary, SendFlags::NOSIGNAL)?;
+    sendmsg(to, &[IoSlice::new(&[DESCRIPTOR_BYTE])], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 

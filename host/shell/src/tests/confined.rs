@@ -140,13 +140,13 @@ async fn the_result_says_how_the_command_was_confined() {
 
 #[tokio::test]
 async fn where_the_kernel_cannot_confine_nothing_is_run() {
-    let world = World::new(Setup { kernel: Kernel::Without, ..CONFINED });
+    let world = World::new(Setup { kernel: Kernel::WithoutLandlock, ..CONFINED });
     let refused = world.call(json!({"command": "echo x > ran"})).await.unwrap_err();
     assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{refused}");
     let advice = refused.advice("shell").unwrap().told(&palisade::tool::Places::default());
     assert!(advice.contains("`shell.unconfined = true`"), "{advice}");
     assert!(!world.workspace().join("ran").exists());
-    let free = World::new(Setup { kernel: Kernel::Without, ..UNCONFINED });
+    let free = World::new(Setup { kernel: Kernel::WithoutLandlock, ..UNCONFINED });
     succeeded(&free.run("echo x").await);
 }
 

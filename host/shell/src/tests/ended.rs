@@ -5,10 +5,10 @@ use std::future::Future;
 
 /// Returns a setup with a short grace; the shipped grace is five seconds.
 fn hasty() -> Setup {
-    Setup { patience: HASTE, ..CONFINED }
+    Setup { timeouts: HASTE, ..CONFINED }
 }
 
-const HASTE: Patience = Patience { grace: Duration::from_millis(400), ..Patience::SHIPPED };
+const HASTE: Timeouts = Timeouts { grace: Duration::from_millis(400), ..Timeouts::DEFAULT };
 
 /// Returns true if a process runs; a zombie does not.
 fn alive(pid: &str) -> bool {
@@ -39,7 +39,7 @@ async fn beside<T>(
 
 #[test]
 fn the_shipped_grace_is_five_seconds() {
-    assert_eq!(Patience::SHIPPED.grace, Duration::from_secs(5));
+    assert_eq!(Timeouts::DEFAULT.grace, Duration::from_secs(5));
 }
 
 #[tokio::test]

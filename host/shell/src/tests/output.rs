@@ -1,10 +1,10 @@
 //! Tests of decoding output chunks to text.
 
 use super::Heard;
-use crate::output::{EMITTED, KEPT, Output};
+use crate::command::output::{MAX_KEPT, MAX_STREAMED, OutputBuffer};
 
 fn pieces(pieces: &[&[u8]]) -> (String, String) {
-    let mut output = Output::default();
+    let mut output = OutputBuffer::default();
     let heard = Heard::default();
     pieces.iter().for_each(|piece| output.push(piece, &heard));
     output.finish(&heard);
@@ -31,12 +31,12 @@ fn what_is_not_utf_8_becomes_a_replacement_wherever_it_stands() {
 
 #[test]
 fn what_fits_is_kept_whole_and_what_does_not_keeps_both_ends() {
-    let mut output = Output::default();
+    let mut output = OutputBuffer::default();
     let heard = Heard::default();
-    output.push("a".repeat(KEPT).as_bytes(), &heard);
-    assert_eq!((output.text(), output.dropped()), ("a".repeat(KEPT), 0));
+    output.push("a".repeat(MAX_KEPT).as_bytes(), &heard);
+    assert_eq!((output.text(), output.dropped()), ("a".repeat(MAX_KEPT), 0));
     output.push(b"zz", &heard);
-    let half = KEPT / 2;
+    let half = MAX_KEPT / 2;
     let expected = format!(
         "{}\n[… 2 bytes of output are left out here …]\n{}zz",
         "a".repeat(half),
@@ -47,15 +47,15 @@ fn what_fits_is_kept_whole_and_what_does_not_keeps_both_ends() {
 
 #[test]
 fn a_cut_goes_through_no_character_and_every_byte_is_counted() {
-    let mut output = Output::default();
+    let mut output = OutputBuffer::default();
     let heard = Heard::default();
-    for _ in 0..EMITTED {
+    for _ in 0..MAX_STREAMED {
         output.push("€".as_bytes(), &heard);
     }
     let text = output.text();
-    assert!(text.len() <= KEPT + 100 && text.starts_with('€') && text.ends_with('€'));
+    assert!(text.len() <= MAX_KEPT + 100 && text.starts_with('€') && text.ends_with('€'));
     let kept = text.matches('€').count() * 3;
-    let untold = 3 * EMITTED - heard.text().len();
-    assert!(heard.text().len() > EMITTED - 3 && heard.text().len() <= EMITTED);
-    assert_eq!(output.dropped() as usize, 3 * EMITTED - kept + untold);
+    let untold = 3 * MAX_STREAMED - heard.text().len();
+    assert!(heard.text().len() > MAX_STREAMED - 3 && heard.text().len() <= MAX_STREAMED);
+    assert_eq!(output.dropped() as usize, 3 * MAX_STREAMED - kept + untold);
 }

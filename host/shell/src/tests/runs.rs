@@ -1,7 +1,7 @@
 //! Tests of the result of a command that runs to its end.
 
 use super::*;
-use crate::output::{EMITTED, KEPT};
+use crate::command::output::{MAX_KEPT, MAX_STREAMED};
 use palisade::tool::SideEffects;
 
 #[tokio::test]
@@ -56,12 +56,12 @@ async fn a_flood_is_bounded_in_the_result_and_in_what_is_told_and_counted() {
     let command = json!({"command": "yes | head -c 100000000; echo; echo the end"});
     let (output, report) = world.call(command).await.unwrap();
     let text = succeeded(&output);
-    assert!(text.len() <= KEPT + 100, "{}", text.len());
+    assert!(text.len() <= MAX_KEPT + 100, "{}", text.len());
     assert!(text.starts_with("y\ny\n") && text.ends_with("y\n\nthe end\n"));
-    let left_out = 100_000_009 - KEPT as u64;
+    let left_out = 100_000_009 - MAX_KEPT as u64;
     assert!(text.contains(&format!("\n[… {left_out} bytes of output are left out here …]\n")));
-    assert_eq!(world.heard.text().len(), EMITTED);
-    assert_eq!(report.usage.truncated_bytes, left_out + (100_000_009 - EMITTED as u64));
+    assert_eq!(world.heard.text().len(), MAX_STREAMED);
+    assert_eq!(report.usage.truncated_bytes, left_out + (100_000_009 - MAX_STREAMED as u64));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! counterpart.
 
 use super::*;
-use crate::confine::filtered;
+use crate::confine::filter_calls;
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid, setpgid, test_kill_process, test_kill_process_group};
 
@@ -204,7 +204,7 @@ fn the_filter_spares_the_helper_and_sends_no_signal_to_every_process() {
     let other = Pid::from_child(&child);
     let seen = std::thread::spawn(move || {
         let own = getpid();
-        filtered(Network::Closed, &[own.as_raw_pid()]).unwrap();
+        filter_calls(Network::Closed, &[own.as_raw_pid()]).unwrap();
         let pipe = std::io::pipe().unwrap();
         let owned = rustix::fs::fcntl_getfl(&pipe.0).map(drop);
         let to_groups = [test_kill_process_group(own), setpgid(Some(other), Some(own))];

@@ -15,7 +15,7 @@ const MAX_TIMEOUT_MS: u64 = 600_000;
 pub(super) struct Input {
     pub(super) command: String,
     /// The requested timeout, which can only lower that of the call.
-    pub(super) limit: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
 }
 
 impl Input {
@@ -25,7 +25,8 @@ impl Input {
         if command.contains('\0') {
             return Err(ErrorKind::Execution {
                 kind: ExecutionKind::InvalidInput,
-                message: "the command holds a NUL character, which no command can; write it as an escape such as '\\0'"
+                message: "the command holds a NUL character, which no command can; write it as an \
+                          escape such as '\\0'"
                     .to_owned(),
                 field: Some("command".to_owned()),
                 source: None,
@@ -33,7 +34,7 @@ impl Input {
         }
         Ok(Self {
             command: command.to_owned(),
-            limit: value["timeout_ms"].as_u64().map(Duration::from_millis),
+            timeout: value["timeout_ms"].as_u64().map(Duration::from_millis),
         })
     }
 }
@@ -47,13 +48,15 @@ pub(super) fn schema() -> Value {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": MAX_COMMAND,
-                "description": "The command, as it would be typed into a POSIX shell; several lines are fine.",
+                "description":
+                    "The command, as it would be typed into a POSIX shell; several lines are fine.",
             },
             "timeout_ms": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MAX_TIMEOUT_MS,
-                "description": "Stop the command after so many milliseconds. It cannot get more time than the call has.",
+                "description": "Stop the command after so many milliseconds. It cannot get more \
+                                time than the call has.",
             },
         },
         "required": ["command"],
