@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_that_cannot_confine_is_told_from_one_that_can() {
+    fn kernels_without_sufficient_landlock_are_refused() {
         assert_eq!(check_abi(0), Err(StartError::NoLandlock));
         for abi in [1, 2] {
             assert_eq!(check_abi(abi), Err(StartError::OldLandlock(abi)));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_facts_claim_no_more_than_the_kernel_does() {
+    fn metadata_claims_only_enforced_confinement() {
         let metadata = |confined: Confined| Value::from(confined.to_metadata());
         assert_eq!(
             metadata(Confined::UNCONFINED),

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_zone_is_passed_on_and_the_path_of_a_file_is_not() {
+    fn time_zones_are_accepted_and_file_paths_are_not() {
         for zone in ["UTC", "Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3"] {
             assert!(is_time_zone(zone), "{zone}");
         }
@@ -148,15 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn the_private_home_lies_outside_of_a_workspace_that_holds_the_temporary_directory() {
+    fn home_is_outside_a_workspace_that_contains_tmp() {
         let workspace = std::env::temp_dir().canonicalize().unwrap();
         let home = create_home(&workspace).unwrap();
         assert!(!home.path().starts_with(&workspace), "{}", home.path().display());
     }
 
     #[test]
-    fn descriptors_that_no_shell_can_close_are_an_error_only_where_they_would_break_the_confinement()
-     {
+    fn unclosable_descriptors_are_an_error_when_confined() {
         assert_eq!(closing_shell(9, Confinement::Landlock).unwrap(), "/bin/sh");
         let bash = Path::new("/bin/bash").exists();
         assert_eq!(closing_shell(10, Confinement::Landlock).is_ok(), bash);

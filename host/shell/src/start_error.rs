@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_the_setting_to_the_operator_and_not_to_the_model() {
+    fn only_the_operator_reads_about_the_setting() {
         for error in [
             StartError::NoLandlock,
             StartError::OldLandlock(2),

@@ -4,16 +4,16 @@
 
 #[cfg(target_os = "linux")]
 mod confined;
-#[cfg(target_os = "linux")]
-mod ended;
 mod environment;
 mod output;
-mod runs;
+mod results;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 ))]
 mod syscalls;
+#[cfg(target_os = "linux")]
+mod termination;
 
 use super::command::Timeouts;
 use super::confine::Kernel;
@@ -49,14 +49,14 @@ struct World {
     workspace: Arc<Workspace>,
     /// Cancels the call.
     cancel: CancellationToken,
-    heard: Arc<Heard>,
+    sink: Arc<RecordingSink>,
     shell: Shell,
 }
 
 #[derive(Default)]
-struct Heard(Mutex<String>);
+struct RecordingSink(Mutex<String>);
 
-impl Sink for Heard {
+impl Sink for RecordingSink {
     fn log(&self, _: Severity, _: &str) {}
     fn progress(&self, _: Progress) {}
     fn emit(&self, chunk: &str) {
@@ -64,7 +64,7 @@ impl Sink for Heard {
     }
 }
 
-impl Heard {
+impl RecordingSink {
     fn text(&self) -> String {
         self.0.lock().unwrap().clone()
     }
@@ -78,7 +78,7 @@ impl Heard {
             if let Some(rest) = whole.lines().find_map(|line| line.strip_prefix(start)) {
                 return rest.trim().to_owned();
             }
-            assert!(begun.elapsed() < SOON, "never heard `{start}`, but {text:?}");
+            assert!(begun.elapsed() < SOON, "no line begins with `{start}`: {text:?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -94,7 +94,7 @@ impl World {
             outer,
             workspace: Arc::new(workspace),
             cancel: CancellationToken::new(),
-            heard: Arc::default(),
+            sink: Arc::default(),
             shell: Shell::new(definition(&setup.options), Arc::new(setup)),
         }
     }
@@ -109,7 +109,7 @@ impl World {
 
     async fn call(&self, input: Value) -> Result<(ToolOutput, Report), ErrorKind> {
         let call =
-            CallParts { workspace: &self.workspace, sink: &*self.heard, cancel: &self.cancel };
+            CallParts { workspace: &self.workspace, sink: &*self.sink, cancel: &self.cancel };
         self.shell.run(&input, call).await
     }
 

@@ -136,8 +136,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_group_of_a_process_is_found_from_what_the_kernel_tells() {
-        let mounts = "26 23 0:24 / /sys rw - sysfs sysfs rw\n31 26 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
+    fn mount_point_and_group_are_parsed() {
+        let mounts = "26 23 0:24 / /sys rw - sysfs sysfs rw\n\
+            31 26 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
         assert_eq!(mount_point(mounts), Some("/sys/fs/cgroup".into()));
         assert_eq!(
             mount_point("36 32 0:33 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"),
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_for_want_of_memory_is_told_from_others() {
+    fn oom_kills_are_detected() {
         assert!(has_oom_kill("low 0\nhigh 0\nmax 12\noom 1\noom_kill 3\noom_group_kill 1\n"));
         assert!(!has_oom_kill("low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\n"));
         assert!(!has_oom_kill(""));

@@ -4,30 +4,30 @@ use super::*;
 use std::future::Future;
 
 /// Returns a setup with a short grace; the shipped grace is five seconds.
-fn hasty() -> Setup {
-    Setup { timeouts: HASTE, ..CONFINED }
+fn short_grace() -> Setup {
+    Setup { timeouts: SHORT_GRACE, ..CONFINED }
 }
 
-const HASTE: Timeouts = Timeouts { grace: Duration::from_millis(400), ..Timeouts::DEFAULT };
+const SHORT_GRACE: Timeouts = Timeouts { grace: Duration::from_millis(400), ..Timeouts::DEFAULT };
 
 /// Returns true if a process runs; a zombie does not.
-fn alive(pid: &str) -> bool {
+fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
 #[track_caller]
-fn gone(pid: &str) {
+fn assert_gone(pid: &str) {
     let begun = Instant::now();
     assert!(!pid.is_empty());
-    while alive(pid) {
+    while is_alive(pid) {
         assert!(begun.elapsed() < SOON, "process {pid} is alive");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// Runs a command concurrently with a future. Returns both results and the elapsed time.
-async fn beside<T>(
+async fn run_alongside<T>(
     world: &World,
     command: &str,
     other: impl Future<Output = T>,
@@ -38,33 +38,34 @@ async fn beside<T>(
 }
 
 #[test]
-fn the_shipped_grace_is_five_seconds() {
+fn default_grace_is_five_seconds() {
     assert_eq!(Timeouts::DEFAULT.grace, Duration::from_secs(5));
 }
 
 #[tokio::test]
-async fn a_cancelled_command_ends_at_sigterm_with_all_its_children_and_what_it_wrote_is_kept() {
+async fn cancel_ends_all_children_and_keeps_the_output() {
     let world = World::new(CONFINED);
     let cancel = async {
-        let child = world.heard.line("child ").await;
-        assert!(alive(&child));
+        let child = world.sink.line("child ").await;
+        assert!(is_alive(&child));
         assert!(world.shell.cancel(), "it ran and is stopped");
         assert!(!world.shell.cancel(), "once");
         child
     };
-    let (output, child, took) = beside(&world, "sleep 1000 & echo child $!; wait", cancel).await;
+    let (output, child, took) =
+        run_alongside(&world, "sleep 1000 & echo child $!; wait", cancel).await;
     assert!(took < SOON, "{took:?}");
     assert!(failed(&output).starts_with(&format!("child {child}\n")), "{}", text(&output));
     assert_eq!(last_line(&output), "killed by signal 15");
-    gone(&child);
+    assert_gone(&child);
     assert!(!world.shell.cancel(), "it is over");
 }
 
 #[tokio::test]
-async fn the_token_of_the_context_stops_a_command_as_well() {
+async fn cancellation_token_stops_a_command() {
     let world = World::new(CONFINED);
-    let (output, (), took) = beside(&world, "echo begun; sleep 1000", async {
-        world.heard.line("begun").await;
+    let (output, (), took) = run_alongside(&world, "echo begun; sleep 1000", async {
+        world.sink.line("begun").await;
         world.cancel.cancel();
     })
     .await;
@@ -76,13 +77,13 @@ async fn the_token_of_the_context_stops_a_command_as_well() {
 }
 
 #[tokio::test]
-async fn a_command_may_clean_up_at_sigterm() {
+async fn command_can_clean_up_at_sigterm() {
     let world = World::new(CONFINED);
-    let (output, (), _) = beside(
+    let (output, (), _) = run_alongside(
         &world,
         "trap 'echo cleaned; exit 0' TERM; echo begun; while :; do sleep 0.02; done",
         async {
-            world.heard.line("begun").await;
+            world.sink.line("begun").await;
             world.shell.cancel();
         },
     )
@@ -92,26 +93,26 @@ async fn a_command_may_clean_up_at_sigterm() {
 }
 
 #[tokio::test]
-async fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
-    let world = World::new(hasty());
+async fn command_that_ignores_sigterm_is_killed_after_the_grace() {
+    let world = World::new(short_grace());
     let (output, pid, took) =
-        beside(&world, "trap '' TERM; echo shell $$; while :; do sleep 0.02; done", async {
-            let pid = world.heard.line("shell ").await;
+        run_alongside(&world, "trap '' TERM; echo shell $$; while :; do sleep 0.02; done", async {
+            let pid = world.sink.line("shell ").await;
             world.shell.cancel();
             pid
         })
         .await;
-    assert!(took >= HASTE.grace, "{took:?}");
+    assert!(took >= SHORT_GRACE.grace, "{took:?}");
     assert_eq!(last_line(&output), "killed by signal 9");
-    gone(&pid);
+    assert_gone(&pid);
 }
 
 #[tokio::test]
-async fn members_that_ignore_sigterm_are_killed_although_the_shell_has_ended() {
-    let world = World::new(hasty());
+async fn children_that_ignore_sigterm_are_killed_after_the_shell() {
+    let world = World::new(short_grace());
     let (output, child, _) =
-        beside(&world, "(trap '' TERM; exec sleep 1000) & echo child $!; wait", async {
-            let child = world.heard.line("child ").await;
+        run_alongside(&world, "(trap '' TERM; exec sleep 1000) & echo child $!; wait", async {
+            let child = world.sink.line("child ").await;
             // The signal must arrive after the child has set its disposition.
             while !ignores_sigterm(&child) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -121,7 +122,7 @@ async fn members_that_ignore_sigterm_are_killed_although_the_shell_has_ended() {
         })
         .await;
     assert_eq!(last_line(&output), "killed by signal 15");
-    gone(&child);
+    assert_gone(&child);
 }
 
 fn ignores_sigterm(pid: &str) -> bool {
@@ -133,10 +134,10 @@ fn ignores_sigterm(pid: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_flood_drowns_no_cancellation() {
+async fn flood_does_not_delay_cancellation() {
     let world = World::new(CONFINED);
-    let (output, (), took) = beside(&world, "echo begun; yes", async {
-        world.heard.line("begun").await;
+    let (output, (), took) = run_alongside(&world, "echo begun; yes", async {
+        world.sink.line("begun").await;
         assert!(world.shell.cancel());
     })
     .await;
@@ -145,27 +146,27 @@ async fn a_flood_drowns_no_cancellation() {
 }
 
 #[tokio::test]
-async fn a_process_in_the_background_neither_holds_the_call_nor_outlives_it() {
+async fn background_process_is_killed_with_the_call() {
     let world = World::new(CONFINED);
-    let (output, (), took) = beside(&world, "sleep 1000 & echo child $!", async {}).await;
+    let (output, (), took) = run_alongside(&world, "sleep 1000 & echo child $!", async {}).await;
     assert!(took < SOON, "{took:?}");
-    gone(succeeded(&output).trim().trim_start_matches("child "));
+    assert_gone(succeeded(&output).trim().trim_start_matches("child "));
 }
 
 #[tokio::test]
-async fn what_a_pipeline_still_writes_when_the_shell_has_ended_is_kept() {
+async fn output_after_the_end_of_the_shell_is_kept() {
     assert_eq!(succeeded(&run("(sleep 0.05; echo late) & echo early").await), "early\nlate\n");
 }
 
 #[tokio::test]
-async fn a_process_that_left_the_group_and_holds_the_pipe_does_not_hold_the_call() {
+async fn detached_process_does_not_delay_the_call() {
     let world = World::new(CONFINED);
     let (output, (), took) =
-        beside(&world, "setsid sleep 1000 & echo child $!; sleep 0.1", async {}).await;
+        run_alongside(&world, "setsid sleep 1000 & echo child $!; sleep 0.1", async {}).await;
     assert!(took < SOON, "{took:?}");
     let child = succeeded(&output).trim().trim_start_matches("child ").to_owned();
     assert!(
-        alive(&child),
+        is_alive(&child),
         "the documents say that it survives without a helper; if it no longer does, say so there"
     );
     let pid = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
@@ -173,7 +174,7 @@ async fn a_process_that_left_the_group_and_holds_the_pipe_does_not_hold_the_call
 }
 
 #[tokio::test]
-async fn the_time_that_the_input_gives_stops_the_command_and_its_output_is_kept() {
+async fn input_timeout_stops_the_command_and_keeps_output() {
     let world = World::new(CONFINED);
     let (output, _) =
         world.call(json!({"command": "echo begun; sleep 1000", "timeout_ms": 300})).await.unwrap();
@@ -185,7 +186,7 @@ async fn the_time_that_the_input_gives_stops_the_command_and_its_output_is_kept(
 }
 
 #[tokio::test]
-async fn a_call_that_was_cancelled_before_it_ran_runs_nothing() {
+async fn call_cancelled_before_its_start_runs_nothing() {
     let world = World::new(CONFINED);
     assert!(!world.shell.cancel());
     assert!(matches!(
@@ -196,18 +197,20 @@ async fn a_call_that_was_cancelled_before_it_ran_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_leaves_no_process() {
+async fn dropped_call_leaves_no_process() {
     let world = World::new(CONFINED);
     let child = tokio::select! {
-        _ = world.run("trap '' TERM; sleep 1000 & echo child $!; wait") => panic!("it does not end"),
-        child = world.heard.line("child ") => child,
+        _ = world.run("trap '' TERM; sleep 1000 & echo child $!; wait") => {
+            panic!("it does not end")
+        }
+        child = world.sink.line("child ") => child,
     };
-    gone(&child);
+    assert_gone(&child);
     assert!(!world.shell.cancel());
 }
 
 #[test]
-fn a_runtime_that_is_dropped_leaves_no_process_and_no_directory() {
+fn dropped_runtime_leaves_no_process_and_no_home() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let world = Arc::new(World::new(CONFINED));
@@ -216,9 +219,9 @@ fn a_runtime_that_is_dropped_leaves_no_process_and_no_directory() {
         async move { running.run("echo home $HOME; sleep 1000 & echo child $!; wait").await },
     );
     let (child, home) = runtime
-        .block_on(async { (world.heard.line("child ").await, world.heard.line("home ").await) });
+        .block_on(async { (world.sink.line("child ").await, world.sink.line("home ").await) });
     drop(runtime);
-    gone(&child);
+    assert_gone(&child);
     let begun = Instant::now();
     while Path::new(&home).exists() {
         assert!(begun.elapsed() < SOON, "{home}");
