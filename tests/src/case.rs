@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::events::Recorder;
 use crate::guest::{Guest, HOSTILE_ECHO, cache};
+use crate::native;
 use crate::program::Program;
 use crate::seen::{Run, Seen};
 use crate::world::World;
@@ -237,7 +238,7 @@ impl Case {
         let builder = builder.places(places);
         match self.directory(world) {
             Some(directory) => builder.shipped(Shipped::LeftOut).plugins(directory),
-            None => builder,
+            None => builder.tool(native::shell()),
         }
     }
 

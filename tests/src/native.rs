@@ -7,9 +7,16 @@ use palisade::{
     ValidInput, json,
 };
 
+use palisade_shell::{Shell, ShellOptions};
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
+
+/// Returns the tool `shell` with its default options, as a program adds it to the shipped plugins.
+#[must_use]
+pub fn shell() -> Factory {
+    Shell::factory(ShellOptions::default())
+}
 
 /// The function that implements a native tool.
 type Run =

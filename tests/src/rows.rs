@@ -44,9 +44,10 @@ fn row(line: &str, is_name: impl Fn(&str) -> bool) -> Option<Row> {
 }
 
 /// The crates of the host, by the folder of their sources.
-const HOST: [(&str, &str); 4] = [
+const HOST: [(&str, &str); 5] = [
     ("../host/palisade/src", "palisade"),
     ("../host/formats/src", "palisade_formats"),
+    ("../host/shell/src", "palisade_shell"),
     ("../host/mcp/src", "palisade_mcp"),
     ("../host/cli/src", "palisade_cli"),
 ];

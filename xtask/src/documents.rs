@@ -15,7 +15,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 20] = [
+const DOCUMENTS: [&str; 21] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -27,6 +27,7 @@ const DOCUMENTS: [&str; 20] = [
     "host/cli/README.md",
     "host/formats/README.md",
     "host/mcp/README.md",
+    "host/shell/README.md",
     "plugins/README.md",
     "docs/settings.md",
     "docs/events.md",

@@ -14,11 +14,12 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 6] = [
+const HOSTS: [&str; 7] = [
     "palisade-plugins",
     "palisade-schema",
     "palisade-formats",
     "palisade",
+    "palisade-shell",
     "palisade-mcp",
     "palisade-cli",
 ];

@@ -1,6 +1,6 @@
-//! Parts that the other crates of this repository share with this one: the MCP server and the
-//! program. They may change in any release, so that programs which embed the host use the other
-//! modules.
+//! Parts that the other crates of this repository share with this one: the shell tool, the MCP
+//! server and the program. They may change in any release, so that programs which embed the host
+//! use the other modules.
 
 pub use crate::confirm::call_confirmer::{CallAnswer, CallConfirmer};
 pub use crate::dispatch::ToolTime;
@@ -9,6 +9,9 @@ pub use crate::execution::account::{
     Account, CallBudget, Charge, MemoryLimits, Owed, address_space_limit,
 };
 pub use crate::execution::catch_panic::catch_panic;
+pub use crate::execution::inherited::{
+    closes as closing_redirections, inherited as inherited_descriptors, without_inherited,
+};
 pub use crate::execution::offload::{IN_PLACE, exhaustion_error, offload};
 pub use crate::execution::owner::{answer_turns, guest_descriptors, input_turns};
 pub use crate::execution::share::{Full, Grant, Pool, Share};
@@ -18,6 +21,7 @@ pub use crate::plugins::reserved::{owner as shipped_owner, tools_of as shipped_t
 pub use crate::registry::origin::NATIVE;
 pub use crate::sandbox::call::{Offered, ROLES};
 pub use crate::sandbox::engine::system_check::check as check_system;
+pub use crate::sandbox::limits::memory::usable as usable_memory;
 pub use crate::tool::result::millis;
 pub use crate::workspace::private::{Missing, open_private_directory};
 pub use crate::workspace::regular::{open_regular, open_regular_at};

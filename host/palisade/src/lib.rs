@@ -32,7 +32,6 @@ pub mod execution;
 pub mod host;
 #[doc(hidden)]
 pub mod internal;
-pub mod native;
 pub mod plugins;
 pub mod policy;
 pub mod registry;
@@ -51,9 +50,6 @@ pub use execution::{
     AskFailure, BoxFuture, Client, Factory, Tool, ToolContext, ToolOutput, ValidInput,
 };
 pub use host::{BuildError, CacheMode, Host, HostBuilder};
-#[cfg(target_os = "linux")]
-pub use native::shell::{HelperError, hold_command};
-pub use native::{Confinement, Shell, ShellHelper, ShellLimits, ShellOptions};
 /// The formats of model providers: definitions, replies and messages.
 pub use palisade_formats as formats;
 pub use plugins::Shipped;

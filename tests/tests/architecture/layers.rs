@@ -16,7 +16,6 @@ const ORDER: &[&str] = &[
     "workspace",
     "execution",
     "sandbox",
-    "native",
     "registry",
     "plugins",
     "policy",
@@ -34,9 +33,14 @@ struct Dependency {
     users: &'static [&'static str],
 }
 
-const DEPENDENCIES: [Dependency; 8] = [
+const DEPENDENCIES: [Dependency; 10] = [
     Dependency { name: "wasmtime", users: &["host/palisade/src/sandbox"] },
     Dependency { name: "rmcp", users: &["host/mcp/"] },
+    Dependency { name: "seccompiler", users: &["host/shell/src/confine"] },
+    Dependency {
+        name: "landlock",
+        users: &["host/shell/src/confine", "host/palisade/src/sandbox/compile/child.rs"],
+    },
     Dependency { name: "jsonschema", users: &["host/schema/src/"] },
     Dependency { name: "hyper", users: &["host/mcp/src/http", "host/mcp/src/endpoint", TELEMETRY] },
     Dependency { name: "opentelemetry", users: &[TELEMETRY, "host/mcp/src/trace/remote.rs"] },
@@ -204,6 +208,11 @@ fn planted_violations_are_found() {
             "#[cfg(not(test))] fn f() -> wasmtime::Engine { x }",
         ),
         ("host/palisade/src/plugins/planted.rs", "fn f() { tracing::info!(x = rmcp::y()) }"),
+        ("host/shell/src/helper/planted.rs", "use seccompiler::apply_filter;"),
+        ("host/palisade/src/sandbox/compile/child.rs", "fn f() { seccompiler::apply_filter(x) }"),
+        ("host/palisade/src/sandbox/compile/planted.rs", "fn f() { use landlock::Ruleset; }"),
+        ("host/cli/src/cli/planted.rs", "fn f() -> landlock::ABI { x }"),
+        ("host/shell/src/planted.rs", "fn f() { eprintln!() }"),
         ("host/mcp/src/http/planted.rs", "fn f() { println!(\"{}\", 1) }"),
         ("host/schema/src/planted.rs", "use std::{fs as files, path::Path};"),
         ("host/formats/src/planted.rs", "fn f() { tokio::spawn(g()) }"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use palisade::{Answer, Call, Event, Policy, SideEffects, json};
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
+use palisade_tests::native::shell;
 use palisade_tests::stage::class;
 use tokio::time::Instant;
 
@@ -69,8 +70,9 @@ fn example_9_3_user_denied_write() {
 
 #[test]
 fn example_9_4_cancellation_mid_shell() {
-    let stage =
-        Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
+    let stage = Stage::new(&[], |builder| {
+        builder.policy(Policy::default().allowing(SideEffects::Execute)).tool(shell())
+    });
     let session = stage.session();
     // A long-running command that ignores SIGTERM.
     let command = "trap '' TERM; echo installing; while :; do sleep 1000; done";

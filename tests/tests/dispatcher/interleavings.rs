@@ -8,6 +8,7 @@ use std::time::Duration;
 use palisade::{Answer, Call, CallId, Policy, Session, SideEffects, ToolResult, json};
 use palisade_tests::Stage;
 use palisade_tests::guest::DISPATCHER_GATE;
+use palisade_tests::native::shell;
 use palisade_tests::uniform::check_events;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -172,7 +173,7 @@ proptest! {
     fn one_result_and_one_terminal_event(steps in prop::collection::vec(step(), 1..16)) {
         let policy = Policy::default().with_class(SideEffects::Execute, palisade::Mode::Auto);
         let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
-            builder.policy(policy).concurrency(2).confirmation_timeout(Duration::from_millis(50))
+            builder.policy(policy).tool(shell()).concurrency(2).confirmation_timeout(Duration::from_millis(50))
         });
         on_driven_clock(async {
             let mut play = Play { stage: &stage, session: stage.session(), calls: Vec::new() };

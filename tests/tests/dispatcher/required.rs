@@ -8,7 +8,7 @@ use palisade::{Answer, Call, CallId, Definition, Event, Mode, Policy, SideEffect
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_POLL, CONTAINMENT_RAW, DISPATCHER_GATE};
-use palisade_tests::native::{Native, echo};
+use palisade_tests::native::{Native, echo, shell};
 use palisade_tests::stage::class;
 use palisade_tests::world::SECRET;
 
@@ -191,8 +191,9 @@ fn cancellation_honors_cancel_event() {
 
 #[test]
 fn shell_cancellation_via_sigterm_sigkill() {
-    let stage =
-        Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
+    let stage = Stage::new(&[], |builder| {
+        builder.policy(Policy::default().allowing(SideEffects::Execute)).tool(shell())
+    });
     let session = stage.session();
     // The polite command exits on SIGTERM; the deaf one ignores it and is killed 5 s later.
     let polite = "trap 'echo told to go; exit 9' TERM; echo begun; while :; do sleep 0.01; done";
@@ -249,7 +250,7 @@ fn tool_exception_wrapping() {
 #[test]
 fn workspace_scoped_file_api_enforcement() {
     let stage = Stage::new(&[CONTAINMENT_RAW], |builder| {
-        builder.policy(Policy::default().allowing(SideEffects::Execute))
+        builder.policy(Policy::default().allowing(SideEffects::Execute)).tool(shell())
     });
     let before = stage.world.outside();
     let attempts: Vec<_> = ["../secret.txt", "/etc/passwd", "a/../../secret.txt"]
@@ -294,7 +295,7 @@ fn trusted_workspace_lowers_the_bar() {
 #[test]
 fn side_effect_classification_matches_event_payload() {
     let all = SideEffects::ALL.into_iter().fold(Policy::default(), Policy::allowing);
-    let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.policy(all));
+    let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.policy(all).tool(shell()));
     stage.world.file("f.txt", "text");
     for tool in stage.host.registry().tools() {
         let (definition, name) = (tool.definition(), tool.definition().name().as_str());

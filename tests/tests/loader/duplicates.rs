@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use palisade::{CacheMode, Host, HostBuilder};
+use palisade_tests::guest::cache;
+use palisade_tests::native::shell;
 use palisade_tests::wat::Told;
 use palisade_tests::{Wat, World};
 
@@ -58,4 +61,17 @@ fn a_name_of_a_shipped_tool_is_refused() {
             .count(),
         1
     );
+}
+
+#[test]
+fn the_name_shell_is_reserved_with_and_without_the_tool() {
+    let world = World::new();
+    fs::write(world.plugins().join("own.wasm"), plugin(&["shell"])).unwrap();
+    let reason = |change: fn(HostBuilder) -> HostBuilder| {
+        let builder = Host::builder().workspace(world.root()).plugins(world.plugins());
+        let host = change(builder.cache(CacheMode::Directory(cache()))).build().unwrap();
+        host.rejected().pop().unwrap().reason
+    };
+    says(&reason(|builder| builder.tool(shell())), &["`shell` already exists", "`shell_2`"]);
+    says(&reason(|builder| builder), &["`shell` is reserved", "`palisade-shell`", "`shell_2`"]);
 }

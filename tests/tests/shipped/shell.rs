@@ -7,10 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use palisade::policy::Policy;
-use palisade::{
-    CacheMode, Call, Confinement, Event, Host, ShellHelper, ShellLimits, ShellOptions, SideEffects,
-    ToolResult, json,
-};
+use palisade::{CacheMode, Call, Event, Host, SideEffects, ToolResult, json};
+use palisade_shell::{Confinement, Shell, ShellHelper, ShellLimits, ShellOptions};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::cache;
 use palisade_tests::program::{self, executable};
@@ -34,7 +32,7 @@ fn host(world: &World, options: ShellOptions) -> Host {
     let policy = Policy::default().allowing(SideEffects::Execute);
     let builder =
         Host::builder().workspace(world.root()).cache(CacheMode::Directory(cache())).policy(policy);
-    builder.shell(options).build().expect("the host can be built")
+    builder.tool(Shell::factory(options)).build().expect("the host can be built")
 }
 
 fn run(world: &World, options: ShellOptions, input: Value) -> ToolResult {
@@ -249,8 +247,8 @@ fn memory_of_a_process_whose_first_thread_has_ended_violated() {
 #[test]
 fn a_command_whose_helper_is_killed_ends_with_it() {
     let policy = Policy::default().allowing(SideEffects::Execute);
-    let stage =
-        Stage::new(&[], |builder| builder.policy(policy).shell(held(Confinement::Unconfined)));
+    let shell = Shell::factory(held(Confinement::Unconfined));
+    let stage = Stage::new(&[], |builder| builder.policy(policy).tool(shell));
     let command = "echo $PPID > helper; echo $$ > shell; echo begun; sleep 1000";
     let result = block_on(async {
         let call = stage.begin(&stage.session(), Call::new("shell", json!({"command": command})));

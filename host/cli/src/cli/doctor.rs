@@ -192,7 +192,7 @@ fn page_scan() -> Check {
 
 fn landlock(workspace: Option<Arc<Workspace>>, patience: &Patience) -> Check {
     let probe = |workspace: Arc<Workspace>| {
-        palisade::native::shell::landlock(&workspace).map_err(|error| reason(&error))
+        palisade_shell::landlock_abi(&workspace).map_err(|error| reason(&error))
     };
     let Some(workspace) = workspace else {
         let found = "not looked at: the workspace cannot be opened".to_owned();

@@ -8,12 +8,12 @@ use crate::config::{Origin, Settings};
 use palisade::dispatch::CallMode;
 use palisade::host::{CacheMode, Host, HostBuilder};
 use palisade::internal::within;
-use palisade::native::{ShellHelper, ShellOptions};
 use palisade::plugins::{Cause, Rejected, Shipped};
 use palisade::policy::Policy;
 use palisade::sandbox::{ChildCompiler, Compiler, limits};
 use palisade::tool::text::visible;
 use palisade::tool::{Places, SideEffects};
+use palisade_shell::{Shell, ShellHelper, ShellOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -135,13 +135,16 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .policy(settings.policy(&common.workspace))
         .confirmation_timeout(settings.confirm_timeout.value)
         .concurrency(settings.concurrency.value)
-        .shell(shell(settings))
         .compiler(compiler(settings))
         .call_mode(if settings.may_hang.value { CallMode::OWN_THREADS } else { CallMode::InPlace })
         .hard_links(settings.hard_links.value)
         .places(places(common, settings))
         .protect(common.workspace.join(PROJECT_FILE))
         .cache(cache_mode());
+    let base = match settings.builtin.value {
+        Shipped::Included => base.tool(Shell::factory(shell(settings))),
+        Shipped::LeftOut | Shipped::Reserved => base,
+    };
     // The path is empty without a home directory.
     let user = Some(user_file(common)).filter(|path| !path.as_os_str().is_empty());
     let base = user.into_iter().chain(token::folders()).fold(base, HostBuilder::deny_read);

@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 
 #[cfg(target_os = "linux")]
 pub(super) fn run() -> Result<Exit, Failure> {
-    let held = palisade::native::shell::hold_command();
+    let held = palisade_shell::hold_command();
     held.map(|()| Exit::Ok).map_err(|error| Failure::usage(error.to_string()))
 }
 

@@ -1,7 +1,7 @@
 //! Parses sizes from a file, a variable or a flag.
 
-use palisade::native::ShellLimits;
 use palisade::sandbox::{CompileLimits, limits};
+use palisade_shell::ShellLimits;
 use std::ops::RangeInclusive;
 
 /// Parses the memory limit of a call.

@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// Returns the descriptors above standard error that a child would inherit.
 #[cfg(target_os = "linux")]
-pub(crate) fn inherited() -> Vec<u32> {
+pub fn inherited() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return unknown() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter(|&descriptor| descriptor > 2 && is_inherited(descriptor)).collect()
@@ -29,7 +29,7 @@ fn is_inherited(descriptor: u32) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn inherited() -> Vec<u32> {
+pub fn inherited() -> Vec<u32> {
     unknown()
 }
 
@@ -39,16 +39,13 @@ fn unknown() -> Vec<u32> {
 }
 
 /// Returns the shell redirections that close these descriptors.
-pub(crate) fn closes(open: &[u32]) -> String {
+pub fn closes(open: &[u32]) -> String {
     open.iter().map(|descriptor| format!(" {descriptor}>&-")).collect()
 }
 
 /// Builds the command of a program, run through a shell that closes inherited descriptors if there
 /// are any and a shell exists.
-pub(crate) fn without_inherited(
-    program: &Path,
-    arguments: impl IntoIterator<Item = OsString>,
-) -> Command {
+pub fn without_inherited(program: &Path, arguments: impl IntoIterator<Item = OsString>) -> Command {
     let open = inherited();
     // POSIX shells support one digit in a redirection; only bash supports more.
     let shell = ["/bin/bash", "/bin/sh"].into_iter().find(|shell| Path::new(shell).exists());

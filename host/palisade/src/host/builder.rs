@@ -9,7 +9,6 @@ use crate::confirm::Confirmer;
 use crate::dispatch::{CallMode, ToolTime};
 use crate::events::Subscriber;
 use crate::execution::Factory;
-use crate::native::ShellOptions;
 use crate::plugins::{LoadObserver, Shipped, Sources};
 use crate::policy::Policy;
 use crate::sandbox::{Compiler, Limits};
@@ -46,7 +45,6 @@ pub struct HostBuilder {
     workspace: Option<PathBuf>,
     sources: Sources,
     native: Vec<Factory>,
-    shell: ShellOptions,
     limits: Limits,
     tool_timeouts: BTreeMap<String, ToolTime>,
     session: SessionDefaults,
@@ -92,15 +90,7 @@ impl HostBuilder {
         self
     }
 
-    /// Sets how `shell` runs commands: a [`Confinement`](crate::Confinement) or all
-    /// [`ShellOptions`]. Default: confined or refused, without network and without a helper.
-    #[must_use]
-    pub fn shell(mut self, options: impl Into<ShellOptions>) -> Self {
-        self.shell = options.into();
-        self
-    }
-
-    /// Sets whether the shipped plugins and `shell` are included. Default: included.
+    /// Sets whether the shipped plugins are included. Default: included.
     #[must_use]
     pub fn shipped(mut self, shipped: Shipped) -> Self {
         self.sources.shipped = shipped;

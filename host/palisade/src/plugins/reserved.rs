@@ -14,7 +14,8 @@ const PLUGINS: [(&str, &[&str]); 3] = [
     ("search", &["find_files", "search_files"]),
 ];
 
-/// The shipped native tool.
+/// The native tool of the crate `palisade-shell`, which ships with the program. Its name is reserved
+/// in every host with the shipped plugins, so that rules for it mean no plugin's tool.
 const SHELL: &str = "shell";
 
 /// Refuses a plugin file that claims a reserved name, loaded or not: the user's rules for that name
@@ -27,6 +28,12 @@ pub(super) fn check(
     let is_reserved = |name: &&str| *name == SHELL || owner(name).is_some();
     match (shipped, tools.iter().map(|tool| tool.name().as_str()).find(is_reserved)) {
         (Shipped::LeftOut, _) | (_, None) => Ok(()),
+        (Shipped::Included, Some(SHELL)) if !registry.has(SHELL) => {
+            Err(RegistrationError::name_taken(format_args!(
+                "the name `{SHELL}` is reserved for the native tool of `palisade-shell`; use another \
+                 name, such as `{SHELL}_2`"
+            )))
+        }
         (Shipped::Included, Some(name)) => Err(RegistrationError::name_taken(registry.taken(name))),
         (Shipped::Reserved, Some(name)) => Err(RegistrationError::name_taken(format_args!(
             "the name `{name}` stays with the shipped tool, which the project's `plugins.builtin = false` has switched off; use another name, such \
@@ -73,7 +80,7 @@ mod tests {
             let name = tool.definition().name().as_str();
             assert_eq!(owner(name), tool.origin().plugin(), "{name}");
         }
-        let named = PLUGINS.iter().flat_map(|(_, tools)| *tools).chain([&SHELL]);
+        let named = PLUGINS.iter().flat_map(|(_, tools)| *tools);
         assert!(named.clone().all(|name| host.registry().has(name)));
         assert_eq!(named.count(), host.registry().len());
     }

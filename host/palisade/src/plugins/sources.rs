@@ -16,12 +16,12 @@ pub struct Sources {
 /// The treatment of the shipped plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shipped {
-    /// They are loaded.
+    /// They are loaded. Their names and `shell` are reserved: a plugin file that claims one is
+    /// rejected.
     #[default]
     Included,
     /// They are not loaded, and their names are free.
     LeftOut,
-    /// They are not loaded, but their names are reserved: a plugin file that claims one is
-    /// rejected.
+    /// They are not loaded, but the same names are reserved.
     Reserved,
 }

@@ -1,6 +1,6 @@
 //! All limits of the sandbox, each a named constant with its reason.
 
-mod memory;
+pub(crate) mod memory;
 
 use crate::execution::account::{Account, MemoryLimits};
 pub(crate) use memory::usable as usable_memory;

@@ -4,11 +4,9 @@ use super::HostBuilder;
 use crate::confirm::NoConfirmer;
 use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, CallThreads, Dispatcher, LateRules as _};
 use crate::events::Events;
-use crate::execution::Factory;
 use crate::host::announce::announce;
 use crate::host::{BuildError, Host, cache, times};
-use crate::native::{Shell, ShellOptions};
-use crate::plugins::{Loading, Shipped, Sources, Task};
+use crate::plugins::{Loading, Sources, Task};
 use crate::registry::Registry;
 use crate::sandbox::{Limits, Sandbox, limits};
 use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace};
@@ -36,7 +34,6 @@ impl HostBuilder {
         let sandbox = Sandbox::new(cache)?.with_compiler(self.compiler);
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
-        let native = native(self.sources.shipped, self.shell, self.native);
         let events = Events::new(self.subscribers);
         let own_events = events.clone();
         let task = Task {
@@ -48,7 +45,7 @@ impl HostBuilder {
             hard_links: self.hard_links,
             on_change: Box::new(move |change| announce(&own_events, change)),
         };
-        let loading = Loading::begin(task, &native)?;
+        let loading = Loading::begin(task, &self.native)?;
         let dispatcher = Dispatcher {
             registry,
             compiling: Arc::new(loading.names_of_compiling()),
@@ -65,12 +62,6 @@ impl HostBuilder {
         let session = self.session.begin(&workspace).independent_calls().build();
         Ok(Host { dispatcher, session, defaults: self.session, sandbox, loading })
     }
-}
-
-/// Returns the native tools, the shipped `shell` first.
-fn native(shipped: Shipped, shell: ShellOptions, own: Vec<Factory>) -> Vec<Factory> {
-    let shell = (shipped == Shipped::Included).then(|| Shell::factory(shell));
-    shell.into_iter().chain(own).collect()
 }
 
 /// Returns the rules that protect the embedder's paths and the plugin locations in every workspace.

@@ -8,7 +8,6 @@ impl fmt::Debug for HostBuilder {
         f.debug_struct("HostBuilder")
             .field("workspace", &self.workspace)
             .field("sources", &self.sources)
-            .field("shell", &self.shell)
             .field("limits", &self.limits)
             .field("cache", &self.cache)
             .field("compiler", &self.compiler)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Returns the memory of the machine, or the limit of the process's control group if that is less,
 /// in bytes.
-pub(crate) fn usable() -> Option<u64> {
+pub fn usable() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     machine.into_iter().chain(of_groups(&groups, Path::new("/sys/fs/cgroup"))).min()

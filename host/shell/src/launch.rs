@@ -1,0 +1,82 @@
+//! Starts the shell with its environment and its confinement.
+
+use crate::confine::{self, Bounds, Confined, Kernel};
+use crate::process::STACK;
+use crate::start_error::StartError;
+use crate::{Confinement, Network, environment};
+use serde::{Deserialize, Serialize};
+use std::os::fd::BorrowedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread;
+
+/// The parameters of a command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LaunchRequest {
+    pub(crate) command: String,
+    /// The private home directory, which exists.
+    pub(crate) home: PathBuf,
+    /// The time zone for the command.
+    pub(crate) time_zone: Option<String>,
+    pub(crate) confinement: Confinement,
+    pub(crate) network: Network,
+}
+
+/// The place where a command runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaunchSite<'a> {
+    /// The workspace, which the command may change.
+    pub(crate) workspace: BorrowedFd<'a>,
+    /// The working directory. `None` if it is that of this process already.
+    pub(crate) directory: Option<&'a Path>,
+    /// The threads of a process that the command must not signal.
+    pub(crate) protected_threads: &'a [i32],
+    pub(crate) kernel: Kernel,
+}
+
+/// Starts the shell from a temporary thread and waits for that thread. The calling thread is not
+/// confined.
+pub(crate) fn launch(
+    request: &LaunchRequest,
+    site: LaunchSite<'_>,
+    output: [Stdio; 2],
+) -> Result<(Child, Confined), StartError> {
+    // The write ends are closed with the thread: an open one would prevent the end of the output.
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("palisade-confined".to_owned()).stack_size(STACK);
+        let thread = thread.spawn_scoped(scope, || from_this_thread(request, site, output))?;
+        thread.join().unwrap_or_else(|_| {
+            Err(StartError::Internal("the thread that confines it panicked".to_owned()))
+        })
+    })
+}
+
+/// Confines the calling thread permanently and starts the shell from it. Threads cannot lift a
+/// confinement, so that this thread is of no other use.
+fn from_this_thread(
+    request: &LaunchRequest,
+    site: LaunchSite<'_>,
+    output: [Stdio; 2],
+) -> Result<(Child, Confined), StartError> {
+    // Before the confinement: the list of inherited descriptors is in `/proc`.
+    let mut command = environment::shell_command(&request.command, request.confinement)?;
+    let [stdout, stderr] = output;
+    command.env_clear().envs(environment::variables(&request.home, request.time_zone.as_deref()));
+    command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).process_group(0);
+    if let Some(directory) = site.directory {
+        command.current_dir(directory);
+    }
+    let bounds = Bounds {
+        workspace: site.workspace,
+        home: &request.home,
+        network: request.network,
+        protected_threads: site.protected_threads,
+    };
+    let confined = match request.confinement {
+        Confinement::Landlock => confine::confine_this_thread(bounds, site.kernel)?,
+        Confinement::Unconfined => Confined::UNCONFINED,
+    };
+    let child = command.spawn().map_err(|error| StartError::Spawn(error.to_string()))?;
+    Ok((child, confined))
+}

@@ -1,0 +1,101 @@
+//! The reasons for which a command is not started, serializable for the helper protocol.
+
+use palisade::tool::{Advice, ErrorKind, ExecutionKind, PermissionReason};
+use serde::{Deserialize, Serialize};
+
+/// The reason why a command is not started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StartError {
+    /// The kernel has no Landlock.
+    NoLandlock,
+    /// This version of Landlock is too old.
+    OldLandlock(u32),
+    /// The kernel supports no seccomp filter, for this reason.
+    NoFilter(String),
+    /// The program was started with this descriptor open, and no available shell can close it.
+    InheritedDescriptor(u32),
+    /// The shell cannot be started.
+    Spawn(String),
+    /// An internal failure, whose message may name paths of the host and is not shown to the model.
+    Internal(String),
+}
+
+impl From<StartError> for ErrorKind {
+    fn from(error: StartError) -> Self {
+        let missing = match error {
+            StartError::NoLandlock => {
+                "this system has no Landlock, or it is switched off".to_owned()
+            }
+            StartError::OldLandlock(abi) => {
+                format!(
+                    "the Landlock of this kernel (version {abi}) cannot keep a command from \
+                     emptying files elsewhere"
+                )
+            }
+            StartError::NoFilter(reason) => {
+                format!("this kernel does not filter system calls ({reason})")
+            }
+            StartError::InheritedDescriptor(number) => return inherited_descriptor(number),
+            StartError::Spawn(error) => {
+                return Self::execution(
+                    ExecutionKind::Failed,
+                    format!("cannot start /bin/sh: {error}"),
+                );
+            }
+            StartError::Internal(error) => return Self::internal(error),
+        };
+        let message = format!(
+            "`shell` is not run: {missing}, and nothing else would hold a command in the \
+             workspace; use another tool"
+        );
+        let text = "use Linux 6.2 or later with Landlock and seccomp, or, to run commands with \
+                    all of your rights, set `shell.unconfined = true`";
+        Self::denied_with(
+            PermissionReason::Policy,
+            message,
+            Advice::setting(text, "shell.unconfined"),
+        )
+    }
+}
+
+impl From<std::io::Error> for StartError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
+
+fn inherited_descriptor(number: u32) -> ErrorKind {
+    let message = format!(
+        "`shell` is not run: whoever started this program left its descriptor {number} open, a \
+         command would inherit it, and only bash could close it, which this system does not have"
+    );
+    let advice = Advice::new(format!("start the program without it (`{number}>&-`)"));
+    ErrorKind::denied_with(PermissionReason::Sandbox, message, advice)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+    use super::*;
+
+    #[test]
+    fn only_the_operator_reads_about_the_setting() {
+        for error in [
+            StartError::NoLandlock,
+            StartError::OldLandlock(2),
+            StartError::NoFilter("no".to_owned()),
+        ] {
+            let refused = ErrorKind::from(error.clone());
+            assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{error:?}");
+            let advice = refused.advice("shell").unwrap().told(&palisade::tool::Places::default());
+            assert!(
+                advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"),
+                "{advice}"
+            );
+            assert!(
+                !refused.to_string().contains("unconfined"),
+                "a model reads nothing of it: {refused}"
+            );
+        }
+    }
+}
