@@ -5,20 +5,23 @@
     reason = "what the next revision will not have, the clients of the older ones still expect"
 )]
 
-mod lists;
-mod methods;
-mod seat;
+mod client_binding;
+mod loading;
 
-use super::answer::granted;
-use super::call::{Request, unfit};
-use super::changes::{self, List, Mark, Telling, Way};
-use super::client::Client;
-use super::era::{Era, VERSIONS, negotiated};
-use super::guarded::guarded;
-use super::hello;
-use super::noted::Noted;
-use super::{Changes, Shared, listing, offers};
-use lists::{HELLO, LISTING};
+use crate::calls::tool_call::{Request, unfit};
+use crate::clients::client::Client;
+use crate::lists::changes::{self, List, Mark, Telling, Way};
+use crate::lists::resources_and_prompts;
+use crate::lists::tools;
+use crate::messages::catch_panic::guarded;
+use crate::messages::serialize::granted;
+use crate::protocol::lifecycle::{Era, VERSIONS, negotiated};
+use crate::protocol::methods;
+use crate::protocol::server_info;
+use crate::telemetry::request_log::Noted;
+use crate::{Changes, Shared};
+use client_binding::Seat;
+use loading::{HELLO, LISTING};
 use palisade::internal::Account;
 use palisade::tool::Digest;
 use rmcp::model::{
@@ -32,12 +35,11 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use seat::Seat;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// The handler of the requests of one connection, one session, or a single HTTP request.
-pub(super) struct Front {
+pub(crate) struct Front {
     server: Arc<Shared>,
     seat: Seat,
     /// The notification task, which ends with the connection or session.
@@ -46,17 +48,17 @@ pub(super) struct Front {
 
 impl Front {
     /// Creates the handler of a connection with one client.
-    pub(super) fn of_one(server: Arc<Shared>, client: Arc<Client>) -> Self {
+    pub(crate) fn of_one(server: Arc<Shared>, client: Arc<Client>) -> Self {
         Self { server, seat: Seat::Own(client), telling: OnceLock::new() }
     }
 
     /// Creates a handler for HTTP requests.
-    pub(super) fn over_http(server: Arc<Shared>) -> Self {
+    pub(crate) fn over_http(server: Arc<Shared>) -> Self {
         Self { server, seat: Seat::Http(OnceLock::new()), telling: OnceLock::new() }
     }
 
     /// Returns an empty memory account for a message.
-    pub(super) fn account(&self) -> Account {
+    pub(crate) fn account(&self) -> Account {
         self.server.host.limits().account()
     }
 
@@ -87,7 +89,8 @@ impl Front {
         if Era::of(context) == Era::Modern || !self.watches() {
             return Err(methods::unknown(method));
         }
-        offers::code(&self.server, uri).ok_or_else(|| offers::no_document(uri))
+        resources_and_prompts::code(&self.server, uri)
+            .ok_or_else(|| resources_and_prompts::no_document(uri))
     }
 }
 
@@ -104,7 +107,7 @@ macro_rules! listed {
 
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
-        hello::info(&self.server)
+        server_info::info(&self.server)
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -122,7 +125,7 @@ impl ServerHandler for Front {
         self.settled(HELLO).await;
         let mut info = self.get_info();
         info.protocol_version = params.protocol_version.clone();
-        context.peer.set_peer_info(hello::kept(params));
+        context.peer.set_peer_info(server_info::kept(params));
         let client = self.client(&context);
         if self.watches() {
             changes::promise(&self.server, &client, Era::Legacy);
@@ -141,13 +144,13 @@ impl ServerHandler for Front {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        listing::whole(page)?;
+        tools::whole(page)?;
         let noted = Noted::begin("tools/list");
         let client = self.client(&context);
         let kept = self.settled(LISTING).await;
-        let tools = listing::tools(&self.server.host, client.session(), Era::of(&context));
+        let tools = tools::tools(&self.server.host, client.session(), Era::of(&context));
         self.shows(&context, List::Tools, || Mark::of(&tools));
-        noted.answered(listed!(listing::result(&self.server.host, tools), kept, &context))
+        noted.answered(listed!(tools::result(&self.server.host, tools), kept, &context))
     }
 
     async fn list_resources(
@@ -156,10 +159,11 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let kept = self.offering("resources/list", |kinds| kinds.documents).await?;
-        listing::whole(page)?;
+        tools::whole(page)?;
         let noted = Noted::begin("resources/list");
         self.shows(&context, List::Resources, || Mark::of_resources(&self.server));
-        let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
+        let listed =
+            ListResourcesResult::with_all_items(resources_and_prompts::resources(&self.server));
         noted.answered(listed!(listed, kept, &context))
     }
 
@@ -169,8 +173,10 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let kept = self.offering("resources/templates/list", |kinds| kinds.documents).await?;
-        listing::whole(page)?;
-        let listed = ListResourceTemplatesResult::with_all_items(offers::templates(&self.server));
+        tools::whole(page)?;
+        let listed = ListResourceTemplatesResult::with_all_items(resources_and_prompts::templates(
+            &self.server,
+        ));
         listed!(listed, kept, &context)
     }
 
@@ -212,9 +218,9 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let kept = self.offering("prompts/list", |kinds| kinds.prompts).await?;
-        listing::whole(page)?;
+        tools::whole(page)?;
         let noted = Noted::begin("prompts/list");
-        let prompts = offers::prompts(&self.server);
+        let prompts = resources_and_prompts::prompts(&self.server);
         self.shows(&context, List::Prompts, || Mark::of(&prompts));
         noted.answered(listed!(ListPromptsResult::with_all_items(prompts), kept, &context))
     }
@@ -256,8 +262,8 @@ impl ServerHandler for Front {
             .registry()
             .get(name)
             .ok()
-            .filter(|tool| listing::repeats_in_headers(tool.definition()))?;
-        listing::tool(tool.definition(), Era::Modern)
+            .filter(|tool| tools::repeats_in_headers(tool.definition()))?;
+        tools::tool(tool.definition(), Era::Modern)
     }
 
     async fn set_level(

@@ -8,12 +8,12 @@
 mod allowed_hosts;
 mod auth;
 mod body;
+mod body_guard;
 mod client_address;
 mod connection;
 mod connection_limit;
 mod cors;
 mod disconnect;
-mod kept;
 mod listener;
 mod rejection;
 mod request_rates;
@@ -22,8 +22,8 @@ mod socket;
 mod turn_away;
 
 pub(crate) use auth::{Admitted, Caller};
+pub(crate) use body_guard::{keeping, kept};
 pub(crate) use connection::ConnectionHandler;
-pub(crate) use kept::{keeping, kept};
 pub(crate) use listener::Listener;
 pub use settings::{Access, Settings, SettingsError, Token, TokenRefused};
 

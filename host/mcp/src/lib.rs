@@ -5,49 +5,25 @@
 //! by side: *legacy*, with a handshake and requests in both directions (up to 2025-11-25), and
 //! *modern*, where each request is self-contained (2026-07-28).
 
-mod answer;
-mod ask;
-mod asked;
-mod call;
-mod changes;
-mod client;
-mod content;
-mod documents;
-mod elsewhere;
-mod endpoint;
-mod era;
-mod frame;
-mod guarded;
+mod calls;
+mod clients;
 mod handler;
-mod hello;
 pub mod http;
-mod line;
-mod listing;
-mod logging;
-mod maker;
-mod noted;
-mod offers;
-mod outcome;
-mod principals;
-mod progress;
-mod question;
+mod lists;
+mod messages;
+mod protocol;
+mod questions;
 mod rate_limit;
-mod replies;
-mod requests;
-mod rounds;
-mod seal;
 mod sessions;
-mod short;
-mod trace;
-mod voice;
+mod telemetry;
+mod transport;
 
-use client::{Client, Transport};
-use endpoint::Endpoint;
+use clients::client::{Client, Transport};
+use clients::client_registry::Principals;
 use handler::Front;
 use palisade::host::Host;
-use principals::Principals;
+use questions::signed_state::Sealer;
 use rmcp::service::QuitReason;
-use seal::Sealer;
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -56,6 +32,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use transport::http::Endpoint;
+use transport::stdio;
 
 /// The log filter that silences `rmcp`: its messages repeat client data, and it reports a
 /// disconnected client as an error.
@@ -164,7 +142,7 @@ pub enum ServeError {
     /// The client has not read its output for too long. The output may end in the middle of a line.
     #[error(
         "{}: the connection was given up, perhaps in the middle of an answer",
-        line::Gone::Stalled
+        stdio::Gone::Stalled
     )]
     Stalled,
 }
@@ -200,7 +178,7 @@ impl Server {
         output: impl Write + Send + 'static,
         stop: CancellationToken,
     ) -> Result<(), ServeError> {
-        self.serve_over(stop, |ends| line::Lines::start(input, output, ends)).await
+        self.serve_over(stop, |ends| stdio::Lines::start(input, output, ends)).await
     }
 
     /// Serves one client like [`serve_lines`](Self::serve_lines), over file descriptors that
@@ -216,13 +194,13 @@ impl Server {
         output: OwnedFd,
         stop: CancellationToken,
     ) -> Result<(), ServeError> {
-        self.serve_over(stop, |ends| line::Lines::between(input, output, ends)).await
+        self.serve_over(stop, |ends| stdio::Lines::between(input, output, ends)).await
     }
 
     async fn serve_over(
         &self,
         stop: CancellationToken,
-        lines: impl FnOnce(line::Ends) -> std::io::Result<line::Lines>,
+        lines: impl FnOnce(stdio::Ends) -> std::io::Result<stdio::Lines>,
     ) -> Result<(), ServeError> {
         let client = Arc::new(Client::new(&self.0.host, Transport::Lines));
         let front = || Front::of_one(self.0.clone(), client.clone());
@@ -231,7 +209,7 @@ impl Server {
         let client = client.clone();
         let gone = Arc::default();
         let ends =
-            line::Ends { short, client, stop: stop.clone(), underway, gone: Arc::clone(&gone) };
+            stdio::Ends { short, client, stop: stop.clone(), underway, gone: Arc::clone(&gone) };
         let lines = lines(ends)?;
         let front = front();
         let running = rmcp::service::serve_directly_with_ct(front, lines, None, stop);
@@ -243,8 +221,8 @@ impl Server {
         self.0.idle().await;
         let _ = tokio::time::timeout(GRACE, all_answered.recv()).await;
         match gone.get() {
-            Some(line::Gone::Stalled) => Err(ServeError::Stalled),
-            Some(line::Gone::Closed) | None => Ok(()),
+            Some(stdio::Gone::Stalled) => Err(ServeError::Stalled),
+            Some(stdio::Gone::Closed) | None => Ok(()),
         }
     }
 
@@ -281,7 +259,7 @@ impl Http {
     /// loopback address.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.listener.reachable(), endpoint::PATH)
+        format!("http://{}{}", self.listener.reachable(), transport::http::PATH)
     }
 
     /// Returns the host names that requests may name, without ports.
@@ -299,7 +277,7 @@ impl Http {
         let endpoint = Endpoint::new(make, self.listener.hosts(), ended.clone())
             .within(self.shared.host.limits());
         let endpoint: Arc<dyn http::Service> = Arc::new(endpoint);
-        let handler = self.listener.handler(vec![(endpoint::PATH, endpoint)]);
+        let handler = self.listener.handler(vec![(transport::http::PATH, endpoint)]);
         let leaving = async {
             stop.cancelled().await;
             self.shared.leave().await;

@@ -4,15 +4,15 @@
 //! silent session even while its calls run. Only its building blocks are used here. No lock is held
 //! across an await point.
 
-mod held;
-mod stream;
+mod call_stream;
+mod session;
 
-use super::noted;
-use super::requests::{NotTaken, Weight, cancelled};
 use crate::http::Caller;
+use crate::messages::in_flight::{NotTaken, Weight, cancelled};
+use crate::telemetry::request_log;
+use call_stream::{CallStream, Place};
 use futures_core::Stream;
-use held::Held;
-pub(super) use held::Seat;
+
 use palisade::internal::Account;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
@@ -22,10 +22,11 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
 use rmcp::transport::{Transport, WorkerTransport};
+use session::Held;
+pub(crate) use session::Seat;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use stream::{CallStream, Place};
 
 /// The maximum number of sessions in use: those with a message after `initialize`.
 const SESSIONS: usize = 64;
@@ -38,17 +39,17 @@ const IDLE: Duration = Duration::from_secs(300);
 const LEFT: Duration = Duration::from_secs(10);
 /// The time for a client to resume a call's stream after its connection broke. The call is
 /// cancelled after that.
-pub(super) const RESUME: Duration = Duration::from_secs(5);
+pub(crate) const RESUME: Duration = Duration::from_secs(5);
 /// The reconnection delay that clients are told.
-pub(super) const RETRY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// The session table. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct Sessions(Arc<Mutex<HashMap<SessionId, Arc<Held>>>>);
+pub(crate) struct Sessions(Arc<Mutex<HashMap<SessionId, Arc<Held>>>>);
 
 /// The reason why a session rejects a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     #[error("there is no such session, or it has ended: initialize again")]
     Gone,
     #[error(
@@ -61,7 +62,7 @@ pub(super) enum Refusal {
 
 /// An error of the session manager.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error(transparent)]
@@ -73,7 +74,7 @@ pub(super) enum Failure {
 }
 
 /// The sessions of one caller, as one request sees them. The sessions of other callers are hidden.
-pub(super) struct View {
+pub(crate) struct View {
     sessions: Sessions,
     caller: Caller,
     /// The memory account of the request.
@@ -83,7 +84,7 @@ pub(super) struct View {
 
 impl Sessions {
     /// Returns the view of this caller, for a request with this memory account.
-    pub(super) fn seen_by(&self, caller: Caller, account: Account) -> View {
+    pub(crate) fn seen_by(&self, caller: Caller, account: Account) -> View {
         View { sessions: self.clone(), caller, account, refusal: OnceLock::new() }
     }
 
@@ -144,7 +145,7 @@ impl Sessions {
         }
         held.end();
         self.all().remove(&id);
-        tracing::debug!(target: noted::TARGET, "a session over HTTP is over");
+        tracing::debug!(target: request_log::TARGET, "a session over HTTP is over");
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Held>>> {
@@ -165,12 +166,12 @@ fn room(all: &HashMap<SessionId, Arc<Held>>) -> Result<Option<SessionId>, Refusa
 
 impl View {
     /// Returns true if the caller has a session with this id.
-    pub(super) fn has(&self, id: &str) -> bool {
+    pub(crate) fn has(&self, id: &str) -> bool {
         self.find(id).is_ok()
     }
 
     /// Returns the reason why the request was rejected, if it was.
-    pub(super) fn refusal(&self) -> Option<Refusal> {
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
         self.refusal.get().copied()
     }
 
@@ -199,7 +200,7 @@ impl View {
         let held = Held::new(self.caller, handle);
         let stop = held.stop();
         self.sessions.admit(id.clone(), held.clone())?;
-        tracing::debug!(target: noted::TARGET, "a session over HTTP begins");
+        tracing::debug!(target: request_log::TARGET, "a session over HTTP begins");
         tokio::spawn(self.sessions.clone().watch(id.clone(), held.clone()));
         Ok((id, Noting { inner: WorkerTransport::spawn_with_ct(worker, stop), held }))
     }
@@ -218,14 +219,14 @@ impl View {
         message.insert_extension(held.seat());
         // In its own task, so that a client that disconnects meanwhile cannot drop the future
         // halfway.
-        tokio::spawn(stream::open(flight, message))
+        tokio::spawn(call_stream::open(flight, message))
             .await
             .unwrap_or_else(|_| Err(Refusal::Gone.into()))
     }
 }
 
 /// The transport between a session and the library, which records the server's requests.
-pub(super) struct Noting {
+pub(crate) struct Noting {
     inner: WorkerTransport<LocalSessionWorker>,
     held: Arc<Held>,
 }
@@ -255,7 +256,7 @@ fn config() -> SessionConfig {
     let mut config = SessionConfig::default();
     config.keep_alive = None;
     config.sse_retry = Some(RETRY);
-    // `stream::Slot` keeps the messages of a finished call, with their memory accounted for.
+    // `call_stream::Slot` keeps the messages of a finished call, with their memory accounted for.
     config.completed_cache_ttl = Duration::ZERO;
     config
 }
@@ -317,7 +318,7 @@ impl SessionManager for View {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Failure> {
         let held = self.refuse(self.take(id).map_err(Failure::from))?;
-        self.refuse(stream::listen(held).await)
+        self.refuse(call_stream::listen(held).await)
     }
 
     async fn resume(
@@ -327,8 +328,8 @@ impl SessionManager for View {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Failure> {
         let held = self.take(id)?;
         match Place::parse(&last_event_id) {
-            Some(place) => stream::resume(&held, place),
-            None => stream::listen_from(held, last_event_id.parse()?).await,
+            Some(place) => call_stream::resume(&held, place),
+            None => call_stream::listen_from(held, last_event_id.parse()?).await,
         }
     }
 }

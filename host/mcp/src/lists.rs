@@ -1,0 +1,5 @@
+//! The lists of tools, resources and prompts, and the notifications of their changes.
+
+pub(crate) mod changes;
+pub(crate) mod resources_and_prompts;
+pub(crate) mod tools;

@@ -1,0 +1,101 @@
+//! Reads lines: inline from a pipe or a socket, and otherwise on a thread.
+
+use super::line_splitter::{Line, Splitter};
+use super::nonblocking::Ready;
+use std::io::{self, Read};
+use tokio::sync::mpsc;
+
+/// The maximum number of queued lines. Reading pauses while the queue is full.
+const WAITING: usize = 16;
+/// The size of the read buffer, in bytes.
+pub(super) const AT_ONCE: usize = 64 << 10;
+
+/// A source of lines.
+pub(super) enum Reader {
+    Thread(mpsc::Receiver<Line>),
+    Here(Ready),
+}
+
+impl Reader {
+    /// Reads this input on a thread until it ends or the receiver is dropped. A thread whose input
+    /// blocks stays behind.
+    pub(super) fn start(input: impl Read + Send + 'static) -> io::Result<Self> {
+        let (send, lines) = mpsc::channel(WAITING);
+        std::thread::Builder::new().name("palisade-input".to_owned()).spawn(move || {
+            // An error drops the sender, which ends the receiver.
+            let _ = each(input, |line| send.blocking_send(line).is_ok());
+        })?;
+        Ok(Self::Thread(lines))
+    }
+
+    /// Returns the next line; `None` at the end of the input, or after an error. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<Line> {
+        match self {
+            Self::Thread(lines) => lines.recv().await,
+            Self::Here(ready) => ready.next().await,
+        }
+    }
+}
+
+/// Passes each line to `wanted` until it returns false. An unterminated last line is dropped.
+fn each(mut input: impl Read, mut wanted: impl FnMut(Line) -> bool) -> io::Result<()> {
+    let (mut buffer, mut splitter) = (vec![0; AT_ONCE], Splitter::default());
+    loop {
+        let mut bytes = match input.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => &buffer[..read?],
+        };
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        while !bytes.is_empty() {
+            let (taken, line) = splitter.take(bytes);
+            bytes = &bytes[taken..];
+            if line.is_some_and(|line| !wanted(line)) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use crate::messages::parse::BOUNDS;
+
+    fn lines(input: impl Read) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let kept = |line| {
+            lines.push(line);
+            true
+        };
+        each(input, kept).unwrap();
+        lines
+    }
+
+    #[test]
+    fn lines_are_read_as_they_stand_and_blank_ones_are_passed_over() {
+        let whole = |text: &str| Line::Whole(text.as_bytes().to_vec());
+        assert_eq!(lines(&b"a\n\n \r\n b \r\nc"[..]), [whole("a"), whole(" b \r")]);
+        assert_eq!(lines(&b""[..]), []);
+    }
+
+    #[test]
+    fn a_line_beyond_the_bound_is_told_and_the_next_one_is_read() {
+        let long = vec![b'x'; BOUNDS.bytes];
+        let input = [&long[..], b"\n", &long[..], b"y\n", b"z\n"].concat();
+        assert_eq!(
+            lines(&input[..]),
+            [Line::Whole(long), Line::TooLong(None), Line::Whole(b"z".to_vec())]
+        );
+    }
+
+    #[test]
+    fn a_line_without_an_end_costs_no_memory() {
+        // 1 GiB, which is discarded as it is read.
+        let endless = io::repeat(b'x').take(1 << 30).chain(&b"\nz\n"[..]);
+        assert_eq!(lines(endless), [Line::TooLong(None), Line::Whole(b"z".to_vec())]);
+    }
+}
