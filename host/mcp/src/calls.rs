@@ -1,5 +1,9 @@
-//! The requests that run plugins: tool calls, and the notifications while they run.
+//! The requests that run plugins: calls of tools, resources and prompts, with the notifications and
+//! questions while they run.
 
-pub(crate) mod notifier;
+mod notifier;
+pub(crate) mod plugin_request;
 mod progress_throttle;
-pub(crate) mod tool_call;
+mod prompt;
+mod resource;
+mod tool_call;

@@ -2,4 +2,5 @@
 
 pub(crate) mod client;
 pub(crate) mod client_registry;
+pub(crate) mod known_lists;
 pub(crate) mod subscriptions;

@@ -1,5 +1,5 @@
 //! The transports: standard input and output, and HTTP.
 
-pub(crate) mod fast_path;
+mod fast_path;
 pub(crate) mod http;
 pub(crate) mod stdio;

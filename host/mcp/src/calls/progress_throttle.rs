@@ -9,40 +9,42 @@ const RATE: Rate = Rate::per_second(10, 10);
 
 /// The progress throttle of one call.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(super) struct ProgressThrottle {
     bucket: TokenBucket,
-    told: Option<f64>,
-    held: Option<Progress>,
+    sent: Option<f64>,
+    throttled: Option<Progress>,
 }
 
-impl Pace {
-    pub(crate) fn new(now: Instant) -> Self {
-        Self { bucket: TokenBucket::new(RATE, now), told: None, held: None }
+impl ProgressThrottle {
+    /// Creates the throttle of a call that starts now.
+    pub(super) fn new(now: Instant) -> Self {
+        Self { bucket: TokenBucket::new(RATE, now), sent: None, throttled: None }
     }
 
     /// Returns the step if it may be sent now. A throttled step is kept until the next one or the
     /// end of the call. A step that does not increase is dropped, since the protocol requires
     /// increasing values.
-    pub(crate) fn admit(&mut self, step: Progress, now: Instant) -> Option<Progress> {
-        if !step.done.is_finite() || self.told.is_some_and(|told| step.done <= told) {
+    pub(super) fn admit(&mut self, step: Progress, now: Instant) -> Option<Progress> {
+        if !step.done.is_finite() || self.sent.is_some_and(|sent| step.done <= sent) {
             return None;
         }
         if self.bucket.take(now).is_err() {
-            self.held = Some(step);
+            self.throttled = Some(step);
             return None;
         }
-        Some(self.telling(step))
+        Some(self.record(step))
     }
 
     /// Returns the last throttled step: the final progress is worth sending despite the limit.
-    pub(crate) fn last(&mut self) -> Option<Progress> {
-        let step = self.held.take().filter(|step| self.told.is_none_or(|told| step.done > told))?;
-        Some(self.telling(step))
+    pub(super) fn last(&mut self) -> Option<Progress> {
+        let step =
+            self.throttled.take().filter(|step| self.sent.is_none_or(|sent| step.done > sent))?;
+        Some(self.record(step))
     }
 
-    fn telling(&mut self, step: Progress) -> Progress {
-        self.held = None;
-        self.told = Some(step.done);
+    fn record(&mut self, step: Progress) -> Progress {
+        self.throttled = None;
+        self.sent = Some(step.done);
         step
     }
 }
@@ -61,35 +63,35 @@ mod tests {
     #[test]
     fn a_burst_is_told_and_then_ten_steps_in_a_second() {
         let start = Instant::now();
-        let mut pace = Pace::new(start);
+        let mut throttle = ProgressThrottle::new(start);
         let at = |millis| start + Duration::from_millis(millis);
-        let told = |pace: &mut Pace, from: u32, millis| {
+        let told = |throttle: &mut ProgressThrottle, from: u32, millis| {
             (from..from + 50)
-                .filter(|done| pace.admit(step(f64::from(*done)), at(millis)).is_some())
+                .filter(|done| throttle.admit(step(f64::from(*done)), at(millis)).is_some())
                 .count()
         };
-        assert_eq!(told(&mut pace, 0, 0), 10);
-        assert_eq!(told(&mut pace, 100, 500), 5);
+        assert_eq!(told(&mut throttle, 0, 0), 10);
+        assert_eq!(told(&mut throttle, 100, 500), 5);
     }
 
     #[test]
     fn only_steps_forward_are_told() {
         let now = Instant::now();
-        let mut pace = Pace::new(now);
+        let mut throttle = ProgressThrottle::new(now);
         let done = [1.0, 1.0, 0.5, f64::NAN, f64::INFINITY, 2.0];
         let told: Vec<f64> =
-            done.iter().filter_map(|done| Some(pace.admit(step(*done), now)?.done)).collect();
+            done.iter().filter_map(|done| Some(throttle.admit(step(*done), now)?.done)).collect();
         assert_eq!(told, [1.0, 2.0]);
     }
 
     #[test]
     fn the_last_step_is_told_at_the_end() {
         let now = Instant::now();
-        let mut pace = Pace::new(now);
+        let mut throttle = ProgressThrottle::new(now);
         for done in 0..100 {
-            let _ = pace.admit(step(f64::from(done)), now);
+            let _ = throttle.admit(step(f64::from(done)), now);
         }
-        assert_eq!(pace.last().map(|step| step.done), Some(99.0));
-        assert_eq!(pace.last(), None);
+        assert_eq!(throttle.last().map(|step| step.done), Some(99.0));
+        assert_eq!(throttle.last(), None);
     }
 }

@@ -1,314 +1,121 @@
-//! `tools/call`: converts a request into a call, dispatches it, and converts the result.
+//! `tools/call`: converts a request into a call, and its result into the response.
 
-#![expect(
-    deprecated,
-    reason = "what the next revision will not have, the clients of the older ones still expect"
-)]
-
-use crate::Shared;
-use crate::calls::notifier::{Voice, Wanted};
-use crate::clients::client::Client;
-use crate::messages::response_resources;
-use crate::messages::serialize::afforded;
+use super::plugin_request::{Outcome, PluginRequest};
+use crate::messages::serialize::within_memory;
 use crate::protocol::content::footprint;
-use crate::protocol::lifecycle::{CLIENT, Era};
-use crate::protocol::server_info::NAME;
-use crate::protocol::tool_result::{answer, structured};
-use crate::questions::input_required::{Purpose, Rounds, Subject};
-use crate::questions::plugin_question;
-use crate::questions::server_request::{self, Question};
-use crate::telemetry::trace;
-use crate::transport::fast_path::CALL;
-use crate::transport::http;
-use palisade::dispatch::Party;
+use crate::protocol::tool_result::{call_result, structured_content};
+use crate::questions::input_required::RoundInput;
+use crate::telemetry::operation::Operation;
 use palisade::host::Host;
-use palisade::internal::{Account, CallBudget, IN_PLACE, ended, offload};
+use palisade::internal::{CallBudget, IN_PLACE, ended, offload};
 use palisade::registry::Registered;
 use palisade::sandbox::limits;
 use palisade::session::Session;
 use palisade::tool::budget::Exhausted;
-use palisade::tool::nearest_names;
-use palisade::tool::text::{cut, elided};
-use palisade::tool::{Call, CallId, CallInput, ErrorKind, ToolResult};
-use rmcp::RoleServer;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, InputRequiredResult,
-    InputResponses, LoggingLevel,
-};
-use rmcp::service::{Peer, RequestContext};
-use serde_json::{Map, Value, json};
-use std::pin::pin;
+use palisade::tool::json::Json;
+use palisade::tool::text::elided;
+use palisade::tool::{ErrorKind, ToolResult, nearest_names};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, mpsc};
 use tracing::Instrument as _;
 
 /// The time that a call waits for a tool whose plugin may still be loading.
-const LOADING: Duration = Duration::from_secs(30);
-/// The timeout of the withdrawal of a question, which delays the response if the client does not
-/// read.
-const WITHDRAWAL: Duration = Duration::from_secs(1);
-
+const LOADING_TIMEOUT: Duration = Duration::from_secs(30);
 /// The deadline for parsing an output into a JSON value.
-const ANSWERING: Duration = Duration::from_secs(10);
+const PARSING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Returns the error for parameters that the library cannot parse.
-pub(crate) fn unfit(method: &str, params: Option<&Value>) -> ErrorData {
-    let is_nameless = method == CALL && params.is_none_or(|params| params.get("name").is_none());
-    let message = match is_nameless {
-        true => format!("`{method}` needs `name`, the name of the tool"),
-        false => format!("the parameters are none of `{method}`"),
-    };
-    ErrorData::invalid_params(message, None)
-}
-
-/// A request in progress.
-pub(crate) struct Request {
-    pub(crate) server: Arc<Shared>,
-    pub(crate) client: Arc<Client>,
-    pub(crate) era: Era,
-    pub(crate) context: RequestContext<RoleServer>,
-}
-
-/// The outcome of a call.
-pub(crate) enum Settled {
-    Ended(Box<ToolResult>),
-    /// The call ended with questions. The client repeats it with the answers.
-    Asks(InputRequiredResult),
-}
-
-impl Request {
-    /// Runs the call, and returns its response. Dropping the future cancels the call.
-    pub(crate) async fn call(
+impl PluginRequest {
+    /// Handles `tools/call`. Dropping the future cancels the call.
+    pub(crate) async fn call_tool(
         self,
         params: CallToolRequestParams,
     ) -> Result<CallToolResponse, ErrorData> {
-        let operation =
-            trace::Operation::begin(&self.context, &self.client, elided(&params.name, 64).as_ref());
-        let answer = self.answer(params).instrument(operation.span()).await;
-        operation.end(&answer);
-        answer
+        let name = elided(&params.name, 64);
+        let operation = Operation::begin(&self.context, &self.client, name.as_ref());
+        let response = self.respond(params).instrument(operation.span()).await;
+        operation.end(&response);
+        response
     }
 
-    async fn answer(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
-        let tool = self.tool(&params.name).await?;
-        let CallToolRequestParams { arguments, input_responses, request_state, .. } = params;
+    async fn respond(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
+        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
+        let tool = find_tool(&self.server.host, self.client.session(), &name).await?;
         let input = Value::Object(arguments.unwrap_or_default());
-        let brought = (request_state.as_deref(), input_responses.unwrap_or_default());
-        Ok(match self.settle(&tool, input, brought).await? {
-            Settled::Ended(result) => self.answered(&tool, &result).await.into(),
-            Settled::Asks(asks) => CallToolResponse::InputRequired(asks),
+        let responses = input_responses.unwrap_or_default();
+        let round = RoundInput { state: request_state, responses };
+        Ok(match self.run(&tool, input, round).await? {
+            Outcome::Complete(result) => self.tool_result(&tool, &result).await.into(),
+            Outcome::InputRequired(required) => CallToolResponse::InputRequired(required),
         })
     }
 
     /// Builds the response of a result, or of a failure if there is not enough memory.
-    async fn answered(&self, tool: &Registered, result: &ToolResult) -> CallToolResult {
-        let made = self.made(tool, result).await;
-        made.and_then(|made| afforded(made, &self.context.extensions)).unwrap_or_else(|why| {
-            let kind = ended(why, ANSWERING, tool.definition().side_effects());
-            answer(&ToolResult::failure(result.call_id().clone(), result.tool(), kind), None)
-        })
+    async fn tool_result(&self, tool: &Registered, result: &ToolResult) -> CallToolResult {
+        let built = self.build_result(tool, result).await;
+        built.and_then(|built| within_memory(built, &self.context.extensions)).unwrap_or_else(
+            |why| {
+                let kind = ended(why, PARSING_TIMEOUT, tool.definition().side_effects());
+                let failure = ToolResult::failure(result.call_id().clone(), result.tool(), kind);
+                call_result(&failure, None)
+            },
+        )
     }
 
     /// Builds the response with the output as text, and as a JSON value if there is memory for it.
     /// A tool with an output schema fails without the value.
-    async fn made(
+    async fn build_result(
         &self,
         tool: &Registered,
         result: &ToolResult,
     ) -> Result<CallToolResult, Exhausted> {
-        let account = self.account();
-        account.reserve(result.content().iter().map(footprint).sum())?;
-        let Some(json) = structured(result, self.era) else { return Ok(answer(result, None)) };
+        self.account().reserve(result.content().iter().map(footprint).sum())?;
+        let Some(json) = structured_content(result, self.lifecycle) else {
+            return Ok(call_result(result, None));
+        };
         let has_schema = tool.definition().output_schema().is_some();
         if !has_schema && json.footprint() > limits::HOST_DATA {
-            return Ok(answer(result, None));
+            return Ok(call_result(result, None));
         }
-        let budget = CallBudget::new(account, Instant::now() + ANSWERING, self.context.ct.clone());
-        let value = if json.as_str().len() <= IN_PLACE {
+        match self.parse_output(tool, json).await {
+            Ok(value) => Ok(call_result(result, Some(value))),
+            Err(_) if !has_schema => Ok(call_result(result, None)),
+            Err(why) => Err(why),
+        }
+    }
+
+    async fn parse_output(&self, tool: &Registered, json: &Json) -> Result<Value, Exhausted> {
+        let deadline = Instant::now() + PARSING_TIMEOUT;
+        let budget = CallBudget::new(self.account(), deadline, self.context.ct.clone());
+        let parsed = if json.as_str().len() <= IN_PLACE {
             json.to_value_within(&budget)
         } else {
             let json = json.clone();
             offload(&budget, tool.turns(), move |budget| json.to_value_within(&*budget)).await
         };
-        match value {
-            Ok((value, _kept)) => Ok(answer(result, Some(value))),
-            Err(_) if !has_schema => Ok(answer(result, None)),
-            Err(why) => Err(why),
-        }
-    }
-
-    /// Returns the memory account of this request.
-    pub(crate) fn account(&self) -> Account {
-        http::account(&self.context.extensions)
-            .unwrap_or_else(|| self.server.host.limits().account())
-    }
-
-    /// Runs a call, asking questions as the request's era does.
-    pub(crate) async fn settle(
-        &self,
-        tool: &Arc<Registered>,
-        input: Value,
-        brought: (Option<&str>, InputResponses),
-    ) -> Result<Settled, ErrorData> {
-        response_resources::comes_from(&self.context.extensions, tool.turns());
-        match self.era {
-            Era::Legacy => Ok(Settled::Ended(Box::new(self.asking(tool, input).await))),
-            Era::Modern => self.in_rounds(tool, input, brought).await,
-        }
-    }
-
-    /// Returns the tool with this name, if the client may see it.
-    async fn tool(&self, name: &str) -> Result<Arc<Registered>, ErrorData> {
-        shown(&self.server.host, self.client.session(), name).await
-    }
-
-    /// Runs a call that puts its questions to the client while it waits.
-    async fn asking(&self, tool: &Arc<Registered>, input: Value) -> ToolResult {
-        let (party, questions) =
-            server_request::party(plugin_question::kinds(&self.context), plugin(tool));
-        self.run(tool, input, party, questions).await
-    }
-
-    /// Runs a call that ends with its questions, and is repeated with the answers.
-    async fn in_rounds(
-        &self,
-        tool: &Arc<Registered>,
-        input: Value,
-        brought: (Option<&str>, InputResponses),
-    ) -> Result<Settled, ErrorData> {
-        let (state, responses) = brought;
-        let subject = Subject { code: tool.origin().digest(), plugin: plugin(tool).to_owned() };
-        let kinds = plugin_question::kinds(&self.context);
-        // Without questions now or earlier, no state is signed or verified, so that hashing the
-        // input is wasted.
-        let purpose = (!kinds.is_empty() || state.is_some())
-            .then(|| Purpose::of(self.client.name(), tool.definition().name().as_str(), &input));
-        let sealer = &self.server.sealer;
-        let rounds = Rounds::begin(sealer, purpose.as_ref(), kinds, subject, state, responses)
-            .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
-        let rounds = Arc::new(rounds);
-        let party = Party::default()
-            .with_call_confirmer(rounds.clone())
-            .with_client(rounds.clone())
-            .without_memory();
-        let result = self.run(tool, input, party, None).await;
-        match result.error().map(palisade::tool::ToolError::kind) {
-            Some(ErrorKind::AwaitsClient) => {
-                let no_state = || ErrorData::internal_error("the question cannot be put", None);
-                let within = self.server.host.confirmation_timeout();
-                let required = purpose.and_then(|purpose| rounds.required(sealer, purpose, within));
-                required.map(Settled::Asks).ok_or_else(no_state)
-            }
-            Some(ErrorKind::ClientLacks { kinds }) => Err(
-                ErrorData::missing_required_client_capability(plugin_question::capabilities(kinds)),
-            ),
-            _ => Ok(Settled::Ended(Box::new(result))),
-        }
-    }
-
-    /// Runs the call while forwarding its notifications and questions.
-    async fn run(
-        &self,
-        tool: &Arc<Registered>,
-        input: Value,
-        party: Party,
-        questions: Option<mpsc::Receiver<Question>>,
-    ) -> ToolResult {
-        let (host, peer) = (&self.server.host, &self.context.peer);
-        let call = self.prepared(tool, input);
-        let voice = Voice::of(host.event_bus(), call.id(), self.wanted(), plugin(tool));
-        let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
-        let over = Notify::new();
-        // Concurrently, so that the call runs on and keeps its deadline while the client does not
-        // read.
-        let mut speaking = pin!(voice.speak(peer, &self.context.ct, &over));
-        let mut all_said = false;
-        let result = {
-            let mut running = pin!(self.running(tool, call, party));
-            loop {
-                tokio::select! {
-                    biased;
-                    () = &mut speaking, if !all_said => all_said = true,
-                    () = &mut asked, if !all_asked => all_asked = true,
-                    result = &mut running => break result,
-                }
-            }
-        };
-        over.notify_one();
-        // The call is over and its sender dropped: withdraw the questions without an answer.
-        if !all_asked {
-            let _ = tokio::time::timeout(WITHDRAWAL, asked).await;
-        }
-        if !all_said {
-            speaking.await;
-        }
-        result
-    }
-
-    /// Dispatches the call with the tool that was looked up. A second lookup could find other code
-    /// under the name, for which the client's answers do not count. The future is boxed, since its
-    /// callers are moved around.
-    fn running(
-        &self,
-        tool: &Arc<Registered>,
-        call: Call,
-        party: Party,
-    ) -> impl Future<Output = ToolResult> {
-        let (server, client, tool) = (self.server.clone(), self.client.clone(), tool.clone());
-        let party = party.with_account(http::account(&self.context.extensions));
-        Box::pin(async move {
-            let _underway = server.begin();
-            server.host.dispatch_to(client.session(), call, tool, &party).await
-        })
-    }
-
-    fn prepared(&self, tool: &Registered, input: Value) -> Call {
-        let (id, tool) = (CallId::new(&self.client.next_call()), tool.definition().name().as_str());
-        let call = Call::known_as(id, tool, CallInput::Value(input), self.context.ct.clone());
-        let call = call.with_metadata(self.metadata());
-        match self.server.settings.timeout {
-            Some(timeout) => call.with_timeout(timeout),
-            None => call,
-        }
-    }
-
-    /// Returns the name and version that a client claims, as metadata for the tool. Unverified: no
-    /// decision may depend on it.
-    fn metadata(&self) -> Map<String, Value> {
-        let client = match self.era {
-            Era::Legacy => self
-                .context
-                .client_info()
-                .map(|info| json!({"name": info.name, "version": info.version})),
-            // The library would substitute its own name if a modern request has none.
-            Era::Modern => self.context.meta.get(CLIENT).and_then(named),
-        };
-        client.map(|client| Map::from_iter([("mcp_client".to_owned(), client)])).unwrap_or_default()
-    }
-
-    fn wanted(&self) -> Wanted {
-        let log: Option<LoggingLevel> = match self.era {
-            Era::Legacy => Some(self.client.level()),
-            Era::Modern => self.context.meta.log_level(),
-        };
-        Wanted { progress: self.context.meta.get_progress_token(), log }
+        parsed.map(|(value, _kept)| value)
     }
 }
 
 /// Returns the tool with this name, if the session advertises it. Waits a while for a plugin that
 /// may still be loading.
-async fn shown(host: &Host, session: &Session, name: &str) -> Result<Arc<Registered>, ErrorData> {
+async fn find_tool(
+    host: &Host,
+    session: &Session,
+    name: &str,
+) -> Result<Arc<Registered>, ErrorData> {
     if !host.registry().has(name) {
-        let _ = tokio::time::timeout(LOADING, host.wait_for_tool(name)).await;
+        let _ = tokio::time::timeout(LOADING_TIMEOUT, host.wait_for_tool(name)).await;
     }
-    let is_shown = |tool: &Arc<Registered>| session.advertises(tool.definition());
-    host.registry().get(name).ok().filter(is_shown).ok_or_else(|| unknown(host, session, name))
+    let is_visible = |tool: &Arc<Registered>| session.advertises(tool.definition());
+    let tool = host.registry().get(name).ok().filter(is_visible);
+    tool.ok_or_else(|| unknown_tool(host, session, name))
 }
 
-fn unknown(host: &Host, session: &Session, name: &str) -> ErrorData {
-    let shown = host.definitions(session);
-    let nearest = nearest_names(name, shown.iter().map(|tool| tool.name().as_str()));
+fn unknown_tool(host: &Host, session: &Session, name: &str) -> ErrorData {
+    let visible = host.definitions(session);
+    let nearest = nearest_names(name, visible.iter().map(|tool| tool.name().as_str()));
     let compiling: Vec<String> =
         host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
     let data = match compiling.is_empty() {
@@ -317,26 +124,6 @@ fn unknown(host: &Host, session: &Session, name: &str) -> ErrorData {
     };
     let kind = ErrorKind::NotFound { tool: name.to_owned(), nearest, compiling };
     ErrorData::invalid_params(kind.to_string(), Some(data))
-}
-
-/// Returns the name and version of a client, shortened; its other fields are dropped.
-fn named(client: &Value) -> Option<Value> {
-    let text = |key| client.get(key).and_then(Value::as_str);
-    Some(json!({"name": cut(text("name")?, NAME), "version": cut(text("version")?, NAME)}))
-}
-
-/// Returns the plugin that a tool belongs to.
-fn plugin(tool: &Registered) -> &str {
-    tool.origin().plugin().unwrap_or("palisade")
-}
-
-/// Forwards questions until all senders are dropped.
-async fn put_all(peer: &Peer<RoleServer>, questions: Option<mpsc::Receiver<Question>>) {
-    if let Some(mut questions) = questions {
-        while let Some(question) = questions.recv().await {
-            server_request::put(peer, question).await;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -352,7 +139,8 @@ mod tests {
     /// The paused clock advances while the compiler stands still.
     #[tokio::test(start_paused = true)]
     async fn a_call_of_a_plugin_that_compiles_for_long_is_told_so() {
-        let (place, over) = (tempfile::tempdir().unwrap(), CancellationToken::new());
+        let place = tempfile::tempdir().unwrap();
+        let over = CancellationToken::new();
         std::fs::write(place.path().join("slow.wasm"), palisade_plugins::hostile().bytes())
             .unwrap();
         let endless =
@@ -362,8 +150,8 @@ mod tests {
         let builder = builder.cache(CacheMode::Off).compiler(Compiler::Child(endless));
         let host = builder.build_in_background().unwrap();
         let begun = tokio::time::Instant::now();
-        let refused = shown(&host, host.session(), "slow").await.err().unwrap();
-        assert_eq!(begun.elapsed(), LOADING);
+        let refused = find_tool(&host, host.session(), "slow").await.err().unwrap();
+        assert_eq!(begun.elapsed(), LOADING_TIMEOUT);
         assert!(
             refused.message.ends_with("is being compiled: slow; try again later"),
             "{refused:?}"

@@ -2,11 +2,11 @@
 
 #![expect(
     deprecated,
-    reason = "what the next revision will not have, the clients of the older ones still expect"
+    reason = "messages that the next revision drops; clients of older revisions expect them"
 )]
 
-use crate::clients::subscriptions::Documents;
-use crate::lists::changes::{List, Lists, Mark};
+use super::known_lists::{KnownLists, ListDigest, ListKind};
+use super::subscriptions::Subscriptions;
 use palisade::host::Host;
 use palisade::session::Session;
 use rmcp::model::LoggingLevel;
@@ -21,18 +21,18 @@ static CLIENTS: AtomicU64 = AtomicU64::new(1);
 
 /// The transport of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Transport {
+pub(crate) enum TransportKind {
     /// Standard input and output.
-    Lines,
+    Stdio,
     /// HTTP.
     Http,
 }
 
-impl Transport {
+impl TransportKind {
     /// Returns the name in OpenTelemetry's conventions.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::Lines => "pipe",
+            Self::Stdio => "pipe",
             Self::Http => "tcp",
         }
     }
@@ -42,30 +42,30 @@ impl Transport {
 pub(crate) struct Client {
     session: Session,
     name: String,
-    transport: Transport,
-    calls: AtomicU64,
-    level: Mutex<LoggingLevel>,
+    transport: TransportKind,
+    next_call: AtomicU64,
+    log_level: Mutex<LoggingLevel>,
     /// The lists that the client was last shown, or could have seen when it connected.
-    shown: Mutex<Lists>,
-    /// The resources that a legacy client has subscribed to.
-    documents: Documents,
-    left: CancellationToken,
+    known_lists: Mutex<KnownLists>,
+    /// The resources that a stateful client has subscribed to.
+    subscriptions: Subscriptions,
+    disconnected: CancellationToken,
 }
 
 impl Client {
     /// Creates a client with a session of its own.
-    pub(crate) fn new(host: &Host, transport: Transport) -> Self {
+    pub(crate) fn new(host: &Host, transport: TransportKind) -> Self {
         let name = format!("mcp-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
         let session = host.new_session(&name).build();
         Self {
             session,
             name,
             transport,
-            calls: AtomicU64::new(1),
-            level: Mutex::new(LoggingLevel::Info),
-            shown: Mutex::default(),
-            documents: Documents::default(),
-            left: CancellationToken::new(),
+            next_call: AtomicU64::new(1),
+            log_level: Mutex::new(LoggingLevel::Info),
+            known_lists: Mutex::default(),
+            subscriptions: Subscriptions::default(),
+            disconnected: CancellationToken::new(),
         }
     }
 
@@ -74,64 +74,67 @@ impl Client {
         &self.name
     }
 
-    pub(crate) fn transport(&self) -> Transport {
+    /// Returns the transport of the client.
+    pub(crate) fn transport(&self) -> TransportKind {
         self.transport
     }
 
+    /// Returns the session of the client's calls.
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }
 
     /// Returns a call id that is unique in this process.
-    pub(crate) fn next_call(&self) -> String {
-        format!("{}-{}", self.name, self.calls.fetch_add(1, Ordering::Relaxed))
+    pub(crate) fn next_call_id(&self) -> String {
+        format!("{}-{}", self.name, self.next_call.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Returns the minimum log level of a legacy client; `info` unless the client has set one.
-    pub(crate) fn level(&self) -> LoggingLevel {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the minimum log level of a stateful client; `info` unless the client has set one.
+    pub(crate) fn log_level(&self) -> LoggingLevel {
+        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn set_level(&self, level: LoggingLevel) {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    /// Sets the minimum log level.
+    pub(crate) fn set_log_level(&self, level: LoggingLevel) {
+        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
     /// Returns the lists that the client knows.
-    pub(crate) fn shown(&self) -> Lists {
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn known_lists(&self) -> KnownLists {
+        *self.known_lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records that the client is shown a list.
-    pub(crate) fn show(&self, list: List, mark: Mark) {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).set(list, mark);
+    pub(crate) fn record_list(&self, list: ListKind, digest: ListDigest) {
+        self.known_lists.lock().unwrap_or_else(PoisonError::into_inner).set(list, digest);
     }
 
     /// Records these lists as known, except for the ones the client has been shown.
-    pub(crate) fn expect(&self, lists: Lists) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        *shown = shown.or(lists);
+    pub(crate) fn record_baseline(&self, lists: KnownLists) {
+        let mut known = self.known_lists.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = known.or(lists);
     }
 
-    /// Returns the resources that a legacy client has subscribed to.
-    pub(crate) fn documents(&self) -> &Documents {
-        &self.documents
+    /// Returns the resources that a stateful client has subscribed to.
+    pub(crate) fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
     }
 
-    /// Completes when the client has left.
-    pub(crate) async fn left(&self) {
-        self.left.cancelled().await;
+    /// Completes when the client has disconnected.
+    pub(crate) async fn disconnected(&self) {
+        self.disconnected.cancelled().await;
     }
 
     /// Cancels the client's calls, and rejects new ones.
-    pub(crate) fn leave(&self) {
-        self.left.cancel();
+    pub(crate) fn disconnect(&self) {
+        self.disconnected.cancel();
         self.session.close();
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.leave();
+        self.disconnect();
     }
 }
 

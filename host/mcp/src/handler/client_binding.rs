@@ -1,70 +1,75 @@
-//! The client that requests belong to.
+//! Binds requests to their client.
 
-use crate::clients::client::{Client, Transport};
-use crate::clients::client_registry::Principal;
-use crate::protocol::lifecycle::Era;
-use crate::transport::http;
-use crate::{Shared, sessions};
+use crate::clients::client::{Client, TransportKind};
+use crate::clients::client_registry::ClientIdentity;
+use crate::messages::extensions::caller;
+use crate::protocol::lifecycle::Lifecycle;
+use crate::sessions::SessionRef;
+use crate::state::ServerState;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use std::sync::{Arc, OnceLock};
 
 /// The client that requests belong to.
-pub(super) enum Seat {
+pub(super) enum ClientBinding {
     /// The client of a connection, for its whole lifetime.
-    Own(Arc<Client>),
-    /// The client of HTTP requests: set by the first request of a legacy session. A modern request
-    /// identifies its client by itself.
+    Connection(Arc<Client>),
+    /// The client of HTTP requests: set by the first request of a stateful session. A stateless
+    /// request identifies its client by itself.
     Http(OnceLock<Arc<Client>>),
 }
 
-impl Seat {
+impl ClientBinding {
     /// Returns the client of a request.
-    pub(super) fn client(
+    pub(super) fn of_request(
         &self,
-        server: &Shared,
+        server: &ServerState,
         context: &RequestContext<RoleServer>,
     ) -> Arc<Client> {
-        let own = match self {
-            Self::Own(client) => return client.clone(),
-            Self::Http(own) => own,
+        let session_client = match self {
+            Self::Connection(client) => return client.clone(),
+            Self::Http(client) => client,
         };
-        match Era::of(context) {
-            Era::Legacy => own.get_or_init(|| of_session(server, context)).clone(),
-            Era::Modern => {
+        match Lifecycle::of_request(context) {
+            Lifecycle::Stateful => {
+                session_client.get_or_init(|| client_of_session(server, context)).clone()
+            }
+            Lifecycle::Stateless => {
                 let info = context.meta.client_info();
-                let principal = Principal::new(http::caller(&context.extensions), info.as_ref());
-                server.principals.client(&server.host, principal)
+                let identity = ClientIdentity::new(caller(&context.extensions), info.as_ref());
+                server.clients.get_or_add(&server.host, identity)
             }
         }
     }
 
     /// Returns the client of a subscription: that of the connection or session, and otherwise a new
-    /// one, since the library does not tell whose request it is.
-    pub(super) fn listener(&self, server: &Shared) -> Arc<Client> {
+    /// one, since `rmcp` does not tell whose request it is.
+    pub(super) fn of_subscription(&self, server: &ServerState) -> Arc<Client> {
         match self {
-            Self::Own(client) => client.clone(),
-            Self::Http(own) => {
-                own.get_or_init(|| Arc::new(Client::new(&server.host, Transport::Http))).clone()
-            }
+            Self::Connection(client) => client.clone(),
+            Self::Http(client) => client.get_or_init(|| http_client(server)).clone(),
         }
     }
 }
 
+fn http_client(server: &ServerState) -> Arc<Client> {
+    Arc::new(Client::new(&server.host, TransportKind::Http))
+}
+
 /// Creates the client of a session, whose calls end with the session or the server.
-fn of_session(server: &Shared, context: &RequestContext<RoleServer>) -> Arc<Client> {
-    let client = Arc::new(Client::new(&server.host, Transport::Http));
-    if let Some(seat) = context.extensions.get::<sessions::Seat>() {
-        let ended = seat.ended.clone();
-        let leaving = server.leaving.clone();
+fn client_of_session(server: &ServerState, context: &RequestContext<RoleServer>) -> Arc<Client> {
+    let client = http_client(server);
+    if let Some(session) = context.extensions.get::<SessionRef>() {
+        let ended = session.ended.clone();
+        let shutdown = server.shutdown.clone();
         let client = Arc::downgrade(&client);
         tokio::spawn(async move {
             tokio::select! {
                 () = ended.cancelled() => {}
-                () = leaving.cancelled() => {}
+                () = shutdown.cancelled() => {}
             }
             if let Some(client) = client.upgrade() {
-                client.leave();
+                client.disconnect();
             }
         });
     }

@@ -10,27 +10,30 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Returns bytes that hold a guard until the last reference to them is dropped.
-pub(crate) fn kept(bytes: impl AsRef<[u8]> + Send + 'static, with: impl Send + 'static) -> Bytes {
-    struct Kept<B, T>(B, T);
-    impl<B: AsRef<[u8]>, T> AsRef<[u8]> for Kept<B, T> {
+pub(crate) fn guarded_bytes(
+    bytes: impl AsRef<[u8]> + Send + 'static,
+    guard: impl Send + 'static,
+) -> Bytes {
+    struct Guarded<B, T>(B, T);
+    impl<B: AsRef<[u8]>, T> AsRef<[u8]> for Guarded<B, T> {
         fn as_ref(&self) -> &[u8] {
             self.0.as_ref()
         }
     }
-    Bytes::from_owner(Kept(bytes, with))
+    Bytes::from_owner(Guarded(bytes, guard))
 }
 
 /// Wraps a body so that it and each of its data frames hold a guard until dropped.
-pub(crate) fn keeping(body: Body, with: impl Clone + Send + Sync + Unpin + 'static) -> Body {
-    Keeping { body, with }.boxed()
+pub(crate) fn guarded_body(body: Body, guard: impl Clone + Send + Sync + Unpin + 'static) -> Body {
+    GuardedBody { body, guard }.boxed()
 }
 
-struct Keeping<T> {
+struct GuardedBody<T> {
     body: Body,
-    with: T,
+    guard: T,
 }
 
-impl<T: Clone + Send + Unpin + 'static> hyper::body::Body for Keeping<T> {
+impl<T: Clone + Send + Unpin + 'static> hyper::body::Body for GuardedBody<T> {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -39,7 +42,7 @@ impl<T: Clone + Send + Unpin + 'static> hyper::body::Body for Keeping<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
-        frame.map_ok(|frame| frame.map_data(|part| kept(part, self.with.clone())))
+        frame.map_ok(|frame| frame.map_data(|part| guarded_bytes(part, self.guard.clone())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -61,7 +64,7 @@ mod tests {
     #[tokio::test]
     async fn guard_lives_until_the_last_bytes_are_dropped() {
         let counted = Arc::new(());
-        let mut body = keeping(Full::from(&b"0123456789"[..]).boxed(), counted.clone());
+        let mut body = guarded_body(Full::from(&b"0123456789"[..]).boxed(), counted.clone());
         assert_eq!(body.size_hint().exact(), Some(10));
         let frame = body.frame().await;
         assert!(body.is_end_stream());

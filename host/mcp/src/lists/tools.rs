@@ -1,6 +1,6 @@
 //! Converts tool definitions for `tools/list`.
 
-use crate::protocol::lifecycle::Era;
+use crate::protocol::lifecycle::Lifecycle;
 use palisade::host::Host;
 use palisade::session::Session;
 use palisade::tool::Definition;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const COMPILING: &str = "dev.palisade/compiling";
 
 /// Builds the list result, naming the plugins that are still being compiled.
-pub(crate) fn result(host: &Host, tools: Vec<Tool>) -> ListToolsResult {
+pub(crate) fn list_result(host: &Host, tools: Vec<Tool>) -> ListToolsResult {
     let mut listed = ListToolsResult::with_all_items(tools);
     let compiling: Vec<String> =
         host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
@@ -25,7 +25,7 @@ pub(crate) fn result(host: &Host, tools: Vec<Tool>) -> ListToolsResult {
 }
 
 /// Rejects a cursor: lists are returned whole, so that the server never issues one.
-pub(crate) fn whole(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+pub(crate) fn reject_cursor(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match page.and_then(|page| page.cursor) {
         None => Ok(()),
         Some(_) => Err(ErrorData::invalid_params(
@@ -36,16 +36,16 @@ pub(crate) fn whole(page: Option<PaginatedRequestParams>) -> Result<(), ErrorDat
 }
 
 /// Returns the tools that a session may see, sorted by name, so that the list is stable.
-pub(crate) fn tools(host: &Host, session: &Session, era: Era) -> Vec<Tool> {
+pub(crate) fn visible_tools(host: &Host, session: &Session, lifecycle: Lifecycle) -> Vec<Tool> {
     let mut definitions = host.definitions(session);
     definitions.sort_by(|one, other| one.name().as_str().cmp(other.name().as_str()));
-    definitions.iter().filter_map(|definition| tool(definition, era)).collect()
+    definitions.iter().filter_map(|definition| convert(definition, lifecycle)).collect()
 }
 
 /// Converts one tool. Its hints are derived from the sandbox's enforcement.
-pub(crate) fn tool(definition: &Definition, era: Era) -> Option<Tool> {
+pub(crate) fn convert(definition: &Definition, lifecycle: Lifecycle) -> Option<Tool> {
     let mut exported = export(&definition.view(), Format::Mcp, Strictness::AsIs).tool;
-    if era == Era::Legacy && !describes_objects(definition) {
+    if lifecycle == Lifecycle::Stateful && !has_object_output(definition) {
         exported.as_object_mut()?.remove("outputSchema");
     }
     serde_json::from_value(exported)
@@ -54,14 +54,14 @@ pub(crate) fn tool(definition: &Definition, era: Era) -> Option<Tool> {
 }
 
 /// Returns true if every output is an object, as revisions before 2026-07-28 require.
-fn describes_objects(definition: &Definition) -> bool {
+fn has_object_output(definition: &Definition) -> bool {
     definition.output_schema().is_none_or(|schema| {
         schema.as_value().get("type").and_then(Value::as_str) == Some("object")
     })
 }
 
 /// Returns true if clients repeat parameters of this tool in headers.
-pub(crate) fn repeats_in_headers(definition: &Definition) -> bool {
+pub(crate) fn has_header_parameters(definition: &Definition) -> bool {
     fn mentions(value: &Value) -> bool {
         match value {
             Value::Object(members) => {
@@ -91,10 +91,13 @@ mod tests {
             Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).cache(CacheMode::Off)
         };
         let host = builder().plugins(place.path()).build_from_cache().unwrap();
-        let listed =
-            serde_json::to_value(result(&host, tools(&host, host.session(), Era::Modern))).unwrap();
+        let listed = serde_json::to_value(list_result(
+            &host,
+            visible_tools(&host, host.session(), Lifecycle::Stateless),
+        ))
+        .unwrap();
         assert_eq!(listed["_meta"], json!({"dev.palisade/compiling": ["slow"]}));
         let host = builder().build().unwrap();
-        assert_eq!(result(&host, Vec::new()).meta, None);
+        assert_eq!(list_result(&host, Vec::new()).meta, None);
     }
 }

@@ -1,55 +1,52 @@
 //! Parses messages within bounds, or returns the error response.
 
-use crate::messages::in_flight::is_long;
-use crate::protocol::tool_result::exhausted;
+use super::request_id;
+use crate::protocol::tool_result::exhausted_error;
 use palisade::tool::budget::Budget;
 use palisade::tool::json::{JsonBounds, JsonError, parse_within};
 use rmcp::model::{
     ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
-use std::fmt;
 
 /// The bounds of one message: 2 MiB, for an input of 1 MiB with JSON escapes; depth and members as
 /// for an input, plus the envelope.
 pub(crate) const BOUNDS: JsonBounds = JsonBounds { bytes: 2 << 20, depth: 72, members: 100_256 };
 
-/// The length of the beginning of a long message in which its id is looked for, in bytes.
-pub(crate) const HEAD: usize = 4 << 10;
-
 /// A rejected message, with the id for the error response.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Refused {
+pub(crate) struct RejectedMessage {
+    /// The id of the request, if it is known.
     pub(crate) id: Option<RequestId>,
+    /// The error to answer with.
     pub(crate) error: ErrorData,
 }
 
-impl Refused {
+impl RejectedMessage {
     /// Returns the error response.
-    pub(crate) fn into_message(self) -> ServerJsonRpcMessage {
+    pub(crate) fn into_response(self) -> ServerJsonRpcMessage {
         JsonRpcMessage::error(self.error, self.id)
     }
 }
 
 /// Converts a JSON object into a message.
-pub(crate) fn message(value: Value) -> Result<ClientJsonRpcMessage, Refused> {
+pub(crate) fn to_message(value: Value) -> Result<ClientJsonRpcMessage, RejectedMessage> {
     // The id of a response is one of the server's own, which the client uses for other requests.
     let is_response = value.get("result").is_some() || value.get("error").is_some();
-    let id = id(&value).filter(|_| !is_response);
-    serde_json::from_value(value).map_err(|_| no_message(id))
+    let id = request_id::of_object(&value).filter(|_| !is_response);
+    serde_json::from_value(value).map_err(|_| not_a_message(id))
 }
 
 /// Builds the error for an object that is not a message.
-pub(crate) fn no_message(id: Option<RequestId>) -> Refused {
+pub(crate) fn not_a_message(id: Option<RequestId>) -> RejectedMessage {
     let error =
         ErrorData::invalid_request("want a JSON-RPC 2.0 request, notification or response", None);
-    Refused { id, error }
+    RejectedMessage { id, error }
 }
 
-/// Parses bytes as one JSON object within bounds. Its memory stays reserved.
-pub(crate) fn check(bytes: &[u8], budget: &dyn Budget) -> Result<Value, Refused> {
-    let refused = |error| Refused { id: id_of(bytes), error };
+/// Parses bytes as one JSON object within bounds. Its memory stays reserved in the budget.
+pub(crate) fn parse_object(bytes: &[u8], budget: &dyn Budget) -> Result<Value, RejectedMessage> {
+    let refused = |error| RejectedMessage { id: request_id::of_invalid(bytes), error };
     let text = std::str::from_utf8(bytes)
         .map_err(|error| refused(ErrorData::parse_error(error.to_string(), None)))?;
     let (value, _kept) =
@@ -67,141 +64,22 @@ pub(crate) fn check(bytes: &[u8], budget: &dyn Budget) -> Result<Value, Refused>
 fn unreadable(error: &JsonError) -> ErrorData {
     match error {
         JsonError::Syntax { .. } => ErrorData::parse_error(error.to_string(), None),
-        JsonError::Exhausted(why) => exhausted("the message cannot be read", *why),
+        JsonError::Exhausted(why) => exhausted_error("the message cannot be read", *why),
         _ => ErrorData::invalid_request(error.to_string(), None),
     }
-}
-
-/// Returns the id of a request that was rejected for its content, such as a duplicate key, too much
-/// depth, a lone surrogate or a number out of range, so that the client can tell which of its
-/// requests failed.
-pub(crate) fn id_of(bytes: &[u8]) -> Option<RequestId> {
-    let mut head = Head::default();
-    let mut source = serde_json::Deserializer::from_slice(bytes);
-    HeadOf(&mut head).deserialize(&mut source).and_then(|()| source.end()).ok()?;
-    head.id()
-}
-
-/// Returns the id of a request of which only a prefix is known.
-pub(crate) fn id_at_head(bytes: &[u8]) -> Option<RequestId> {
-    let mut head = Head::default();
-    // The parser fails at the end of the prefix; the members before it count.
-    let _ = HeadOf(&mut head).deserialize(&mut serde_json::Deserializer::from_slice(bytes));
-    head.id()
-}
-
-/// The members of a message that identify a request.
-#[derive(Default)]
-struct Head {
-    /// The id that was read last. It is confirmed by the next token: at the end of a prefix it may
-    /// be cut off.
-    read: Option<RequestId>,
-    known: Option<RequestId>,
-    ids: usize,
-    has_method: bool,
-}
-
-impl Head {
-    /// Returns the id of a request. A message without a method is a response, and its id is one of
-    /// the server's own.
-    fn id(self) -> Option<RequestId> {
-        self.known.filter(|id| self.ids == 1 && self.has_method && !is_long(id))
-    }
-}
-
-/// Parses the head of a message without recursion, by skipping the values of all other members.
-struct HeadOf<'h>(&'h mut Head);
-
-impl<'de> DeserializeSeed<'de> for HeadOf<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<(), D::Error> {
-        source.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for HeadOf<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a message")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let head = self.0;
-        loop {
-            let key = members.next_key::<Key>()?;
-            head.known = head.read.take().or(head.known.take());
-            match key {
-                None => return Ok(()),
-                Some(Key::Id) => {
-                    head.ids += 1;
-                    head.read = Some(members.next_value()?);
-                }
-                Some(key) => {
-                    members.next_value::<IgnoredAny>()?;
-                    head.has_method |= key == Key::Method;
-                }
-            }
-        }
-    }
-}
-
-/// The name of a member.
-#[derive(PartialEq, Eq)]
-enum Key {
-    Id,
-    Method,
-    Other,
-}
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        // As bytes, so that a name that is not valid UTF-8 counts as another member.
-        source.deserialize_bytes(KeyOf)
-    }
-}
-
-struct KeyOf;
-
-impl Visitor<'_> for KeyOf {
-    type Value = Key;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a member")
-    }
-
-    fn visit_bytes<E>(self, name: &[u8]) -> Result<Key, E> {
-        Ok(match name {
-            b"id" => Key::Id,
-            b"method" => Key::Method,
-            _ => Key::Other,
-        })
-    }
-}
-
-/// Returns the id of an object, if it is a valid one.
-pub(crate) fn id(message: &Value) -> Option<RequestId> {
-    let id = match message.get("id")? {
-        Value::String(text) => RequestId::String(text.as_str().into()),
-        Value::Number(number) => RequestId::Number(number.as_i64()?),
-        _ => return None,
-    };
-    Some(id).filter(|id| !is_long(id))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use super::{
-        BOUNDS, ClientJsonRpcMessage, JsonRpcMessage, Refused, RequestId, check, id_at_head,
-    };
+    use super::request_id::in_head;
+    use super::*;
     use palisade::internal::{Account, MemoryLimits};
     use palisade::tool::budget::Unlimited;
 
-    fn message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refused> {
-        check(bytes, &Unlimited).and_then(super::message)
+    fn message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, RejectedMessage> {
+        parse_object(bytes, &Unlimited).and_then(to_message)
     }
 
     #[test]
@@ -213,7 +91,7 @@ mod tests {
         for (account, limit) in
             [(of(0, u64::MAX), "memory"), (of(u64::MAX, 1 << 20), "total_memory")]
         {
-            let refused = check(text.as_bytes(), &account).unwrap_err();
+            let refused = parse_object(text.as_bytes(), &account).unwrap_err();
             let data = refused.error.data.unwrap();
             assert_eq!(
                 (&data["class"], &data["detail"]["limit"]),
@@ -222,7 +100,7 @@ mod tests {
             assert_eq!(account.held(), 0);
         }
         let account = of(u64::MAX, u64::MAX);
-        assert!(check(text.as_bytes(), &account).is_ok());
+        assert!(parse_object(text.as_bytes(), &account).is_ok());
         assert!(
             account.held() > 30 << 20,
             "{}: it counts for as long as the account lives",
@@ -338,7 +216,7 @@ mod tests {
     #[test]
     fn of_a_message_that_is_too_long_the_beginning_says_the_id() {
         let whole = call("12", &format!("{{\"a\":\"{}\"}}", "x".repeat(BOUNDS.bytes)));
-        let head = |bytes: usize| id_at_head(&whole.as_bytes()[..bytes]);
+        let head = |bytes: usize| in_head(&whole.as_bytes()[..bytes]);
         let method = whole.find(r#","params""#).unwrap();
         assert_eq!(head(BOUNDS.bytes), Some(RequestId::Number(12)));
         assert!(
@@ -346,7 +224,7 @@ mod tests {
             "nothing says that it is a request"
         );
         let last = r#"{"method":"ping","id":12"#;
-        assert_eq!(id_at_head(last.as_bytes()), None, "there may be more digits");
-        assert_eq!(id_at_head(format!("{last},\"a\"").as_bytes()), Some(RequestId::Number(12)));
+        assert_eq!(in_head(last.as_bytes()), None, "there may be more digits");
+        assert_eq!(in_head(format!("{last},\"a\"").as_bytes()), Some(RequestId::Number(12)));
     }
 }

@@ -7,38 +7,39 @@ use std::sync::{Arc, OnceLock};
 
 /// The account and the turns of one response. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct Maker {
+pub(crate) struct ResponseResources {
+    /// The memory account of the request.
     pub(crate) account: Account,
-    owner: Owner,
+    turns: PluginTurns,
 }
 
 /// The turns of the plugin that a response comes from, once it is known. It travels in the
 /// extensions of the request.
 #[derive(Debug, Clone, Default)]
-struct Owner(Arc<OnceLock<Arc<Share>>>);
+struct PluginTurns(Arc<OnceLock<Arc<Share>>>);
 
-impl Maker {
-    /// Creates the maker of the response to a request with this account.
+impl ResponseResources {
+    /// Creates the resources of the response to a request with this account.
     pub(crate) fn new(account: Account) -> Self {
-        Self { account, owner: Owner::default() }
+        Self { account, turns: PluginTurns::default() }
     }
 
-    /// Attaches the account and the place of the turns to a request.
+    /// Attaches the resources to a request.
     pub(crate) fn attach(&self, extensions: &mut Extensions) {
         extensions.insert(self.account.clone());
-        extensions.insert(self.owner.clone());
+        extensions.insert(self.turns.clone());
     }
 
     /// Returns the turns of the response's plugin, or the host's own.
     pub(crate) fn turns(&self) -> &Arc<Share> {
-        self.owner.0.get().unwrap_or_else(|| answer_turns())
+        self.turns.0.get().unwrap_or_else(|| answer_turns())
     }
 }
 
 /// Records that the response to a request comes from the plugin with these turns.
-pub(crate) fn comes_from(request: &Extensions, turns: &Arc<Share>) {
-    if let Some(Owner(owner)) = request.get() {
-        let _ = owner.set(turns.clone());
+pub(crate) fn set_plugin_turns(request: &Extensions, turns: &Arc<Share>) {
+    if let Some(PluginTurns(own)) = request.get() {
+        let _ = own.set(turns.clone());
     }
 }
 
@@ -50,13 +51,13 @@ mod tests {
 
     #[test]
     fn an_answer_is_made_in_the_turns_of_its_plugin_and_otherwise_in_those_of_the_host() {
-        let maker = Maker::new(Account::new(MemoryLimits { call: 1, total: 1 }));
+        let resources = ResponseResources::new(Account::new(MemoryLimits { call: 1, total: 1 }));
         let mut extensions = Extensions::new();
         let plugin = Pool::new(1).share(Digest::of(b"a plugin"));
-        maker.attach(&mut extensions);
-        assert!(Arc::ptr_eq(maker.turns(), answer_turns()));
-        comes_from(&extensions, &plugin);
-        assert!(Arc::ptr_eq(maker.turns(), &plugin));
+        resources.attach(&mut extensions);
+        assert!(Arc::ptr_eq(resources.turns(), answer_turns()));
+        set_plugin_turns(&extensions, &plugin);
+        assert!(Arc::ptr_eq(resources.turns(), &plugin));
         assert!(extensions.get::<Account>().is_some());
     }
 }

@@ -1,9 +1,9 @@
 //! Serializes messages. The length of a message is measured first, so that its memory is reserved
 //! before it is allocated.
 
-use crate::http::kept;
-use crate::protocol::tool_result;
-use crate::transport::http;
+use super::extensions::account_of_library;
+use crate::http::guarded_bytes;
+use crate::protocol::tool_result::{exhausted_error, exhausted_result};
 use bytes::Bytes;
 use palisade::internal::{Account, IN_PLACE, Owed, address_space_limit};
 use palisade::tool::budget::Exhausted;
@@ -13,53 +13,50 @@ use std::io::{self, Write};
 
 /// The maximum length of a message that is serialized in the measuring pass, in bytes. Queues of
 /// such messages are bounded by their number, so that their memory is not accounted for.
-pub(crate) const SMALL: usize = 4 << 10;
+pub(crate) const MAX_SMALL: usize = 4 << 10;
 
-/// The number of copies that the library makes of a response while it writes it: the text, the
-/// spare capacity of its growing buffer, and the event made from the text.
+/// The number of copies that `rmcp` makes of a response while it writes it: the text, the spare
+/// capacity of its growing buffer, and the event made from the text.
 const COPIES: u64 = 3;
 
 /// The error message for a response that does not fit into memory.
-pub(crate) const LEFT_OUT: &str = "the answer cannot be made";
+pub(crate) const CANNOT_ANSWER: &str = "the answer cannot be made";
 
 /// A serialized message, with its accounted memory.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct Serialized {
     bytes: Vec<u8>,
     owed: Option<Owed>,
 }
 
-impl Written {
+impl Serialized {
     /// Serializes a response, reserving its memory in the account of the request. Returns an error
     /// response instead if there is not enough memory.
-    pub(crate) fn answer(message: &ServerJsonRpcMessage, account: &Account) -> Self {
-        Self::or_failure(written(message, account), message)
+    pub(crate) fn response(message: &ServerJsonRpcMessage, account: &Account) -> Self {
+        Self::or_failure(measure_and_serialize(message, account), message)
     }
 
-    /// Same as [`answer`](Self::answer), if the response is short enough to be serialized in place.
-    pub(crate) fn at_once(message: &ServerJsonRpcMessage, account: &Account) -> Option<Self> {
-        let mut counted = Counted { most: IN_PLACE, ..Counted::default() };
-        serde_json::to_writer(&mut counted, message).ok()?;
-        Some(Self::or_failure(made(counted, message, account), message))
+    /// Same as [`response`](Self::response), if the response is short enough to be serialized in
+    /// place.
+    pub(crate) fn short_response(
+        message: &ServerJsonRpcMessage,
+        account: &Account,
+    ) -> Option<Self> {
+        let mut measured = MeasuringWriter { limit: IN_PLACE, ..MeasuringWriter::default() };
+        serde_json::to_writer(&mut measured, message).ok()?;
+        Some(Self::or_failure(serialize(measured, message, account), message))
     }
 
-    /// The error response if a response cannot be serialized in time.
-    pub(crate) fn late(message: &ServerJsonRpcMessage) -> Self {
-        Self::unasked(&without_memory(message, Exhausted::Deadline))
-    }
-
-    fn or_failure(written: Result<Self, Exhausted>, message: &ServerJsonRpcMessage) -> Self {
-        written.unwrap_or_else(|why| {
-            tracing::warn!("an answer was left out: {why}");
-            Self::unasked(&without_memory(message, why))
-        })
+    /// Returns the error response for a response that cannot be serialized in time.
+    pub(crate) fn late_response(message: &ServerJsonRpcMessage) -> Self {
+        Self::bounded(&failure_response(message, Exhausted::Deadline))
     }
 
     /// Serializes a message that is bounded where it is created.
-    pub(crate) fn unasked(message: &ServerJsonRpcMessage) -> Self {
+    pub(crate) fn bounded(message: &ServerJsonRpcMessage) -> Self {
         // Serialization cannot fail: these types always map to JSON.
         let bytes = serde_json::to_vec(message).unwrap_or_default();
-        let owed = (bytes.len() > SMALL).then(|| Owed::new(bytes.len()));
+        let owed = (bytes.len() > MAX_SMALL).then(|| Owed::new(bytes.len()));
         Self { bytes, owed }
     }
 
@@ -72,59 +69,78 @@ impl Written {
     /// Returns the message as a response body, accounted for until it is sent.
     pub(crate) fn into_body(self) -> Bytes {
         match self.owed {
-            Some(owed) => kept(self.bytes, owed),
+            Some(owed) => guarded_bytes(self.bytes, owed),
             None => self.bytes.into(),
         }
+    }
+
+    fn or_failure(serialized: Result<Self, Exhausted>, message: &ServerJsonRpcMessage) -> Self {
+        serialized.unwrap_or_else(|why| {
+            tracing::warn!("an answer was left out: {why}");
+            Self::bounded(&failure_response(message, why))
+        })
     }
 }
 
 #[cfg(test)]
-impl Written {
+impl Serialized {
     /// Wraps these bytes.
-    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> Self {
         Self { bytes, owed: None }
     }
 }
 
-/// Reserves the memory that the library needs to write this result, if the library writes the
-/// response to this request, and returns the result. The memory is held until the response is sent.
+/// Reserves the memory that `rmcp` needs to write this result, if `rmcp` writes the response to
+/// this request, and returns the result. The memory is held until the response is sent.
 ///
 /// # Errors
 ///
 /// [`Exhausted`] if the account of the request has not enough memory.
-pub(crate) fn afforded<T: Serialize>(result: T, request: &Extensions) -> Result<T, Exhausted> {
-    http::library(request).map_or(Ok(()), |account| reserve(&result, &account)).map(|()| result)
+pub(crate) fn within_memory<T: Serialize>(result: T, request: &Extensions) -> Result<T, Exhausted> {
+    account_of_library(request)
+        .map_or(Ok(()), |account| reserve(&result, &account))
+        .map(|()| result)
 }
 
-/// Same as [`afforded`], with an error response.
-pub(crate) fn granted<T: Serialize>(result: T, request: &Extensions) -> Result<T, ErrorData> {
-    afforded(result, request).map_err(|why| tool_result::exhausted(LEFT_OUT, why))
+/// Same as [`within_memory`], with an error response.
+pub(crate) fn within_memory_or_error<T: Serialize>(
+    result: T,
+    request: &Extensions,
+) -> Result<T, ErrorData> {
+    within_memory(result, request).map_err(|why| exhausted_error(CANNOT_ANSWER, why))
 }
 
-/// Reserves the memory that the library needs to write a response. Small responses need none.
+/// Reserves the memory that `rmcp` needs to write a response. Small responses need none.
 fn reserve(answer: &impl Serialize, account: &Account) -> Result<(), Exhausted> {
-    let mut counted = Counted::default();
+    let mut measured = MeasuringWriter::default();
     // Serialization cannot fail: these types always map to JSON.
-    let _ = serde_json::to_writer(&mut counted, answer);
-    if counted.length <= SMALL { Ok(()) } else { account.reserve(COPIES * counted.length as u64) }
+    let _ = serde_json::to_writer(&mut measured, answer);
+    if measured.length <= MAX_SMALL {
+        Ok(())
+    } else {
+        account.reserve(COPIES * measured.length as u64)
+    }
 }
 
-fn written(message: &ServerJsonRpcMessage, account: &Account) -> Result<Written, Exhausted> {
-    let mut counted = Counted::default();
+fn measure_and_serialize(
+    message: &ServerJsonRpcMessage,
+    account: &Account,
+) -> Result<Serialized, Exhausted> {
+    let mut measured = MeasuringWriter::default();
     // Serialization cannot fail: these types always map to JSON.
-    let _ = serde_json::to_writer(&mut counted, message);
-    made(counted, message, account)
+    let _ = serde_json::to_writer(&mut measured, message);
+    serialize(measured, message, account)
 }
 
 /// Serializes a message that has been measured.
-fn made(
-    counted: Counted,
+fn serialize(
+    measured: MeasuringWriter,
     message: &ServerJsonRpcMessage,
     account: &Account,
-) -> Result<Written, Exhausted> {
-    let Counted { head, length, .. } = counted;
-    if length <= SMALL {
-        return Ok(Written { bytes: head, owed: None });
+) -> Result<Serialized, Exhausted> {
+    let MeasuringWriter { head, length, .. } = measured;
+    if length <= MAX_SMALL {
+        return Ok(Serialized { bytes: head, owed: None });
     }
     drop(head);
     // One byte more, for the line feed.
@@ -133,15 +149,15 @@ fn made(
     let no_space = |_| Exhausted::AddressSpace { limit: address_space_limit().unwrap_or(u64::MAX) };
     bytes.try_reserve_exact(length + 1).map_err(no_space)?;
     let _ = serde_json::to_writer(&mut bytes, message);
-    Ok(Written { bytes, owed: Some(charge.into_owed()) })
+    Ok(Serialized { bytes, owed: Some(charge.into_owed()) })
 }
 
 /// Builds the response to a request whose own response does not fit into memory.
-fn without_memory(message: &ServerJsonRpcMessage, why: Exhausted) -> ServerJsonRpcMessage {
+fn failure_response(message: &ServerJsonRpcMessage, why: Exhausted) -> ServerJsonRpcMessage {
     let id = match message {
         JsonRpcMessage::Response(answer) => {
             if let ServerResult::CallToolResult(result) = &answer.result {
-                let mut failed = tool_result::without_memory(why);
+                let mut failed = exhausted_result(why);
                 failed.result_type = result.result_type.clone();
                 return JsonRpcMessage::response(
                     ServerResult::CallToolResult(failed),
@@ -153,30 +169,31 @@ fn without_memory(message: &ServerJsonRpcMessage, why: Exhausted) -> ServerJsonR
         JsonRpcMessage::Error(error) => error.id.clone(),
         JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
     };
-    JsonRpcMessage::error(tool_result::exhausted(LEFT_OUT, why), id)
+    JsonRpcMessage::error(exhausted_error(CANNOT_ANSWER, why), id)
 }
 
-/// A writer that measures a message, and keeps its bytes while it is small. It fails beyond a length.
-struct Counted {
+/// A writer that measures a message, and keeps its bytes while it is small. It fails beyond a
+/// length.
+struct MeasuringWriter {
     head: Vec<u8>,
     length: usize,
-    most: usize,
+    limit: usize,
 }
 
-impl Default for Counted {
+impl Default for MeasuringWriter {
     fn default() -> Self {
-        Self { head: Vec::new(), length: 0, most: usize::MAX }
+        Self { head: Vec::new(), length: 0, limit: usize::MAX }
     }
 }
 
-impl Write for Counted {
+impl Write for MeasuringWriter {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.length += bytes.len();
-        if self.length > self.most {
+        if self.length > self.limit {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        if self.length <= SMALL {
+        if self.length <= MAX_SMALL {
             self.head.extend_from_slice(bytes);
         }
         Ok(bytes.len())
@@ -210,7 +227,7 @@ mod tests {
         JsonRpcMessage::response(ServerResult::CallToolResult(result), RequestId::Number(7))
     }
 
-    fn line(written: Written) -> Value {
+    fn line(written: Serialized) -> Value {
         serde_json::from_slice(&written.into_line().0).unwrap()
     }
 
@@ -222,18 +239,18 @@ mod tests {
             "\u{1}",
             "\"\\\n\t\u{7f}",
             "ü漢🦀",
-            &"\u{1}".repeat(SMALL),
+            &"\u{1}".repeat(MAX_SMALL),
             &"x".repeat(1 << 20),
         ] {
             let message = answer(text);
-            let mut counted = Counted::default();
-            serde_json::to_writer(&mut counted, &message).unwrap();
+            let mut measured = MeasuringWriter::default();
+            serde_json::to_writer(&mut measured, &message).unwrap();
             let whole = serde_json::to_vec(&message).unwrap();
-            assert_eq!(counted.length, whole.len());
-            let written = written(&message, &account(u64::MAX, u64::MAX)).unwrap();
+            assert_eq!(measured.length, whole.len());
+            let written = measure_and_serialize(&message, &account(u64::MAX, u64::MAX)).unwrap();
             assert_eq!(
                 (written.bytes == whole, written.owed.is_some()),
-                (true, whole.len() > SMALL)
+                (true, whole.len() > MAX_SMALL)
             );
             assert!(
                 written.owed.is_none() || written.bytes.capacity() == whole.len() + 1,
@@ -244,11 +261,11 @@ mod tests {
 
     #[test]
     fn an_answer_that_has_no_room_becomes_a_failure_of_the_same_request() {
-        let large = answer(&"\u{1}".repeat(SMALL));
+        let large = answer(&"\u{1}".repeat(MAX_SMALL));
         for (account, limit) in
             [(account(6 << 10, u64::MAX), "memory"), (account(u64::MAX, 1), "total_memory")]
         {
-            let said = line(Written::answer(&large, &account));
+            let said = line(Serialized::response(&large, &account));
             let failed = &said["result"];
             let detail = &failed["_meta"]["dev.palisade/error"];
             assert_eq!((&said["id"], &failed["isError"]), (&json!(7), &json!(true)));
@@ -259,8 +276,8 @@ mod tests {
             assert_eq!(failed["resultType"], "complete");
             assert_eq!(account.held(), 0);
         }
-        let other = ServerResult::CustomResult(CustomResult(json!("x".repeat(SMALL))));
-        let said = line(Written::answer(
+        let other = ServerResult::CustomResult(CustomResult(json!("x".repeat(MAX_SMALL))));
+        let said = line(Serialized::response(
             &JsonRpcMessage::response(other, RequestId::Number(8)),
             &account(1, 1),
         ));
@@ -273,9 +290,9 @@ mod tests {
     #[test]
     fn the_call_is_charged_no_more_once_its_answer_is_made() {
         let call = account(30 << 10, u64::MAX);
-        let written = written(&answer(&"\u{1}".repeat(SMALL)), &call).unwrap();
+        let written = measure_and_serialize(&answer(&"\u{1}".repeat(MAX_SMALL)), &call).unwrap();
         assert_eq!((call.held(), written.owed.is_some()), (0, true));
-        let message = answer(&"x".repeat(SMALL));
+        let message = answer(&"x".repeat(MAX_SMALL));
         assert_eq!(reserve(&message, &call), Ok(()));
         let length = serde_json::to_vec(&message).unwrap().len() as u64;
         assert_eq!(call.held(), COPIES * length);

@@ -8,14 +8,14 @@ use rmcp::model::{
     Annotations, ContentBlock, EmbeddedResource, Resource, ResourceContents, Role, TextContent,
 };
 
-/// Converts one content block. JSON becomes text here; structured content is added elsewhere.
-pub(crate) fn block(content: &Content) -> ContentBlock {
+/// Converts one block of content. JSON becomes text here; structured content is added elsewhere.
+pub(crate) fn content_block(content: &Content) -> ContentBlock {
     match content {
         Content::Image { mime, data } => ContentBlock::image(STANDARD.encode(data), mime.clone()),
         Content::Audio { mime, data } => ContentBlock::audio(STANDARD.encode(data), mime.clone()),
-        Content::Resource { uri, mime, body } => {
-            ContentBlock::Resource(EmbeddedResource::new(resource(uri, mime.as_deref(), body)))
-        }
+        Content::Resource { uri, mime, body } => ContentBlock::Resource(EmbeddedResource::new(
+            resource_contents(uri, mime.as_deref(), body),
+        )),
         Content::Link { uri, name, mime } => {
             let link = Resource::new(uri, name);
             ContentBlock::resource_link(match mime {
@@ -23,16 +23,16 @@ pub(crate) fn block(content: &Content) -> ContentBlock {
                 None => link,
             })
         }
-        // Text, JSON, and each kind that the library does not have yet.
+        // Text, JSON, and each kind that `palisade` adds later.
         _ => ContentBlock::text(content.as_text()),
     }
 }
 
-/// Returns the memory that a content's block takes, in bytes.
+/// Returns the memory that a block of content takes, in bytes.
 pub(crate) fn footprint(content: &Content) -> u64 {
     let bytes = match content {
-        Content::Image { data, .. } | Content::Audio { data, .. } => encoded(data),
-        Content::Resource { body: Body::Bytes(data), .. } => encoded(data),
+        Content::Image { data, .. } | Content::Audio { data, .. } => encoded_length(data),
+        Content::Resource { body: Body::Bytes(data), .. } => encoded_length(data),
         Content::Resource { body: Body::Text(text), .. } | Content::Text(text) => text.len(),
         Content::Json(json) => json.as_str().len(),
         Content::Link { .. } => 0,
@@ -42,12 +42,12 @@ pub(crate) fn footprint(content: &Content) -> u64 {
 }
 
 /// Returns the length of Base64-encoded data.
-fn encoded(data: &[u8]) -> usize {
+fn encoded_length(data: &[u8]) -> usize {
     data.len().div_ceil(3) * 4
 }
 
 /// Converts a whole resource.
-pub(crate) fn resource(uri: &str, mime: Option<&str>, body: &Body) -> ResourceContents {
+pub(crate) fn resource_contents(uri: &str, mime: Option<&str>, body: &Body) -> ResourceContents {
     let contents = match body {
         Body::Text(text) => ResourceContents::text(text.clone(), uri),
         Body::Bytes(data) => ResourceContents::blob(STANDARD.encode(data), uri),
@@ -59,7 +59,7 @@ pub(crate) fn resource(uri: &str, mime: Option<&str>, body: &Body) -> ResourceCo
 }
 
 /// Creates a text block for the user rather than the model.
-pub(crate) fn for_the_user(text: &str) -> ContentBlock {
+pub(crate) fn user_block(text: &str) -> ContentBlock {
     let annotations = Annotations::default().with_audience(vec![Role::User]);
     ContentBlock::Text(TextContent::new(text).with_annotations(annotations))
 }

@@ -2,14 +2,14 @@
 
 #![expect(
     deprecated,
-    reason = "what the next revision will not have, the clients of the older ones still expect"
+    reason = "messages that the next revision drops; clients of older revisions expect them"
 )]
 
 use palisade::execution::Severity;
 use rmcp::model::LoggingLevel;
 
 /// Returns the protocol's level.
-pub(crate) fn level(severity: Severity) -> LoggingLevel {
+pub(crate) fn log_level(severity: Severity) -> LoggingLevel {
     match severity {
         Severity::Trace | Severity::Debug => LoggingLevel::Debug,
         Severity::Info => LoggingLevel::Info,
@@ -19,8 +19,8 @@ pub(crate) fn level(severity: Severity) -> LoggingLevel {
 }
 
 /// Returns true if a message of this severity reaches a client's minimum level.
-pub(crate) fn is_wanted(severity: Severity, least: LoggingLevel) -> bool {
-    rank(level(severity)) >= rank(least)
+pub(crate) fn reaches(severity: Severity, minimum: LoggingLevel) -> bool {
+    rank(log_level(severity)) >= rank(minimum)
 }
 
 fn rank(level: LoggingLevel) -> u8 {
@@ -43,10 +43,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_hears_what_is_at_least_as_grave_as_it_asked_for() {
-        assert!(is_wanted(Severity::Info, LoggingLevel::Info));
-        assert!(is_wanted(Severity::Error, LoggingLevel::Debug));
-        assert!(!is_wanted(Severity::Info, LoggingLevel::Notice));
-        assert!(!is_wanted(Severity::Error, LoggingLevel::Critical));
+    fn a_client_hears_what_is_at_minimum_as_grave_as_it_asked_for() {
+        assert!(reaches(Severity::Info, LoggingLevel::Info));
+        assert!(reaches(Severity::Error, LoggingLevel::Debug));
+        assert!(!reaches(Severity::Info, LoggingLevel::Notice));
+        assert!(!reaches(Severity::Error, LoggingLevel::Critical));
     }
 }

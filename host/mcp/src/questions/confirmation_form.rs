@@ -9,28 +9,31 @@ use serde_json::{Value, json};
 /// The only field of the form.
 const FIELD: &str = "decision";
 /// The maximum number of displayed paths.
-const PATHS: usize = 20;
+const MAX_PATHS: usize = 20;
 /// The maximum length of a displayed path, in characters. The input shows it in full.
-const PATH: usize = 160;
+const MAX_PATH_LENGTH: usize = 160;
 /// The maximum length of a displayed plugin name, in characters: it comes from a file name.
-const PLUGIN: usize = 80;
+const MAX_PLUGIN_LENGTH: usize = 80;
 /// The number of displayed digits of a digest: enough to tell plugins with the same name apart.
-const DIGITS: usize = 12;
+const SHOWN_DIGITS: usize = 12;
 
 /// Whether the form offers an answer that also counts for later calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lasting {
+pub(crate) enum SessionAnswer {
     /// For a session that belongs to one client.
     Offered,
     /// For a client with a self-declared identity: the answer could count for another client.
     Withheld,
 }
 
-/// Builds the form. `None` if the library's form schema has changed, which a test would detect.
-pub(crate) fn form(request: &ConfirmationRequest, lasting: Lasting) -> Option<ElicitRequestParams> {
+/// Builds the form. `None` if the form schema of `rmcp` has changed, which a test would detect.
+pub(crate) fn confirmation_form(
+    request: &ConfirmationRequest,
+    session_answer: SessionAnswer,
+) -> Option<ElicitRequestParams> {
     let schema = json!({
         "type": "object",
-        "properties": {FIELD: {"type": "string", "title": "Decision", "oneOf": choices(lasting)}},
+        "properties": {FIELD: {"type": "string", "title": "Decision", "oneOf": choices(session_answer)}},
         "required": [FIELD],
     });
     let requested_schema = serde_json::from_value(schema)
@@ -43,14 +46,29 @@ pub(crate) fn form(request: &ConfirmationRequest, lasting: Lasting) -> Option<El
     })
 }
 
-fn choices(lasting: Lasting) -> Value {
+/// Interprets the result of the form. Anything but an explicit approval is a denial.
+pub(crate) fn interpret(result: &ElicitResult, session_answer: SessionAnswer) -> Answer {
+    let decision =
+        result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
+    match (&result.action, decision) {
+        (ElicitationAction::Accept, Some("allow_once")) => Answer::Allow,
+        (ElicitationAction::Accept, Some("allow_for_session"))
+            if session_answer == SessionAnswer::Offered =>
+        {
+            Answer::Always
+        }
+        _ => Answer::Deny,
+    }
+}
+
+fn choices(session_answer: SessionAnswer) -> Value {
     let once = json!({"const": "allow_once", "title": "Allow this call"});
     let session =
         json!({"const": "allow_for_session", "title": "Allow this tool until the session ends"});
     let deny = json!({"const": "deny", "title": "Deny"});
-    match lasting {
-        Lasting::Offered => json!([once, session, deny]),
-        Lasting::Withheld => json!([once, deny]),
+    match session_answer {
+        SessionAnswer::Offered => json!([once, session, deny]),
+        SessionAnswer::Withheld => json!([once, deny]),
     }
 }
 
@@ -67,39 +85,25 @@ fn message(request: &ConfirmationRequest) -> String {
     let input = visible(input_summary);
     let mut text = format!(
         "May the tool `{tool}` (class {side_effects}) run?{}\nInput: {input}",
-        plugin(request)
+        describe_plugin(request)
     );
-    for path in paths.iter().take(PATHS) {
+    for path in paths.iter().take(MAX_PATHS) {
         // On one line and quoted: a path is text of the model and could otherwise imitate the
         // question.
-        text.push_str(&format!("\nIt would change: `{}`", elided(path, PATH)));
+        text.push_str(&format!("\nIt would change: `{}`", elided(path, MAX_PATH_LENGTH)));
     }
-    if let Some(more @ 1..) = paths.len().checked_sub(PATHS) {
+    if let Some(more @ 1..) = paths.len().checked_sub(MAX_PATHS) {
         text.push_str(&format!("\nIt would change {more} more"));
     }
     text
 }
 
 /// Describes the plugin; empty for a tool of the host itself.
-fn plugin(request: &ConfirmationRequest) -> String {
-    let (Some(name), Some(digest)) = (&request.plugin, request.digest) else {
-        return String::new();
-    };
-    let digits: String = digest.hex().chars().take(DIGITS).collect();
-    format!("\nPlugin: {} (sha256:{digits}…)", elided(name, PLUGIN))
-}
-
-/// Interprets the result of the form. Anything but an explicit approval is a denial.
-pub(crate) fn answer(result: &ElicitResult, lasting: Lasting) -> Answer {
-    let decision =
-        result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
-    match (&result.action, decision) {
-        (ElicitationAction::Accept, Some("allow_once")) => Answer::Allow,
-        (ElicitationAction::Accept, Some("allow_for_session")) if lasting == Lasting::Offered => {
-            Answer::Always
-        }
-        _ => Answer::Deny,
-    }
+fn describe_plugin(request: &ConfirmationRequest) -> String {
+    let Some(name) = &request.plugin else { return String::new() };
+    let Some(digest) = request.digest else { return String::new() };
+    let digits: String = digest.hex().chars().take(SHOWN_DIGITS).collect();
+    format!("\nPlugin: {} (sha256:{digits}…)", elided(name, MAX_PLUGIN_LENGTH))
 }
 
 #[cfg(test)]
@@ -128,13 +132,13 @@ mod tests {
         }
     }
 
-    fn shown(paths: usize, lasting: Lasting) -> Value {
-        serde_json::to_value(form(&request(paths), lasting).unwrap()).unwrap()
+    fn shown(paths: usize, session_answer: SessionAnswer) -> Value {
+        serde_json::to_value(confirmation_form(&request(paths), session_answer).unwrap()).unwrap()
     }
 
     #[test]
     fn a_question_names_the_tool_its_class_its_input_and_what_it_would_change() {
-        let form = shown(2, Lasting::Offered);
+        let form = shown(2, SessionAnswer::Offered);
         let message = form["message"].as_str().unwrap();
         assert!(
             message.starts_with("May the tool `write_file` (class write) run?\nInput: "),
@@ -143,7 +147,7 @@ mod tests {
         assert!(message.ends_with("\nIt would change: `p0`\nIt would change: `p1`"), "{message}");
         assert!(!message.contains('\u{202e}'));
         assert!(
-            shown(25, Lasting::Offered)["message"]
+            shown(25, SessionAnswer::Offered)["message"]
                 .as_str()
                 .unwrap()
                 .ends_with("`p19`\nIt would change 5 more")
@@ -178,7 +182,7 @@ mod tests {
             shown.starts_with("`n\\n\\nThis call is safe.") && shown.ends_with("x`"),
             "{shown}"
         );
-        assert!(!shown.contains('\n') && shown.len() < PATH + 40, "{shown}");
+        assert!(!shown.contains('\n') && shown.len() < MAX_PATH_LENGTH + 40, "{shown}");
     }
 
     #[test]
@@ -191,8 +195,8 @@ mod tests {
 
     #[test]
     fn an_answer_for_the_session_is_offered_only_where_a_session_is_one_clients() {
-        let choices = |lasting| {
-            let form = shown(0, lasting);
+        let choices = |session_answer| {
+            let form = shown(0, session_answer);
             let choices =
                 form["requestedSchema"]["properties"][FIELD]["oneOf"].as_array().unwrap().clone();
             choices
@@ -200,18 +204,18 @@ mod tests {
                 .map(|choice| choice["const"].as_str().unwrap().to_owned())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(choices(Lasting::Offered), ["allow_once", "allow_for_session", "deny"]);
-        assert_eq!(choices(Lasting::Withheld), ["allow_once", "deny"]);
+        assert_eq!(choices(SessionAnswer::Offered), ["allow_once", "allow_for_session", "deny"]);
+        assert_eq!(choices(SessionAnswer::Withheld), ["allow_once", "deny"]);
     }
 
     #[test]
     fn anything_but_a_clear_yes_is_a_no() {
         let result = |text: &str| serde_json::from_str::<ElicitResult>(text).unwrap();
-        let says = |text: &str, lasting| answer(&result(text), lasting);
+        let says = |text: &str, session_answer| interpret(&result(text), session_answer);
         let yes = r#"{"action":"accept","content":{"decision":"allow_once"}}"#;
-        assert_eq!(says(yes, Lasting::Withheld), Answer::Allow);
+        assert_eq!(says(yes, SessionAnswer::Withheld), Answer::Allow);
         let session = r#"{"action":"accept","content":{"decision":"allow_for_session"}}"#;
-        assert_eq!(says(session, Lasting::Offered), Answer::Always);
+        assert_eq!(says(session, SessionAnswer::Offered), Answer::Always);
         for no in [
             session,
             r#"{"action":"accept"}"#,
@@ -220,7 +224,7 @@ mod tests {
             r#"{"action":"decline","content":{"decision":"allow_once"}}"#,
             r#"{"action":"cancel","content":{"decision":"allow_once"}}"#,
         ] {
-            assert_eq!(says(no, Lasting::Withheld), Answer::Deny, "{no}");
+            assert_eq!(says(no, SessionAnswer::Withheld), Answer::Deny, "{no}");
         }
     }
 }

@@ -2,11 +2,10 @@
 
 #![expect(
     deprecated,
-    reason = "what the next revision will not have, the clients of the older ones still expect"
+    reason = "messages that the next revision drops; clients of older revisions expect them"
 )]
 
-use crate::protocol::lifecycle::can_show_forms;
-use crate::transport::fast_path::Known;
+use crate::messages::extensions::FastPath;
 use palisade::execution::AskFailure;
 use palisade::internal::hidden_in;
 use palisade::tool::schema::{Schema, Violations};
@@ -22,7 +21,7 @@ use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 
 /// The maximum length of a message shown to the user, in bytes.
-const MESSAGE: usize = 4 << 10;
+const MAX_MESSAGE: usize = 4 << 10;
 /// Substrings that mark a form field as one for a secret.
 const SECRETS: [&str; 9] = [
     "password",
@@ -37,24 +36,15 @@ const SECRETS: [&str; 9] = [
 ];
 
 /// Returns the kinds of questions that the client supports.
-pub(crate) fn kinds(context: &RequestContext<RoleServer>) -> AskKinds {
-    match context.extensions.get::<Known>() {
-        Some(Known(capabilities)) => kinds_of(capabilities),
+pub(crate) fn supported_kinds(context: &RequestContext<RoleServer>) -> AskKinds {
+    match context.extensions.get::<FastPath>() {
+        Some(FastPath(capabilities)) => kinds_of(capabilities),
         None => kinds_of(&context.client_capabilities().unwrap_or_default()),
     }
 }
 
-fn kinds_of(capabilities: &ClientCapabilities) -> AskKinds {
-    let can = [
-        (AskKind::Elicitation, can_show_forms(capabilities)),
-        (AskKind::Sampling, capabilities.sampling.is_some()),
-        (AskKind::Roots, capabilities.roots.is_some()),
-    ];
-    can.into_iter().filter_map(|(kind, can)| can.then_some(kind)).collect()
-}
-
 /// Returns the capabilities that a client needs for these kinds of questions.
-pub(crate) fn capabilities(kinds: &[AskKind]) -> ClientCapabilities {
+pub(crate) fn required_capabilities(kinds: &[AskKind]) -> ClientCapabilities {
     let needs = |kind: &AskKind| match kind {
         AskKind::Elicitation => ("elicitation", json!({"form": {}})),
         AskKind::Sampling => ("sampling", json!({})),
@@ -66,20 +56,61 @@ pub(crate) fn capabilities(kinds: &[AskKind]) -> ClientCapabilities {
 }
 
 /// Converts a question of the plugin with this name.
-pub(crate) fn question(plugin: &str, request: &AskRequest) -> Result<InputRequest, AskFailure> {
+pub(crate) fn input_request(
+    plugin: &str,
+    request: &AskRequest,
+) -> Result<InputRequest, AskFailure> {
     let key = &request.key;
     let refused =
         |reason: String| AskFailure::Invalid(format!("`{key}` cannot be asked: {reason}"));
     match request.kind {
-        AskKind::Elicitation => form(plugin, &request.params).map(InputRequest::Elicitation),
-        AskKind::Sampling => messages(request.params.clone()).map(InputRequest::CreateMessage),
+        AskKind::Elicitation => {
+            form_request(plugin, &request.params).map(InputRequest::Elicitation)
+        }
+        AskKind::Sampling => {
+            sampling_request(request.params.clone()).map(InputRequest::CreateMessage)
+        }
         AskKind::Roots => Ok(InputRequest::ListRoots(ListRootsRequest::default())),
     }
     .map_err(refused)
 }
 
+/// Converts the answer to a question for the plugin. `None` if it does not match the kind of
+/// question.
+pub(crate) fn convert_answer(
+    request: &AskRequest,
+    answer: &Value,
+) -> Option<Result<String, AskFailure>> {
+    let is_valid = match request.kind {
+        AskKind::Elicitation => {
+            return form_answer(request, serde_json::from_value(answer.clone()).ok()?);
+        }
+        AskKind::Sampling => serde_json::from_value::<CreateMessageResult>(answer.clone()).is_ok(),
+        AskKind::Roots => serde_json::from_value::<ListRootsResult>(answer.clone()).is_ok(),
+    };
+    is_valid.then(|| Ok(answer.to_string()))
+}
+
+fn kinds_of(capabilities: &ClientCapabilities) -> AskKinds {
+    let is_supported = |kind: &AskKind| match kind {
+        AskKind::Elicitation => can_show_forms(capabilities),
+        AskKind::Sampling => capabilities.sampling.is_some(),
+        AskKind::Roots => capabilities.roots.is_some(),
+    };
+    let all = [AskKind::Elicitation, AskKind::Sampling, AskKind::Roots];
+    all.into_iter().filter(is_supported).collect()
+}
+
+fn can_show_forms(capabilities: &ClientCapabilities) -> bool {
+    // An empty object means forms: older revisions had no other mode.
+    capabilities
+        .elicitation
+        .as_ref()
+        .is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+}
+
 /// Builds a form. The message names the plugin, so that the user knows the author.
-fn form(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, String> {
+fn form_request(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, String> {
     if params.get("mode").is_some_and(|mode| mode != "form") {
         return Err("a person is asked by forms only".to_owned());
     }
@@ -95,15 +126,15 @@ fn form(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, Stri
             elided(&at, 128)
         ));
     }
-    if let Some(field) = secret(schema) {
+    if let Some(field) = secret_field(schema) {
         return Err(format!(
             "the field `{}` is one for a secret, which no form is for",
             elided(field, 64)
         ));
     }
-    let requested_schema = shown(schema)?;
-    fields(&requested_schema)?;
-    let message = format!("The plugin {plugin} asks: {}", visible(cut(text, MESSAGE)));
+    let requested_schema = form_schema(schema)?;
+    answer_schema(&requested_schema)?;
+    let message = format!("The plugin {plugin} asks: {}", visible(cut(text, MAX_MESSAGE)));
     Ok(ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
         meta: None,
         message,
@@ -112,13 +143,14 @@ fn form(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, Stri
 }
 
 /// Returns the first field that asks for a secret, by its name, title or format.
-fn secret(schema: &Map<String, Value>) -> Option<&str> {
+fn secret_field(schema: &Map<String, Value>) -> Option<&str> {
     let fields = schema.get("properties").and_then(Value::as_object)?;
-    let is_secret = |(name, field): &(&String, &Value)| {
-        field["format"] == "password"
-            || [name.as_str(), field["title"].as_str().unwrap_or("")].into_iter().any(names_secret)
-    };
-    fields.iter().find(is_secret).map(|(name, _)| name.as_str())
+    fields.iter().find(|(name, field)| is_secret(name, field)).map(|(name, _)| name.as_str())
+}
+
+fn is_secret(name: &str, field: &Value) -> bool {
+    let title = field["title"].as_str().unwrap_or_default();
+    field["format"] == "password" || names_secret(name) || names_secret(title)
 }
 
 fn names_secret(name: &str) -> bool {
@@ -129,7 +161,7 @@ fn names_secret(name: &str) -> bool {
 
 /// Builds a sampling request. Tools and the context of other servers are rejected: a plugin must
 /// not reach them through the client's model.
-fn messages(mut params: Map<String, Value>) -> Result<CreateMessageRequest, String> {
+fn sampling_request(mut params: Map<String, Value>) -> Result<CreateMessageRequest, String> {
     params.remove("_meta");
     if params.get("includeContext").is_some_and(|context| context != "none") {
         return Err("a plugin gets none of the client's context".to_owned());
@@ -144,28 +176,15 @@ fn messages(mut params: Map<String, Value>) -> Result<CreateMessageRequest, Stri
         .map_err(|error| format!("the parameters are not those of sampling: {error}"))
 }
 
-/// Converts the answer to a question for the plugin. `None` if it does not match the kind of
-/// question.
-pub(crate) fn told(request: &AskRequest, answer: &Value) -> Option<Result<String, AskFailure>> {
-    let is_right = match request.kind {
-        AskKind::Elicitation => {
-            return filled(request, serde_json::from_value(answer.clone()).ok()?);
-        }
-        AskKind::Sampling => serde_json::from_value::<CreateMessageResult>(answer.clone()).is_ok(),
-        AskKind::Roots => serde_json::from_value::<ListRootsResult>(answer.clone()).is_ok(),
-    };
-    is_right.then(|| Ok(answer.to_string()))
-}
-
-fn filled(request: &AskRequest, form: ElicitResult) -> Option<Result<String, AskFailure>> {
+fn form_answer(request: &AskRequest, form: ElicitResult) -> Option<Result<String, AskFailure>> {
     let content = match (form.action, form.content) {
         (ElicitationAction::Accept, content) => content.unwrap_or_else(|| json!({})),
         _ => return Some(Err(AskFailure::Declined)),
     };
-    let schema = shown(request.params.get("requestedSchema")?.as_object()?)
-        .and_then(|form| fields(&form))
+    let schema = form_schema(request.params.get("requestedSchema")?.as_object()?)
+        .and_then(|form| answer_schema(&form))
         .ok()?;
-    let misfit = |why: Violations| {
+    let invalid = |why: Violations| {
         AskFailure::Invalid(format!(
             "the client's answer to `{}` is not what its form asks for: {why}",
             request.key
@@ -173,224 +192,24 @@ fn filled(request: &AskRequest, form: ElicitResult) -> Option<Result<String, Ask
     };
     content
         .is_object()
-        .then(|| schema.validate(&content).map(|()| content.to_string()).map_err(misfit))
+        .then(|| schema.validate(&content).map(|()| content.to_string()).map_err(invalid))
 }
 
 /// Returns the form as the client sees it: the protocol knows few keywords, and others are dropped.
-fn shown(schema: &Map<String, Value>) -> Result<ElicitationSchema, String> {
-    serde_json::from_value(Value::Object(schema.clone())).map_err(|error| no_form(&error))
+fn form_schema(schema: &Map<String, Value>) -> Result<ElicitationSchema, String> {
+    serde_json::from_value(Value::Object(schema.clone())).map_err(|error| not_a_form(&error))
 }
 
 /// Returns the schema that the content of a form must match. It has the form's keywords alone,
 /// which are cheap to compile and to check: a plugin's patterns would delay other calls.
-fn fields(form: &ElicitationSchema) -> Result<Schema, String> {
-    let schema = serde_json::to_value(form).map_err(|error| no_form(&error))?;
-    Schema::input(schema).map_err(|error| no_form(&error))
+fn answer_schema(form: &ElicitationSchema) -> Result<Schema, String> {
+    let schema = serde_json::to_value(form).map_err(|error| not_a_form(&error))?;
+    Schema::input(schema).map_err(|error| not_a_form(&error))
 }
 
-fn no_form(error: &dyn std::fmt::Display) -> String {
+fn not_a_form(error: &dyn std::fmt::Display) -> String {
     format!("the schema is not one of a form: {error}")
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-    use super::*;
-
-    fn request(kind: AskKind, params: &Value) -> AskRequest {
-        AskRequest { key: "k".into(), kind, params: params.as_object().unwrap().clone() }
-    }
-
-    fn asking(kind: AskKind, params: &Value) -> Result<Value, AskFailure> {
-        question("forms", &request(kind, params))
-            .map(|question| serde_json::to_value(question).unwrap())
-    }
-
-    fn field(name: &str, field: &Value) -> Value {
-        json!({"message": "Who?", "requestedSchema": {"type": "object", "properties": {name: field}}})
-    }
-
-    #[track_caller]
-    fn refused(kind: AskKind, params: &Value, why: &str) {
-        match asking(kind, params) {
-            Err(AskFailure::Invalid(reason)) => assert!(reason.contains(why), "{reason}"),
-            other => panic!("{params}: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_form_says_whose_it_is_and_shows_no_more_than_a_person_reads() {
-        let mut params = field("name", &json!({"type": "string"}));
-        let form = asking(AskKind::Elicitation, &params).unwrap();
-        assert_eq!(form["method"], "elicitation/create");
-        assert_eq!(form["params"]["message"], "The plugin forms asks: Who?");
-        assert_eq!(form["params"]["requestedSchema"]["properties"]["name"]["type"], "string");
-        params["message"] = json!(format!("\u{202e}{}", "x".repeat(5000)));
-        let message = asking(AskKind::Elicitation, &params).unwrap()["params"]["message"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        assert!(message.len() < 4200 && !message.contains('\u{202e}'), "{message}");
-    }
-
-    #[test]
-    fn a_form_is_no_place_for_secrets_or_for_anything_but_a_form() {
-        let text = json!({"type": "string"});
-        for name in ["password", "apiKey", "API_KEY", "github-token", "clientSecret", "token"] {
-            refused(AskKind::Elicitation, &field(name, &text), "secret");
-        }
-        refused(
-            AskKind::Elicitation,
-            &field("a", &json!({"type": "string", "title": "Your password"})),
-            "secret",
-        );
-        refused(
-            AskKind::Elicitation,
-            &field("a", &json!({"type": "string", "format": "password"})),
-            "secret",
-        );
-        for name in ["max_tokens", "username", "key"] {
-            assert!(asking(AskKind::Elicitation, &field(name, &text)).is_ok(), "{name}");
-        }
-        let url = json!({"mode": "url", "message": "Who?", "url": "https://example.org", "elicitationId": "1"});
-        refused(AskKind::Elicitation, &url, "forms only");
-        refused(AskKind::Elicitation, &json!({}), "no `message`");
-        refused(AskKind::Elicitation, &json!({"message": "Who?"}), "no `requestedSchema`");
-        refused(AskKind::Elicitation, &field("a", &json!({"type": "object"})), "not one of a form");
-        refused(
-            AskKind::Elicitation,
-            &field("a", &json!({"type": "string", "title": "a\u{202e}b"})),
-            "U+202E",
-        );
-    }
-
-    #[test]
-    fn a_model_is_asked_without_what_others_have_told_it() {
-        let message = json!({"role": "user", "content": {"type": "text", "text": "Hi"}});
-        let mut params = json!({"messages": [message], "maxTokens": 100});
-        let asked = asking(AskKind::Sampling, &params).unwrap();
-        assert_eq!(
-            (&asked["method"], &asked["params"]["maxTokens"]),
-            (&json!("sampling/createMessage"), &json!(100))
-        );
-        params["includeContext"] = json!("none");
-        assert!(asking(AskKind::Sampling, &params).is_ok());
-        params["includeContext"] = json!("allServers");
-        refused(AskKind::Sampling, &params, "client's context");
-        refused(
-            AskKind::Sampling,
-            &json!({"messages": [], "maxTokens": 1, "tools": []}),
-            "without `tools`",
-        );
-        refused(AskKind::Sampling, &json!({"maxTokens": 1}), "not those of sampling");
-        assert_eq!(
-            asking(AskKind::Roots, &json!({"any": 1})).unwrap(),
-            json!({"method": "roots/list"})
-        );
-    }
-
-    #[test]
-    fn an_answer_is_one_of_its_kind_or_none() {
-        let asked = field("n", &json!({"type": "integer"}));
-        let said =
-            |kind, text: &str| told(&request(kind, &asked), &serde_json::from_str(text).unwrap());
-        let form = |text: &str| said(AskKind::Elicitation, text);
-        assert_eq!(
-            form(r#"{"action":"accept","content":{"n":1}}"#),
-            Some(Ok(r#"{"n":1}"#.to_owned()))
-        );
-        assert_eq!(form(r#"{"action":"accept"}"#), Some(Ok("{}".to_owned())));
-        for no in [r#"{"action":"decline"}"#, r#"{"action":"cancel","content":{"n":1}}"#] {
-            assert_eq!(form(no), Some(Err(AskFailure::Declined)));
-        }
-        for none in
-            ["12345", "null", "{}", r#"{"action":"yes"}"#, r#"{"action":"accept","content":3}"#]
-        {
-            assert_eq!(form(none), None, "{none}");
-            assert_eq!(said(AskKind::Sampling, none), None, "{none}");
-            assert_eq!(said(AskKind::Roots, none), None, "{none}");
-        }
-        let model = r#"{"content":{"text":"Paris","type":"text"},"model":"m","role":"assistant"}"#;
-        assert_eq!(said(AskKind::Sampling, model), Some(Ok(model.to_owned())));
-        let roots = r#"{"roots":[{"uri":"file:///a"}]}"#;
-        assert_eq!(said(AskKind::Roots, roots), Some(Ok(roots.to_owned())));
-    }
-
-    #[test]
-    fn a_form_that_is_filled_in_otherwise_than_it_asks_is_no_answer() {
-        let schema = json!({
-            "type": "object",
-            "properties": {
-                "age": {"type": "integer", "minimum": 18, "default": 30},
-                "colour": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]},
-                "size": {"type": "string", "enum": ["s", "m"], "enumNames": ["Small", "Medium"]},
-                "kinds": {"type": "array", "maxItems": 2, "items": {"anyOf": [{"const": "a", "title": "A"}]}},
-                "mail": {"type": "string", "format": "email", "maxLength": 9},
-            },
-            "required": ["age"],
-        });
-        let asked = json!({"message": "Who?", "requestedSchema": schema});
-        assert!(asking(AskKind::Elicitation, &asked).is_ok());
-        let said = |content: Option<Value>| {
-            let answer = content.map_or(
-                json!({"action": "accept"}),
-                |it| json!({"action": "accept", "content": it}),
-            );
-            told(&request(AskKind::Elicitation, &asked), &answer).unwrap()
-        };
-        for right in [
-            json!({"age": 18}),
-            json!({"age": 40, "colour": "g", "size": "s", "kinds": ["a"], "mail": "a@b.c"}),
-            json!({"age": 18, "more": 1}),
-        ] {
-            assert_eq!(said(Some(right.clone())), Ok(right.to_string()));
-        }
-        for (wrong, at) in [
-            (json!({"age": 17}), "`/age`"),
-            (json!({"age": "18"}), "`/age`"),
-            (json!({"age": 18, "colour": "blue"}), "`/colour`"),
-            (json!({"age": 18, "size": "l"}), "`/size`"),
-            (json!({"age": 18, "kinds": ["b"]}), "`/kinds"),
-            (json!({"age": 18, "mail": "0123456789"}), "`/mail`"),
-            (json!({}), "age"),
-        ] {
-            match said(Some(wrong.clone())) {
-                Err(AskFailure::Invalid(why)) => {
-                    assert!(why.contains("answer to `k`") && why.contains(at), "{why}");
-                }
-                other => panic!("{wrong}: {other:?}"),
-            }
-        }
-        assert!(matches!(said(None), Err(AskFailure::Invalid(_))), "nothing is filled in");
-    }
-
-    #[test]
-    fn a_pattern_which_no_client_is_shown_is_neither_compiled_nor_checked() {
-        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "(", "maxLength": 3}}});
-        let asked = json!({"message": "Who?", "requestedSchema": schema});
-        let form = asking(AskKind::Elicitation, &asked).unwrap();
-        assert!(
-            form["params"]["requestedSchema"]["properties"]["a"].get("pattern").is_none(),
-            "{form}"
-        );
-        let said = |text: &str| {
-            told(
-                &request(AskKind::Elicitation, &asked),
-                &json!({"action": "accept", "content": {"a": text}}),
-            )
-            .unwrap()
-        };
-        assert!(said("x").is_ok() && said("four").is_err());
-    }
-
-    #[test]
-    fn what_is_missing_is_named_as_the_protocol_names_it() {
-        let named = |kinds: &[AskKind]| serde_json::to_value(capabilities(kinds)).unwrap();
-        assert_eq!(named(&[AskKind::Sampling]), json!({"sampling": {}}));
-        assert_eq!(
-            named(&[AskKind::Elicitation, AskKind::Roots]),
-            json!({"elicitation": {"form": {}}, "roots": {}})
-        );
-    }
-}
+mod tests;

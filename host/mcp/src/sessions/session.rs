@@ -1,10 +1,10 @@
 //! One session: its in-flight requests, its listeners, and its idle time.
 
-use super::Refusal;
-use super::call_stream::Slot;
+use super::call_stream::CallSlot;
+use super::error::SessionRejection;
 use crate::http::Caller;
-use crate::messages::in_flight::{Requests, Weight};
-use crate::messages::reply_accounts::Replies;
+use crate::messages::in_flight::{InFlightRequests, Weight};
+use crate::messages::reply_accounts::ReplyAccounts;
 use palisade::internal::Account;
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::SessionId;
@@ -16,73 +16,73 @@ use tokio_util::sync::CancellationToken;
 
 /// The session of a message, found in the extensions of each request and notification.
 #[derive(Debug, Clone)]
-pub(crate) struct Seat {
+pub(crate) struct SessionRef {
     /// The session's id.
-    pub(crate) session: SessionId,
+    pub(crate) id: SessionId,
     /// Cancelled when the session ends, for whatever reason.
     pub(crate) ended: CancellationToken,
 }
 
 /// A session in the table.
-pub(super) struct Held {
+pub(super) struct Session {
     caller: Caller,
     handle: LocalSessionHandle,
     stop: CancellationToken,
-    replies: Replies,
-    books: Mutex<Books>,
+    replies: ReplyAccounts,
+    state: Mutex<State>,
 }
 
-struct Books {
-    requests: Requests,
-    /// The calls, keyed by the number of their stream.
-    calls: HashMap<u64, Weak<Slot>>,
-    listeners: usize,
-    touched: Instant,
-    state: State,
+/// An in-flight request. Dropping it records the end.
+pub(super) struct RequestGuard {
+    /// The session of the request.
+    pub(super) session: Arc<Session>,
+    /// The id of the request.
+    pub(super) id: RequestId,
+    /// The number of its stream, once it has one.
+    pub(super) number: Option<u64>,
+    _account: Account,
 }
 
-/// The state of a session: in use after the first message that follows `initialize`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Begun,
-    InUse,
-}
+/// A client that listens to a session. Dropping it records the end.
+pub(super) struct ListenerGuard(Arc<Session>);
 
-impl Held {
+impl Session {
+    /// Creates a session of this caller that begins.
     pub(super) fn new(caller: Caller, handle: LocalSessionHandle) -> Arc<Self> {
-        let requests = Requests::default();
-        let calls = HashMap::new();
-        let books = Mutex::new(Books {
-            requests,
-            calls,
+        let state = State {
+            requests: InFlightRequests::default(),
+            calls: HashMap::new(),
             listeners: 0,
-            touched: Instant::now(),
-            state: State::Begun,
-        });
+            last_activity: Instant::now(),
+            usage: Usage::Begun,
+        };
         Arc::new(Self {
             caller,
             handle,
             stop: CancellationToken::new(),
-            replies: Replies::default(),
-            books,
+            replies: ReplyAccounts::default(),
+            state: Mutex::new(state),
         })
     }
 
+    /// Returns the owner of the session.
     pub(super) fn caller(&self) -> Caller {
         self.caller
     }
 
+    /// Returns the handle of the session in `rmcp`.
     pub(super) fn handle(&self) -> &LocalSessionHandle {
         &self.handle
     }
 
-    /// Returns the server's own requests that have no reply yet.
-    pub(super) fn replies(&self) -> &Replies {
+    /// Returns the accounts of the replies to the server's own requests.
+    pub(super) fn replies(&self) -> &ReplyAccounts {
         &self.replies
     }
 
-    pub(super) fn seat(&self) -> Seat {
-        Seat { session: self.handle.id().clone(), ended: self.stop.clone() }
+    /// Returns the reference that is attached to the messages of the session.
+    pub(super) fn session_ref(&self) -> SessionRef {
+        SessionRef { id: self.handle.id().clone(), ended: self.stop.clone() }
     }
 
     /// Returns the token that ends the session and is cancelled when it ends.
@@ -90,102 +90,113 @@ impl Held {
         self.stop.clone()
     }
 
+    /// Ends the session, and with it its calls.
     pub(super) fn end(&self) {
         self.stop.cancel();
     }
 
+    /// Completes when the session has ended.
     pub(super) async fn ended(&self) {
         self.stop.cancelled().await;
     }
 
+    /// Records an activity.
     pub(super) fn touch(&self) {
-        self.books().touched = Instant::now();
+        self.state().last_activity = Instant::now();
     }
 
     /// Returns the time of the last activity.
-    pub(super) fn touched(&self) -> Instant {
-        self.books().touched
+    pub(super) fn last_activity(&self) -> Instant {
+        self.state().last_activity
     }
 
+    /// Returns true after the first message that follows `initialize`.
     pub(super) fn is_in_use(&self) -> bool {
-        self.books().state == State::InUse
+        self.state().usage == Usage::InUse
     }
 
     /// Marks the session as in use.
-    pub(super) fn put_to_use(&self) {
-        self.books().state = State::InUse;
+    pub(super) fn mark_in_use(&self) {
+        self.state().usage = Usage::InUse;
     }
 
     /// Returns the start of the idle time, or `None` while a request is in flight or a listener is
     /// connected.
-    pub(super) fn left_since(&self) -> Option<Instant> {
-        let books = self.books();
-        (books.requests.is_empty() && books.listeners == 0).then_some(books.touched)
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        (state.requests.is_empty() && state.listeners == 0).then_some(state.last_activity)
     }
 
     /// Records that a request was cancelled.
     pub(super) fn cancel(&self, id: &RequestId) {
-        self.books().requests.cancel(id, false);
+        self.state().requests.cancel(id, false);
     }
 
     /// Records an in-flight request. The account holds the memory of its response for as long as
     /// the response may be sent again.
-    pub(super) fn take_off(
+    pub(super) fn begin_request(
         self: &Arc<Self>,
         id: RequestId,
         weight: Weight,
         account: Account,
-    ) -> Result<Flight, Refusal> {
-        self.books().requests.begin(&id, weight)?;
-        Ok(Flight { held: self.clone(), id, number: None, _account: account })
+    ) -> Result<RequestGuard, SessionRejection> {
+        self.state().requests.begin(&id, weight)?;
+        Ok(RequestGuard { session: self.clone(), id, number: None, _account: account })
     }
 
     /// Returns the call with this number, if it has not ended.
-    pub(super) fn slot(&self, number: u64) -> Option<Arc<Slot>> {
-        self.books().calls.get(&number)?.upgrade()
+    pub(super) fn call(&self, number: u64) -> Option<Arc<CallSlot>> {
+        self.state().calls.get(&number)?.upgrade()
     }
 
     /// Registers a call, so that its client can resume it.
-    pub(super) fn put(&self, number: u64, slot: &Arc<Slot>) {
-        self.books().calls.insert(number, Arc::downgrade(slot));
+    pub(super) fn register_call(&self, number: u64, call: &Arc<CallSlot>) {
+        self.state().calls.insert(number, Arc::downgrade(call));
     }
 
-    pub(super) fn listen(self: &Arc<Self>) -> Ear {
-        self.books().listeners += 1;
-        Ear(self.clone())
+    /// Counts a listener until the guard is dropped.
+    pub(super) fn listen(self: &Arc<Self>) -> ListenerGuard {
+        self.state().listeners += 1;
+        ListenerGuard(self.clone())
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An in-flight request. Dropping it records the end.
-pub(super) struct Flight {
-    pub(super) held: Arc<Held>,
-    pub(super) id: RequestId,
-    pub(super) number: Option<u64>,
-    _account: Account,
-}
-
-impl Drop for Flight {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
-        let mut books = self.held.books();
-        books.requests.end(&self.id);
-        books.touched = Instant::now();
+        let mut state = self.session.state();
+        state.requests.remove(&self.id);
+        state.last_activity = Instant::now();
         if let Some(number) = self.number {
-            books.calls.remove(&number);
+            state.calls.remove(&number);
         }
     }
 }
 
-/// A client that listens to a session. Dropping it records the end.
-pub(super) struct Ear(Arc<Held>);
-
-impl Drop for Ear {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
-        let mut books = self.0.books();
-        books.listeners -= 1;
-        books.touched = Instant::now();
+        let mut state = self.0.state();
+        state.listeners -= 1;
+        state.last_activity = Instant::now();
     }
+}
+
+/// The state that requests and listeners change.
+struct State {
+    requests: InFlightRequests,
+    /// The calls, keyed by the number of their stream.
+    calls: HashMap<u64, Weak<CallSlot>>,
+    listeners: usize,
+    last_activity: Instant,
+    usage: Usage,
+}
+
+/// Whether a session counts as in use: after the first message that follows `initialize`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Usage {
+    Begun,
+    InUse,
 }

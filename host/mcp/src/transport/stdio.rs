@@ -10,26 +10,30 @@ mod reader;
 mod tests;
 mod writer;
 
+pub(crate) use writer::Disconnect;
+
+use super::fast_path::SimpleCall;
 use crate::clients::client::Client;
-use crate::handler::Front;
-use crate::messages::in_flight::{NotTaken, Requests, Weight, cancelled};
+use crate::handler::McpHandler;
+use crate::messages::in_flight::{AdmissionError, InFlightRequests, Weight, cancelled_request};
 use crate::messages::offload;
-use crate::messages::parse::{self, Refused};
-use crate::messages::reply_accounts::Replies;
-use crate::messages::response_resources::Maker;
-use crate::messages::serialize::Written;
-use crate::transport::fast_path::Plain;
-use backlog::{Held, Input};
-use input::{Heard, Parsing, Turn};
+use crate::messages::parse::{RejectedMessage, to_message};
+use crate::messages::reply_accounts::ReplyAccounts;
+use crate::messages::response_resources::ResponseResources;
+use crate::messages::serialize::Serialized;
+use crate::protocol::lifecycle::VERSION_KEY;
+use backlog::ParsedMessage;
+use input::{Backpressure, Input, InputEvent};
+use nonblocking::{BlockingFile, NonblockingReader, NonblockingWriter, is_pollable};
 use palisade::internal::Account;
-use reader::Reader;
+use palisade::sandbox::Limits;
+use reader::LineReader;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, Extensions, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, Extensions, GetExtensions as _, GetMeta as _,
+    JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use serde_json::Value;
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -37,88 +41,82 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-pub(crate) use writer::Gone;
-use writer::Writer;
+use writer::LineWriter;
 
-/// The connection of one client.
-pub(crate) struct Lines {
-    reader: Reader,
-    writer: Arc<Writer>,
-    ends: Ends,
-    requests: Arc<Mutex<Requests>>,
-    replies: Replies,
-    /// Messages that wait for room in the output.
-    held: Held,
-    /// A long message that is parsed on another thread. It is kept here, because the library may
-    /// drop the future of `receive` while it waits.
-    parsing: Option<Parsing>,
-    /// Held by each call on the fast path until its response is written.
-    underway: mpsc::Sender<Infallible>,
+/// The transport of one client.
+pub(crate) struct StdioTransport {
+    input: Input,
+    writer: Arc<LineWriter>,
+    connection: Connection,
+    requests: Arc<Mutex<InFlightRequests>>,
+    replies: ReplyAccounts,
     handshake: Handshake,
 }
 
-/// The endpoints of a connection: the fast path's handler, the client, and shutdown signals.
-pub(crate) struct Ends {
-    /// Answers the calls on the fast path.
-    pub(crate) short: Arc<Front>,
+/// A connection: its client, the handler of the fast path, and its shutdown signals.
+pub(crate) struct Connection {
+    /// The client.
     pub(crate) client: Arc<Client>,
+    /// The limits that the memory of messages counts against.
+    pub(crate) limits: Limits,
+    /// Answers the calls on the fast path.
+    pub(crate) handler: Arc<McpHandler>,
+    /// Held by each call on the fast path until its response is written. Its receiver learns when
+    /// all of them are answered.
+    pub(crate) fast_calls: mpsc::Sender<Infallible>,
+    /// Cancelled when the connection ends.
     pub(crate) stop: CancellationToken,
-    /// Its receiver learns when all calls on the fast path are answered.
-    pub(crate) underway: mpsc::Sender<Infallible>,
-    /// Set to the reason if the client stops reading.
-    pub(crate) gone: Arc<OnceLock<Gone>>,
+    /// Set to the reason if the client disconnects.
+    pub(crate) disconnect: Arc<OnceLock<Disconnect>>,
 }
 
-/// The state of a legacy client's handshake.
+/// The state of a stateful client's handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Handshake {
     Awaited,
     Begun,
 }
 
-impl Lines {
+impl StdioTransport {
     /// Starts reading and writing on I/O threads. When either ends, the client's calls are
     /// cancelled, and `stop` with them.
-    pub(crate) fn start(
+    pub(crate) fn on_threads(
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
-        ends: Ends,
+        connection: Connection,
     ) -> io::Result<Self> {
-        Ok(Self::over(Reader::start(input)?, Writer::start(output)?, ends))
+        Ok(Self::new(LineReader::start(input)?, LineWriter::start(output)?, connection))
     }
 
     /// Starts over file descriptors that nothing else reads or writes; pipes and sockets are used
     /// inline. Must be called inside a runtime.
-    pub(crate) fn between(input: OwnedFd, output: OwnedFd, ends: Ends) -> io::Result<Self> {
-        let reader = if nonblocking::tells(&input) {
-            Reader::Here(nonblocking::Ready::new(input)?)
+    pub(crate) fn over_descriptors(
+        input: OwnedFd,
+        output: OwnedFd,
+        connection: Connection,
+    ) -> io::Result<Self> {
+        let reader = if is_pollable(&input) {
+            LineReader::Inline(NonblockingReader::new(input)?)
         } else {
-            Reader::start(nonblocking::Patient(File::from(input)))?
+            LineReader::start(BlockingFile(File::from(input)))?
         };
-        let room = nonblocking::tells(&output)
-            .then(|| output.try_clone())
-            .transpose()?
-            .map(nonblocking::Room::new);
-        let writer = Writer::start(nonblocking::Patient(File::from(output)))?;
-        let writer = match room {
-            Some(room) => writer.in_place(room),
+        let inline = is_pollable(&output).then(|| output.try_clone()).transpose()?;
+        let writer = LineWriter::start(BlockingFile(File::from(output)))?;
+        let writer = match inline {
+            Some(inline) => writer.with_inline(NonblockingWriter::new(inline)),
             None => writer,
         };
-        Ok(Self::over(reader, writer, ends))
+        Ok(Self::new(reader, writer, connection))
     }
 
-    fn over(reader: Reader, writer: Writer, ends: Ends) -> Self {
-        let (writer, underway) =
-            (Arc::new(writer.noting(ends.gone.clone())), ends.underway.clone());
+    fn new(reader: LineReader, writer: LineWriter, connection: Connection) -> Self {
+        let writer = Arc::new(writer.with_reason(connection.disconnect.clone()));
         Self {
-            reader,
+            input: Input::new(reader, writer.clone(), connection.limits),
             writer,
-            ends,
+            connection,
             requests: Arc::default(),
-            replies: Replies::default(),
-            held: Held::default(),
-            parsing: None,
-            underway,
+            replies: ReplyAccounts::default(),
             handshake: Handshake::Awaited,
         }
     }
@@ -126,172 +124,175 @@ impl Lines {
     /// Returns the next message that is admitted, answering rejected ones. `None` at the end.
     async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let (taken, turn) = match self.heard().await? {
-                Heard::Line(line) => {
-                    let turn = self.turn();
-                    (self.come(line, turn), turn)
+            let (admitted, backpressure) = match self.input.next().await {
+                InputEvent::Message(message, backpressure) => (self.take(message), backpressure),
+                InputEvent::Rejected(rejected, backpressure) => (Err(rejected), backpressure),
+                InputEvent::Ended(held_back) => {
+                    held_back.into_iter().for_each(|id| self.reject(not_begun(id)));
+                    return None;
                 }
-                Heard::Due(Input::Line(line, _owed)) => (self.read(line, Turn::Now), Turn::Now),
-                Heard::Due(Input::Parsed(value, account)) => (self.take(value, account), Turn::Now),
-                Heard::Due(Input::Refused(refused)) => (Err(refused), Turn::Now),
-                Heard::Parsed(parsed, account, turn) => {
-                    (parsed.and_then(|value| self.parsed(value, account, turn)), turn)
-                }
+                InputEvent::Disconnected => return None,
             };
-            match taken {
+            match admitted {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err(refused) if turn == Turn::Later => self.held.put_refused(refused),
-                Err(refused) => self.refuse(refused),
+                Err(rejected) => match backpressure {
+                    Backpressure::On => self.input.hold_back(rejected),
+                    Backpressure::Off => self.reject(rejected),
+                },
             }
         }
     }
 
     /// Queues an error response.
-    fn refuse(&self, refused: Refused) {
-        let (written, underway) =
-            (self.writer.write(&refused.into_message()), self.underway.clone());
+    fn reject(&self, rejected: RejectedMessage) {
+        let written = self.writer.write(Serialized::bounded(&rejected.into_response()));
+        let fast_calls = self.connection.fast_calls.clone();
         // The queue bounds the number of these tasks, which notice a client that does not read.
         tokio::spawn(async move {
             let _ = written.await;
-            drop(underway);
+            drop(fast_calls);
         });
     }
 
     /// Takes a message. Returns `None` for a call that was started on the fast path.
     fn take(
         &mut self,
-        value: Value,
-        account: Account,
-    ) -> Result<Option<ClientJsonRpcMessage>, Refused> {
-        match Plain::of(value) {
-            Ok(plain) => self
-                .book(plain.id(), Weight::Heavy)
-                .map(|ends| self.begin(plain, ends, account))
-                .map(|()| None),
-            Err(value) => self
-                .admit(parse::message(value)?)
-                .map(|message| Some(self.accounted(message, account))),
+        message: ParsedMessage,
+    ) -> Result<Option<ClientJsonRpcMessage>, RejectedMessage> {
+        let ParsedMessage { value, account } = message;
+        match SimpleCall::from_message(value) {
+            Ok(call) => {
+                let cancelled = self.begin(call.id(), Weight::Heavy)?;
+                self.start(call, cancelled, account);
+                Ok(None)
+            }
+            Err(value) => {
+                let mut message = to_message(value)?;
+                self.admit(&message)?;
+                self.attach_account(&mut message, account);
+                Ok(Some(message))
+            }
         }
     }
 
     /// Checks that a message may go to its handler.
-    fn admit(&mut self, message: ClientJsonRpcMessage) -> Result<ClientJsonRpcMessage, Refused> {
-        if let JsonRpcMessage::Request(request) = &message {
+    fn admit(&mut self, message: &ClientJsonRpcMessage) -> Result<(), RejectedMessage> {
+        if let JsonRpcMessage::Request(request) = message {
             self.expect_handshake(&request.request, &request.id)?;
-            self.book(&request.id, Weight::of(&request.request))?;
+            self.begin(&request.id, Weight::of(&request.request))?;
         }
-        if let Some(id) = cancelled(&message) {
-            let is_held = self.held.cancel(id);
-            books(&self.requests).cancel(id, is_held);
+        if let Some(id) = cancelled_request(message) {
+            let is_waiting = self.input.cancel(id);
+            lock(&self.requests).cancel(id, is_waiting);
         }
-        Ok(message)
+        Ok(())
     }
 
-    /// Attaches the memory account to a message.
-    fn accounted(
-        &self,
-        mut message: ClientJsonRpcMessage,
-        account: Account,
-    ) -> ClientJsonRpcMessage {
-        use rmcp::model::GetExtensions as _;
-        if let JsonRpcMessage::Request(request) = &mut message {
-            let maker = Maker::new(account);
-            books(&self.requests).keep(&request.id, &maker);
-            maker.attach(request.request.extensions_mut());
+    fn attach_account(&self, message: &mut ClientJsonRpcMessage, account: Account) {
+        if let JsonRpcMessage::Request(request) = message {
+            let resources = ResponseResources::new(account);
+            lock(&self.requests).attach(&request.id, &resources);
+            resources.attach(request.request.extensions_mut());
         } else {
-            self.replies.came(&message, &account);
+            self.replies.deliver(message, &account);
         }
-        message
     }
 
-    fn book(&self, id: &RequestId, weight: Weight) -> Result<CancellationToken, Refused> {
-        let taken = books(&self.requests).begin(id, weight);
-        // The error must not repeat a long id.
-        let known = |why| (why != NotTaken::LongId).then(|| id.clone());
-        taken.map_err(|why| Refused {
-            id: known(why),
-            error: ErrorData::invalid_request(why.to_string(), None),
+    fn begin(&self, id: &RequestId, weight: Weight) -> Result<CancellationToken, RejectedMessage> {
+        lock(&self.requests).begin(id, weight).map_err(|why| {
+            // The error must not repeat a long id.
+            let id = (why != AdmissionError::LongId).then(|| id.clone());
+            RejectedMessage { id, error: ErrorData::invalid_request(why.to_string(), None) }
         })
     }
 
-    /// Starts a call, which writes its own response.
-    fn begin(&self, call: Plain, ends: CancellationToken, account: Account) {
-        let (id, writer, requests) =
-            (call.id().clone(), self.writer.clone(), self.requests.clone());
-        let (front, underway) = (self.ends.short.clone(), self.underway.clone());
-        let (maker, mut extensions) = (Maker::new(account), Extensions::new());
-        maker.attach(&mut extensions);
+    /// Starts a call on the fast path, which writes its own response.
+    fn start(&self, call: SimpleCall, cancelled: CancellationToken, account: Account) {
+        let id = call.id().clone();
+        let writer = self.writer.clone();
+        let requests = self.requests.clone();
+        let handler = self.connection.handler.clone();
+        let fast_calls = self.connection.fast_calls.clone();
+        let resources = ResponseResources::new(account);
+        let mut extensions = Extensions::new();
+        resources.attach(&mut extensions);
         tokio::spawn(async move {
-            let answer = call.answered(&*front, ends.clone(), extensions).await;
-            let line = offload::written(answer, maker).await;
+            let response = call.run(&*handler, cancelled.clone(), extensions).await;
+            let line = offload::serialize(response, resources).await;
             let written = {
                 // A cancelled call must not be answered. The response takes its place in the queue
                 // under the lock, before the next cancellation can be read.
-                let mut books = books(&requests);
-                books.answer(&id, &ends).then(|| writer.put(line))
+                let mut requests = lock(&requests);
+                requests.finish(&id, &cancelled).then(|| writer.write(line))
             };
             if let Some(written) = written {
                 let _ = written.await;
             }
-            drop(underway);
+            drop(fast_calls);
         });
     }
 
-    fn expect_handshake(&mut self, request: &ClientRequest, id: &RequestId) -> Result<(), Refused> {
-        use rmcp::model::GetMeta as _;
+    fn expect_handshake(
+        &mut self,
+        request: &ClientRequest,
+        id: &RequestId,
+    ) -> Result<(), RejectedMessage> {
         match request {
             ClientRequest::InitializeRequest(_) => self.handshake = Handshake::Begun,
             ClientRequest::PingRequest(_) => {}
             _ if self.handshake == Handshake::Awaited
                 && request.get_meta().protocol_version().is_none() =>
             {
-                let message = "want `initialize` first, or a `_meta` with `io.modelcontextprotocol/protocolVersion`";
-                return Err(Refused {
-                    id: Some(id.clone()),
-                    error: ErrorData::invalid_request(message, None),
-                });
+                let message = format!("want `initialize` first, or a `_meta` with `{VERSION_KEY}`");
+                let error = ErrorData::invalid_request(message, None);
+                return Err(RejectedMessage { id: Some(id.clone()), error });
             }
             _ => {}
         }
         Ok(())
     }
+
+    /// Removes an answered request. Returns the resources for its response.
+    fn remove(&self, id: &RequestId) -> ResponseResources {
+        let known = lock(&self.requests).remove(id);
+        known.unwrap_or_else(|| ResponseResources::new(self.connection.limits.account()))
+    }
 }
 
-impl Transport<RoleServer> for Lines {
-    type Error = Gone;
+impl Transport<RoleServer> for StdioTransport {
+    type Error = Disconnect;
 
     /// Queues the line before returning; the future completes when it is written.
     fn send(
         &mut self,
         message: ServerJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), Gone>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), Disconnect>> + Send + 'static {
         let answered = match &message {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
             JsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
-        let written = match answered {
+        let line = match answered {
             None => {
-                self.replies.sent(&message);
-                Ok(Written::unasked(&message))
+                self.replies.record_request(&message);
+                Ok(Serialized::bounded(&message))
             }
             Some(id) => {
-                // Remove the request before the write: the client may reuse the id as soon as it has
-                // read the response.
-                let known = books(&self.requests).end(&id);
-                let maker = known.unwrap_or_else(|| Maker::new(self.ends.short.account()));
-                Written::at_once(&message, &maker.account).ok_or((message, maker))
+                // Remove the request before the write: the client may reuse the id as soon as it
+                // has read the response.
+                let resources = self.remove(&id);
+                Serialized::short_response(&message, &resources.account).ok_or((message, resources))
             }
         };
-        let queued =
-            written.map(|line| self.writer.put(line)).map_err(|large| (large, self.writer.clone()));
+        let writer = self.writer.clone();
+        let written = line.map(|line| writer.write(line));
         async move {
-            match queued {
-                Ok(queued) => queued.await,
-                Err(((message, maker), writer)) => {
-                    let line = offload::large(message, maker).await;
-                    writer.put(line).await
+            match written {
+                Ok(written) => written.await,
+                Err((message, resources)) => {
+                    let line = offload::serialize_long(message, resources).await;
+                    writer.write(line).await
                 }
             }
         }
@@ -302,26 +303,27 @@ impl Transport<RoleServer> for Lines {
             Some(message) => Some(message),
             None => {
                 // The connection has ended: cancel its in-flight calls.
-                self.ends.client.leave();
-                self.ends.stop.cancel();
-                // The token stops the library at once. After an end of input it would wait for
+                self.connection.client.disconnect();
+                self.connection.stop.cancel();
+                // The token stops `rmcp` at once. After an end of input it would wait for
                 // responses.
                 std::future::pending().await
             }
         }
     }
 
-    async fn close(&mut self) -> Result<(), Gone> {
-        self.ends.client.leave();
+    async fn close(&mut self) -> Result<(), Disconnect> {
+        self.connection.client.disconnect();
         Ok(())
     }
 }
 
-fn books(requests: &Mutex<Requests>) -> MutexGuard<'_, Requests> {
+fn lock(requests: &Mutex<InFlightRequests>) -> MutexGuard<'_, InFlightRequests> {
     requests.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn too_long() -> ErrorData {
-    let max = parse::BOUNDS.bytes;
-    ErrorData::invalid_request(format!("a message may have {max} bytes; this one is longer"), None)
+/// Builds the error for a request that was held back when the input ended.
+fn not_begun(id: RequestId) -> RejectedMessage {
+    let message = "the input ended before the request could begin";
+    RejectedMessage { id: Some(id), error: ErrorData::internal_error(message, None) }
 }

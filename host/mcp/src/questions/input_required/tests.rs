@@ -14,41 +14,31 @@ const OTHER: Option<Digest> = Some(Digest::from_bytes([2; 32]));
 const WITHIN: Duration = Duration::from_secs(300);
 
 fn purpose() -> Purpose {
-    Purpose::of("client", "tool", &json!({}))
+    Purpose::new("client", "tool", &json!({}))
 }
 
-/// The state and the answers that a client sends.
-struct Brought {
-    state: Option<String>,
-    responses: InputResponses,
-}
-
-fn nothing() -> Brought {
-    Brought { state: None, responses: InputResponses::new() }
-}
-
-fn with(state: &str, responses: &[(&str, Value)]) -> Brought {
+fn with(state: &str, responses: &[(&str, Value)]) -> RoundInput {
     let responses =
         responses.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-    Brought { state: Some(state.to_owned()), responses }
+    RoundInput { state: Some(state.to_owned()), responses }
 }
 
-fn begin(sealer: &Sealer, code: Option<Digest>, brought: Brought) -> Rounds {
+fn begin(signer: &StateSigner, code: Option<Digest>, input: RoundInput) -> Round {
+    begun(signer, code, input).unwrap()
+}
+
+fn begun(
+    signer: &StateSigner,
+    code: Option<Digest>,
+    input: RoundInput,
+) -> Result<Round, RoundError> {
     let subject = Subject { code, plugin: "forms".to_owned() };
     let kinds = AskKinds::from([AskKind::Elicitation]);
-    Rounds::begin(
-        sealer,
-        Some(&purpose()),
-        kinds,
-        subject,
-        brought.state.as_deref(),
-        brought.responses,
-    )
-    .unwrap()
+    Round::begin(signer, Some(&purpose()), kinds, subject, input)
 }
 
-fn state(rounds: &Rounds, sealer: &Sealer) -> String {
-    rounds.required(sealer, purpose(), WITHIN).unwrap().request_state.unwrap()
+fn state(round: &Round, signer: &StateSigner) -> String {
+    round.input_required(signer, purpose(), WITHIN).unwrap().request_state.unwrap()
 }
 
 fn request(code: Option<Digest>) -> ConfirmationRequest {
@@ -96,105 +86,102 @@ fn is_allowed(asked: &Asked) -> bool {
 }
 
 /// Returns a state after a confirmation request for this code.
-fn asked_about(sealer: &Sealer, code: Option<Digest>) -> String {
-    let rounds = begin(sealer, code, nothing());
-    assert!(is_later(&rounds.confirmed(&request(code))));
-    state(&rounds, sealer)
+fn asked_about(signer: &StateSigner, code: Option<Digest>) -> String {
+    let round = begin(signer, code, RoundInput::default());
+    assert!(is_later(&round.confirm(&request(code))));
+    state(&round, signer)
 }
 
 #[test]
 fn a_yes_counts_for_the_code_that_was_asked_about() {
-    let sealer = Sealer::new().unwrap();
-    let rounds = begin(&sealer, FIRST, with(&asked_about(&sealer, FIRST), &[yes()]));
-    assert!(is_allowed(&rounds.confirmed(&request(FIRST))));
-    assert!(is_allowed(&rounds.confirmed(&request(FIRST))), "and for the rest of the call");
+    let signer = StateSigner::new().unwrap();
+    let round = begin(&signer, FIRST, with(&asked_about(&signer, FIRST), &[yes()]));
+    assert!(is_allowed(&round.confirm(&request(FIRST))));
+    assert!(is_allowed(&round.confirm(&request(FIRST))), "and for the rest of the call");
 }
 
 #[test]
 fn a_yes_to_one_code_counts_for_no_other_whenever_the_code_has_changed() {
-    let sealer = Sealer::new().unwrap();
-    let answered = || with(&asked_about(&sealer, FIRST), &[yes()]);
+    let signer = StateSigner::new().unwrap();
+    let answered = || with(&asked_about(&signer, FIRST), &[yes()]);
     // The code changed before the call was repeated.
     for runs in [OTHER, FIRST, None] {
-        let rounds = begin(&sealer, OTHER, answered());
-        assert!(is_later(&rounds.confirmed(&request(runs))), "{runs:?}");
+        let round = begin(&signer, OTHER, answered());
+        assert!(is_later(&round.confirm(&request(runs))), "{runs:?}");
     }
     // The code changes during the call, before the answer is used and after it.
     for runs in [OTHER, None] {
-        let rounds = begin(&sealer, FIRST, answered());
-        assert!(is_later(&rounds.confirmed(&request(runs))), "{runs:?}");
-        let rounds = begin(&sealer, FIRST, answered());
-        assert!(is_allowed(&rounds.confirmed(&request(FIRST))));
-        assert!(is_later(&rounds.confirmed(&request(runs))), "{runs:?}");
-        assert!(is_later(&rounds.confirmed(&request(FIRST))), "what was allowed is so no more");
+        let round = begin(&signer, FIRST, answered());
+        assert!(is_later(&round.confirm(&request(runs))), "{runs:?}");
+        let round = begin(&signer, FIRST, answered());
+        assert!(is_allowed(&round.confirm(&request(FIRST))));
+        assert!(is_later(&round.confirm(&request(runs))), "{runs:?}");
+        assert!(is_later(&round.confirm(&request(FIRST))), "what was allowed is so no more");
     }
 }
 
 #[test]
 fn who_is_asked_anew_about_other_code_answers_for_that_code() {
-    let sealer = Sealer::new().unwrap();
-    let rounds = begin(&sealer, FIRST, with(&asked_about(&sealer, FIRST), &[yes()]));
-    assert!(is_later(&rounds.confirmed(&request(OTHER))));
-    let one = state(&rounds, &sealer);
-    let other = asked_about(&sealer, OTHER);
+    let signer = StateSigner::new().unwrap();
+    let round = begin(&signer, FIRST, with(&asked_about(&signer, FIRST), &[yes()]));
+    assert!(is_later(&round.confirm(&request(OTHER))));
+    let one = state(&round, &signer);
+    let other = asked_about(&signer, OTHER);
     for state in [one, other] {
-        let rounds = begin(&sealer, OTHER, with(&state, &[yes()]));
-        assert!(is_allowed(&rounds.confirmed(&request(OTHER))));
+        let round = begin(&signer, OTHER, with(&state, &[yes()]));
+        assert!(is_allowed(&round.confirm(&request(OTHER))));
     }
 }
 
 /// Returns a state after one answered question of this code's plugin, with another one open.
-fn told(sealer: &Sealer, code: Option<Digest>) -> String {
-    let rounds = begin(sealer, code, nothing());
-    assert_eq!(rounds.answered(&who()), Err(AskFailure::Later));
-    let rounds = begin(sealer, code, with(&state(&rounds, sealer), &[name("Ann")]));
-    assert_eq!(rounds.answered(&who()), Ok(vec![r#"{"name":"Ann"}"#.to_owned()]));
-    assert_eq!(rounds.answered(&who()), Err(AskFailure::Later));
-    state(&rounds, sealer)
+fn told(signer: &StateSigner, code: Option<Digest>) -> String {
+    let round = begin(signer, code, RoundInput::default());
+    assert_eq!(round.answers(&who()), Err(AskFailure::Later));
+    let round = begin(signer, code, with(&state(&round, signer), &[name("Ann")]));
+    assert_eq!(round.answers(&who()), Ok(vec![r#"{"name":"Ann"}"#.to_owned()]));
+    assert_eq!(round.answers(&who()), Err(AskFailure::Later));
+    state(&round, signer)
 }
 
 #[test]
 fn what_the_plugin_of_one_code_was_told_that_of_another_is_not() {
-    let sealer = Sealer::new().unwrap();
-    let rounds = begin(&sealer, FIRST, with(&told(&sealer, FIRST), &[name("Bob")]));
-    assert_eq!(rounds.answered(&who()), Ok(vec![r#"{"name":"Ann"}"#.to_owned()]));
-    assert_eq!(rounds.answered(&who()), Ok(vec![r#"{"name":"Bob"}"#.to_owned()]));
+    let signer = StateSigner::new().unwrap();
+    let round = begin(&signer, FIRST, with(&told(&signer, FIRST), &[name("Bob")]));
+    assert_eq!(round.answers(&who()), Ok(vec![r#"{"name":"Ann"}"#.to_owned()]));
+    assert_eq!(round.answers(&who()), Ok(vec![r#"{"name":"Bob"}"#.to_owned()]));
     // Neither the earlier answer nor the new one.
-    let rounds = begin(&sealer, OTHER, with(&told(&sealer, FIRST), &[name("Bob")]));
-    assert_eq!(rounds.answered(&who()), Err(AskFailure::Later));
+    let round = begin(&signer, OTHER, with(&told(&signer, FIRST), &[name("Bob")]));
+    assert_eq!(round.answers(&who()), Err(AskFailure::Later));
     // The code changes during the call.
-    let rounds = begin(&sealer, FIRST, with(&told(&sealer, FIRST), &[name("Bob"), yes()]));
-    assert!(is_later(&rounds.confirmed(&request(OTHER))));
-    assert_eq!(rounds.answered(&who()), Err(AskFailure::Later));
+    let round = begin(&signer, FIRST, with(&told(&signer, FIRST), &[name("Bob"), yes()]));
+    assert!(is_later(&round.confirm(&request(OTHER))));
+    assert_eq!(round.answers(&who()), Err(AskFailure::Later));
 }
 
 #[test]
 fn rounds_are_counted_also_where_the_code_changes_in_each() {
-    let sealer = Sealer::new().unwrap();
-    let mut brought = nothing();
-    for round in 0..ROUNDS {
-        let (begun, runs) = if round % 2 == 0 { (FIRST, OTHER) } else { (OTHER, FIRST) };
-        let rounds = begin(&sealer, begun, brought);
-        assert!(is_later(&rounds.confirmed(&request(runs))), "{round}");
-        brought = with(&state(&rounds, &sealer), &[]);
+    let signer = StateSigner::new().unwrap();
+    let mut input = RoundInput::default();
+    for number in 0..MAX_ROUNDS {
+        let (begun, runs) = if number % 2 == 0 { (FIRST, OTHER) } else { (OTHER, FIRST) };
+        let round = begin(&signer, begun, input);
+        assert!(is_later(&round.confirm(&request(runs))), "{number}");
+        input = with(&state(&round, &signer), &[]);
     }
-    let subject = Subject { code: FIRST, plugin: "forms".to_owned() };
-    let kinds = AskKinds::from([AskKind::Elicitation]);
-    let state = brought.state.as_deref();
-    let begun = Rounds::begin(&sealer, Some(&purpose()), kinds, subject, state, brought.responses);
-    assert_eq!(begun.err(), Some(NoRound::TooMany));
+    let begun = begun(&signer, FIRST, input);
+    assert_eq!(begun.err(), Some(RoundError::TooMany));
 }
 
 #[test]
 fn answers_are_bounded_together() {
     let empty = name("").1.to_string().len();
     for (length, fits) in [(limits::ASKED - empty, true), (limits::ASKED - empty + 1, false)] {
-        let sealer = Sealer::new().unwrap();
-        let rounds = begin(&sealer, FIRST, nothing());
-        assert_eq!(rounds.answered(&who()), Err(AskFailure::Later));
-        let rounds =
-            begin(&sealer, FIRST, with(&state(&rounds, &sealer), &[name(&"x".repeat(length))]));
-        let answered = rounds.answered(&who());
+        let signer = StateSigner::new().unwrap();
+        let round = begin(&signer, FIRST, RoundInput::default());
+        assert_eq!(round.answers(&who()), Err(AskFailure::Later));
+        let round =
+            begin(&signer, FIRST, with(&state(&round, &signer), &[name(&"x".repeat(length))]));
+        let answered = round.answers(&who());
         assert_eq!(answered.is_ok(), fits, "{length}");
         assert_eq!(matches!(answered, Err(AskFailure::Invalid(_))), !fits, "{length}");
     }

@@ -16,8 +16,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-const LEGACY: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
-const MODERN: &str = "2026-07-28";
+const STATEFUL: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
+const STATELESS: &str = "2026-07-28";
 const KINDS: [&str; 3] = ["elicitation", "sampling", "roots"];
 
 struct Quiet(Definition);
@@ -143,9 +143,9 @@ fn every_combination() -> impl Iterator<Item = (bool, Value)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_client_is_asked_where_it_can_confirm_and_never_made_to_wait() {
+async fn a_stateful_client_is_asked_where_it_can_confirm_and_never_made_to_wait() {
     let server = server();
-    for version in LEGACY {
+    for version in STATEFUL {
         for (can_confirm, capabilities) in every_combination() {
             let mut client = Client::of(&server);
             client.shake_hands(version, &capabilities).await;
@@ -169,13 +169,13 @@ async fn a_legacy_client_is_asked_where_it_can_confirm_and_never_made_to_wait() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_client_is_asked_by_the_end_of_the_call_where_it_can_confirm_and_never_made_to_wait()
+async fn a_stateless_client_is_asked_by_the_end_of_the_call_where_it_can_confirm_and_never_made_to_wait()
  {
     let server = server();
     let mut client = Client::of(&server);
     for (can_confirm, capabilities) in every_combination() {
         let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/protocolVersion": STATELESS,
             "io.modelcontextprotocol/clientCapabilities": capabilities,
             "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         });

@@ -1,6 +1,6 @@
 //! Checks of the protocol's HTTP headers.
 
-use crate::transport::fast_path::CALL;
+use crate::protocol::methods::TOOLS_CALL;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rmcp::model::ProtocolVersion;
 use rmcp::transport::common::http_header::{
@@ -11,18 +11,18 @@ use rmcp::transport::common::http_header::{
 /// The prefix of headers that repeat parameters.
 const PARAMETERS: &str = "mcp-param-";
 
-/// Returns true if the headers are those of a plain call of this tool: each occurs once, and none
+/// Returns true if the headers are those of a simple call of this tool: each occurs once, and none
 /// needs further checks.
-pub(super) fn plain(headers: &HeaderMap, tool: &str) -> bool {
+pub(super) fn are_of_simple_call(headers: &HeaderMap, tool: &str) -> bool {
     let is = |name: &str, value: &str| only(headers, name) == Some(value);
     is(HEADER_MCP_PROTOCOL_VERSION, ProtocolVersion::V_2026_07_28.as_str())
-        && is(HEADER_MCP_METHOD, CALL)
+        && is(HEADER_MCP_METHOD, TOOLS_CALL)
         && is(HEADER_MCP_NAME, tool)
         && only(headers, CONTENT_TYPE.as_str()).is_some_and(|sent| is_media(sent, JSON_MIME_TYPE))
-        && only(headers, ACCEPT.as_str()).is_some_and(|taken| {
+        && only(headers, ACCEPT.as_str()).is_some_and(|accepted| {
             [JSON_MIME_TYPE, EVENT_STREAM_MIME_TYPE]
                 .iter()
-                .all(|way| taken.split(',').any(|taken| is_media(taken, way)))
+                .all(|kind| accepted.split(',').any(|accepted| is_media(accepted, kind)))
         })
         && !headers.contains_key(HEADER_SESSION_ID)
         && !headers.keys().any(|name| name.as_str().starts_with(PARAMETERS))
@@ -30,10 +30,20 @@ pub(super) fn plain(headers: &HeaderMap, tool: &str) -> bool {
 
 /// Returns a protocol header that occurs more than once. Proxies and servers could disagree about
 /// which value counts.
-pub(super) fn twice(headers: &HeaderMap) -> Option<&'static str> {
+pub(super) fn repeated(headers: &HeaderMap) -> Option<&'static str> {
     [HEADER_MCP_PROTOCOL_VERSION, HEADER_MCP_METHOD, HEADER_MCP_NAME, HEADER_SESSION_ID]
         .into_iter()
         .find(|name| headers.get_all(*name).iter().nth(1).is_some())
+}
+
+/// Returns the id of the session that a request belongs to.
+pub(super) fn session(headers: &HeaderMap) -> Option<&str> {
+    headers.get(HEADER_SESSION_ID)?.to_str().ok()
+}
+
+/// Returns the revision that a request names in its headers.
+pub(super) fn version(headers: &HeaderMap) -> Option<&str> {
+    headers.get(HEADER_MCP_PROTOCOL_VERSION)?.to_str().ok()
 }
 
 fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -67,7 +77,7 @@ mod tests {
                     (HeaderName::from_static(name), HeaderValue::from_static(value))
                 })
                 .collect();
-            plain(&headers, "echo")
+            are_of_simple_call(&headers, "echo")
         };
         assert!(taken(&fields));
         for left_out in 0..fields.len() {

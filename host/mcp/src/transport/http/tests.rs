@@ -1,23 +1,23 @@
-//! Tests of both eras over in-memory connections, with a paused clock.
+//! Tests of both lifecycles over in-memory connections, with a paused clock.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod world;
 
 use crate::http::Caller;
-use crate::sessions::Sessions;
+use crate::sessions::{CallerSessions, Sessions};
 use palisade::sandbox::Limits;
 use rmcp::transport::streamable_http_server::SessionManager as _;
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
-use world::{TOKEN, World, call, initialize, modern};
+use world::{TOKEN, World, call, initialize, stateless};
 
 #[tokio::test(start_paused = true)]
-async fn both_eras_are_answered_side_by_side() {
+async fn both_lifecycles_are_answered_side_by_side() {
     let world = World::new();
     let session = world.session().await;
-    let (headers, body) = modern("quick");
+    let (headers, body) = stateless("quick");
     let mut answer = world.send("POST", &headers, &body).await;
     assert_eq!((answer.status(), answer.header("content-type")), (200, Some("application/json")));
     assert_eq!(answer.body().await["result"]["content"][0]["text"], "done");
@@ -101,9 +101,9 @@ async fn deleting_a_session_cancels_its_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_client_that_goes_away_takes_its_call_along() {
+async fn a_stateless_client_that_goes_away_takes_its_call_along() {
     let mut world = World::new();
-    let (headers, body) = modern("wait");
+    let (headers, body) = stateless("wait");
     let began = Instant::now();
     let gone = timeout(Duration::from_millis(10), world.send("POST", &headers, &body)).await;
     assert!(gone.is_err(), "there is no answer yet");
@@ -112,7 +112,7 @@ async fn a_modern_client_that_goes_away_takes_its_call_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_client_that_does_not_come_back_within_five_seconds_takes_its_call_along() {
+async fn a_stateful_client_that_does_not_come_back_within_five_seconds_takes_its_call_along() {
     let mut world = World::new();
     let session = world.session().await;
     let answer = world.call(&session, 1, "wait").await;
@@ -126,7 +126,7 @@ async fn a_legacy_client_that_does_not_come_back_within_five_seconds_takes_its_c
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_client_that_comes_back_finds_its_call_going_on() {
+async fn a_stateful_client_that_comes_back_finds_its_call_going_on() {
     let mut world = World::new();
     let session = world.session().await;
     let mut answer = world.call(&session, 1, "wait").await;
@@ -144,7 +144,7 @@ async fn a_legacy_client_that_comes_back_finds_its_call_going_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_client_that_comes_back_is_told_what_was_said_meanwhile() {
+async fn a_stateful_client_that_comes_back_is_told_what_was_said_meanwhile() {
     let mut world = World::new();
     let session = world.session().await;
     let mut answer = world.call(&session, 1, "wait").await;
@@ -303,7 +303,7 @@ async fn at_the_end_all_streams_end_and_all_calls_are_cancelled() {
 async fn a_session_is_there_for_whoever_began_it_only() {
     let sessions = Sessions::default();
     let caller = |text: &str| Caller::Bearer(blake3::hash(text.as_bytes()));
-    let seen = |caller| sessions.seen_by(caller, Limits::default().account());
+    let seen = |caller| CallerSessions::new(&sessions, caller, Limits::default().account());
     let (id, _transport) = seen(caller("one")).create_session().await.unwrap();
     assert!(seen(caller("one")).has(&id));
     for other in [caller("another"), Caller::Anybody] {
@@ -320,7 +320,7 @@ async fn a_handler_knows_who_asks_and_in_which_session_until_that_ends() {
     let mut world = World::with(Some(TOKEN));
     let bearer = Caller::Bearer(blake3::hash(TOKEN.as_bytes()));
     let authorization = format!("Bearer {TOKEN}");
-    let (mut headers, body) = modern("quick");
+    let (mut headers, body) = stateless("quick");
     headers.push(("authorization", &authorization));
     world.send("POST", &headers, &body).await;
     assert!(matches!(world.seen.recv().await.unwrap(), (Some(caller), None) if caller == bearer));
@@ -331,7 +331,7 @@ async fn a_handler_knows_who_asks_and_in_which_session_until_that_ends() {
     let (Some(caller), Some(seat)) = world.seen.recv().await.unwrap() else {
         panic!("both are known")
     };
-    assert_eq!((caller, &*seat.session, seat.ended.is_cancelled()), (bearer, session, false));
+    assert_eq!((caller, &*seat.id, seat.ended.is_cancelled()), (bearer, session, false));
     world.send("DELETE", &headers, "").await;
     assert!(seat.ended.is_cancelled(), "at once");
 }

@@ -2,113 +2,127 @@
 //! cancellations and the end of the input are noticed behind it.
 
 use super::line_splitter::Line;
-use crate::messages::parse::{self, HEAD, Refused};
+use crate::messages::parse::RejectedMessage;
+use crate::messages::request_id::{self, HEAD_LENGTH};
 use palisade::internal::{Account, Owed};
 use rmcp::model::RequestId;
 use serde_json::Value;
 use std::collections::VecDeque;
 
 /// The maximum number of messages that are held back: as many as a client may have in flight.
-const MESSAGES: usize = 128;
+const MAX_MESSAGES: usize = 128;
 /// The number of bytes from which no further message is held back. The last one may exceed it.
-const BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// The method of the notification that is never held back.
 const CANCELLED: &str = "notifications/cancelled";
 
+/// A parsed message, with the account that its memory is reserved in.
+#[derive(Debug)]
+pub(super) struct ParsedMessage {
+    /// The message.
+    pub(super) value: Value,
+    /// The account, which holds the memory until the message is answered.
+    pub(super) account: Account,
+}
+
 /// A message that waits for room in the output.
 #[derive(Debug)]
-pub(super) enum Input {
+pub(super) enum HeldMessage {
     /// A request that was not parsed yet, with its accounted memory.
     Line(Line, Owed),
     /// A message that had to be parsed.
-    Parsed(Value, Account),
+    Parsed(ParsedMessage),
     /// A message that is not valid.
-    Refused(Refused),
+    Rejected(RejectedMessage),
 }
 
 /// The messages that wait, in order.
 #[derive(Debug, Default)]
-pub(super) struct Held {
-    messages: VecDeque<Waiting>,
+pub(super) struct Backlog {
+    entries: VecDeque<Entry>,
     bytes: usize,
 }
 
-#[derive(Debug)]
-struct Waiting {
-    id: Option<RequestId>,
-    bytes: usize,
-    input: Input,
-}
-
-impl Held {
+impl Backlog {
+    /// Returns true if no message waits.
     pub(super) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
+        self.entries.is_empty()
     }
 
     /// Returns true if another message may be read.
     pub(super) fn has_room(&self) -> bool {
-        self.messages.len() < MESSAGES && self.bytes < BYTES
+        self.entries.len() < MAX_MESSAGES && self.bytes < MAX_BYTES
     }
 
     /// Holds a line back if its beginning shows that it is a request. Returns it otherwise: it may
     /// be a cancellation.
-    pub(super) fn put(&mut self, line: Line) -> Result<(), Line> {
-        let (id, bytes) = match &line {
-            Line::Whole(bytes) => match parse::id_at_head(&bytes[..bytes.len().min(HEAD)]) {
-                Some(id) => (Some(id), bytes.len()),
-                None => return Err(line),
-            },
-            Line::TooLong(id) => (id.clone(), 0),
-        };
-        self.push(id, bytes, Input::Line(line, Owed::new(bytes)));
+    pub(super) fn push_line(&mut self, line: Line) -> Result<(), Line> {
+        match line {
+            Line::Whole(text) => {
+                let Some(id) = request_id::in_head(&text[..text.len().min(HEAD_LENGTH)]) else {
+                    return Err(Line::Whole(text));
+                };
+                self.push_unparsed(Some(id), text.len(), Line::Whole(text));
+            }
+            Line::TooLong(id) => self.push_unparsed(id.clone(), 0, Line::TooLong(id)),
+        }
         Ok(())
     }
 
     /// Holds a parsed message back, unless it is a cancellation or a response.
-    pub(super) fn put_parsed(
-        &mut self,
-        value: Value,
-        account: Account,
-    ) -> Result<(), (Value, Account)> {
-        if value.get("method").is_none_or(|method| method == CANCELLED) {
-            return Err((value, account));
+    pub(super) fn push_parsed(&mut self, message: ParsedMessage) -> Result<(), ParsedMessage> {
+        if message.value.get("method").is_none_or(|method| method == CANCELLED) {
+            return Err(message);
         }
-        let bytes = usize::try_from(account.held()).unwrap_or(usize::MAX);
-        self.push(parse::id(&value), bytes, Input::Parsed(value, account));
+        let id = request_id::of_object(&message.value);
+        let bytes = usize::try_from(message.account.held()).unwrap_or(usize::MAX);
+        self.push(id, bytes, HeldMessage::Parsed(message));
         Ok(())
     }
 
     /// Holds an error response back.
-    pub(super) fn put_refused(&mut self, refused: Refused) {
-        self.push(None, 0, Input::Refused(refused));
+    pub(super) fn push_rejected(&mut self, rejected: RejectedMessage) {
+        self.push(None, 0, HeldMessage::Rejected(rejected));
     }
 
     /// Removes the first message.
-    pub(super) fn take(&mut self) -> Option<Input> {
-        let first = self.messages.pop_front()?;
+    pub(super) fn pop(&mut self) -> Option<HeldMessage> {
+        let first = self.entries.pop_front()?;
         self.bytes -= first.bytes;
-        Some(first.input)
+        Some(first.message)
     }
 
     /// Removes the requests with this id. Returns true if there was one.
     pub(super) fn cancel(&mut self, id: &RequestId) -> bool {
-        let before = self.messages.len();
-        self.messages.retain(|message| message.id.as_ref() != Some(id));
-        self.bytes = self.messages.iter().map(|message| message.bytes).sum();
-        self.messages.len() < before
+        let before = self.entries.len();
+        self.entries.retain(|entry| entry.id.as_ref() != Some(id));
+        self.bytes = self.entries.iter().map(|entry| entry.bytes).sum();
+        self.entries.len() < before
     }
 
     /// Removes everything. Returns the ids of the requests.
     pub(super) fn clear(&mut self) -> Vec<RequestId> {
         self.bytes = 0;
-        self.messages.drain(..).filter_map(|message| message.id).collect()
+        self.entries.drain(..).filter_map(|entry| entry.id).collect()
     }
 
-    fn push(&mut self, id: Option<RequestId>, bytes: usize, input: Input) {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.messages.push_back(Waiting { id, bytes, input });
+    fn push_unparsed(&mut self, id: Option<RequestId>, bytes: usize, line: Line) {
+        self.push(id, bytes, HeldMessage::Line(line, Owed::new(bytes)));
     }
+
+    fn push(&mut self, id: Option<RequestId>, bytes: usize, message: HeldMessage) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.entries.push_back(Entry { id, bytes, message });
+    }
+}
+
+/// A message with its size.
+#[derive(Debug)]
+struct Entry {
+    id: Option<RequestId>,
+    bytes: usize,
+    message: HeldMessage,
 }
 
 #[cfg(test)]
@@ -126,43 +140,46 @@ mod tests {
 
     fn parsed(value: Value) -> Result<(), Value> {
         let account = Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX });
-        Held::default().put_parsed(value, account).map_err(|(value, _)| value)
+        let message = ParsedMessage { value, account };
+        Backlog::default().push_parsed(message).map_err(|message| message.value)
     }
 
     #[test]
     fn so_many_messages_and_so_many_bytes_are_held_back() {
-        let mut held = Held::default();
-        let fills = |held: &mut Held, length| {
+        let mut backlog = Backlog::default();
+        let fills = |backlog: &mut Backlog, length| {
             (0..1000)
-                .find(|id| !held.has_room() || held.put(request(*id, length)).is_err())
+                .find(|id| !backlog.has_room() || backlog.push_line(request(*id, length)).is_err())
                 .unwrap()
         };
-        assert_eq!(fills(&mut held, 1), MESSAGES as i64);
-        assert!(held.take().is_some() && held.has_room());
-        let mut held = Held::default();
-        assert_eq!(fills(&mut held, 1 << 20), 16);
-        held.cancel(&RequestId::Number(0));
-        assert!(held.has_room(), "a cancelled request leaves its room");
-        held.clear();
-        assert_eq!((held.bytes, held.is_empty()), (0, true));
+        assert_eq!(fills(&mut backlog, 1), MAX_MESSAGES as i64);
+        assert!(backlog.pop().is_some() && backlog.has_room());
+        let mut backlog = Backlog::default();
+        assert_eq!(fills(&mut backlog, 1 << 20), 16);
+        backlog.cancel(&RequestId::Number(0));
+        assert!(backlog.has_room(), "a cancelled request leaves its room");
+        backlog.clear();
+        assert_eq!((backlog.bytes, backlog.is_empty()), (0, true));
     }
 
     #[test]
     fn messages_leave_in_order_and_without_the_cancelled_ones() {
-        let mut held = Held::default();
+        let mut backlog = Backlog::default();
         for id in 0..3 {
-            held.put(request(id, 1)).unwrap();
+            backlog.push_line(request(id, 1)).unwrap();
         }
-        held.put(Line::TooLong(Some(RequestId::Number(3)))).unwrap();
-        assert!(held.cancel(&RequestId::Number(1)) && !held.cancel(&RequestId::Number(1)));
-        assert!(matches!(held.take(), Some(Input::Line(line, _)) if line == request(0, 1)));
-        assert!(matches!(held.take(), Some(Input::Line(line, _)) if line == request(2, 1)));
-        assert_eq!(held.clear(), [RequestId::Number(3)]);
+        backlog.push_line(Line::TooLong(Some(RequestId::Number(3)))).unwrap();
+        assert!(backlog.cancel(&RequestId::Number(1)) && !backlog.cancel(&RequestId::Number(1)));
+        assert!(matches!(backlog.pop(), Some(HeldMessage::Line(line, _)) if line == request(0, 1)));
+        assert!(matches!(backlog.pop(), Some(HeldMessage::Line(line, _)) if line == request(2, 1)));
+        assert_eq!(backlog.clear(), [RequestId::Number(3)]);
     }
 
     #[test]
     fn cancellations_and_responses_are_not_held_back() {
-        let line = |value: &Value| Held::default().put(Line::Whole(value.to_string().into_bytes()));
+        let line = |value: &Value| {
+            Backlog::default().push_line(Line::Whole(value.to_string().into_bytes()))
+        };
         for passes in [
             json!({"method": CANCELLED, "params": {"requestId": 1}}),
             json!({"id": 1, "result": {}}),

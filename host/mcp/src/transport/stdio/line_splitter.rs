@@ -1,11 +1,16 @@
 //! Splits a byte stream into lines of bounded length.
 
-use crate::messages::parse::{BOUNDS, id_at_head};
+use crate::messages::parse::BOUNDS;
+use crate::messages::request_id;
 use rmcp::model::RequestId;
+
+/// The size of a read buffer, in bytes.
+pub(super) const READ_BUFFER: usize = 64 << 10;
 
 /// A line without its terminator.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
+    /// A line within the bound.
     Whole(Vec<u8>),
     /// Longer than the bound. The bytes were dropped; the id is kept if the beginning has it.
     TooLong(Option<RequestId>),
@@ -13,33 +18,36 @@ pub(super) enum Line {
 
 /// The line that is being read.
 #[derive(Debug, Default)]
-pub(super) struct Splitter {
+pub(super) struct LineSplitter {
     line: Vec<u8>,
     too_long: Option<TooLong>,
 }
 
-/// A line that has exceeded the bound.
-#[derive(Debug)]
-struct TooLong {
-    id: Option<RequestId>,
+/// The part of some bytes that a [`LineSplitter`] has taken.
+pub(super) struct Taken {
+    /// The number of bytes.
+    pub(super) bytes: usize,
+    /// The line that ends with them.
+    pub(super) line: Option<Line>,
 }
 
-impl Splitter {
-    /// Consumes bytes up to the next line end. Returns their number, and the line if one ends there
-    /// and is not blank. Bytes beyond the bound are dropped.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> (usize, Option<Line>) {
-        let (part, ends) = match bytes.iter().position(|byte| *byte == b'\n') {
-            Some(end) => (end, true),
-            None => (bytes.len(), false),
-        };
+impl LineSplitter {
+    /// Takes bytes up to the next line end. Bytes beyond the bound are dropped, and so are blank
+    /// lines.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Taken {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let part = end.unwrap_or(bytes.len());
         if self.too_long.is_none() && self.line.len() + part > BOUNDS.bytes {
-            self.too_long = Some(TooLong { id: id_at_head(&self.line) });
+            self.too_long = Some(TooLong { id: request_id::in_head(&self.line) });
             self.line = Vec::new();
         }
         if self.too_long.is_none() {
             self.line.extend_from_slice(&bytes[..part]);
         }
-        (part + usize::from(ends), if ends { self.end() } else { None })
+        match end {
+            Some(end) => Taken { bytes: end + 1, line: self.end() },
+            None => Taken { bytes: part, line: None },
+        }
     }
 
     fn end(&mut self) -> Option<Line> {
@@ -50,4 +58,10 @@ impl Splitter {
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
         (!is_blank).then_some(Line::Whole(line))
     }
+}
+
+/// A line that has exceeded the bound.
+#[derive(Debug)]
+struct TooLong {
+    id: Option<RequestId>,
 }

@@ -1,8 +1,7 @@
 //! Non-blocking I/O on pipes and sockets. A message that is read and written inline saves two
 //! thread wake-ups, which take longer than most calls.
 
-use super::line_splitter::{Line, Splitter};
-use super::reader::AT_ONCE;
+use super::line_splitter::{Line, LineSplitter, READ_BUFFER};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, read, write};
@@ -14,10 +13,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// The number of bytes that a writable pipe takes without blocking: `PIPE_BUF` on Linux.
-const AT_ONCE_WRITTEN: usize = 4096;
+const MAX_WRITE: usize = 4096;
 
 /// Returns true if the kernel reports the readiness of this file: a pipe or a socket.
-pub(super) fn tells(fd: &impl AsFd) -> bool {
+pub(super) fn is_pollable(fd: &impl AsFd) -> bool {
     fstat(fd).is_ok_and(|stat| {
         matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket)
     })
@@ -27,14 +26,14 @@ pub(super) fn tells(fd: &impl AsFd) -> bool {
 ///
 /// `O_NONBLOCK` is not set, since it is shared with other processes that hold the same open file.
 /// So each read follows a poll that reported data, and there must be no other reader.
-pub(super) struct Ready {
+pub(super) struct NonblockingReader {
     input: AsyncFd<OwnedFd>,
     buffer: Vec<u8>,
     unread: Range<usize>,
-    splitter: Splitter,
+    splitter: LineSplitter,
 }
 
-impl Ready {
+impl NonblockingReader {
     /// Wraps an input. Must be called inside a runtime.
     ///
     /// # Errors
@@ -43,20 +42,25 @@ impl Ready {
     pub(super) fn new(input: OwnedFd) -> io::Result<Self> {
         #[expect(
             deprecated,
-            reason = "wrong for what does not own its descriptor, as this does; the successor is not safe"
+            reason = "unsound for types that do not own their descriptor; this one does, and the successor has no safe constructor"
         )]
         let input = AsyncFd::with_interest(input, Interest::READABLE)?;
-        Ok(Self { input, buffer: vec![0; AT_ONCE], unread: 0..0, splitter: Splitter::default() })
+        Ok(Self {
+            input,
+            buffer: vec![0; READ_BUFFER],
+            unread: 0..0,
+            splitter: LineSplitter::default(),
+        })
     }
 
     /// Returns the next line; `None` at the end of the input, or after an error.
     pub(super) async fn next(&mut self) -> Option<Line> {
         loop {
             while !self.unread.is_empty() {
-                let (taken, line) = self.splitter.take(&self.buffer[self.unread.clone()]);
-                self.unread.start += taken;
-                if line.is_some() {
-                    return line;
+                let taken = self.splitter.take(&self.buffer[self.unread.clone()]);
+                self.unread.start += taken.bytes;
+                if taken.line.is_some() {
+                    return taken.line;
                 }
             }
             self.unread = 0..self.fill().await.ok().filter(|read| *read > 0)?;
@@ -68,7 +72,7 @@ impl Ready {
         loop {
             let mut ready = self.input.readable().await?;
             // The runtime's readiness may be stale, from data that was read since.
-            if !is_now(&self.input, PollFlags::IN) {
+            if !is_ready(&self.input, PollFlags::IN) {
                 ready.clear_ready();
                 continue;
             }
@@ -86,9 +90,10 @@ impl Ready {
 }
 
 /// An output that is written inline as far as it does not block.
-pub(super) struct Room(OwnedFd);
+pub(super) struct NonblockingWriter(OwnedFd);
 
-impl Room {
+impl NonblockingWriter {
+    /// Wraps an output.
     pub(super) fn new(output: OwnedFd) -> Self {
         Self(output)
     }
@@ -96,7 +101,7 @@ impl Room {
     /// Writes without blocking. Returns the number of bytes written, which is 0 if the write could
     /// block.
     pub(super) fn write(&self, line: &[u8]) -> io::Result<usize> {
-        if line.len() > AT_ONCE_WRITTEN || !is_now(&self.0, PollFlags::OUT) {
+        if line.len() > MAX_WRITE || !is_ready(&self.0, PollFlags::OUT) {
             return Ok(0);
         }
         match write(&self.0, line) {
@@ -108,19 +113,19 @@ impl Room {
 
 /// A file that blocks even if `O_NONBLOCK` is set. The flag is shared with other processes that
 /// hold the same open file, so that it must not be cleared.
-pub(super) struct Patient(pub(super) File);
+pub(super) struct BlockingFile(pub(super) File);
 
-impl Patient {
-    fn patiently<T>(
+impl BlockingFile {
+    fn retry_when_ready<T>(
         &mut self,
-        what: PollFlags,
-        mut tries: impl FnMut(&mut File) -> io::Result<T>,
+        event: PollFlags,
+        mut attempt: impl FnMut(&mut File) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            match tries(&mut self.0) {
+            match attempt(&mut self.0) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     // Interrupted or not, try again.
-                    let _ = poll(&mut [PollFd::new(&self.0, what)], None);
+                    let _ = poll(&mut [PollFd::new(&self.0, event)], None);
                 }
                 done => return done,
             }
@@ -128,15 +133,15 @@ impl Patient {
     }
 }
 
-impl Read for Patient {
+impl Read for BlockingFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.patiently(PollFlags::IN, |file| file.read(buffer))
+        self.retry_when_ready(PollFlags::IN, |file| file.read(buffer))
     }
 }
 
-impl Write for Patient {
+impl Write for BlockingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.patiently(PollFlags::OUT, |file| file.write(bytes))
+        self.retry_when_ready(PollFlags::OUT, |file| file.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -146,9 +151,9 @@ impl Write for Patient {
 
 /// Polls a file once. Returns true also at the end of the file or after an error, which the
 /// following read or write reports.
-fn is_now(fd: &impl AsFd, what: PollFlags) -> bool {
-    let mut asked = [PollFd::new(fd, what)];
-    poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+fn is_ready(fd: &impl AsFd, event: PollFlags) -> bool {
+    let mut polled = [PollFd::new(fd, event)];
+    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
 
 #[cfg(test)]
@@ -165,7 +170,7 @@ mod tests {
     #[tokio::test]
     async fn lines_are_read_as_they_come_and_what_has_no_end_is_none() {
         let (input, mut output) = pipe().unwrap();
-        let mut ready = Ready::new(input.into()).unwrap();
+        let mut ready = NonblockingReader::new(input.into()).unwrap();
         output.write_all(b"a\nb\nc").unwrap();
         assert_eq!((ready.next().await, ready.next().await), (whole("a"), whole("b")));
         let later = async {
@@ -180,7 +185,7 @@ mod tests {
     #[tokio::test]
     async fn an_input_that_has_nothing_holds_up_nobody() {
         let (input, mut output) = pipe().unwrap();
-        let mut ready = Ready::new(input.into()).unwrap();
+        let mut ready = NonblockingReader::new(input.into()).unwrap();
         for _ in 0..3 {
             let nothing =
                 tokio::time::timeout(std::time::Duration::from_millis(1), ready.next()).await;
@@ -193,18 +198,18 @@ mod tests {
     #[test]
     fn a_full_pipe_takes_nothing_and_a_long_line_is_not_tried() {
         let (mut input, output) = pipe().unwrap();
-        let room = Room::new(output.into());
-        let line = [b'x'; AT_ONCE_WRITTEN];
-        assert_eq!(room.write(&[b'x'; AT_ONCE_WRITTEN + 1]).unwrap(), 0);
+        let writer = NonblockingWriter::new(output.into());
+        let line = [b'x'; MAX_WRITE];
+        assert_eq!(writer.write(&[b'x'; MAX_WRITE + 1]).unwrap(), 0);
         let mut written = 0;
-        while room.write(&line).unwrap() == line.len() {
+        while writer.write(&line).unwrap() == line.len() {
             written += line.len();
         }
         let mut read = vec![0; written];
         input.read_exact(&mut read).unwrap();
-        assert_eq!(room.write(&line).unwrap(), line.len(), "there is room again");
+        assert_eq!(writer.write(&line).unwrap(), line.len(), "there is room again");
         drop(input);
-        assert!(room.write(&line).is_err(), "nobody reads any more");
+        assert!(writer.write(&line).is_err(), "nobody reads any more");
     }
 
     #[test]
@@ -213,7 +218,9 @@ mod tests {
         let (mut input, output) = pipe().unwrap();
         fcntl_setfl(&output, OFlags::NONBLOCK).unwrap();
         let written = std::thread::spawn(move || {
-            Patient(File::from(OwnedFd::from(output))).write_all(&vec![b'x'; 1 << 20]).unwrap();
+            BlockingFile(File::from(OwnedFd::from(output)))
+                .write_all(&vec![b'x'; 1 << 20])
+                .unwrap();
         });
         let mut read = Vec::new();
         input.read_to_end(&mut read).unwrap();
@@ -222,7 +229,7 @@ mod tests {
         let (input, mut output) = pipe().unwrap();
         fcntl_setfl(&input, OFlags::NONBLOCK).unwrap();
         let read = std::thread::spawn(move || {
-            io::read_to_string(Patient(File::from(OwnedFd::from(input)))).unwrap()
+            io::read_to_string(BlockingFile(File::from(OwnedFd::from(input)))).unwrap()
         });
         output.write_all(b"late").unwrap();
         drop(output);
@@ -233,9 +240,10 @@ mod tests {
     fn only_pipes_and_sockets_tell() {
         let (input, output) = pipe().unwrap();
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        assert!(tells(&input) && tells(&output) && tells(&one));
+        assert!(is_pollable(&input) && is_pollable(&output) && is_pollable(&one));
         assert!(
-            !tells(&File::open("/dev/null").unwrap()) && !tells(&tempfile::tempfile().unwrap())
+            !is_pollable(&File::open("/dev/null").unwrap())
+                && !is_pollable(&tempfile::tempfile().unwrap())
         );
     }
 }

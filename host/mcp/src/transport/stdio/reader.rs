@@ -1,29 +1,29 @@
 //! Reads lines: inline from a pipe or a socket, and otherwise on a thread.
 
-use super::line_splitter::{Line, Splitter};
-use super::nonblocking::Ready;
+use super::line_splitter::{Line, LineSplitter, READ_BUFFER};
+use super::nonblocking::NonblockingReader;
 use std::io::{self, Read};
 use tokio::sync::mpsc;
 
 /// The maximum number of queued lines. Reading pauses while the queue is full.
-const WAITING: usize = 16;
-/// The size of the read buffer, in bytes.
-pub(super) const AT_ONCE: usize = 64 << 10;
+const MAX_QUEUED: usize = 16;
 
 /// A source of lines.
-pub(super) enum Reader {
+pub(super) enum LineReader {
+    /// A thread reads the input.
     Thread(mpsc::Receiver<Line>),
-    Here(Ready),
+    /// The input is read where the next line is awaited.
+    Inline(NonblockingReader),
 }
 
-impl Reader {
+impl LineReader {
     /// Reads this input on a thread until it ends or the receiver is dropped. A thread whose input
     /// blocks stays behind.
     pub(super) fn start(input: impl Read + Send + 'static) -> io::Result<Self> {
-        let (send, lines) = mpsc::channel(WAITING);
+        let (sender, lines) = mpsc::channel(MAX_QUEUED);
         std::thread::Builder::new().name("palisade-input".to_owned()).spawn(move || {
             // An error drops the sender, which ends the receiver.
-            let _ = each(input, |line| send.blocking_send(line).is_ok());
+            let _ = for_each_line(input, |line| sender.blocking_send(line).is_ok());
         })?;
         Ok(Self::Thread(lines))
     }
@@ -32,14 +32,15 @@ impl Reader {
     pub(super) async fn next(&mut self) -> Option<Line> {
         match self {
             Self::Thread(lines) => lines.recv().await,
-            Self::Here(ready) => ready.next().await,
+            Self::Inline(reader) => reader.next().await,
         }
     }
 }
 
-/// Passes each line to `wanted` until it returns false. An unterminated last line is dropped.
-fn each(mut input: impl Read, mut wanted: impl FnMut(Line) -> bool) -> io::Result<()> {
-    let (mut buffer, mut splitter) = (vec![0; AT_ONCE], Splitter::default());
+/// Passes each line to `receive` until it returns false. An unterminated last line is dropped.
+fn for_each_line(mut input: impl Read, mut receive: impl FnMut(Line) -> bool) -> io::Result<()> {
+    let mut buffer = vec![0; READ_BUFFER];
+    let mut splitter = LineSplitter::default();
     loop {
         let mut bytes = match input.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -49,9 +50,9 @@ fn each(mut input: impl Read, mut wanted: impl FnMut(Line) -> bool) -> io::Resul
             return Ok(());
         }
         while !bytes.is_empty() {
-            let (taken, line) = splitter.take(bytes);
-            bytes = &bytes[taken..];
-            if line.is_some_and(|line| !wanted(line)) {
+            let taken = splitter.take(bytes);
+            bytes = &bytes[taken.bytes..];
+            if taken.line.is_some_and(|line| !receive(line)) {
                 return Ok(());
             }
         }
@@ -71,7 +72,7 @@ mod tests {
             lines.push(line);
             true
         };
-        each(input, kept).unwrap();
+        for_each_line(input, kept).unwrap();
         lines
     }
 

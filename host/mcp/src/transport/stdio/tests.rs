@@ -4,13 +4,14 @@
 
 use super::line_splitter::Line;
 use super::*;
+use crate::clients::client::TransportKind;
 use crate::{ServeError, Server, Settings};
 use palisade::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
 use palisade::host::Host;
 use palisade::plugins::Shipped;
 use palisade::tool::{Definition, ErrorKind, SideEffects};
 use rmcp::model::ServerResult;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -103,8 +104,9 @@ struct Deaf {
 
 impl Deaf {
     async fn calling() -> Self {
-        let ((input, asks), (tell, seen), (holds, stuck)) =
-            (io::pipe().unwrap(), unbounded_channel(), threads::channel());
+        let (input, asks) = io::pipe().unwrap();
+        let (tell, seen) = unbounded_channel();
+        let (holds, stuck) = threads::channel();
         let make = move || {
             let definition =
                 Definition::new("wait", "A tool.", SideEffects::None, json!({"type": "object"}))
@@ -160,8 +162,8 @@ async fn the_end_of_the_input_ends_the_calls_of_a_client_that_does_not_read() {
 }
 
 /// Returns the next message, if there is one now.
-async fn now(lines: &mut Lines) -> Option<ClientJsonRpcMessage> {
-    let mut next = pin!(tokio::task::unconstrained(lines.next()));
+async fn now(transport: &mut StdioTransport) -> Option<ClientJsonRpcMessage> {
+    let mut next = pin!(tokio::task::unconstrained(transport.next()));
     poll_fn(|cx| match next.as_mut().poll(cx) {
         Poll::Ready(message) => Poll::Ready(message),
         Poll::Pending => Poll::Ready(None),
@@ -171,20 +173,29 @@ async fn now(lines: &mut Lines) -> Option<ClientJsonRpcMessage> {
 
 #[tokio::test]
 async fn so_much_is_read_of_a_client_that_does_not_read_and_no_more() {
-    let ((_holds, stuck), (asks, asked)) = (threads::channel(), mpsc::channel(1000));
+    let (_holds, stuck) = threads::channel();
+    let (asks, asked) = mpsc::channel(1000);
     let host = Host::builder().shipped(Shipped::LeftOut).build().unwrap();
-    let server = Server::new(Arc::new(host), Settings::default()).unwrap();
-    let client = Arc::new(Client::new(&server.0.host, crate::clients::client::Transport::Lines));
-    let short = Arc::new(Front::of_one(server.0.clone(), client.clone()));
-    let (stop, (underway, _)) = (CancellationToken::new(), mpsc::channel(1));
-    let ends = Ends { short, client, stop, underway, gone: Arc::default() };
-    let mut lines = Lines::over(Reader::Thread(asked), Writer::start(Stuck(stuck)).unwrap(), ends);
+    let state = Server::new(Arc::new(host), Settings::default()).unwrap().0;
+    let client = Arc::new(Client::new(&state.host, TransportKind::Stdio));
+    let handler = Arc::new(McpHandler::for_client(state.clone(), client.clone()));
+    let (fast_calls, _) = mpsc::channel(1);
+    let connection = Connection {
+        client,
+        limits: state.host.limits(),
+        handler,
+        fast_calls,
+        stop: CancellationToken::new(),
+        disconnect: Arc::default(),
+    };
+    let writer = LineWriter::start(Stuck(stuck)).unwrap();
+    let mut transport = StdioTransport::new(LineReader::Thread(asked), writer, connection);
     for id in 0..1000 {
         let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
         asks.try_send(Line::Whole(ping.into_bytes())).unwrap();
     }
-    while let Some(JsonRpcMessage::Request(ping)) = now(&mut lines).await {
-        drop(lines.send(JsonRpcMessage::response(ServerResult::empty(()), ping.id)));
+    while let Some(JsonRpcMessage::Request(ping)) = now(&mut transport).await {
+        drop(transport.send(JsonRpcMessage::response(ServerResult::empty(()), ping.id)));
     }
     assert_eq!(
         asks.capacity(),

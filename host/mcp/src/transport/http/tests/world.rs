@@ -1,8 +1,9 @@
 //! A test client, and a server with scripted tools.
 
 use super::super::*;
-use crate::http::{Access, ConnectionHandler, Settings, Token};
-use crate::sessions::Seat;
+use crate::http::{Access, Caller, ConnectionHandler, Settings, Token};
+use crate::messages::extensions::caller;
+use crate::sessions::SessionRef;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
@@ -27,7 +28,7 @@ struct Fake {
 }
 
 /// The identity and the session that a handler sees.
-type Seen = (Option<Caller>, Option<Seat>);
+type Seen = (Option<Caller>, Option<SessionRef>);
 
 impl ServerHandler for Fake {
     fn get_info(&self) -> ServerConfig {
@@ -91,8 +92,8 @@ impl World {
         let fake = Fake { tell, see, go: go.clone() };
         let hosts = vec!["localhost".to_owned()];
         let stop = CancellationToken::new();
-        let mut endpoint = Endpoint::new(move || Ok(fake.clone()), hosts, stop.clone());
-        // The library's keep-alive is due by the real clock. Once the paused clock is ahead, it
+        let mut endpoint = McpEndpoint::new(move || Ok(fake.clone()), hosts, stop.clone());
+        // The keep-alive of `rmcp` is due by the real clock. Once the paused clock is ahead, it
         // would fire without end.
         endpoint.config.sse_keep_alive = None;
         let settings = Settings::new(
@@ -251,7 +252,7 @@ pub(super) fn call(id: u32, tool: &str) -> Value {
 }
 
 /// Returns a self-contained call, and its headers.
-pub(super) fn modern(tool: &'static str) -> (Vec<(&'static str, &'static str)>, String) {
+pub(super) fn stateless(tool: &'static str) -> (Vec<(&'static str, &'static str)>, String) {
     let mut call = call(1, tool);
     call["params"]["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

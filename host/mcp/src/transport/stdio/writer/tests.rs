@@ -4,13 +4,14 @@
 use super::*;
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
 
-fn message(id: i64) -> ServerJsonRpcMessage {
-    JsonRpcMessage::error(ErrorData::invalid_request("no", None), Some(RequestId::Number(id)))
+fn message(id: i64) -> Serialized {
+    let error = ErrorData::invalid_request("no", None);
+    Serialized::bounded(&JsonRpcMessage::error(error, Some(RequestId::Number(id))))
 }
 
 /// Builds a message of this many letters.
-fn letters(length: usize) -> Written {
-    Written::of(vec![b'x'; length])
+fn letters(length: usize) -> Serialized {
+    Serialized::from_bytes(vec![b'x'; length])
 }
 
 #[derive(Clone, Default)]
@@ -48,8 +49,8 @@ impl Write for Slow {
 #[tokio::test]
 async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_are_waited_for() {
     let output = Shared::default();
-    let writer = Writer::start(output.clone()).unwrap();
-    let mut written: Vec<_> = (0..100).map(|id| writer.write(&message(id))).collect();
+    let writer = LineWriter::start(output.clone()).unwrap();
+    let mut written: Vec<_> = (0..100).map(|id| writer.write(message(id))).collect();
     while let Some(last) = written.pop() {
         assert_eq!(last.await, Ok(()));
     }
@@ -64,10 +65,10 @@ async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_a
 async fn lines_that_find_room_and_lines_that_wait_for_it_keep_their_order() {
     use std::io::Read as _;
     let (mut input, output) = io::pipe().unwrap();
-    let room = Room::new(output.try_clone().unwrap().into());
-    let writer = Writer::start(output).unwrap().in_place(room);
+    let inline = NonblockingWriter::new(output.try_clone().unwrap().into());
+    let writer = LineWriter::start(output).unwrap().with_inline(inline);
     // More lines than a pipe holds, so that some are queued.
-    let written: Vec<_> = (0..2000).map(|id| writer.write(&message(id))).collect();
+    let written: Vec<_> = (0..2000).map(|id| writer.write(message(id))).collect();
     let reading = std::thread::spawn(move || {
         let mut text = String::new();
         input.read_to_string(&mut text).map(|_| text)
@@ -89,8 +90,7 @@ async fn now<T>(future: &mut (impl Future<Output = T> + Unpin)) -> std::task::Po
         .await
 }
 
-/// Spins until another thread completes a future. Awaiting it would let the paused clock
-/// advance.
+/// Spins until another thread completes a future. Awaiting it would let the paused clock advance.
 async fn soon<T>(mut future: impl Future<Output = T> + Unpin) -> T {
     loop {
         match now(&mut future).await {
@@ -104,46 +104,46 @@ async fn soon<T>(mut future: impl Future<Output = T> + Unpin) -> T {
 async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
     let (_holds, words) = mpsc::channel();
     let (taken, _) = mpsc::channel();
-    let writer = Writer::start(Slow { words, taken }).unwrap();
+    let writer = LineWriter::start(Slow { words, taken }).unwrap();
     let start = tokio::time::Instant::now();
-    assert_eq!(writer.write(&message(1)).await, Err(Gone::Stalled));
-    assert_eq!(start.elapsed(), PATIENCE);
-    assert_eq!(writer.gone().await, Gone::Stalled);
-    assert_eq!(start.elapsed(), PATIENCE, "whoever listens knows it at once");
+    assert_eq!(writer.write(message(1)).await, Err(Disconnect::Stalled));
+    assert_eq!(start.elapsed(), WRITE_TIMEOUT);
+    assert_eq!(writer.disconnected().await, Disconnect::Stalled);
+    assert_eq!(start.elapsed(), WRITE_TIMEOUT, "whoever listens knows it at once");
 }
 
 #[tokio::test(start_paused = true)]
 async fn patience_counts_from_the_last_byte_that_was_taken_and_not_from_queueing() {
     let (says, words) = mpsc::channel();
     let (taken, seen) = mpsc::channel();
-    let writer = Writer::start(Slow { words, taken }).unwrap();
-    let lines: Vec<_> = (0..4).map(|_| Box::pin(writer.put(letters(PIECE - 1)))).collect();
-    let mut last = Box::pin(writer.put(letters(PIECE - 1)));
+    let writer = LineWriter::start(Slow { words, taken }).unwrap();
+    let lines: Vec<_> = (0..4).map(|_| Box::pin(writer.write(letters(PIECE - 1)))).collect();
+    let mut last = Box::pin(writer.write(letters(PIECE - 1)));
     for line in lines {
         assert!(now(&mut last).await.is_pending());
-        tokio::time::advance(PATIENCE - Duration::from_millis(2)).await;
+        tokio::time::advance(WRITE_TIMEOUT - Duration::from_millis(2)).await;
         assert!(now(&mut last).await.is_pending(), "one before it is taken");
         says.send(()).unwrap();
         seen.recv().unwrap();
         assert_eq!(soon(line).await, Ok(()));
     }
     assert!(now(&mut last).await.is_pending());
-    tokio::time::advance(PATIENCE - Duration::from_millis(2)).await;
+    tokio::time::advance(WRITE_TIMEOUT - Duration::from_millis(2)).await;
     assert!(now(&mut last).await.is_pending(), "it has waited for five times as long");
     tokio::time::advance(Duration::from_millis(4)).await;
-    assert_eq!(now(&mut last).await, std::task::Poll::Ready(Err(Gone::Stalled)));
+    assert_eq!(now(&mut last).await, std::task::Poll::Ready(Err(Disconnect::Stalled)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_line_is_taken_piece_by_piece() {
     let (says, words) = mpsc::channel();
     let (taken, seen) = mpsc::channel();
-    let writer = Writer::start(Slow { words, taken }).unwrap();
-    let mut changes = writer.taken.subscribe();
-    let mut line = Box::pin(writer.put(letters(4 * PIECE - 1)));
+    let writer = LineWriter::start(Slow { words, taken }).unwrap();
+    let mut changes = writer.pieces.subscribe();
+    let mut line = Box::pin(writer.write(letters(4 * PIECE - 1)));
     for _ in 0..3 {
         assert!(now(&mut line).await.is_pending());
-        tokio::time::advance(PATIENCE - Duration::from_millis(2)).await;
+        tokio::time::advance(WRITE_TIMEOUT - Duration::from_millis(2)).await;
         says.send(()).unwrap();
         // The writer thread runs in real time, while the test's clock is paused.
         while !changes.has_changed().unwrap() {
@@ -169,7 +169,7 @@ async fn a_client_that_has_closed_its_end_is_gone_at_once() {
             Ok(())
         }
     }
-    let writer = Writer::start(Closed).unwrap();
-    assert_eq!(writer.write(&message(1)).await, Err(Gone::Closed));
-    assert_eq!(writer.gone().await, Gone::Closed);
+    let writer = LineWriter::start(Closed).unwrap();
+    assert_eq!(writer.write(message(1)).await, Err(Disconnect::Closed));
+    assert_eq!(writer.disconnected().await, Disconnect::Closed);
 }

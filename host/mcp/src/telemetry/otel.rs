@@ -1,6 +1,6 @@
 //! Exports a call to OpenTelemetry: the caller's span as its parent, and its duration as a metric.
 
-use super::Parent;
+use super::trace_parent::TraceParent;
 use crate::clients::client::Client;
 use opentelemetry::metrics::Histogram;
 use opentelemetry::trace::{
@@ -15,7 +15,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 /// The maximum length of a propagated `tracestate`, in bytes: the length that the standard asks
 /// every implementation to support.
-const STATE: usize = 512;
+const MAX_STATE: usize = 512;
 
 /// The bucket boundaries of the convention, in seconds.
 const BOUNDS: [f64; 14] =
@@ -34,7 +34,7 @@ static DURATION: LazyLock<Histogram<f64>> = LazyLock::new(|| {
 });
 
 /// Sets the parent of a span to the caller's span.
-pub(super) fn adopt(span: &Span, parent: Parent<'_>, state: Option<&str>) {
+pub(super) fn set_parent(span: &Span, parent: TraceParent<'_>, state: Option<&str>) {
     if let Some(context) = context(parent, state) {
         // Fails without a tracing layer for OpenTelemetry: nothing is exported then.
         let _ = span.set_parent(Context::new().with_remote_span_context(context));
@@ -43,23 +43,24 @@ pub(super) fn adopt(span: &Span, parent: Parent<'_>, state: Option<&str>) {
 
 /// Builds the context of the caller's span. A `tracestate` that is malformed or too long is treated
 /// as absent, as the standard says.
-fn context(parent: Parent<'_>, state: Option<&str>) -> Option<SpanContext> {
+fn context(parent: TraceParent<'_>, state: Option<&str>) -> Option<SpanContext> {
     let trace = TraceId::from_hex(parent.trace).ok()?;
     let span = SpanId::from_hex(parent.span).ok()?;
     let flags = TraceFlags::new(u8::from_str_radix(parent.flags, 16).ok()?) & TraceFlags::SAMPLED;
     let state = state
-        .filter(|state| state.len() <= STATE)
+        .filter(|state| state.len() <= MAX_STATE)
         .and_then(|state| state.parse::<TraceState>().ok());
     Some(SpanContext::new(trace, span, flags, true, state.unwrap_or_default()))
 }
 
 /// The duration of a call, and its attributes.
-pub(super) struct Measure {
+pub(super) struct CallDuration {
     begun: Instant,
     attributes: Vec<KeyValue>,
 }
 
-impl Measure {
+impl CallDuration {
+    /// Starts the clock.
     pub(super) fn begin(client: &Client, version: Option<&ProtocolVersion>) -> Self {
         let mut attributes = vec![
             KeyValue::new("mcp.method.name", "tools/call"),
@@ -93,7 +94,7 @@ mod tests {
     #[test]
     fn the_parent_is_the_callers_span_and_remote() {
         let context =
-            context(Parent::parse(PARENT).unwrap(), Some("vendor=value,other=1")).unwrap();
+            context(TraceParent::parse(PARENT).unwrap(), Some("vendor=value,other=1")).unwrap();
         assert_eq!(context.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
         assert_eq!(context.span_id().to_string(), "00f067aa0ba902b7");
         assert!(context.is_remote() && context.is_valid());
@@ -107,8 +108,8 @@ mod tests {
 
     #[test]
     fn a_state_that_is_malformed_or_too_long_leaves_the_parent_as_it_is() {
-        for state in ["no state".to_owned(), format!("vendor={}", "v".repeat(STATE))] {
-            let context = context(Parent::parse(PARENT).unwrap(), Some(&state)).unwrap();
+        for state in ["no state".to_owned(), format!("vendor={}", "v".repeat(MAX_STATE))] {
+            let context = context(TraceParent::parse(PARENT).unwrap(), Some(&state)).unwrap();
             assert!(context.is_valid());
             assert_eq!(context.trace_state().header(), "", "{state}");
         }
