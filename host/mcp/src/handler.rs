@@ -2,24 +2,28 @@
 
 #![expect(
     deprecated,
-    reason = "what the next revision will not have, the clients of the older ones still expect"
+    reason = "messages that the next revision drops; clients of older revisions expect them"
 )]
 
-mod lists;
-mod methods;
-mod seat;
+mod client_binding;
+mod loading;
 
-use super::answer::granted;
-use super::call::{Request, unfit};
-use super::changes::{self, List, Mark, Telling, Way};
-use super::client::Client;
-use super::era::{Era, VERSIONS, negotiated};
-use super::guarded::guarded;
-use super::hello;
-use super::noted::Noted;
-use super::{Changes, Shared, listing, offers};
-use lists::{HELLO, LISTING};
-use palisade::internal::Account;
+use crate::calls::plugin_request::PluginRequest;
+use crate::clients::client::Client;
+use crate::clients::known_lists::{ListDigest, ListKind};
+use crate::lists::change_channel::ChangeChannel;
+use crate::lists::changes::{self, ChangeTask};
+use crate::lists::{resources_and_prompts, tools};
+use crate::messages::catch_panic::catch_panic;
+use crate::messages::serialize::within_memory_or_error;
+use crate::protocol::lifecycle::{Lifecycle, VERSIONS, negotiate};
+use crate::protocol::methods::{self, invalid_params, unknown_method};
+use crate::protocol::{client_info, server_info};
+use crate::settings::Changes;
+use crate::state::ServerState;
+use crate::telemetry::request_log::RequestLog;
+use client_binding::ClientBinding;
+use loading::{HANDSHAKE_WAIT, LIST_WAIT, cache_lifetime, require};
 use palisade::tool::Digest;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
@@ -32,79 +36,95 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use seat::Seat;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// The handler of the requests of one connection, one session, or a single HTTP request.
-pub(super) struct Front {
-    server: Arc<Shared>,
-    seat: Seat,
+pub(crate) struct McpHandler {
+    server: Arc<ServerState>,
+    client: ClientBinding,
     /// The notification task, which ends with the connection or session.
-    telling: OnceLock<Option<Telling>>,
+    change_task: OnceLock<Option<ChangeTask>>,
 }
 
-impl Front {
+impl McpHandler {
     /// Creates the handler of a connection with one client.
-    pub(super) fn of_one(server: Arc<Shared>, client: Arc<Client>) -> Self {
-        Self { server, seat: Seat::Own(client), telling: OnceLock::new() }
+    pub(crate) fn for_client(server: Arc<ServerState>, client: Arc<Client>) -> Self {
+        let client = ClientBinding::Connection(client);
+        Self { server, client, change_task: OnceLock::new() }
     }
 
     /// Creates a handler for HTTP requests.
-    pub(super) fn over_http(server: Arc<Shared>) -> Self {
-        Self { server, seat: Seat::Http(OnceLock::new()), telling: OnceLock::new() }
-    }
-
-    /// Returns an empty memory account for a message.
-    pub(super) fn account(&self) -> Account {
-        self.server.host.limits().account()
+    pub(crate) fn for_http(server: Arc<ServerState>) -> Self {
+        let client = ClientBinding::Http(OnceLock::new());
+        Self { server, client, change_task: OnceLock::new() }
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
-        self.seat.client(&self.server, context)
+        self.client.of_request(&self.server, context)
     }
 
-    fn watches(&self) -> bool {
+    fn subscriber(&self) -> Arc<Client> {
+        self.client.of_subscription(&self.server)
+    }
+
+    fn notifies_changes(&self) -> bool {
         self.server.changes() == Changes::Watched
     }
 
-    fn request(&self, context: RequestContext<RoleServer>) -> Request {
-        Request {
+    fn plugin_request(&self, context: RequestContext<RoleServer>) -> PluginRequest {
+        PluginRequest {
             server: self.server.clone(),
             client: self.client(&context),
-            era: Era::of(&context),
+            lifecycle: Lifecycle::of_request(&context),
             context,
         }
     }
 
-    /// Returns the code behind a resource, if legacy clients can subscribe to it.
-    async fn subscribable(
+    /// Records the list that a client is shown, so that it is notified of later changes only.
+    fn record_list(
+        &self,
+        context: &RequestContext<RoleServer>,
+        list: ListKind,
+        digest: impl FnOnce() -> ListDigest,
+    ) {
+        if self.notifies_changes() {
+            self.client(context).record_list(list, digest());
+        }
+    }
+
+    /// Returns the code behind a resource, if stateful clients can subscribe to it.
+    fn subscribable(
         &self,
         method: &str,
         uri: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<Digest, ErrorData> {
-        if Era::of(context) == Era::Modern || !self.watches() {
-            return Err(methods::unknown(method));
+        if Lifecycle::of_request(context) == Lifecycle::Stateless || !self.notifies_changes() {
+            return Err(unknown_method(method));
         }
-        offers::code(&self.server, uri).ok_or_else(|| offers::no_document(uri))
+        let code = resources_and_prompts::code_of(&self.server, uri);
+        code.ok_or_else(|| resources_and_prompts::unknown_resource(uri))
     }
 }
 
-/// Adds the cache hints of the modern era to a list, and reserves the memory of its response.
-macro_rules! listed {
-    ($list:expr, $kept:expr, $context:expr) => {{
-        let list = match Era::of($context) {
-            Era::Legacy => $list,
-            Era::Modern => $list.with_ttl_ms($kept).with_cache_scope(CacheScope::Private),
+/// Adds the cache hints of the stateless lifecycle to a list, and reserves the memory of its
+/// response.
+macro_rules! list_response {
+    ($list:expr, $lifetime:expr, $context:expr) => {{
+        let list = match Lifecycle::of_request($context) {
+            Lifecycle::Stateful => $list,
+            Lifecycle::Stateless => {
+                $list.with_ttl_ms($lifetime).with_cache_scope(CacheScope::Private)
+            }
         };
-        granted(list, &$context.extensions)
+        within_memory_or_error(list, &$context.extensions)
     }};
 }
 
-impl ServerHandler for Front {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
-        hello::info(&self.server)
+        server_info::server_info(resources_and_prompts::features(&self.server))
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -117,23 +137,23 @@ impl ServerHandler for Front {
         mut params: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let noted = Noted::begin("initialize");
-        params.protocol_version = negotiated(&params.protocol_version);
-        self.settled(HELLO).await;
+        let log = RequestLog::begin("initialize");
+        params.protocol_version = negotiate(&params.protocol_version);
+        self.server.wait_for_plugins(HANDSHAKE_WAIT).await;
         let mut info = self.get_info();
         info.protocol_version = params.protocol_version.clone();
-        context.peer.set_peer_info(hello::kept(params));
+        context.peer.set_peer_info(client_info::reduced(params));
         let client = self.client(&context);
-        if self.watches() {
-            changes::promise(&self.server, &client, Era::Legacy);
+        if self.notifies_changes() {
+            changes::record_baseline(&self.server, &client, Lifecycle::Stateful);
         }
-        noted.answered(Ok(info))
+        log.record(Ok(info))
     }
 
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        let noted = Noted::begin("server/discover");
-        self.settled(HELLO).await;
-        noted.answered(Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info())))
+        let log = RequestLog::begin("server/discover");
+        self.server.wait_for_plugins(HANDSHAKE_WAIT).await;
+        log.record(Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info())))
     }
 
     async fn list_tools(
@@ -141,13 +161,15 @@ impl ServerHandler for Front {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        listing::whole(page)?;
-        let noted = Noted::begin("tools/list");
+        tools::reject_cursor(page)?;
+        let log = RequestLog::begin("tools/list");
         let client = self.client(&context);
-        let kept = self.settled(LISTING).await;
-        let tools = listing::tools(&self.server.host, client.session(), Era::of(&context));
-        self.shows(&context, List::Tools, || Mark::of(&tools));
-        noted.answered(listed!(listing::result(&self.server.host, tools), kept, &context))
+        let lifetime = cache_lifetime(&self.server, LIST_WAIT).await;
+        let lifecycle = Lifecycle::of_request(&context);
+        let tools = tools::visible_tools(&self.server.host, client.session(), lifecycle);
+        self.record_list(&context, ListKind::Tools, || ListDigest::of(&tools));
+        let list = tools::list_result(&self.server.host, tools);
+        log.record(list_response!(list, lifetime, &context))
     }
 
     async fn list_resources(
@@ -155,12 +177,14 @@ impl ServerHandler for Front {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let kept = self.offering("resources/list", |kinds| kinds.documents).await?;
-        listing::whole(page)?;
-        let noted = Noted::begin("resources/list");
-        self.shows(&context, List::Resources, || Mark::of_resources(&self.server));
-        let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
-        noted.answered(listed!(listed, kept, &context))
+        let lifetime = require(&self.server, "resources/list", |has| has.resources).await?;
+        tools::reject_cursor(page)?;
+        let log = RequestLog::begin("resources/list");
+        let digest = || resources_and_prompts::resources_digest(&self.server);
+        self.record_list(&context, ListKind::Resources, digest);
+        let resources = resources_and_prompts::resources(&self.server);
+        let list = ListResourcesResult::with_all_items(resources);
+        log.record(list_response!(list, lifetime, &context))
     }
 
     async fn list_resource_templates(
@@ -168,10 +192,12 @@ impl ServerHandler for Front {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let kept = self.offering("resources/templates/list", |kinds| kinds.documents).await?;
-        listing::whole(page)?;
-        let listed = ListResourceTemplatesResult::with_all_items(offers::templates(&self.server));
-        listed!(listed, kept, &context)
+        let method = "resources/templates/list";
+        let lifetime = require(&self.server, method, |has| has.resources).await?;
+        tools::reject_cursor(page)?;
+        let templates = resources_and_prompts::templates(&self.server);
+        let list = ListResourceTemplatesResult::with_all_items(templates);
+        list_response!(list, lifetime, &context)
     }
 
     async fn read_resource(
@@ -179,9 +205,10 @@ impl ServerHandler for Front {
         params: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.offering("resources/read", |kinds| kinds.documents).await?;
-        let noted = Noted::begin("resources/read");
-        noted.answered(guarded(Box::pin(self.request(context).read(params))).await)
+        require(&self.server, "resources/read", |has| has.resources).await?;
+        let log = RequestLog::begin("resources/read");
+        let reading = self.plugin_request(context).read_resource(params);
+        log.record(catch_panic(Box::pin(reading)).await)
     }
 
     async fn subscribe(
@@ -189,9 +216,9 @@ impl ServerHandler for Front {
         params: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let code = self.subscribable("resources/subscribe", &params.uri, &context).await?;
-        let taken = self.client(&context).documents().add(&params.uri, Some(code));
-        taken.map_err(|full| ErrorData::invalid_request(full.to_string(), None))
+        let code = self.subscribable("resources/subscribe", &params.uri, &context)?;
+        let added = self.client(&context).subscriptions().add(&params.uri, Some(code));
+        added.map_err(|full| ErrorData::invalid_request(full.to_string(), None))
     }
 
     async fn unsubscribe(
@@ -200,10 +227,10 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // A client may unsubscribe from a resource whose plugin is gone.
-        if self.client(&context).documents().remove(&params.uri) {
+        if self.client(&context).subscriptions().remove(&params.uri) {
             return Ok(());
         }
-        self.subscribable("resources/unsubscribe", &params.uri, &context).await.map(|_| ())
+        self.subscribable("resources/unsubscribe", &params.uri, &context).map(|_| ())
     }
 
     async fn list_prompts(
@@ -211,12 +238,13 @@ impl ServerHandler for Front {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let kept = self.offering("prompts/list", |kinds| kinds.prompts).await?;
-        listing::whole(page)?;
-        let noted = Noted::begin("prompts/list");
-        let prompts = offers::prompts(&self.server);
-        self.shows(&context, List::Prompts, || Mark::of(&prompts));
-        noted.answered(listed!(ListPromptsResult::with_all_items(prompts), kept, &context))
+        let lifetime = require(&self.server, "prompts/list", |has| has.prompts).await?;
+        tools::reject_cursor(page)?;
+        let log = RequestLog::begin("prompts/list");
+        let prompts = resources_and_prompts::prompts(&self.server);
+        self.record_list(&context, ListKind::Prompts, || ListDigest::of(&prompts));
+        let list = ListPromptsResult::with_all_items(prompts);
+        log.record(list_response!(list, lifetime, &context))
     }
 
     async fn get_prompt(
@@ -224,9 +252,10 @@ impl ServerHandler for Front {
         params: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.offering("prompts/get", |kinds| kinds.prompts).await?;
-        let noted = Noted::begin("prompts/get");
-        noted.answered(guarded(Box::pin(self.request(context).prompt(params))).await)
+        require(&self.server, "prompts/get", |has| has.prompts).await?;
+        let log = RequestLog::begin("prompts/get");
+        let getting = self.plugin_request(context).get_prompt(params);
+        log.record(catch_panic(Box::pin(getting)).await)
     }
 
     async fn complete(
@@ -234,9 +263,10 @@ impl ServerHandler for Front {
         params: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.offering("completion/complete", |kinds| kinds.prompts).await?;
-        let noted = Noted::begin("completion/complete");
-        noted.answered(guarded(Box::pin(self.request(context).complete(params))).await)
+        require(&self.server, "completion/complete", |has| has.prompts).await?;
+        let log = RequestLog::begin("completion/complete");
+        let completing = self.plugin_request(context).complete(params);
+        log.record(catch_panic(Box::pin(completing)).await)
     }
 
     async fn call_tool(
@@ -244,20 +274,16 @@ impl ServerHandler for Front {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // Boxed, since the library moves the future around.
-        guarded(Box::pin(self.request(context).call(params))).await
+        // Boxed, since `rmcp` moves the future around.
+        catch_panic(Box::pin(self.plugin_request(context).call_tool(params))).await
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        // Asked before each HTTP call, to check headers that repeat parameters. Few tools do.
-        let tool = self
-            .server
-            .host
-            .registry()
-            .get(name)
-            .ok()
-            .filter(|tool| listing::repeats_in_headers(tool.definition()))?;
-        listing::tool(tool.definition(), Era::Modern)
+        // CallAnswer before each HTTP call, to check headers that repeat parameters. Few tools do.
+        let tool = self.server.host.registry().get(name).ok()?;
+        let definition = tool.definition();
+        tools::has_header_parameters(definition)
+            .then(|| tools::convert(definition, Lifecycle::Stateless))?
     }
 
     async fn set_level(
@@ -265,23 +291,20 @@ impl ServerHandler for Front {
         params: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        match Era::of(&context) {
-            Era::Legacy => {
-                self.client(&context).set_level(params.level);
+        match Lifecycle::of_request(&context) {
+            Lifecycle::Stateful => {
+                self.client(&context).set_log_level(params.level);
                 Ok(())
             }
-            Era::Modern => Err(methods::unknown("logging/setLevel")),
+            Lifecycle::Stateless => Err(unknown_method("logging/setLevel")),
         }
     }
 
-    /// Starts the notifications of a legacy client, which gets them without a subscription.
+    /// Starts the notifications of a stateful client, which gets them without a subscription.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.telling.get_or_init(|| {
-            Telling::begin(
-                &self.server,
-                &self.seat.listener(&self.server),
-                Way::Legacy(context.peer),
-            )
+        self.change_task.get_or_init(|| {
+            let channel = ChangeChannel::Stateful(context.peer);
+            ChangeTask::start(&self.server, &self.subscriber(), channel)
         });
     }
 
@@ -289,32 +312,34 @@ impl ServerHandler for Front {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.watches().then(|| {
-            changes::promise(&self.server, &self.seat.listener(&self.server), Era::Modern);
-            changes::accepted(&self.server, requested)
+        self.notifies_changes().then(|| {
+            changes::record_baseline(&self.server, &self.subscriber(), Lifecycle::Stateless);
+            changes::accepted_filter(&self.server, requested)
         })
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let client = self.seat.listener(&self.server);
-        let _telling = Telling::begin(&self.server, &client, Way::Modern(context.sink().clone()));
+        let client = self.subscriber();
+        let channel = ChangeChannel::Stateless(context.sink().clone());
+        let _task = ChangeTask::start(&self.server, &client, channel);
         tokio::select! {
             () = context.cancelled() => {}
-            () = client.left() => {}
+            () = client.disconnected() => {}
         }
         Ok(())
     }
 
-    /// Rejects unknown methods, and known ones whose parameters the library cannot parse.
+    /// Rejects unknown methods, and known ones whose parameters `rmcp` cannot parse.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
-        if methods::is_known(method, Era::of(&context), self.watches()) {
-            return Err(unfit(method, request.params.as_ref()));
+        let lifecycle = Lifecycle::of_request(&context);
+        if methods::is_known(method, lifecycle, self.notifies_changes()) {
+            return Err(invalid_params(method, request.params.as_ref()));
         }
-        Err(methods::unknown(method))
+        Err(unknown_method(method))
     }
 }

@@ -8,12 +8,12 @@
 mod allowed_hosts;
 mod auth;
 mod body;
+mod body_guard;
 mod client_address;
 mod connection;
 mod connection_limit;
 mod cors;
 mod disconnect;
-mod kept;
 mod listener;
 mod rejection;
 mod request_rates;
@@ -22,8 +22,8 @@ mod socket;
 mod turn_away;
 
 pub(crate) use auth::{Admitted, Caller};
+pub(crate) use body_guard::{guarded_body, guarded_bytes};
 pub(crate) use connection::ConnectionHandler;
-pub(crate) use kept::{keeping, kept};
 pub(crate) use listener::Listener;
 pub use settings::{Access, Settings, SettingsError, Token, TokenRefused};
 
@@ -35,10 +35,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 /// The log target of the per-request lines, which are logged at level *debug*.
-pub(crate) const REQUESTS: &str = "palisade::requests";
+pub(crate) const LOG_TARGET: &str = "palisade::requests";
 
 /// The body of a response.
 pub(crate) type Body = BoxBody<Bytes, Infallible>;
+
+/// The head of an admitted request. Its extensions contain the [`Caller`].
+pub(crate) type RequestHead = hyper::http::request::Parts;
 
 /// A handler for one path.
 pub(crate) trait Service: Send + Sync {

@@ -5,27 +5,56 @@ use palisade_tests::circles::{self, circles, folders};
 use palisade_tests::sources::{module_of, named};
 use std::collections::BTreeSet;
 
-/// The sources of the library `palisade`.
-const LIBRARY: &str = "host/palisade/src/";
 /// The telemetry exporter, which is compiled only with its feature.
 const TELEMETRY: &str = "host/cli/src/cli/otel";
 
-/// The modules of the library in the order of ARCHITECTURE.md: each may use only those before it.
-const ORDER: &[&str] = &[
-    "tool",
-    "workspace",
-    "execution",
-    "sandbox",
-    "registry",
-    "plugins",
-    "policy",
-    "confirm",
-    "events",
-    "session",
-    "dispatch",
-    "host",
-    "internal",
-];
+/// The modules of a crate in their order: each may use only those before it.
+struct Layers {
+    sources: &'static str,
+    order: &'static [&'static str],
+}
+
+/// The library `palisade`, in the order of ARCHITECTURE.md.
+const LIBRARY: Layers = Layers {
+    sources: "host/palisade/src/",
+    order: &[
+        "tool",
+        "workspace",
+        "execution",
+        "sandbox",
+        "registry",
+        "plugins",
+        "policy",
+        "confirm",
+        "events",
+        "session",
+        "dispatch",
+        "host",
+        "internal",
+    ],
+};
+
+/// The MCP server, in the order of its `lib.rs`.
+const MCP: Layers = Layers {
+    sources: "host/mcp/src/",
+    order: &[
+        "settings",
+        "rate_limit",
+        "http",
+        "protocol",
+        "messages",
+        "sessions",
+        "questions",
+        "clients",
+        "telemetry",
+        "state",
+        "lists",
+        "calls",
+        "handler",
+        "transport",
+        "server",
+    ],
+};
 
 /// A dependency, and the folders and files that may name it or a crate of its family.
 struct Dependency {
@@ -42,8 +71,11 @@ const DEPENDENCIES: [Dependency; 10] = [
         users: &["host/shell/src/confine", "host/palisade/src/sandbox/compile/child.rs"],
     },
     Dependency { name: "jsonschema", users: &["host/schema/src/"] },
-    Dependency { name: "hyper", users: &["host/mcp/src/http", "host/mcp/src/endpoint", TELEMETRY] },
-    Dependency { name: "opentelemetry", users: &[TELEMETRY, "host/mcp/src/trace/remote.rs"] },
+    Dependency {
+        name: "hyper",
+        users: &["host/mcp/src/http", "host/mcp/src/transport/http", TELEMETRY],
+    },
+    Dependency { name: "opentelemetry", users: &[TELEMETRY, "host/mcp/src/telemetry/otel.rs"] },
     Dependency { name: "clap", users: &["host/cli/"] },
     Dependency { name: "anyhow", users: &["host/cli/"] },
     Dependency { name: "indicatif", users: &["host/cli/"] },
@@ -84,7 +116,7 @@ impl Source {
 /// Returns the sources of the library, with their paths below its root.
 fn library() -> Vec<circles::Source> {
     let own = sources().into_iter().filter_map(|source| {
-        let file = source.path.strip_prefix(LIBRARY)?.to_owned();
+        let file = source.path.strip_prefix(LIBRARY.sources)?.to_owned();
         Some(circles::Source { file, text: source.text })
     });
     own.collect()
@@ -159,11 +191,17 @@ fn is_foreign(source: &Source, name: &str) -> bool {
 
 /// Returns true if a path leads to a module above the source's own.
 fn is_upward(source: &Source, name: &str) -> bool {
-    let rank = |module: &str| ORDER.iter().position(|known| *known == module);
-    let Some(file) = source.path.strip_prefix(LIBRARY) else { return false };
-    let own = module_of(file).first().and_then(|module| rank(module));
-    let other = name.strip_prefix("crate::").and_then(|path| rank(path.split("::").next()?));
-    matches!((own, other), (Some(own), Some(other)) if other > own)
+    [LIBRARY, MCP].iter().any(|layers| layers.leads_upward(source, name))
+}
+
+impl Layers {
+    fn leads_upward(&self, source: &Source, name: &str) -> bool {
+        let rank = |module: &str| self.order.iter().position(|known| *known == module);
+        let Some(file) = source.path.strip_prefix(self.sources) else { return false };
+        let own = module_of(file).first().and_then(|module| rank(module));
+        let other = name.strip_prefix("crate::").and_then(|path| rank(path.split("::").next()?));
+        matches!((own, other), (Some(own), Some(other)) if other > own)
+    }
 }
 
 fn prints(source: &Source, name: &str) -> bool {
@@ -218,7 +256,12 @@ fn planted_violations_are_found() {
         ("host/formats/src/planted.rs", "fn f() { tokio::spawn(g()) }"),
         ("host/palisade/src/events/planted.rs", "fn f() { std::time::SystemTime::now() }"),
         ("host/palisade/src/execution/planted.rs", "fn f() { unsafe { g() } }"),
-        ("host/mcp/src/http/planted.rs", "use crate::handler::Front;"),
+        (
+            "host/mcp/src/http/planted.rs",
+            "use crate::rate_limit::x; use crate::settings::Settings;",
+        ),
+        ("host/mcp/src/messages/planted.rs", "use crate::{handler::McpHandler, protocol::x};"),
+        ("host/mcp/src/clients/planted.rs", "fn f() { super::super::calls::x() }"),
         ("host/mcp/src/planted.rs", "fn f() { palisade::execution::ValidInput::new(x) }"),
     ];
     for (path, text) in planted {
@@ -285,9 +328,22 @@ fn no_timeout_depends_on_the_wall_clock() {
 
 #[test]
 fn every_module_has_its_place_in_the_order() {
-    let library = read("host/palisade/src/lib.rs");
-    let declared = library.lines().filter_map(|line| line.strip_prefix("pub mod "));
-    let declared: Vec<_> = declared.map(|line| line.trim_end_matches(';')).collect();
-    assert!(declared.len() > 10, "{declared:?}");
-    assert!(declared.iter().all(|module| ORDER.contains(module)), "{declared:?}");
+    for Layers { sources, order } in [LIBRARY, MCP] {
+        let root = read(&format!("{sources}lib.rs"));
+        let declared = root.lines().filter_map(|line| {
+            let line = line.strip_prefix("pub ").unwrap_or(line);
+            line.strip_prefix("mod ")?.strip_suffix(';')
+        });
+        let declared: Vec<_> = declared.collect();
+        assert!(declared.len() > 10, "{declared:?}");
+        assert!(declared.iter().all(|module| order.contains(module)), "{declared:?}");
+    }
+}
+
+#[test]
+fn the_mcp_server_documents_the_order_of_its_modules() {
+    let root = read("host/mcp/src/lib.rs");
+    let rows = root.lines().filter_map(|line| line.strip_prefix("//! | "));
+    let modules = rows.filter_map(|row| row.split('`').nth(1));
+    assert_eq!(modules.collect::<Vec<_>>(), MCP.order);
 }

@@ -63,8 +63,11 @@ pub(super) const AREAS: [Area; 9] = [
         suites: &["dispatcher", "mcp"],
     },
     Area {
-        name: "seal",
-        files: &["host/mcp/src/seal.rs", "host/mcp/src/rounds.rs"],
+        name: "signed_state",
+        files: &[
+            "host/mcp/src/questions/signed_state.rs",
+            "host/mcp/src/questions/input_required.rs",
+        ],
         suites: &["mcp"],
     },
     Area {

@@ -21,7 +21,8 @@ impl HostPort {
     /// wildcards are rejected.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let authority = Authority::try_from(text).ok()?;
-        let (host, port) = (authority.host(), authority.port_u16());
+        let host = authority.host();
+        let port = authority.port_u16();
         // An `Authority` may have user info or an invalid port, which its getters leave out.
         let is_whole = match port {
             Some(port) => text == format!("{host}:{port}"),

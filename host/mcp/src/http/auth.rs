@@ -147,8 +147,8 @@ impl Auth {
         headers: &HeaderMap,
         client: ClientAddress,
     ) -> Result<Caller, Rejection> {
-        let (identified, now) = (self.identify(headers), Instant::now());
-        match identified {
+        let now = Instant::now();
+        match self.identify(headers) {
             Ok(caller) => {
                 self.rates().requests.take(client, now).map_err(Rejection::Rate)?;
                 Ok(caller)

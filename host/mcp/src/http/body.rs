@@ -37,7 +37,8 @@ where
     B: Body<Data = Bytes>,
     B::Error: Display,
 {
-    let (mut body, mut read) = (pin!(body), Vec::new());
+    let mut body = pin!(body);
+    let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Rejection::Broken(error.to_string()))?;
         if let Ok(data) = frame.into_data() {
@@ -95,7 +96,8 @@ mod tests {
 
     #[tokio::test]
     async fn body_has_two_mebibytes_at_most() {
-        let (half, byte) = (Bytes::from(vec![b'x'; MAX / 2]), Bytes::from_static(b"x"));
+        let half = Bytes::from(vec![b'x'; MAX / 2]);
+        let byte = Bytes::from_static(b"x");
         assert_eq!(of_chunks(vec![half.clone(), half.clone()]).await.unwrap().len(), MAX);
         assert_eq!(of_chunks(vec![half.clone(), half, byte]).await, Err(Rejection::TooLong));
     }

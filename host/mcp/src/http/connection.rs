@@ -4,7 +4,7 @@ use super::auth::Auth;
 use super::cors;
 use super::rejection::Rejection;
 use super::socket::Socket;
-use super::{Body, REQUESTS, Routes, Settings};
+use super::{Body, LOG_TARGET, Routes, Settings};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -84,7 +84,7 @@ impl ConnectionHandler {
     }
 
     async fn answer(&self, request: Request<Incoming>, from: IpAddr) -> Response<Body> {
-        let asked = tracing::enabled!(target: REQUESTS, tracing::Level::DEBUG)
+        let asked = tracing::enabled!(target: LOG_TARGET, tracing::Level::DEBUG)
             .then(|| format!("{} {}", request.method(), elided(request.uri().path(), MAX_SHOWN)));
         let origin = self.auth.allowed_origin(request.headers());
         let answered = self.route(request, from).await;
@@ -94,7 +94,7 @@ impl ConnectionHandler {
         // Services log the requests that reach them.
         if let Some(asked) = asked.filter(|_| response.status().is_client_error()) {
             let why = why.unwrap_or_default();
-            tracing::debug!(target: REQUESTS, "{asked}: refused with {}{why}", response.status());
+            tracing::debug!(target: LOG_TARGET, "{asked}: refused with {}{why}", response.status());
         }
         response
     }

@@ -127,7 +127,8 @@ impl Connections {
     }
 
     fn serve(&mut self, socket: TcpStream, from: IpAddr, permit: ConnectionPermit) {
-        let (handler, stop) = (self.handler.clone(), self.stop.clone());
+        let handler = self.handler.clone();
+        let stop = self.stop.clone();
         self.tasks.spawn(async move {
             // Hyper writes whole messages, so that Nagle's algorithm would only add latency.
             let _ = socket.set_nodelay(true);

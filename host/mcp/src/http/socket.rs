@@ -93,7 +93,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn write_without_progress_fails_after_thirty_seconds() {
         let (ours, _theirs) = duplex(8);
-        let (mut socket, begun) = (Socket::new(ours), Instant::now());
+        let begun = Instant::now();
+        let mut socket = Socket::new(ours);
         let error = socket.write_all(&[0; 9]).await.unwrap_err();
         assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, WRITE_TIME));
     }

@@ -144,14 +144,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silent_client_is_closed_after_a_second() {
-        let (client, begun) = (turned_away(), Instant::now());
+        let begun = Instant::now();
+        let client = turned_away();
         assert_eq!(rest(client).await, "");
         assert_eq!(begun.elapsed(), TIME);
     }
 
     #[tokio::test(start_paused = true)]
     async fn body_without_end_is_read_for_a_second() {
-        let (mut client, begun) = (turned_away(), Instant::now());
+        let begun = Instant::now();
+        let mut client = turned_away();
         let head = b"POST /x HTTP/1.1\r\ncontent-length: 1000000\r\n\r\n";
         client.write_all(head).await.unwrap();
         while client.write_all(b"x").await.is_ok() {

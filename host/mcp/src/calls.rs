@@ -1,0 +1,9 @@
+//! The requests that run plugins: calls of tools, resources and prompts, with the notifications and
+//! questions while they run.
+
+mod notifier;
+pub(crate) mod plugin_request;
+mod progress_throttle;
+mod prompt;
+mod resource;
+mod tool_call;

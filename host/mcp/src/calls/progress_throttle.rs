@@ -1,0 +1,97 @@
+//! Throttles progress notifications, and drops those that go backwards.
+
+use crate::rate_limit::{Rate, TokenBucket};
+use palisade::execution::Progress;
+use tokio::time::Instant;
+
+/// The rate of progress notifications.
+const RATE: Rate = Rate::per_second(10, 10);
+
+/// The progress throttle of one call.
+#[derive(Debug)]
+pub(super) struct ProgressThrottle {
+    bucket: TokenBucket,
+    sent: Option<f64>,
+    throttled: Option<Progress>,
+}
+
+impl ProgressThrottle {
+    /// Creates the throttle of a call that starts now.
+    pub(super) fn new(now: Instant) -> Self {
+        Self { bucket: TokenBucket::new(RATE, now), sent: None, throttled: None }
+    }
+
+    /// Returns the step if it may be sent now. A throttled step is kept until the next one or the
+    /// end of the call. A step that does not increase is dropped, since the protocol requires
+    /// increasing values.
+    pub(super) fn admit(&mut self, step: Progress, now: Instant) -> Option<Progress> {
+        if !step.done.is_finite() || self.sent.is_some_and(|sent| step.done <= sent) {
+            return None;
+        }
+        if self.bucket.take(now).is_err() {
+            self.throttled = Some(step);
+            return None;
+        }
+        Some(self.record(step))
+    }
+
+    /// Returns the last throttled step: the final progress is worth sending despite the limit.
+    pub(super) fn last(&mut self) -> Option<Progress> {
+        let step =
+            self.throttled.take().filter(|step| self.sent.is_none_or(|sent| step.done > sent))?;
+        Some(self.record(step))
+    }
+
+    fn record(&mut self, step: Progress) -> Progress {
+        self.throttled = None;
+        self.sent = Some(step.done);
+        step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use std::time::Duration;
+
+    fn step(done: f64) -> Progress {
+        Progress { done, total: Some(100.0), message: None }
+    }
+
+    #[test]
+    fn a_burst_is_told_and_then_ten_steps_in_a_second() {
+        let start = Instant::now();
+        let mut throttle = ProgressThrottle::new(start);
+        let at = |millis| start + Duration::from_millis(millis);
+        let told = |throttle: &mut ProgressThrottle, from: u32, millis| {
+            (from..from + 50)
+                .filter(|done| throttle.admit(step(f64::from(*done)), at(millis)).is_some())
+                .count()
+        };
+        assert_eq!(told(&mut throttle, 0, 0), 10);
+        assert_eq!(told(&mut throttle, 100, 500), 5);
+    }
+
+    #[test]
+    fn only_steps_forward_are_told() {
+        let now = Instant::now();
+        let mut throttle = ProgressThrottle::new(now);
+        let done = [1.0, 1.0, 0.5, f64::NAN, f64::INFINITY, 2.0];
+        let told: Vec<f64> =
+            done.iter().filter_map(|done| Some(throttle.admit(step(*done), now)?.done)).collect();
+        assert_eq!(told, [1.0, 2.0]);
+    }
+
+    #[test]
+    fn the_last_step_is_told_at_the_end() {
+        let now = Instant::now();
+        let mut throttle = ProgressThrottle::new(now);
+        for done in 0..100 {
+            let _ = throttle.admit(step(f64::from(done)), now);
+        }
+        assert_eq!(throttle.last().map(|step| step.done), Some(99.0));
+        assert_eq!(throttle.last(), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! `tools/call`: converts a request into a call, and its result into the response.
+
+use super::plugin_request::{Outcome, PluginRequest};
+use crate::messages::serialize::within_memory;
+use crate::protocol::content::footprint;
+use crate::protocol::tool_result::{call_result, structured_content};
+use crate::questions::input_required::RoundInput;
+use crate::telemetry::operation::Operation;
+use palisade::host::Host;
+use palisade::internal::{CallBudget, IN_PLACE, exhaustion_error, offload};
+use palisade::registry::Registered;
+use palisade::sandbox::limits;
+use palisade::session::Session;
+use palisade::tool::budget::Exhausted;
+use palisade::tool::json::Json;
+use palisade::tool::text::elided;
+use palisade::tool::{ErrorKind, ToolResult, nearest_names};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tracing::Instrument as _;
+
+/// The time that a call waits for a tool whose plugin may still be loading.
+const LOADING_TIMEOUT: Duration = Duration::from_secs(30);
+/// The deadline for parsing an output into a JSON value.
+const PARSING_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl PluginRequest {
+    /// Handles `tools/call`. Dropping the future cancels the call.
+    pub(crate) async fn call_tool(
+        self,
+        params: CallToolRequestParams,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let name = elided(&params.name, 64);
+        let operation = Operation::begin(&self.context, &self.client, name.as_ref());
+        let response = self.respond(params).instrument(operation.span()).await;
+        operation.end(&response);
+        response
+    }
+
+    async fn respond(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
+        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
+        let tool = find_tool(&self.server.host, self.client.session(), &name).await?;
+        let input = Value::Object(arguments.unwrap_or_default());
+        let responses = input_responses.unwrap_or_default();
+        let round = RoundInput { state: request_state, responses };
+        Ok(match self.run(&tool, input, round).await? {
+            Outcome::Complete(result) => self.tool_result(&tool, &result).await.into(),
+            Outcome::InputRequired(required) => CallToolResponse::InputRequired(required),
+        })
+    }
+
+    /// Builds the response of a result, or of a failure if there is not enough memory.
+    async fn tool_result(&self, tool: &Registered, result: &ToolResult) -> CallToolResult {
+        let built = self.build_result(tool, result).await;
+        built.and_then(|built| within_memory(built, &self.context.extensions)).unwrap_or_else(
+            |why| {
+                let kind = exhaustion_error(why, PARSING_TIMEOUT, tool.definition().side_effects());
+                let failure = ToolResult::failure(result.call_id().clone(), result.tool(), kind);
+                call_result(&failure, None)
+            },
+        )
+    }
+
+    /// Builds the response with the output as text, and as a JSON value if there is memory for it.
+    /// A tool with an output schema fails without the value.
+    async fn build_result(
+        &self,
+        tool: &Registered,
+        result: &ToolResult,
+    ) -> Result<CallToolResult, Exhausted> {
+        self.account().reserve(result.content().iter().map(footprint).sum())?;
+        let Some(json) = structured_content(result, self.lifecycle) else {
+            return Ok(call_result(result, None));
+        };
+        let has_schema = tool.definition().output_schema().is_some();
+        if !has_schema && json.footprint() > limits::HOST_DATA {
+            return Ok(call_result(result, None));
+        }
+        match self.parse_output(tool, json).await {
+            Ok(value) => Ok(call_result(result, Some(value))),
+            Err(_) if !has_schema => Ok(call_result(result, None)),
+            Err(why) => Err(why),
+        }
+    }
+
+    async fn parse_output(&self, tool: &Registered, json: &Json) -> Result<Value, Exhausted> {
+        let deadline = Instant::now() + PARSING_TIMEOUT;
+        let budget = CallBudget::new(self.account(), deadline, self.context.ct.clone());
+        let parsed = if json.as_str().len() <= IN_PLACE {
+            json.to_value_within(&budget)
+        } else {
+            let json = json.clone();
+            offload(&budget, tool.turns(), move |budget| json.to_value_within(&*budget)).await
+        };
+        parsed.map(|(value, _kept)| value)
+    }
+}
+
+/// Returns the tool with this name, if the session advertises it. Waits a while for a plugin that
+/// may still be loading.
+async fn find_tool(
+    host: &Host,
+    session: &Session,
+    name: &str,
+) -> Result<Arc<Registered>, ErrorData> {
+    if !host.registry().has(name) {
+        let _ = tokio::time::timeout(LOADING_TIMEOUT, host.wait_for_tool(name)).await;
+    }
+    let is_visible = |tool: &Arc<Registered>| session.advertises(tool.definition());
+    let tool = host.registry().get(name).ok().filter(is_visible);
+    tool.ok_or_else(|| unknown_tool(host, session, name))
+}
+
+fn unknown_tool(host: &Host, session: &Session, name: &str) -> ErrorData {
+    let visible = host.definitions(session);
+    let nearest = nearest_names(name, visible.iter().map(|tool| tool.name().as_str()));
+    let compiling: Vec<String> =
+        host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
+    let data = match compiling.is_empty() {
+        true => json!({"nearest": nearest}),
+        false => json!({"nearest": nearest, "compiling": compiling}),
+    };
+    let kind = ErrorKind::NotFound { tool: name.to_owned(), nearest, compiling };
+    ErrorData::invalid_params(kind.to_string(), Some(data))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use palisade::host::CacheMode;
+    use palisade::plugins::Shipped;
+    use palisade::sandbox::{ChildCompiler, Compiler};
+    use tokio_util::sync::CancellationToken;
+
+    /// The paused clock advances while the compiler stands still.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_of_a_plugin_that_compiles_for_long_is_told_so() {
+        let place = tempfile::tempdir().unwrap();
+        let over = CancellationToken::new();
+        std::fs::write(place.path().join("slow.wasm"), palisade_plugins::hostile().bytes())
+            .unwrap();
+        let endless =
+            ChildCompiler::program("/bin/sh", ["-c", "exec sleep 600"]).cancelled_by(over.clone());
+        let builder =
+            Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).plugins(place.path());
+        let builder = builder.cache(CacheMode::Off).compiler(Compiler::Child(endless));
+        let host = builder.build_in_background().unwrap();
+        let begun = tokio::time::Instant::now();
+        let refused = find_tool(&host, host.session(), "slow").await.err().unwrap();
+        assert_eq!(begun.elapsed(), LOADING_TIMEOUT);
+        assert!(
+            refused.message.ends_with("is being compiled: slow; try again later"),
+            "{refused:?}"
+        );
+        assert_eq!(refused.data, Some(json!({"nearest": [], "compiling": ["slow"]})));
+        over.cancel();
+    }
+}

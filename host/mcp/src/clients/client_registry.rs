@@ -1,0 +1,127 @@
+//! The registry of stateless HTTP clients, identified by their token and the name that they claim.
+//!
+//! The name is unverified and grants no rights. It decides only which calls share a limit, and
+//! which questions belong together.
+
+use super::client::{Client, TransportKind};
+use crate::http::Caller;
+use palisade::host::Host;
+use palisade::tool::Digest;
+use rmcp::model::Implementation;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The maximum number of known clients. Above it, the client that has been idle longest is evicted.
+const MAX_CLIENTS: usize = 64;
+/// The idle timeout of a client.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The identity of a client. Its name and version are hashed, since they may be long.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ClientIdentity {
+    caller: Option<Caller>,
+    info: Option<Digest>,
+}
+
+impl ClientIdentity {
+    /// Creates the identity of a client with this token, which may claim a name and version.
+    pub(crate) fn new(caller: Option<Caller>, info: Option<&Implementation>) -> Self {
+        let digest = |info: &Implementation| {
+            Digest::of(format!("{}\0{}", info.name, info.version).as_bytes())
+        };
+        Self { caller, info: info.map(digest) }
+    }
+}
+
+/// The known clients.
+#[derive(Default)]
+pub(crate) struct ClientRegistry(Mutex<HashMap<ClientIdentity, KnownClient>>);
+
+impl ClientRegistry {
+    /// Cancels the calls of all known clients.
+    pub(crate) fn disconnect_all(&self) {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().for_each(|known| known.client.disconnect());
+    }
+
+    /// Returns the client with this identity, adding it if necessary.
+    pub(crate) fn get_or_add(&self, host: &Host, identity: ClientIdentity) -> Arc<Client> {
+        let now = Instant::now();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Eviction cancels no call: an in-flight call keeps its client alive.
+        known.retain(|_, known| now.saturating_duration_since(known.seen) < IDLE_TIMEOUT);
+        if known.len() >= MAX_CLIENTS && !known.contains_key(&identity) {
+            let oldest = known
+                .iter()
+                .min_by_key(|(_, known)| known.seen)
+                .map(|(identity, _)| identity.clone());
+            oldest.and_then(|oldest| known.remove(&oldest));
+        }
+        let make =
+            || KnownClient { client: Arc::new(Client::new(host, TransportKind::Http)), seen: now };
+        let known = known.entry(identity).or_insert_with(make);
+        known.seen = now;
+        known.client.clone()
+    }
+}
+
+/// A client, with the time of its last request.
+struct KnownClient {
+    client: Arc<Client>,
+    seen: Instant,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use palisade::plugins::Shipped;
+
+    fn named(name: &str) -> ClientIdentity {
+        ClientIdentity::new(Some(Caller::Anybody), Some(&Implementation::new(name, "1")))
+    }
+
+    fn host() -> Host {
+        let place = std::env::temp_dir();
+        Host::builder().workspace(place).shipped(Shipped::LeftOut).build().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_is_known_again_by_its_words_and_its_token() {
+        let host = host();
+        let known = ClientRegistry::default();
+        let one = known.get_or_add(&host, named("one"));
+        assert!(Arc::ptr_eq(&one, &known.get_or_add(&host, named("one"))));
+        assert!(!Arc::ptr_eq(&one, &known.get_or_add(&host, named("two"))));
+        assert!(!Arc::ptr_eq(
+            &one,
+            &known.get_or_add(&host, ClientIdentity::new(Some(Caller::Anybody), None))
+        ));
+        let bearer = Caller::Bearer(blake3::hash(b"token"));
+        let with_token = ClientIdentity::new(Some(bearer), Some(&Implementation::new("one", "1")));
+        assert!(!Arc::ptr_eq(&one, &known.get_or_add(&host, with_token)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn so_many_are_known_and_each_for_so_long() {
+        let host = host();
+        let known = ClientRegistry::default();
+        let first = known.get_or_add(&host, named("first"));
+        for number in 1..MAX_CLIENTS {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            known.get_or_add(&host, named(&number.to_string()));
+        }
+        assert!(Arc::ptr_eq(&first, &known.get_or_add(&host, named("first"))));
+        tokio::time::advance(Duration::from_millis(1)).await;
+        known.get_or_add(&host, named("one more"));
+        assert!(
+            Arc::ptr_eq(&first, &known.get_or_add(&host, named("first"))),
+            "another was there for longer"
+        );
+        tokio::time::advance(IDLE_TIMEOUT).await;
+        assert!(!Arc::ptr_eq(&first, &known.get_or_add(&host, named("first"))));
+    }
+}

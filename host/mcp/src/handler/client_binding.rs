@@ -1,0 +1,77 @@
+//! Binds requests to their client.
+
+use crate::clients::client::{Client, TransportKind};
+use crate::clients::client_registry::ClientIdentity;
+use crate::messages::extensions::caller;
+use crate::protocol::lifecycle::Lifecycle;
+use crate::sessions::SessionRef;
+use crate::state::ServerState;
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use std::sync::{Arc, OnceLock};
+
+/// The client that requests belong to.
+pub(super) enum ClientBinding {
+    /// The client of a connection, for its whole lifetime.
+    Connection(Arc<Client>),
+    /// The client of HTTP requests: set by the first request of a stateful session. A stateless
+    /// request identifies its client by itself.
+    Http(OnceLock<Arc<Client>>),
+}
+
+impl ClientBinding {
+    /// Returns the client of a request.
+    pub(super) fn of_request(
+        &self,
+        server: &ServerState,
+        context: &RequestContext<RoleServer>,
+    ) -> Arc<Client> {
+        let session_client = match self {
+            Self::Connection(client) => return client.clone(),
+            Self::Http(client) => client,
+        };
+        match Lifecycle::of_request(context) {
+            Lifecycle::Stateful => {
+                session_client.get_or_init(|| client_of_session(server, context)).clone()
+            }
+            Lifecycle::Stateless => {
+                let info = context.meta.client_info();
+                let identity = ClientIdentity::new(caller(&context.extensions), info.as_ref());
+                server.clients.get_or_add(&server.host, identity)
+            }
+        }
+    }
+
+    /// Returns the client of a subscription: that of the connection or session, and otherwise a new
+    /// one, since `rmcp` does not tell whose request it is.
+    pub(super) fn of_subscription(&self, server: &ServerState) -> Arc<Client> {
+        match self {
+            Self::Connection(client) => client.clone(),
+            Self::Http(client) => client.get_or_init(|| http_client(server)).clone(),
+        }
+    }
+}
+
+fn http_client(server: &ServerState) -> Arc<Client> {
+    Arc::new(Client::new(&server.host, TransportKind::Http))
+}
+
+/// Creates the client of a session, whose calls end with the session or the server.
+fn client_of_session(server: &ServerState, context: &RequestContext<RoleServer>) -> Arc<Client> {
+    let client = http_client(server);
+    if let Some(session) = context.extensions.get::<SessionRef>() {
+        let ended = session.ended.clone();
+        let shutdown = server.shutdown.clone();
+        let client = Arc::downgrade(&client);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = shutdown.cancelled() => {}
+            }
+            if let Some(client) = client.upgrade() {
+                client.disconnect();
+            }
+        });
+    }
+    client
+}

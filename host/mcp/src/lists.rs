@@ -1,0 +1,6 @@
+//! The lists of tools, resources and prompts, and the notifications of their changes.
+
+pub(crate) mod change_channel;
+pub(crate) mod changes;
+pub(crate) mod resources_and_prompts;
+pub(crate) mod tools;

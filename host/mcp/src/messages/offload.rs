@@ -1,0 +1,130 @@
+//! Parses and serializes large messages on the host's own threads: the threads of the runtime serve
+//! all clients, so they do no work that is proportional to a message.
+
+use super::catch_panic::panic_error;
+use super::parse::{RejectedMessage, parse_object};
+use super::request_id::{self, HEAD_LENGTH};
+use super::response_resources::ResponseResources;
+use super::serialize::Serialized;
+use crate::protocol::tool_result::exhausted_error;
+use bytes::Bytes;
+use palisade::internal::{Account, CallBudget, IN_PLACE, catch_panic, input_turns, offload};
+use palisade::tool::budget::Budget;
+use rmcp::model::ServerJsonRpcMessage;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// The time limit of parsing or serializing one message, with the wait for a turn.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// Serializes a response, reserving its memory in the account of the request. Returns an error
+/// response instead if there is not enough memory or time.
+pub(crate) async fn serialize(
+    message: ServerJsonRpcMessage,
+    resources: ResponseResources,
+) -> Serialized {
+    match Serialized::short_response(&message, &resources.account) {
+        Some(serialized) => serialized,
+        None => serialize_long(message, resources).await,
+    }
+}
+
+/// Serializes a response that is too long for this thread, in the turns of its plugin: many large
+/// responses of one plugin delay no other work.
+pub(crate) async fn serialize_long(
+    message: ServerJsonRpcMessage,
+    resources: ResponseResources,
+) -> Serialized {
+    let late = Serialized::late_response(&message);
+    let account = resources.account.clone();
+    let budget = budget(account.clone());
+    let work = move |_| Ok(Serialized::response(&message, &account));
+    let serialized = catch_panic(offload(&budget, resources.turns(), work)).await;
+    serialized.ok().and_then(Result::ok).unwrap_or(late)
+}
+
+/// Parses one JSON object. Its memory stays reserved in the account.
+pub(crate) async fn parse(bytes: Bytes, account: &Account) -> Result<Value, RejectedMessage> {
+    parse_with(bytes, account, parse_object).await
+}
+
+/// A function that parses one JSON object.
+type Parser = fn(&[u8], &dyn Budget) -> Result<Value, RejectedMessage>;
+
+async fn parse_with(
+    bytes: Bytes,
+    account: &Account,
+    parser: Parser,
+) -> Result<Value, RejectedMessage> {
+    if bytes.len() <= IN_PLACE {
+        return parser(&bytes, account);
+    }
+    let head = bytes.slice(..HEAD_LENGTH);
+    let budget = budget(account.clone());
+    let parsed = offload(&budget, input_turns(), move |budget| Ok(parser(&bytes, &*budget)));
+    let error = match catch_panic(parsed).await {
+        Ok(Ok(parsed)) => return parsed,
+        Ok(Err(why)) => exhausted_error("the message cannot be read", why),
+        Err(_) => panic_error(),
+    };
+    Err(RejectedMessage { id: request_id::in_head(&head), error })
+}
+
+fn budget(account: Account) -> CallBudget {
+    CallBudget::new(account, Instant::now() + TIME_LIMIT, CancellationToken::new())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use crate::messages::response_resources::set_plugin_turns;
+    use palisade::internal::{MemoryLimits, Pool};
+    use palisade::tool::Digest;
+    use rmcp::model::{CallToolResult, ContentBlock, Extensions, RequestId, ServerResult};
+    use std::pin::pin;
+
+    fn account() -> Account {
+        Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX })
+    }
+
+    #[tokio::test]
+    async fn answers_of_a_plugin_whose_turns_are_taken_delay_no_large_input() {
+        let pool = Pool::new(1);
+        let taken = pool.share(Digest::of(b"another")).try_take(1).unwrap();
+        let resources = ResponseResources::new(account());
+        let mut extensions = Extensions::new();
+        resources.attach(&mut extensions);
+        set_plugin_turns(&extensions, &pool.share(Digest::of(b"a plugin")));
+        let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(IN_PLACE))]);
+        let answer = ServerJsonRpcMessage::response(
+            ServerResult::CallToolResult(result),
+            RequestId::Number(7),
+        );
+        let mut waits = pin!(serialize_long(answer, resources));
+        let own = account();
+        let input = format!(r#"{{"id":8,"params":"{}"}}"#, "x".repeat(IN_PLACE));
+        tokio::select! {
+            biased;
+            _ = &mut waits => panic!("it has no turn"),
+            read = parse(input.into(), &own) => assert!(read.is_ok()),
+        }
+        drop(taken);
+        assert!(waits.await.into_line().0.len() > IN_PLACE);
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_the_parser_is_an_error_of_the_request() {
+        for (head, id) in
+            [(r#""id":7,"method":"x""#, Some(RequestId::Number(7))), (r#""a":1"#, None)]
+        {
+            let message = format!(r#"{{{head},"params":"{}"}}"#, "x".repeat(IN_PLACE));
+            let refused = parse_with(message.into(), &account(), |_, _| panic!("on purpose"))
+                .await
+                .unwrap_err();
+            assert_eq!((refused.id, refused.error.code.0), (id, -32603));
+        }
+    }
+}

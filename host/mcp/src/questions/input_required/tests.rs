@@ -1,0 +1,188 @@
+//! Tests that confirmations and answers count for the code that they were given for, and for no
+//! other.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use super::*;
+use palisade::confirm::RequestId;
+use palisade::tool::{CallId, SideEffects};
+use serde_json::json;
+use std::time::SystemTime;
+
+const FIRST: Option<Digest> = Some(Digest::from_bytes([1; 32]));
+const OTHER: Option<Digest> = Some(Digest::from_bytes([2; 32]));
+const WITHIN: Duration = Duration::from_secs(300);
+
+fn purpose() -> Purpose {
+    Purpose::new("client", "tool", &json!({}))
+}
+
+fn with(state: &str, responses: &[(&str, Value)]) -> RoundInput {
+    let responses =
+        responses.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    RoundInput { state: Some(state.to_owned()), responses }
+}
+
+fn begin(signer: &StateSigner, code: Option<Digest>, input: RoundInput) -> Round {
+    begun(signer, code, input).unwrap()
+}
+
+fn begun(
+    signer: &StateSigner,
+    code: Option<Digest>,
+    input: RoundInput,
+) -> Result<Round, RoundError> {
+    let subject = Subject { code, plugin: "forms".to_owned() };
+    let kinds = AskKinds::from([AskKind::Elicitation]);
+    Round::begin(signer, Some(&purpose()), kinds, subject, input)
+}
+
+fn state(round: &Round, signer: &StateSigner) -> String {
+    round.input_required(signer, purpose(), WITHIN).unwrap().request_state.unwrap()
+}
+
+fn request(code: Option<Digest>) -> ConfirmationRequest {
+    ConfirmationRequest {
+        id: RequestId::new("cr"),
+        call_id: CallId::new("c"),
+        session_id: None,
+        turn_id: None,
+        tool: "tool".into(),
+        side_effects: SideEffects::Write,
+        input_summary: "{}".into(),
+        projected_modifications: Vec::new(),
+        plugin: Some("forms".into()),
+        digest: code,
+        valid_for: WITHIN,
+        expires: SystemTime::UNIX_EPOCH,
+    }
+}
+
+fn yes() -> (&'static str, Value) {
+    (CONFIRM, json!({"action": "accept", "content": {"decision": "allow_once"}}))
+}
+
+fn name(name: &str) -> (&'static str, Value) {
+    ("who", json!({"action": "accept", "content": {"name": name}}))
+}
+
+/// The plugin's only question.
+fn who() -> [AskRequest; 1] {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let params = json!({"message": "Who?", "requestedSchema": schema});
+    [AskRequest {
+        key: "who".into(),
+        kind: AskKind::Elicitation,
+        params: params.as_object().unwrap().clone(),
+    }]
+}
+
+fn is_later(asked: &CallAnswer) -> bool {
+    matches!(asked, CallAnswer::Deferred)
+}
+
+fn is_allowed(asked: &CallAnswer) -> bool {
+    matches!(asked, CallAnswer::Answered(Answer::Allow))
+}
+
+/// Returns a state after a confirmation request for this code.
+fn asked_about(signer: &StateSigner, code: Option<Digest>) -> String {
+    let round = begin(signer, code, RoundInput::default());
+    assert!(is_later(&round.confirm(&request(code))));
+    state(&round, signer)
+}
+
+#[test]
+fn a_yes_counts_for_the_code_that_was_asked_about() {
+    let signer = StateSigner::new().unwrap();
+    let round = begin(&signer, FIRST, with(&asked_about(&signer, FIRST), &[yes()]));
+    assert!(is_allowed(&round.confirm(&request(FIRST))));
+    assert!(is_allowed(&round.confirm(&request(FIRST))), "and for the rest of the call");
+}
+
+#[test]
+fn a_yes_to_one_code_counts_for_no_other_whenever_the_code_has_changed() {
+    let signer = StateSigner::new().unwrap();
+    let answered = || with(&asked_about(&signer, FIRST), &[yes()]);
+    // The code changed before the call was repeated.
+    for runs in [OTHER, FIRST, None] {
+        let round = begin(&signer, OTHER, answered());
+        assert!(is_later(&round.confirm(&request(runs))), "{runs:?}");
+    }
+    // The code changes during the call, before the answer is used and after it.
+    for runs in [OTHER, None] {
+        let round = begin(&signer, FIRST, answered());
+        assert!(is_later(&round.confirm(&request(runs))), "{runs:?}");
+        let round = begin(&signer, FIRST, answered());
+        assert!(is_allowed(&round.confirm(&request(FIRST))));
+        assert!(is_later(&round.confirm(&request(runs))), "{runs:?}");
+        assert!(is_later(&round.confirm(&request(FIRST))), "what was allowed is so no more");
+    }
+}
+
+#[test]
+fn who_is_asked_anew_about_other_code_answers_for_that_code() {
+    let signer = StateSigner::new().unwrap();
+    let round = begin(&signer, FIRST, with(&asked_about(&signer, FIRST), &[yes()]));
+    assert!(is_later(&round.confirm(&request(OTHER))));
+    let one = state(&round, &signer);
+    let other = asked_about(&signer, OTHER);
+    for state in [one, other] {
+        let round = begin(&signer, OTHER, with(&state, &[yes()]));
+        assert!(is_allowed(&round.confirm(&request(OTHER))));
+    }
+}
+
+/// Returns a state after one answered question of this code's plugin, with another one open.
+fn told(signer: &StateSigner, code: Option<Digest>) -> String {
+    let round = begin(signer, code, RoundInput::default());
+    assert_eq!(round.answers(&who()), Err(AskFailure::Later));
+    let round = begin(signer, code, with(&state(&round, signer), &[name("Ann")]));
+    assert_eq!(round.answers(&who()), Ok(vec![r#"{"name":"Ann"}"#.to_owned()]));
+    assert_eq!(round.answers(&who()), Err(AskFailure::Later));
+    state(&round, signer)
+}
+
+#[test]
+fn what_the_plugin_of_one_code_was_told_that_of_another_is_not() {
+    let signer = StateSigner::new().unwrap();
+    let round = begin(&signer, FIRST, with(&told(&signer, FIRST), &[name("Bob")]));
+    assert_eq!(round.answers(&who()), Ok(vec![r#"{"name":"Ann"}"#.to_owned()]));
+    assert_eq!(round.answers(&who()), Ok(vec![r#"{"name":"Bob"}"#.to_owned()]));
+    // Neither the earlier answer nor the new one.
+    let round = begin(&signer, OTHER, with(&told(&signer, FIRST), &[name("Bob")]));
+    assert_eq!(round.answers(&who()), Err(AskFailure::Later));
+    // The code changes during the call.
+    let round = begin(&signer, FIRST, with(&told(&signer, FIRST), &[name("Bob"), yes()]));
+    assert!(is_later(&round.confirm(&request(OTHER))));
+    assert_eq!(round.answers(&who()), Err(AskFailure::Later));
+}
+
+#[test]
+fn rounds_are_counted_also_where_the_code_changes_in_each() {
+    let signer = StateSigner::new().unwrap();
+    let mut input = RoundInput::default();
+    for number in 0..MAX_ROUNDS {
+        let (begun, runs) = if number % 2 == 0 { (FIRST, OTHER) } else { (OTHER, FIRST) };
+        let round = begin(&signer, begun, input);
+        assert!(is_later(&round.confirm(&request(runs))), "{number}");
+        input = with(&state(&round, &signer), &[]);
+    }
+    let begun = begun(&signer, FIRST, input);
+    assert_eq!(begun.err(), Some(RoundError::TooMany));
+}
+
+#[test]
+fn answers_are_bounded_together() {
+    let empty = name("").1.to_string().len();
+    for (length, fits) in [(limits::ASKED - empty, true), (limits::ASKED - empty + 1, false)] {
+        let signer = StateSigner::new().unwrap();
+        let round = begin(&signer, FIRST, RoundInput::default());
+        assert_eq!(round.answers(&who()), Err(AskFailure::Later));
+        let round =
+            begin(&signer, FIRST, with(&state(&round, &signer), &[name(&"x".repeat(length))]));
+        let answered = round.answers(&who());
+        assert_eq!(answered.is_ok(), fits, "{length}");
+        assert_eq!(matches!(answered, Err(AskFailure::Invalid(_))), !fits, "{length}");
+    }
+}

@@ -1,0 +1,23 @@
+//! The settings of a server.
+
+use std::time::Duration;
+
+/// The server settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The timeout of each call, at most 600 s. Each tool's own timeout applies if `None`.
+    pub timeout: Option<Duration>,
+    /// Whether tools may be added, changed and removed while clients are connected.
+    pub changes: Changes,
+}
+
+/// Whether the tools of a server change while it runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Changes {
+    /// The tools that are loaded at the start stay as they are.
+    #[default]
+    Never,
+    /// The plugin directories are watched.
+    Watched,
+}

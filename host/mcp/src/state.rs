@@ -1,0 +1,123 @@
+//! The state of a server that all connections share: the host, its settings, the clients, and the
+//! number of in-flight calls.
+
+use crate::clients::client_registry::ClientRegistry;
+use crate::questions::signed_state::StateSigner;
+use crate::settings::{Changes, Settings};
+use palisade::host::Host;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// The grace period for cancelled calls at shutdown.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// The time for the last responses to be written at shutdown, before `rmcp` drops its streams
+/// without a response.
+const LAST_RESPONSES: Duration = Duration::from_millis(100);
+
+/// The state shared by all connections.
+pub(crate) struct ServerState {
+    /// The host, which runs the calls.
+    pub(crate) host: Arc<Host>,
+    /// The settings of the server.
+    pub(crate) settings: Settings,
+    /// Signs the state of calls that end with questions.
+    pub(crate) signer: StateSigner,
+    /// The stateless clients over HTTP.
+    pub(crate) clients: ClientRegistry,
+    /// Cancelled at the shutdown of an HTTP server, which cancels the calls of all sessions.
+    pub(crate) shutdown: CancellationToken,
+    /// The [`Changes`] setting announced to the first client. It is fixed from then on, so that
+    /// every client is told the same.
+    announced: OnceLock<Changes>,
+    /// The number of in-flight calls.
+    calls: watch::Sender<usize>,
+}
+
+/// Whether all plugins are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loading {
+    /// Some plugins are still loading.
+    Running,
+    /// All plugins are loaded or rejected.
+    Complete,
+}
+
+impl ServerState {
+    /// Creates the state of a server.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system provides no random numbers.
+    pub(crate) fn new(host: Arc<Host>, settings: Settings) -> io::Result<Self> {
+        let (calls, _) = watch::channel(0);
+        Ok(Self {
+            host,
+            settings,
+            signer: StateSigner::new()?,
+            clients: ClientRegistry::default(),
+            shutdown: CancellationToken::new(),
+            announced: OnceLock::new(),
+            calls,
+        })
+    }
+
+    /// Returns whether clients are notified of changes: as announced, or else as configured.
+    pub(crate) fn changes(&self) -> Changes {
+        *self.announced.get().unwrap_or(&self.settings.changes)
+    }
+
+    /// Waits up to `timeout` for plugins that are still loading, except those that an earlier run
+    /// did not finish. If some are still missing then, changes are announced, so that clients learn
+    /// of them.
+    pub(crate) async fn wait_for_plugins(&self, timeout: Duration) -> Loading {
+        let _ = tokio::time::timeout(timeout, self.host.loaded_but_the_last()).await;
+        let loading = match self.host.progress().has_ended() {
+            true => Loading::Complete,
+            false => Loading::Running,
+        };
+        self.announced.get_or_init(|| match loading {
+            Loading::Complete => self.settings.changes,
+            Loading::Running => Changes::Watched,
+        });
+        loading
+    }
+
+    /// Counts a call as in flight until the guard is dropped.
+    pub(crate) fn begin_call(&self) -> InFlightCall<'_> {
+        self.calls.send_modify(|calls| *calls += 1);
+        InFlightCall(self)
+    }
+
+    /// Cancels the calls of all clients, and waits up to [`GRACE`] for their responses.
+    pub(crate) async fn shut_down(&self) {
+        let is_idle = *self.calls.borrow() == 0;
+        self.shutdown.cancel();
+        self.clients.disconnect_all();
+        if !is_idle {
+            self.wait_until_idle().await;
+            tokio::time::sleep(LAST_RESPONSES).await;
+        }
+    }
+
+    /// Waits until no call is in flight, for [`GRACE`] at most.
+    pub(crate) async fn wait_until_idle(&self) {
+        let mut calls = self.calls.subscribe();
+        let _ = tokio::time::timeout(GRACE, calls.wait_for(|calls| *calls == 0)).await;
+    }
+}
+
+/// A guard that counts one in-flight call.
+pub(crate) struct InFlightCall<'a>(&'a ServerState);
+
+impl Drop for InFlightCall<'_> {
+    fn drop(&mut self) {
+        self.0.calls.send_modify(|calls| *calls -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests;

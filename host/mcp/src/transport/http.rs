@@ -1,0 +1,157 @@
+//! The endpoint of the protocol over HTTP: parses admitted requests, passes them to `rmcp` or to
+//! the fast path, and accounts for the memory of the responses.
+
+mod body;
+mod headers;
+mod responses;
+#[cfg(test)]
+mod tests;
+
+use super::fast_path::SimpleCall;
+use crate::http::{Admitted, Body, RequestHead, Service};
+use crate::messages::offload;
+use crate::messages::parse::{self, RejectedMessage};
+use crate::messages::response_resources::ResponseResources;
+use crate::sessions::{CallerSessions, RETRY_DELAY, SessionRejection, Sessions};
+use body::RequestBody;
+use http_body_util::Full;
+use hyper::header::HeaderMap;
+use hyper::{Method, Response, StatusCode};
+use palisade::execution::BoxFuture;
+use palisade::internal::Account;
+use palisade::sandbox::Limits;
+use rmcp::ServerHandler;
+use rmcp::model::{ErrorCode, ErrorData, Extensions, JsonRpcMessage};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use std::io;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// The path of the endpoint.
+pub(crate) const PATH: &str = "/mcp";
+
+/// Creates a handler: one per stateful session, one per stateless request, and one for each check
+/// of parameter headers.
+type Factory<S> = Arc<dyn Fn() -> io::Result<S> + Send + Sync>;
+
+/// The endpoint of the protocol over HTTP, for both lifecycles.
+pub(crate) struct McpEndpoint<S> {
+    factory: Factory<S>,
+    sessions: Sessions,
+    config: StreamableHttpServerConfig,
+    limits: Limits,
+}
+
+impl<S: ServerHandler> McpEndpoint<S> {
+    /// Creates an endpoint with these host names. When `stop` is cancelled, all sessions and
+    /// streams end.
+    pub(crate) fn new(
+        factory: impl Fn() -> io::Result<S> + Send + Sync + 'static,
+        hosts: Vec<String>,
+        stop: CancellationToken,
+    ) -> Self {
+        let config = StreamableHttpServerConfig::default()
+            .with_allowed_hosts(hosts)
+            .with_cancellation_token(stop)
+            .with_sse_retry(Some(RETRY_DELAY))
+            .with_json_response(true);
+        Self {
+            factory: Arc::new(factory),
+            sessions: Sessions::default(),
+            config,
+            limits: Limits::default(),
+        }
+    }
+
+    /// Sets the limits that the memory of requests counts against.
+    pub(crate) fn within(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    async fn handle(&self, request: Admitted) -> Response<Body> {
+        // Holds the memory of the request until it is answered.
+        let account = self.limits.account();
+        let sessions = CallerSessions::new(&self.sessions, request.caller(), account.clone());
+        let mut request = request.into_request();
+        let mut body = match RequestBody::parse(&request, &account).await {
+            Ok(body) => body,
+            Err(rejected) => return responses::error(responses::status_of(&rejected), rejected),
+        };
+        request.extensions_mut().insert(account.clone());
+        if let Some((call, handler)) = self.simple_call(&mut body, request.headers()) {
+            let (head, _) = request.into_parts();
+            return run_simple_call(call, handler, head, account).await;
+        }
+        let is_delete = request.method() == Method::DELETE;
+        if is_delete && headers::session(request.headers()).is_some_and(|id| !sessions.has(id)) {
+            return responses::session_rejection(SessionRejection::Gone, None);
+        }
+        // `rmcp` parses the body a second time.
+        account.owe(account.held());
+        let factory = self.factory.clone();
+        let sessions = Arc::new(sessions);
+        let config = self.config.clone();
+        let service = StreamableHttpService::new(move || factory(), sessions.clone(), config);
+        let response = service.handle(request.map(Full::new)).await;
+        match sessions.rejection() {
+            Some(rejection) if !response.status().is_success() => {
+                responses::session_rejection(rejection, body.id())
+            }
+            _ if is_delete && response.status().is_success() => responses::session_ended(),
+            // `rmcp` also uses this status for a body that it cannot parse. Rare, so that the
+            // message is parsed again only here.
+            _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && !body.is_message() => {
+                responses::error(StatusCode::BAD_REQUEST, parse::not_a_message(body.id()))
+            }
+            _ if responses::is_plain_text_error(&response) => {
+                responses::to_error(response, body.id()).await
+            }
+            _ => responses::with_account(response, account),
+        }
+    }
+
+    /// Takes the call out of a body that may take the fast path, and creates its handler.
+    fn simple_call(&self, body: &mut RequestBody, headers: &HeaderMap) -> Option<(SimpleCall, S)> {
+        let tool = body.tool().filter(|tool| headers::are_of_simple_call(headers, tool))?;
+        // A tool with a schema here repeats parameters in headers, which `rmcp` must compare.
+        let handler = (self.factory)().ok().filter(|handler| handler.get_tool(tool).is_none())?;
+        body.take_simple_call().map(|call| (call, handler))
+    }
+}
+
+impl<S: ServerHandler> Service for McpEndpoint<S> {
+    fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>> {
+        Box::pin(self.handle(request))
+    }
+}
+
+/// Answers a call on the fast path. If the client disconnects, the call is cancelled, and its task
+/// ends on its own.
+async fn run_simple_call<S: ServerHandler>(
+    call: SimpleCall,
+    handler: S,
+    head: RequestHead,
+    account: Account,
+) -> Response<Body> {
+    let id = call.id().clone();
+    let cancelled = CancellationToken::new();
+    let mut extensions = Extensions::new();
+    let resources = ResponseResources::new(account);
+    resources.attach(&mut extensions);
+    extensions.insert(head);
+    let _cancels = cancelled.clone().drop_guard();
+    let running = tokio::spawn(async move { call.run(&handler, cancelled, extensions).await });
+    let response = running.await.unwrap_or_else(|_| {
+        let error = ErrorData::internal_error("the server ended before the call did", None);
+        RejectedMessage { id: Some(id), error }.into_response()
+    });
+    let status = match &response {
+        JsonRpcMessage::Error(failed)
+            if failed.error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY =>
+        {
+            StatusCode::BAD_REQUEST
+        }
+        _ => StatusCode::OK,
+    };
+    responses::json(status, offload::serialize(response, resources).await)
+}

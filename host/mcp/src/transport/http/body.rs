@@ -1,0 +1,77 @@
+//! The body of a request, parsed within bounds.
+
+use super::super::fast_path::SimpleCall;
+use super::headers;
+use crate::messages::offload;
+use crate::messages::parse::RejectedMessage;
+use crate::messages::request_id;
+use crate::protocol::lifecycle::{Lifecycle, VERSION_KEY};
+use bytes::Bytes;
+use hyper::header::HeaderMap;
+use hyper::{Method, Request};
+use palisade::internal::Account;
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+/// The JSON object of a `POST` request; `None` for other methods.
+pub(super) struct RequestBody(Option<Value>);
+
+impl RequestBody {
+    /// Parses the body and checks the headers of a request.
+    pub(super) async fn parse(
+        request: &Request<Bytes>,
+        account: &Account,
+    ) -> Result<Self, RejectedMessage> {
+        let value = match *request.method() {
+            Method::POST => Some(offload::parse(request.body().clone(), account).await?),
+            _ => None,
+        };
+        let body = Self(value);
+        if let Some(name) = headers::repeated(request.headers()) {
+            let text = format!("the header `{name}` is there more than once: send it once");
+            let error = ErrorData::header_mismatch(text, None);
+            return Err(RejectedMessage { id: body.id(), error });
+        }
+        if let Some(value) = &body.0
+            && value.get("id").is_some()
+            && lacks_session(request.headers(), value)
+        {
+            let text = "a request of this revision belongs to a session: initialize first";
+            let error = ErrorData::invalid_request(text, None);
+            return Err(RejectedMessage { id: request_id::of_object(value), error });
+        }
+        Ok(body)
+    }
+
+    /// Returns the id of a request. Other messages have no response.
+    pub(super) fn id(&self) -> Option<RequestId> {
+        let request = self.0.as_ref().filter(|value| value.get("method").is_some());
+        request.and_then(request_id::of_object)
+    }
+
+    /// Returns true for a valid message, and for a request without a body.
+    pub(super) fn is_message(&self) -> bool {
+        self.0.as_ref().is_none_or(|value| ClientJsonRpcMessage::deserialize(value).is_ok())
+    }
+
+    /// Returns the name of the tool that a call names.
+    pub(super) fn tool(&self) -> Option<&str> {
+        self.0.as_ref()?["params"]["name"].as_str()
+    }
+
+    /// Takes the message if it is a simple call.
+    pub(super) fn take_simple_call(&mut self) -> Option<SimpleCall> {
+        let call = SimpleCall::from_message(self.0.take()?);
+        call.map_err(|other| self.0 = Some(other)).ok()
+    }
+}
+
+/// Returns true if a request names a revision of the stateful lifecycle, and belongs to no session.
+fn lacks_session(headers: &HeaderMap, request: &Value) -> bool {
+    let is_stateful = |version: &str| Lifecycle::of_version(version) == Lifecycle::Stateful;
+    headers::session(headers).is_none()
+        && request["method"].as_str().is_some_and(|method| method != "initialize")
+        && headers::version(headers).is_none_or(is_stateful)
+        && request["params"]["_meta"][VERSION_KEY].as_str().is_some_and(is_stateful)
+}

@@ -1,0 +1,90 @@
+//! The HTTP responses of the endpoint.
+
+use crate::http::{Body, guarded_body};
+use crate::messages::in_flight::AdmissionError;
+use crate::messages::parse::RejectedMessage;
+use crate::messages::serialize::{MAX_SMALL, Serialized};
+use crate::sessions::SessionRejection;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Body as _;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Response, StatusCode};
+use palisade::internal::{Account, Owed};
+use palisade::tool::text::elided;
+use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use rmcp::transport::common::http_header::JSON_MIME_TYPE;
+use std::sync::Arc;
+
+/// Builds a response with this message.
+pub(super) fn json(status: StatusCode, message: Serialized) -> Response<Body> {
+    let mut response = Response::new(Full::new(message.into_body()).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_MIME_TYPE));
+    response
+}
+
+/// Builds an error response.
+pub(super) fn error(status: StatusCode, rejected: RejectedMessage) -> Response<Body> {
+    json(status, Serialized::bounded(&rejected.into_response()))
+}
+
+/// Returns the status of a rejected message.
+pub(super) fn status_of(rejected: &RejectedMessage) -> StatusCode {
+    match rejected.error.code {
+        ErrorCode::INTERNAL_ERROR => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+/// Builds the response to a message that its session rejected.
+pub(super) fn session_rejection(
+    rejection: SessionRejection,
+    id: Option<RequestId>,
+) -> Response<Body> {
+    use AdmissionError::{Busy, Duplicate, LongId};
+    let status = match rejection {
+        SessionRejection::Gone => StatusCode::NOT_FOUND,
+        SessionRejection::Full => StatusCode::SERVICE_UNAVAILABLE,
+        SessionRejection::NotAdmitted(Busy) => StatusCode::TOO_MANY_REQUESTS,
+        SessionRejection::NotAdmitted(Duplicate | LongId) => StatusCode::BAD_REQUEST,
+    };
+    let text = ErrorData::invalid_request(rejection.to_string(), None);
+    let mut response = error(status, RejectedMessage { id, error: text });
+    if matches!(rejection, SessionRejection::Full | SessionRejection::NotAdmitted(Busy)) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// Builds the response to the end of a session. 204 rather than the 202 of `rmcp`, since some
+/// clients warn of any other status.
+pub(super) fn session_ended() -> Response<Body> {
+    let mut response = Response::new(Full::default().boxed());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
+/// Returns true if `rmcp` rejected a request in plain text.
+pub(super) fn is_plain_text_error(response: &Response<Body>) -> bool {
+    response.status() == StatusCode::BAD_REQUEST && !response.headers().contains_key(CONTENT_TYPE)
+}
+
+/// Turns an error in plain text into an error response.
+pub(super) async fn to_error(response: Response<Body>, id: Option<RequestId>) -> Response<Body> {
+    let status = response.status();
+    let Ok(text) = response.into_body().collect().await;
+    let text = String::from_utf8_lossy(&text.to_bytes()).into_owned();
+    let text = text.strip_prefix("Bad Request: ").unwrap_or(&text);
+    let invalid = ErrorData::invalid_request(elided(text, 256), None);
+    error(status, RejectedMessage { id, error: invalid })
+}
+
+/// Keeps the memory of a response of `rmcp` accounted for until it is sent. A response in one piece
+/// counts with its own length from here on, and a stream with the account of its request.
+pub(super) fn with_account(response: Response<Body>, account: Account) -> Response<Body> {
+    match response.body().size_hint().exact().map(usize::try_from) {
+        Some(Ok(length)) if length <= MAX_SMALL => response,
+        Some(Ok(length)) => response.map(|body| guarded_body(body, Arc::new(Owed::new(length)))),
+        Some(Err(_)) | None => response.map(|body| guarded_body(body, account)),
+    }
+}
