@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn natively_nobody_can_be_asked() {
+    fn native_client_refuses_questions() {
         assert!(supported().is_empty());
         assert_eq!(ask(&[Request::roots("r")]), Err(AskError::Unavailable));
         need(&[]);
@@ -111,12 +111,12 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "nobody can be asked")]
-    fn natively_what_is_needed_is_not_there() {
+    fn native_client_lacks_required_kinds() {
         need(&[Kind::Sampling]);
     }
 
     #[test]
-    fn requests_are_those_of_the_protocol() {
+    fn requests_match_the_protocol() {
         let form = Request::elicitation("k", "Who?", &json!({"type": "object"}));
         assert_eq!(form.params, r#"{"message":"Who?","requestedSchema":{"type":"object"}}"#);
         assert!(Request::sampling("k", "Hi", 5).params.contains(r#""maxTokens":5"#));

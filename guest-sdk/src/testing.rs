@@ -212,7 +212,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_context_knows_what_the_test_gave_it() {
+    fn context_has_the_values_of_the_test() {
         let ctx = context()
             .with_call_id("c")
             .with_session_id("s")
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_that_said_nothing_said_an_empty_object() {
+    fn unset_caller_is_an_empty_object() {
         let ctx = context();
         assert_eq!((ctx.session_id(), ctx.turn_id()), (None, None));
         assert_eq!(ctx.caller(), &json!({}));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_said_is_recorded_in_order() {
+    fn host_calls_are_recorded_in_order() {
         let ctx = context();
         ctx.debug("a");
         ctx.info("b");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn cancellation_comes_after_the_given_number_of_polls_and_stays() {
+    fn cancellation_starts_after_the_given_polls() {
         let ctx = context().cancelled_after(2);
         assert!(!ctx.cancelled());
         assert_eq!(ctx.checkpoint(), Ok(()));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_goes_the_hosts_way() {
+    fn test_call_parses_input_and_runs_the_tool() {
         /// Adds.
         #[crate::tool(side_effects = "none")]
         fn add(args: (u8, u8), ctx: &Context) -> Result<String> {

@@ -117,7 +117,7 @@ mod tests {
     use palisade::events::Subject;
 
     #[test]
-    fn a_call_that_returned_without_an_event_has_no_end() {
+    fn call_without_terminal_event_is_found() {
         let recorder = Recorder::default();
         assert_eq!(recorder.unended([]), Vec::<String>::new());
         assert_eq!(recorder.unended(["a"]), ["`a` has 0 ends: []"]);

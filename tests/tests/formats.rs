@@ -89,7 +89,7 @@ fn write(path: &Path, exports: &Value) {
 }
 
 #[test]
-fn a_simple_tool_looks_the_same_in_every_format_as_it_did() {
+fn simple_tool_matches_the_golden_files() {
     let schema = Schema::input(simple()).unwrap();
     let view = ToolView {
         name: "read_file",
@@ -104,7 +104,7 @@ fn a_simple_tool_looks_the_same_in_every_format_as_it_did() {
 }
 
 #[test]
-fn a_rich_tool_looks_the_same_in_every_format_as_it_did() {
+fn rich_tool_matches_the_golden_files() {
     let schema = Schema::input(rich()).unwrap();
     let output = Schema::output(output()).unwrap();
     let view = ToolView {

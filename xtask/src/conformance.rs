@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_taken_and_other_options_refused() {
+    fn names_are_accepted_and_other_options_refused() {
         let named = wanted(words(&["--debug", "tools-list", "caching"])).unwrap_or_default();
         assert_eq!(named.into_iter().collect::<Vec<_>>(), ["caching", "tools-list"]);
         assert!(wanted(words(&["--debug"])).is_ok_and(|names| names.is_empty()));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_yet_is_listed_once_and_in_order() {
+    fn unbuilt_scenarios_are_unique_and_ordered() {
         assert!(NOT_YET.windows(2).all(|pair| pair[0] < pair[1]));
     }
 }

@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_nowhere_is_found() {
+    fn dead_link_is_found() {
         let (_keep, place) = place();
         let text = "[there](code.rs#main), [not there](gone.rs)";
         assert_eq!(broken_links(&place, "A.md", text), ["A.md: `gone.rs` is not there"]);
     }
 
     #[test]
-    fn a_block_that_left_its_file_behind_is_found() {
+    fn outdated_block_is_found() {
         let (_keep, place) = place();
         let block = |code: &str| {
             parse::blocks(&format!("<!-- same as code.rs -->\n```rust\n{code}\n```\n"))
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_prints_something_else_is_found() {
+    fn changed_command_output_is_found() {
         let step = Step { line: 3, command: "true".to_owned(), expected: "a\n".to_owned() };
         assert!(
             judge("A.md", &step, Outcome::Printed("b".to_owned()))

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_may_grow_by_three_percent_and_fall_by_ten() {
+    fn count_may_grow_by_3_percent_and_fall_by_10() {
         let counts = |count: u64| BTreeMap::from([("palisade echo".to_owned(), count)]);
         assert!(
             compare(&counts(1000), &counts(1030)).is_ok()

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_out_of_reach_are_told_from_a_list_that_cannot_be_installed() {
+    fn unreachable_packages_differ_from_an_invalid_list() {
         assert!(
             out_of_reach("npm error code ENOTFOUND\nnpm error network")
                 .is_ok_and(|why| why.ends_with("ENOTFOUND"))

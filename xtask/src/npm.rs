@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_out_of_reach_are_told_from_a_list_that_cannot_be_installed() {
+    fn unreachable_packages_differ_from_an_invalid_list() {
         let said = "npm error code ECONNREFUSED\nnpm error syscall connect";
         assert!(REACH.told(said).is_ok_and(|why| why.ends_with("ECONNREFUSED")));
         assert!(REACH.told("npm error code EINTEGRITY\nnpm error wanted sha512").is_err());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_major_version_of_node_is_read() {
+    fn node_major_version_is_read() {
         assert_eq!(major("v22.23.3\n"), Some(22));
         assert_eq!(major("v8.0.0"), Some(8));
         assert_eq!(major(""), None);

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_out_of_reach_is_told_from_a_list_that_cannot_be_installed() {
+    fn unreachable_index_differs_from_an_invalid_list() {
         let none = "ERROR: Could not find a version that satisfies the requirement a==1 (from versions: none)\nERROR: No a\n";
         assert!(out_of_reach(none).is_ok_and(|reason| reason.ends_with("ERROR: No a")));
         assert!(out_of_reach("/usr/bin/python3: No module named pip").is_ok());

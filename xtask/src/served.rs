@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_server_says_is_kept_and_its_address_is_told() {
+    fn server_output_is_kept_and_its_address_read() {
         let said = "a plugin was refused\nserving MCP on http://127.0.0.1:4711/mcp\n\u{fffd}more\n";
         let (told, heard) = mpsc::channel();
         let directory = tempfile::tempdir().expect("a directory");

@@ -20,7 +20,7 @@ const SOURCES: &str = "crates/test-programs";
 const PACKAGE: &str = "test-programs";
 /// The test that runs the programs, and the variable with their directory.
 const TEST: (&str, &str) =
-    ("sandbox::tests::wasi::wasmtimes_programs_behave_as_the_lists_say", "PALISADE_WASI");
+    ("sandbox::tests::wasi::wasmtime_programs_match_their_lists", "PALISADE_WASI");
 /// The table of results that the test writes to that directory.
 const TABLE: &str = "table";
 
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_does_not_build_is_told_with_its_first_complaint() {
+    fn build_failure_is_reported_with_its_first_error() {
         let names = ["p1_a", "p1_ab", "p2_c"].map(str::to_owned);
         let log = "error[E0425]: cannot find value\n --> crates/test-programs/src/bin/p1_ab.rs:3:5\n\
                    error: could not compile `test-programs` (bin \"p1_ab\") due to 1 previous error\n\

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_hears_what_is_at_least_as_grave_as_it_asked_for() {
+    fn log_messages_respect_the_requested_level() {
         assert!(is_wanted(Severity::Info, LoggingLevel::Info));
         assert!(is_wanted(Severity::Error, LoggingLevel::Debug));
         assert!(!is_wanted(Severity::Info, LoggingLevel::Notice));

@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_repeats_a_long_name_in_part() {
+    fn long_name_is_cut_in_an_error() {
         let long = "x".repeat(1 << 20);
         for error in [no_document(&long), no_text(&long)] {
             let length = error.message.len() + error.data.map_or(0, |data| data.to_string().len());

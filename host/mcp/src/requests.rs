@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_are_under_way_and_each_under_an_id_of_its_own() {
+    fn heavy_requests_are_bounded_and_have_unique_ids() {
         let mut requests = Requests::default();
         assert!((0..AT_ONCE).all(|number| requests.begin(&id(number), Weight::Heavy).is_ok()));
         assert_eq!(requests.begin(&id(AT_ONCE), Weight::Heavy).err(), Some(NotTaken::Busy));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn light_requests_have_places_that_heavy_ones_cannot_take_and_are_bounded_as_well() {
+    fn light_requests_have_their_own_limit() {
         let mut requests = Requests::default();
         assert!((0..AT_ONCE).all(|number| requests.begin(&id(number), Weight::Heavy).is_ok()));
         assert!(
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_frees_its_id_and_what_was_cancelled_gets_none() {
+    fn answer_releases_its_id_and_cancelled_requests_get_none() {
         let mut requests = Requests::default();
         let first = requests.begin(&id(1), Weight::Heavy).expect("it is new");
         assert!(requests.answer(&id(1), &first) && !requests.answer(&id(1), &first));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_has_a_bound() {
+    fn id_length_is_bounded() {
         let of = |bytes: usize| RequestId::String("x".repeat(bytes).into());
         let mut requests = Requests::default();
         assert!(requests.begin(&of(ID), Weight::Heavy).is_ok());
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_ids_that_were_cancelled_are_known_and_so_many_of_them() {
+    fn recently_cancelled_ids_are_remembered() {
         let mut requests = Requests::default();
         for number in 0..=REMEMBERED {
             let ends = requests.begin(&id(number), Weight::Heavy).expect("it is new");

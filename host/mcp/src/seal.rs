@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_opens_once() {
+    async fn state_opens_once() {
         let sealer = Sealer::new().unwrap();
         let text = sealed(&sealer);
         assert_eq!(open(&sealer, &text), Ok(vec![1, 2, 3]));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_that_differs_in_any_character_is_refused() {
+    async fn modified_state_is_refused() {
         let sealer = Sealer::new().unwrap();
         let text = sealed(&sealer);
         for place in 0..text.len() {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_is_good_for_its_purpose_its_process_and_its_time() {
+    async fn state_is_bound_to_purpose_process_and_time() {
         let sealer = Sealer::new().unwrap();
         let other = Sealer::new().unwrap();
         let text = sealed(&sealer);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_of_the_greatest_length_opens_and_a_longer_one_is_neither_made_nor_opened() {
+    async fn state_length_is_bounded() {
         let sealer = Sealer::new().unwrap();
         let of = |length: usize| sealer.seal("this", "x".repeat(length), LIFETIME);
         // The nonce has up to 39 digits, so that the length differs from state to state.
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn used_states_are_remembered_for_as_long_as_they_would_hold() {
+    async fn used_states_are_remembered_until_they_expire() {
         let sealer = Sealer::new().unwrap();
         let kept = sealed(&sealer);
         let used = sealed(&sealer);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_call_is_what_the_library_reads_in_it() {
+    fn plain_call_equals_the_librarys_parse() {
         let plain = Plain::of(call()).unwrap();
         let ClientJsonRpcMessage::Request(read) = serde_json::from_value(call()).unwrap() else {
             panic!("a request")
@@ -179,14 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_library_wants_of_a_request_is_what_is_looked_at_here() {
+    fn required_metadata_keys_match_the_library() {
         let missing =
             RequestMetaObject::default().missing_required_keys(&ProtocolVersion::V_2026_07_28);
         assert_eq!(missing, [VERSION, CAPABILITIES]);
     }
 
     #[test]
-    fn what_is_out_of_the_ordinary_goes_the_long_way_and_is_left_as_it_was() {
+    fn unusual_call_is_left_unchanged_to_the_slow_path() {
         let changes: [(&str, Value); 13] = [
             ("/jsonrpc", json!("1.0")),
             ("/id", json!(null)),

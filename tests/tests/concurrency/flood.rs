@@ -13,7 +13,7 @@ use std::sync::Arc;
 const WAITING: usize = 512;
 
 #[test]
-fn a_flood_of_one_tool_is_refused_beyond_its_share_and_leaves_room_for_others() {
+fn flood_of_one_tool_leaves_room_for_others() {
     // The queue is shared by the whole process.
     let _turn = turn();
     let (flood, recorder) = (

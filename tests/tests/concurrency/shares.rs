@@ -16,7 +16,7 @@ use serde_json::json;
 const OF_ONE: (usize, usize) = (128, 512);
 
 #[test]
-fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
+fn sleeping_plugin_at_its_share_delays_no_other() {
     // Sandboxes and queue are shared by the whole process.
     let _turn = turn();
     let stage =
@@ -56,10 +56,10 @@ fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
 
 /// Set in the environment of the child process that runs the test with few file descriptors.
 const FEW: &str = "PALISADE_TESTS_SHORT_OF_DESCRIPTORS";
-const TEST: &str = "shares::two_plugins_that_open_all_that_they_can_leave_descriptors_to_a_third";
+const TEST: &str = "shares::greedy_plugins_leave_descriptors_to_a_third";
 
 #[test]
-fn two_plugins_that_open_all_that_they_can_leave_descriptors_to_a_third() {
+fn greedy_plugins_leave_descriptors_to_a_third() {
     if std::env::var_os(FEW).is_some() {
         return with_few_descriptors();
     }

@@ -68,7 +68,7 @@ fn shared() -> String {
 }
 
 #[test]
-fn the_default_cache_is_out_of_reach_in_a_workspace_around_it_whichever_cache_is_used() {
+fn default_cache_is_hidden_even_if_another_is_used() {
     let home = Home::with_cache(".cache/palisade/compiled", "");
     home.is_out_of_reach(".cache/palisade/compiled", &shared());
     for used in ["", "off"] {
@@ -83,7 +83,7 @@ fn the_default_cache_is_out_of_reach_in_a_workspace_around_it_whichever_cache_is
 }
 
 #[test]
-fn a_cache_that_was_named_once_is_out_of_reach_where_it_is_named_no_more() {
+fn previously_named_cache_stays_hidden() {
     let home = Home::with_cache("mine/cache", "mine/cache");
     home.is_out_of_reach("mine/cache", &shared());
     // The record is protected as well: without it the host would forget that the cache exists.
@@ -104,7 +104,7 @@ fn a_cache_that_was_named_once_is_out_of_reach_where_it_is_named_no_more() {
 }
 
 #[test]
-fn cache_is_out_of_reach_through_a_bind_mount() {
+fn cache_is_hidden_through_a_bind_mount() {
     let home = Home::with_cache(".cache/palisade/compiled", "");
     let cache = home.home.root().join(".cache/palisade");
     fs::write(cache.join("free"), "x").unwrap();
@@ -133,7 +133,7 @@ fn cache_is_out_of_reach_through_a_bind_mount() {
 }
 
 #[test]
-fn a_default_cache_that_is_not_there_yet_is_not_planted() {
+fn missing_default_cache_cannot_be_planted() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let planted = Path::new(".cache/palisade/compiled/key");
     let input = json!({"path": planted, "content": "x".repeat(32)});
@@ -143,7 +143,7 @@ fn a_default_cache_that_is_not_there_yet_is_not_planted() {
 }
 
 #[test]
-fn a_known_cache_that_was_emptied_or_removed_is_not_planted() {
+fn removed_known_cache_cannot_be_planted() {
     let home = Home::with_cache("mine", "mine");
     let place = home.home.root().join("mine");
     for entry in fs::read_dir(&place).unwrap() {
@@ -158,7 +158,7 @@ fn a_known_cache_that_was_emptied_or_removed_is_not_planted() {
 }
 
 #[test]
-fn a_key_that_another_program_put_into_a_cache_is_not_used() {
+fn key_written_by_another_program_is_not_used() {
     let home = Home::with_cache("mine", "mine");
     let key = home.home.root().join("mine/key");
     let used = home.home.root().join("mine").display().to_string();
@@ -177,7 +177,7 @@ fn a_key_that_another_program_put_into_a_cache_is_not_used() {
 }
 
 #[test]
-fn a_cache_that_another_run_opens_is_out_of_reach_of_a_server_that_was_there_before() {
+fn later_cache_of_another_run_is_hidden_from_a_server() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let root = home.home.root();
     let served = Program::new(&home.home).env("HOME", &root);
@@ -208,7 +208,7 @@ fn a_cache_that_another_run_opens_is_out_of_reach_of_a_server_that_was_there_bef
 }
 
 #[test]
-fn a_cache_is_known_whichever_directory_the_environment_names_for_state() {
+fn cache_is_known_for_any_state_directory() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let root = home.home.root();
     let run = |workspace: &World, state: Option<&str>, cache: &str, tool: &str, input: Value| {
@@ -238,7 +238,7 @@ fn a_cache_is_known_whichever_directory_the_environment_names_for_state() {
 }
 
 #[test]
-fn a_cache_behind_a_link_is_out_of_reach_after_the_link_leads_elsewhere() {
+fn linked_cache_stays_hidden_after_the_link_changes() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let root = home.home.root();
     fs::create_dir_all(root.join("other")).unwrap();
@@ -254,7 +254,7 @@ fn a_cache_behind_a_link_is_out_of_reach_after_the_link_leads_elsewhere() {
 }
 
 #[test]
-fn caches_on_record_cost_a_host_no_descriptors() {
+fn recorded_caches_use_no_descriptors() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let records = home.home.root().join(".local/state/palisade/caches");
     fs::create_dir_all(&records).unwrap();
@@ -274,7 +274,7 @@ fn caches_on_record_cost_a_host_no_descriptors() {
 }
 
 #[test]
-fn a_directory_of_a_project_does_not_become_a_cache() {
+fn project_directory_does_not_become_a_cache() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let project = home.home.root().join("project");
     fs::create_dir(&project).unwrap();
@@ -289,7 +289,7 @@ fn a_directory_of_a_project_does_not_become_a_cache() {
 }
 
 #[test]
-fn the_default_cache_is_out_of_reach_in_the_workspace_of_the_whole_machine() {
+fn default_cache_is_hidden_in_the_root_workspace() {
     let home = Home::with_cache(".cache/palisade/compiled", "");
     home.home.file("free", "x");
     let read = |name: &str| {
@@ -308,7 +308,7 @@ fn the_default_cache_is_out_of_reach_in_the_workspace_of_the_whole_machine() {
 }
 
 #[test]
-fn a_cache_below_a_directory_that_others_can_write_is_refused_with_the_remedy() {
+fn cache_below_a_shared_directory_is_refused() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let open = home.home.root().join("open");
     fs::create_dir(&open).unwrap();

@@ -22,7 +22,7 @@ fn the_store_is_what_it_was(seen: &Seen) {
 }
 
 #[test]
-fn a_file_with_another_name_elsewhere_is_read_and_not_changed_in_place() {
+fn hard_linked_file_is_read_and_not_changed_in_place() {
     for op in ["write", "append", "truncate", "touch"] {
         let case =
             Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": "package"}));
@@ -37,7 +37,7 @@ fn a_file_with_another_name_elsewhere_is_read_and_not_changed_in_place() {
 }
 
 #[test]
-fn a_file_with_another_name_elsewhere_is_replaced_as_a_whole() {
+fn hard_linked_file_is_replaced_as_a_whole() {
     let input = json!({"path": "package", "content": "own"});
     let case = Case::new(Plugins::Shipped, "write_file")
         .input(input)
@@ -49,7 +49,7 @@ fn a_file_with_another_name_elsewhere_is_replaced_as_a_whole() {
 }
 
 #[test]
-fn the_operator_may_allow_files_with_several_names() {
+fn operator_may_allow_hard_linked_files() {
     let world = World::new();
     world.file("one", "shared");
     fs::hard_link(world.root().join("one"), world.root().join("two")).unwrap();
@@ -73,7 +73,7 @@ fn the_operator_may_allow_files_with_several_names() {
 }
 
 #[test]
-fn no_tool_makes_a_second_name() {
+fn hard_links_cannot_be_created() {
     let input = json!({"op": "link", "path": "file.txt", "to": "second"});
     let case = Case::new(CONTAINMENT_FILES, "in_write").input(input).allow(SideEffects::Write);
     let with_file = |world: &World| {

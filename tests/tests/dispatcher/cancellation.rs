@@ -12,7 +12,7 @@ fn id(text: &str) -> CallId {
 }
 
 #[test]
-fn while_it_is_queued() {
+fn queued_call_is_cancelled() {
     let stage = stage();
     let session = stage.host.new_session("s").concurrency(1).build();
     block_on(async {
@@ -30,7 +30,7 @@ fn while_it_is_queued() {
 }
 
 #[test]
-fn while_a_person_is_asked() {
+fn confirming_call_is_cancelled() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
@@ -44,7 +44,7 @@ fn while_a_person_is_asked() {
 }
 
 #[test]
-fn while_it_starts() {
+fn starting_call_is_cancelled() {
     // The event `tool.called` precedes instantiation, so the guest must not run at all.
     let token = CancellationToken::new();
     let trigger = token.clone();
@@ -61,7 +61,7 @@ fn while_it_starts() {
 }
 
 #[test]
-fn while_it_runs_and_twice() {
+fn running_call_is_cancelled_twice() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
@@ -74,7 +74,7 @@ fn while_it_runs_and_twice() {
 }
 
 #[test]
-fn after_its_end() {
+fn ended_call_is_not_cancelled() {
     let stage = stage();
     let session = stage.session();
     let result = block_on(
@@ -89,7 +89,7 @@ fn after_its_end() {
 }
 
 #[test]
-fn what_a_guest_has_said_until_then_is_in_the_result_and_in_the_event() {
+fn partial_output_is_in_result_and_event() {
     let stage = stage();
     let session = stage.session();
     let result = block_on(async {
@@ -109,7 +109,7 @@ fn what_a_guest_has_said_until_then_is_in_the_result_and_in_the_event() {
 }
 
 #[test]
-fn a_subscriber_may_cancel_from_within_an_event() {
+fn subscriber_may_cancel_within_an_event() {
     // Deadlocks if events are emitted under the session's lock, which the wake-up takes as well.
     let cell = std::sync::Arc::new(std::sync::OnceLock::<palisade::Session>::new());
     let inner = cell.clone();

@@ -11,7 +11,7 @@ use palisade_tests::native::Native;
 use super::*;
 
 #[test]
-fn own_threads_run_calls_as_any_others() {
+fn own_threads_run_ordinary_calls() {
     Scene::play(|scene| {
         let host = scene.host();
         block_on(async {
@@ -27,7 +27,7 @@ fn own_threads_run_calls_as_any_others() {
 }
 
 #[test]
-fn a_call_that_hangs_is_answered_at_its_deadline_while_others_go_on_and_its_thread_comes_back() {
+fn hanging_call_ends_at_its_deadline_and_frees_its_thread() {
     Scene::play(|scene| {
         let (host, other) = (scene.host(), World::new());
         other.file("here.txt", "at hand");
@@ -53,7 +53,7 @@ fn a_call_that_hangs_is_answered_at_its_deadline_while_others_go_on_and_its_thre
 }
 
 #[test]
-fn a_guest_that_hangs_is_answered_at_its_deadline_and_at_its_cancellation() {
+fn hanging_guest_ends_at_deadline_and_cancellation() {
     Scene::play(|scene| {
         let (host, token) = (scene.host(), CancellationToken::new());
         block_on(async {
@@ -91,7 +91,7 @@ fn listing_and_writing_hang_no_longer_than_reading() {
 }
 
 #[test]
-fn a_workspace_that_hangs_as_it_is_opened_is_an_error() {
+fn workspace_hanging_on_open_is_an_error() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let folder = scene.world.root().join("folder");
@@ -106,7 +106,7 @@ fn a_workspace_that_hangs_as_it_is_opened_is_an_error() {
 }
 
 #[test]
-fn a_native_tool_that_hangs_gives_its_place_to_the_next_call() {
+fn hanging_native_tool_gives_its_place_to_the_next() {
     Scene::play(|scene| {
         let peek = Native::new("peek", |_, context| match context.files().read("notes.txt") {
             Ok(text) => Ok(ToolOutput::text(text)),
@@ -134,7 +134,7 @@ fn a_native_tool_that_hangs_gives_its_place_to_the_next_call() {
 }
 
 #[test]
-fn what_would_happen_to_a_call_is_told_or_refused_in_time() {
+fn explanation_of_a_hanging_call_ends_in_time() {
     Scene::play(|scene| {
         let host = scene.host();
         assert!(
@@ -150,7 +150,7 @@ fn what_would_happen_to_a_call_is_told_or_refused_in_time() {
 }
 
 #[test]
-fn a_caller_that_goes_away_leaves_one_terminal_event_and_a_thread_in_the_books() {
+fn dropped_hanging_call_has_one_terminal_event_and_a_counted_thread() {
     Scene::play(|scene| {
         let recorder = Recorder::default();
         let host =
@@ -171,7 +171,7 @@ fn a_caller_that_goes_away_leaves_one_terminal_event_and_a_thread_in_the_books()
 }
 
 #[test]
-fn a_definition_without_paths_is_checked_in_place() {
+fn definition_without_paths_is_checked_in_place() {
     Scene::play(|scene| {
         let schema = json!({"type": "object"});
         let definition =

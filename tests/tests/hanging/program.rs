@@ -37,7 +37,7 @@ fn told_to_end(scene: &Scene, words: &[&str], signal: Signal) -> Ran {
 }
 
 #[test]
-fn a_workspace_that_hangs_from_the_start_is_an_error_in_time() {
+fn workspace_hanging_from_the_start_is_an_error_in_time() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let words = ["call", "read_file", "{\"path\": \"notes.txt\"}", "--timeout", "200ms"];
@@ -47,7 +47,7 @@ fn a_workspace_that_hangs_from_the_start_is_an_error_in_time() {
 }
 
 #[test]
-fn a_cache_on_record_that_hangs_holds_up_no_call_elsewhere() {
+fn hanging_recorded_cache_delays_no_other_call() {
     Scene::play(|scene| {
         let (home, elsewhere) = (World::new(), World::new());
         elsewhere.file("here.txt", "x");
@@ -67,7 +67,7 @@ fn a_cache_on_record_that_hangs_holds_up_no_call_elsewhere() {
 }
 
 #[test]
-fn a_call_that_hangs_ends_with_its_result() {
+fn hanging_call_ends_with_its_result() {
     Scene::play(|scene| {
         let words =
             ["call", "read_file", "{\"path\": \"trap.txt\"}", "--timeout", "200ms", "--json"];
@@ -91,7 +91,7 @@ fn a_call_that_hangs_ends_with_its_result() {
 }
 
 #[test]
-fn a_call_that_hangs_is_interrupted() {
+fn hanging_call_is_interrupted() {
     for signal in [Signal::INT, Signal::TERM] {
         Scene::play(|scene| {
             let words = ["call", "read_file", "{\"path\": \"trap.txt\"}", "--json"];
@@ -102,7 +102,7 @@ fn a_call_that_hangs_is_interrupted() {
 }
 
 #[test]
-fn a_call_in_place_that_hangs_is_interrupted_as_well() {
+fn hanging_call_in_place_is_interrupted() {
     Scene::play(|scene| {
         let file = scene.world.home().join("palisade.toml");
         std::fs::write(&file, "[workspace]\nmay_hang = false\n").unwrap();
@@ -115,7 +115,7 @@ fn a_call_in_place_that_hangs_is_interrupted_as_well() {
 }
 
 #[test]
-fn one_call_of_a_reply_that_hangs_leaves_the_others_their_answers() {
+fn hanging_call_of_a_reply_keeps_the_other_answers() {
     Scene::play(|scene| {
         let call = |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
         let content = [
@@ -131,7 +131,7 @@ fn one_call_of_a_reply_that_hangs_leaves_the_others_their_answers() {
 }
 
 #[test]
-fn what_would_happen_to_a_call_is_not_waited_for_either() {
+fn explanation_of_a_hanging_call_is_not_awaited() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let child = Program::new(&scene.world)
@@ -149,7 +149,7 @@ fn what_would_happen_to_a_call_is_not_waited_for_either() {
 const DOCTOR: Duration = Duration::from_secs(12);
 
 #[test]
-fn doctor_waits_once_for_a_workspace_that_hangs_and_says_the_rest() {
+fn doctor_waits_once_for_a_hanging_workspace() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let start = Instant::now();
@@ -169,7 +169,7 @@ fn doctor_waits_once_for_a_workspace_that_hangs_and_says_the_rest() {
 }
 
 #[test]
-fn doctor_says_what_it_knows_before_a_workspace_that_hangs_is_given_up() {
+fn doctor_reports_before_a_hanging_workspace_times_out() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let mut child = Program::new(&scene.world).args(["doctor"]).stdout(Stdio::piped()).start();
@@ -188,7 +188,7 @@ fn doctor_says_what_it_knows_before_a_workspace_that_hangs_is_given_up() {
 }
 
 #[test]
-fn doctor_names_a_configuration_and_a_cache_that_hang() {
+fn doctor_names_a_hanging_configuration_and_cache() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let at = |name: &str| scene.world.root().join(name);
@@ -211,7 +211,7 @@ fn doctor_names_a_configuration_and_a_cache_that_hang() {
 }
 
 #[test]
-fn doctor_names_a_plugin_directory_that_hangs_and_looks_at_the_others() {
+fn doctor_names_a_hanging_plugin_directory_and_continues() {
     Scene::play(|scene| {
         let world = World::new();
         scene.frozen.stop();

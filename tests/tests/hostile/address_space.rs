@@ -42,10 +42,10 @@ fn holding() -> Vec<u8> {
 
 /// Set in the environment of the child process that runs the test with little address space.
 const SHORT: &str = "PALISADE_TESTS_SHORT_OF_ADDRESS_SPACE";
-const TEST: &str = "address_space::more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_goes_on";
+const TEST: &str = "address_space::calls_beyond_the_address_space_are_refused";
 
 #[test]
-fn more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_goes_on() {
+fn calls_beyond_the_address_space_are_refused() {
     if std::env::var_os(SHORT).is_some() {
         return with_little_address_space();
     }
@@ -82,7 +82,7 @@ fn with_little_address_space() {
 }
 
 #[test]
-fn what_one_plugin_leaves_in_memory_no_other_finds_without_a_pool_either() {
+fn memory_is_cleared_between_plugins_without_a_pool() {
     let world = World::new();
     std::fs::write(world.plugins().join("mark.wasm"), marking()).unwrap();
     std::fs::write(world.plugins().join("search.wasm"), searching()).unwrap();

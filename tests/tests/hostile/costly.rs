@@ -67,7 +67,7 @@ fn is_judged(name: &str, result: &Value) {
 }
 
 #[test]
-fn judging_an_output_ends_with_the_call() {
+fn output_validation_ends_with_the_call() {
     for (name, schema, value) in costly() {
         let plugin = plugin(&swell::described(
             "raw",
@@ -85,7 +85,7 @@ fn judging_an_output_ends_with_the_call() {
 }
 
 #[test]
-fn judging_an_input_ends_with_the_call() {
+fn input_validation_ends_with_the_call() {
     for (name, schema, value) in costly() {
         let told = Told::new("raw").with_input(with(&schema).to_string());
         let case = Case::new(plugin(&Wat::new(told)), "raw").text(&format!("{{\"p\":{value}}}"));
@@ -94,7 +94,7 @@ fn judging_an_input_ends_with_the_call() {
 }
 
 #[test]
-fn judging_holds_up_no_other_call_of_a_server() {
+fn validation_delays_no_other_call_of_a_server() {
     let (_, schema, value) = costly().swap_remove(0);
     let json = format!("{{\"p\":{value}}}");
     let output = swell::described("raw", &with(&schema).to_string(), &json);
@@ -107,7 +107,7 @@ fn judging_holds_up_no_other_call_of_a_server() {
 }
 
 #[test]
-fn looking_for_paths_ends_with_the_call() {
+fn path_search_ends_with_the_call() {
     let schema =
         with(&json!({"type": "array", "items": {"type": "string", "format": "workspace-path"}}));
     let case = |paths: usize, there: usize, missing: usize| {
@@ -139,13 +139,13 @@ fn pathless(elements: usize) -> Case {
 }
 
 #[test]
-fn looking_for_paths_where_there_are_none_takes_no_time() {
+fn path_search_without_paths_is_fast() {
     assert_eq!(around_both(&pathless(99_000).timeout(SECOND)).output(), "done");
     assert_eq!(served(&pathless(10_000).timeout(SECOND), 4).answers.len(), 4);
 }
 
 #[test]
-fn telling_what_is_wrong_with_very_many_names_takes_little_memory() {
+fn error_about_many_names_uses_little_memory() {
     let branch = json!({"properties": {"a": {}}, "additionalProperties": false});
     let told = || {
         Told::new("raw").with_input(with(&json!({"anyOf": vec![branch.clone(); 33]})).to_string())
@@ -202,7 +202,7 @@ fn unseen(length: u32) -> String {
 const GLANCE: Duration = Duration::from_millis(100);
 
 #[test]
-fn a_field_of_mebibytes_is_cut_before_it_is_looked_at() {
+fn huge_error_field_is_cut_before_escaping() {
     let wrong = |length: u32| {
         raw().answering(&unseen(length), &[(256, 1), (260, 0), (264, FAR), (268, length)])
     };
@@ -212,7 +212,7 @@ fn a_field_of_mebibytes_is_cut_before_it_is_looked_at() {
 }
 
 #[test]
-fn claims_about_files_are_cut_before_they_are_looked_at() {
+fn claimed_files_are_cut_before_parsing() {
     let list = "(local.set $at (i32.const 5000000))
         (loop (i32.store (local.get $at) (i32.const 131072)) (i32.store offset=4 (local.get $at) (i32.const 400))
           (br_if 0 (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 8))) (i32.const 5080000))))";

@@ -25,27 +25,27 @@ fn elements(count: usize) -> String {
 }
 
 #[test]
-fn an_output_that_expands_is_kept_as_its_text() {
+fn expanding_output_is_stored_as_text() {
     let seen = around_both(&call("expand", MANY));
     assert!(seen.output() == elements(MANY), "{} bytes", seen.output().len());
 }
 
 #[test]
-fn an_output_whose_keys_are_out_of_order_is_sorted_within_the_same_bound() {
+fn unordered_output_keys_are_sorted_within_the_bound() {
     let seen = around(&call("shuffle", 300_000));
     let members: Vec<String> = (0..300_000).map(|key| format!("\"{key:06}\":0")).collect();
     assert!(seen.output() == format!("{{{}}}", members.join(",")), "{} bytes", seen.output().len());
 }
 
 #[test]
-fn an_output_that_needs_a_value_for_its_schema_has_the_memory_of_the_call_for_it() {
+fn output_parsed_for_its_schema_uses_the_calls_memory() {
     assert_eq!(around(&call("expand_promised", MANY)).limit(), "memory");
     assert_eq!(around(&call("expand_promised", 100_000).memory_mib(16)).limit(), "memory");
     assert_eq!(around(&call("expand_promised", 10_000)).output(), elements(10_000));
 }
 
 #[test]
-fn an_input_that_expands_counts_in_the_memory_of_its_call() {
+fn expanding_input_counts_in_the_calls_memory() {
     let input = |count: usize| {
         let text = format!("{{\"items\":{}}}", elements(count));
         Case::new(HOSTILE_EXPAND, "length").text(&text).timeout(ENOUGH)
@@ -72,7 +72,7 @@ fn called(kib: u32, words: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_call_in_half_a_gigabyte_of_address_space_prints_an_output_that_expands() {
+fn call_in_512_mib_prints_an_expanding_output() {
     let _turn = turn();
     let input = json!({"count": MANY}).to_string();
     let ran = called(500_000, &["expand", &input]).left_with(0);
@@ -83,7 +83,7 @@ fn a_call_in_half_a_gigabyte_of_address_space_prints_an_output_that_expands() {
 }
 
 #[test]
-fn a_call_in_half_a_gigabyte_of_address_space_refuses_a_value_that_has_no_room() {
+fn call_in_512_mib_refuses_an_oversized_value() {
     let _turn = turn();
     let input = json!({"count": MANY}).to_string();
     let ran = called(500_000, &["expand_promised", &input, "--json"]).left_with(7);
@@ -95,7 +95,7 @@ fn a_call_in_half_a_gigabyte_of_address_space_refuses_a_value_that_has_no_room()
 }
 
 #[test]
-fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_a_ping() {
+fn server_in_1_gib_answers_four_expanding_outputs_and_a_ping() {
     let _turn = turn();
     for tool in ["expand", "expand_promised"] {
         let world = World::new();
@@ -142,7 +142,7 @@ fn is_exhausted(answer: &Value) -> bool {
 }
 
 #[test]
-fn inputs_that_expand_are_bounded_together_and_their_memory_comes_back() {
+fn expanding_inputs_are_bounded_together_and_released() {
     let _turn = turn();
     let world = World::new();
     let mut client = bounded(&world);
@@ -167,7 +167,7 @@ fn inputs_that_expand_are_bounded_together_and_their_memory_comes_back() {
 }
 
 #[test]
-fn the_memory_of_outputs_that_expand_comes_back() {
+fn memory_of_expanding_outputs_is_released() {
     let _turn = turn();
     let world = World::new();
     let mut client = bounded(&world);

@@ -35,6 +35,6 @@ fn open_listings_violated() {
 }
 
 #[test]
-fn a_handle_that_is_given_back_counts_no_more() {
+fn dropped_handle_no_longer_counts() {
     assert_eq!(call("reuse", 5000).output(), "5000 opened");
 }

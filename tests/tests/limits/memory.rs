@@ -27,7 +27,7 @@ fn memory_violated() {
 }
 
 #[test]
-fn the_default_memory_obeyed() {
+fn default_memory_obeyed() {
     assert_eq!(
         Case::new(LIMITS_MEMORY, "take").input(json!({"mib": 100})).check().output(),
         "104857600 bytes"
@@ -35,7 +35,7 @@ fn the_default_memory_obeyed() {
 }
 
 #[test]
-fn the_default_memory_violated() {
+fn default_memory_violated() {
     let seen = Case::new(LIMITS_MEMORY, "take").input(json!({"mib": 128})).check();
     assert_eq!(
         (seen.limit(), &seen.result["error"]["detail"]["value"]),
@@ -44,7 +44,7 @@ fn the_default_memory_violated() {
 }
 
 #[test]
-fn a_guest_that_makes_do_without_memory_that_it_was_refused_succeeds() {
+fn guest_handling_refused_memory_succeeds() {
     assert_eq!(call("ask", 64, 32).output(), "refused, and none the worse for it");
     assert_eq!(call("ask", 8, 32).output(), "granted");
 }

@@ -53,7 +53,7 @@ fn time_in_a_sleep_violated() {
 }
 
 #[test]
-fn a_plugins_own_time_obeyed() {
+fn plugins_own_time_obeyed() {
     assert_eq!(
         Case::new(LIMITS_TIME, "impatient").input(json!({"ms": 1})).check().output(),
         "slept"
@@ -61,18 +61,18 @@ fn a_plugins_own_time_obeyed() {
 }
 
 #[test]
-fn a_plugins_own_time_violated() {
+fn plugins_own_time_violated() {
     let seen = Case::new(LIMITS_TIME, "impatient").input(json!({"ms": 3_600_000})).check();
     was_stopped_after(&seen, 100);
 }
 
 #[test]
-fn the_callers_time_wins_over_the_plugins() {
+fn callers_timeout_overrides_the_plugins() {
     assert_eq!(call("impatient", 150, ENOUGH).output(), "slept");
 }
 
 #[test]
-fn a_plugin_may_only_lower_the_time_of_its_class() {
+fn plugin_may_only_lower_the_timeout_of_its_class() {
     let case = Case::new(LIMITS_TIME, "patient");
     let world = case.world();
     let host = case.builder(&world).build().unwrap();
@@ -83,7 +83,7 @@ fn a_plugin_may_only_lower_the_time_of_its_class() {
 }
 
 #[test]
-fn the_operators_time_holds_for_every_tool_and_the_callers_at_most_for_ten_minutes() {
+fn operators_timeout_applies_to_all_tools_and_callers_to_ten_minutes() {
     let case = Case::new(LIMITS_TIME, "sleep").input(json!({"ms": 3_600_000}));
     let world = case.world();
     let limits = Limits { timeout: Some(SHORT), ..Limits::default() };
@@ -95,7 +95,7 @@ fn the_operators_time_holds_for_every_tool_and_the_callers_at_most_for_ten_minut
 }
 
 #[test]
-fn the_time_of_a_call_covers_no_other_call() {
+fn calls_timeout_covers_no_other_call() {
     let case = Case::new(LIMITS_TIME, "sleep").input(json!({"ms": 3_600_000})).timeout(SHORT);
     let world = case.world();
     let host = case.builder(&world).build().unwrap();

@@ -12,12 +12,12 @@ fn plugin(tools: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn a_name_twice_within_a_plugin_is_refused() {
+fn duplicate_name_within_a_plugin_is_refused() {
     says(&refused(&plugin(&["twin", "other", "twin"])), &["two tools named `twin`"]);
 }
 
 #[test]
-fn a_name_that_an_earlier_plugin_has_is_refused_with_a_suggestion() {
+fn name_of_an_earlier_plugin_is_refused_with_a_suggestion() {
     let world = World::new();
     fs::write(world.plugins().join("a.wasm"), plugin(&["twin", "first"])).unwrap();
     fs::write(world.plugins().join("b.wasm"), plugin(&["second", "twin"])).unwrap();
@@ -28,7 +28,7 @@ fn a_name_that_an_earlier_plugin_has_is_refused_with_a_suggestion() {
 }
 
 #[test]
-fn a_suggestion_is_a_name_that_is_free() {
+fn suggested_name_is_free() {
     let world = World::new();
     for (file, tools) in [("a.wasm", &["twin", "twin_2"][..]), ("b.wasm", &["twin"])] {
         fs::write(world.plugins().join(file), plugin(tools)).unwrap();
@@ -37,7 +37,7 @@ fn a_suggestion_is_a_name_that_is_free() {
 }
 
 #[test]
-fn a_name_of_a_shipped_tool_is_refused() {
+fn name_of_a_shipped_tool_is_refused() {
     let world = World::new();
     fs::write(world.plugins().join("own.wasm"), plugin(&["read_file"])).unwrap();
     let ran = palisade_tests::Program::new(&world)

@@ -65,7 +65,7 @@ fn reply(client: &mut Client, method: &str, with: (&str, Value)) -> Value {
 }
 
 #[test]
-fn a_client_of_the_previous_revision_is_asked_for_each_kind_while_the_call_waits() {
+fn legacy_client_is_asked_every_kind_during_the_call() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let asked =
@@ -83,7 +83,7 @@ fn a_client_of_the_previous_revision_is_asked_for_each_kind_while_the_call_waits
 }
 
 #[test]
-fn an_answer_to_a_question_counts_in_the_memory_of_a_call() {
+fn answer_counts_in_the_memory_of_a_call() {
     let world = World::new();
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).unwrap();
@@ -107,7 +107,7 @@ fn an_answer_to_a_question_counts_in_the_memory_of_a_call() {
 }
 
 #[test]
-fn a_no_an_error_and_an_answer_that_is_none_reach_the_plugin() {
+fn decline_error_and_invalid_answer_reach_the_plugin() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let error = |code: i32| ("error", json!({"code": code, "message": "no"}));
@@ -140,7 +140,7 @@ fn a_no_an_error_and_an_answer_that_is_none_reach_the_plugin() {
 }
 
 #[test]
-fn a_form_that_is_filled_in_wrongly_reaches_the_plugin_as_an_error_in_either_revision() {
+fn invalid_form_content_is_an_error_in_either_revision() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let asked = || steps(json!([{"ask": [form("who")]}]));
@@ -162,7 +162,7 @@ fn a_form_that_is_filled_in_wrongly_reaches_the_plugin_as_an_error_in_either_rev
 }
 
 #[test]
-fn a_question_of_a_plugin_whose_call_is_cancelled_is_withdrawn() {
+fn plugin_question_of_a_cancelled_call_is_withdrawn() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let id = client.begin("tools/call", &steps(json!([{"ask": [form("a")]}])));
@@ -173,7 +173,7 @@ fn a_question_of_a_plugin_whose_call_is_cancelled_is_withdrawn() {
 }
 
 #[test]
-fn what_a_client_does_not_say_that_it_can_is_not_asked_of_it() {
+fn undeclared_capability_is_not_used() {
     let world = World::new();
     let some = json!({"sampling": {}});
     let asked = || steps(json!(["supported", {"ask": [form("a")]}]));
@@ -186,7 +186,7 @@ fn what_a_client_does_not_say_that_it_can_is_not_asked_of_it() {
 }
 
 #[test]
-fn a_need_that_is_not_met_is_an_error_of_the_revision() {
+fn unmet_requirement_is_an_error_of_the_revision() {
     let world = World::new();
     let needs = || steps(json!([{"need": ["sampling"]}]));
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &json!({}));
@@ -203,7 +203,7 @@ fn a_need_that_is_not_met_is_an_error_of_the_revision() {
 }
 
 #[test]
-fn a_form_for_a_secret_is_not_put_in_either_revision() {
+fn form_for_a_secret_is_refused_in_either_revision() {
     let world = World::new();
     let mut secret = form("a");
     secret["params"]["requestedSchema"]["properties"] = json!({"password": {"type": "string"}});
@@ -248,7 +248,7 @@ fn with(mut params: Value, state: Option<&str>, answers: Value) -> Value {
 }
 
 #[test]
-fn a_client_of_the_current_revision_brings_the_answers_along_round_by_round() {
+fn modern_client_brings_answers_round_by_round() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(
@@ -278,7 +278,7 @@ fn a_client_of_the_current_revision_brings_the_answers_along_round_by_round() {
 }
 
 #[test]
-fn an_answer_without_a_state_is_taken_and_one_that_is_none_is_asked_for_again() {
+fn answer_without_state_is_accepted_and_invalid_one_asked_again() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!([{"ask": [form("who")]}]));
@@ -298,7 +298,7 @@ fn an_answer_without_a_state_is_taken_and_one_that_is_none_is_asked_for_again() 
 }
 
 #[test]
-fn a_state_counts_once_for_its_call_and_as_it_was_sent() {
+fn state_is_valid_once_for_its_call_unmodified() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!([{"ask": [form("who")]}]));
@@ -321,7 +321,7 @@ fn a_state_counts_once_for_its_call_and_as_it_was_sent() {
 }
 
 #[test]
-fn a_plugin_that_asks_differently_when_it_is_run_again_ends_with_an_error() {
+fn plugin_asking_differently_on_repetition_fails() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!(["ask_anew"]));
@@ -336,7 +336,7 @@ fn a_plugin_that_asks_differently_when_it_is_run_again_ends_with_an_error() {
 }
 
 #[test]
-fn rounds_without_an_answer_come_to_an_end() {
+fn rounds_without_answers_are_bounded() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!([{"ask": [form("who")]}]));
@@ -354,7 +354,7 @@ fn rounds_without_an_answer_come_to_an_end() {
 }
 
 #[test]
-fn a_call_that_is_confirmed_and_asks_is_confirmed_once_and_only_by_a_person() {
+fn confirmed_call_is_confirmed_once_by_a_person() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let params =

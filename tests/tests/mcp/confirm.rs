@@ -35,7 +35,7 @@ fn asked(client: &mut Client, path: &str, with: &Value) -> (Value, Value) {
 }
 
 #[test]
-fn a_client_of_the_previous_revision_is_asked_while_the_call_waits() {
+fn legacy_client_is_asked_during_the_call() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &forms());
     let (question, answer) = asked(&mut client, "yes.txt", &decision("accept", "allow_once"));
@@ -63,7 +63,7 @@ fn a_client_of_the_previous_revision_is_asked_while_the_call_waits() {
 }
 
 #[test]
-fn an_answer_for_the_session_is_asked_for_once() {
+fn session_answer_is_requested_once() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &forms());
     asked(&mut client, "one.txt", &decision("accept", "allow_for_session"));
@@ -73,7 +73,7 @@ fn an_answer_for_the_session_is_asked_for_once() {
 }
 
 #[test]
-fn a_client_that_answers_with_an_error_has_not_allowed_anything() {
+fn error_answer_allows_nothing() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &forms());
     let id = client.begin("tools/call", &write("a.txt"));
@@ -85,7 +85,7 @@ fn a_client_that_answers_with_an_error_has_not_allowed_anything() {
 }
 
 #[test]
-fn a_question_of_a_cancelled_call_is_withdrawn() {
+fn question_of_a_cancelled_call_is_withdrawn() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &forms());
     let id = client.begin("tools/call", &write("a.txt"));
@@ -105,7 +105,7 @@ fn a_question_of_a_cancelled_call_is_withdrawn() {
 }
 
 #[test]
-fn a_client_that_shows_no_forms_gets_a_refusal_that_names_the_setting() {
+fn client_without_forms_gets_a_refusal_with_the_setting() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &json!({}));
     let legacy = client.ask("tools/call", &write("a.txt"));
@@ -140,7 +140,7 @@ fn with_answer(mut params: Value, state: &str, answer: &Value) -> Value {
 }
 
 #[test]
-fn a_client_of_the_current_revision_brings_the_answer_with_the_next_request() {
+fn modern_client_answers_with_the_next_request() {
     let world = World::new();
     let mut client = Client::start(Program::new(&world));
     let (question, state) = first_round(&mut client, &write("a.txt"));
@@ -162,7 +162,7 @@ fn a_client_of_the_current_revision_brings_the_answer_with_the_next_request() {
 }
 
 #[test]
-fn a_yes_counts_once_for_the_call_that_was_asked_about_and_with_the_state_that_was_sent() {
+fn yes_counts_once_for_its_call_and_state() {
     let world = World::new();
     let mut client = Client::start(Program::new(&world));
     let yes = decision("accept", "allow_once");
@@ -193,7 +193,7 @@ fn a_yes_counts_once_for_the_call_that_was_asked_about_and_with_the_state_that_w
 }
 
 #[test]
-fn an_answer_that_is_none_is_asked_for_again() {
+fn invalid_answer_is_asked_again() {
     let world = World::new();
     let mut client = Client::start(Program::new(&world));
     for answer in [json!(3), json!({}), json!(null), json!("accept")] {
@@ -207,7 +207,7 @@ fn an_answer_that_is_none_is_asked_for_again() {
 }
 
 #[test]
-fn a_yes_in_the_current_revision_counts_for_no_later_call_whatever_the_settings_say_of_the_tool() {
+fn modern_yes_never_counts_for_a_later_call() {
     let world = World::new();
     let file = world.home().join("settings.toml");
     std::fs::write(&file, "[confirm.tools]\nwrite_file = \"prompt_once\"\n").unwrap();

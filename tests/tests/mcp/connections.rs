@@ -65,7 +65,7 @@ fn is_answered(answer: &Answer) {
 }
 
 #[test]
-fn two_hundred_connections_of_one_address_are_all_answered() {
+fn two_hundred_connections_of_one_address_are_answered() {
     let world = World::new();
     let endpoint = start(&world);
     let mut sockets = connect(&endpoint, ANSWERED);

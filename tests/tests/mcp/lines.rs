@@ -14,7 +14,7 @@ fn code(answer: &Value) -> i64 {
 }
 
 #[test]
-fn a_handshake_agrees_on_the_revision_that_both_know() {
+fn handshake_agrees_on_a_common_revision() {
     for (asked, agreed) in [
         (LEGACY, LEGACY),
         ("2025-06-18", "2025-06-18"),
@@ -33,7 +33,7 @@ fn a_handshake_agrees_on_the_revision_that_both_know() {
 }
 
 #[test]
-fn a_request_of_the_current_revision_needs_no_handshake() {
+fn modern_request_needs_no_handshake() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let found = client.ask_modern("server/discover", json!({}), &json!({}));
@@ -49,7 +49,7 @@ fn a_request_of_the_current_revision_needs_no_handshake() {
 }
 
 #[test]
-fn whoever_says_neither_who_they_are_nor_a_revision_is_told_what_to_say() {
+fn request_without_handshake_or_revision_is_refused() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let refused = client.ask("tools/list", &json!({}));
@@ -64,7 +64,7 @@ fn whoever_says_neither_who_they_are_nor_a_revision_is_told_what_to_say() {
 }
 
 #[test]
-fn what_is_no_message_is_answered_and_the_next_line_is_read() {
+fn invalid_message_is_answered_and_the_next_line_read() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     let no_id = Value::Null;
@@ -95,7 +95,7 @@ fn what_is_no_message_is_answered_and_the_next_line_is_read() {
 }
 
 #[test]
-fn a_request_that_cannot_be_accepted_is_refused_under_its_id() {
+fn unacceptable_request_is_refused_under_its_id() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     let deep = format!("\"a\":{}{}", "[".repeat(100), "]".repeat(100));
@@ -122,7 +122,7 @@ fn a_request_that_cannot_be_accepted_is_refused_under_its_id() {
 }
 
 #[test]
-fn a_line_beyond_the_bound_is_refused_and_its_bytes_are_not_kept() {
+fn oversized_line_is_refused_and_not_stored() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     let before = client.memory_kib("VmRSS:");
@@ -140,7 +140,7 @@ fn a_line_beyond_the_bound_is_refused_and_its_bytes_are_not_kept() {
 }
 
 #[test]
-fn an_unknown_method_and_parameters_that_are_none_are_told_apart() {
+fn unknown_method_and_invalid_parameters_differ() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     assert_eq!(code(&client.ask("no/such", &json!({}))), -32601);
@@ -159,7 +159,7 @@ fn an_unknown_method_and_parameters_that_are_none_are_told_apart() {
 }
 
 #[test]
-fn a_request_under_an_id_in_use_and_one_too_many_are_refused() {
+fn duplicate_id_and_excess_request_are_refused() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     let first = client.begin("tools/call", &call("compute", json!({})));
@@ -182,7 +182,7 @@ fn a_request_under_an_id_in_use_and_one_too_many_are_refused() {
 }
 
 #[test]
-fn a_ping_and_a_list_are_answered_beside_as_many_calls_as_may_be_under_way() {
+fn ping_and_list_are_answered_beside_the_maximum_of_calls() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     for _ in 0..64 {
@@ -201,7 +201,7 @@ fn a_ping_and_a_list_are_answered_beside_as_many_calls_as_may_be_under_way() {
 }
 
 #[test]
-fn an_endless_call_that_is_cancelled_is_not_answered_and_what_comes_next_is() {
+fn cancelled_endless_call_gets_no_answer() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     let ids: Vec<u64> =
@@ -222,7 +222,7 @@ fn an_endless_call_that_is_cancelled_is_not_answered_and_what_comes_next_is() {
 }
 
 #[test]
-fn the_end_of_the_input_ends_the_program_and_every_call() {
+fn end_of_input_ends_the_program_and_its_calls() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     for _ in 0..8 {
@@ -236,7 +236,7 @@ fn the_end_of_the_input_ends_the_program_and_every_call() {
 }
 
 #[test]
-fn whatever_a_plugin_prints_is_no_line_of_the_protocol() {
+fn plugin_output_is_never_a_protocol_line() {
     let world = World::new();
     let mut client = plain(&world, LIMITS_OUTPUT);
     let listed = client.ask("tools/list", &json!({}));
@@ -253,7 +253,7 @@ fn whatever_a_plugin_prints_is_no_line_of_the_protocol() {
 }
 
 #[test]
-fn the_id_of_a_request_that_was_cancelled_is_not_used_again() {
+fn id_of_a_cancelled_request_cannot_be_reused() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     let id = client.begin("tools/call", &call("compute", json!({})));
@@ -277,7 +277,7 @@ fn nothing_but_a_call(id: u64, (tool, arguments): (&str, Value)) -> Value {
 }
 
 #[test]
-fn whoever_has_read_an_answer_may_use_its_id_again_at_once() {
+fn id_of_an_answered_request_can_be_reused_at_once() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LIMITS_OUTPUT));
     // Answers that fit into the pipe at once, and answers that wait for room.
@@ -291,7 +291,7 @@ fn whoever_has_read_an_answer_may_use_its_id_again_at_once() {
 }
 
 #[test]
-fn whatever_was_asked_before_the_end_of_the_input_is_answered() {
+fn requests_before_the_end_of_input_are_answered() {
     let world = World::new();
     for _ in 0..5 {
         let mut client = Client::start(serving(&world, LOADER_GOOD));
@@ -310,7 +310,7 @@ fn whatever_was_asked_before_the_end_of_the_input_is_answered() {
 }
 
 #[test]
-fn an_input_has_the_same_bounds_as_on_the_command_line() {
+fn input_has_the_bounds_of_the_command_line() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let deep = (0..65).fold(json!(1), |inner, _| json!([inner]));

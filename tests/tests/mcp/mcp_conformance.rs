@@ -7,7 +7,7 @@ use palisade_tests::guest::MCP_CONFORMANCE;
 use serde_json::{Value, json};
 
 #[test]
-fn keywords_of_a_schema_that_no_client_needs_arrive_all_the_same() {
+fn unneeded_schema_keywords_reach_the_client() {
     let world = World::new();
     let mut client = plain(&world, MCP_CONFORMANCE);
     let listed = client.ask("tools/list", &json!({}));
@@ -27,7 +27,7 @@ fn keywords_of_a_schema_that_no_client_needs_arrive_all_the_same() {
 }
 
 #[test]
-fn what_the_fixture_gives_arrives_in_its_order_and_its_form() {
+fn fixture_blocks_keep_order_and_form() {
     let world = World::new();
     let mut client = plain(&world, MCP_CONFORMANCE);
     let given = client.ask("tools/call", &call("test_multiple_content_types", json!({})));
@@ -45,7 +45,7 @@ fn what_the_fixture_gives_arrives_in_its_order_and_its_form() {
 }
 
 #[test]
-fn the_fixture_tells_its_progress_in_three_steps() {
+fn fixture_reports_progress_in_three_steps() {
     let world = World::new();
     let mut client = plain(&world, MCP_CONFORMANCE);
     let mut params = call("test_tool_with_progress", json!({}));

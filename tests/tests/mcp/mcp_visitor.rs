@@ -22,7 +22,7 @@ fn install(world: &World, more: u8) {
 }
 
 #[test]
-fn whoever_subscribed_to_a_document_hears_when_its_plugin_is_replaced_and_goes() {
+fn subscriber_is_notified_of_replaced_and_removed_plugins() {
     const UPDATED: &str = "notifications/resources/updated";
     let world = World::new();
     install(&world, 0);
@@ -57,7 +57,7 @@ fn whoever_subscribed_to_a_document_hears_when_its_plugin_is_replaced_and_goes()
 }
 
 #[test]
-fn what_a_plugin_offers_comes_and_goes_with_it_and_clients_are_told() {
+fn offers_follow_their_plugin_and_clients_are_notified() {
     let world = World::new();
     let program = Program::new(&world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
     let mut client = legacy_of(program, &["--watch"]);

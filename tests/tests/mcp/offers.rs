@@ -30,7 +30,7 @@ fn read(client: &mut Client, uri: &str) -> Value {
 }
 
 #[test]
-fn where_no_plugin_offers_anything_nothing_is_announced_or_answered() {
+fn no_offers_means_no_capability() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let hello = client.initialize(LEGACY, &json!({}));
@@ -58,7 +58,7 @@ fn where_no_plugin_offers_anything_nothing_is_announced_or_answered() {
 }
 
 #[test]
-fn what_is_offered_is_announced_and_listed() {
+fn offers_are_announced_and_listed() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_OFFERS));
     let hello = client.initialize(LEGACY, &json!({}));
@@ -97,7 +97,7 @@ fn what_is_offered_is_announced_and_listed() {
 }
 
 #[test]
-fn documents_are_read_in_a_sandbox_that_may_read_the_workspace_and_no_more() {
+fn resources_are_read_in_a_read_only_sandbox() {
     let world = World::new();
     std::fs::write(world.root().join("in.txt"), "from the workspace").unwrap();
     let mut client = client(&world);
@@ -123,7 +123,7 @@ fn documents_are_read_in_a_sandbox_that_may_read_the_workspace_and_no_more() {
 }
 
 #[test]
-fn a_document_that_is_not_there_is_an_error_with_its_name() {
+fn missing_resource_is_an_error_with_its_name() {
     let world = World::new();
     let mut client = client(&world);
     for uri in ["test://none", "test://gone", "test://template/1/2/data", "file:///etc/passwd"] {
@@ -139,7 +139,7 @@ fn a_document_that_is_not_there_is_an_error_with_its_name() {
 }
 
 #[test]
-fn a_place_in_a_list_that_nobody_gave_out_is_refused() {
+fn invalid_cursor_is_refused() {
     let world = World::new();
     let mut client = client(&world);
     for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
@@ -153,7 +153,7 @@ fn a_place_in_a_list_that_nobody_gave_out_is_refused() {
 }
 
 #[test]
-fn where_documents_cannot_change_nobody_is_told_that_they_would_be() {
+fn static_resources_have_no_subscriptions() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_OFFERS));
     let hello = client.initialize(LEGACY, &json!({}));
@@ -164,7 +164,7 @@ fn where_documents_cannot_change_nobody_is_told_that_they_would_be() {
 }
 
 #[test]
-fn subscribing_is_of_the_previous_revision_and_of_documents_that_there_are() {
+fn subscriptions_are_for_existing_resources_of_legacy_clients() {
     let world = World::new();
     let mut client = legacy_of(serving(&world, CONTRACT_OFFERS), &["--watch"]);
     for method in ["resources/subscribe", "resources/unsubscribe"] {
@@ -231,7 +231,7 @@ fn arguments_are_completed_with_at_most_a_hundred_values() {
 }
 
 #[test]
-fn what_is_read_may_ask_the_client_in_either_revision() {
+fn resource_may_ask_the_client_in_either_revision() {
     let world = World::new();
     let capabilities = json!({"elicitation": {"form": {}}});
     let filled = json!({"action": "accept", "content": {"name": "Ada"}});

@@ -18,7 +18,7 @@ fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn progress_is_told_under_the_token_that_came_with_the_call_and_before_its_answer() {
+fn progress_has_the_calls_token_and_precedes_its_answer() {
     let world = World::new();
     for token in [json!("a-token"), json!(7)] {
         let mut client = plain(&world, CONTRACT_HOST);
@@ -41,7 +41,7 @@ fn progress_is_told_under_the_token_that_came_with_the_call_and_before_its_answe
 }
 
 #[test]
-fn nobody_hears_of_progress_who_has_not_asked_for_it() {
+fn progress_requires_a_token() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_HOST);
     client.ask("tools/call", &call("speak", json!({})));
@@ -49,7 +49,7 @@ fn nobody_hears_of_progress_who_has_not_asked_for_it() {
 }
 
 #[test]
-fn a_client_of_the_previous_revision_hears_the_log_from_the_level_that_it_set() {
+fn legacy_client_gets_the_log_from_its_level() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_HOST);
     client.ask("tools/call", &call("speak", json!({})));
@@ -79,7 +79,7 @@ fn a_client_of_the_previous_revision_hears_the_log_from_the_level_that_it_set() 
 }
 
 #[test]
-fn a_client_of_the_current_revision_hears_the_log_of_the_call_that_asks_for_it() {
+fn modern_client_gets_the_log_of_the_requesting_call() {
     let world = World::new();
     let mut client = palisade_tests::mcp::Client::start(super::serving(&world, CONTRACT_HOST));
     client.ask_modern("tools/call", call("speak", json!({})), &json!({}));
@@ -94,7 +94,7 @@ fn a_client_of_the_current_revision_hears_the_log_of_the_call_that_asks_for_it()
 }
 
 #[test]
-fn a_flood_of_messages_is_cut_and_the_answer_comes_all_the_same() {
+fn message_flood_is_cut_and_the_answer_arrives() {
     let world = World::new();
     let mut client = plain(&world, LIMITS_OUTPUT);
     let answer = client.ask("tools/call", &call("log", json!({"bytes": 1 << 20})));
@@ -104,8 +104,7 @@ fn a_flood_of_messages_is_cut_and_the_answer_comes_all_the_same() {
 }
 
 #[test]
-fn a_server_that_is_to_say_more_says_what_was_asked_and_how_it_ended_and_nothing_of_what_is_in_it()
-{
+fn verbose_server_logs_requests_without_contents() {
     let world = World::new();
     let verbose = super::serving(&world, CONTRACT_ERRORS).args(["--verbose"]);
     let said = said_of_two_calls(verbose);
@@ -135,7 +134,7 @@ fn said_of_two_calls(program: Program<'_>) -> String {
 }
 
 #[test]
-fn a_line_of_the_log_says_which_trace_of_the_caller_its_call_belongs_to() {
+fn log_line_has_the_callers_trace() {
     let world = World::new();
     let program = super::serving(&world, CONTRACT_ERRORS).env("PALISADE_LOG", "palisade=debug");
     let mut client = palisade_tests::mcp::Client::legacy(program, &json!({}));

@@ -39,7 +39,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn where_no_token_is_given_one_is_made_told_kept_private_and_gone_with_the_server() {
+fn generated_token_is_printed_private_and_removed() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     let file = kept(&world.home(), &endpoint);
@@ -57,7 +57,7 @@ fn where_no_token_is_given_one_is_made_told_kept_private_and_gone_with_the_serve
 }
 
 #[test]
-fn a_token_that_is_left_out_on_purpose_is_told_of() {
+fn disabled_token_is_reported() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &["--token", "none"]);
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 200);
@@ -67,7 +67,7 @@ fn a_token_that_is_left_out_on_purpose_is_told_of() {
 }
 
 #[test]
-fn a_server_removes_the_token_that_a_killed_server_has_left_at_its_address() {
+fn stale_token_at_the_address_is_removed() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     let (file, address) = (kept(&world.home(), &endpoint), endpoint.address.clone());
@@ -80,7 +80,7 @@ fn a_server_removes_the_token_that_a_killed_server_has_left_at_its_address() {
 }
 
 #[test]
-fn a_token_stands_in_no_directory_that_others_can_reach() {
+fn token_is_never_in_a_shared_directory() {
     let world = World::new();
     let folder = world.home().join(".local/state/palisade/tokens");
     fs::create_dir_all(&folder).unwrap();
@@ -97,7 +97,7 @@ fn a_token_stands_in_no_directory_that_others_can_reach() {
 }
 
 #[test]
-fn a_file_of_a_token_that_others_can_read_or_change_is_refused_with_the_remedy() {
+fn shared_token_file_is_refused_with_remedy() {
     let world = World::new();
     let file = world.home().join("token");
     secret(&file, "a-token-that-nobody-guesses");
@@ -115,7 +115,7 @@ fn a_file_of_a_token_that_others_can_read_or_change_is_refused_with_the_remedy()
 }
 
 #[test]
-fn no_tool_reads_or_replaces_a_token_that_lies_in_its_workspace() {
+fn token_in_the_workspace_is_hidden_from_tools() {
     let world = World::new();
     // As if the workspace were the home directory.
     let home = world.root().join("home");
@@ -155,7 +155,7 @@ fn no_tool_reads_or_replaces_a_token_that_lies_in_its_workspace() {
 }
 
 #[test]
-fn the_directories_of_tokens_are_out_of_reach_whatever_the_environment_names() {
+fn token_directories_are_hidden_in_any_environment() {
     let world = World::new();
     let home = world.root().join("home");
     fs::create_dir(&home).unwrap();
@@ -186,7 +186,7 @@ fn the_directories_of_tokens_are_out_of_reach_whatever_the_environment_names() {
 }
 
 #[test]
-fn the_configuration_for_a_client_leads_to_the_token_of_the_server_that_runs() {
+fn client_configuration_names_the_running_servers_token() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     let file = kept(&world.home(), &endpoint);
@@ -203,7 +203,7 @@ fn the_configuration_for_a_client_leads_to_the_token_of_the_server_that_runs() {
 }
 
 #[test]
-fn the_configuration_for_a_client_leads_to_no_token_of_a_server_that_was_killed() {
+fn client_configuration_ignores_a_killed_servers_token() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     let (url, file) = (format!("http://{}", endpoint.address), kept(&world.home(), &endpoint));

@@ -9,7 +9,7 @@ use palisade_tests::{Program, World};
 use serde_json::{Value, json};
 
 #[test]
-fn tools_are_listed_by_name_with_the_hints_of_what_is_enforced() {
+fn tools_are_listed_by_name_with_enforced_hints() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &json!({}));
     client.wait_for_tools();
@@ -33,7 +33,7 @@ fn tools_are_listed_by_name_with_the_hints_of_what_is_enforced() {
 }
 
 #[test]
-fn a_call_is_answered_in_either_era() {
+fn call_is_answered_in_either_era() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     let answer = client.ask("tools/call", &call("good", json!({})));
@@ -48,7 +48,7 @@ fn a_call_is_answered_in_either_era() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_an_error_of_the_request_with_the_nearest_names() {
+fn unknown_tool_is_an_error_with_similar_names() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     let answer = client.ask("tools/call", &call("bettr", json!({})));
@@ -59,7 +59,7 @@ fn a_tool_that_is_not_there_is_an_error_of_the_request_with_the_nearest_names() 
 
 /// The failing compiler leaves a plugin that was tried but not compiled.
 #[test]
-fn what_the_cache_has_is_listed_and_called_at_once_and_what_compiles_is_named_beside_it() {
+fn cached_tools_are_callable_and_compiling_ones_named() {
     let (world, failing) = (World::new(), ChildCompiler::palisade("/bin/false"));
     let (plugins, cache) = (world.plugins(), world.outer().join("cache"));
     let builder = || {
@@ -83,7 +83,7 @@ fn what_the_cache_has_is_listed_and_called_at_once_and_what_compiles_is_named_be
 }
 
 #[test]
-fn arguments_that_break_the_schema_are_told_to_the_model() {
+fn schema_violations_reach_the_model() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_CONTENT);
     for modern in [false, true] {
@@ -102,7 +102,7 @@ fn arguments_that_break_the_schema_are_told_to_the_model() {
 }
 
 #[test]
-fn the_list_is_the_same_bytes_in_every_connection_whatever_is_called_meanwhile() {
+fn tool_list_is_byte_identical_in_every_connection() {
     let world = World::new();
     let listed = || {
         let mut client = plain(&world, CONTRACT_CONTENT);
@@ -117,7 +117,7 @@ fn the_list_is_the_same_bytes_in_every_connection_whatever_is_called_meanwhile()
 }
 
 #[test]
-fn a_block_that_points_at_a_file_of_this_machine_is_left_out() {
+fn local_file_link_is_omitted() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_CONTENT);
     let answer = client.ask(
@@ -156,7 +156,7 @@ fn every_kind_of_block_arrives() {
 }
 
 #[test]
-fn what_a_schema_promises_is_structured_content_and_text() {
+fn output_schema_result_is_structured_and_text() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_STRUCTURED);
     let listed = client.ask("tools/list", &json!({}));
@@ -173,7 +173,7 @@ fn what_a_schema_promises_is_structured_content_and_text() {
 }
 
 #[test]
-fn a_tool_that_fails_says_so_in_its_own_words() {
+fn failed_tool_reports_its_own_message() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_ERRORS);
     let listed = client.ask("tools/list", &json!({}));

@@ -55,7 +55,7 @@ fn told_in_all(client: Client) -> usize {
 }
 
 #[test]
-fn a_client_of_the_previous_revision_is_told_and_finds_what_has_come_changed_and_gone() {
+fn legacy_client_is_notified_and_sees_all_changes() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = client(&world, &["--watch"]);
@@ -77,7 +77,7 @@ fn a_client_of_the_previous_revision_is_told_and_finds_what_has_come_changed_and
 }
 
 #[test]
-fn a_change_back_to_what_was_shown_is_a_change() {
+fn change_back_to_a_previous_list_is_a_change() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = legacy(&world, &["--watch"]);
@@ -92,7 +92,7 @@ fn a_change_back_to_what_was_shown_is_a_change() {
 }
 
 #[test]
-fn a_client_of_the_current_revision_is_told_under_each_request_by_which_it_listens_for_that() {
+fn modern_client_is_notified_under_each_listen_request() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = client(&world, &["--watch"]);
@@ -130,7 +130,7 @@ fn a_client_of_the_current_revision_is_told_under_each_request_by_which_it_liste
 }
 
 #[test]
-fn a_client_that_does_not_listen_is_not_told() {
+fn client_without_listen_request_is_not_notified() {
     let world = World::new();
     let mut silent = client(&world, &["--watch"]);
     silent.ask_modern("tools/list", json!({}), &json!({}));
@@ -146,7 +146,7 @@ fn a_client_that_does_not_listen_is_not_told() {
 }
 
 #[test]
-fn nobody_is_told_where_other_code_stands_behind_the_same_list() {
+fn unchanged_list_causes_no_notification() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = legacy(&world, &["--watch"]);
@@ -162,7 +162,7 @@ fn nobody_is_told_where_other_code_stands_behind_the_same_list() {
 }
 
 #[test]
-fn a_hundred_quick_changes_are_few_words() {
+fn hundred_quick_changes_are_few_notifications() {
     let world = World::new();
     world.install("a", &wat("a", "0").build());
     let mut client = legacy(&world, &["--watch"]);
@@ -179,7 +179,7 @@ fn a_hundred_quick_changes_are_few_words() {
 }
 
 #[test]
-fn a_broken_file_leaves_the_tool_and_whoever_runs_the_program_reads_why() {
+fn broken_file_keeps_the_tool_and_is_reported_on_stderr() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = legacy(&world, &["--watch"]);
@@ -200,7 +200,7 @@ fn a_broken_file_leaves_the_tool_and_whoever_runs_the_program_reads_why() {
 }
 
 #[test]
-fn a_program_that_watches_nothing_says_so_and_tells_nobody() {
+fn program_without_watch_sends_no_notifications() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut still = legacy(&world, &[]);
@@ -223,7 +223,7 @@ fn a_program_that_watches_nothing_says_so_and_tells_nobody() {
 }
 
 #[test]
-fn a_request_to_listen_that_is_none_is_told_what_is_wrong() {
+fn invalid_listen_request_is_refused_with_the_reason() {
     let world = World::new();
     let mut modern = client(&world, &["--watch"]);
     assert_eq!(

@@ -35,7 +35,7 @@ fn check_series(series: &Value, callers: u64, calls: u64) {
 }
 
 #[test]
-fn a_benchmark_has_exactly_the_documented_shape() {
+fn benchmark_json_has_exactly_the_documented_keys() {
     let world = World::new();
     let words = ["bench", "echo", ECHO, "--calls", "30", "--callers", "3", "--json"];
     let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0).json();
@@ -63,7 +63,7 @@ fn a_benchmark_has_exactly_the_documented_shape() {
 }
 
 #[test]
-fn compiling_a_plugin_takes_longer_than_having_it_in_the_cache() {
+fn compiling_takes_longer_than_the_cache() {
     let world = World::new();
     let words = ["bench", "echo", ECHO, "--calls", "1", "--json"];
     let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0).json();
@@ -74,7 +74,7 @@ fn compiling_a_plugin_takes_longer_than_having_it_in_the_cache() {
 }
 
 #[test]
-fn a_person_reads_shares_a_comparison_and_what_it_ran_on() {
+fn table_has_shares_a_comparison_and_the_machine() {
     let world = World::new();
     let words = ["bench", "echo", ECHO, "--calls", "10", "--callers", "2"];
     let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0);
@@ -94,7 +94,7 @@ fn a_person_reads_shares_a_comparison_and_what_it_ran_on() {
 }
 
 #[test]
-fn a_tool_that_asks_is_measured_only_where_its_class_is_allowed() {
+fn prompting_tool_is_measured_only_if_its_class_is_allowed() {
     let world = World::new();
     let words = ["bench", "write_file", r#"{"path": "made.txt", "content": "x"}"#, "--calls", "2"];
     let refused = program(&world, &words).run().left_with(4);
@@ -110,7 +110,7 @@ fn a_tool_that_asks_is_measured_only_where_its_class_is_allowed() {
 }
 
 #[test]
-fn a_call_that_fails_ends_the_benchmark_with_its_error() {
+fn failing_call_ends_the_benchmark_with_its_error() {
     let world = World::new();
     let bench =
         |words: &[&str]| with_guest(&world, guest::BENCH_CALLS, &["bench"]).args(words).run();
@@ -126,7 +126,7 @@ fn a_call_that_fails_ends_the_benchmark_with_its_error() {
 }
 
 #[test]
-fn numbers_that_make_no_benchmark_are_refused() {
+fn invalid_counts_are_refused() {
     let world = World::new();
     for (option, number) in
         [("--calls", "0"), ("--calls", "1000001"), ("--callers", "0"), ("--callers", "257")]
@@ -162,7 +162,7 @@ fn made_in(scratch: &Path) -> Option<PathBuf> {
 }
 
 #[test]
-fn interrupted_while_it_loads_the_plugin_again_it_leaves_nothing_that_anybody_else_could_reach() {
+fn interrupted_benchmark_leaves_no_accessible_files() {
     use std::os::unix::fs::PermissionsExt as _;
     let world = World::new();
     let (child, scratch) = loading_again(&world);

@@ -25,7 +25,7 @@ fn call(world: &World, more: &[&str], code: i32) -> Ran {
 }
 
 #[test]
-fn a_rule_that_loosens_under_a_bare_name_lets_no_plugin_file_run_unasked_and_says_what_to_write() {
+fn bare_loosening_rule_does_not_apply_to_a_plugin_file() {
     for mode in ["auto", "prompt_once"] {
         let world = World::new();
         let file = offering(&world, "aaa", &["csv_chart"]);
@@ -56,7 +56,7 @@ fn a_rule_that_loosens_under_a_bare_name_lets_no_plugin_file_run_unasked_and_say
 }
 
 #[test]
-fn a_rule_with_the_name_of_the_plugin_holds_for_that_plugin_and_no_other() {
+fn qualified_rule_applies_to_its_plugin_only() {
     let world = World::new();
     offering(&world, "csv", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"csv/csv_chart\" = \"auto\"");
@@ -72,7 +72,7 @@ fn a_rule_with_the_name_of_the_plugin_holds_for_that_plugin_and_no_other() {
 }
 
 #[test]
-fn a_name_clash_is_told_at_every_call_with_both_files() {
+fn name_clash_is_reported_at_every_call_with_both_files() {
     let world = World::new();
     let right = offering(&world, "csv", &["csv_chart", "csv_sum"]);
     // The plugin is cached by an earlier run, before the other file is added.
@@ -101,7 +101,7 @@ fn a_name_clash_is_told_at_every_call_with_both_files() {
 }
 
 #[test]
-fn a_bare_name_tightens_for_whichever_file_offers_the_tool() {
+fn bare_name_tightens_any_plugin_file() {
     let world = World::new();
     offering(&world, "aaa", &["csv_chart"]);
     user_file(
@@ -119,7 +119,7 @@ fn a_bare_name_tightens_for_whichever_file_offers_the_tool() {
 }
 
 #[test]
-fn a_tool_that_ships_with_the_program_is_named_by_its_name_or_with_its_plugin() {
+fn shipped_tool_is_named_with_or_without_its_plugin() {
     for name in ["write_file", "files/write_file"] {
         let world = World::new();
         user_file(&world, &format!("[confirm.tools]\n\"{name}\" = \"auto\""));
@@ -129,7 +129,7 @@ fn a_tool_that_ships_with_the_program_is_named_by_its_name_or_with_its_plugin() 
 }
 
 #[test]
-fn a_slip_in_the_name_of_a_plugin_is_told_with_the_nearest() {
+fn misspelt_plugin_name_has_a_suggestion() {
     let world = World::new();
     offering(&world, "csv", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"cvs/csv_chart\" = \"auto\"");
@@ -139,7 +139,7 @@ fn a_slip_in_the_name_of_a_plugin_is_told_with_the_nearest() {
 }
 
 #[test]
-fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule_names() {
+fn namesake_files_match_no_rule_that_loosens() {
     let world = World::new();
     let right = offering(&world, "csv", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"csv/csv_chart\" = \"auto\"");
@@ -165,7 +165,7 @@ fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule
 }
 
 #[test]
-fn a_name_is_the_first_files_whichever_is_compiled_first_and_whatever_the_cache_has() {
+fn first_file_owns_a_name_regardless_of_the_cache() {
     let world = World::new();
     let wrong = offering(&world, "zzz", &["csv_chart"]);
     // Many tools make the other file larger, so that it compiles later.
@@ -182,8 +182,7 @@ fn a_name_is_the_first_files_whichever_is_compiled_first_and_whatever_the_cache_
 }
 
 #[test]
-fn a_tool_that_changes_nothing_is_called_from_the_cache_at_once_and_the_files_before_it_are_named()
-{
+fn read_tool_is_called_from_the_cache_at_once() {
     let world = World::new();
     let path = world.plugins().join("good.wasm");
     std::fs::write(&path, Wat::new(Told::new("good")).build()).unwrap();
@@ -205,7 +204,7 @@ fn a_tool_that_changes_nothing_is_called_from_the_cache_at_once_and_the_files_be
 }
 
 #[test]
-fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
+fn rule_for_one_plugin_is_not_suggested_to_a_namesake() {
     // However similar the name of the other plugin is.
     for near in ["aaa", "chart"] {
         let world = World::new();
@@ -224,7 +223,7 @@ fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn of_two_files_whose_names_are_shown_alike_neither_is_the_plugin_that_a_rule_names() {
+fn similarly_displayed_names_match_no_rule() {
     use std::os::unix::ffi::OsStrExt as _;
     let world = World::new();
     let made = offering(&world, "made", &["csv_chart"]);

@@ -22,7 +22,7 @@ fn settled(mut result: Value) -> Value {
 }
 
 #[test]
-fn a_success_has_exactly_the_documented_shape() {
+fn success_has_exactly_the_documented_keys() {
     let world = World::new();
     let ran = program(&world, &["call", "calculate", r#"{"expression": "6 * 7"}"#, "--json"])
         .run()
@@ -37,7 +37,7 @@ fn a_success_has_exactly_the_documented_shape() {
 }
 
 #[test]
-fn a_failure_of_the_input_has_exactly_the_documented_shape_on_standard_output() {
+fn input_failure_has_exactly_the_documented_keys() {
     let world = World::new();
     let ran = program(&world, &["call", "calculate", r#"{"expression": 6}"#, "--json"])
         .run()
@@ -60,7 +60,7 @@ fn a_failure_of_the_input_has_exactly_the_documented_shape_on_standard_output() 
 }
 
 #[test]
-fn a_failure_of_the_tool_names_its_kind_and_keeps_its_report() {
+fn tool_failure_has_its_kind_and_output() {
     let world = World::new();
     let words = ["call", "report", r#"{"fail": true}"#, "--json"];
     let result =
@@ -81,7 +81,7 @@ fn at_most_ten_errors_are_listed() {
 }
 
 #[test]
-fn the_times_that_are_accepted_are_those_that_the_help_names() {
+fn accepted_timeouts_match_the_help() {
     let world = World::new();
     for time in ["500ms", "30s", "1m", "600s", "10m", "1m 30s"] {
         let _ =
@@ -106,7 +106,7 @@ fn the_times_that_are_accepted_are_those_that_the_help_names() {
 }
 
 #[test]
-fn a_call_that_takes_longer_than_its_time_is_stopped_in_whatever_it_does() {
+fn call_beyond_its_timeout_is_stopped_in_any_state() {
     let world = World::new();
     for (guest, tool) in [(guest::CANCEL_SLEEP, "sleep"), (guest::CANCEL_COMPUTE, "compute")] {
         let words = ["call", tool, "--timeout", "50ms", "--json"];
@@ -120,7 +120,7 @@ fn a_call_that_takes_longer_than_its_time_is_stopped_in_whatever_it_does() {
 }
 
 #[test]
-fn a_key_that_the_tool_does_not_name_is_accepted_and_told() {
+fn unknown_input_key_is_accepted_and_reported() {
     let world = World::new();
     world.file("x", "text");
     let ran =
@@ -139,14 +139,14 @@ fn a_key_that_the_tool_does_not_name_is_accepted_and_told() {
 }
 
 #[test]
-fn a_duration_has_no_more_digits_than_microseconds() {
+fn duration_has_at_most_microsecond_digits() {
     let result = program(&World::new(), &["call", "list_dir", "--json"]).run().left_with(0).json();
     let text = result["duration_ms"].as_f64().expect("a number").to_string();
     assert!(text.split_once('.').is_none_or(|(_, digits)| digits.len() <= 3), "{text}");
 }
 
 #[test]
-fn an_input_that_is_no_object_is_told_what_one_looks_like() {
+fn non_object_input_is_refused_with_an_example() {
     for input in ["README.md", "path=README.md", "[]"] {
         let ran = program(&World::new(), &["call", "read_file", input]).run().left_with(6);
         assert!(
@@ -157,7 +157,7 @@ fn an_input_that_is_no_object_is_told_what_one_looks_like() {
 }
 
 #[test]
-fn a_refusal_at_a_protected_path_says_first_that_it_is_protected() {
+fn protected_path_refusal_starts_with_the_reason() {
     let world = World::new();
     world.folder(".git");
     let input = r#"{"path": ".git/config", "content": "x"}"#;
@@ -171,7 +171,7 @@ fn a_refusal_at_a_protected_path_says_first_that_it_is_protected() {
 }
 
 #[test]
-fn what_write_file_says_draws_nothing() {
+fn write_file_output_is_escaped() {
     let input = r#"{"path": "a\u001b[2J\u202eb", "content": "x"}"#;
     let ran = program(&World::new(), &["call", "write_file", input, "--allow", "write"])
         .run()

@@ -42,7 +42,7 @@ fn every_value_is_shown_with_its_origin() {
 }
 
 #[test]
-fn whatever_a_file_may_say_is_shown_with_the_file() {
+fn every_file_key_is_shown_with_its_file() {
     let world = World::new();
     let file = user_file(
         &world,
@@ -65,8 +65,7 @@ fn whatever_a_file_may_say_is_shown_with_the_file() {
 }
 
 #[test]
-fn a_flag_wins_over_the_environment_that_over_the_project_that_over_the_user_that_over_the_default()
-{
+fn precedence_is_flag_environment_project_user_default() {
     let world = World::new();
     let show = || program(&world, &["config", "show", "--json"]);
     let memory = |ran| origin(ran, "limits.memory");
@@ -85,7 +84,7 @@ fn a_flag_wins_over_the_environment_that_over_the_project_that_over_the_user_tha
 }
 
 #[test]
-fn a_file_given_by_name_takes_the_place_of_the_user_s_own() {
+fn named_file_replaces_the_users() {
     let world = World::new();
     user_file(&world, "[limits]\nmemory = \"96MiB\"");
     let other = world.outer().join("other.toml");
@@ -103,7 +102,7 @@ fn a_file_given_by_name_takes_the_place_of_the_user_s_own() {
 }
 
 #[test]
-fn a_project_that_loosens_is_refused_by_every_verb_and_the_user_s_file_is_named() {
+fn loosening_project_is_refused_by_every_verb() {
     for (text, key) in [
         ("[confirm]\nwrite = \"auto\"", "confirm.write"),
         ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
@@ -132,7 +131,7 @@ fn a_project_that_loosens_is_refused_by_every_verb_and_the_user_s_file_is_named(
 }
 
 #[test]
-fn a_project_may_tighten_everything() {
+fn project_may_tighten_everything() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nread = \"prompt\"\nwrite = \"deny\"\n[limits]\nmemory = \"16MiB\"\ntimeout = \"5s\"\n[plugins]\nbuiltin = false");
     let ran = program(&world, &["list", "--json"]).run().left_with(0);
@@ -140,7 +139,7 @@ fn a_project_may_tighten_everything() {
 }
 
 #[test]
-fn a_file_that_is_wrong_is_refused_with_the_place_and_the_nearest_key() {
+fn invalid_file_is_refused_with_place_and_suggestion() {
     for (text, said) in [
         ("[limits]\nmemroy = \"1MiB\"", &["memroy", "did you mean `memory`?"][..]),
         ("[confrim]\nwrite = \"auto\"", &["confrim", "did you mean `confirm`?"]),
@@ -162,7 +161,7 @@ fn a_file_that_is_wrong_is_refused_with_the_place_and_the_nearest_key() {
 }
 
 #[test]
-fn a_rule_for_a_tool_that_is_not_there_is_told_with_the_nearest_name() {
+fn rule_for_an_unknown_tool_has_a_suggestion() {
     let world = World::new();
     let file = user_file(
         &world,
@@ -186,7 +185,7 @@ fn a_rule_for_a_tool_that_is_not_there_is_told_with_the_nearest_name() {
 }
 
 #[test]
-fn a_slip_in_a_rule_for_the_tool_that_is_called_is_told_although_no_other_plugin_is_loaded() {
+fn misspelt_rule_is_reported_without_other_plugins() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\ncalculat = \"deny\"\nraed_file = \"deny\"");
     let call = program(&world, &["call", "calculate", r#"{"expression": "1"}"#]);
@@ -200,7 +199,7 @@ fn a_slip_in_a_rule_for_the_tool_that_is_called_is_told_although_no_other_plugin
 }
 
 #[test]
-fn rules_for_tools_that_are_there_are_no_news_and_load_nothing_that_is_not_there() {
+fn applicable_rules_are_silent_and_load_nothing() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\nread_file = \"auto\"\nshell = \"deny\"");
     for words in [&["config", "show"][..], &["doctor"], &["call", "list_dir"]] {
@@ -218,7 +217,7 @@ fn rules_for_tools_that_are_there_are_no_news_and_load_nothing_that_is_not_there
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
+fn unreadable_file_is_an_error_and_no_empty_policy() {
     let world = World::new();
     world.folder("palisade.toml");
     program(&world, &["list"])
@@ -234,7 +233,7 @@ fn a_file_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
 }
 
 #[test]
-fn of_more_rules_than_a_person_reads_the_first_are_shown_and_the_others_counted() {
+fn long_rule_list_is_cut_and_counted() {
     let world = World::new();
     let rules =
         |count: usize| (0..count).map(|n| format!("t{n:05} = \"deny\"\n")).collect::<String>();
@@ -265,7 +264,7 @@ fn of_more_rules_than_a_person_reads_the_first_are_shown_and_the_others_counted(
 }
 
 #[test]
-fn a_time_of_a_project_that_nothing_can_keep_is_refused_with_the_file() {
+fn unsupported_project_timeout_is_refused_with_the_file() {
     let world = World::new();
     world.file("palisade.toml", "[limits]\ntimeout = \"1ns\"");
     program(&world, &["call", "list_dir"])

@@ -51,7 +51,7 @@ fn answers(provider: &str, messages: &Value) -> Vec<(Value, String)> {
 }
 
 #[test]
-fn a_recorded_reply_of_each_provider_runs_end_to_end() {
+fn recorded_reply_of_each_provider_runs() {
     for provider in ["openai", "openai-responses", "anthropic", "gemini"] {
         let world = furnished();
         let answers = answers(provider, &dispatched(&world, provider));
@@ -83,7 +83,7 @@ fn each_answer_has_the_id_of_its_call() {
 }
 
 #[test]
-fn calls_that_fail_are_answered_and_a_person_is_told() {
+fn failed_calls_are_answered_and_reported() {
     let ran = program(&furnished(), &["dispatch", "--from", "openai"])
         .stdin(reply("openai"))
         .run()
@@ -92,8 +92,7 @@ fn calls_that_fail_are_answered_and_a_person_is_told() {
 }
 
 #[test]
-fn calls_that_need_an_answer_are_refused_where_nobody_can_be_asked_and_run_where_they_are_allowed()
-{
+fn confirmable_calls_run_only_if_allowed() {
     let call = json!([{"type": "function", "id": "c", "function": {"name": "write_file", "arguments": "{\"path\": \"made.txt\", \"content\": \"x\"}"}}]);
     let world = World::new();
     let run = |words: &[&str]| {
@@ -109,7 +108,7 @@ fn calls_that_need_an_answer_are_refused_where_nobody_can_be_asked_and_run_where
 }
 
 #[test]
-fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
+fn model_reads_the_refusal_and_the_operator_the_setting() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nread = \"deny\"");
     let call = |name: &str, input: &str| json!({"id": name, "type": "function", "function": {"name": name, "arguments": input}});
@@ -141,7 +140,7 @@ fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
 }
 
 #[test]
-fn a_key_that_a_tool_does_not_name_is_told_to_a_person() {
+fn unknown_input_key_is_reported() {
     let call = json!([{"type": "function", "id": "c", "function": {"name": "read_file", "arguments": "{\"path\": \"notes.txt\", \"Limit\": 3}"}}]);
     let ran = program(&furnished(), &["dispatch", "--from", "openai"])
         .stdin(call.to_string())
@@ -151,7 +150,7 @@ fn a_key_that_a_tool_does_not_name_is_told_to_a_person() {
 }
 
 #[test]
-fn what_a_strict_schema_makes_a_model_write_is_understood() {
+fn strict_schema_nulls_are_accepted() {
     let world = furnished();
     let arguments =
         json!({"path": "notes.txt", "start_line": null, "end_line": null, "limit": null})
@@ -165,7 +164,7 @@ fn what_a_strict_schema_makes_a_model_write_is_understood() {
 }
 
 #[test]
-fn what_a_model_calls_a_tool_cannot_draw_on_the_terminal() {
+fn tool_name_of_a_model_is_escaped() {
     let name = "x\u{1b}]0;owned\u{7}\u{1b}[2J\nread_file: all went well";
     let call = json!({"tool_calls": [{"id": "a\u{1b}[2J", "function": {"name": name, "arguments": "{}"}}]});
     let ran = program(&World::new(), &["dispatch", "--from", "openai"])
@@ -180,7 +179,7 @@ fn what_a_model_calls_a_tool_cannot_draw_on_the_terminal() {
 }
 
 #[test]
-fn a_reply_without_calls_has_nothing_to_send_back() {
+fn reply_without_calls_returns_nothing() {
     let text =
         json!({"choices": [{"message": {"role": "assistant", "content": "Hello."}}]}).to_string();
     let ran =
@@ -189,7 +188,7 @@ fn a_reply_without_calls_has_nothing_to_send_back() {
 }
 
 #[test]
-fn what_is_no_reply_is_refused_with_what_would_be_accepted() {
+fn invalid_reply_is_refused_with_accepted_forms() {
     for text in ["", "not JSON", "7", r#"{"error": {"message": "quota"}}"#] {
         let ran = program(&World::new(), &["dispatch", "--from", "openai"])
             .stdin(text)
@@ -204,7 +203,7 @@ fn what_is_no_reply_is_refused_with_what_would_be_accepted() {
 }
 
 #[test]
-fn the_reply_can_come_from_a_file() {
+fn reply_can_come_from_a_file() {
     let world = furnished();
     let file = world.outer().join("outside/reply.json");
     std::fs::write(&file, reply("gemini")).unwrap();
@@ -216,7 +215,7 @@ fn the_reply_can_come_from_a_file() {
 }
 
 #[test]
-fn the_calls_of_one_reply_run_under_the_cap_of_the_configuration() {
+fn calls_of_one_reply_run_under_the_configured_cap() {
     let world = furnished();
     user_file(&world, "[limits]\nconcurrency = 1\n[limits.tool_concurrency]\nread_file = 1");
     let events = world.outer().join("outside/events.jsonl");

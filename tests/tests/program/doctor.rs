@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 
 #[test]
-fn doctor_says_of_each_thing_what_it_found_and_what_to_do() {
+fn doctor_reports_each_finding_with_advice() {
     let world = World::new();
     let checks = program(&world, &["doctor", "--json"]).run().left_with(0).json();
     for check in checks["checks"].as_array().expect("a list") {
@@ -42,7 +42,7 @@ fn says(told: &str, parts: &[&str]) {
 }
 
 #[test]
-fn doctor_names_each_file_that_is_broken_and_leaves_as_every_verb_would() {
+fn doctor_names_broken_files_and_exits_like_other_verbs() {
     let world = World::new();
     user_file(&world, "[confirm\n");
     world.file("palisade.toml", "[confirm]\nwirte = \"deny\"");
@@ -60,7 +60,7 @@ fn doctor_names_each_file_that_is_broken_and_leaves_as_every_verb_would() {
 }
 
 #[test]
-fn doctor_says_that_a_project_loosens_and_that_a_file_of_the_command_line_is_missing() {
+fn doctor_reports_a_loosening_project_and_a_missing_file() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"auto\"");
     let found = bad(&program(&world, &["doctor", "--json"]).run().left_with(2), "configuration");
@@ -74,7 +74,7 @@ fn doctor_says_that_a_project_loosens_and_that_a_file_of_the_command_line_is_mis
 }
 
 #[test]
-fn doctor_names_each_plugin_that_is_rejected_and_each_directory_that_is_not_there() {
+fn doctor_names_rejected_plugins_and_missing_directories() {
     let world = World::new();
     fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm"))
         .expect("a file can be copied");
@@ -97,7 +97,7 @@ fn doctor_names_each_plugin_that_is_rejected_and_each_directory_that_is_not_ther
 }
 
 #[test]
-fn doctor_still_looks_at_the_rest_where_the_configuration_is_broken() {
+fn doctor_continues_with_a_broken_configuration() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
     let words = ["doctor", "--json", "--config", "missing.toml", "--plugins"];
@@ -106,7 +106,7 @@ fn doctor_still_looks_at_the_rest_where_the_configuration_is_broken() {
 }
 
 #[test]
-fn doctor_leaves_with_2_where_the_workspace_or_the_cache_that_was_named_cannot_be_used() {
+fn doctor_exits_2_for_an_unusable_workspace_or_cache() {
     let world = World::new();
     fs::remove_dir(world.root()).expect("it can be removed");
     let ran = program(&world, &["doctor", "--json"]).run().left_with(2);

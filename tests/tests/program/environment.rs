@@ -15,7 +15,7 @@ fn bare(world: &World, words: &[&str], variables: &[(&str, &str)]) -> Ran {
 }
 
 #[test]
-fn the_workspace_is_the_variable_s_or_the_directory_that_one_is_in() {
+fn workspace_is_the_variable_or_the_current_directory() {
     let world = World::new();
     world.file("here", "1");
     let root = world.root().to_string_lossy().into_owned();
@@ -37,7 +37,7 @@ fn the_workspace_is_the_variable_s_or_the_directory_that_one_is_in() {
 }
 
 #[test]
-fn plugins_are_several_directories_as_in_path_and_add_up_with_the_flag() {
+fn plugins_variable_is_a_path_list_added_to_the_flag() {
     let world = World::new();
     let [one, two] = [guest::CANCEL_SLEEP, guest::LOADER_GOOD]
         .map(|guest| guest.directory().to_string_lossy().into_owned());
@@ -63,7 +63,7 @@ fn plugins_are_several_directories_as_in_path_and_add_up_with_the_flag() {
 }
 
 #[test]
-fn the_configuration_is_the_variable_s() {
+fn config_variable_selects_the_file() {
     let world = World::new();
     let file = world.outer().join("mine.toml");
     std::fs::write(&file, "[confirm]\nread = \"deny\"").expect("a file can be written");
@@ -73,7 +73,7 @@ fn the_configuration_is_the_variable_s() {
 }
 
 #[test]
-fn memory_and_time_hold_and_a_flag_wins() {
+fn memory_and_timeout_apply_and_flags_override() {
     let world = World::new();
     let sleep = |words: &[&str]| {
         with_guest(&world, guest::CANCEL_SLEEP, words).env("PALISADE_TIMEOUT", "60ms")
@@ -94,7 +94,7 @@ fn memory_and_time_hold_and_a_flag_wins() {
 }
 
 #[test]
-fn the_cache_is_where_the_variable_says_or_off() {
+fn cache_variable_sets_a_directory_or_off() {
     let world = World::new();
     let cache = world.outer().join("cache");
     let words = ["call", "greet_or_not"];
@@ -115,7 +115,7 @@ fn the_cache_is_where_the_variable_says_or_off() {
 }
 
 #[test]
-fn the_log_says_as_much_as_it_is_told_to_and_only_on_standard_error() {
+fn log_level_applies_to_stderr_only() {
     let world = World::new();
     let words = ["call", "report", r#"{"fail": true}"#];
     let lines = |level: &str| {
@@ -132,7 +132,7 @@ fn the_log_says_as_much_as_it_is_told_to_and_only_on_standard_error() {
 
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-fn a_program_that_a_loader_was_asked_to_start_serves() {
+fn program_started_by_the_loader_serves() {
     let world = World::new();
     let loaded = program(&world, &[])
         .through("/lib64/ld-linux-x86-64.so.2", [""; 0])

@@ -19,7 +19,7 @@ fn lines(file: &std::path::Path) -> Vec<Value> {
 }
 
 #[test]
-fn a_call_leaves_its_events_and_those_of_the_plugins() {
+fn call_writes_its_events_and_those_of_plugins() {
     let world = World::new();
     world.file("f", "text");
     // `call` loads only the plugin that it needs, unless others are cached: fill the cache.
@@ -43,7 +43,7 @@ fn a_call_leaves_its_events_and_those_of_the_plugins() {
 }
 
 #[test]
-fn a_refusal_is_an_event_and_nothing_was_called() {
+fn refusal_is_an_event_without_a_call() {
     let world = World::new();
     let events = file(&world);
     let input = r#"{"path": "made.txt", "content": "x"}"#;
@@ -58,7 +58,7 @@ fn a_refusal_is_an_event_and_nothing_was_called() {
 }
 
 #[test]
-fn a_destination_that_cannot_be_opened_stops_the_program_before_anything_runs() {
+fn unopenable_event_file_stops_the_program_first() {
     let world = World::new();
     let input = r#"{"path": "made.txt", "content": "x"}"#;
     for destination in ["missing/folder/e.jsonl", "."] {
@@ -69,7 +69,7 @@ fn a_destination_that_cannot_be_opened_stops_the_program_before_anything_runs() 
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_is_refused_at_once() {
+fn unread_pipe_is_refused_at_once() {
     let world = World::new();
     let pipe = world.home().join("pipe");
     rustix::fs::mknodat(
@@ -85,7 +85,7 @@ fn a_pipe_that_nobody_reads_is_refused_at_once() {
 }
 
 #[test]
-fn events_that_wait_in_a_pipe_which_nobody_reads_take_little_memory() {
+fn events_waiting_for_a_pipe_use_little_memory() {
     use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
     let world = World::new();
     let pipe = world.home().join("pipe");
@@ -106,7 +106,7 @@ fn events_that_wait_in_a_pipe_which_nobody_reads_take_little_memory() {
 }
 
 #[test]
-fn events_that_cannot_be_written_cost_a_word_and_not_the_result() {
+fn unwritable_events_do_not_affect_the_result() {
     let words = ["call", "calculate", r#"{"expression": "6 * 7"}"#, "--events", "/dev/full"];
     let ran = program(&World::new(), &words).run().left_with(0);
     assert_eq!(ran.stdout, "42");
@@ -114,7 +114,7 @@ fn events_that_cannot_be_written_cost_a_word_and_not_the_result() {
 }
 
 #[test]
-fn a_link_that_the_workspace_holds_leads_the_events_nowhere() {
+fn link_in_the_workspace_is_refused_for_events() {
     let world = World::new();
     world.link("events.jsonl", "@/outside/secret.txt");
     let before = world.outside();
@@ -128,7 +128,7 @@ fn a_link_that_the_workspace_holds_leads_the_events_nowhere() {
 }
 
 #[test]
-fn no_link_of_the_workspace_on_the_way_leads_the_events_elsewhere() {
+fn linked_parent_in_the_workspace_is_refused_for_events() {
     let world = World::new();
     world.folder("logs").link("out", "@/outside").link("logs/out", "@/outside").link("in", "logs");
     let before = world.outside();
@@ -162,7 +162,7 @@ fn no_link_of_the_workspace_on_the_way_leads_the_events_elsewhere() {
 }
 
 #[test]
-fn no_chain_of_links_that_begins_outside_leads_the_events_through_the_workspace() {
+fn link_chain_through_the_workspace_is_refused_for_events() {
     use std::os::unix::fs::symlink;
     let world = World::new();
     world.folder("logs").link("logs/last", "@/outside/secret.txt").link("folder", "@/outside");
@@ -189,7 +189,7 @@ fn no_chain_of_links_that_begins_outside_leads_the_events_through_the_workspace(
 }
 
 #[test]
-fn a_workspace_that_is_not_there_costs_no_file_its_contents() {
+fn missing_workspace_keeps_the_event_file() {
     let world = World::new();
     let keep = world.home().join("keep.jsonl");
     std::fs::write(&keep, "precious").unwrap();
@@ -204,7 +204,7 @@ fn a_workspace_that_is_not_there_costs_no_file_its_contents() {
 }
 
 #[test]
-fn a_run_that_cannot_begin_leaves_the_former_record_and_the_next_one_replaces_it() {
+fn failed_start_keeps_the_previous_events() {
     let world = World::new();
     let events = file(&world);
     let former = json!({
@@ -228,7 +228,7 @@ fn a_run_that_cannot_begin_leaves_the_former_record_and_the_next_one_replaces_it
 }
 
 #[test]
-fn a_file_that_holds_something_other_than_events_is_refused_and_kept() {
+fn file_without_events_is_refused_and_kept() {
     let world = World::new();
     let file = file(&world);
     for former in

@@ -5,7 +5,7 @@ use palisade_tests::{World, guest};
 use std::fs;
 
 #[test]
-fn what_worked_is_0_and_says_nothing_on_standard_error() {
+fn success_is_0_with_empty_stderr() {
     let world = World::new();
     let ran = program(&world, &["call", "calculate", r#"{"expression": "2 + 3 * 4"}"#])
         .run()
@@ -14,7 +14,7 @@ fn what_worked_is_0_and_says_nothing_on_standard_error() {
 }
 
 #[test]
-fn a_command_line_that_is_wrong_is_2() {
+fn wrong_command_line_is_2() {
     let world = World::new();
     for (words, named) in [
         (&["frobnicate"][..], "frobnicate"),
@@ -35,7 +35,7 @@ fn a_command_line_that_is_wrong_is_2() {
 }
 
 #[test]
-fn a_workspace_that_is_not_there_or_no_directory_is_2() {
+fn missing_workspace_is_2() {
     for arrange in [
         |_: &World| (),
         |world: &World| fs::write(world.root(), "a file").expect("it can be written"),
@@ -52,7 +52,7 @@ fn a_workspace_that_is_not_there_or_no_directory_is_2() {
 }
 
 #[test]
-fn a_plugin_directory_that_cannot_be_listed_is_2() {
+fn unlistable_plugin_directory_is_2() {
     let world = World::new();
     world.file("file", "").link("loop", "loop");
     for name in ["missing", "file", "loop"] {
@@ -63,7 +63,7 @@ fn a_plugin_directory_that_cannot_be_listed_is_2() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_3_with_the_nearest_names() {
+fn unknown_tool_is_3_with_similar_names() {
     let world = World::new();
     for words in [&["call", "raed_file"][..], &["inspect", "raed_file"]] {
         let ran = program(&world, words).run().left_with(3);
@@ -79,7 +79,7 @@ fn a_tool_that_is_not_there_is_3_with_the_nearest_names() {
 }
 
 #[test]
-fn what_the_sandbox_or_the_policy_refuses_is_4() {
+fn sandbox_or_policy_refusal_is_4() {
     let world = World::new();
     let ran =
         program(&world, &["call", "read_file", r#"{"path": "../secret.txt"}"#]).run().left_with(4);
@@ -89,7 +89,7 @@ fn what_the_sandbox_or_the_policy_refuses_is_4() {
 }
 
 #[test]
-fn a_tool_that_fails_is_5() {
+fn tool_failure_is_5() {
     let world = World::new();
     let words = ["call", "fail", r#"{"with": "failed"}"#];
     let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().left_with(5);
@@ -102,7 +102,7 @@ fn a_tool_that_fails_is_5() {
 }
 
 #[test]
-fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
+fn invalid_input_is_6_with_its_place() {
     let world = World::new();
     for (input, said) in [
         ("{nope", "line 1"),
@@ -127,7 +127,7 @@ fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_a_command_had_said_when_its_time_ran_out_is_told() {
+fn partial_output_of_a_timed_out_command_is_shown() {
     let world = World::new();
     let input = r#"{"command": "echo so far; sleep 60"}"#;
     let ran = program(&world, &["call", "shell", input, "--allow", "execute", "--timeout", "2s"])
@@ -138,7 +138,7 @@ fn what_a_command_had_said_when_its_time_ran_out_is_told() {
 }
 
 #[test]
-fn a_limit_is_7() {
+fn limit_is_7() {
     let world = World::new();
     let ran = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--timeout", "100ms"])
         .run()
@@ -153,7 +153,7 @@ fn a_limit_is_7() {
 }
 
 #[test]
-fn a_backtrace_is_never_shown_even_where_it_was_asked_for() {
+fn backtrace_is_never_shown() {
     let world = World::new();
     world.file("bad.wasm", "no component");
     let bad = world.root().join("bad.wasm").to_string_lossy().into_owned();

@@ -17,7 +17,7 @@ fn explained(world: &World, code: i32, more: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn at_a_terminal_a_tool_that_writes_asks_and_the_explanation_names_rule_origin_and_changes() {
+fn explanation_names_rule_origin_and_changes() {
     let world = World::new();
     let terminal = Terminal::new();
     let child = terminal.start(&world, &["policy", "explain", "write_file", WRITE, "--json"]);
@@ -32,7 +32,7 @@ fn at_a_terminal_a_tool_that_writes_asks_and_the_explanation_names_rule_origin_a
 }
 
 #[test]
-fn where_nobody_can_be_asked_it_says_that_the_call_is_refused_and_leaves_like_it() {
+fn refusal_without_a_terminal_is_explained_with_its_exit_code() {
     let world = World::new();
     let said = explained(&world, 4, &[]);
     assert_eq!(
@@ -48,7 +48,7 @@ fn where_nobody_can_be_asked_it_says_that_the_call_is_refused_and_leaves_like_it
 }
 
 #[test]
-fn without_a_valid_input_all_is_explained_that_does_not_depend_on_it() {
+fn explanation_without_valid_input_is_partial() {
     let world = World::new();
     let words = ["policy", "explain", "write_file", "--json"];
     let said = program(&world, &words).run().left_with(4).json();
@@ -71,7 +71,7 @@ fn without_a_valid_input_all_is_explained_that_does_not_depend_on_it() {
 }
 
 #[test]
-fn a_flag_a_tools_own_mode_and_a_trusted_workspace_are_named_as_what_decides() {
+fn deciding_flag_mode_or_trusted_workspace_is_named() {
     let world = World::new();
     assert_eq!(explained(&world, 0, &["--allow", "write"])["rule"], "allow");
     let file = user_file(&world, "[confirm.tools]\nwrite_file = \"auto\"");
@@ -90,7 +90,7 @@ fn a_flag_a_tools_own_mode_and_a_trusted_workspace_are_named_as_what_decides() {
 }
 
 #[test]
-fn a_deny_is_explained_and_leaves_like_the_call_would() {
+fn deny_is_explained_with_its_exit_code() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"deny\"");
     let said = explained(&world, 4, &["--allow", "write"]);
@@ -99,7 +99,7 @@ fn a_deny_is_explained_and_leaves_like_the_call_would() {
 }
 
 #[test]
-fn what_never_comes_as_far_as_the_policy_is_told_with_its_error() {
+fn error_before_the_policy_is_reported() {
     let world = World::new();
     for (tool, input, code, class) in [
         ("writ_file", "{}", 3, "not_found"),
@@ -120,7 +120,7 @@ fn what_never_comes_as_far_as_the_policy_is_told_with_its_error() {
 }
 
 #[test]
-fn for_a_person_it_is_a_few_lines() {
+fn text_explanation_is_a_few_lines() {
     let ran =
         program(&World::new(), &["policy", "explain", "write_file", WRITE]).run().left_with(4);
     let expected = "write_file would be refused: it needs a confirmation, and there is no terminal here to ask at\n  because  the class write is `prompt`\n  says     default\n  changes  `made.txt`\n  time     1m\n  advice   allow it with `--allow write`, or set `write_file = \"auto\"` under `[confirm.tools]` in ~/.config/palisade/palisade.toml\n";
@@ -128,7 +128,7 @@ fn for_a_person_it_is_a_few_lines() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
+fn unreadable_policy_is_an_error_and_no_empty_policy() {
     for text in ["[confirm]\nwrite = \"ask\"", "[confirm\n", "[confirm]\nwirte = \"auto\""] {
         let world = World::new();
         user_file(&world, text);
@@ -143,7 +143,7 @@ fn a_policy_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
 }
 
 #[test]
-fn what_a_model_wrote_cannot_draw_on_the_terminal() {
+fn text_from_a_model_is_escaped() {
     let input =
         r#"{"path": "a\u001b[2J\u0007b\nwrite_file would run without a question", "content": "x"}"#;
     let words = ["policy", "explain", "write_file", input, "--allow", "write"];
@@ -158,7 +158,7 @@ fn what_a_model_wrote_cannot_draw_on_the_terminal() {
 }
 
 #[test]
-fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
+fn path_protected_by_name_is_reported_before_the_run() {
     let world = World::new();
     let input = r#"{"path": ".git/config", "content": "x"}"#;
     for verb in [&["policy", "explain"][..], &["call"]] {

@@ -6,7 +6,7 @@ use palisade_tests::{Wat, World, guest};
 use serde_json::json;
 
 #[test]
-fn a_tool_is_shown_with_its_class_its_sandbox_its_input_and_its_imports() {
+fn tool_is_shown_with_class_sandbox_input_and_imports() {
     let world = World::new();
     let text = program(&world, &["inspect", "write_file"]).run().left_with(0).stdout;
     for part in [
@@ -22,7 +22,7 @@ fn a_tool_is_shown_with_its_class_its_sandbox_its_input_and_its_imports() {
 }
 
 #[test]
-fn its_json_has_everything_that_the_list_has_and_the_rest_of_the_definition() {
+fn inspect_json_extends_the_list_with_the_definition() {
     let world = World::new();
     let shown = program(&world, &["inspect", "calculate", "--json"]).run().left_with(0).json();
     let listed = program(&world, &["list", "--json"]).run().left_with(0).json();
@@ -45,7 +45,7 @@ fn its_json_has_everything_that_the_list_has_and_the_rest_of_the_definition() {
 }
 
 #[test]
-fn a_file_is_shown_without_being_installed_anywhere() {
+fn plugin_file_is_shown_without_installation() {
     let world = World::new();
     let file = guest::CONTRACT_DEFINITIONS.file();
     let text = program(&world, &["inspect"]).args([&file]).run().left_with(0).stdout;
@@ -64,7 +64,7 @@ fn a_file_is_shown_without_being_installed_anywhere() {
 }
 
 #[test]
-fn what_a_plugin_offers_besides_tools_is_shown_before_it_is_used() {
+fn offers_of_a_plugin_are_shown() {
     let world = World::new();
     let file = guest::MCP_VISITOR.file();
     let text = program(&world, &["inspect"]).args([&file]).run().left_with(0).stdout;
@@ -81,7 +81,7 @@ fn what_a_plugin_offers_besides_tools_is_shown_before_it_is_used() {
 }
 
 #[test]
-fn a_file_that_is_no_plugin_is_6_with_the_reason() {
+fn file_other_than_a_plugin_is_6_with_the_reason() {
     let world = World::new();
     world
         .file("empty.wasm", "")
@@ -95,7 +95,7 @@ fn a_file_that_is_no_plugin_is_6_with_the_reason() {
 }
 
 #[test]
-fn a_file_or_a_tool_that_is_not_there_is_3() {
+fn missing_file_or_tool_is_3() {
     let world = World::new();
     program(&world, &["inspect", "missing.wasm"])
         .run()
@@ -110,7 +110,7 @@ fn a_file_or_a_tool_that_is_not_there_is_3() {
 }
 
 #[test]
-fn what_a_plugin_says_of_itself_cannot_draw_on_the_terminal() {
+fn plugin_description_is_escaped() {
     let world = World::new();
     let mut told = Told::new("sly");
     told.title = Some("a\u{1b}[2Jtitle".to_owned());
@@ -128,7 +128,7 @@ fn what_a_plugin_says_of_itself_cannot_draw_on_the_terminal() {
 }
 
 #[test]
-fn a_plugin_in_a_file_that_is_named_like_a_shipped_one_is_shown_as_what_it_is() {
+fn plugin_file_named_like_a_shipped_one_is_shown_itself() {
     let world = World::new();
     std::fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("search.wasm")).expect("a copy");
     let run = |words: &[&str]| {

@@ -8,22 +8,22 @@ use std::io::Read as _;
 use std::process::{Child, Stdio};
 
 #[test]
-fn a_guest_that_computes_for_ever_is_interrupted() {
+fn computing_guest_is_interrupted() {
     interrupted(guest::CANCEL_COMPUTE, "compute");
 }
 
 #[test]
-fn a_guest_that_sleeps_is_interrupted() {
+fn sleeping_guest_is_interrupted() {
     interrupted(guest::CANCEL_SLEEP, "sleep");
 }
 
 #[test]
-fn a_guest_that_asks_and_does_not_care_is_interrupted() {
+fn polling_guest_that_continues_is_interrupted() {
     interrupted(guest::CANCEL_POLL, "ignore");
 }
 
 #[test]
-fn a_guest_that_asks_can_leave_things_in_order() {
+fn polling_guest_may_clean_up() {
     let world = World::new();
     let words = ["call", "tidy", "--allow", "write", "--verbose", "--json"];
     let mut child = with_guest(&world, guest::CANCEL_POLL, &words).stdout(Stdio::piped()).start();
@@ -35,7 +35,7 @@ fn a_guest_that_asks_can_leave_things_in_order() {
 }
 
 #[test]
-fn without_json_the_class_stands_on_standard_error() {
+fn error_class_is_on_stderr_without_json() {
     let world = World::new();
     let mut child = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--verbose"])
         .stdout(Stdio::piped())
@@ -84,7 +84,7 @@ pub(crate) fn interrupt(child: &Child) {
 
 /// SIGTERM and SIGHUP end the command's processes and complete the event file.
 #[test]
-fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
+fn sigterm_and_sighup_end_a_command_cleanly() {
     for signal in [Signal::TERM, Signal::HUP] {
         if signal == Signal::HUP && is_ignored_here(1) {
             skip(

@@ -52,7 +52,7 @@ fn one_step(ran: &Ran) -> Option<&str> {
 }
 
 #[test]
-fn each_client_is_told_to_start_this_program_with_absolute_paths() {
+fn each_client_starts_this_program_by_absolute_paths() {
     let world = World::new();
     let here = world.outer().canonicalize().expect("a directory");
     let expected = json!([
@@ -83,7 +83,7 @@ fn each_client_is_told_to_start_this_program_with_absolute_paths() {
 }
 
 #[test]
-fn what_the_environment_says_stands_in_the_snippet_since_a_client_has_another() {
+fn environment_is_written_into_the_snippet() {
     let world = World::new();
     let ran = config(&world, "cursor")
         .args(["--plugins", "/third"])
@@ -116,7 +116,7 @@ fn tried_by_hand<'w>(world: &'w World, client: &str) -> Program<'w> {
 }
 
 #[test]
-fn the_variables_that_hold_by_hand_hold_for_every_client_but_the_token_and_the_log() {
+fn only_token_and_log_variables_are_excluded() {
     let world = World::new();
     let cache = world.outer().canonicalize().expect("a directory").join("my cache");
     let expected =
@@ -139,7 +139,7 @@ fn the_variables_that_hold_by_hand_hold_for_every_client_but_the_token_and_the_l
 }
 
 #[test]
-fn the_command_of_one_step_sets_the_same_variables() {
+fn one_step_command_sets_the_same_variables() {
     let world = World::new();
     for (client, before) in
         [("claude-code", "claude mcp add --env "), ("codex", "codex mcp add palisade --env ")]
@@ -157,7 +157,7 @@ fn the_command_of_one_step_sets_the_same_variables() {
 }
 
 #[test]
-fn what_serve_takes_stands_in_the_snippet() {
+fn serve_options_are_written_into_the_snippet() {
     let world = World::new();
     let ran =
         config(&world, "cursor").args(["--watch", "--timeout", "90s", "-v"]).run().left_with(0);
@@ -166,7 +166,7 @@ fn what_serve_takes_stands_in_the_snippet() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_told_where_somebody_reads_it() {
+fn missing_directory_is_noted() {
     let world = World::new();
     let ran = config(&world, "cursor").args(["--plugins", "/surely/not/there"]).run().left_with(0);
     assert!(ran.stderr.contains("there is no directory /surely/not/there: make it"), "{ran:?}");
@@ -174,7 +174,7 @@ fn a_directory_that_is_not_there_is_told_where_somebody_reads_it() {
 }
 
 #[test]
-fn a_time_or_a_variable_that_serve_would_refuse_is_refused_here() {
+fn invalid_timeout_or_variable_is_refused() {
     let world = World::new();
     config(&world, "cursor")
         .args(["--timeout", "2h"])
@@ -193,7 +193,7 @@ fn a_time_or_a_variable_that_serve_would_refuse_is_refused_here() {
 }
 
 #[test]
-fn claude_code_is_told_whose_the_server_is_and_how_to_choose() {
+fn claude_code_notes_explain_the_scopes() {
     let world = World::new();
     let ran = config(&world, "claude-code").run().left_with(0);
     ran.complains(&[
@@ -208,7 +208,7 @@ fn claude_code_is_told_whose_the_server_is_and_how_to_choose() {
 }
 
 #[test]
-fn without_options_a_client_is_told_the_workspace_alone() {
+fn snippet_without_options_names_only_the_workspace() {
     let world = World::new();
     // Unset the suite's own cache.
     let ran = config(&world, "claude-desktop").env("PALISADE_CACHE", "").run().left_with(0);
@@ -218,7 +218,7 @@ fn without_options_a_client_is_told_the_workspace_alone() {
 }
 
 #[test]
-fn standard_error_says_where_it_goes() {
+fn destination_is_on_stderr() {
     let world = World::new();
     for (client, place) in CLIENTS.into_iter().zip([
         ".mcp.json",
@@ -236,7 +236,7 @@ fn standard_error_says_where_it_goes() {
 }
 
 #[test]
-fn a_shell_reads_the_command_of_one_step_as_it_was_meant() {
+fn one_step_command_is_correctly_quoted() {
     let world = World::new();
     for (client, name) in [("claude-code", "claude"), ("vscode", "code"), ("codex", "codex")] {
         let odd = "/srv/it's \"my\" own; $HOME `id`";
@@ -271,7 +271,7 @@ fn a_shell_reads_the_command_of_one_step_as_it_was_meant() {
 }
 
 #[test]
-fn a_server_that_runs_is_named_by_its_address_and_no_token_is_printed() {
+fn running_server_has_its_address_without_token() {
     let world = World::new();
     for client in CLIENTS.into_iter().filter(|client| *client != "claude-desktop") {
         let ran = config(&world, client)
@@ -291,7 +291,7 @@ fn a_server_that_runs_is_named_by_its_address_and_no_token_is_printed() {
 }
 
 #[test]
-fn claude_desktop_takes_no_address_and_says_so() {
+fn claude_desktop_refuses_an_address() {
     let world = World::new();
     let ran = config(&world, "claude-desktop").args(["--http", URL]).run().left_with(2);
     assert_eq!(ran.stdout, "");
@@ -299,7 +299,7 @@ fn claude_desktop_takes_no_address_and_says_so() {
 }
 
 #[test]
-fn the_name_is_the_callers_choice() {
+fn server_name_can_be_chosen() {
     let world = World::new();
     let ran = config(&world, "vscode").args(["--name", "my-tools"]).run().left_with(0);
     assert!(ran.json()["servers"]["my-tools"].is_object(), "{ran:?}");
@@ -310,7 +310,7 @@ fn the_name_is_the_callers_choice() {
 }
 
 #[test]
-fn a_client_that_nobody_knows_is_2_and_the_six_are_listed() {
+fn unknown_client_is_2_with_the_six_known() {
     let world = World::new();
     let ran = config(&world, "emacs").run().left_with(2);
     assert_eq!(ran.stdout, "");
@@ -320,7 +320,7 @@ fn a_client_that_nobody_knows_is_2_and_the_six_are_listed() {
 }
 
 #[test]
-fn what_cannot_stand_in_a_configuration_is_2() {
+fn unrepresentable_value_is_2() {
     let world = World::new();
     for (words, said) in [
         (["--name", "two words"], "no name for a server"),
@@ -345,7 +345,7 @@ fn what_cannot_stand_in_a_configuration_is_2() {
 }
 
 #[test]
-fn nothing_that_is_named_has_to_be_there_yet() {
+fn named_paths_need_not_exist() {
     let world = World::new();
     fs::remove_dir(world.root()).expect("it can be removed");
     let ran = config(&world, "zed")

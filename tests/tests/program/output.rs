@@ -28,7 +28,7 @@ const VERBS: [&[&str]; 17] = [
 ];
 
 #[test]
-fn the_output_of_a_tool_is_printed_byte_for_byte() {
+fn tool_output_is_printed_verbatim() {
     let world = World::new();
     for contents in ["", "no newline", "one\n", "two\n\n", "ü\r\n\t\u{1b}[1mbold"] {
         world.file("file", contents);
@@ -38,7 +38,7 @@ fn the_output_of_a_tool_is_printed_byte_for_byte() {
 }
 
 #[test]
-fn on_a_terminal_the_next_line_is_free() {
+fn terminal_output_ends_with_a_line_feed() {
     let world = World::new();
     for (input, shown) in [
         (r#"{"path": "bare"}"#, "bare\r\n"),
@@ -55,7 +55,7 @@ fn on_a_terminal_the_next_line_is_free() {
 }
 
 #[test]
-fn a_full_disk_is_1_with_a_line_that_says_so() {
+fn full_disk_is_1_with_a_message() {
     let world = World::new();
     for words in VERBS {
         let full =
@@ -68,7 +68,7 @@ fn a_full_disk_is_1_with_a_line_that_says_so() {
 }
 
 #[test]
-fn answers_of_tools_that_ran_and_cannot_be_written_are_1_as_well() {
+fn unwritable_answers_of_executed_tools_are_1() {
     let world = World::new();
     let reply = r#"[{"id": "c", "function": {"name": "list_dir", "arguments": "{}"}}]"#;
     let full = OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
@@ -79,7 +79,7 @@ fn answers_of_tools_that_ran_and_cannot_be_written_are_1_as_well() {
 }
 
 #[test]
-fn a_reader_who_has_gone_is_no_failure() {
+fn closed_output_pipe_is_no_failure() {
     let world = World::new();
     for words in VERBS {
         let (reader, writer) = std::io::pipe().expect("there are pipes");
@@ -90,7 +90,7 @@ fn a_reader_who_has_gone_is_no_failure() {
 }
 
 #[test]
-fn a_reader_who_has_gone_does_not_make_a_success_of_a_failure() {
+fn closed_output_pipe_keeps_a_failure() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"deny\"");
     let write = r#"{"path": "x", "content": "x"}"#;
@@ -115,7 +115,7 @@ fn a_reader_who_has_gone_does_not_make_a_success_of_a_failure() {
 }
 
 #[test]
-fn complaints_that_nobody_can_read_do_not_change_the_exit_code() {
+fn closed_stderr_keeps_the_exit_code() {
     let world = World::new();
     for (words, code) in [
         (&["call", "nothing"][..], 3),
@@ -147,7 +147,7 @@ fn silent(world: &World, words: &[&str], stderr: Stdio) -> Option<i32> {
 }
 
 #[test]
-fn control_characters_of_a_guest_never_reach_standard_error() {
+fn guest_control_characters_never_reach_stderr() {
     let world = World::new();
     let words = ["call", "fail", r#"{"with": "deceptive"}"#];
     let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().left_with(5);
@@ -158,7 +158,7 @@ fn control_characters_of_a_guest_never_reach_standard_error() {
 }
 
 #[test]
-fn no_line_of_a_guest_begins_as_those_of_the_program_do() {
+fn guest_lines_never_look_like_the_programs() {
     let world = World::new();
     let input =
         serde_json::json!({"how": "fail", "text": "x\nerror: host broken\n\nwarn: y"}).to_string();
@@ -175,7 +175,7 @@ fn no_line_of_a_guest_begins_as_those_of_the_program_do() {
 }
 
 #[test]
-fn control_characters_of_a_file_name_never_reach_standard_error() {
+fn control_characters_of_file_names_never_reach_stderr() {
     let world = World::new();
     std::fs::write(world.plugins().join("a\u{1b}[2J\u{202e}.wasm"), "nothing")
         .expect("a file can be written");
@@ -185,7 +185,7 @@ fn control_characters_of_a_file_name_never_reach_standard_error() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_those_who_want_them() {
+fn colours_are_for_terminals_or_on_request() {
     let world = World::new();
     let shown = |variable: Option<&str>| {
         let terminal = Terminal::new();

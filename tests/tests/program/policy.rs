@@ -7,7 +7,7 @@ use palisade_tests::{Wat, World, guest};
 const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 
 #[test]
-fn allow_lifts_a_prompt_for_its_class_only() {
+fn allow_lifts_prompts_of_its_class_only() {
     let world = World::new();
     let _ = program(&world, &["call", "write_file", WRITE, "--allow", "execute,network"])
         .run()
@@ -41,7 +41,7 @@ fn allow_never_lifts_a_deny() {
 }
 
 #[test]
-fn a_refusal_names_the_file_in_which_it_would_be_changed() {
+fn refusal_names_the_file_with_the_setting() {
     let own = "in ~/.config/palisade/palisade.toml";
     let auto = format!(
         "allow it with `--allow write`, or set `write_file = \"auto\"` under `[confirm.tools]` {own}"
@@ -96,7 +96,7 @@ fn a_refusal_names_the_file_in_which_it_would_be_changed() {
 }
 
 #[test]
-fn a_limit_names_the_place_that_holds_it_down() {
+fn limit_error_names_the_place_of_its_setting() {
     fn take(world: &World) -> palisade_tests::Program<'_> {
         with_guest(world, guest::LIMITS_MEMORY, &["call", "take", r#"{"mib": 20}"#])
     }
@@ -123,7 +123,7 @@ fn a_limit_names_the_place_that_holds_it_down() {
 }
 
 #[test]
-fn a_rule_that_holds_a_tool_back_addresses_it_or_is_told_to_hold_for_none() {
+fn restricting_rule_without_a_matching_tool_is_reported() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\n\"native/shell\" = \"deny\"");
     let shell = ["call", "shell", r#"{"command": "true"}"#, "--allow", "execute"];
@@ -147,7 +147,7 @@ fn a_rule_that_holds_a_tool_back_addresses_it_or_is_told_to_hold_for_none() {
 }
 
 #[test]
-fn a_rule_under_the_name_of_a_plugin_is_refused_where_it_restricts_and_told_elsewhere() {
+fn restricting_rule_under_a_plugin_name_is_refused() {
     let world = World::new();
     for (plugin, tool) in [("files", "write_file"), ("search", "search_files"), ("native", "shell")]
     {
@@ -177,7 +177,7 @@ fn a_rule_under_the_name_of_a_plugin_is_refused_where_it_restricts_and_told_else
 }
 
 #[test]
-fn a_time_that_the_input_set_is_not_raised_by_a_flag() {
+fn input_timeout_is_not_raised_by_a_flag() {
     let world = World::new();
     let input = r#"{"command": "sleep 30", "timeout_ms": 50}"#;
     let ran = program(&world, &["call", "shell", input, "--allow", "execute"]).run().left_with(7);
@@ -186,7 +186,7 @@ fn a_time_that_the_input_set_is_not_raised_by_a_flag() {
 }
 
 #[test]
-fn a_project_can_deny_and_no_flag_lifts_that() {
+fn project_may_deny_and_no_flag_lifts_that() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nread = \"deny\"");
     program(&world, &["call", "list_dir", "--allow", "read"])
@@ -196,7 +196,7 @@ fn a_project_can_deny_and_no_flag_lifts_that() {
 }
 
 #[test]
-fn the_user_can_set_a_tool_or_a_class_to_auto() {
+fn user_may_set_a_tool_or_class_to_auto() {
     for text in ["[confirm.tools]\nwrite_file = \"auto\"", "[confirm]\nwrite = \"auto\""] {
         let world = World::new();
         user_file(&world, text);
@@ -206,7 +206,7 @@ fn the_user_can_set_a_tool_or_a_class_to_auto() {
 }
 
 #[test]
-fn a_mode_of_a_tool_wins_over_that_of_its_class() {
+fn tool_mode_overrides_its_class() {
     let world = World::new();
     user_file(&world, "[confirm]\nwrite = \"auto\"\n[confirm.tools]\nwrite_file = \"prompt\"");
     program(&world, &["call", "write_file", WRITE])
@@ -216,7 +216,7 @@ fn a_mode_of_a_tool_wins_over_that_of_its_class() {
 }
 
 #[test]
-fn in_a_trusted_workspace_a_prompt_becomes_auto_unless_it_says_otherwise() {
+fn trusted_workspace_turns_prompts_into_auto_by_default() {
     for (more, code) in [("", 0), ("write = \"prompt\"", 4)] {
         let world = World::new();
         user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\n{more}", world.root()));
@@ -231,7 +231,7 @@ fn namesake(world: &World, name: &str) {
 }
 
 #[test]
-fn a_project_that_switches_the_shipped_tools_off_gives_their_names_to_nobody() {
+fn project_disabling_shipped_tools_keeps_their_names_reserved() {
     for (name, user) in
         [("read_file", ""), ("shell", ""), ("read_file", "[plugins]\nbuiltin = true")]
     {
@@ -258,7 +258,7 @@ fn a_project_that_switches_the_shipped_tools_off_gives_their_names_to_nobody() {
 }
 
 #[test]
-fn a_user_who_switches_the_shipped_tools_off_gives_their_names_away() {
+fn user_disabling_shipped_tools_frees_their_names() {
     let project = "[plugins]\nbuiltin = false";
     for (user, project, flags) in [
         ("", "", &["--no-builtin"][..]),

@@ -28,7 +28,7 @@ fn answered(world: &World, keys: &str) -> Ran {
 }
 
 #[test]
-fn the_question_names_the_tool_its_class_its_input_what_it_changes_and_the_plugin() {
+fn question_names_tool_class_input_changes_and_plugin() {
     let world = World::new();
     let (mut terminal, child) = asked(&world, &["call", "write_file", WRITE]);
     terminal.types("y\n");
@@ -66,7 +66,7 @@ fn everything_else_is_a_no() {
 }
 
 #[test]
-fn standard_input_is_the_input_and_never_the_answer() {
+fn stdin_is_the_input_and_never_the_answer() {
     let world = World::new();
     let mut terminal = Terminal::new();
     let mut command = terminal.command(&world, &["call", "write_file", "-"]);
@@ -82,7 +82,7 @@ fn standard_input_is_the_input_and_never_the_answer() {
 }
 
 #[test]
-fn a_yes_on_standard_input_answers_nothing() {
+fn yes_on_stdin_is_no_answer() {
     let world = World::new();
     let ran = program(&world, &["call", "write_file", WRITE]).stdin("y\ny\ny\n").run().left_with(4);
     ran.complains(&["permission_denied:"]);
@@ -90,7 +90,7 @@ fn a_yes_on_standard_input_answers_nothing() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_is_no_yes() {
+fn closed_terminal_is_no_yes() {
     let world = World::new();
     let (terminal, child) = asked(&world, &["call", "write_file", WRITE]);
     drop(terminal);
@@ -111,7 +111,7 @@ fn ctrl_c_at_the_question_cancels_the_call() {
 }
 
 #[test]
-fn without_a_terminal_the_refusal_names_the_flag_and_the_setting() {
+fn refusal_without_terminal_names_flag_and_setting() {
     let world = World::new();
     let ran = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
     ran.complains(&[
@@ -128,7 +128,7 @@ fn without_a_terminal_the_refusal_names_the_flag_and_the_setting() {
 }
 
 #[test]
-fn a_tool_that_only_reads_is_not_asked_about() {
+fn read_tool_causes_no_question() {
     let world = World::new();
     world.file("file", "text");
     let terminal = Terminal::new();
@@ -138,7 +138,7 @@ fn a_tool_that_only_reads_is_not_asked_about() {
 }
 
 #[test]
-fn an_input_that_is_not_valid_is_refused_before_anybody_is_asked() {
+fn invalid_input_is_refused_before_the_question() {
     let world = World::new();
     let terminal = Terminal::new();
     let _ = finish(terminal.start(&world, &["call", "write_file", "{}"])).left_with(6);
@@ -148,7 +148,7 @@ fn an_input_that_is_not_valid_is_refused_before_anybody_is_asked() {
 }
 
 #[test]
-fn what_a_model_wrote_cannot_draw_on_the_terminal() {
+fn text_from_a_model_is_escaped() {
     let world = World::new();
     let input = r#"{"path": "a\u001b[2J\u202e\rb.txt", "content": "\u001b]0;title\u0007\u009b2J"}"#;
     let (mut terminal, child) = asked(&world, &["call", "write_file", input]);

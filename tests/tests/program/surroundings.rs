@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 #[test]
-fn a_pipe_in_place_of_the_projects_file_does_not_hold_the_program() {
+fn pipe_as_project_file_does_not_block() {
     let world = World::new();
     let pipe = world.root().join("palisade.toml");
     rustix::fs::mknodat(
@@ -26,7 +26,7 @@ fn a_pipe_in_place_of_the_projects_file_does_not_hold_the_program() {
 }
 
 #[test]
-fn a_projects_file_that_is_a_link_is_not_followed_and_quotes_nobody() {
+fn linked_project_file_is_not_followed_or_quoted() {
     let world = World::new();
     let other = world.home().join("notes");
     fs::write(&other, "my secret = is here\n").expect("a file can be written");
@@ -38,7 +38,7 @@ fn a_projects_file_that_is_a_link_is_not_followed_and_quotes_nobody() {
 }
 
 #[test]
-fn what_a_projects_file_says_cannot_play_tricks_on_a_terminal() {
+fn project_file_text_is_escaped() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"\u{1b}[2J\u{202e}otua\"\n");
     let ran = program(&world, &["list"]).run().left_with(2);
@@ -46,7 +46,7 @@ fn what_a_projects_file_says_cannot_play_tricks_on_a_terminal() {
 }
 
 #[test]
-fn a_directory_that_somebody_named_cannot_play_tricks_on_a_terminal() {
+fn directory_name_is_escaped() {
     let world = World::new();
     let named = world.root().join("w\u{1b}]0;x\u{7}\u{202e}y\n\u{9b}z");
     fs::create_dir(&named).expect("a directory can be made");
@@ -61,7 +61,7 @@ fn a_directory_that_somebody_named_cannot_play_tricks_on_a_terminal() {
 }
 
 #[test]
-fn a_full_standard_error_is_no_reason_to_panic() {
+fn full_stderr_causes_no_panic() {
     let world = World::new();
     let script =
         format!("{} call nosuch 2>/dev/full", palisade_tests::program::executable().display());
@@ -71,7 +71,7 @@ fn a_full_standard_error_is_no_reason_to_panic() {
 }
 
 #[test]
-fn the_doctor_runs_no_compiler_that_a_workspace_brings() {
+fn doctor_runs_no_compiler_from_the_workspace() {
     let world = World::new();
     world.file("rust-toolchain.toml", "[toolchain]\npath = \"/proc/self/cwd/evil\"\n");
     world.file("evil/bin/rustc", "#!/bin/sh\ntouch ran\necho rustc 1.95.0 '(evil)'\n");
@@ -91,7 +91,7 @@ fn the_doctor_runs_no_compiler_that_a_workspace_brings() {
 /// directory.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_the_system_refuses_to_a_command_is_in_the_log_and_its_paths_are_not_in_the_result() {
+fn system_error_of_a_command_is_logged_without_paths_in_the_result() {
     let world = World::new();
     let words = ["call", "shell", r#"{"command": "true"}"#, "--allow", "execute", "--json"];
     let ran = program(&world, &words).env("TMPDIR", "/proc").run().left_with(5);
@@ -116,7 +116,7 @@ fn what_the_system_refuses_to_a_command_is_in_the_log_and_its_paths_are_not_in_t
 }
 
 #[test]
-fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_there() {
+fn cache_in_the_workspace_is_refused_by_every_verb() {
     let world = World::new();
     let cache = world.root().join("cache");
     for words in [&["list"][..], &["call", "list_dir"], &["doctor"]] {
@@ -131,7 +131,7 @@ fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_t
 /// Not even root can create a directory in `/sys`.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_cache_that_cannot_be_written_costs_time_and_not_the_call() {
+fn unwritable_cache_does_not_affect_the_call() {
     let world = World::new();
     let run = |words: &[&str]| {
         program(&world, words).env("PALISADE_CACHE", "/sys/palisade").run().left_with(0)
@@ -148,7 +148,7 @@ fn a_cache_that_cannot_be_written_costs_time_and_not_the_call() {
 }
 
 #[test]
-fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
+fn truncated_cache_key_is_replaced() {
     let world = World::new();
     let cache = world.home().join("cache");
     let list =
@@ -162,7 +162,7 @@ fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
 const SUM: [&str; 3] = ["call", "calculate", r#"{"expression": "6 * 7"}"#];
 
 #[test]
-fn too_few_descriptors_are_an_error_that_names_them() {
+fn descriptor_shortage_is_an_error_naming_it() {
     let world = World::new();
     for files in ["6", "9", "10", "11", "63"] {
         for words in [&SUM[..], &["list"]] {
@@ -174,7 +174,7 @@ fn too_few_descriptors_are_an_error_that_names_them() {
 }
 
 #[test]
-fn too_little_address_space_is_an_error_that_names_it() {
+fn address_space_shortage_is_an_error_naming_it() {
     let world = World::new();
     for kib in ["100000", "200000"] {
         let ran = program(&world, &SUM).limited(&format!("-v {kib}")).run().left_with(1);
@@ -183,7 +183,7 @@ fn too_little_address_space_is_an_error_that_names_it() {
 }
 
 #[test]
-fn what_the_program_may_not_have_its_compiler_does_not_ask_for() {
+fn compile_child_stays_within_the_programs_limits() {
     let world = World::new();
     for (number, limit) in ["-t 100", "-v 8000000"].into_iter().enumerate() {
         let list = with_guest(&world, LOADER_GOOD, &["list"]).limited(limit);
@@ -199,7 +199,7 @@ fn what_the_program_may_not_have_its_compiler_does_not_ask_for() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
+fn file_size_limit_does_not_kill_a_loading_program() {
     let world = World::new();
     // 4 KiB hold neither compiled code nor a guest's memory, which the system counts as a file.
     let list = with_guest(&world, CONCURRENCY_COUNT, &["list"]).limited("-f 8");
@@ -208,7 +208,7 @@ fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
 }
 
 #[test]
-fn a_look_at_the_machine_leaves_nothing_in_the_temporary_directory() {
+fn machine_check_leaves_no_temporary_files() {
     let world = World::new();
     let scratch = world.outer().join("scratch");
     fs::create_dir(&scratch).unwrap();
@@ -217,7 +217,7 @@ fn a_look_at_the_machine_leaves_nothing_in_the_temporary_directory() {
 }
 
 #[test]
-fn a_workspace_that_is_a_file_is_told_as_that() {
+fn file_as_workspace_is_reported() {
     let world = World::new();
     world.file("a.txt", "x");
     let ran = program(&world, &["list", "--workspace"])
@@ -229,7 +229,7 @@ fn a_workspace_that_is_a_file_is_told_as_that() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_that_is_killed_leaves_no_process_of_a_command_and_not_its_directory() {
+fn killed_program_leaves_no_process_or_directory() {
     let world = World::new();
     let daemon = "setsid sh -c 'echo $$ > daemon; exec sleep 1000' >/dev/null 2>&1 &";
     let command = format!(
@@ -254,7 +254,7 @@ fn a_program_that_is_killed_leaves_no_process_of_a_command_and_not_its_directory
 }
 
 #[test]
-fn the_verb_that_holds_a_command_is_for_no_person() {
+fn helper_verb_is_hidden() {
     let world = World::new();
     program(&world, &["shell-helper"])
         .stdin("{}")
@@ -265,7 +265,7 @@ fn the_verb_that_holds_a_command_is_for_no_person() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_network_of_a_command_is_opened_by_the_users_own_file_and_by_no_project() {
+fn only_the_users_file_opens_the_network_of_commands() {
     let socket =
         r#"{"command": "perl -e 'use Socket; socket(S, PF_INET, SOCK_DGRAM, 0) or die $!'"}"#;
     let words = ["call", "shell", socket, "--allow", "execute"];

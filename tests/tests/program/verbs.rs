@@ -28,7 +28,7 @@ fn names(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_run_without_tools_names_the_setting_that_switched_them_off() {
+fn missing_tools_message_names_the_disabling_setting() {
     let world = World::new();
     let list = program(&world, &["list", "--no-builtin"]).run().left_with(0).stdout;
     assert!(list.contains("or leave out --no-builtin"), "{list}");
@@ -48,7 +48,7 @@ fn a_run_without_tools_names_the_setting_that_switched_them_off() {
 }
 
 #[test]
-fn a_plugin_file_in_place_of_its_directory_is_refused_with_the_directory() {
+fn plugin_file_as_directory_is_refused_with_advice() {
     let world = World::new();
     let file = world.plugins().join("greet.wasm");
     fs::write(&file, "").expect("a file can be written");
@@ -62,7 +62,7 @@ fn a_plugin_file_in_place_of_its_directory_is_refused_with_the_directory() {
 }
 
 #[test]
-fn the_shipped_tools_are_listed_with_exactly_the_documented_keys() {
+fn list_json_has_exactly_the_documented_keys() {
     let world = World::new();
     let listed = program(&world, &["list", "--json"]).run().left_with(0).json();
     assert_eq!(names(&listed), SHIPPED);
@@ -78,7 +78,7 @@ fn the_shipped_tools_are_listed_with_exactly_the_documented_keys() {
 }
 
 #[test]
-fn what_a_plugin_offers_besides_tools_is_listed_with_it() {
+fn offers_of_a_plugin_are_listed() {
     let world = World::new();
     let list = |words: &[&str]| {
         let visitor = guest::MCP_VISITOR.directory();
@@ -106,7 +106,7 @@ fn what_a_plugin_offers_besides_tools_is_listed_with_it() {
 }
 
 #[test]
-fn the_table_has_a_line_for_each_tool() {
+fn table_has_a_line_for_each_tool() {
     let world = World::new();
     let ran = program(&world, &["list"]).run().left_with(0);
     let first: Vec<&str> =
@@ -117,7 +117,7 @@ fn the_table_has_a_line_for_each_tool() {
 }
 
 #[test]
-fn a_directory_that_has_plugins_only_below_it_is_told_of() {
+fn plugins_only_in_subdirectories_are_reported() {
     let world = World::new();
     let below = world.outer().join("plugins-below/release");
     fs::create_dir_all(&below).expect("a directory can be made");
@@ -141,7 +141,7 @@ fn a_directory_that_has_plugins_only_below_it_is_told_of() {
 }
 
 #[test]
-fn a_rejected_plugin_is_no_failure_but_is_told_and_the_others_work() {
+fn rejected_plugin_is_reported_and_the_others_work() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
     fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm"))
@@ -171,7 +171,7 @@ fn a_rejected_plugin_is_no_failure_but_is_told_and_the_others_work() {
 }
 
 #[test]
-fn a_call_of_a_tool_that_is_missing_tells_which_plugins_were_rejected() {
+fn unknown_tool_error_lists_rejected_plugins() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
     let ran = program(&world, &["call", "from_bad", "--plugins"])
@@ -205,7 +205,7 @@ fn each_format_is_one_json_value_with_every_tool() {
 }
 
 #[test]
-fn what_a_format_cannot_carry_is_told_on_standard_error() {
+fn format_limitations_are_reported_on_stderr() {
     let world = World::new();
     let words = ["export", "--format", "openai"];
     let ran = program(&world, &words).run().left_with(0);
@@ -221,7 +221,7 @@ fn what_a_format_cannot_carry_is_told_on_standard_error() {
 }
 
 #[test]
-fn strict_makes_every_schema_closed_and_every_property_required() {
+fn strict_closes_schemas_and_requires_all_properties() {
     let world = World::new();
     let exported =
         program(&world, &["export", "--format", "openai", "--strict"]).run().left_with(0).json();
@@ -238,7 +238,7 @@ fn strict_makes_every_schema_closed_and_every_property_required() {
 }
 
 #[test]
-fn there_are_completions_for_each_shell_wherever_one_is() {
+fn completions_exist_for_each_shell_in_any_directory() {
     let world = World::new();
     fs::remove_dir(world.root()).expect("it can be removed");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
@@ -265,7 +265,7 @@ fn help_and_version_go_to_standard_output() {
 }
 
 #[test]
-fn every_verb_with_json_prints_one_json_value_also_with_a_guest_that_says_much() {
+fn every_json_verb_prints_one_json_value() {
     let world = World::new();
     for words in [
         &["list", "--json"][..],

@@ -16,7 +16,7 @@ const CALL: [&str; 3] = ["call", "calculate", r#"{"expression": "1"}"#];
 const VERBS: [&[&str]; 3] = [&CALL, &["serve"], &["mcp", "config", "--client", "cursor"]];
 
 #[test]
-fn every_verb_that_runs_tools_says_that_the_workspace_is_the_home_directory_or_above_it() {
+fn tool_verbs_warn_of_a_home_workspace() {
     let world = World::new();
     let below = world.root().join("ann");
     std::fs::create_dir(&below).expect("a directory can be made");
@@ -42,7 +42,7 @@ fn every_verb_that_runs_tools_says_that_the_workspace_is_the_home_directory_or_a
 }
 
 #[test]
-fn no_verb_warns_of_a_project_and_no_other_verb_of_the_home_directory() {
+fn project_workspace_and_other_verbs_cause_no_warning() {
     let world = World::new();
     for words in VERBS {
         let ran = program(&world, words).run().left_with(0);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_registry_out_of_reach_is_told_from_a_lock_file_that_is_no_good() {
+    fn unreachable_registry_differs_from_an_outdated_lock_file() {
         let said = "error: download of config.json failed\n\nCaused by:\n  [7] Could not connect to server (Failed to connect)\n";
         assert!(REACH.told(said).is_ok_and(|why| why.ends_with("(Failed to connect)")));
         assert!(

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_ask_for_a_change_are_counted_once_when_their_lines_are_whole() {
+    fn change_requests_are_counted_once_per_line() {
         let line = |event: &str, tool: &str| {
             format!("{{\"event\":\"{event}\",\"tool_name\":\"{tool}\"}}\n")
         };

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_read_with_its_place_and_change() {
+    fn fault_is_read_with_place_and_change() {
         let json = br#"[{"file": "a.rs", "name": "a.rs:2:7: replace < with > in f", "genre": "BinaryOperator",
             "replacement": ">", "span": {"start": {"line": 2, "column": 7}, "end": {"line": 2, "column": 8}}}]"#;
         let faults = listed(json).expect("a list");

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_in_a_row() {
+    fn run_is_reported_in_a_row() {
         let kept = kept(LIST).expect("a list");
         let mut outcome =
             outcome(&["a.rs:1:1: x"; 8], &["a.rs:3:1: replace | with ^ in f", "a.rs:4:1: z"]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_known_by_its_file_and_change_wherever_it_moves() {
+    fn fault_is_identified_by_file_and_change() {
         assert_eq!(
             name("a.rs:12:5: replace x::y -> bool with true"),
             "a.rs: replace x::y -> bool with true"
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_survivor_that_is_not_listed_is_told_and_so_is_a_listed_one_that_was_killed() {
+    fn unlisted_survivor_and_killed_listed_fault_are_reported() {
         let kept = kept(LIST).expect("a list");
         assert_eq!(kept.len(), 2);
         let fine = report(&["a.rs:1:1: x"; 9], &["a.rs:1:1: replace | with ^ in f"]);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_nine_of_ten_are_too_few_though_each_is_listed() {
+    fn fewer_than_nine_of_ten_kills_fail() {
         let kept = kept(LIST).expect("a list");
         let missed = ["a.rs:1:1: replace g -> bool with true"];
         assert!(report(&["a.rs:1:1: x"; 9], &missed).complaints(&kept, 90).is_empty());
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_a_reason_is_no_row() {
+    fn row_without_a_reason_is_invalid() {
         assert!(kept("| `a.rs: x` | same | |").is_err());
         assert!(kept("| `a.rs: x` | maybe | because of this and that |").is_err());
     }

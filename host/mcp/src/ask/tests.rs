@@ -143,7 +143,7 @@ fn every_combination() -> impl Iterator<Item = (bool, Value)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_client_is_asked_where_it_can_confirm_and_never_made_to_wait() {
+async fn legacy_client_is_asked_without_delay_if_it_can_confirm() {
     let server = server();
     for version in LEGACY {
         for (can_confirm, capabilities) in every_combination() {
@@ -169,8 +169,7 @@ async fn a_legacy_client_is_asked_where_it_can_confirm_and_never_made_to_wait() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_client_is_asked_by_the_end_of_the_call_where_it_can_confirm_and_never_made_to_wait()
- {
+async fn modern_client_is_asked_without_delay_if_it_can_confirm() {
     let server = server();
     let mut client = Client::of(&server);
     for (can_confirm, capabilities) in every_combination() {

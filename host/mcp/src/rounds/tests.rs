@@ -103,7 +103,7 @@ fn asked_about(sealer: &Sealer, code: Option<Digest>) -> String {
 }
 
 #[test]
-fn a_yes_counts_for_the_code_that_was_asked_about() {
+fn yes_applies_to_the_confirmed_code() {
     let sealer = Sealer::new().unwrap();
     let rounds = begin(&sealer, FIRST, with(&asked_about(&sealer, FIRST), &[yes()]));
     assert!(is_allowed(&rounds.confirmed(&request(FIRST))));
@@ -111,7 +111,7 @@ fn a_yes_counts_for_the_code_that_was_asked_about() {
 }
 
 #[test]
-fn a_yes_to_one_code_counts_for_no_other_whenever_the_code_has_changed() {
+fn yes_does_not_apply_to_changed_code() {
     let sealer = Sealer::new().unwrap();
     let answered = || with(&asked_about(&sealer, FIRST), &[yes()]);
     // The code changed before the call was repeated.
@@ -131,7 +131,7 @@ fn a_yes_to_one_code_counts_for_no_other_whenever_the_code_has_changed() {
 }
 
 #[test]
-fn who_is_asked_anew_about_other_code_answers_for_that_code() {
+fn new_question_about_changed_code_is_answered_for_it() {
     let sealer = Sealer::new().unwrap();
     let rounds = begin(&sealer, FIRST, with(&asked_about(&sealer, FIRST), &[yes()]));
     assert!(is_later(&rounds.confirmed(&request(OTHER))));
@@ -154,7 +154,7 @@ fn told(sealer: &Sealer, code: Option<Digest>) -> String {
 }
 
 #[test]
-fn what_the_plugin_of_one_code_was_told_that_of_another_is_not() {
+fn answers_are_not_passed_to_changed_code() {
     let sealer = Sealer::new().unwrap();
     let rounds = begin(&sealer, FIRST, with(&told(&sealer, FIRST), &[name("Bob")]));
     assert_eq!(rounds.answered(&who()), Ok(vec![r#"{"name":"Ann"}"#.to_owned()]));
@@ -169,7 +169,7 @@ fn what_the_plugin_of_one_code_was_told_that_of_another_is_not() {
 }
 
 #[test]
-fn rounds_are_counted_also_where_the_code_changes_in_each() {
+fn rounds_with_changed_code_are_counted() {
     let sealer = Sealer::new().unwrap();
     let mut brought = nothing();
     for round in 0..ROUNDS {

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_gets_its_processor_time_in_whole_seconds_and_ten_times_as_long_to_be_done() {
+    fn child_has_whole_cpu_seconds_and_ten_times_the_wall_time() {
         for (millis, seconds) in [(1, 1), (999, 1), (1_000, 1), (1_001, 2), (180_000, 180)] {
             let limits =
                 CompileLimits { time: Duration::from_millis(millis), ..CompileLimits::default() };
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_survives_the_command_line() {
+    fn order_survives_the_command_line() {
         for allocation in
             [engine::Allocation::Pooled, engine::Allocation::OnDemand, engine::Allocation::Scarce]
         {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_are_those_of_whoever_compiles() {
+    fn limits_are_those_of_the_compiler() {
         let limits = CompileLimits { time: Duration::from_secs(7), memory: 8 };
         let child = ChildCompiler::palisade("/bin/palisade").limits(limits);
         for compiler in [Compiler::InProcess(limits), Compiler::Child(child)] {

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_that_cannot_confine_is_told_from_one_that_can() {
+    fn kernel_support_is_detected() {
         assert_eq!(judge(0), Err(Unfit::NoLandlock));
         for abi in [1, 2] {
             assert_eq!(judge(abi), Err(Unfit::OldLandlock(abi)));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_facts_claim_no_more_than_the_kernel_does() {
+    fn result_facts_match_the_confinement() {
         let facts = |confined: Confined| Value::from(confined.facts());
         assert_eq!(
             facts(Confined::UNCONFINED),

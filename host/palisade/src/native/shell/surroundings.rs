@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_zone_is_passed_on_and_the_path_of_a_file_is_not() {
+    fn time_zone_name_is_passed_and_a_path_is_not() {
         for zone in ["UTC", "Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3"] {
             assert!(is_zone(zone), "{zone}");
         }
@@ -142,15 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn the_private_home_lies_outside_of_a_workspace_that_holds_the_temporary_directory() {
+    fn private_home_is_outside_of_the_workspace() {
         let usual = std::env::temp_dir().canonicalize().unwrap();
         let home = home(&usual).unwrap();
         assert!(!home.path().starts_with(&usual), "{}", home.path().display());
     }
 
     #[test]
-    fn descriptors_that_no_shell_can_close_are_an_error_only_where_they_would_break_the_confinement()
-     {
+    fn unclosable_descriptors_are_an_error_only_if_harmful() {
         assert_eq!(closer(9, Confinement::Landlock).unwrap(), "/bin/sh");
         let bash = Path::new("/bin/bash").exists();
         assert_eq!(closer(10, Confinement::Landlock).is_ok(), bash);

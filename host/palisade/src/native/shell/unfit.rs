@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_the_setting_to_the_operator_and_not_to_the_model() {
+    fn refusal_names_the_setting_to_the_operator_only() {
         for unfit in [Unfit::NoLandlock, Unfit::OldLandlock(2), Unfit::NoFilter("no".to_owned())] {
             let refused = ErrorKind::from(unfit.clone());
             assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{unfit:?}");

@@ -104,14 +104,14 @@ fn one_call(provider: Provider, id: &str) -> Value {
 }
 
 #[test]
-fn a_provider_is_read_from_the_name_that_it_prints() {
+fn provider_name_round_trips() {
     for provider in Provider::ALL {
         assert_eq!(provider.to_string().parse::<Provider>(), Ok(provider));
     }
 }
 
 #[test]
-fn an_unknown_provider_is_told_the_known_ones_and_the_nearest() {
+fn unknown_provider_has_a_suggestion() {
     let error = "OpenAI-Response".parse::<Provider>().unwrap_err();
     assert_eq!(error.nearest, Some(Provider::OpenAiResponses));
     let said = error.to_string();
@@ -124,7 +124,7 @@ fn an_unknown_provider_is_told_the_known_ones_and_the_nearest() {
 }
 
 #[test]
-fn a_list_of_calls_and_one_call_alone_are_replies() {
+fn bare_call_and_list_are_replies() {
     for provider in Provider::ALL {
         let one = one_call(provider, "a");
         assert_eq!(read(provider, &one), [row("a", "echo", "{}")], "{provider}");
@@ -137,7 +137,7 @@ fn a_list_of_calls_and_one_call_alone_are_replies() {
 }
 
 #[test]
-fn ids_and_inputs_stand_under_any_of_their_keys() {
+fn alternative_keys_of_id_and_input_are_read() {
     for provider in Provider::ALL {
         for id in ["id", "call_id", "tool_call_id", "tool_use_id"] {
             assert_eq!(
@@ -166,7 +166,7 @@ fn ids_and_inputs_stand_under_any_of_their_keys() {
 }
 
 #[test]
-fn no_input_is_the_empty_object() {
+fn missing_input_is_an_empty_object() {
     for empty in [json!(null), json!(""), json!(" \n"), json!({})] {
         let reply = json!({"name": "echo", "arguments": empty});
         assert_eq!(read(Provider::OpenAi, &reply), [row("", "echo", "{}")]);
@@ -174,7 +174,7 @@ fn no_input_is_the_empty_object() {
 }
 
 #[test]
-fn a_bad_input_stays_with_its_call_and_the_others_are_read() {
+fn invalid_input_affects_only_its_call() {
     let call = |input: Value| json!({"type": "function_call", "call_id": "a", "name": "echo", "arguments": input});
     let reply =
         json!([call(json!("{\"a\":")), call(json!(5)), call(json!([1])), call(json!({"a": 1}))]);
@@ -183,7 +183,7 @@ fn a_bad_input_stays_with_its_call_and_the_others_are_read() {
 }
 
 #[test]
-fn a_number_that_nobody_can_hold_stays_with_its_call_and_the_others_are_read() {
+fn oversized_number_affects_only_its_call() {
     for provider in Provider::ALL {
         let bad =
             one_call(provider, "bad").to_string().replacen("{}", r#"{"n": [1e400, "1e400"]}"#, 1);
@@ -201,7 +201,7 @@ fn a_number_that_nobody_can_hold_stays_with_its_call_and_the_others_are_read() {
 }
 
 #[test]
-fn a_call_that_says_its_type_is_read_by_the_documented_fields_of_that_type() {
+fn typed_call_uses_its_documented_fields() {
     let other = json!({"name": "other", "arguments": {"o": 1}, "input": {"o": 1}, "args": {"o": 1}, "id": "o"});
     for provider in Provider::ALL {
         let mut call = one_call(provider, "a");
@@ -226,7 +226,7 @@ fn a_call_that_says_its_type_is_read_by_the_documented_fields_of_that_type() {
 }
 
 #[test]
-fn a_call_without_a_name_is_still_a_call_that_wants_an_answer() {
+fn call_without_a_name_is_kept() {
     assert_eq!(read(Provider::OpenAi, &json!({"tool_calls": [{"id": "a"}]})), [row("a", "", "{}")]);
     assert_eq!(
         read(Provider::Anthropic, &json!({"type": "tool_use", "id": "a", "name": 5})),
@@ -235,7 +235,7 @@ fn a_call_without_a_name_is_still_a_call_that_wants_an_answer() {
 }
 
 #[test]
-fn a_reply_may_ask_for_nothing() {
+fn reply_without_calls_is_valid() {
     for provider in Provider::ALL {
         assert!(read(provider, &json!([])).is_empty());
         assert!(read(provider, &json!([{"type": "news"}])).is_empty());
@@ -248,7 +248,7 @@ fn a_reply_may_ask_for_nothing() {
 }
 
 #[test]
-fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
+fn long_name_and_input_are_kept_until_dispatch() {
     let name = "n".repeat(1_000_000);
     let input = "i".repeat(2_000_000);
     let uses = uses(
@@ -260,7 +260,7 @@ fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
 }
 
 #[test]
-fn a_failure_carries_its_class_the_words_of_its_result_and_what_the_tool_had_said() {
+fn failure_has_class_message_and_partial_output() {
     let uses = uses(Provider::OpenAi, &one_call(Provider::OpenAi, "a"));
     let kind = ErrorKind::NotFound {
         tool: "echo".into(),

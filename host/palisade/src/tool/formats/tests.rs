@@ -48,7 +48,7 @@ fn schema_of(tool: &Value) -> &Value {
 }
 
 #[test]
-fn a_format_is_read_from_the_name_that_it_prints() {
+fn format_name_round_trips() {
     for format in Format::ALL {
         assert_eq!(format.to_string().parse::<Format>(), Ok(format));
     }
@@ -56,7 +56,7 @@ fn a_format_is_read_from_the_name_that_it_prints() {
 }
 
 #[test]
-fn each_whole_export_is_what_its_request_takes() {
+fn each_export_matches_its_request() {
     let schema = json!({"type": "object"});
     let views = [view(&schema), view(&schema)];
     let whole = |format| export_all(&views, format, Strictness::AsIs).0;
@@ -67,7 +67,7 @@ fn each_whole_export_is_what_its_request_takes() {
 }
 
 #[test]
-fn hints_follow_from_the_class_and_only_idempotence_is_believed() {
+fn hints_follow_the_class() {
     let hints = |class, word| {
         let hints = annotations(class, word);
         ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
@@ -82,7 +82,7 @@ fn hints_follow_from_the_class_and_only_idempotence_is_believed() {
 }
 
 #[test]
-fn a_workspace_path_stays_a_format_where_formats_are_free_and_becomes_a_sentence_elsewhere() {
+fn workspace_path_format_becomes_text_if_unsupported() {
     let path = json!({"type": "string", "format": "workspace-path", "description": "The file."});
     let said =
         json!({"type": "string", "description": "The file. A path relative to the workspace."});
@@ -99,7 +99,7 @@ fn a_workspace_path_stays_a_format_where_formats_are_free_and_becomes_a_sentence
 }
 
 #[test]
-fn mcp_carries_everything_as_it_is() {
+fn mcp_export_is_lossless() {
     let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "allOf": [{"not": {}}], "x-a": 1});
     let output = json!({"type": "integer"});
     let view = ToolView { title: Some("Mark"), output_schema: Some(&output), ..view(&schema) };
@@ -113,7 +113,7 @@ fn mcp_carries_everything_as_it_is() {
 }
 
 #[test]
-fn what_a_format_has_no_place_for_is_reported() {
+fn unsupported_parts_are_reported() {
     let schema = json!({"type": "object"});
     let output = json!({});
     let view = ToolView { title: Some("Mark"), output_schema: Some(&output), ..view(&schema) };
@@ -128,7 +128,7 @@ fn what_a_format_has_no_place_for_is_reported() {
 }
 
 #[test]
-fn alternatives_at_the_root_move_into_the_description_where_they_are_refused() {
+fn root_alternatives_move_into_the_description() {
     let schema =
         json!({"type": "object", "anyOf": [{"required": ["a"]}], "description": "Either."});
     for format in [Format::OpenAi, Format::Anthropic] {
@@ -143,7 +143,7 @@ fn alternatives_at_the_root_move_into_the_description_where_they_are_refused() {
 }
 
 #[test]
-fn openai_hears_of_properties_and_items_even_where_there_is_nothing_to_say() {
+fn openai_schema_always_has_properties_and_items() {
     let schema = json!({"type": "object", "properties": {"l": {"type": "array"}}});
     assert_eq!(
         schema_of(&export(&view(&schema), Format::OpenAi, Strictness::AsIs).tool)["properties"]["l"]
@@ -158,7 +158,7 @@ fn openai_hears_of_properties_and_items_even_where_there_is_nothing_to_say() {
 }
 
 #[test]
-fn a_property_name_that_a_provider_may_refuse_is_reported() {
+fn refusable_property_name_is_reported() {
     let schema = json!({"type": "object", "properties": {"größe": {}, "a-b": {}}});
     let names = |format| {
         export(&view(&schema), format, Strictness::AsIs)

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_group_of_a_process_is_found_from_what_the_kernel_tells() {
+    fn cgroup_path_is_parsed() {
         let mounts = "26 23 0:24 / /sys rw - sysfs sysfs rw\n31 26 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
         assert_eq!(mount(mounts), Some("/sys/fs/cgroup".into()));
         assert_eq!(mount("36 32 0:33 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"), None);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_for_want_of_memory_is_told_from_others() {
+    fn out_of_memory_kill_is_detected() {
         assert!(killed("low 0\nhigh 0\nmax 12\noom 1\noom_kill 3\noom_group_kill 1\n"));
         assert!(!killed("low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\n"));
         assert!(!killed(""));

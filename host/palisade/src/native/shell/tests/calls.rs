@@ -101,7 +101,7 @@ const REACHING_DEEP: &[Made] = &[
 ];
 
 #[tokio::test]
-async fn what_reaches_out_of_a_command_is_denied_and_would_be_allowed_otherwise() {
+async fn outward_system_calls_are_denied_only_when_confined() {
     each(&made(CONFINED, REACHING_OUT).await, EPERM);
     for (name, error) in made(UNCONFINED, REACHING_OUT).await {
         assert_ne!(error, EPERM, "{name} is denied anyway, so that its denial shows nothing");
@@ -109,12 +109,12 @@ async fn what_reaches_out_of_a_command_is_denied_and_would_be_allowed_otherwise(
 }
 
 #[tokio::test]
-async fn what_reaches_into_the_kernel_is_denied() {
+async fn kernel_system_calls_are_denied() {
     each(&made(CONFINED, REACHING_DEEP).await, EPERM);
 }
 
 #[tokio::test]
-async fn what_programs_need_within_a_command_is_allowed() {
+async fn ordinary_system_calls_are_allowed() {
     let kept = [
         Made("a pair of streams", libc::SYS_socketpair, "1, 1, 0, $b"),
         Made("a pair of packets", libc::SYS_socketpair, "1, 5, 0, $b"),
@@ -129,7 +129,7 @@ async fn what_programs_need_within_a_command_is_allowed() {
 }
 
 #[tokio::test]
-async fn the_network_that_the_user_opens_is_that_of_addresses_and_no_other() {
+async fn opened_network_allows_internet_sockets_only() {
     let opened = [
         Made("a socket for TCP", libc::SYS_socket, "2, 1, 0"),
         Made("a socket for UDP", libc::SYS_socket, "2, 2, 0"),
@@ -147,7 +147,7 @@ async fn the_network_that_the_user_opens_is_that_of_addresses_and_no_other() {
 }
 
 #[tokio::test]
-async fn what_no_filter_can_look_into_or_know_is_not_there() {
+async fn unknown_system_calls_are_missing() {
     let unknown = [
         Made("clone3, whose flags lie in memory", libc::SYS_clone3, "0, 0"),
         Made("a call of the ABI x32", 0x4000_0000 + libc::SYS_socket, "2, 1, 0"),
@@ -180,7 +180,7 @@ fn by_other_numbers() -> Vec<u8> {
 
 #[cfg(target_arch = "x86_64")]
 #[tokio::test]
-async fn a_call_by_the_numbers_of_another_architecture_kills() {
+async fn foreign_architecture_call_kills() {
     use std::os::unix::fs::PermissionsExt as _;
     let ended = async |setup| {
         let world = World::new(setup);
@@ -199,7 +199,7 @@ async fn a_call_by_the_numbers_of_another_architecture_kills() {
 }
 
 #[test]
-fn the_filter_spares_the_helper_and_sends_no_signal_to_every_process() {
+fn filter_protects_the_helper_and_blocks_broadcast_signals() {
     let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
     let other = Pid::from_child(&child);
     let seen = std::thread::spawn(move || {

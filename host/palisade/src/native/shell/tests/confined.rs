@@ -15,7 +15,7 @@ async fn denied(world: &World, command: &str) -> String {
 }
 
 #[tokio::test]
-async fn files_in_the_workspace_and_in_the_private_directory_can_be_changed_in_every_way() {
+async fn workspace_and_private_directory_are_writable() {
     let world = World::new(CONFINED);
     let command = "set -e; mkdir -p a/b; echo one > a/f; echo two >> a/f; mv a/f a/b/f; ln -s b a/l; ln a/b/f a/hard; : > a/hard; \
         rm a/hard; rmdir a/b 2>/dev/null || rm -r a/b; echo x > $TMPDIR/x; cp $TMPDIR/x back; mv $TMPDIR/x moved; \
@@ -25,7 +25,7 @@ async fn files_in_the_workspace_and_in_the_private_directory_can_be_changed_in_e
 }
 
 #[tokio::test]
-async fn nothing_is_written_outside_neither_beside_the_workspace_nor_in_tmp_nor_at_home() {
+async fn nothing_outside_is_written() {
     let home = std::env::home_dir().expect("a home");
     for place in [Path::new("/tmp"), Path::new("/var/tmp"), &home, Path::new("/etc")] {
         let target = place.join(format!("palisade-test-{}", std::process::id()));
@@ -54,7 +54,7 @@ async fn nothing_is_written_outside_neither_beside_the_workspace_nor_in_tmp_nor_
 }
 
 #[tokio::test]
-async fn nothing_is_read_outside_but_the_system() {
+async fn nothing_outside_but_the_system_is_read() {
     let world = World::new(CONFINED);
     let canary = quoted(&world.canary());
     assert!(!denied(&world, &format!("cat {canary}")).await.contains("sings"));
@@ -79,7 +79,7 @@ async fn nothing_is_read_outside_but_the_system() {
 }
 
 #[tokio::test]
-async fn a_link_leads_out_as_little_as_a_path() {
+async fn link_cannot_lead_outside() {
     let world = World::new(CONFINED);
     assert!(
         !denied(&world, &format!("ln -s {} link && cat link", quoted(&world.canary())))
@@ -90,14 +90,14 @@ async fn a_link_leads_out_as_little_as_a_path() {
 }
 
 #[tokio::test]
-async fn no_device_is_made_in_the_workspace() {
+async fn device_nodes_cannot_be_created() {
     let world = World::new(CONFINED);
     denied(&world, "mknod disk b 8 0 || mknod zero c 1 5").await;
     assert_eq!(std::fs::read_dir(world.workspace()).unwrap().count(), 0);
 }
 
 #[tokio::test]
-async fn no_tcp_connection_leaves_and_no_port_is_taken() {
+async fn tcp_is_unavailable() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -115,7 +115,7 @@ async fn no_tcp_connection_leaves_and_no_port_is_taken() {
 }
 
 #[tokio::test]
-async fn no_process_outside_is_signalled() {
+async fn outside_process_cannot_be_signalled() {
     let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
     let output = World::new(CONFINED).run(&format!("kill {}", other.id())).await;
     let alive = other.try_wait().unwrap().is_none();
@@ -128,7 +128,7 @@ async fn no_process_outside_is_signalled() {
 }
 
 #[tokio::test]
-async fn the_result_says_how_the_command_was_confined() {
+async fn result_states_the_confinement() {
     let confined = run("true").await;
     assert_eq!(confined.metadata["confined_by"], json!("landlock"));
     assert!(confined.metadata["landlock_abi"].as_u64() >= Some(3));
@@ -139,7 +139,7 @@ async fn the_result_says_how_the_command_was_confined() {
 }
 
 #[tokio::test]
-async fn where_the_kernel_cannot_confine_nothing_is_run() {
+async fn unsupported_kernel_runs_nothing() {
     let world = World::new(Setup { kernel: Kernel::Without, ..CONFINED });
     let refused = world.call(json!({"command": "echo x > ran"})).await.unwrap_err();
     assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{refused}");
@@ -151,7 +151,7 @@ async fn where_the_kernel_cannot_confine_nothing_is_run() {
 }
 
 #[tokio::test]
-async fn the_hosts_own_threads_stay_free() {
+async fn host_threads_stay_unconfined() {
     let privileges = || {
         std::fs::read_to_string("/proc/thread-self/status")
             .unwrap()

@@ -38,12 +38,12 @@ async fn beside<T>(
 }
 
 #[test]
-fn the_shipped_grace_is_five_seconds() {
+fn shipped_grace_period_is_five_seconds() {
     assert_eq!(Patience::SHIPPED.grace, Duration::from_secs(5));
 }
 
 #[tokio::test]
-async fn a_cancelled_command_ends_at_sigterm_with_all_its_children_and_what_it_wrote_is_kept() {
+async fn cancelled_command_ends_at_sigterm_with_partial_output() {
     let world = World::new(CONFINED);
     let cancel = async {
         let child = world.heard.line("child ").await;
@@ -61,7 +61,7 @@ async fn a_cancelled_command_ends_at_sigterm_with_all_its_children_and_what_it_w
 }
 
 #[tokio::test]
-async fn the_token_of_the_context_stops_a_command_as_well() {
+async fn context_token_stops_a_command() {
     let world = World::new(CONFINED);
     let (output, (), took) = beside(&world, "echo begun; sleep 1000", async {
         world.heard.line("begun").await;
@@ -76,7 +76,7 @@ async fn the_token_of_the_context_stops_a_command_as_well() {
 }
 
 #[tokio::test]
-async fn a_command_may_clean_up_at_sigterm() {
+async fn command_may_clean_up_at_sigterm() {
     let world = World::new(CONFINED);
     let (output, (), _) = beside(
         &world,
@@ -92,7 +92,7 @@ async fn a_command_may_clean_up_at_sigterm() {
 }
 
 #[tokio::test]
-async fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
+async fn sigkill_follows_an_ignored_sigterm() {
     let world = World::new(hasty());
     let (output, pid, took) =
         beside(&world, "trap '' TERM; echo shell $$; while :; do sleep 0.02; done", async {
@@ -107,7 +107,7 @@ async fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
 }
 
 #[tokio::test]
-async fn members_that_ignore_sigterm_are_killed_although_the_shell_has_ended() {
+async fn sigkill_reaches_children_of_an_ended_shell() {
     let world = World::new(hasty());
     let (output, child, _) =
         beside(&world, "(trap '' TERM; exec sleep 1000) & echo child $!; wait", async {
@@ -133,7 +133,7 @@ fn ignores_sigterm(pid: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_flood_drowns_no_cancellation() {
+async fn output_flood_does_not_delay_cancellation() {
     let world = World::new(CONFINED);
     let (output, (), took) = beside(&world, "echo begun; yes", async {
         world.heard.line("begun").await;
@@ -145,7 +145,7 @@ async fn a_flood_drowns_no_cancellation() {
 }
 
 #[tokio::test]
-async fn a_process_in_the_background_neither_holds_the_call_nor_outlives_it() {
+async fn background_process_ends_with_the_call() {
     let world = World::new(CONFINED);
     let (output, (), took) = beside(&world, "sleep 1000 & echo child $!", async {}).await;
     assert!(took < SOON, "{took:?}");
@@ -153,12 +153,12 @@ async fn a_process_in_the_background_neither_holds_the_call_nor_outlives_it() {
 }
 
 #[tokio::test]
-async fn what_a_pipeline_still_writes_when_the_shell_has_ended_is_kept() {
+async fn late_pipeline_output_is_kept() {
     assert_eq!(succeeded(&run("(sleep 0.05; echo late) & echo early").await), "early\nlate\n");
 }
 
 #[tokio::test]
-async fn a_process_that_left_the_group_and_holds_the_pipe_does_not_hold_the_call() {
+async fn escaped_process_does_not_hold_the_call() {
     let world = World::new(CONFINED);
     let (output, (), took) =
         beside(&world, "setsid sleep 1000 & echo child $!; sleep 0.1", async {}).await;
@@ -173,7 +173,7 @@ async fn a_process_that_left_the_group_and_holds_the_pipe_does_not_hold_the_call
 }
 
 #[tokio::test]
-async fn the_time_that_the_input_gives_stops_the_command_and_its_output_is_kept() {
+async fn input_timeout_stops_the_command_with_partial_output() {
     let world = World::new(CONFINED);
     let output =
         world.call(json!({"command": "echo begun; sleep 1000", "timeout_ms": 300})).await.unwrap();
@@ -185,7 +185,7 @@ async fn the_time_that_the_input_gives_stops_the_command_and_its_output_is_kept(
 }
 
 #[tokio::test]
-async fn a_call_that_was_cancelled_before_it_ran_runs_nothing() {
+async fn call_cancelled_before_start_runs_nothing() {
     let world = World::new(CONFINED);
     assert!(!world.shell.cancel());
     assert!(matches!(
@@ -196,7 +196,7 @@ async fn a_call_that_was_cancelled_before_it_ran_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_leaves_no_process() {
+async fn dropped_call_leaves_no_process() {
     let world = World::new(CONFINED);
     let child = tokio::select! {
         _ = world.run("trap '' TERM; sleep 1000 & echo child $!; wait") => panic!("it does not end"),
@@ -207,7 +207,7 @@ async fn a_call_that_is_dropped_leaves_no_process() {
 }
 
 #[test]
-fn a_runtime_that_is_dropped_leaves_no_process_and_no_directory() {
+fn dropped_runtime_leaves_no_process_or_directory() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let world = Arc::new(World::new(CONFINED));

@@ -5,7 +5,7 @@ use crate::native::shell::{EMITTED, KEPT, definition};
 use crate::tool::SideEffects;
 
 #[tokio::test]
-async fn a_command_gives_back_what_it_wrote_and_says_what_it_was() {
+async fn result_has_output_and_command() {
     let output = run("echo hello; echo world").await;
     assert_eq!(succeeded(&output), "hello\nworld\n");
     assert_eq!(output.command_executed.as_deref(), Some("echo hello; echo world"));
@@ -14,14 +14,14 @@ async fn a_command_gives_back_what_it_wrote_and_says_what_it_was() {
 }
 
 #[tokio::test]
-async fn another_exit_code_than_zero_is_a_failure_whose_last_line_names_it() {
+async fn nonzero_exit_code_is_a_failure_naming_it() {
     let output = run("printf partly; exit 3").await;
     assert_eq!(failed(&output), "partly\nexit code 3");
     assert_eq!(output.metadata["exit_code"], json!(3));
 }
 
 #[tokio::test]
-async fn a_signal_is_a_failure_whose_last_line_names_it() {
+async fn signal_is_a_failure_naming_it() {
     let output = run("kill -9 $$").await;
     assert_eq!(failed(&output), "[the command wrote nothing]\nkilled by signal 9");
     assert_eq!(output.metadata["signal"], json!(9));
@@ -29,12 +29,12 @@ async fn a_signal_is_a_failure_whose_last_line_names_it() {
 }
 
 #[tokio::test]
-async fn silence_is_said() {
+async fn empty_output_is_stated() {
     assert_eq!(succeeded(&run("true").await), "[the command wrote nothing]");
 }
 
 #[tokio::test]
-async fn both_streams_come_back_in_the_order_in_which_they_were_written() {
+async fn both_streams_are_interleaved_in_order() {
     let world = World::new(CONFINED);
     let output = world.run("for i in 1 2 3; do echo out $i; echo err $i >&2; done").await;
     assert_eq!(succeeded(&output), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
@@ -42,7 +42,7 @@ async fn both_streams_come_back_in_the_order_in_which_they_were_written() {
 }
 
 #[tokio::test]
-async fn the_workspace_is_the_directory_and_there_is_no_input() {
+async fn command_runs_in_the_workspace_without_input() {
     let world = World::new(CONFINED);
     assert_eq!(
         succeeded(&world.run("pwd -P; cat").await).trim_end(),
@@ -51,7 +51,7 @@ async fn the_workspace_is_the_directory_and_there_is_no_input() {
 }
 
 #[tokio::test]
-async fn a_flood_is_bounded_in_the_result_and_in_what_is_told_and_counted() {
+async fn output_flood_is_bounded_and_counted() {
     let world = World::new(CONFINED);
     let output = world.run("yes | head -c 100000000; echo; echo the end").await;
     let text = succeeded(&output);
@@ -67,7 +67,7 @@ async fn a_flood_is_bounded_in_the_result_and_in_what_is_told_and_counted() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_command_is_refused_with_the_field() {
+async fn invalid_command_is_refused_with_the_field() {
     let refused = World::new(CONFINED).call(json!({"command": "echo \0"})).await.unwrap_err();
     assert!(
         matches!(refused, ErrorKind::Execution { field: Some(ref field), .. } if field == "command"),
@@ -76,7 +76,7 @@ async fn what_cannot_be_a_command_is_refused_with_the_field() {
 }
 
 #[test]
-fn the_definition_is_valid_and_its_schema_bounds_the_input() {
+fn definition_is_valid_and_bounds_its_input() {
     let definition = definition(&ShellOptions::default());
     assert_eq!(definition.side_effects(), SideEffects::Execute);
     let longest = "é".repeat(32_000);
@@ -96,13 +96,13 @@ fn the_definition_is_valid_and_its_schema_bounds_the_input() {
 }
 
 #[tokio::test]
-async fn the_longest_command_is_not_too_long_for_the_system() {
+async fn longest_command_is_accepted_by_the_system() {
     let longest = format!("printf {}", "🦀".repeat(31_993));
     assert_eq!(longest.chars().count(), 32_000);
     assert_eq!(succeeded(&run(&longest).await).chars().count(), 31_993);
 }
 
 #[test]
-fn every_call_has_an_instance_of_its_own() {
+fn every_call_has_its_own_instance() {
     assert!(crate::execution::has_distinct_instances(&Shell::factory(Confinement::Landlock)));
 }

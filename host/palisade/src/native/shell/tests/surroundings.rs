@@ -4,7 +4,7 @@ use super::*;
 use std::collections::BTreeMap;
 
 #[tokio::test]
-async fn the_environment_is_short_and_nothing_of_the_hosts() {
+async fn environment_is_minimal() {
     let output = run("env; ls -A \"$HOME\"; echo mode=$(stat -c %a \"$HOME\")").await;
     let variables: BTreeMap<&str, &str> =
         succeeded(&output).lines().filter_map(|line| line.split_once('=')).collect();
@@ -20,7 +20,7 @@ async fn the_environment_is_short_and_nothing_of_the_hosts() {
 }
 
 #[tokio::test]
-async fn two_calls_at_once_have_two_groups_and_two_directories_which_are_gone_afterwards() {
+async fn concurrent_calls_have_separate_groups_and_directories() {
     let one = World::new(CONFINED);
     let two = World::new(CONFINED);
     let command = "echo group $$; echo home $HOME; echo x > $HOME/file; chmod 500 $HOME; until [ -e go ]; do sleep 0.02; done";
@@ -41,7 +41,7 @@ async fn two_calls_at_once_have_two_groups_and_two_directories_which_are_gone_af
 }
 
 #[tokio::test]
-async fn the_private_directory_is_removed_however_deep_and_however_locked_it_is() {
+async fn deep_and_locked_private_directory_is_removed() {
     let world = World::new(CONFINED);
     let command = "cd $HOME; p=$(printf 'd/%.0s' $(seq 150)); for i in 1 2; do mkdir -p $p && cd -P $p; done; \
         mkdir -p $HOME/locked/inner; touch $HOME/locked/inner/file; chmod 500 $HOME/locked/inner $HOME/locked; echo $HOME";
@@ -52,8 +52,7 @@ async fn the_private_directory_is_removed_however_deep_and_however_locked_it_is(
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn descriptors_that_the_host_was_started_with_are_closed_in_the_command_whatever_their_number()
- {
+async fn inherited_descriptors_are_closed() {
     use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
     let world = World::new(UNCONFINED);
     let low = std::fs::File::open(world.canary()).unwrap();
@@ -73,7 +72,7 @@ async fn descriptors_that_the_host_was_started_with_are_closed_in_the_command_wh
 }
 
 #[tokio::test]
-async fn a_workspace_whose_path_is_swapped_stays_the_one_that_was_opened() {
+async fn swapped_workspace_path_keeps_the_opened_one() {
     let world = World::new(CONFINED);
     std::fs::rename(world.workspace(), world.outer.path().join("moved")).unwrap();
     std::fs::create_dir(world.workspace()).unwrap();

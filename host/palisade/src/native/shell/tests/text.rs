@@ -12,7 +12,7 @@ fn pieces(pieces: &[&[u8]]) -> (String, String) {
 }
 
 #[test]
-fn a_character_that_is_split_over_reads_is_put_together() {
+fn split_character_is_joined() {
     let crab = "a🦀b".as_bytes();
     for cut in 0..=crab.len() {
         let both = pieces(&[&crab[..cut], &crab[cut..]]);
@@ -22,7 +22,7 @@ fn a_character_that_is_split_over_reads_is_put_together() {
 }
 
 #[test]
-fn what_is_not_utf_8_becomes_a_replacement_wherever_it_stands() {
+fn invalid_utf8_is_replaced() {
     assert_eq!(pieces(&[b"a\xffb"]).0, "a\u{fffd}b");
     assert_eq!(pieces(&[b"a\xf0\x9f", b"b"]).0, "a\u{fffd}b");
     assert_eq!(pieces(&[b"a\xf0\x9f"]).0, "a\u{fffd}");
@@ -30,7 +30,7 @@ fn what_is_not_utf_8_becomes_a_replacement_wherever_it_stands() {
 }
 
 #[test]
-fn what_fits_is_kept_whole_and_what_does_not_keeps_both_ends() {
+fn long_output_keeps_both_ends() {
     let mut output = Output::default();
     let heard = Heard::default();
     output.push("a".repeat(KEPT).as_bytes(), &heard);
@@ -46,7 +46,7 @@ fn what_fits_is_kept_whole_and_what_does_not_keeps_both_ends() {
 }
 
 #[test]
-fn a_cut_goes_through_no_character_and_every_byte_is_counted() {
+fn cut_respects_characters_and_counts_bytes() {
     let mut output = Output::default();
     let heard = Heard::default();
     for _ in 0..EMITTED {

@@ -19,7 +19,7 @@ fn message() -> Value {
 }
 
 #[test]
-fn calls_are_read_from_a_message_a_list_of_messages_a_list_of_blocks_and_a_block() {
+fn calls_are_read_from_every_message_shape() {
     let rows = [row("a", "echo", "{\"n\":1}"), row("b", "echo", "{\"n\":1}")];
     assert_eq!(read(Anthropic, &message()), rows);
     assert_eq!(
@@ -32,7 +32,7 @@ fn calls_are_read_from_a_message_a_list_of_messages_a_list_of_blocks_and_a_block
 }
 
 #[test]
-fn a_call_that_the_provider_makes_itself_is_left_to_it() {
+fn server_side_call_is_ignored() {
     assert!(
         read(
             Anthropic,
@@ -43,7 +43,7 @@ fn a_call_that_the_provider_makes_itself_is_left_to_it() {
 }
 
 #[test]
-fn a_call_that_the_list_answers_is_not_made_again() {
+fn answered_call_is_not_repeated() {
     let result = json!({"type": "tool_result", "tool_use_id": "a", "content": "done"});
     assert_eq!(
         read(Anthropic, &json!([message(), {"role": "user", "content": [result]}])),
@@ -53,7 +53,7 @@ fn a_call_that_the_list_answers_is_not_made_again() {
 }
 
 #[test]
-fn only_the_model_asks_for_calls() {
+fn only_the_model_makes_calls() {
     assert!(read(Anthropic, &json!([{"role": "user", "content": [call("a")]}])).is_empty());
 }
 
@@ -68,14 +68,14 @@ fn one_user_message_answers_all_calls() {
 }
 
 #[test]
-fn a_failure_is_marked_as_one() {
+fn failure_is_marked() {
     let result = &failed(Anthropic, &call("a"))[0]["content"][0];
     assert_eq!(result["is_error"], true);
     assert_eq!(result["content"], json!([{"type": "text", "text": CANCELLED}]));
 }
 
 #[test]
-fn blocks_are_text_and_pictures_and_nothing_else() {
+fn blocks_are_text_and_images_only() {
     let (messages, left_out) = answered(Anthropic, &call("a"), vec![every_kind()]);
     let text = |text: &str| json!({"type": "text", "text": text});
     let picture = |mime: &str, data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}});
@@ -95,7 +95,7 @@ fn blocks_are_text_and_pictures_and_nothing_else() {
 }
 
 #[test]
-fn a_text_without_anything_to_read_is_never_a_block() {
+fn blank_text_is_never_a_block() {
     let blank = vec![Content::Text(String::new()), Content::Text(" \n".into())];
     let (messages, _) = answered(Anthropic, &call("a"), vec![blank]);
     assert_eq!(

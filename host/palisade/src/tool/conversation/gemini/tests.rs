@@ -14,7 +14,7 @@ fn content() -> Value {
 }
 
 #[test]
-fn calls_are_read_from_a_body_a_candidate_a_content_a_list_of_either_and_a_part() {
+fn calls_are_read_from_every_content_shape() {
     let rows = [row("", "a", "{\"n\":1}"), row("", "b", "{\"n\":1}")];
     let body = json!({"candidates": [{"content": content(), "finishReason": "STOP"}], "modelVersion": "gemini-3-pro"});
     for reply in [
@@ -33,14 +33,14 @@ fn calls_are_read_from_a_body_a_candidate_a_content_a_list_of_either_and_a_part(
 }
 
 #[test]
-fn of_several_candidates_the_first_one_counts() {
+fn first_candidate_is_used() {
     let candidate = |name: &str| json!({"content": {"role": "model", "parts": [call(name)]}});
     let reply = json!({"candidates": [candidate("a"), candidate("b")]});
     assert_eq!(read(Gemini, &reply), [row("", "a", "{\"n\":1}")]);
 }
 
 #[test]
-fn a_reply_that_was_blocked_or_has_only_words_has_no_calls() {
+fn blocked_or_text_reply_has_no_calls() {
     let replies = [
         json!({"promptFeedback": {"blockReason": "SAFETY"}}),
         json!({"candidates": [{"finishReason": "SAFETY"}]}),
@@ -53,7 +53,7 @@ fn a_reply_that_was_blocked_or_has_only_words_has_no_calls() {
 }
 
 #[test]
-fn a_call_that_the_list_answers_is_not_made_again() {
+fn answered_call_is_not_repeated() {
     let done = json!({"role": "user", "parts": [{"functionResponse": {"name": "a", "response": {"output": 1}}}]});
     assert_eq!(read(Gemini, &json!([content(), done])), [row("", "b", "{\"n\":1}")]);
     let under_an_id = json!({"functionResponse": {"id": "call_1", "name": "a", "response": {}}});
@@ -61,12 +61,12 @@ fn a_call_that_the_list_answers_is_not_made_again() {
 }
 
 #[test]
-fn only_the_model_asks_for_calls() {
+fn only_the_model_makes_calls() {
     assert!(read(Gemini, &json!([{"role": "user", "parts": [call("a")]}])).is_empty());
 }
 
 #[test]
-fn one_content_answers_all_calls_and_gives_back_the_ids_that_were_given() {
+fn one_content_answers_all_calls_with_their_ids() {
     let reply = json!([{"functionCall": {"id": "x", "name": "a"}}, call("b")]);
     let output = vec![
         vec![Content::Json(json!({"sum": 42}).into())],
@@ -81,13 +81,13 @@ fn one_content_answers_all_calls_and_gives_back_the_ids_that_were_given() {
 }
 
 #[test]
-fn a_failure_stands_under_error() {
+fn failure_is_under_error() {
     let response = &failed(Gemini, &call("a"))[0]["parts"][0]["functionResponse"]["response"];
     assert_eq!(response, &json!({"error": CANCELLED}));
 }
 
 #[test]
-fn pictures_and_documents_are_parts_of_the_response() {
+fn images_and_documents_are_response_parts() {
     let mut blocks = every_kind();
     let mime = Some("application/pdf".to_owned());
     let body = Body::Bytes(vec![7]);

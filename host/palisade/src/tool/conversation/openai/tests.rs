@@ -14,7 +14,7 @@ fn message() -> Value {
 }
 
 #[test]
-fn calls_are_read_from_a_body_a_choice_a_message_a_list_of_messages_and_a_list_of_calls() {
+fn calls_are_read_from_every_chat_shape() {
     let rows = [row("a", "echo", "{\"n\":1}"), row("b", "echo", "{}")];
     assert_eq!(read(OpenAi, &json!({"id": "x", "choices": [{"message": message()}]})), rows);
     assert_eq!(read(OpenAi, &json!({"index": 0, "message": message()})), rows);
@@ -25,7 +25,7 @@ fn calls_are_read_from_a_body_a_choice_a_message_a_list_of_messages_and_a_list_o
 }
 
 #[test]
-fn of_several_choices_the_first_one_counts() {
+fn first_choice_is_used() {
     let choice = |id: &str| json!({"message": {"role": "assistant", "tool_calls": [call(id, "")]}});
     assert_eq!(
         read(OpenAi, &json!({"choices": [choice("a"), choice("b")]})),
@@ -34,14 +34,14 @@ fn of_several_choices_the_first_one_counts() {
 }
 
 #[test]
-fn a_custom_call_has_its_text_as_input() {
+fn custom_call_has_text_input() {
     let custom =
         json!({"id": "a", "type": "custom", "custom": {"name": "sql", "input": "select 1"}});
     assert_eq!(read(OpenAi, &json!({"tool_calls": [custom]})), [row("a", "sql", "select 1")]);
 }
 
 #[test]
-fn the_older_form_of_a_call_has_no_id_and_is_answered_by_name() {
+fn legacy_call_without_id_is_answered_by_name() {
     let reply = json!({"role": "assistant", "content": null, "function_call": {"name": "echo", "arguments": "{}"}});
     assert_eq!(read(OpenAi, &reply), [row("", "echo", "{}")]);
     let (messages, _) = answered(OpenAi, &reply, vec![vec![Content::Text("hello".into())]]);
@@ -51,7 +51,7 @@ fn the_older_form_of_a_call_has_no_id_and_is_answered_by_name() {
 }
 
 #[test]
-fn a_call_that_the_list_answers_is_not_made_again() {
+fn answered_call_is_not_repeated() {
     let done = json!({"role": "tool", "tool_call_id": "a", "content": "done"});
     assert_eq!(read(OpenAi, &json!([message(), done])), [row("b", "echo", "{}")]);
     let legacy = json!({"role": "assistant", "function_call": {"name": "echo", "arguments": "{}"}});
@@ -62,7 +62,7 @@ fn a_call_that_the_list_answers_is_not_made_again() {
 }
 
 #[test]
-fn only_the_model_asks_for_calls() {
+fn only_the_model_makes_calls() {
     assert!(
         read(OpenAi, &json!([{"role": "user", "content": "", "tool_calls": [call("a", "")]}]))
             .is_empty()
@@ -70,7 +70,7 @@ fn only_the_model_asks_for_calls() {
 }
 
 #[test]
-fn a_reply_of_words_has_no_calls() {
+fn text_reply_has_no_calls() {
     for calls in [json!(null), json!([])] {
         let message =
             json!({"role": "assistant", "content": "Done.", "refusal": null, "tool_calls": calls});
@@ -80,7 +80,7 @@ fn a_reply_of_words_has_no_calls() {
 }
 
 #[test]
-fn each_call_is_answered_by_a_message_of_text() {
+fn each_call_is_answered_by_a_text_message() {
     let reply = message();
     let (messages, left_out) = answered(OpenAi, &reply, vec![every_kind(), vec![]]);
     let said = "text\n{\"a\":1}\n[image of type image/PNG, 3 bytes, left out]\n[image of type image/bmp, 2 bytes, left out]\n\

@@ -15,7 +15,7 @@ fn output() -> Value {
 }
 
 #[test]
-fn calls_are_read_from_a_body_an_event_a_list_of_items_and_an_item() {
+fn calls_are_read_from_every_item_shape() {
     let rows = [row("a", "echo", "{}")];
     let body = json!({"object": "response", "error": null, "output": output()});
     assert_eq!(read(OpenAiResponses, &body), rows);
@@ -28,7 +28,7 @@ fn calls_are_read_from_a_body_an_event_a_list_of_items_and_an_item() {
 }
 
 #[test]
-fn a_custom_call_is_answered_as_one() {
+fn custom_call_is_answered_as_custom() {
     let reply = json!([{"type": "custom_tool_call", "id": "ctc_1", "call_id": "a", "name": "sql", "input": "select 1"}]);
     assert_eq!(read(OpenAiResponses, &reply), [row("a", "sql", "select 1")]);
     let (items, _) = answered(OpenAiResponses, &reply, vec![vec![Content::Text("1".into())]]);
@@ -36,7 +36,7 @@ fn a_custom_call_is_answered_as_one() {
 }
 
 #[test]
-fn a_call_that_the_list_answers_is_not_made_again() {
+fn answered_call_is_not_repeated() {
     let done = json!({"type": "function_call_output", "call_id": "a", "output": "done"});
     assert_eq!(
         read(OpenAiResponses, &json!([call("a"), call("b"), done])),
@@ -56,7 +56,7 @@ fn each_call_is_answered_by_an_item() {
 }
 
 #[test]
-fn pictures_make_the_output_a_list() {
+fn images_make_the_output_a_list() {
     let (items, left_out) = answered(OpenAiResponses, &call("a"), vec![every_kind()]);
     let text = |text: &str| json!({"type": "input_text", "text": text});
     let picture = |url: &str| json!({"type": "input_image", "image_url": url});

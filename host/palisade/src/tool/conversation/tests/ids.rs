@@ -5,7 +5,7 @@ use crate::tool::conversation::Provider;
 use serde_json::json;
 
 #[test]
-fn a_call_without_an_id_gets_one_by_its_place_that_is_no_other_calls() {
+fn missing_id_is_generated_uniquely() {
     let reply = json!([{"name": "a"}, {"name": "b", "id": "call_1"}, {"name": "c", "id": ""}, {"name": "d"}]);
     let ids: Vec<String> =
         uses(Provider::Gemini, &reply).iter().map(|one| one.call_id().to_string()).collect();
@@ -14,7 +14,7 @@ fn a_call_without_an_id_gets_one_by_its_place_that_is_no_other_calls() {
 }
 
 #[test]
-fn calls_under_one_id_are_told_apart_in_the_host_and_answered_under_it() {
+fn duplicate_ids_are_distinguished_inside() {
     for provider in Provider::ALL {
         let reply = json!([
             one_call(provider, "a"),
@@ -31,7 +31,7 @@ fn calls_under_one_id_are_told_apart_in_the_host_and_answered_under_it() {
 }
 
 #[test]
-fn long_ids_that_differ_at_their_end_are_told_apart_and_written_back_whole() {
+fn long_ids_are_distinguished_and_restored() {
     let one = format!("{}1", "x".repeat(300));
     let other = format!("{}2", "x".repeat(300));
     let reply = json!([one_call(Provider::OpenAi, &one), one_call(Provider::OpenAi, &other)]);

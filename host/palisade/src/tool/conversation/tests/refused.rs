@@ -9,7 +9,7 @@ fn refusal(provider: Provider, text: &str) -> ReplyError {
 }
 
 #[test]
-fn what_is_no_reply_is_refused_with_what_would_be_one() {
+fn invalid_reply_is_refused_with_accepted_forms() {
     for provider in Provider::ALL {
         for text in ["", "I call read_file.", "{", "{\"a\":1,\"a\":2}"] {
             assert!(matches!(refusal(provider, text), ReplyError::Json(_)), "{text}");
@@ -29,7 +29,7 @@ fn what_is_no_reply_is_refused_with_what_would_be_one() {
 }
 
 #[test]
-fn an_error_of_the_provider_is_passed_on() {
+fn provider_error_is_passed_on() {
     let errors = [
         json!({"error": {"message": "overloaded", "type": "server_error"}}),
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "overloaded"}}),
@@ -45,7 +45,7 @@ fn an_error_of_the_provider_is_passed_on() {
 }
 
 #[test]
-fn a_reply_of_another_provider_is_recognised_and_named() {
+fn reply_of_another_provider_is_named() {
     let whole = |provider| match provider {
         Provider::OpenAi => {
             json!({"choices": [{"message": {"role": "assistant", "tool_calls": [one_call(provider, "a")]}}]})
@@ -71,7 +71,7 @@ fn a_reply_of_another_provider_is_recognised_and_named() {
 }
 
 #[test]
-fn a_stream_of_events_is_called_one() {
+fn event_stream_is_named() {
     assert_eq!(refusal(Provider::OpenAi, "data: {\"choices\":[]}\n\n"), ReplyError::Stream);
     assert_eq!(
         refusal(Provider::Anthropic, "\nevent: message_start\ndata: {}\n"),
@@ -80,7 +80,7 @@ fn a_stream_of_events_is_called_one() {
 }
 
 #[test]
-fn a_reply_has_so_many_calls_and_no_more() {
+fn number_of_calls_is_bounded() {
     for provider in Provider::ALL {
         let calls = |count: usize| Value::from(vec![one_call(provider, "a"); count]).to_string();
         assert_eq!(read_calls(provider, &calls(MAX_CALLS)).unwrap().len(), MAX_CALLS);
@@ -100,7 +100,7 @@ const NESTS: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn a_hostile_reply_ends_at_a_bound() {
+fn hostile_reply_is_bounded() {
     for provider in Provider::ALL {
         for (opening, closing) in NESTS {
             assert!(

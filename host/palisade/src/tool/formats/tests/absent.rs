@@ -4,7 +4,7 @@ use crate::tool::formats::drop_absent;
 use serde_json::json;
 
 #[test]
-fn null_for_what_is_absent_is_taken_back_and_other_nulls_are_not() {
+fn null_for_an_absent_value_is_removed() {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {"type": "string"}, "d": {"anyOf": [{"type": "null"}]},
         "l": {"items": {"$ref": "#/$defs/t"}}, "e": {"enum": ["x"]}, "f": {},
@@ -18,7 +18,7 @@ fn null_for_what_is_absent_is_taken_back_and_other_nulls_are_not() {
 }
 
 #[test]
-fn alternatives_that_lead_back_to_themselves_are_judged_once() {
+fn recursive_alternatives_are_judged_once() {
     let back = || json!({"$ref": "#/$defs/a"});
     let schema = json!({
         "properties": {"a": {"$ref": "#/$defs/a"}},

@@ -5,7 +5,7 @@ use crate::tool::formats::{Format, Strictness, export};
 use serde_json::{Map, Value, json};
 
 #[test]
-fn references_are_written_out_where_something_stands_beside_them() {
+fn references_with_siblings_are_inlined() {
     let schema = json!({
         "type": "object", "properties": {"x": {"$ref": "#/$defs/t", "description": "Mine."}}, "required": ["x"],
         "$defs": {"t": {"type": "string", "description": "Theirs."}},
@@ -21,7 +21,7 @@ fn references_are_written_out_where_something_stands_beside_them() {
 }
 
 #[test]
-fn a_recursive_schema_is_strict_where_the_provider_takes_one() {
+fn recursive_schema_is_strict_if_supported() {
     let schema = json!({
         "type": "object", "properties": {"t": {"$ref": "#/$defs/t"}}, "required": ["t"],
         "$defs": {"t": {"type": "object", "properties": {"next": {"$ref": "#/$defs/t", "description": "More."}}, "required": ["next"]}},
@@ -35,7 +35,7 @@ fn a_recursive_schema_is_strict_where_the_provider_takes_one() {
 }
 
 #[test]
-fn parts_that_all_apply_are_merged_where_they_can_be_and_noted_where_not() {
+fn all_of_is_merged_or_noted() {
     let x = json!({"allOf": [{"type": "string"}, {"description": "d"}]});
     assert_eq!(
         of_x(&x, Format::OpenAi, Strictness::Transform),
@@ -48,7 +48,7 @@ fn parts_that_all_apply_are_merged_where_they_can_be_and_noted_where_not() {
 }
 
 #[test]
-fn older_definitions_move_to_where_providers_look() {
+fn legacy_definitions_are_moved() {
     let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/definitions/t"}}, "required": ["x"], "definitions": {"t": {"type": "string"}}});
     let written = export(&view(&schema), Format::OpenAi, Strictness::Transform).tool;
     assert_eq!(schema_of(&written)["properties"]["x"], json!({"$ref": "#/$defs/t"}));
@@ -63,7 +63,7 @@ fn older_definitions_move_to_where_providers_look() {
 }
 
 #[test]
-fn references_that_expand_a_schema_are_written_out_within_a_budget() {
+fn inlined_references_are_bounded() {
     let reference = |to: usize| json!({"$ref": format!("#/$defs/a{to}"), "description": "x"});
     let two = |to: usize| json!({"type": "object", "properties": {"l": reference(to), "r": reference(to)}});
     let mut definitions: Map<String, Value> =

@@ -9,7 +9,7 @@ fn strict(schema: &Value, strictness: Strictness) -> bool {
 }
 
 #[test]
-fn an_openai_tool_is_strict_as_it_is_only_if_it_conforms() {
+fn strict_requires_a_conforming_openai_schema() {
     assert!(strict(
         &with_x(&json!({"type": "string", "enum": ["a"], "description": "d"})),
         Strictness::AsIs
@@ -36,7 +36,7 @@ fn an_openai_tool_is_strict_as_it_is_only_if_it_conforms() {
 }
 
 #[test]
-fn what_strict_modes_do_not_read_becomes_a_note() {
+fn unsupported_keywords_become_notes() {
     let x = json!({"type": "string", "minLength": 1, "maxLength": 9, "default": "a", "description": "A word."});
     let (openai, weakened) = of_x(&x, Format::OpenAi, Strictness::Transform);
     assert_eq!(
@@ -54,7 +54,7 @@ fn what_strict_modes_do_not_read_becomes_a_note() {
 }
 
 #[test]
-fn exclusive_alternatives_become_alternatives() {
+fn one_of_becomes_any_of() {
     let x = json!({"oneOf": [{"type": "string"}, {"const": 1}]});
     let any = json!({"anyOf": [{"type": "string"}, {"const": 1}]});
     for format in [Format::OpenAi, Format::Anthropic] {
@@ -70,14 +70,14 @@ fn exclusive_alternatives_become_alternatives() {
 }
 
 #[test]
-fn anthropic_reads_a_lower_bound_of_one_element() {
+fn anthropic_supports_min_items_of_one() {
     let x = |min: u64| json!({"type": "array", "items": {"type": "string"}, "minItems": min});
     assert_eq!(of_x(&x(1), Format::Anthropic, Strictness::Transform), (x(1), vec![]));
     assert_eq!(of_x(&x(2), Format::Anthropic, Strictness::Transform).1, ["minItems@/properties/x"]);
 }
 
 #[test]
-fn every_optional_property_becomes_required_and_may_be_null() {
+fn optional_property_becomes_required_and_nullable() {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {"type": "string", "enum": ["x"]},
         "d": {"$ref": "#/$defs/t"}, "e": {"anyOf": [{"type": "string"}]}, "f": {"const": 1, "description": "One."},
@@ -100,7 +100,7 @@ fn every_optional_property_becomes_required_and_may_be_null() {
 }
 
 #[test]
-fn an_object_that_lives_from_unlisted_members_is_never_closed() {
+fn open_object_is_never_closed() {
     for x in [
         json!({"type": "object"}),
         json!({"type": "object", "additionalProperties": {"type": "string"}}),
@@ -121,7 +121,7 @@ fn an_object_that_lives_from_unlisted_members_is_never_closed() {
 }
 
 #[test]
-fn limits_of_strict_mode_are_kept() {
+fn strict_mode_limits_are_kept() {
     let deep = (0..11).fold(json!({"type": "string"}), |inner, _| with_x(&inner));
     assert!(!strict(&deep, Strictness::AsIs));
     assert!(strict(&with_x(&with_x(&json!({"type": "string"}))), Strictness::AsIs));
@@ -131,7 +131,7 @@ fn limits_of_strict_mode_are_kept() {
 }
 
 #[test]
-fn a_long_value_is_cut_in_a_note() {
+fn long_value_is_cut_in_a_note() {
     let x = json!({"type": "string", "default": "d".repeat(5000)});
     let (written, _) = of_x(&x, Format::OpenAi, Strictness::Transform);
     assert!(written["description"].as_str().unwrap().len() < 400);
