@@ -2,14 +2,14 @@
 //! terminal event.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-#[path = "cancel/around.rs"]
-mod around;
 #[path = "cancel/poll.rs"]
 mod cancel_poll;
 #[path = "cancel/dropped.rs"]
 mod dropped;
 #[path = "cancel/interrupted.rs"]
 mod interrupted;
+#[path = "cancel/states.rs"]
+mod states;
 
 use std::time::Duration;
 

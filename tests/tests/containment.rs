@@ -6,8 +6,8 @@
 //! result for its contents. Each attempt has a legitimate twin that succeeds.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-#[path = "containment/afterwards.rs"]
-mod afterwards;
+#[path = "containment/after_stop.rs"]
+mod after_stop;
 #[path = "containment/caches.rs"]
 mod caches;
 #[path = "containment/classes.rs"]

@@ -8,7 +8,7 @@ use palisade_tests::wat::Told;
 use palisade_tests::{Program, Stage, Wat, World};
 use serde_json::{Value, json};
 
-use super::together::{all, marking, searching};
+use super::concurrent::{all, marking, searching};
 
 /// Dispatches one message with these calls, at this concurrency, under an address-space limit in
 /// KiB.

@@ -70,7 +70,7 @@ fn waiting_events_count_by_length() {
 const IN_PLACE: &str = "PALISADE_TESTS_GROWS_WITHOUT_A_POOL";
 /// Set in the environment of the child process in which each memory that grows is copied.
 const COPIED: &str = "PALISADE_TESTS_GROWS_BY_COPYING";
-const TEST: &str = "swelling::memory_growing_without_a_pool_counts_while_copied";
+const TEST: &str = "memory_account::memory_growing_without_a_pool_counts_while_copied";
 
 #[test]
 fn memory_growing_without_a_pool_counts_while_copied() {
