@@ -70,7 +70,7 @@ fn load(world: &World) -> Loaded {
         .args(["--no-builtin", "list", "--json", "--plugins"])
         .args([world.plugins()])
         .run();
-    let listed = ran.left_with(0).json();
+    let listed = ran.exits_with(0).json();
     let loaded = Loaded {
         tools: host.registry().tool_names(),
         rejected: host.rejected().iter().map(|r| (name_of(&r.file), r.reason.clone())).collect(),

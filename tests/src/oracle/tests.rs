@@ -26,7 +26,7 @@ fn broken(within: Duration, act: impl Fn(&Stage)) -> Vec<String> {
         act(stage);
         async {}
     };
-    oracle().watched(within, &act).1
+    oracle().try_watch(within, &act).1
 }
 
 #[track_caller]
@@ -106,7 +106,7 @@ fn panic_of_any_thread_is_found() {
 #[test]
 fn expected_panic_must_happen() {
     let oracle = oracle().panicking(1);
-    let nothing = oracle.watched(PATIENCE, &|_: &Stage| async {}).1;
+    let nothing = oracle.try_watch(PATIENCE, &|_: &Stage| async {}).1;
     assert!(nothing.iter().any(|text| text.contains("0 panics")), "{nothing:?}");
 }
 
@@ -147,7 +147,7 @@ fn call_time_is_measured_from_start_to_end() {
     assert!(timed.took >= SLACK && timed.took <= start.elapsed(), "{:?}", timed.took);
 }
 
-fn said(stage: &Stage, event: Event) {
+fn emit(stage: &Stage, event: Event) {
     let time = std::time::SystemTime::UNIX_EPOCH;
     stage.recorder.receive(&Envelope { seq: 0, time, event });
 }
@@ -165,18 +165,18 @@ fn subject() -> Subject {
 #[test]
 fn missing_or_repeated_terminal_event_is_found() {
     let invalid = || Event::InputInvalid(subject(), String::new());
-    breaks("0 ends", |stage| said(stage, Event::Called(subject())));
+    breaks("0 ends", |stage| emit(stage, Event::Called(subject())));
     // The recorder hears nothing of a call of another host.
     let result = ToolResult::success(CallId::new("silent"), "t", "done");
-    let broken = oracle().watched(PATIENCE, &|_: &Stage| std::future::ready(result.clone())).1;
+    let broken = oracle().try_watch(PATIENCE, &|_: &Stage| std::future::ready(result.clone())).1;
     assert_eq!(broken, ["`silent` has 0 ends: []"]);
     breaks("2 ends", |stage| {
-        said(stage, invalid());
-        said(stage, invalid());
+        emit(stage, invalid());
+        emit(stage, invalid());
     });
     breaks("after its end", |stage| {
-        said(stage, invalid());
-        said(stage, Event::Called(subject()));
+        emit(stage, invalid());
+        emit(stage, Event::Called(subject()));
     });
 }
 
@@ -185,7 +185,7 @@ fn invalid_result_is_found() {
     let silent = ErrorKind::execution(ExecutionKind::Failed, " ");
     let wrong = ToolResult::failure(CallId::new("c"), "t", silent);
     let oracle = oracle();
-    let broken = oracle.watched(PATIENCE, &|_: &Stage| std::future::ready(wrong.clone())).1;
+    let broken = oracle.try_watch(PATIENCE, &|_: &Stage| std::future::ready(wrong.clone())).1;
     assert!(broken.iter().any(|text| text.contains("not valid")), "{broken:?}");
 }
 
@@ -207,10 +207,10 @@ fn memory_peak_during_a_call_is_found() {
             std::future::ready(())
         }
     };
-    let broken = small().watched(PATIENCE, &hold(80)).1;
+    let broken = small().try_watch(PATIENCE, &hold(80)).1;
     assert!(broken.iter().any(|text| text.contains("the process grew by")), "{broken:?}");
-    assert_eq!(small().watched(PATIENCE, &hold(8)).1, Vec::<String>::new());
-    assert_eq!(small().at_once(4).watched(PATIENCE, &hold(80)).1, Vec::<String>::new());
+    assert_eq!(small().try_watch(PATIENCE, &hold(8)).1, Vec::<String>::new());
+    assert_eq!(small().at_once(4).try_watch(PATIENCE, &hold(80)).1, Vec::<String>::new());
 }
 
 /// Returns the violated invariants for a call of a native tool that busy-waits for `time`.
@@ -224,7 +224,7 @@ fn holding(time: Duration) -> Vec<String> {
     });
     let oracle = Oracle::new(|_, builder| builder.tool(native.factory()));
     let call = Call::new("hold", json!({}));
-    oracle.called(&call, PATIENCE).1
+    oracle.try_call(&call, PATIENCE).1
 }
 
 #[test]

@@ -8,7 +8,7 @@ use palisade::{
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP};
-use palisade_tests::native::{Told, Waiting};
+use palisade_tests::native::{StopSignal, Waiting};
 use palisade_tests::{Case, Recorder};
 use tokio::sync::Notify;
 
@@ -35,7 +35,7 @@ fn second_cancellation_has_no_effect() {
         }
     });
     let seen = Case::new(CANCEL_SLEEP, "sleep")
-        .check_heard(&recorder, |call| call.with_cancellation(token));
+        .check_with_recorder(&recorder, |call| call.with_cancellation(token));
     was_cancelled(&seen);
 }
 
@@ -45,7 +45,7 @@ fn cancellation_after_the_end_has_no_effect() {
     let recorder = Recorder::default();
     let case = Case::new(palisade_tests::guest::CONTRACT_END, "end")
         .input(serde_json::json!({"how": "return"}));
-    let seen = case.check_heard(&recorder, |call| call.with_cancellation(token.clone()));
+    let seen = case.check_with_recorder(&recorder, |call| call.with_cancellation(token.clone()));
     let before = recorder.events().len();
     token.cancel();
     assert_eq!((seen.output(), recorder.events().len()), ("returned", before));
@@ -159,7 +159,7 @@ fn spawn(
 }
 
 /// Starts a native tool that waits, cancels its call, and returns the result.
-fn native_tool_cancelled(told: Told) -> (palisade::ToolResult, Waiting, Recorder) {
+fn native_tool_cancelled(told: StopSignal) -> (palisade::ToolResult, Waiting, Recorder) {
     let (token, recorder) = (CancellationToken::new(), Recorder::default());
     let case = Case::new(CANCEL_SLEEP, "sleep");
     let world = case.world();
@@ -178,14 +178,14 @@ fn native_tool_cancelled(told: Told) -> (palisade::ToolResult, Waiting, Recorder
 
 #[test]
 fn native_tool_watching_its_context_is_cancelled() {
-    let (result, _, recorder) = native_tool_cancelled(Told::ByContext);
+    let (result, _, recorder) = native_tool_cancelled(StopSignal::ByContext);
     assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"));
     assert_eq!(recorder.names(), ["tool.called", "tool.failed"]);
 }
 
 #[test]
 fn native_cancel_is_called_once() {
-    let (result, waiting, recorder) = native_tool_cancelled(Told::ByCancel);
+    let (result, waiting, recorder) = native_tool_cancelled(StopSignal::ByCancel);
     assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"));
     assert_eq!(waiting.cancellations(), 1);
     assert_eq!(recorder.names(), ["tool.called", "tool.failed"]);

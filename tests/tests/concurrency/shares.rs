@@ -8,7 +8,7 @@ use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_SLEEP, CONCURRENCY_COUNT, LIMITS_HANDLES, cache};
 use palisade_tests::oracle::turn;
 use palisade_tests::program::test_again;
-use palisade_tests::stage::says_started;
+use palisade_tests::stage::reports_start;
 use palisade_tests::{Recorder, Stage, World};
 use serde_json::json;
 
@@ -96,7 +96,7 @@ fn with_few_descriptors() {
             // Batches of ten first, then single descriptors, until there are none left.
             calls.extend([[10; 30], [1; 30]].into_iter().flatten().map(|count| hold(host, count)));
             let begun = calls.len();
-            let of = |event: &palisade::Event| says_started(event) || event.is_terminal();
+            let of = |event: &palisade::Event| reports_start(event) || event.is_terminal();
             recorder.until(|events| events.iter().filter(|event| of(event)).count() == begun).await;
         }
         assert!(recorder.events().iter().any(palisade::Event::is_terminal), "some find no more");

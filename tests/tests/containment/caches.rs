@@ -26,7 +26,7 @@ impl Home {
         } else {
             made.home.root().join(named).display().to_string()
         };
-        let _ = made.call(&made.elsewhere, &named, "list_dir", &json!({})).left_with(0);
+        let _ = made.call(&made.elsewhere, &named, "list_dir", &json!({})).exits_with(0);
         assert!(made.home.root().join(cache).join("key").exists(), "the cache is there");
         made
     }
@@ -59,7 +59,7 @@ impl Home {
         assert!(!self.home.root().join(at("forged.code")).exists());
         let _ = self
             .call(&self.home, used, "write_file", &json!({"path": "free", "content": "x"}))
-            .left_with(0);
+            .exits_with(0);
     }
 }
 
@@ -128,7 +128,7 @@ fn cache_is_hidden_through_a_bind_mount() {
     assert_eq!(fs::read(cache.join("compiled/key")).unwrap(), key);
     assert!(!cache.join("compiled/forged.code").exists());
     let read =
-        home.call(&home.elsewhere, "", "read_file", &json!({"path": "bm/free"})).left_with(0);
+        home.call(&home.elsewhere, "", "read_file", &json!({"path": "bm/free"})).exits_with(0);
     assert_eq!(read.stdout.trim_end(), "x");
 }
 
@@ -163,7 +163,7 @@ fn key_written_by_another_program_is_not_used() {
     let key = home.home.root().join("mine/key");
     let used = home.home.root().join("mine").display().to_string();
     let run = || {
-        let _ = home.call(&home.elsewhere, &used, "list_dir", &json!({})).left_with(0);
+        let _ = home.call(&home.elsewhere, &used, "list_dir", &json!({})).exits_with(0);
         fs::read(&key).unwrap()
     };
     let own = run();
@@ -183,15 +183,18 @@ fn later_cache_of_another_run_is_hidden_from_a_server() {
     let served = Program::new(&home.home).env("HOME", &root);
     let mut server = Client::start_with(served, &["--allow", "write"]);
     let mut call = |tool: &str, input: Value| {
-        let answer =
-            server.ask_modern("tools/call", json!({"name": tool, "arguments": input}), &json!({}));
+        let answer = server.request_modern(
+            "tools/call",
+            json!({"name": tool, "arguments": input}),
+            &json!({}),
+        );
         answer["result"]["_meta"]["dev.palisade/error"]["class"].as_str().map(str::to_owned)
     };
     assert_eq!(call("write_file", json!({"path": "free", "content": "x"})), None);
     for cache in ["one", "deep/two"] {
         let _ = home
             .call(&home.elsewhere, root.join(cache).to_str().unwrap(), "list_dir", &json!({}))
-            .left_with(0);
+            .exits_with(0);
         let at = |name: &str| format!("{cache}/{name}");
         for (tool, input) in [
             ("read_file", json!({"path": at("key")})),
@@ -223,7 +226,7 @@ fn cache_is_known_for_any_state_directory() {
     let states = [Some("state"), None];
     for (made, cache) in states.into_iter().zip(["named", "usual"]) {
         let place = root.join(cache).display().to_string();
-        let _ = run(&home.elsewhere, made, &place, "list_dir", json!({})).left_with(0);
+        let _ = run(&home.elsewhere, made, &place, "list_dir", json!({})).exits_with(0);
         for used in states {
             let ran = run(
                 &home.home,
@@ -247,7 +250,7 @@ fn linked_cache_stays_hidden_after_the_link_changes() {
     fs::set_permissions(root.join("real"), Permissions::from_mode(0o700)).unwrap();
     let _ = home
         .call(&home.elsewhere, root.join("link").to_str().unwrap(), "list_dir", &json!({}))
-        .left_with(0);
+        .exits_with(0);
     fs::remove_file(root.join("link")).unwrap();
     std::os::unix::fs::symlink("other", root.join("link")).unwrap();
     home.is_out_of_reach("real", &shared());
@@ -281,11 +284,11 @@ fn project_directory_does_not_become_a_cache() {
     fs::set_permissions(&project, Permissions::from_mode(0o700)).unwrap();
     fs::write(project.join("main.rs"), "fn main() {}").unwrap();
     let ran =
-        home.call(&home.elsewhere, project.to_str().unwrap(), "list_dir", &json!({})).left_with(2);
-    ran.complains(&["it holds `main.rs`"]);
+        home.call(&home.elsewhere, project.to_str().unwrap(), "list_dir", &json!({})).exits_with(2);
+    ran.stderr_contains(&["it holds `main.rs`"]);
     let _ = home
         .call(&home.home, &shared(), "read_file", &json!({"path": "project/main.rs"}))
-        .left_with(0);
+        .exits_with(0);
 }
 
 #[test]
@@ -316,9 +319,9 @@ fn cache_below_a_shared_directory_is_refused() {
     let run =
         || home.call(&home.elsewhere, open.join("cache").to_str().unwrap(), "list_dir", &json!({}));
     let remedy = format!("`chmod go-w {}`", open.display());
-    run().left_with(2).complains(&["other users can write to", &remedy, "PALISADE_CACHE"]);
+    run().exits_with(2).stderr_contains(&["other users can write to", &remedy, "PALISADE_CACHE"]);
     assert_eq!(fs::read_dir(&open).unwrap().count(), 0, "nothing is made there");
     fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
-    let _ = run().left_with(0);
+    let _ = run().exits_with(0);
     assert!(open.join("cache/key").exists());
 }

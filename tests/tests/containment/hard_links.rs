@@ -5,7 +5,7 @@ use std::fs;
 use palisade::{Call, HardLinks, SideEffects};
 use palisade_tests::case::{Plugins, block_on};
 use palisade_tests::guest::CONTAINMENT_FILES;
-use palisade_tests::{Case, Program, Seen, World};
+use palisade_tests::{Case, Observed, Program, World};
 use serde_json::json;
 
 /// Creates a file with a second hard link elsewhere, as in a package manager's store.
@@ -15,7 +15,7 @@ fn stored(world: &World) {
 }
 
 #[track_caller]
-fn the_store_is_what_it_was(seen: &Seen) {
+fn the_store_is_what_it_was(seen: &Observed) {
     for world in seen.worlds() {
         assert_eq!(fs::read_to_string(world.home().join("store")).unwrap(), "shared");
     }
@@ -68,7 +68,7 @@ fn operator_may_allow_hard_linked_files() {
         .args(["call", "in_write", "-", "--allow", "write", "--no-builtin", "--plugins"])
         .args([CONTAINMENT_FILES.directory(), "--config".into(), world.home().join("own.toml")])
         .stdin(json!({"op": "link", "path": "one", "to": "three"}).to_string());
-    let _ = program.run().left_with(0);
+    let _ = program.run().exits_with(0);
     assert_eq!(world.read("three").as_deref(), Some("shared+"));
 }
 

@@ -62,7 +62,7 @@ fn terminal_shows_changed_names_escaped() {
     let case = Case::new(CONTAINMENT_FILES, "in_write")
         .input(json!({"op": "create", "path": "a\u{1b}[2J\u{202e}b"}));
     let case = case.allow(SideEffects::Write);
-    let ran = case.program(&case.world()).run().left_with(0);
+    let ran = case.program(&case.world()).run().exits_with(0);
     assert!(
         ran.stdout.contains(r"a\u001b[2J\u202eb") && !ran.stdout.contains(['\u{1b}', '\u{202e}']),
         "{}",

@@ -134,7 +134,7 @@ fn outside_link_does_not_reveal_its_target() {
     let attempts = each("readlink", &OUT, false);
     let (seen, answers) = raw("raw_read", &attempts);
     assert_eq!(answers.len(), OUT.len());
-    for (world, result) in seen.told() {
+    for (world, result) in seen.results() {
         let place = world.outer().to_string_lossy().into_owned();
         assert!(!result.to_string().contains(&place), "{result:#}");
     }

@@ -42,7 +42,7 @@ fn plugin_in_the_workspace_cannot_be_changed() {
             ])
             .args([world.root().join("lib/plugins")])
             .stdin(input.to_string());
-        let result = program.run().left_with(4).json();
+        let result = program.run().exits_with(4).json();
         assert_eq!(
             result["error"]["detail"],
             json!({"reason": "protected", "tree": "lib/plugins"}),
@@ -87,7 +87,7 @@ fn plugin_elsewhere_in_the_workspace_is_protected() {
             ])
             .args([world.root().join("plugs"), "--config".into(), world.home().join("own.toml")])
             .stdin(json!({"op": op, "path": path, "to": to}).to_string());
-        let result = program.run().left_with(4).json();
+        let result = program.run().exits_with(4).json();
         assert_eq!(result["error"]["detail"]["reason"], "protected", "{op} {path}");
     }
     assert_eq!(world.inside(), before);
@@ -122,7 +122,7 @@ fn linked_user_settings_cannot_be_replaced() {
                 world.root().join("settings/palisade.toml"),
             ])
             .stdin(json!({"op": op, "path": path, "to": to}).to_string());
-        let result = program.run().left_with(4).json();
+        let result = program.run().exits_with(4).json();
         let expected = json!({"reason": "protected", "tree": "dotfiles/palisade.toml"});
         assert_eq!(result["error"]["detail"], expected, "{op} {path}");
     }

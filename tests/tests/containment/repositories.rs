@@ -7,7 +7,7 @@ use std::process::Command;
 use palisade::{Policy, SideEffects};
 use palisade_tests::case::{Plugins, block_on};
 use palisade_tests::guest::CONTAINMENT_FILES;
-use palisade_tests::{Case, Program, Seen, Stage, World};
+use palisade_tests::{Case, Observed, Program, Stage, World};
 use serde_json::json;
 
 fn repositories(world: &World) {
@@ -19,7 +19,7 @@ fn repositories(world: &World) {
     world.link("innocent", "sub/.git");
 }
 
-fn attempt(op: &str, path: &str, to: &str) -> Seen {
+fn attempt(op: &str, path: &str, to: &str) -> Observed {
     let case =
         Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": path, "to": to}));
     case.allow(SideEffects::Write).arrange(repositories).check()

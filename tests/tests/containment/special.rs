@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use palisade::SideEffects;
 use palisade_tests::guest::{CONTAINMENT_FILES, CONTAINMENT_RAW};
-use palisade_tests::{Case, Seen, World, skip};
+use palisade_tests::{Case, Observed, World, skip};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn device(world: &World) {
         .unwrap();
 }
 
-fn attempt(arrange: fn(&World), tool: &str, op: &str) -> Seen {
+fn attempt(arrange: fn(&World), tool: &str, op: &str) -> Observed {
     let case = Case::new(CONTAINMENT_FILES, tool)
         .input(json!({"op": op, "path": "special", "to": "moved"}));
     case.allow(SideEffects::Write).timeout(Duration::from_secs(60)).arrange(arrange).check()

@@ -1,10 +1,10 @@
 //! Content blocks of each kind, as the model and as a program read them.
 
 use palisade_tests::guest::CONTRACT_CONTENT;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::{Value, json};
 
-fn give(blocks: &[&str]) -> Seen {
+fn give(blocks: &[&str]) -> Observed {
     Case::new(CONTRACT_CONTENT, "give").input(json!({"blocks": blocks})).check()
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use palisade::{Policy, Session, ToolResult};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::CONTRACT_CONTEXT;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::{Map, Value, json};
 
 fn see() -> Case {
@@ -14,7 +14,7 @@ fn see() -> Case {
         .input(json!({"at_most_ms": 9000}))
 }
 
-fn seen(seen: &Seen) -> Value {
+fn seen(seen: &Observed) -> Value {
     serde_json::from_str(seen.output()).unwrap()
 }
 
@@ -60,7 +60,7 @@ fn call_session_and_turn_ids_reach_tool_and_result() {
 
 #[test]
 fn calls_without_ids_get_distinct_ones() {
-    let id = |seen: &Seen| seen.result["call_id"].as_str().unwrap().to_owned();
+    let id = |seen: &Observed| seen.result["call_id"].as_str().unwrap().to_owned();
     let (one, other) = (see().check_library(|call| call), see().check_library(|call| call));
     assert_ne!(id(&one), id(&other));
 }

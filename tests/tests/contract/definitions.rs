@@ -17,7 +17,7 @@ fn inspected(tool: &str) -> Value {
     let program = Program::new(&world)
         .args(["--no-builtin", "--plugins"])
         .args([CONTRACT_DEFINITIONS.directory()]);
-    program.args(["inspect", tool, "--json"]).run().left_with(0).json()
+    program.args(["inspect", tool, "--json"]).run().exits_with(0).json()
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! Guests that end without returning.
 
 use palisade_tests::guest::CONTRACT_END;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn end(how: &str) -> Seen {
+fn end(how: &str) -> Observed {
     Case::new(CONTRACT_END, "end").input(json!({"how": how})).check()
 }
 
 /// Checks that the result of a crash discloses neither the guest's words nor the way it crashed.
 #[track_caller]
-fn redacted(seen: &Seen, words: &str) {
+fn redacted(seen: &Observed, words: &str) {
     assert_eq!(seen.kind(), "trap");
     assert_eq!(seen.message("execution_error"), "the plugin crashed");
     assert_eq!(seen.result["error"]["is_user_visible"], false);

@@ -1,10 +1,10 @@
 //! Tool errors of every kind, all of class `execution_error`.
 
 use palisade_tests::guest::CONTRACT_ERRORS;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn fail(with: &str) -> Seen {
+fn fail(with: &str) -> Observed {
     Case::new(CONTRACT_ERRORS, "fail").input(json!({"with": with})).check()
 }
 

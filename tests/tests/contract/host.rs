@@ -3,9 +3,9 @@
 use palisade::Event;
 use palisade::execution::{Progress, Severity};
 use palisade_tests::guest::CONTRACT_HOST;
-use palisade_tests::{Case, Program, Seen, World};
+use palisade_tests::{Case, Observed, Program, World};
 
-fn speak() -> Seen {
+fn speak() -> Observed {
     Case::new(CONTRACT_HOST, "speak").check()
 }
 
@@ -66,10 +66,16 @@ fn program_shows_the_log_only_with_verbose() {
         let program = Program::new(&world)
             .args(["--no-builtin", "--plugins"])
             .args([CONTRACT_HOST.directory()]);
-        program.args(["call", "speak"]).args(more.iter().copied()).run().left_with(0)
+        program.args(["call", "speak"]).args(more.iter().copied()).run().exits_with(0)
     };
     let verbose = call(&["--verbose"]);
-    verbose.complains(&["trace: one", "debug: two", "info: three", "warn: four", "error: five"]);
+    verbose.stderr_contains(&[
+        "trace: one",
+        "debug: two",
+        "info: three",
+        "warn: four",
+        "error: five",
+    ]);
     assert_eq!(verbose.stdout, "cancelled: false");
     assert_eq!(call(&[]).stdout, "cancelled: false");
 }

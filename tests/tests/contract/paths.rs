@@ -1,14 +1,14 @@
 //! Path arguments are checked before the call and reach the tool as relative paths.
 
 use palisade_tests::guest::CONTRACT_PATHS;
-use palisade_tests::{Case, Seen, World};
+use palisade_tests::{Case, Observed, World};
 use serde_json::{Value, json};
 
 fn with_file(world: &World) {
     world.file("dir/file.txt", "in");
 }
 
-fn arrived(input: Value) -> Seen {
+fn arrived(input: Value) -> Observed {
     Case::new(CONTRACT_PATHS, "arrived").input(input).arrange(with_file).check()
 }
 

@@ -1,9 +1,9 @@
 //! Malformed results below the SDK, which a component can return but no Rust type can express.
 
 use palisade_tests::wat::Told;
-use palisade_tests::{Case, Plugins, Seen, Wat};
+use palisade_tests::{Case, Observed, Plugins, Wat};
 
-fn call(plugin: &Wat) -> Seen {
+fn call(plugin: &Wat) -> Observed {
     Case::new(Plugins::Component("raw".to_owned(), plugin.build()), "raw").check()
 }
 

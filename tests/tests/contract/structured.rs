@@ -1,10 +1,10 @@
 //! Structured outputs with a declared schema.
 
 use palisade_tests::guest::CONTRACT_STRUCTURED;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn promise(give: &str) -> Seen {
+fn promise(give: &str) -> Observed {
     Case::new(CONTRACT_STRUCTURED, "promise").input(json!({"give": give})).check()
 }
 

@@ -2,7 +2,7 @@
 
 use palisade::{Answer, Call, CallId, CancellationToken, Event, json};
 use palisade_tests::case::block_on;
-use palisade_tests::stage::{Stage, class, says_started};
+use palisade_tests::stage::{Stage, class, reports_start};
 use palisade_tests::{Recorder, guest::DISPATCHER_GATE};
 
 use super::{stage, waiting, writing};
@@ -53,7 +53,7 @@ fn starting_call_is_cancelled() {
             trigger.cancel();
         }
     });
-    let stage = Stage::hearing(recorder, &[DISPATCHER_GATE], |builder| builder);
+    let stage = Stage::with_recorder(recorder, &[DISPATCHER_GATE], |builder| builder);
     let result =
         block_on(stage.host.dispatch(&stage.session(), waiting("c").with_cancellation(token)));
     assert_eq!(class(&result), "cancelled");
@@ -101,11 +101,14 @@ fn partial_output_is_in_result_and_event() {
     let said: Vec<_> = result.content().iter().map(|block| block.as_text().into_owned()).collect();
     assert_eq!(said, ["started"]);
     assert_eq!(result.to_block()["content"][1]["text"], "started", "the model reads it, too");
-    let last = stage.recorder.of("c").pop();
+    let last = stage.recorder.events_of("c").pop();
     assert!(
         matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("started"))
     );
-    assert_eq!(stage.recorder.of("c").iter().filter(|event| says_started(event)).count(), 1);
+    assert_eq!(
+        stage.recorder.events_of("c").iter().filter(|event| reports_start(event)).count(),
+        1
+    );
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn subscriber_may_cancel_within_an_event() {
             session.cancel_all();
         }
     });
-    let stage = Stage::hearing(recorder, &[], |builder| builder);
+    let stage = Stage::with_recorder(recorder, &[], |builder| builder);
     let session = cell.get_or_init(|| stage.session());
     assert_eq!(class(&block_on(stage.host.dispatch(session, writing("w")))), "cancelled");
     assert!(stage.confirmations.pending().is_empty());

@@ -21,7 +21,7 @@ fn settled(stage: &Stage, call: &str) -> Vec<Decision> {
         Event::ConfirmationResolved(_, _, decision) => Some(*decision),
         _ => None,
     };
-    stage.recorder.of(call).iter().filter_map(decision).collect()
+    stage.recorder.events_of(call).iter().filter_map(decision).collect()
 }
 
 #[test]

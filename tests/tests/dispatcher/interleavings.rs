@@ -152,7 +152,7 @@ impl Play<'_> {
             if let Some(handle) = handle {
                 let result = handle.await.unwrap();
                 assert_eq!(result.call_id().as_str(), id);
-                check_events(&result.to_json(), &self.stage.recorder.of(&id));
+                check_events(&result.to_json(), &self.stage.recorder.events_of(&id));
                 returned.push(id);
             }
         }

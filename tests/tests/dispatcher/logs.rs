@@ -128,7 +128,8 @@ fn guest_crash_is_logged_with_frames_and_redacted() {
         block_on(stage.host.dispatch(&stage.session(), call))
     });
     assert_eq!(result.error().map(palisade::ToolError::is_user_visible), Some(false));
-    let told = format!("{} {} {:?}", result.to_json(), result.to_block(), stage.recorder.of("c8"));
+    let told =
+        format!("{} {} {:?}", result.to_json(), result.to_block(), stage.recorder.events_of("c8"));
     assert!(told.contains("the plugin crashed"), "{told}");
     assert!(!told.contains("last words") && !told.contains("backtrace"), "{told}");
     assert_eq!(log.matches("the plugin crashed").count(), 1, "{log}");

@@ -11,7 +11,7 @@ use palisade::{
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
-use palisade_tests::native::{Native, Told, Waiting, echo};
+use palisade_tests::native::{Native, StopSignal, Waiting, echo};
 use palisade_tests::stage::class;
 use tokio::time::Instant;
 
@@ -66,14 +66,15 @@ fn unstoppable_tool_is_abandoned_after_thirty_seconds() {
 #[test]
 fn timed_out_tool_is_stopped_and_its_last_output_kept() {
     let stage = stage();
-    let waiting = Waiting::new("waits", Told::ByCancel, || Ok(ToolOutput::text("half of it")));
+    let waiting =
+        Waiting::new("waits", StopSignal::ByCancel, || Ok(ToolOutput::text("half of it")));
     stage.host.registry().register(waiting.factory()).unwrap();
     let result = on_driven_clock(
         stage.host.dispatch(&stage.session(), Call::new("waits", "{}").with_id("w")),
     );
     assert_eq!((class(&result), waiting.cancellations()), ("timeout", 1));
     assert_eq!(result.to_block()["content"][1]["text"], "half of it");
-    let last = stage.recorder.of("w").pop();
+    let last = stage.recorder.events_of("w").pop();
     assert!(
         matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("half of it"))
     );
@@ -84,7 +85,7 @@ fn dropped_call_ends_at_once_and_its_tool_cleans_up() {
     let cleaned = Arc::new(AtomicBool::new(false));
     let own = cleaned.clone();
     let stage = stage();
-    let waiting = Waiting::new("waits", Told::ByContext, move || {
+    let waiting = Waiting::new("waits", StopSignal::ByContext, move || {
         own.store(true, Ordering::SeqCst);
         Ok(ToolOutput::text("cleaned up"))
     });
@@ -159,7 +160,9 @@ fn context_has_call_session_turn_workspace_and_log() {
         stage.host.dispatch(&stage.session(), Call::new("looks", "{}").with_id("c").with_turn("t")),
     );
     assert_eq!(result.output().as_deref(), Some(r#""c" Some("session-1") Some("t")"#));
-    assert!(matches!(&stage.recorder.of("c")[1], Event::Log(_, _, message) if message == "looked"));
+    assert!(
+        matches!(&stage.recorder.events_of("c")[1], Event::Log(_, _, message) if message == "looked")
+    );
 }
 
 #[test]

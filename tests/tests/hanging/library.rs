@@ -45,7 +45,7 @@ fn hanging_call_ends_at_its_deadline_and_frees_its_thread() {
             });
             was_given_up(&hung);
             assert_eq!((host.lost_threads(), host.session().in_flight()), (1, 0));
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
             assert_eq!(answered(&host, read("notes.txt")).await.output().as_deref(), Some(NOTES));
         });
@@ -59,7 +59,7 @@ fn hanging_guest_ends_at_deadline_and_cancellation() {
         block_on(async {
             was_given_up(&answered(&host, read("trap.txt")).await);
             has_stopped(scene).await;
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
             let call = Call::new("read_file", json!({"path": "trap.txt"}))
                 .with_cancellation(token.clone());
@@ -84,7 +84,7 @@ fn listing_and_writing_hang_no_longer_than_reading() {
             let host = scene.host();
             scene.frozen.stop();
             was_given_up(&block_on(answered(&host, call.with_timeout(SHORT))));
-            scene.frozen.go_on();
+            scene.frozen.resume();
             block_on(until(|| host.lost_threads() == 0));
         }
     });
@@ -100,7 +100,7 @@ fn workspace_hanging_on_open_is_an_error() {
             opened.as_ref().is_err_and(palisade::workspace::WorkspaceError::is_unanswered),
             "{opened:?}"
         );
-        scene.frozen.go_on();
+        scene.frozen.resume();
         assert!(Workspace::open_within(folder, Duration::from_secs(20)).is_ok());
     });
 }
@@ -127,7 +127,7 @@ fn hanging_native_tool_gives_its_place_to_the_next() {
                 .dispatch(&session, Call::new("calculate", json!({"expression": "6 * 7"})))
                 .await;
             assert_eq!((sum.output().as_deref(), host.lost_threads()), (Some("42"), 1));
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
         });
     });
@@ -163,7 +163,7 @@ fn dropped_hanging_call_has_one_terminal_event_and_a_counted_thread() {
             task.abort();
             assert!(task.await.unwrap_err().is_cancelled());
             until(|| host.lost_threads() == 1).await;
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
         });
         assert_eq!(recorder.terminal().len(), 1);

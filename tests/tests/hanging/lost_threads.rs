@@ -37,7 +37,7 @@ fn calls_are_refused_while_all_threads_are_lost() {
                 ("resource_exhausted", &json!("lost_threads"), &json!(2))
             );
             assert!(detail["advice"].as_str().unwrap().contains("file system"));
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
             // The pool has recovered exactly its size: three concurrent calls share two threads.
             let again = tokio::join!(

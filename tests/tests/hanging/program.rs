@@ -41,8 +41,8 @@ fn workspace_hanging_from_the_start_is_an_error_in_time() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let words = ["call", "read_file", "{\"path\": \"notes.txt\"}", "--timeout", "200ms"];
-        let ran = in_time(Program::new(&scene.world).args(words), SHORT).left_with(7);
-        ran.complains(&["the workspace", "has not answered for 200ms"]);
+        let ran = in_time(Program::new(&scene.world).args(words), SHORT).exits_with(7);
+        ran.stderr_contains(&["the workspace", "has not answered for 200ms"]);
     });
 }
 
@@ -61,7 +61,7 @@ fn hanging_recorded_cache_delays_no_other_call() {
         for words in [&["list"][..], &["call", "list_dir", "{}", "--timeout", "5s"]] {
             let program =
                 Program::new(&elsewhere).env("HOME", home.root()).args(words.iter().copied());
-            let _ = in_time(program, SHORT).left_with(0);
+            let _ = in_time(program, SHORT).exits_with(0);
         }
     });
 }
@@ -74,7 +74,7 @@ fn hanging_call_ends_with_its_result() {
         let events = scene.world.home().join("events");
         let program =
             Program::new(&scene.world).args(words).args(["--events".into(), events.clone()]);
-        let ran = in_time(program, SHORT).left_with(7);
+        let ran = in_time(program, SHORT).exits_with(7);
         let result = ran.json();
         palisade_tests::uniform::check_shape(&result);
         assert_eq!(
@@ -95,7 +95,7 @@ fn hanging_call_is_interrupted() {
     for signal in [Signal::INT, Signal::TERM] {
         Scene::play(|scene| {
             let words = ["call", "read_file", "{\"path\": \"trap.txt\"}", "--json"];
-            let result = told_to_end(scene, &words, signal).left_with(130).json();
+            let result = told_to_end(scene, &words, signal).exits_with(130).json();
             assert_eq!(result["error"]["class"], "cancelled");
         });
     }
@@ -109,8 +109,8 @@ fn hanging_call_in_place_is_interrupted() {
         let words =
             ["call", "read_file", "{\"path\": \"trap.txt\"}", "--config", file.to_str().unwrap()];
         told_to_end(scene, &words, Signal::INT)
-            .left_with(130)
-            .complains(&["cancelled: ", "hangs in a file operation"]);
+            .exits_with(130)
+            .stderr_contains(&["cancelled: ", "hangs in a file operation"]);
     });
 }
 
@@ -124,7 +124,7 @@ fn hanging_call_of_a_reply_keeps_the_other_answers() {
         ];
         let reply = json!({"role": "assistant", "content": content}).to_string();
         let words = ["dispatch", "--from", "anthropic", "--timeout", "200ms"];
-        let ran = in_time(Program::new(&scene.world).args(words).stdin(reply), SHORT).left_with(0);
+        let ran = in_time(Program::new(&scene.world).args(words).stdin(reply), SHORT).exits_with(0);
         let answers = ran.json()[0]["content"].to_string();
         assert!(answers.contains("42") && answers.contains("given up"), "{answers}");
     });
@@ -157,7 +157,7 @@ fn doctor_waits_once_for_a_hanging_workspace() {
             .args(["doctor"])
             .env("PALISADE_CACHE", "off")
             .run()
-            .left_with(7);
+            .exits_with(7);
         assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
         assert_eq!(ran.stdout.matches("has not answered for 10s").count(), 1, "{}", ran.stdout);
         for part in
@@ -196,7 +196,7 @@ fn doctor_names_a_hanging_configuration_and_cache() {
         let program = Program::new(&scene.world)
             .args(["doctor", "--json", "--config"])
             .args([at("mine.toml")]);
-        let ran = program.env("PALISADE_CACHE", at("cache")).run().left_with(7);
+        let ran = program.env("PALISADE_CACHE", at("cache")).run().exits_with(7);
         assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
         let checks = ran.json();
         let is_bad = |name: &str| {
@@ -218,7 +218,7 @@ fn doctor_names_a_hanging_plugin_directory_and_continues() {
         let start = Instant::now();
         let words = ["doctor", "--json", "--plugins"];
         let program = Program::new(&world).args(words).args([scene.world.root().join("folder")]);
-        let ran = program.args(["--plugins", "/nowhere"]).run().left_with(2);
+        let ran = program.args(["--plugins", "/nowhere"]).run().exits_with(2);
         assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
         let checks = ran.json();
         let checks = checks["checks"].as_array().unwrap().iter();

@@ -95,7 +95,7 @@ fn call_in_a_small_address_space_prints_a_growing_answer() {
             .args(["call", "raw", "{}", "--json"])
             .limited(&format!("-v {kib}"))
             .run()
-            .left_with(0);
+            .exits_with(0);
         let result = ran.json();
         for text in [&result["output"], &result["content"][0]["text"]] {
             assert_eq!(text.as_str().map(str::len), Some(LENGTH));
@@ -111,7 +111,7 @@ fn reply_results_are_printed_in_a_small_address_space() {
     let world = world_of(b'a');
     let dispatch =
         program(&world).args(["dispatch", "--from", "anthropic"]).stdin(reply.to_string());
-    let messages = dispatch.limited("-v 300000").run().left_with(0).json();
+    let messages = dispatch.limited("-v 300000").run().exits_with(0).json();
     let blocks = messages[0]["content"].as_array().unwrap();
     let text = |block: &Value| block["content"][0]["text"].as_str().unwrap_or_default().to_owned();
     let (whole, refused): (Vec<_>, Vec<_>) =
@@ -235,7 +235,7 @@ enum Way {
     /// A plain call of the current revision.
     Plain,
     /// A call with a progress token, so that the protocol library serializes the answer.
-    Told,
+    WithProgress,
     /// A call in a session of the previous revision, answered as an event.
     Session,
 }
@@ -250,7 +250,7 @@ fn unread_over_http(way: Way) {
     let session = if way == Way::Session { session(&endpoint) } else { String::new() };
     let request = |id: usize| {
         let mut params = call();
-        if way == Way::Told {
+        if way == Way::WithProgress {
             params["_meta"] = json!({"progressToken": id});
         }
         let params = if way == Way::Session { params } else { modern(params, &json!({})) };
@@ -288,7 +288,7 @@ fn session(endpoint: &Endpoint) -> String {
 #[test]
 fn unread_http_answers_are_bounded_together() {
     let _turn = turn();
-    for way in [Way::Plain, Way::Told, Way::Session] {
+    for way in [Way::Plain, Way::WithProgress, Way::Session] {
         unread_over_http(way);
     }
 }

@@ -4,13 +4,13 @@
 use palisade::{CacheMode, Host, Shipped};
 use palisade_tests::guest::{HOSTILE_ECHO, cache};
 use palisade_tests::oracle::{self, Oracle, around, around_both};
-use palisade_tests::{Seen, Wat};
+use palisade_tests::{Observed, Wat};
 use serde_json::json;
 
 use super::{ENOUGH, SHORT, case, raw};
 
 #[track_caller]
-fn was_stopped(seen: &Seen) {
+fn was_stopped(seen: &Observed) {
     assert_eq!(seen.error("timeout")["detail"], json!({"limit": "timeout", "value_ms": 300}));
 }
 

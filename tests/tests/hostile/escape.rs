@@ -5,7 +5,7 @@ use palisade::SideEffects;
 use palisade_tests::guest::HOSTILE_PROBE;
 use palisade_tests::oracle::{around, around_both};
 use palisade_tests::without_openat2::{Refused, exists, refused_here};
-use palisade_tests::{Case, Seen, World, skip};
+use palisade_tests::{Case, Observed, World, skip};
 use serde_json::json;
 
 use super::ENOUGH;
@@ -149,7 +149,7 @@ fn case(tool: &str, ops: &[&str], paths: &[&str]) -> Case {
 
 /// Returns the answers: a row for each operation, with the code of each path.
 #[track_caller]
-fn answers(seen: &Seen, ops: &[&str], paths: &[&str]) -> Vec<Vec<String>> {
+fn answers(seen: &Observed, ops: &[&str], paths: &[&str]) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> = serde_json::from_str(seen.output()).unwrap();
     let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
     assert_eq!(

@@ -75,10 +75,10 @@ fn called(kib: u32, words: &[&str]) -> Ran {
 fn call_in_512_mib_prints_an_expanding_output() {
     let _turn = turn();
     let input = json!({"count": MANY}).to_string();
-    let ran = called(500_000, &["expand", &input]).left_with(0);
+    let ran = called(500_000, &["expand", &input]).exits_with(0);
     assert!(ran.stdout == elements(MANY), "{} bytes", ran.stdout.len());
-    let ran =
-        called(500_000, &["expand", &json!({"count": 100_000}).to_string(), "--json"]).left_with(0);
+    let ran = called(500_000, &["expand", &json!({"count": 100_000}).to_string(), "--json"])
+        .exits_with(0);
     assert_eq!(ran.json()["content"][0]["json"].as_array().map(Vec::len), Some(100_000));
 }
 
@@ -86,7 +86,7 @@ fn call_in_512_mib_prints_an_expanding_output() {
 fn call_in_512_mib_refuses_an_oversized_value() {
     let _turn = turn();
     let input = json!({"count": MANY}).to_string();
-    let ran = called(500_000, &["expand_promised", &input, "--json"]).left_with(7);
+    let ran = called(500_000, &["expand_promised", &input, "--json"]).exits_with(7);
     let detail = &ran.json()["error"]["detail"];
     let bound = (&detail["limit"], &detail["value"]);
     let space = (&json!("address_space"), &json!(500_000 << 10));
@@ -102,7 +102,7 @@ fn server_in_1_gib_answers_four_expanding_outputs_and_a_ping() {
         let mut client = Client::legacy(with_guest(&world).limited("-v 1000000"), &json!({}));
         let expand = json!({"name": tool, "arguments": {"count": MANY}});
         let ids: Vec<u64> = (0..4).map(|_| client.begin("tools/call", &expand)).collect();
-        assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+        assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
         for id in ids {
             let answer = said(&mut client, id);
             let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
@@ -113,7 +113,7 @@ fn server_in_1_gib_answers_four_expanding_outputs_and_a_ping() {
                 answer.to_string()
             );
         }
-        assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+        assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
     }
 }
 
@@ -147,12 +147,12 @@ fn expanding_inputs_are_bounded_together_and_released() {
     let world = World::new();
     let mut client = bounded(&world);
     let small = json!({"name": "length", "arguments": {"items": [1, 2]}});
-    assert_eq!(text(&client.ask("tools/call", &small)), "2");
+    assert_eq!(text(&client.request("tools/call", &small)), "2");
     let before = client.memory_kib("VmRSS:");
     let items: Value = serde_json::from_str(&elements(INPUT)).unwrap();
     let large = json!({"name": "length", "arguments": {"items": items}});
     let ids: Vec<u64> = (0..64).map(|_| client.begin("tools/call", &large)).collect();
-    let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
+    let answers: Vec<Value> = ids.iter().map(|_| client.receive()).collect();
     let done = answers.iter().filter(|answer| text(answer) == INPUT.to_string()).count();
     assert!(done > 0, "{:.300}", answers[0].to_string());
     assert_eq!(
@@ -163,7 +163,7 @@ fn expanding_inputs_are_bounded_together_and_released() {
     let most = client.memory_kib("VmHWM:").saturating_sub(before);
     assert!(most < MOST_KIB, "{most} KiB more at once");
     comes_back(&client, before, 160 << 10);
-    assert_eq!(text(&client.ask("tools/call", &small)), "2");
+    assert_eq!(text(&client.request("tools/call", &small)), "2");
 }
 
 #[test]
@@ -172,10 +172,10 @@ fn memory_of_expanding_outputs_is_released() {
     let world = World::new();
     let mut client = bounded(&world);
     let call = |count: usize| json!({"name": "expand_promised", "arguments": {"count": count}});
-    assert_eq!(text(&client.ask("tools/call", &call(1))), elements(1));
+    assert_eq!(text(&client.request("tools/call", &call(1))), elements(1));
     let before = client.memory_kib("VmRSS:");
     let ids: Vec<u64> = (0..32).map(|_| client.begin("tools/call", &call(200_000))).collect();
-    let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
+    let answers: Vec<Value> = ids.iter().map(|_| client.receive()).collect();
     let whole =
         answers.iter().filter(|answer| text(answer).len() == elements(200_000).len()).count();
     // Under load all of them may be refused, each for the memory that the others hold.
@@ -187,7 +187,7 @@ fn memory_of_expanding_outputs_is_released() {
     let most = client.memory_kib("VmHWM:").saturating_sub(before);
     assert!((ONE_KIB..MOST_KIB).contains(&most), "{most} KiB more at once");
     comes_back(&client, before, 160 << 10);
-    assert_eq!(text(&client.ask("tools/call", &call(200_000))).len(), elements(200_000).len());
+    assert_eq!(text(&client.request("tools/call", &call(200_000))).len(), elements(200_000).len());
 }
 
 /// Waits until the program holds at most `more` KiB beyond `before`. Freed pages are returned with
@@ -207,8 +207,8 @@ fn comes_back(client: &Client, before: u64, more: u64) {
 
 #[track_caller]
 fn said(client: &mut Client, id: u64) -> Value {
-    match client.aside.iter().position(|message| message["id"] == id) {
-        Some(place) => client.aside.remove(place),
+    match client.pending.iter().position(|message| message["id"] == id) {
+        Some(place) => client.pending.remove(place),
         None => client.answer(id),
     }
 }

@@ -4,7 +4,7 @@ use palisade::{Call, Limits, SideEffects};
 use palisade_tests::guest::{HOSTILE_ABUSE, LIMITS_FILES};
 use palisade_tests::oracle::{Oracle, around, served};
 use palisade_tests::program::test_again;
-use palisade_tests::{Case, Plugins, swell};
+use palisade_tests::{Case, Plugins, expanding_json};
 use serde_json::json;
 
 use super::{ENOUGH, SHORT, case, raw};
@@ -13,7 +13,7 @@ use super::{ENOUGH, SHORT, case, raw};
 const MANY: u32 = 500_000;
 
 fn expanding(members: u32) -> Case {
-    let plugin = swell::answering("raw", members).build();
+    let plugin = expanding_json::answering("raw", members).build();
     Case::new(Plugins::Component("raw".to_owned(), plugin), "raw").timeout(ENOUGH)
 }
 

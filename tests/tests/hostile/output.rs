@@ -2,7 +2,7 @@
 
 use palisade_tests::oracle::{around, around_both};
 use palisade_tests::wat::Told;
-use palisade_tests::{Seen, Wat};
+use palisade_tests::{Observed, Wat};
 
 use super::{ENOUGH, abuse, case, raw};
 
@@ -52,7 +52,7 @@ fn result_at_its_limit_passes_and_one_byte_more_fails() {
 
 /// Returns the result of a plugin that answers with this block of JSON.
 #[track_caller]
-fn said(json: &str) -> Seen {
+fn said(json: &str) -> Observed {
     let escaped: String = json.bytes().map(|byte| format!("\\{byte:02x}")).collect();
     let plugin = raw().extra(&format!("(data (i32.const 512) \"{escaped}\")"));
     around(&case(&plugin.answering_block("", JSON, 512, u32::try_from(json.len()).unwrap())))
@@ -107,7 +107,7 @@ fn result_breaking_its_schema_breaks_the_contract() {
 }
 
 /// Returns the result of an answer with `depth` opening and `closed` closing brackets.
-fn deep(depth: u32, closed: u32) -> Seen {
+fn deep(depth: u32, closed: u32) -> Observed {
     let fill = format!(
         "(drop (memory.grow (i32.const 20))) (memory.fill (i32.const {FAR}) (i32.const 91) (i32.const {depth}))
          (memory.fill (i32.const {}) (i32.const 93) (i32.const {closed}))",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use palisade::{Call, ToolResult};
 use palisade_tests::oracle::{Oracle, around, around_both, served};
 use palisade_tests::wat::Told;
-use palisade_tests::{Case, Plugins, Wat, World, swell};
+use palisade_tests::{Case, Plugins, Wat, World, expanding_json};
 use serde_json::{Value, json};
 
 use super::{ENOUGH, raw};
@@ -69,15 +69,18 @@ fn is_judged(name: &str, result: &Value) {
 #[test]
 fn output_validation_ends_with_the_call() {
     for (name, schema, value) in costly() {
-        let plugin = plugin(&swell::described(
+        let plugin = plugin(&expanding_json::described(
             "raw",
             &with(&schema).to_string(),
             &format!("{{\"p\":{value}}}"),
         ));
         is_judged(name, &around(&Case::new(plugin, "raw").timeout(SECOND)).result);
     }
-    let fine =
-        swell::described("raw", &with(&json!({"multipleOf": 0.5})).to_string(), "{\"p\":1.5}");
+    let fine = expanding_json::described(
+        "raw",
+        &with(&json!({"multipleOf": 0.5})).to_string(),
+        "{\"p\":1.5}",
+    );
     assert_eq!(
         around_both(&Case::new(plugin(&fine), "raw").timeout(ENOUGH)).output(),
         "{\"p\":1.5}"
@@ -97,7 +100,7 @@ fn input_validation_ends_with_the_call() {
 fn validation_delays_no_other_call_of_a_server() {
     let (_, schema, value) = costly().swap_remove(0);
     let json = format!("{{\"p\":{value}}}");
-    let output = swell::described("raw", &with(&schema).to_string(), &json);
+    let output = expanding_json::described("raw", &with(&schema).to_string(), &json);
     assert_eq!(served(&Case::new(plugin(&output), "raw").timeout(SECOND), 1).answers.len(), 1);
     let input = Wat::new(Told::new("raw").with_input(with(&schema).to_string()));
     assert_eq!(

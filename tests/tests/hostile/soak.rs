@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use palisade_tests::oracle::{Books, turn};
+use palisade_tests::oracle::{Resources, turn};
 use palisade_tests::soak::{self, Report, Soak, expected, mixed};
 
 /// The number of warm-up calls, after which each plugin has used all the pool slots that it needs
@@ -17,10 +17,10 @@ fn twenty_thousand_mixed_calls_leave_nothing() {
     let _turn = turn();
     let soak = Soak::new();
     let _ = soak.run(WARM, mixed);
-    let before = Books::now();
+    let before = Resources::now();
     assert_eq!(soak.run(COUNTED, mixed).classes, expected(COUNTED, mixed));
     assert_eq!(before.settled(Duration::from_secs(1)), Vec::<String>::new());
-    let after = Books::now();
+    let after = Resources::now();
     assert!(after.maps.abs_diff(before.maps) <= 16, "{before:?} and {after:?}");
 }
 

@@ -54,7 +54,7 @@ fn pipe_swapped_in_between_check_and_open_blocks_nothing() {
             for _ in 0..20 {
                 // The program has to exit by itself: an open that blocks would keep it from
                 // exiting.
-                let ran = case.program(&world).run().left_with(0).json();
+                let ran = case.program(&world).run().exits_with(0).json();
                 let answers: Vec<Vec<String>> =
                     serde_json::from_str(ran["output"].as_str().unwrap()).unwrap();
                 seen.extend(answers.concat());
@@ -166,7 +166,7 @@ fn full_disk_is_reported_to_the_guest() {
         .input(ops)
         .allow(SideEffects::Write)
         .timeout(ENOUGH);
-    let oracle = Oracle::of(&case);
+    let oracle = Oracle::for_case(&case);
     let world = &oracle.stage.world;
     let Some(_disk) =
         Mounted::at(world.root().join("disk"), &["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
@@ -185,7 +185,7 @@ fn mount_in_the_workspace_is_part_of_it() {
     // there.
     let case = Case::new(HOSTILE_PROBE, "probe_read")
         .input(json!({"ops": ["open", "readdir"], "paths": ["mounted/inner.txt", "mounted"]}));
-    let oracle = Oracle::of(&case.timeout(ENOUGH));
+    let oracle = Oracle::for_case(&case.timeout(ENOUGH));
     let world = &oracle.stage.world;
     let Some(_disk) = Mounted::at(world.root().join("mounted"), &["-t", "tmpfs", "tmpfs"]) else {
         return;

@@ -27,7 +27,7 @@ fn endless_sleep_is_stopped_in_time() {
 
 #[test]
 fn endless_polling_starves_no_call_and_is_stopped() {
-    let oracle = Oracle::of(&abuse("poll-for-ever", 0));
+    let oracle = Oracle::for_case(&abuse("poll-for-ever", 0));
     let call = Call::new("abuse", json!({"how": "poll-for-ever"})).with_timeout(SHORT);
     let results = oracle.watch(SHORT, |stage: &Stage| {
         let (host, call) = (stage.host.clone(), call.clone());
@@ -45,7 +45,7 @@ fn endless_polling_starves_no_call_and_is_stopped() {
 
 #[test]
 fn invalid_times_are_refused_or_clamped() {
-    let oracle = Oracle::of(&abuse("sleep", 0));
+    let oracle = Oracle::for_case(&abuse("sleep", 0));
     let sleep = |amount: u64| Call::new("abuse", json!({"how": "sleep", "amount": amount}));
     for time in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1)] {
         let result = oracle.call(&sleep(1 << 40).with_timeout(time), SHORT);
@@ -62,7 +62,7 @@ fn invalid_times_are_refused_or_clamped() {
 
 #[test]
 fn end_at_the_deadline_is_one_end() {
-    let oracle = Oracle::of(&abuse("sleep", 0).allow(SideEffects::Write));
+    let oracle = Oracle::for_case(&abuse("sleep", 0).allow(SideEffects::Write));
     let deadline = Deadline::over(oracle.stage.clone());
     // The soak run makes ten thousand.
     let ended = deadline.run(400);
@@ -112,7 +112,7 @@ fn suspended_process_reports_its_timeout_on_resumption() {
     until("the deadline has passed", || stopped.elapsed() > time * 2);
     let still = stopped.elapsed();
     kill_process(process, Signal::CONT).unwrap();
-    let result = finish(child).left_with(7).json();
+    let result = finish(child).exits_with(7).json();
     assert_eq!(result["error"]["class"], "timeout");
     let took = Duration::from_secs_f64(result["duration_ms"].as_f64().unwrap() / 1e3);
     assert!(took >= still, "{took:?}, of which the process stood still for {still:?}");
@@ -148,7 +148,7 @@ fn late_failure_of_a_native_tool_is_a_timeout() {
 
 #[test]
 fn wait_ends_with_the_remaining_time() {
-    let oracle = Oracle::of(&abuse("sleep", 0));
+    let oracle = Oracle::for_case(&abuse("sleep", 0));
     for amount in [21_000_000, u64::MAX] {
         let call = Call::new("abuse", json!({"how": "sleep", "amount": amount}));
         let result =

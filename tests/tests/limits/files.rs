@@ -4,10 +4,10 @@ use std::fs::File;
 
 use palisade::SideEffects;
 use palisade_tests::guest::LIMITS_FILES;
-use palisade_tests::{Case, Seen, World};
+use palisade_tests::{Case, Observed, World};
 use serde_json::json;
 
-fn call(tool: &str, amount: u64, arrange: fn(&World)) -> Seen {
+fn call(tool: &str, amount: u64, arrange: fn(&World)) -> Observed {
     Case::new(LIMITS_FILES, tool)
         .input(json!({"amount": amount}))
         .allow(SideEffects::Write)
@@ -166,7 +166,7 @@ fn on_a_small_disk(tool: &str, amount: u64) -> Option<serde_json::Value> {
         palisade_tests::skip("file systems cannot be mounted here");
         return None;
     }
-    let result = case.program(&world).through("unshare", program).run().left_with(5).json();
+    let result = case.program(&world).through("unshare", program).run().exits_with(5).json();
     assert!(world.inside().is_empty(), "the file system was the program's own");
     Some(result)
 }

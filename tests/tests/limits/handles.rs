@@ -1,10 +1,10 @@
 //! Limits on handles that the host holds for a guest.
 
 use palisade_tests::guest::LIMITS_HANDLES;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn call(tool: &str, count: u64) -> Seen {
+fn call(tool: &str, count: u64) -> Observed {
     let case = Case::new(LIMITS_HANDLES, tool).input(json!({"count": count}));
     case.arrange(|world| {
         world.file("file.txt", "");

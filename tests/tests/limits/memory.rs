@@ -1,10 +1,10 @@
 //! Limits on the total memory of a call.
 
 use palisade_tests::guest::LIMITS_MEMORY;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn call(tool: &str, mib: u64, limit: u64) -> Seen {
+fn call(tool: &str, mib: u64, limit: u64) -> Observed {
     Case::new(LIMITS_MEMORY, tool).input(json!({"mib": mib})).memory_mib(limit).check()
 }
 

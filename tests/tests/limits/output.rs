@@ -3,22 +3,22 @@
 
 use palisade::Event;
 use palisade_tests::guest::LIMITS_OUTPUT;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-fn say(tool: &str, bytes: u64) -> Seen {
+fn say(tool: &str, bytes: u64) -> Observed {
     Case::new(LIMITS_OUTPUT, tool).input(json!({"bytes": bytes})).check()
 }
 
-fn truncated(seen: &Seen) -> u64 {
+fn truncated(seen: &Observed) -> u64 {
     seen.result["usage"]["truncated_bytes"].as_u64().unwrap()
 }
 
 /// Returns the number of matching events and the total length of their text.
-fn heard(seen: &Seen, length: impl Fn(&Event) -> Option<usize>) -> (usize, u64) {
+fn heard(seen: &Observed, length: impl Fn(&Event) -> Option<usize>) -> (usize, u64) {
     let lengths: Vec<usize> = seen.events.iter().filter_map(length).collect();
     (lengths.len(), lengths.iter().sum::<usize>() as u64)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use palisade::{Limits, ToolResult};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::LIMITS_TIME;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
 /// A timeout that no slow machine reaches for work of milliseconds.
@@ -13,17 +13,17 @@ const ENOUGH: Duration = Duration::from_secs(30);
 /// A timeout that expires soon.
 const SHORT: Duration = Duration::from_millis(200);
 
-fn call(tool: &str, ms: u64, timeout: Duration) -> Seen {
+fn call(tool: &str, ms: u64, timeout: Duration) -> Observed {
     Case::new(LIMITS_TIME, tool).input(json!({"ms": ms})).timeout(timeout).check()
 }
 
 #[track_caller]
-fn was_stopped_after(seen: &Seen, limit_ms: u64) {
+fn was_stopped_after(seen: &Observed, limit_ms: u64) {
     let error = seen.error("timeout");
     assert_eq!(error["detail"], json!({"limit": "timeout", "value_ms": limit_ms}));
     assert_eq!(error["is_recoverable"], true);
     let took: Vec<Option<f64>> =
-        seen.told().map(|(_, result)| result["duration_ms"].as_f64()).collect();
+        seen.results().map(|(_, result)| result["duration_ms"].as_f64()).collect();
     assert_eq!(took.len(), 2, "through the library and through the program");
     assert!(
         took.iter().all(|took| took.is_some_and(|took| took >= limit_ms as f64)),

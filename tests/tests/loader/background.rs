@@ -167,17 +167,17 @@ fn cached_plugin_is_ready_beside_a_compiling_one() {
         let program = Program::new(&world).env("PALISADE_CACHE", world.outer().join("cache"));
         program.args(["--no-builtin", "--plugins"]).args([world.plugins()])
     };
-    assert_eq!(program().args(["call", "good", "{}"]).run().left_with(0).stdout, "done");
+    assert_eq!(program().args(["call", "good", "{}"]).run().exits_with(0).stdout, "done");
     let reply =
         json!({"content": [{"type": "tool_use", "id": "tu_1", "name": "good", "input": {}}]});
     let dispatch = program().args(["dispatch", "--from", "anthropic"]).stdin(reply.to_string());
-    assert!(dispatch.run().left_with(0).stdout.contains("done"));
-    let listed = program().args(["list", "--now", "--json"]).run().left_with(0).json();
+    assert!(dispatch.run().exits_with(0).stdout.contains("done"));
+    let listed = program().args(["list", "--now", "--json"]).run().exits_with(0).json();
     assert_eq!(
         (&listed["tools"][0]["name"], &listed["compiling"][0]["plugin"]),
         (&json!("good"), &json!("a-slow"))
     );
-    assert!(program().args(["list", "--now"]).run().left_with(0).stdout.contains("compiling"));
+    assert!(program().args(["list", "--now"]).run().exits_with(0).stdout.contains("compiling"));
     assert_eq!(notes().len(), 0, "a compilation was begun");
 }
 
@@ -230,12 +230,12 @@ fn call_compiles_only_its_shipped_plugin() {
             .env("PALISADE_CACHE", world.outer().join("cache"))
             .run()
     };
-    let ran = call(&["call", "calculate", r#"{"expression": "6 * 7"}"#]).left_with(0);
+    let ran = call(&["call", "calculate", r#"{"expression": "6 * 7"}"#]).exits_with(0);
     assert_eq!((ran.stdout.as_str(), cached(&world)), ("42", 1));
     // An unknown tool compiles every shipped plugin, since the nearest name is searched among all
     // tools.
-    let ran = call(&["call", "calculat", "{}"]).left_with(3);
-    ran.complains(&["did you mean `calculate`"]);
+    let ran = call(&["call", "calculat", "{}"]).exits_with(3);
+    ran.stderr_contains(&["did you mean `calculate`"]);
     assert_eq!(cached(&world), 3, "to know the nearest name, all names are asked for");
 }
 
@@ -265,8 +265,10 @@ fn call_does_not_wait_for_a_previously_failed_file() {
     drop(builder(&world).compiler(failing).build().unwrap());
     let program = Program::new(&world).env("PALISADE_CACHE", world.outer().join("cache"));
     let program = program.args(["--no-builtin", "--plugins"]).args([world.plugins()]);
-    let ran = program.args(["call", "good", "--allow", "write"]).run().left_with(0);
-    ran.complains(&["a-slow.wasm stands before that, is not compiled, and may take the name"]);
+    let ran = program.args(["call", "good", "--allow", "write"]).run().exits_with(0);
+    ran.stderr_contains(&[
+        "a-slow.wasm stands before that, is not compiled, and may take the name",
+    ]);
 }
 
 #[test]

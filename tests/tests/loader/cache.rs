@@ -159,14 +159,14 @@ fn cache_accessible_to_others_is_refused_with_advice() {
         .env("PALISADE_CACHE", &cache)
         .args(["call", "calculate", r#"{"expression":"1"}"#])
         .run();
-    ran.left_with(2).complains(&["mode 755", "chmod 700"]);
+    ran.exits_with(2).stderr_contains(&["mode 755", "chmod 700"]);
     // Others write to a shared directory and rely on its mode, so the advice is another directory.
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o1777)).unwrap();
     let ran = Program::new(&world)
         .env("PALISADE_CACHE", &cache)
         .args(["call", "calculate", r#"{"expression":"1"}"#])
         .run();
-    ran.left_with(2).complains(&["mode 1777", "name a directory of its own"]);
+    ran.exits_with(2).stderr_contains(&["mode 1777", "name a directory of its own"]);
 }
 
 #[test]

@@ -158,13 +158,13 @@ fn hidden_compile_verb_is_for_the_host_only() {
     Program::new(&world)
         .args(["compile-child"])
         .run()
-        .left_with(2)
-        .complains(&["for palisade itself"]);
+        .exits_with(2)
+        .stderr_contains(&["for palisade itself"]);
     // Only binary components are compiled; text is rejected.
     let order = ["compile-child", "pooled", "5", "2000000007"];
-    let ran = Program::new(&world).args(order).stdin("(component)").run().left_with(0);
+    let ran = Program::new(&world).args(order).stdin("(component)").run().exits_with(0);
     assert!(ran.stdout.contains("not a component in binary form"), "{}", ran.stdout);
     assert!(
-        !Program::new(&world).args(["--help"]).run().left_with(0).stdout.contains("compile-child")
+        !Program::new(&world).args(["--help"]).run().exits_with(0).stdout.contains("compile-child")
     );
 }

@@ -240,7 +240,7 @@ fn program_kills_a_costly_plugin_and_lists_the_others() {
     world.install("a-bomb", &costly_to_compile("bomb"));
     world.install("b-small", &cheap_to_compile("small"));
     configure(&world, "[limits]\ncompile_time = \"2s\"\ncompile_memory = \"2000000005B\"");
-    let ran = listing(&world).run().left_with(0);
+    let ran = listing(&world).run().exits_with(0);
     let listed = ran.json();
     assert_eq!(listed["tools"][0]["name"], "small");
     says(

@@ -106,8 +106,8 @@ fn missing_directory_is_an_error_naming_it() {
         .args(["list", "--plugins"])
         .args([missing])
         .run()
-        .left_with(2)
-        .complains(&["no-such-directory", "--plugins"]);
+        .exits_with(2)
+        .stderr_contains(&["no-such-directory", "--plugins"]);
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn rejection_is_on_stderr_and_the_list_complete() {
         .args(["--no-builtin", "list", "--plugins"])
         .args([world.plugins()])
         .run()
-        .left_with(0);
-    ran.complains(&["rejected", "a-bad.wasm", "it is not WebAssembly"]);
+        .exits_with(0);
+    ran.stderr_contains(&["rejected", "a-bad.wasm", "it is not WebAssembly"]);
     assert!(ran.stdout.contains("better"), "{}", ran.stdout);
 }
 

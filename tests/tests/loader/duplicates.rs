@@ -44,7 +44,7 @@ fn name_of_a_shipped_tool_is_refused() {
         .args(["list", "--json", "--plugins"])
         .args([world.plugins()])
         .run();
-    let listed = ran.left_with(0).json();
+    let listed = ran.exits_with(0).json();
     assert!(
         listed["rejected"][0]["reason"].as_str().unwrap().contains("`read_file` already exists"),
         "{listed:#}"

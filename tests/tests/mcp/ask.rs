@@ -56,11 +56,11 @@ fn done(answer: &Value) -> Value {
 /// Answers the server's next request with this method.
 #[track_caller]
 fn reply(client: &mut Client, method: &str, with: (&str, Value)) -> Value {
-    let question = client.hear_of(method);
+    let question = client.receive_method(method);
     let (part, value) = with;
     let mut response = json!({"jsonrpc": "2.0", "id": question["id"]});
     response[part] = value;
-    client.say(&response);
+    client.send(&response);
     question
 }
 
@@ -149,7 +149,7 @@ fn invalid_form_content_is_an_error_in_either_revision() {
         let id = client.begin("tools/call", &asked());
         reply(&mut client, "elicitation/create", ("result", wrong.clone()));
         let legacy = done(&client.answer(id));
-        let modern = done(&client.ask_modern(
+        let modern = done(&client.request_modern(
             "tools/call",
             with(asked(), None, json!({"who": wrong})),
             &all(),
@@ -166,10 +166,13 @@ fn plugin_question_of_a_cancelled_call_is_withdrawn() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let id = client.begin("tools/call", &steps(json!([{"ask": [form("a")]}])));
-    let question = client.hear_of("elicitation/create");
-    client.tell("notifications/cancelled", &json!({"requestId": id}));
-    assert_eq!(client.hear_of("notifications/cancelled")["params"]["requestId"], question["id"]);
-    client.ask("ping", &json!({}));
+    let question = client.receive_method("elicitation/create");
+    client.notify("notifications/cancelled", &json!({"requestId": id}));
+    assert_eq!(
+        client.receive_method("notifications/cancelled")["params"]["requestId"],
+        question["id"]
+    );
+    client.request("ping", &json!({}));
 }
 
 #[test]
@@ -179,10 +182,10 @@ fn undeclared_capability_is_not_used() {
     let asked = || steps(json!(["supported", {"ask": [form("a")]}]));
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &some);
     let expected = json!([["sampling"], {"unsupported": "elicitation"}]);
-    assert_eq!(done(&client.ask("tools/call", &asked())), expected);
-    assert_eq!(done(&client.ask_modern("tools/call", asked(), &some)), expected);
+    assert_eq!(done(&client.request("tools/call", &asked())), expected);
+    assert_eq!(done(&client.request_modern("tools/call", asked(), &some)), expected);
     let nobody = json!([[], "unavailable"]);
-    assert_eq!(done(&client.ask_modern("tools/call", asked(), &json!({}))), nobody);
+    assert_eq!(done(&client.request_modern("tools/call", asked(), &json!({}))), nobody);
 }
 
 #[test]
@@ -190,14 +193,14 @@ fn unmet_requirement_is_an_error_of_the_revision() {
     let world = World::new();
     let needs = || steps(json!([{"need": ["sampling"]}]));
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &json!({}));
-    let legacy = client.ask("tools/call", &needs());
+    let legacy = client.request("tools/call", &needs());
     assert_eq!(legacy["result"]["isError"], true, "{legacy}");
     assert_eq!(text(&legacy), "the tool needs a client that can be asked for sampling");
-    let modern = client.ask_modern("tools/call", needs(), &json!({}));
+    let modern = client.request_modern("tools/call", needs(), &json!({}));
     assert_eq!(modern["error"]["code"], -32021, "{modern}");
     assert_eq!(modern["error"]["data"], json!({"requiredCapabilities": {"sampling": {}}}));
     assert_eq!(
-        done(&client.ask_modern("tools/call", needs(), &json!({"sampling": {}}))),
+        done(&client.request_modern("tools/call", needs(), &json!({"sampling": {}}))),
         json!(["had"])
     );
 }
@@ -209,9 +212,10 @@ fn form_for_a_secret_is_refused_in_either_revision() {
     secret["params"]["requestedSchema"]["properties"] = json!({"password": {"type": "string"}});
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let asked = || steps(json!([{"ask": [secret]}]));
-    for answer in
-        [client.ask("tools/call", &asked()), client.ask_modern("tools/call", asked(), &all())]
-    {
+    for answer in [
+        client.request("tools/call", &asked()),
+        client.request_modern("tools/call", asked(), &all()),
+    ] {
         assert!(
             done(&answer)[0]["invalid"]
                 .as_str()
@@ -220,13 +224,13 @@ fn form_for_a_secret_is_refused_in_either_revision() {
             "{answer}"
         );
     }
-    assert!(client.told("elicitation/create").is_empty());
+    assert!(client.received("elicitation/create").is_empty());
 }
 
 /// Makes one round, and returns its requests by key and its state.
 #[track_caller]
 fn round(client: &mut Client, params: &Value) -> (Value, String) {
-    let answer = client.ask_modern("tools/call", params.clone(), &all());
+    let answer = client.request_modern("tools/call", params.clone(), &all());
     assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
     (
         answer["result"]["inputRequests"].clone(),
@@ -269,7 +273,7 @@ fn modern_client_brings_answers_round_by_round() {
         round(&mut client, &with(asked.clone(), Some(&second), json!({"capital": said()})));
     assert_eq!(keys(&requests), ["who"], "an answer belongs to one question");
     assert!(first != second && second != third, "each round has a state of its own");
-    let last = client.ask_modern(
+    let last = client.request_modern(
         "tools/call",
         with(asked, Some(&third), json!({"who": filled("Bob")})),
         &all(),
@@ -283,7 +287,10 @@ fn answer_without_state_is_accepted_and_invalid_one_asked_again() {
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!([{"ask": [form("who")]}]));
     let unasked = with(asked.clone(), None, json!({"who": filled("Ada"), "other": 3}));
-    assert_eq!(done(&client.ask_modern("tools/call", unasked, &all())), json!([[{"name": "Ada"}]]));
+    assert_eq!(
+        done(&client.request_modern("tools/call", unasked, &all())),
+        json!([[{"name": "Ada"}]])
+    );
     for none in [
         json!({"who": 12345}),
         json!({"other": filled("Ada")}),
@@ -294,7 +301,7 @@ fn answer_without_state_is_accepted_and_invalid_one_asked_again() {
         assert_eq!(keys(&requests), ["who"]);
     }
     let no = with(asked, None, json!({"who": {"action": "decline"}}));
-    assert_eq!(done(&client.ask_modern("tools/call", no, &all())), json!(["declined"]));
+    assert_eq!(done(&client.request_modern("tools/call", no, &all())), json!(["declined"]));
 }
 
 #[test]
@@ -306,17 +313,17 @@ fn state_is_valid_once_for_its_call_unmodified() {
     let (_, state) = round(&mut client, &asked);
     let yes = json!({"who": filled("Ada")});
     let mut refused = |params: Value| {
-        let answer = client.ask_modern("tools/call", params, &all());
+        let answer = client.request_modern("tools/call", params, &all());
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
     };
     refused(with(other, Some(&state), yes.clone()));
     refused(with(asked.clone(), Some(&format!("{state}-TAMPERED")), yes.clone()));
     let used = with(asked, Some(&state), yes);
     assert_eq!(
-        done(&client.ask_modern("tools/call", used.clone(), &all())),
+        done(&client.request_modern("tools/call", used.clone(), &all())),
         json!([[{"name": "Ada"}]])
     );
-    let again = client.ask_modern("tools/call", used, &all());
+    let again = client.request_modern("tools/call", used, &all());
     assert_eq!(again["error"]["code"], -32602, "{again}");
 }
 
@@ -326,7 +333,7 @@ fn plugin_asking_differently_on_repetition_fails() {
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!(["ask_anew"]));
     let (_, state) = round(&mut client, &asked);
-    let answer = client.ask_modern(
+    let answer = client.request_modern(
         "tools/call",
         with(asked, Some(&state), json!({"anew": filled("Ada")})),
         &all(),
@@ -344,7 +351,7 @@ fn rounds_without_answers_are_bounded() {
     for _ in 1..8 {
         state = round(&mut client, &with(asked.clone(), Some(&state), json!({}))).1;
     }
-    let answer = client.ask_modern(
+    let answer = client.request_modern(
         "tools/call",
         with(asked, Some(&state), json!({"who": filled("Ada")})),
         &all(),
@@ -370,7 +377,7 @@ fn confirmed_call_is_confirmed_once_by_a_person() {
     let (requests, state) = round(&mut client, &with(asked.clone(), Some(&state), yes.clone()));
     assert_eq!(keys(&requests), ["who"]);
     assert_eq!(world.read("a.txt"), None);
-    let last = client.ask_modern(
+    let last = client.request_modern(
         "tools/call",
         with(asked.clone(), Some(&state), json!({"who": filled("Ada")})),
         &all(),

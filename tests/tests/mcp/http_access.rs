@@ -119,7 +119,7 @@ fn wildcard_server_prints_a_reachable_url_and_its_names() {
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
     let told =
         format!("listens on {every}, and answers to 127.0.0.1, [::1], localhost, tools.example");
-    endpoint.end().complains(&[&told]);
+    endpoint.end().stderr_contains(&[&told]);
 }
 
 #[test]
@@ -160,25 +160,28 @@ fn verbose_server_logs_rejected_requests_with_reason() {
 fn reachable_address_without_token_is_refused() {
     let world = World::new();
     let open = ["serve", "--http", "0.0.0.0:0", "--token", "none"];
-    let ran = serving(&world, LOADER_GOOD).args(open).run().left_with(2);
-    ran.complains(&["can be reached from other machines", "set a token, or serve on 127.0.0.1"]);
+    let ran = serving(&world, LOADER_GOOD).args(open).run().exits_with(2);
+    ran.stderr_contains(&[
+        "can be reached from other machines",
+        "set a token, or serve on 127.0.0.1",
+    ]);
     // All missing options are reported at once.
-    ran.complains(&["leave out `--token none`", "--token-file FILE", "--host tools.example"]);
+    ran.stderr_contains(&["leave out `--token none`", "--token-file FILE", "--host tools.example"]);
     let named = serving(&world, LOADER_GOOD).args(open).args(["--host", "tools.example"]);
-    let said = named.run().left_with(2).stderr;
+    let said = named.run().exits_with(2).stderr;
     assert!(said.contains("--token-file FILE") && !said.contains("so give each name"), "{said}");
     let short = serving(&world, LOADER_GOOD).env("PALISADE_SERVE_TOKEN", "short").args([
         "serve",
         "--http",
         "127.0.0.1:0",
     ]);
-    let ran = short.run().left_with(2);
-    ran.complains(&["PALISADE_SERVE_TOKEN: a token has 16 to 1024 characters"]);
+    let ran = short.run().exits_with(2);
+    ran.stderr_contains(&["PALISADE_SERVE_TOKEN: a token has 16 to 1024 characters"]);
     assert!(!ran.stderr.contains("short"), "{}", ran.stderr);
     // A token is not accepted as an argument, and `none` is valid with HTTP only.
     let _ = serving(&world, LOADER_GOOD)
         .args(["serve", "--http", "127.0.0.1:0", "--token", TOKEN])
         .run()
-        .left_with(2);
-    let _ = serving(&world, LOADER_GOOD).args(["serve", "--token", "none"]).run().left_with(2);
+        .exits_with(2);
+    let _ = serving(&world, LOADER_GOOD).args(["serve", "--token", "none"]).run().exits_with(2);
 }

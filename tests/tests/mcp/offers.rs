@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Makes a request in both revisions.
 fn both(client: &mut Client, method: &str, params: &Value) -> [Value; 2] {
-    [client.ask(method, params), client.ask_modern(method, params.clone(), &json!({}))]
+    [client.request(method, params), client.request_modern(method, params.clone(), &json!({}))]
 }
 
 fn client(world: &World) -> Client {
@@ -34,7 +34,7 @@ fn no_offers_means_no_capability() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let hello = client.initialize(LEGACY, &json!({}));
-    let found = client.ask_modern("server/discover", json!({}), &json!({}));
+    let found = client.request_modern("server/discover", json!({}), &json!({}));
     for capabilities in [&hello["result"]["capabilities"], &found["result"]["capabilities"]] {
         assert!(capabilities["tools"].is_object(), "{capabilities}");
         for none in ["resources", "prompts", "completions"] {
@@ -62,7 +62,7 @@ fn offers_are_announced_and_listed() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_OFFERS));
     let hello = client.initialize(LEGACY, &json!({}));
-    let found = client.ask_modern("server/discover", json!({}), &json!({}));
+    let found = client.request_modern("server/discover", json!({}), &json!({}));
     for capabilities in [&hello["result"]["capabilities"], &found["result"]["capabilities"]] {
         for kind in ["tools", "resources", "prompts", "completions"] {
             assert!(capabilities[kind].is_object(), "{capabilities}");
@@ -171,7 +171,7 @@ fn subscriptions_are_for_existing_resources_of_legacy_clients() {
         let [legacy, modern] = both(&mut client, method, &json!({"uri": "test://text"}));
         assert_eq!(legacy["result"], json!({}), "{legacy}");
         assert_eq!(modern["error"]["code"], -32601, "{modern}");
-        assert_eq!(client.ask(method, &json!({"uri": "test://none"}))["error"]["code"], -32002);
+        assert_eq!(client.request(method, &json!({"uri": "test://none"}))["error"]["code"], -32002);
     }
 }
 
@@ -217,14 +217,14 @@ fn arguments_are_completed_with_at_most_a_hundred_values() {
     }
     let template = json!({"type": "ref/resource", "uri": "test://template/{id}/data"});
     assert_eq!(
-        client.ask("completion/complete", &of(template, "id"))["result"]["completion"]["values"],
+        client.request("completion/complete", &of(template, "id"))["result"]["completion"]["values"],
         json!([])
     );
     for (reference, argument) in
         [(prompt, "three"), (json!({"type": "ref/prompt", "name": "none"}), "one")]
     {
         assert_eq!(
-            client.ask("completion/complete", &of(reference, argument))["error"]["code"],
+            client.request("completion/complete", &of(reference, argument))["error"]["code"],
             -32602
         );
     }
@@ -241,11 +241,11 @@ fn resource_may_ask_the_client_in_either_revision() {
         ("prompts/get", json!({"name": "asked"}), "/result/messages/0/content/text"),
     ] {
         let id = client.begin(method, &params);
-        let question = client.hear_of("elicitation/create");
-        client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": filled}));
+        let question = client.receive_method("elicitation/create");
+        client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": filled}));
         let answer = client.answer(id);
         assert!(answer.pointer(said).unwrap().as_str().unwrap().contains("Ada"), "{answer}");
-        let asked = client.ask_modern(method, params.clone(), &capabilities);
+        let asked = client.request_modern(method, params.clone(), &capabilities);
         assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
         assert_eq!(
             asked["result"]["inputRequests"]["who"]["method"], "elicitation/create",
@@ -254,7 +254,7 @@ fn resource_may_ask_the_client_in_either_revision() {
         let mut again = params;
         again["requestState"] = asked["result"]["requestState"].clone();
         again["inputResponses"] = json!({"who": filled});
-        let answer = client.ask_modern(method, again, &capabilities);
+        let answer = client.request_modern(method, again, &capabilities);
         assert!(answer.pointer(said).unwrap().as_str().unwrap().contains("Ada"), "{answer}");
     }
 }

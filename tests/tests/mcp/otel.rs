@@ -28,7 +28,7 @@ fn call_it(client: &mut Client, flags: &str) {
     let mut params = call("fail", json!({"with": SECRET}));
     params["_meta"] =
         json!({"traceparent": format!("00-{TRACE}-{SPAN}-{flags}"), "tracestate": "vendor=value"});
-    let answer = client.ask("tools/call", &params);
+    let answer = client.request("tools/call", &params);
     assert!(text(&answer).contains(SECRET), "{answer}");
 }
 
@@ -109,8 +109,8 @@ fn call_span_joins_the_callers_trace_without_contents() {
 fn call_without_a_trace_starts_one_with_its_error() {
     let (world, collector) = (World::new(), Collector::start(Manner::Takes));
     let mut client = Client::legacy(readable(&world, &collector), &json!({}));
-    client.ask("tools/call", &call("fail", json!({"with": "failed"})));
-    client.ask("tools/call", &call("no_such_tool", json!({})));
+    client.request("tools/call", &call("fail", json!({"with": "failed"})));
+    client.request("tools/call", &call("no_such_tool", json!({})));
     end_well(client);
     let (spans, _) = sent(&collector);
     let [failed, unknown] = spans.as_slice() else { panic!("{spans:?}") };
@@ -128,7 +128,7 @@ fn unsampled_call_is_measured_and_not_traced() {
     let (world, collector) = (World::new(), Collector::start(Manner::Takes));
     let mut client = Client::legacy(readable(&world, &collector), &json!({}));
     call_it(&mut client, "00");
-    client.ask("tools/call", &call("no_such_tool", json!({})));
+    client.request("tools/call", &call("no_such_tool", json!({})));
     end_well(client);
     let (spans, metrics) = sent(&collector);
     assert_eq!(spans.len(), 1, "only the one that nobody decided on: {spans:?}");

@@ -52,7 +52,7 @@ fn generated_token_is_printed_private_and_removed() {
     assert_eq!(asked(&another, "good", json!({}), &token).status, 401, "each run has its own");
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
     let ran = endpoint.end();
-    ran.complains(&[&format!("Authorization: Bearer {token}"), file.to_str().unwrap()]);
+    ran.stderr_contains(&[&format!("Authorization: Bearer {token}"), file.to_str().unwrap()]);
     assert!(!file.exists());
 }
 
@@ -63,7 +63,7 @@ fn disabled_token_is_reported() {
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 200);
     assert!(!world.home().join(".local/state/palisade/tokens").exists(), "no token is kept");
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
-    endpoint.end().complains(&["every user of this machine can call these tools"]);
+    endpoint.end().stderr_contains(&["every user of this machine can call these tools"]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn token_is_never_in_a_shared_directory() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 401);
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
-    endpoint.end().complains(&[
+    endpoint.end().stderr_contains(&[
         "the token stands in no file",
         "`chmod 700",
         "Authorization: Bearer ",
@@ -105,8 +105,8 @@ fn shared_token_file_is_refused_with_remedy() {
         fs::set_permissions(&file, Permissions::from_mode(open)).unwrap();
         let program =
             serving(&world, LOADER_GOOD).args(["serve", "--http", "127.0.0.1:0", "--token-file"]);
-        let ran = program.args([&file]).run().left_with(2);
-        ran.complains(&[
+        let ran = program.args([&file]).run().exits_with(2);
+        ran.stderr_contains(&[
             "others can read or change it",
             &format!("`chmod 600 {}`", file.display()),
         ]);
@@ -150,7 +150,7 @@ fn token_in_the_workspace_is_hidden_from_tools() {
     }
     // A program that did not make the token protects it as well.
     let other = Program::new(&world).env("HOME", &home).args(["call", "read_file"]);
-    let ran = other.args([json!({"path": of(&file)}).to_string()]).run().left_with(4);
+    let ran = other.args([json!({"path": of(&file)}).to_string()]).run().exits_with(4);
     assert!(!ran.stdout.contains(token.trim()), "{ran:?}");
 }
 
@@ -167,7 +167,7 @@ fn token_directories_are_hidden_in_any_environment() {
     let ran = elsewhere("XDG_STATE_HOME", &world.home().join("state"))
         .args(["call", "read_file", &json!({"path": of(&file)}).to_string()])
         .run()
-        .left_with(4);
+        .exits_with(4);
     assert!(!ran.stdout.contains(fs::read_to_string(&file).unwrap().trim()), "{ran:?}");
     // A missing runtime directory, and one that other users can enter.
     let runtime = home.join("run");
@@ -181,7 +181,7 @@ fn token_directories_are_hidden_in_any_environment() {
         let _ = elsewhere("XDG_RUNTIME_DIR", &runtime)
             .args(["call", "write_file", "--allow", "write", &input])
             .run()
-            .left_with(4);
+            .exits_with(4);
     }
 }
 
@@ -196,8 +196,8 @@ fn client_configuration_names_the_running_servers_token() {
         let ran = Program::new(&world)
             .args(["mcp", "config", "--client", client, "--http", &url])
             .run()
-            .left_with(0);
-        ran.complains(&[file.to_str().unwrap()]);
+            .exits_with(0);
+        ran.stderr_contains(&[file.to_str().unwrap()]);
         assert!(!format!("{ran:?}").contains(token.trim()), "{ran:?}");
     }
 }
@@ -212,7 +212,7 @@ fn client_configuration_ignores_a_killed_servers_token() {
     secret(&left, "a-token-of-an-earlier-server");
     let told = || {
         let words = ["mcp", "config", "--client", "cursor", "--http", &url];
-        format!("{:?}", Program::new(&world).args(words).run().left_with(0))
+        format!("{:?}", Program::new(&world).args(words).run().exits_with(0))
     };
     let (left, file) = (left.to_str().unwrap().to_owned(), file.to_str().unwrap().to_owned());
     assert!(told().contains(&file) && !told().contains(&left));

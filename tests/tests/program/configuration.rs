@@ -8,7 +8,7 @@ use std::fs;
 
 #[track_caller]
 fn origin(ran: Ran, key: &str) -> (String, String) {
-    let shown = ran.left_with(0).json();
+    let shown = ran.exits_with(0).json();
     let text = |field: &str| {
         shown[key][field].as_str().map(str::to_owned).unwrap_or_else(|| panic!("{key}: {shown:#}"))
     };
@@ -18,7 +18,7 @@ fn origin(ran: Ran, key: &str) -> (String, String) {
 #[test]
 fn every_value_is_shown_with_its_origin() {
     let world = World::new();
-    let ran = program(&world, &["config", "show", "--json"]).run().left_with(0);
+    let ran = program(&world, &["config", "show", "--json"]).run().exits_with(0);
     let shown = ran.json();
     for (key, value) in [
         ("confirm.none", "auto"),
@@ -32,7 +32,7 @@ fn every_value_is_shown_with_its_origin() {
         assert_eq!(shown[key]["value"], value, "{key}");
         assert_eq!(shown[key]["origin"], "default", "{key}");
     }
-    let text = program(&world, &["config", "show"]).run().left_with(0).stdout;
+    let text = program(&world, &["config", "show"]).run().exits_with(0).stdout;
     for key in shown.as_object().expect("an object").keys() {
         assert!(
             text.lines().any(|line| line.starts_with(key.as_str()) && line.contains("# default")),
@@ -48,7 +48,7 @@ fn every_file_key_is_shown_with_its_file() {
         &world,
         "[confirm]\nwrite = \"deny\"\ntimeout = \"1m\"\n[confirm.tools]\nread_file = \"prompt\"\n[limits]\nconcurrency = 2\ntimeout = \"5s\"\n",
     );
-    let shown = program(&world, &["config", "show", "--json"]).run().left_with(0).json();
+    let shown = program(&world, &["config", "show", "--json"]).run().exits_with(0).json();
     for (key, value) in [
         ("confirm.write", "deny"),
         ("confirm.tools.read_file", "prompt"),
@@ -92,13 +92,13 @@ fn named_file_replaces_the_users() {
     let ran = program(&world, &["config", "show", "--json", "--config"])
         .args([&other])
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert_eq!(
         (&ran.json()["limits.memory"]["value"], &ran.json()["limits.timeout"]["value"]),
         (&"128.0 MiB".into(), &"9s".into())
     );
-    let ran = program(&world, &["config", "show", "--config", "missing.toml"]).run().left_with(2);
-    ran.complains(&["missing.toml", "does not exist"]);
+    let ran = program(&world, &["config", "show", "--config", "missing.toml"]).run().exits_with(2);
+    ran.stderr_contains(&["missing.toml", "does not exist"]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn loosening_project_is_refused_by_every_verb() {
         {
             let ran = program(&world, words).run();
             assert_eq!(ran.code, 2, "{text} {words:?}: {ran:?}");
-            ran.complains(&[
+            ran.stderr_contains(&[
                 "may only tighten",
                 &format!("`{key}`"),
                 ".config/palisade/palisade.toml",
@@ -134,7 +134,7 @@ fn loosening_project_is_refused_by_every_verb() {
 fn project_may_tighten_everything() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nread = \"prompt\"\nwrite = \"deny\"\n[limits]\nmemory = \"16MiB\"\ntimeout = \"5s\"\n[plugins]\nbuiltin = false");
-    let ran = program(&world, &["list", "--json"]).run().left_with(0);
+    let ran = program(&world, &["list", "--json"]).run().exits_with(0);
     assert_eq!(ran.json()["tools"], Value::Array(Vec::new()));
 }
 
@@ -152,11 +152,15 @@ fn invalid_file_is_refused_with_place_and_suggestion() {
     ] {
         let world = World::new();
         let file = user_file(&world, text);
-        let ran = program(&world, &["call", "list_dir"]).run().left_with(2);
-        ran.complains(said).complains(&["error:", &*file.to_string_lossy()]);
+        let ran = program(&world, &["call", "list_dir"]).run().exits_with(2);
+        ran.stderr_contains(said).stderr_contains(&["error:", &*file.to_string_lossy()]);
         let world = World::new();
         world.file("palisade.toml", text);
-        program(&world, &["list"]).run().left_with(2).complains(said).complains(&["palisade.toml"]);
+        program(&world, &["list"])
+            .run()
+            .exits_with(2)
+            .stderr_contains(said)
+            .stderr_contains(&["palisade.toml"]);
     }
 }
 
@@ -176,11 +180,11 @@ fn rule_for_an_unknown_tool_has_a_suggestion() {
         file.display()
     );
     for words in [&["config", "show"][..], &["config", "show", "--json"], &["doctor"]] {
-        let ran = program(&world, words).run().left_with(0);
-        ran.complains(&[&slip, &other]);
+        let ran = program(&world, words).run().exits_with(0);
+        ran.stderr_contains(&[&slip, &other]);
         assert_eq!(ran.stderr.lines().count(), 2, "{ran:?}");
     }
-    let ran = program(&world, &["call", "list_dir"]).run().left_with(0);
+    let ran = program(&world, &["call", "list_dir"]).run().exits_with(0);
     assert_eq!(ran.stderr, slip, "what is near no tool is no news with every call");
 }
 
@@ -189,8 +193,8 @@ fn misspelt_rule_is_reported_without_other_plugins() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\ncalculat = \"deny\"\nraed_file = \"deny\"");
     let call = program(&world, &["call", "calculate", r#"{"expression": "1"}"#]);
-    let ran = call.env("PALISADE_CACHE", world.outer().join("empty")).run().left_with(0);
-    ran.complains(&["calculat`", "did you mean `calculate`?"]);
+    let ran = call.env("PALISADE_CACHE", world.outer().join("empty")).run().exits_with(0);
+    ran.stderr_contains(&["calculat`", "did you mean `calculate`?"]);
     assert_eq!(
         ran.stderr.lines().count(),
         1,
@@ -203,14 +207,14 @@ fn applicable_rules_are_silent_and_load_nothing() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\nread_file = \"auto\"\nshell = \"deny\"");
     for words in [&["config", "show"][..], &["doctor"], &["call", "list_dir"]] {
-        assert_eq!(program(&world, words).run().left_with(0).stderr, "", "{words:?}");
+        assert_eq!(program(&world, words).run().exits_with(0).stderr, "", "{words:?}");
     }
     user_file(
         &world,
         "[confirm.tools]\nraed_file = \"auto\"\n[plugins]\ndirectories = [\"/nowhere\"]",
     );
     assert_eq!(
-        program(&world, &["config", "show"]).run().left_with(0).stderr,
+        program(&world, &["config", "show"]).run().exits_with(0).stderr,
         "",
         "what is wrong is told by `call`"
     );
@@ -222,14 +226,14 @@ fn unreadable_file_is_an_error_and_no_empty_policy() {
     world.folder("palisade.toml");
     program(&world, &["list"])
         .run()
-        .left_with(2)
-        .complains(&["palisade.toml", "not a regular file"]);
+        .exits_with(2)
+        .stderr_contains(&["palisade.toml", "not a regular file"]);
     let world = World::new();
     world.file("palisade.toml", [0xff, 0xfe]);
-    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "UTF-8"]);
+    program(&world, &["list"]).run().exits_with(2).stderr_contains(&["palisade.toml", "UTF-8"]);
     let world = World::new();
     world.file("palisade.toml", "#".repeat((1 << 20) + 1));
-    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "1 MiB"]);
+    program(&world, &["list"]).run().exits_with(2).stderr_contains(&["palisade.toml", "1 MiB"]);
 }
 
 #[test]
@@ -239,7 +243,7 @@ fn long_rule_list_is_cut_and_counted() {
         |count: usize| (0..count).map(|n| format!("t{n:05} = \"deny\"\n")).collect::<String>();
     user_file(&world, "[confirm.tools]\nzzz_mine = \"deny\"");
     world.file("palisade.toml", format!("[confirm.tools]\n{}", rules(20_000)));
-    let ran = program(&world, &["config", "show"]).run().left_with(0);
+    let ran = program(&world, &["config", "show"]).run().exits_with(0);
     assert!(ran.stdout.lines().count() < 100 && ran.stderr.lines().count() < 30, "{ran:?}");
     let line = |part: &str| {
         ran.stdout.lines().find(|line| line.contains(part)).unwrap_or_default().to_owned()
@@ -252,11 +256,11 @@ fn long_rule_list_is_cut_and_counted() {
         !line("confirm.tools.zzz_mine").is_empty(),
         "a project does not push the user's own rules out of sight"
     );
-    ran.complains(&["19981 more rules hold for no tool"]);
-    let all = program(&world, &["config", "show", "--json"]).run().left_with(0).json();
+    ran.stderr_contains(&["19981 more rules hold for no tool"]);
+    let all = program(&world, &["config", "show", "--json"]).run().exits_with(0).json();
     assert!(all.get("confirm.tools.t19999").is_some(), "a program reads all of them");
     world.file("palisade.toml", format!("[confirm.tools]\n{}", rules(20)));
-    let ran = program(&world, &["config", "show"]).run().left_with(0);
+    let ran = program(&world, &["config", "show"]).run().exits_with(0);
     assert!(
         !ran.stdout.contains(" more") && ran.stdout.contains("confirm.tools.t00019"),
         "{ran:?}"
@@ -269,6 +273,6 @@ fn unsupported_project_timeout_is_refused_with_the_file() {
     world.file("palisade.toml", "[limits]\ntimeout = \"1ns\"");
     program(&world, &["call", "list_dir"])
         .run()
-        .left_with(2)
-        .complains(&["workspace/palisade.toml", "at least 1ms"]);
+        .exits_with(2)
+        .stderr_contains(&["workspace/palisade.toml", "at least 1ms"]);
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn demo_holds_and_names_the_barrier_of_each_attempt() {
     let world = World::new();
-    let shown = program(&world, &["demo", "escape", "--json"]).run().left_with(0).json();
+    let shown = program(&world, &["demo", "escape", "--json"]).run().exits_with(0).json();
     let attempts = shown["attempts"].as_array().unwrap();
     assert!(attempts.len() >= 20 && shown["held"] == true, "{shown:#}");
     assert!(
@@ -23,7 +23,7 @@ fn demo_holds_and_names_the_barrier_of_each_attempt() {
 #[test]
 fn demo_prints_a_table_and_a_conclusion() {
     let world = World::new();
-    let ran = program(&world, &["demo", "escape"]).run().left_with(0);
+    let ran = program(&world, &["demo", "escape"]).run().exits_with(0);
     assert!(ran.stdout.contains("held  read /etc/passwd"), "{}", ran.stdout);
     assert!(ran.stdout.contains("attempts held in"), "{}", ran.stdout);
     assert_eq!(
@@ -55,7 +55,7 @@ fn interrupted_at(sign: &str, cache: impl FnOnce(&World) -> PathBuf) {
         std::thread::yield_now();
     }
     interrupt(&child);
-    let ran = finish(child).left_with(130);
+    let ran = finish(child).exits_with(130);
     assert_eq!(ran.stdout, "", "no conclusion is drawn");
     assert_eq!(here(), Vec::<PathBuf>::new());
 }

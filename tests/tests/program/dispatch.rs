@@ -22,7 +22,7 @@ fn dispatched(world: &World, provider: &str) -> Value {
     program(world, &["dispatch", "--from", provider])
         .stdin(reply(provider))
         .run()
-        .left_with(0)
+        .exits_with(0)
         .json()
 }
 
@@ -87,8 +87,8 @@ fn failed_calls_are_answered_and_reported() {
     let ran = program(&furnished(), &["dispatch", "--from", "openai"])
         .stdin(reply("openai"))
         .run()
-        .left_with(0);
-    ran.complains(&["web_fetch", "not_found", "read_file", "validation_error"]);
+        .exits_with(0);
+    ran.stderr_contains(&["web_fetch", "not_found", "read_file", "validation_error"]);
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn confirmable_calls_run_only_if_allowed() {
             .stdin(call.to_string())
             .run()
     };
-    let refused = run(&[]).left_with(0).json();
+    let refused = run(&[]).exits_with(0).json();
     assert!(refused[0]["content"].as_str().unwrap().contains("needs a confirmation"), "{refused}");
     assert_eq!(world.read("made.txt"), None);
-    let _ = run(&["--allow", "write"]).left_with(0);
+    let _ = run(&["--allow", "write"]).exits_with(0);
     assert_eq!(world.read("made.txt").as_deref(), Some("x"));
 }
 
@@ -120,7 +120,7 @@ fn model_reads_the_refusal_and_the_operator_the_setting() {
     let ran = program(&world, &["dispatch", "--from", "openai"])
         .stdin(calls.to_string())
         .run()
-        .left_with(0);
+        .exits_with(0);
     for advice in ["--allow", "palisade.toml", "confirm.", "palisade list", "auto"] {
         assert!(!ran.stdout.contains(advice), "a model has no use for {advice:?}: {}", ran.stdout);
     }
@@ -131,7 +131,7 @@ fn model_reads_the_refusal_and_the_operator_the_setting() {
     ));
     assert_eq!(said(1), "permission_denied: the policy denies `list_dir` (class read)");
     assert_eq!(said(2), "not_found: there is no tool `zzz`");
-    ran.complains(&[
+    ran.stderr_contains(&[
         "--allow write",
         "in ~/.config/palisade/palisade.toml",
         "`confirm.read = \"deny\"`",
@@ -145,8 +145,10 @@ fn unknown_input_key_is_reported() {
     let ran = program(&furnished(), &["dispatch", "--from", "openai"])
         .stdin(call.to_string())
         .run()
-        .left_with(0);
-    ran.complains(&["`read_file` names no key `Limit`, and ignores it; did you mean `limit`?"]);
+        .exits_with(0);
+    ran.stderr_contains(&[
+        "`read_file` names no key `Limit`, and ignores it; did you mean `limit`?",
+    ]);
 }
 
 #[test]
@@ -159,7 +161,7 @@ fn strict_schema_nulls_are_accepted() {
     let ran = program(&world, &["dispatch", "--from", "openai-responses"])
         .stdin(call.to_string())
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert!(ran.json()[0]["output"].as_str().unwrap().starts_with("remember the milk"), "{ran:?}");
 }
 
@@ -170,7 +172,7 @@ fn tool_name_of_a_model_is_escaped() {
     let ran = program(&World::new(), &["dispatch", "--from", "openai"])
         .stdin(call.to_string())
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert!(
         !ran.stderr.contains(['\u{1b}', '\u{7}']) && ran.stderr.lines().count() == 1,
         "{:?}",
@@ -183,7 +185,7 @@ fn reply_without_calls_returns_nothing() {
     let text =
         json!({"choices": [{"message": {"role": "assistant", "content": "Hello."}}]}).to_string();
     let ran =
-        program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().left_with(0);
+        program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().exits_with(0);
     assert_eq!(ran.json(), json!([]));
 }
 
@@ -193,13 +195,13 @@ fn invalid_reply_is_refused_with_accepted_forms() {
         let ran = program(&World::new(), &["dispatch", "--from", "openai"])
             .stdin(text)
             .run()
-            .left_with(6);
+            .exits_with(6);
         assert!(ran.stdout.is_empty() && ran.stderr.starts_with("error:"), "{text}: {ran:?}");
     }
     program(&World::new(), &["dispatch", "--from", "opnai"])
         .run()
-        .left_with(2)
-        .complains(&["openai"]);
+        .exits_with(2)
+        .stderr_contains(&["openai"]);
 }
 
 #[test]
@@ -209,7 +211,7 @@ fn reply_can_come_from_a_file() {
     std::fs::write(&file, reply("gemini")).unwrap();
     let words = ["dispatch", "--from", "gemini", file.to_str().unwrap()];
     assert_eq!(
-        program(&world, &words).run().left_with(0).json(),
+        program(&world, &words).run().exits_with(0).json(),
         dispatched(&furnished(), "gemini")
     );
 }
@@ -220,7 +222,7 @@ fn calls_of_one_reply_run_under_the_configured_cap() {
     user_file(&world, "[limits]\nconcurrency = 1\n[limits.tool_concurrency]\nread_file = 1");
     let events = world.outer().join("outside/events.jsonl");
     let words = ["dispatch", "--from", "openai", "--events", events.to_str().unwrap()];
-    let _ = program(&world, &words).stdin(reply("openai")).run().left_with(0);
+    let _ = program(&world, &words).stdin(reply("openai")).run().exits_with(0);
     let lines: Vec<Value> = std::fs::read_to_string(&events)
         .unwrap()
         .lines()

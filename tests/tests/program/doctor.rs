@@ -10,13 +10,13 @@ use std::fs;
 #[test]
 fn doctor_reports_each_finding_with_advice() {
     let world = World::new();
-    let checks = program(&world, &["doctor", "--json"]).run().left_with(0).json();
+    let checks = program(&world, &["doctor", "--json"]).run().exits_with(0).json();
     for check in checks["checks"].as_array().expect("a list") {
         assert!(check["name"].is_string() && check["found"].is_string(), "{check:#}");
         assert!(["ok", "note", "bad"].iter().any(|state| check["state"] == *state), "{check:#}");
         assert_eq!(check["advice"].is_null(), check["state"] == "ok", "{check:#}");
     }
-    let text = program(&world, &["doctor"]).run().left_with(0).stdout;
+    let text = program(&world, &["doctor"]).run().exits_with(0).stdout;
     for name in ["engine", "cache", "workspace", "landlock", "toolchain", "target"] {
         assert!(text.contains(name), "{name}: {text}");
     }
@@ -47,7 +47,7 @@ fn doctor_names_broken_files_and_exits_like_other_verbs() {
     user_file(&world, "[confirm\n");
     world.file("palisade.toml", "[confirm]\nwirte = \"deny\"");
     let run =
-        |words: &[&str]| program(&world, words).env("PALISADE_MEMORY", "much").run().left_with(2);
+        |words: &[&str]| program(&world, words).env("PALISADE_MEMORY", "much").run().exits_with(2);
     let found = bad(&run(&["doctor", "--json"]), "configuration");
     assert_eq!(found.len(), 3, "{found:#?}");
     says(&found[0], &[".config/palisade/palisade.toml", "docs/settings.md"]);
@@ -63,13 +63,14 @@ fn doctor_names_broken_files_and_exits_like_other_verbs() {
 fn doctor_reports_a_loosening_project_and_a_missing_file() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"auto\"");
-    let found = bad(&program(&world, &["doctor", "--json"]).run().left_with(2), "configuration");
+    let found = bad(&program(&world, &["doctor", "--json"]).run().exits_with(2), "configuration");
     says(
         &found.concat(),
         &["may only tighten", "`confirm.write`", ".config/palisade/palisade.toml"],
     );
     let world = World::new();
-    let ran = program(&world, &["doctor", "--json", "--config", "missing.toml"]).run().left_with(2);
+    let ran =
+        program(&world, &["doctor", "--json", "--config", "missing.toml"]).run().exits_with(2);
     says(&bad(&ran, "configuration").concat(), &["`missing.toml` does not exist", "--config"]);
 }
 
@@ -79,16 +80,16 @@ fn doctor_names_rejected_plugins_and_missing_directories() {
     fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm"))
         .expect("a file can be copied");
     let doctor = || program(&world, &["doctor", "--json", "--plugins"]).args([world.plugins()]);
-    assert_eq!(bad(&doctor().run().left_with(0), "plugins"), Vec::<String>::new());
+    assert_eq!(bad(&doctor().run().exits_with(0), "plugins"), Vec::<String>::new());
     for name in ["one.wasm", "two.wasm"] {
         fs::write(world.plugins().join(name), "nothing").expect("a file can be written");
     }
-    let found = bad(&doctor().run().left_with(6), "plugins");
+    let found = bad(&doctor().run().exits_with(6), "plugins");
     assert_eq!(found.len(), 2, "{found:#?}");
     says(&found[0], &["rejected ", "one.wasm: ", "build it anew"]);
     says(&found[1], &["two.wasm: "]);
     let found = bad(
-        &doctor().args(["--plugins", "/nowhere", "--plugins", "/nor/here"]).run().left_with(2),
+        &doctor().args(["--plugins", "/nowhere", "--plugins", "/nor/here"]).run().exits_with(2),
         "plugins",
     );
     assert_eq!(found.len(), 4, "{found:#?}");
@@ -101,7 +102,7 @@ fn doctor_continues_with_a_broken_configuration() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
     let words = ["doctor", "--json", "--config", "missing.toml", "--plugins"];
-    let ran = program(&world, &words).args([world.plugins()]).run().left_with(2);
+    let ran = program(&world, &words).args([world.plugins()]).run().exits_with(2);
     says(&bad(&ran, "plugins").concat(), &["bad.wasm: "]);
 }
 
@@ -109,7 +110,7 @@ fn doctor_continues_with_a_broken_configuration() {
 fn doctor_exits_2_for_an_unusable_workspace_or_cache() {
     let world = World::new();
     fs::remove_dir(world.root()).expect("it can be removed");
-    let ran = program(&world, &["doctor", "--json"]).run().left_with(2);
+    let ran = program(&world, &["doctor", "--json"]).run().exits_with(2);
     says(&bad(&ran, "workspace").concat(), &["--workspace"]);
     let world = World::new();
     let cache = world.home().join("file");
@@ -117,6 +118,6 @@ fn doctor_exits_2_for_an_unusable_workspace_or_cache() {
     let ran = program(&world, &["doctor", "--json"])
         .env("PALISADE_CACHE", cache.as_os_str())
         .run()
-        .left_with(2);
+        .exits_with(2);
     says(&bad(&ran, "cache").concat(), &["PALISADE_CACHE"]);
 }

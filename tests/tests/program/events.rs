@@ -23,10 +23,10 @@ fn call_writes_its_events_and_those_of_plugins() {
     let world = World::new();
     world.file("f", "text");
     // `call` loads only the plugin that it needs, unless others are cached: fill the cache.
-    let _ = program(&world, &["list"]).run().left_with(0);
+    let _ = program(&world, &["list"]).run().exits_with(0);
     let events = file(&world);
     let words = ["call", "read_file", r#"{"path": "f"}"#, "--events", events.to_str().unwrap()];
-    let ran = program(&world, &words).run().left_with(0);
+    let ran = program(&world, &words).run().exits_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("text", ""));
     let mut lines = lines(&events);
     // Plugins load concurrently, so their lines may be slightly out of order.
@@ -48,7 +48,7 @@ fn refusal_is_an_event_without_a_call() {
     let events = file(&world);
     let input = r#"{"path": "made.txt", "content": "x"}"#;
     let words = ["call", "write_file", input, "--events", events.to_str().unwrap()];
-    let _ = program(&world, &words).run().left_with(4);
+    let _ = program(&world, &words).run().exits_with(4);
     let last = lines(&events).pop().unwrap();
     assert_eq!(
         (&last["event"], &last["error_class"]),
@@ -63,7 +63,7 @@ fn unopenable_event_file_stops_the_program_first() {
     let input = r#"{"path": "made.txt", "content": "x"}"#;
     for destination in ["missing/folder/e.jsonl", "."] {
         let words = ["call", "write_file", input, "--allow", "write", "--events", destination];
-        program(&world, &words).run().left_with(2).complains(&["events", destination]);
+        program(&world, &words).run().exits_with(2).stderr_contains(&["events", destination]);
     }
     assert_eq!(world.read("made.txt"), None);
 }
@@ -81,7 +81,7 @@ fn unread_pipe_is_refused_at_once() {
     )
     .unwrap();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", pipe.to_str().unwrap()];
-    program(&world, &words).run().left_with(2).complains(&["events", "pipe"]);
+    program(&world, &words).run().exits_with(2).stderr_contains(&["events", "pipe"]);
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn events_waiting_for_a_pipe_use_little_memory() {
         .shake_hands(&json!({}));
     let mut emit = || {
         let call = json!({"name": "abuse", "arguments": {"how": "emit", "amount": 1 << 20}});
-        assert_eq!(client.ask("tools/call", &call)["result"]["content"][0]["text"], "emitted");
-        client.aside.clear();
+        assert_eq!(client.request("tools/call", &call)["result"]["content"][0]["text"], "emitted");
+        client.pending.clear();
         client.memory_kib("VmHWM:")
     };
     let before = emit();
@@ -108,9 +108,9 @@ fn events_waiting_for_a_pipe_use_little_memory() {
 #[test]
 fn unwritable_events_do_not_affect_the_result() {
     let words = ["call", "calculate", r#"{"expression": "6 * 7"}"#, "--events", "/dev/full"];
-    let ran = program(&World::new(), &words).run().left_with(0);
+    let ran = program(&World::new(), &words).run().exits_with(0);
     assert_eq!(ran.stdout, "42");
-    ran.complains(&["events:", "could not be written"]);
+    ran.stderr_contains(&["events:", "could not be written"]);
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn link_in_the_workspace_is_refused_for_events() {
     program(&world, &words)
         .directory(world.root())
         .run()
-        .left_with(2)
-        .complains(&["symbolic link"]);
+        .exits_with(2)
+        .stderr_contains(&["symbolic link"]);
     assert_eq!(world.outside(), before);
 }
 
@@ -145,8 +145,8 @@ fn linked_parent_in_the_workspace_is_refused_for_events() {
         program(&world, &words)
             .directory(world.root())
             .run()
-            .left_with(2)
-            .complains(&["symbolic link in the workspace"]);
+            .exits_with(2)
+            .stderr_contains(&["symbolic link in the workspace"]);
     }
     assert_eq!(world.outside(), before);
     assert_eq!(world.read("logs/e.jsonl"), None);
@@ -156,7 +156,7 @@ fn linked_parent_in_the_workspace_is_refused_for_events() {
     let mine = world.home().join("mine/e.jsonl");
     for path in [mine.to_str().unwrap(), "logs/../f.jsonl"] {
         let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", path];
-        let _ = program(&world, &words).directory(world.root()).run().left_with(0);
+        let _ = program(&world, &words).directory(world.root()).run().exits_with(0);
     }
     assert!(world.read("logs/e.jsonl").is_some() && world.read("f.jsonl").is_some());
 }
@@ -174,7 +174,10 @@ fn link_chain_through_the_workspace_is_refused_for_events() {
     for path in [at("file"), at("way/secret.txt"), at("again")] {
         let words =
             ["call", "calculate", r#"{"expression": "1"}"#, "--events", path.to_str().unwrap()];
-        program(&world, &words).run().left_with(2).complains(&["symbolic link in the workspace"]);
+        program(&world, &words)
+            .run()
+            .exits_with(2)
+            .stderr_contains(&["symbolic link in the workspace"]);
     }
     assert_eq!(world.outside(), before);
     // The user's own chain of symlinks, and a system symlink to an open file.
@@ -182,7 +185,7 @@ fn link_chain_through_the_workspace_is_refused_for_events() {
     symlink("own.jsonl", at("second")).unwrap();
     for path in [at("first").to_str().unwrap(), "/dev/stderr"] {
         let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", path];
-        let ran = program(&world, &words).run().left_with(0);
+        let ran = program(&world, &words).run().exits_with(0);
         assert_eq!(ran.stderr.contains("tool_use_id"), path == "/dev/stderr", "{ran:?}");
     }
     assert!(std::fs::read_to_string(at("own.jsonl")).unwrap().contains("tool_use_id"));
@@ -218,10 +221,10 @@ fn failed_start_keeps_the_previous_events() {
     program(&world, &words)
         .args(["--plugins", "/nowhere"])
         .run()
-        .left_with(2)
-        .complains(&["/nowhere"]);
+        .exits_with(2)
+        .stderr_contains(&["/nowhere"]);
     assert_eq!(std::fs::read_to_string(&events).unwrap(), former);
-    let _ = program(&world, &words).run().left_with(0);
+    let _ = program(&world, &words).run().exits_with(0);
     let lines = lines(&events);
     assert!(lines.iter().any(|line| line["event"] == "tool.completed"));
     assert!(lines.iter().all(|line| line["of"].is_null()));
@@ -238,11 +241,11 @@ fn file_without_events_is_refused_and_kept() {
         let words =
             ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];
         let refused = ["events.jsonl", "something other than events", "give a new file"];
-        program(&world, &words).run().left_with(2).complains(&refused);
+        program(&world, &words).run().exits_with(2).stderr_contains(&refused);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), former);
     }
     std::fs::write(&file, "").unwrap();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];
-    let _ = program(&world, &words).run().left_with(0);
+    let _ = program(&world, &words).run().exits_with(0);
     assert!(!lines(&file).is_empty());
 }

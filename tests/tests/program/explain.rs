@@ -11,7 +11,7 @@ const WRITE: &str = r#"{"path": "sub/../made.txt", "content": "made"}"#;
 #[track_caller]
 fn explained(world: &World, code: i32, more: &[&str]) -> serde_json::Value {
     let words = [&["policy", "explain", "write_file", WRITE, "--json"], more].concat();
-    let said = program(world, &words).run().left_with(code).json();
+    let said = program(world, &words).run().exits_with(code).json();
     assert_eq!(world.read("made.txt"), None, "nothing is run");
     said
 }
@@ -21,7 +21,7 @@ fn explanation_names_rule_origin_and_changes() {
     let world = World::new();
     let terminal = Terminal::new();
     let child = terminal.start(&world, &["policy", "explain", "write_file", WRITE, "--json"]);
-    let said = finish(child).left_with(0).json();
+    let said = finish(child).exits_with(0).json();
     assert_eq!(
         (&said["outcome"], &said["mode"], &said["rule"]),
         (&"asks".into(), &"prompt".into(), &"class".into())
@@ -43,27 +43,27 @@ fn refusal_without_a_terminal_is_explained_with_its_exit_code() {
         said["advice"].as_str().unwrap().starts_with("allow it with `--allow write`, or set"),
         "{said}"
     );
-    let call = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
-    call.complains(&[said["advice"].as_str().unwrap()]);
+    let call = program(&world, &["call", "write_file", WRITE]).run().exits_with(4);
+    call.stderr_contains(&[said["advice"].as_str().unwrap()]);
 }
 
 #[test]
 fn explanation_without_valid_input_is_partial() {
     let world = World::new();
     let words = ["policy", "explain", "write_file", "--json"];
-    let said = program(&world, &words).run().left_with(4).json();
+    let said = program(&world, &words).run().exits_with(4).json();
     assert_eq!((&said["outcome"], &said["rule"]), (&"refused".into(), &"class".into()));
     assert!(said["projected_modifications"].is_null() && said["error"].is_null(), "{said}");
-    let said = program(&world, &words).args(["--allow", "write"]).run().left_with(0).json();
+    let said = program(&world, &words).args(["--allow", "write"]).run().exits_with(0).json();
     assert_eq!((&said["outcome"], &said["rule"]), (&"runs".into(), &"allow".into()));
     let words = ["policy", "explain", "write_file", "{}", "--allow", "write"];
-    let said = program(&world, &words).args(["--json"]).run().left_with(6).json();
+    let said = program(&world, &words).args(["--json"]).run().exits_with(6).json();
     assert_eq!((&said["outcome"], &said["rule"]), (&"refused".into(), &"allow".into()));
     assert_eq!(
         (&said["error"]["class"], &said["timeout_ms"]),
         (&"validation_error".into(), &60_000.into())
     );
-    let text = program(&world, &words).run().left_with(6).stdout;
+    let text = program(&world, &words).run().exits_with(6).stdout;
     assert!(text.contains("refused before the policy is asked: the input is not valid"), "{text}");
     assert!(text.contains(
         "With another input it would run without a question\n  because  the class write is allowed"
@@ -109,7 +109,7 @@ fn error_before_the_policy_is_reported() {
     ] {
         let said = program(&world, &["policy", "explain", tool, input, "--json"])
             .run()
-            .left_with(code)
+            .exits_with(code)
             .json();
         assert_eq!(
             (&said["outcome"], &said["error"]["class"]),
@@ -122,7 +122,7 @@ fn error_before_the_policy_is_reported() {
 #[test]
 fn text_explanation_is_a_few_lines() {
     let ran =
-        program(&World::new(), &["policy", "explain", "write_file", WRITE]).run().left_with(4);
+        program(&World::new(), &["policy", "explain", "write_file", WRITE]).run().exits_with(4);
     let expected = "write_file would be refused: it needs a confirmation, and there is no terminal here to ask at\n  because  the class write is `prompt`\n  says     default\n  changes  `made.txt`\n  time     1m\n  advice   allow it with `--allow write`, or set `write_file = \"auto\"` under `[confirm.tools]` in ~/.config/palisade/palisade.toml\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (expected, ""));
 }
@@ -136,7 +136,7 @@ fn unreadable_policy_is_an_error_and_no_empty_policy() {
             &["policy", "explain", "write_file", WRITE][..],
             &["call", "write_file", WRITE, "--allow", "write"],
         ] {
-            program(&world, words).run().left_with(2).complains(&["palisade.toml"]);
+            program(&world, words).run().exits_with(2).stderr_contains(&["palisade.toml"]);
         }
         assert_eq!(world.read("made.txt"), None, "{text}");
     }
@@ -147,13 +147,14 @@ fn text_from_a_model_is_escaped() {
     let input =
         r#"{"path": "a\u001b[2J\u0007b\nwrite_file would run without a question", "content": "x"}"#;
     let words = ["policy", "explain", "write_file", input, "--allow", "write"];
-    let ran = program(&World::new(), &words).run().left_with(0);
+    let ran = program(&World::new(), &words).run().exits_with(0);
     assert!(
         !ran.stdout.contains(['\u{1b}', '\u{7}']) && ran.stdout.lines().count() == 5,
         "{:?}",
         ran.stdout
     );
-    let ran = program(&World::new(), &["policy", "explain", "x\u{1b}[2J", "{}"]).run().left_with(3);
+    let ran =
+        program(&World::new(), &["policy", "explain", "x\u{1b}[2J", "{}"]).run().exits_with(3);
     assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
 }
 
@@ -163,7 +164,7 @@ fn path_protected_by_name_is_reported_before_the_run() {
     let input = r#"{"path": ".git/config", "content": "x"}"#;
     for verb in [&["policy", "explain"][..], &["call"]] {
         let words = [verb, &["write_file", input, "--allow", "write"]].concat();
-        let ran = program(&world, &words).run().left_with(4);
+        let ran = program(&world, &words).run().exits_with(4);
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains("`.git`") && said.contains("protected"), "{said}");
     }
@@ -171,7 +172,7 @@ fn path_protected_by_name_is_reported_before_the_run() {
         let input = format!(r#"{{"path": "{path}", "content": "x"}}"#);
         for verb in [&["policy", "explain"][..], &["call"]] {
             let words = [verb, &["write_file", &input, "--allow", "write"]].concat();
-            let ran = program(&world, &words).run().left_with(4);
+            let ran = program(&world, &words).run().exits_with(4);
             let said = format!("{}{}", ran.stdout, ran.stderr);
             assert!(said.contains("`palisade.toml`") && said.contains("protected"), "{said}");
         }
@@ -181,7 +182,7 @@ fn path_protected_by_name_is_reported_before_the_run() {
     let input = r#"{"path": "home/palisade.toml"}"#;
     for verb in [&["policy", "explain"][..], &["call"]] {
         let words = [verb, &["read_file", input, "--config"]].concat();
-        let ran = program(&world, &words).args([&config]).run().left_with(4);
+        let ran = program(&world, &words).args([&config]).run().exits_with(4);
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains("`home/palisade.toml`") && said.contains("not for tools"), "{said}");
     }
@@ -189,6 +190,6 @@ fn path_protected_by_name_is_reported_before_the_run() {
     let explained =
         program(&world, &["policy", "explain", "write_file", input, "--allow", "write"])
             .run()
-            .left_with(0);
+            .exits_with(0);
     assert!(explained.stdout.contains("notes.txt"), "{explained:?}");
 }

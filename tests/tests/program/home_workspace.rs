@@ -23,9 +23,9 @@ fn tool_verbs_warn_of_a_home_workspace() {
     for (home, holds) in [(world.root(), "is"), (below, "contains")] {
         let said = format!("the workspace {holds} {REACH}; name a project with --workspace");
         for words in VERBS {
-            at_home(&world, &home, words).run().left_with(0).complains(&[&said]);
+            at_home(&world, &home, words).run().exits_with(0).stderr_contains(&[&said]);
         }
-        let checks = at_home(&world, &home, &["doctor", "--json"]).run().left_with(0).json();
+        let checks = at_home(&world, &home, &["doctor", "--json"]).run().exits_with(0).json();
         let checks = checks["checks"].as_array().expect("a list");
         let check = checks.iter().find(|check| check["name"] == "workspace").expect("the check");
         assert_eq!(
@@ -45,11 +45,11 @@ fn tool_verbs_warn_of_a_home_workspace() {
 fn project_workspace_and_other_verbs_cause_no_warning() {
     let world = World::new();
     for words in VERBS {
-        let ran = program(&world, words).run().left_with(0);
+        let ran = program(&world, words).run().exits_with(0);
         assert!(!ran.stderr.contains("home directory"), "{ran:?}");
     }
     for words in [&["list"][..], &["config", "show"]] {
-        let ran = at_home(&world, &world.root(), words).run().left_with(0);
+        let ran = at_home(&world, &world.root(), words).run().exits_with(0);
         assert!(!ran.stderr.contains("home directory"), "{ran:?}");
     }
 }

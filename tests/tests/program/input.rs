@@ -15,7 +15,7 @@ fn input_comes_from_argument_file_or_stdin() {
         program(&world, &["call", "calculate", "@input.json"]).run(),
         program(&world, &["call", "calculate", "-"]).stdin(SUM).run(),
     ] {
-        assert_eq!(ran.left_with(0).stdout, "3");
+        assert_eq!(ran.exits_with(0).stdout, "3");
     }
 }
 
@@ -24,7 +24,7 @@ fn missing_input_is_an_empty_object() {
     let world = World::new();
     world.file("only.txt", "");
     assert_eq!(
-        program(&world, &["call", "list_dir"]).run().left_with(0).stdout,
+        program(&world, &["call", "list_dir"]).run().exits_with(0).stdout,
         "only.txt (0 bytes)\n"
     );
 }
@@ -35,8 +35,8 @@ fn unreadable_input_file_is_2() {
     for (argument, named) in
         [("@missing.json", "`missing.json`"), ("@outside", "`outside`"), ("@", "``")]
     {
-        let ran = program(&world, &["call", "calculate", argument]).run().left_with(2);
-        ran.complains(&["error:", "cannot read the input", named]);
+        let ran = program(&world, &["call", "calculate", argument]).run().exits_with(2);
+        ran.stderr_contains(&["error:", "cannot read the input", named]);
     }
 }
 
@@ -48,7 +48,7 @@ fn invalid_utf8_is_refused_from_every_source() {
     let stdin = program(&world, &["call", "calculate", "-"]).stdin([b'{', 0xff, b'}']).run();
     for ran in [file, stdin] {
         assert!(matches!(ran.code, 2 | 6), "{ran:?}");
-        ran.complains(&["UTF-8"]);
+        ran.stderr_contains(&["UTF-8"]);
     }
 }
 
@@ -57,8 +57,8 @@ fn empty_stdin_is_invalid_json() {
     let world = World::new();
     program(&world, &["call", "calculate", "-"])
         .run()
-        .left_with(6)
-        .complains(&["validation_error:"]);
+        .exits_with(6)
+        .stderr_contains(&["validation_error:"]);
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn oversized_input_is_refused_with_the_bound() {
     let world = World::new();
     for pad in ["", " "] {
         let input = format!(r#"{{{pad}"expression": "{}"}}"#, "ü".repeat(1 << 20));
-        let ran = program(&world, &["call", "calculate", "-"]).stdin(input).run().left_with(6);
-        ran.complains(&["validation_error:", "1048576 bytes"]);
+        let ran = program(&world, &["call", "calculate", "-"]).stdin(input).run().exits_with(6);
+        ran.stderr_contains(&["validation_error:", "1048576 bytes"]);
     }
 }
 
@@ -78,6 +78,6 @@ fn endless_nesting_is_refused() {
     program(&world, &["call", "calculate", "-"])
         .stdin(input)
         .run()
-        .left_with(6)
-        .complains(&["validation_error:"]);
+        .exits_with(6)
+        .stderr_contains(&["validation_error:"]);
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 #[test]
 fn tool_is_shown_with_class_sandbox_input_and_imports() {
     let world = World::new();
-    let text = program(&world, &["inspect", "write_file"]).run().left_with(0).stdout;
+    let text = program(&world, &["inspect", "write_file"]).run().exits_with(0).stdout;
     for part in [
         "write_file  Write a file",
         "class    write",
@@ -24,8 +24,8 @@ fn tool_is_shown_with_class_sandbox_input_and_imports() {
 #[test]
 fn inspect_json_extends_the_list_with_the_definition() {
     let world = World::new();
-    let shown = program(&world, &["inspect", "calculate", "--json"]).run().left_with(0).json();
-    let listed = program(&world, &["list", "--json"]).run().left_with(0).json();
+    let shown = program(&world, &["inspect", "calculate", "--json"]).run().exits_with(0).json();
+    let listed = program(&world, &["list", "--json"]).run().exits_with(0).json();
     let entry = listed["tools"]
         .as_array()
         .and_then(|tools| tools.iter().find(|tool| tool["name"] == "calculate"));
@@ -48,9 +48,9 @@ fn inspect_json_extends_the_list_with_the_definition() {
 fn plugin_file_is_shown_without_installation() {
     let world = World::new();
     let file = guest::CONTRACT_DEFINITIONS.file();
-    let text = program(&world, &["inspect"]).args([&file]).run().left_with(0).stdout;
+    let text = program(&world, &["inspect"]).args([&file]).run().exits_with(0).stdout;
     assert!(text.contains("every_field") && text.contains("contract_definitions"), "{text}");
-    let shown = program(&world, &["inspect", "--json"]).args([&file]).run().left_with(0).json();
+    let shown = program(&world, &["inspect", "--json"]).args([&file]).run().exits_with(0).json();
     assert_eq!(shown["plugin"], "contract_definitions");
     let tool = shown["tools"]
         .as_array()
@@ -67,16 +67,16 @@ fn plugin_file_is_shown_without_installation() {
 fn offers_of_a_plugin_are_shown() {
     let world = World::new();
     let file = guest::MCP_VISITOR.file();
-    let text = program(&world, &["inspect"]).args([&file]).run().left_with(0).stdout;
+    let text = program(&world, &["inspect"]).args([&file]).run().exits_with(0).stdout;
     let shown: Vec<Vec<&str>> =
         text.lines().map(|line| line.split_whitespace().collect()).collect();
     for row in [&["offers"][..], &["visit://card", "document", "card"]] {
         assert!(shown.contains(&row.to_vec()), "{row:?}: {text}");
     }
-    let shown = program(&world, &["inspect", "--json"]).args([&file]).run().left_with(0).json();
+    let shown = program(&world, &["inspect", "--json"]).args([&file]).run().exits_with(0).json();
     let offers = (&shown["documents"][0]["uri"], &shown["prompts"][0]["name"], &shown["templates"]);
     assert_eq!(offers, (&json!("visit://card"), &json!("greet_the_visitor"), &json!([])));
-    let without = program(&world, &["inspect", "calculate"]).run().left_with(0).stdout;
+    let without = program(&world, &["inspect", "calculate"]).run().exits_with(0).stdout;
     assert!(!without.contains("offers"), "{without}");
 }
 
@@ -88,8 +88,8 @@ fn file_other_than_a_plugin_is_6_with_the_reason() {
         .file("text.wasm", "hello")
         .file("module.wasm", *b"\0asm\x01\0\0\0");
     for name in ["empty.wasm", "text.wasm", "module.wasm"] {
-        let ran = program(&world, &["inspect"]).args([world.root().join(name)]).run().left_with(6);
-        ran.complains(&["error:", name, "is not a plugin: "]);
+        let ran = program(&world, &["inspect"]).args([world.root().join(name)]).run().exits_with(6);
+        ran.stderr_contains(&["error:", name, "is not a plugin: "]);
         assert_eq!(ran.stdout, "");
     }
 }
@@ -99,14 +99,17 @@ fn missing_file_or_tool_is_3() {
     let world = World::new();
     program(&world, &["inspect", "missing.wasm"])
         .run()
-        .left_with(3)
-        .complains(&["there is no file `missing.wasm`"]);
-    program(&world, &["inspect", "./missing"]).run().left_with(3).complains(&["./missing"]);
+        .exits_with(3)
+        .stderr_contains(&["there is no file `missing.wasm`"]);
+    program(&world, &["inspect", "./missing"]).run().exits_with(3).stderr_contains(&["./missing"]);
     program(&world, &["inspect", "raed_file", "--json"])
         .run()
-        .left_with(3)
-        .complains(&["did you mean `read_file`"]);
-    program(&world, &["inspect", "zzzzzzzz"]).run().left_with(3).complains(&["palisade list"]);
+        .exits_with(3)
+        .stderr_contains(&["did you mean `read_file`"]);
+    program(&world, &["inspect", "zzzzzzzz"])
+        .run()
+        .exits_with(3)
+        .stderr_contains(&["palisade list"]);
 }
 
 #[test]
@@ -132,7 +135,7 @@ fn plugin_file_named_like_a_shipped_one_is_shown_itself() {
     let world = World::new();
     std::fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("search.wasm")).expect("a copy");
     let run = |words: &[&str]| {
-        program(&world, words).args(["--plugins"]).args([world.plugins()]).run().left_with(0)
+        program(&world, words).args(["--plugins"]).args([world.plugins()]).run().exits_with(0)
     };
     run(&["list"]);
     let (shown, tool) =

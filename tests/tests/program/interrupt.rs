@@ -29,7 +29,7 @@ fn polling_guest_may_clean_up() {
     let mut child = with_guest(&world, guest::CANCEL_POLL, &words).stdout(Stdio::piped()).start();
     has_started(&mut child);
     interrupt(&child);
-    let result = finish(child).left_with(130).json();
+    let result = finish(child).exits_with(130).json();
     assert_eq!(result["error"]["class"], "cancelled");
     assert_eq!(world.read("tidied.txt").as_deref(), Some("yes"));
 }
@@ -42,8 +42,8 @@ fn error_class_is_on_stderr_without_json() {
         .start();
     has_started(&mut child);
     interrupt(&child);
-    let ran = finish(child).left_with(130);
-    ran.complains(&["cancelled: "]);
+    let ran = finish(child).exits_with(130);
+    ran.stderr_contains(&["cancelled: "]);
     assert!(ran.stdout.is_empty() && ran.stderr.contains("started\n"), "{ran:?}");
 }
 
@@ -55,7 +55,7 @@ fn interrupted(guest: Guest, tool: &str) {
         .start();
     has_started(&mut child);
     interrupt(&child);
-    let result = finish(child).left_with(130).json();
+    let result = finish(child).exits_with(130).json();
     uniform::check_shape(&result);
     assert_eq!(result["error"]["class"], "cancelled");
 }
@@ -109,7 +109,7 @@ fn sigterm_and_sighup_end_a_command_cleanly() {
         let child = crate::program(&world, &words).stdout(Stdio::piped()).start();
         let command = world.wait_for("begun").trim().parse().ok().and_then(Pid::from_raw).unwrap();
         kill_process(Pid::from_child(&child), signal).expect("it can be asked to end");
-        let result = finish(child).left_with(130).json();
+        let result = finish(child).exits_with(130).json();
         assert_eq!(result["error"]["class"], "cancelled", "{signal:?}");
         assert!(rustix::process::test_kill_process(command).is_err(), "the command has ended");
         let text = std::fs::read_to_string(&events).unwrap();

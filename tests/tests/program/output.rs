@@ -32,7 +32,8 @@ fn tool_output_is_printed_verbatim() {
     let world = World::new();
     for contents in ["", "no newline", "one\n", "two\n\n", "ü\r\n\t\u{1b}[1mbold"] {
         world.file("file", contents);
-        let ran = program(&world, &["call", "read_file", r#"{"path": "file"}"#]).run().left_with(0);
+        let ran =
+            program(&world, &["call", "read_file", r#"{"path": "file"}"#]).run().exits_with(0);
         assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (contents, ""));
     }
 }
@@ -62,7 +63,7 @@ fn full_disk_is_1_with_a_message() {
             OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
         let ran = program(&world, words).stdout(full).run_into();
         assert_eq!(ran.code, 1, "{words:?}: {ran:?}");
-        ran.complains(&["error:", "No space left on device"]);
+        ran.stderr_contains(&["error:", "No space left on device"]);
         assert_eq!(ran.stderr.lines().count(), 1, "{words:?}: {ran:?}");
     }
 }
@@ -75,7 +76,7 @@ fn unwritable_answers_of_executed_tools_are_1() {
     let ran =
         program(&world, &["dispatch", "--from", "openai"]).stdin(reply).stdout(full).run_into();
     assert_eq!(ran.code, 1, "{ran:?}");
-    ran.complains(&["error: cannot write the output", "No space left on device"]);
+    ran.stderr_contains(&["error: cannot write the output", "No space left on device"]);
 }
 
 #[test]
@@ -150,11 +151,11 @@ fn silent(world: &World, words: &[&str], stderr: Stdio) -> Option<i32> {
 fn guest_control_characters_never_reach_stderr() {
     let world = World::new();
     let words = ["call", "fail", r#"{"with": "deceptive"}"#];
-    let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().left_with(5);
+    let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().exits_with(5);
     for hidden in ['\u{1b}', '\u{202e}'] {
         assert!(!ran.stderr.contains(hidden), "{ran:?}");
     }
-    ran.complains(&["execution_error: a", "[2Jb", "c\n"]);
+    ran.stderr_contains(&["execution_error: a", "[2Jb", "c\n"]);
 }
 
 #[test]
@@ -165,9 +166,9 @@ fn guest_lines_never_look_like_the_programs() {
     let call = serde_json::json!([{"id": "c", "function": {"name": "abuse", "arguments": input}}])
         .to_string();
     let called =
-        with_guest(&world, guest::HOSTILE_ABUSE, &["call", "abuse", &input]).run().left_with(5);
+        with_guest(&world, guest::HOSTILE_ABUSE, &["call", "abuse", &input]).run().exits_with(5);
     let dispatch = with_guest(&world, guest::HOSTILE_ABUSE, &["dispatch", "--from", "openai"]);
-    for ran in [called, dispatch.stdin(call).run().left_with(0)] {
+    for ran in [called, dispatch.stdin(call).run().exits_with(0)] {
         let (first, more) = ran.stderr.split_once('\n').expect("several lines");
         assert!(first.ends_with("execution_error: x"), "{ran:?}");
         assert_eq!(more, "  error: host broken\n  \n  warn: y\n");
@@ -179,9 +180,9 @@ fn control_characters_of_file_names_never_reach_stderr() {
     let world = World::new();
     std::fs::write(world.plugins().join("a\u{1b}[2J\u{202e}.wasm"), "nothing")
         .expect("a file can be written");
-    let ran = program(&world, &["list", "--plugins"]).args([world.plugins()]).run().left_with(0);
+    let ran = program(&world, &["list", "--plugins"]).args([world.plugins()]).run().exits_with(0);
     assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{ran:?}");
-    ran.complains(&["rejected ", ".wasm: "]);
+    ran.stderr_contains(&["rejected ", ".wasm: "]);
 }
 
 #[test]
@@ -198,8 +199,8 @@ fn colours_are_for_terminals_or_on_request() {
     let (coloured, plain) = (shown(None), shown(Some("1")));
     assert!(coloured.contains("\u{1b}[1;31mnot_found:\u{1b}[0m "), "{coloured:?}");
     assert!(plain.contains("not_found: ") && !plain.contains("\u{1b}[1;31m"), "{plain:?}");
-    let piped = program(&world, &["call", "nothing"]).run().left_with(3);
+    let piped = program(&world, &["call", "nothing"]).run().exits_with(3);
     assert!(piped.stderr.starts_with("not_found: "), "{piped:?}");
-    let table = program(&world, &["list"]).run().left_with(0);
+    let table = program(&world, &["list"]).run().exits_with(0);
     assert!(!table.stdout.contains('\u{1b}'), "{table:?}");
 }

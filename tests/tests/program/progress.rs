@@ -50,7 +50,7 @@ fn terminal_shows_warnings_and_verbose_everything() {
 #[test]
 fn script_sees_no_progress() {
     let world = World::new();
-    let ran = with_guest(&world, guest::CONTRACT_HOST, &["call", "speak"]).run().left_with(0);
+    let ran = with_guest(&world, guest::CONTRACT_HOST, &["call", "speak"]).run().exits_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("cancelled: false", ""));
 }
 
@@ -61,8 +61,8 @@ fn verbose_names_the_limits() {
     let ran = with_guest(&world, guest::CONTRACT_HOST, &words)
         .env("PALISADE_MEMORY", "32MiB")
         .run()
-        .left_with(0);
-    ran.complains(&[
+        .exits_with(0);
+    ran.stderr_contains(&[
         "tool: speak (class none)",
         "workspace: ",
         "time: 7s",
@@ -101,7 +101,7 @@ fn crash_details_are_shown_on_a_terminal_only() {
     let piped = with_guest(&world, guest::CONTRACT_END, &words)
         .env("PALISADE_LOG", "off")
         .run()
-        .left_with(5);
+        .exits_with(5);
     assert_eq!(
         (piped.stdout.as_str(), piped.stderr.as_str()),
         ("", "execution_error: the plugin crashed\n")

@@ -21,8 +21,8 @@ fn pipe_as_project_file_does_not_block() {
     .expect("a pipe");
     program(&world, &["list"])
         .run()
-        .left_with(2)
-        .complains(&["palisade.toml", "not a regular file"]);
+        .exits_with(2)
+        .stderr_contains(&["palisade.toml", "not a regular file"]);
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn linked_project_file_is_not_followed_or_quoted() {
     fs::write(&other, "my secret = is here\n").expect("a file can be written");
     std::os::unix::fs::symlink(&other, world.root().join("palisade.toml"))
         .expect("a link can be made");
-    let ran = program(&world, &["list"]).run().left_with(2);
-    ran.complains(&["symbolic link"]);
+    let ran = program(&world, &["list"]).run().exits_with(2);
+    ran.stderr_contains(&["symbolic link"]);
     assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
 }
 
@@ -41,7 +41,7 @@ fn linked_project_file_is_not_followed_or_quoted() {
 fn project_file_text_is_escaped() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"\u{1b}[2J\u{202e}otua\"\n");
-    let ran = program(&world, &["list"]).run().left_with(2);
+    let ran = program(&world, &["list"]).run().exits_with(2);
     assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{:?}", ran.stderr);
 }
 
@@ -94,7 +94,7 @@ fn doctor_runs_no_compiler_from_the_workspace() {
 fn system_error_of_a_command_is_logged_without_paths_in_the_result() {
     let world = World::new();
     let words = ["call", "shell", r#"{"command": "true"}"#, "--allow", "execute", "--json"];
-    let ran = program(&world, &words).env("TMPDIR", "/proc").run().left_with(5);
+    let ran = program(&world, &words).env("TMPDIR", "/proc").run().exits_with(5);
     let error = &ran.json()["error"];
     assert_eq!(
         (&error["class"], &error["detail"]["kind"]),
@@ -106,7 +106,7 @@ fn system_error_of_a_command_is_logged_without_paths_in_the_result() {
         "{}",
         ran.stdout
     );
-    ran.complains(&["/proc/palisade-shell-"]);
+    ran.stderr_contains(&["/proc/palisade-shell-"]);
     let doctor = program(&world, &["doctor"]).env("TMPDIR", "/proc").run();
     assert!(
         doctor.stdout.contains("/proc/palisade-shell-"),
@@ -121,7 +121,7 @@ fn cache_in_the_workspace_is_refused_by_every_verb() {
     let cache = world.root().join("cache");
     for words in [&["list"][..], &["call", "list_dir"], &["doctor"]] {
         let ran =
-            program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(2);
+            program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().exits_with(2);
         let said = [ran.stdout, ran.stderr].concat();
         assert!(said.contains("lies inside the workspace"), "{said}");
         assert!(world.inside().is_empty(), "{words:?}: {:?}", world.inside());
@@ -134,9 +134,9 @@ fn cache_in_the_workspace_is_refused_by_every_verb() {
 fn unwritable_cache_does_not_affect_the_call() {
     let world = World::new();
     let run = |words: &[&str]| {
-        program(&world, words).env("PALISADE_CACHE", "/sys/palisade").run().left_with(0)
+        program(&world, words).env("PALISADE_CACHE", "/sys/palisade").run().exits_with(0)
     };
-    run(&["call", "list_dir"]).complains(&[
+    run(&["call", "list_dir"]).stderr_contains(&[
         "every start compiles",
         "`/sys/palisade`",
         "PALISADE_CACHE",
@@ -152,7 +152,7 @@ fn truncated_cache_key_is_replaced() {
     let world = World::new();
     let cache = world.home().join("cache");
     let list =
-        || program(&world, &["list"]).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(0);
+        || program(&world, &["list"]).env("PALISADE_CACHE", cache.as_os_str()).run().exits_with(0);
     list();
     fs::write(cache.join("key"), "short").expect("a file can be written");
     list();
@@ -166,19 +166,19 @@ fn descriptor_shortage_is_an_error_naming_it() {
     let world = World::new();
     for files in ["6", "9", "10", "11", "63"] {
         for words in [&SUM[..], &["list"]] {
-            let ran = program(&world, words).limited(&format!("-n {files}")).run().left_with(1);
-            ran.complains(&[files, "ulimit -n"]);
+            let ran = program(&world, words).limited(&format!("-n {files}")).run().exits_with(1);
+            ran.stderr_contains(&[files, "ulimit -n"]);
         }
     }
-    assert_eq!(program(&world, &SUM).limited("-n 64").run().left_with(0).stdout, "42");
+    assert_eq!(program(&world, &SUM).limited("-n 64").run().exits_with(0).stdout, "42");
 }
 
 #[test]
 fn address_space_shortage_is_an_error_naming_it() {
     let world = World::new();
     for kib in ["100000", "200000"] {
-        let ran = program(&world, &SUM).limited(&format!("-v {kib}")).run().left_with(1);
-        ran.complains(&["address space", "ulimit -v"]);
+        let ran = program(&world, &SUM).limited(&format!("-v {kib}")).run().exits_with(1);
+        ran.stderr_contains(&["address space", "ulimit -v"]);
     }
 }
 
@@ -190,7 +190,7 @@ fn compile_child_stays_within_the_programs_limits() {
         let ran = list
             .env("PALISADE_CACHE", world.home().join(format!("cache-{number}")))
             .run()
-            .left_with(0);
+            .exits_with(0);
         assert!(
             ran.stdout.contains("better") && !ran.stderr.contains("rejected"),
             "{limit}: {ran:?}"
@@ -203,8 +203,8 @@ fn file_size_limit_does_not_kill_a_loading_program() {
     let world = World::new();
     // 4 KiB hold neither compiled code nor a guest's memory, which the system counts as a file.
     let list = with_guest(&world, CONCURRENCY_COUNT, &["list"]).limited("-f 8");
-    let ran = list.env("PALISADE_CACHE", world.home().join("cache")).run().left_with(0);
-    ran.complains(&["compiled code was not cached", "rejected", "File too large"]);
+    let ran = list.env("PALISADE_CACHE", world.home().join("cache")).run().exits_with(0);
+    ran.stderr_contains(&["compiled code was not cached", "rejected", "File too large"]);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn machine_check_leaves_no_temporary_files() {
     let world = World::new();
     let scratch = world.outer().join("scratch");
     fs::create_dir(&scratch).unwrap();
-    let _ = program(&world, &["doctor"]).env("TMPDIR", &scratch).run().left_with(0);
+    let _ = program(&world, &["doctor"]).env("TMPDIR", &scratch).run().exits_with(0);
     assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
 }
 
@@ -223,8 +223,8 @@ fn file_as_workspace_is_reported() {
     let ran = program(&world, &["list", "--workspace"])
         .args([world.root().join("a.txt")])
         .run()
-        .left_with(2);
-    ran.complains(&["cannot open the workspace", "a.txt", "ot a directory"]);
+        .exits_with(2);
+    ran.stderr_contains(&["cannot open the workspace", "a.txt", "ot a directory"]);
 }
 
 #[cfg(target_os = "linux")]
@@ -259,8 +259,8 @@ fn helper_verb_is_hidden() {
     program(&world, &["shell-helper"])
         .stdin("{}")
         .run()
-        .left_with(2)
-        .complains(&["for palisade itself"]);
+        .exits_with(2)
+        .stderr_contains(&["for palisade itself"]);
 }
 
 #[cfg(target_os = "linux")]
@@ -270,11 +270,11 @@ fn only_the_users_file_opens_the_network_of_commands() {
         r#"{"command": "perl -e 'use Socket; socket(S, PF_INET, SOCK_DGRAM, 0) or die $!'"}"#;
     let words = ["call", "shell", socket, "--allow", "execute"];
     let world = World::new();
-    let ran = program(&world, &words).run().left_with(5);
-    ran.complains(&["not permitted"]);
+    let ran = program(&world, &words).run().exits_with(5);
+    ran.stderr_contains(&["not permitted"]);
     crate::user_file(&world, "[shell]\nnetwork = true");
-    let _ = program(&world, &words).run().left_with(0);
+    let _ = program(&world, &words).run().exits_with(0);
     let world = World::new();
     world.file("palisade.toml", "[shell]\nnetwork = true");
-    program(&world, &words).run().left_with(2).complains(&["shell.network", "would loosen"]);
+    program(&world, &words).run().exits_with(2).stderr_contains(&["shell.network", "would loosen"]);
 }

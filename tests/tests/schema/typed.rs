@@ -1,10 +1,10 @@
 //! The schema that the SDK derives from a type, and inputs against it.
 
 use palisade_tests::guest::SCHEMA_TYPED;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::{Value, json};
 
-fn call(input: Value) -> Seen {
+fn call(input: Value) -> Observed {
     Case::new(SCHEMA_TYPED, "typed").input(input).check()
 }
 

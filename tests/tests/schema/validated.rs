@@ -1,13 +1,13 @@
 //! Input validation through the whole pipeline: nothing runs with an invalid input.
 
-use palisade_tests::Seen;
+use palisade_tests::Observed;
 use serde_json::{Value, json};
 
 use super::call;
 
 /// Checks that an input is rejected before anything runs, with these places and a reason for each.
 #[track_caller]
-fn refused(schema: &Value, input: &str, places: &[&str]) -> Seen {
+fn refused(schema: &Value, input: &str, places: &[&str]) -> Observed {
     let seen = call(schema, input).check();
     let errors = seen.error("validation_error")["errors"].as_array().unwrap().clone();
     let found: Vec<&str> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();

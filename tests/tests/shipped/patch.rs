@@ -1,12 +1,12 @@
 //! `patch_file`: replaces a text that occurs exactly once, and returns a diff.
 
 use crate::{allowed, call};
-use palisade_tests::seen::Seen;
+use palisade_tests::observed::Observed;
 use serde_json::json;
 
 const TEXT: &str = "fn main() {\n    one();\n    two();\n    one();\n}\n";
 
-fn patch(text: impl AsRef<[u8]> + 'static, old: &str, new: &str) -> Seen {
+fn patch(text: impl AsRef<[u8]> + 'static, old: &str, new: &str) -> Observed {
     allowed("patch_file", json!({"path": "f.rs", "old": old, "new": new}))
         .arrange(move |world| {
             world.file("f.rs", &text);
@@ -15,7 +15,7 @@ fn patch(text: impl AsRef<[u8]> + 'static, old: &str, new: &str) -> Seen {
 }
 
 #[track_caller]
-fn refused(seen: &Seen, field: &str, said: &str) {
+fn refused(seen: &Observed, field: &str, said: &str) {
     let error = seen.error("execution_error");
     assert_eq!(
         (&error["detail"]["kind"], &error["detail"]["field"]),

@@ -1,7 +1,7 @@
 //! `write_file`: writes a whole file atomically, or nothing.
 
 use crate::{allowed, call};
-use palisade_tests::seen::Seen;
+use palisade_tests::observed::Observed;
 use serde_json::{Value, json};
 
 fn input(path: &str, content: &str) -> Value {
@@ -10,7 +10,7 @@ fn input(path: &str, content: &str) -> Value {
 
 /// Checks that the workspace holds only these paths, and no temporary file.
 #[track_caller]
-fn nothing_but(seen: &Seen, paths: &[&str]) {
+fn nothing_but(seen: &Observed, paths: &[&str]) {
     for world in seen.worlds() {
         let found: Vec<String> =
             world.inside().keys().map(|path| path.display().to_string()).collect();

@@ -75,7 +75,7 @@ impl Run {
 }
 
 /// The observations of a case.
-pub struct Seen {
+pub struct Observed {
     /// The result, in the format of `call --json`.
     pub result: Value,
     /// The events of the run through the library.
@@ -83,7 +83,7 @@ pub struct Seen {
     runs: Vec<Run>,
 }
 
-impl Seen {
+impl Observed {
     #[track_caller]
     pub(crate) fn compare(mut library: Run, program: Run, varying: &[&str]) -> Self {
         let (one, other) = (library.comparable(varying), program.comparable(varying));
@@ -173,7 +173,7 @@ impl Seen {
 
     /// Returns the results of the runs as they were told, each with its world. The text of
     /// [`result`](Self::result) holds no path of a world if the runs were compared.
-    pub fn told(&self) -> impl Iterator<Item = (&World, &Value)> {
+    pub fn results(&self) -> impl Iterator<Item = (&World, &Value)> {
         // The result of a single run was moved.
         self.runs
             .iter()
