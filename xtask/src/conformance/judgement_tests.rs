@@ -14,9 +14,9 @@ fn required(statuses: &[Status]) -> Scenario {
 
 /// Returns true if the judgement of these revisions is a success.
 fn is_well(not_yet: &[&str], revisions: &[Scenario]) -> bool {
-    let mut judgement = Judgement::new(not_yet, Telling::Faults);
+    let mut judgement = Judgement::new(not_yet, Verbosity::Faults);
     for scenario in revisions {
-        judgement.hear("2026-07-28", vec![scenario.clone()]);
+        judgement.add_revision("2026-07-28", vec![scenario.clone()]);
     }
     judgement.conclude().is_ok()
 }
@@ -71,10 +71,10 @@ fn missing_result_has_no_checks() {
 
 #[test]
 fn scenario_without_a_revision_is_reported() {
-    let mut judgement = Judgement::new(&[], Telling::Everything);
-    judgement.hear("2026-07-28", vec![required(&[Status::Success])]);
+    let mut judgement = Judgement::new(&[], Verbosity::Everything);
+    judgement.add_revision("2026-07-28", vec![required(&[Status::Success])]);
     let named =
         |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-    assert!(judgement.heard_all(&named(&["a"])) && judgement.heard_all(&named(&[])));
-    assert!(!judgement.heard_all(&named(&["a", "b"])));
+    assert!(judgement.knows_all(&named(&["a"])) && judgement.knows_all(&named(&[])));
+    assert!(!judgement.knows_all(&named(&["a", "b"])));
 }

@@ -73,7 +73,7 @@ fn check(value: &Value) -> anyhow::Result<Check> {
         Some("WARNING") => Status::Warning,
         Some("SKIPPED") => Status::Skipped,
         Some("INFO") => Status::Info,
-        other => bail!("the check {id} has the status {other:?}, which nobody here knows"),
+        other => bail!("the check {id} has the status {other:?}, which is unknown"),
     };
     let said = [&value["errorMessage"], &value["details"]["message"], &value["description"]];
     let message = said.iter().find_map(|text| text.as_str()).unwrap_or_default();

@@ -33,9 +33,9 @@ pub(super) enum Outcome {
 
 /// The build that the commands are run with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tried {
+pub(crate) enum Profile {
     /// The release build, as the documents say; built if it is missing.
-    AsWritten,
+    Release,
     /// The debug build that `cargo build --workspace --bins` has left, without building.
     Debug,
 }
@@ -43,13 +43,13 @@ pub(crate) enum Tried {
 /// A temporary directory with a copy of the repository, named `palisade`.
 pub(super) struct Trial<'a> {
     place: &'a Place,
-    tried: Tried,
+    profile: Profile,
     directory: TempDir,
 }
 
 impl<'a> Trial<'a> {
-    pub(super) fn prepare(place: &'a Place, tried: Tried) -> anyhow::Result<Self> {
-        let trial = Self { place, tried, directory: tempfile::tempdir()? };
+    pub(super) fn prepare(place: &'a Place, profile: Profile) -> anyhow::Result<Self> {
+        let trial = Self { place, profile, directory: tempfile::tempdir()? };
         place.copy_sources(&trial.copy())?;
         Ok(trial)
     }
@@ -87,7 +87,7 @@ impl<'a> Trial<'a> {
     /// Returns the commands that are actually run. `cargo run` runs in the repository itself, where
     /// everything is built already. After the first one, the others call the program directly.
     fn commands(&self, steps: &[Step]) -> Vec<Result<String, &'static str>> {
-        let mut shown = self.tried == Tried::Debug;
+        let mut shown = self.profile == Profile::Debug;
         let mut command = |step: &Step| {
             if let Some((_, reason)) =
                 ELSEWHERE.iter().find(|(start, _)| step.command.starts_with(start))
@@ -98,7 +98,7 @@ impl<'a> Trial<'a> {
                 Some(arguments) if std::mem::replace(&mut shown, true) => {
                     Ok(format!("palisade {arguments}"))
                 }
-                None if self.tried == Tried::Debug && step.command.starts_with(EXAMPLE) => {
+                None if self.profile == Profile::Debug && step.command.starts_with(EXAMPLE) => {
                     Ok(self.example(&step.command))
                 }
                 _ if step.command.starts_with("cargo run ") => {
@@ -153,9 +153,9 @@ impl<'a> Trial<'a> {
     /// Returns a `PATH` that starts with the built program.
     fn path(&self) -> anyhow::Result<OsString> {
         let others = env::var_os("PATH").unwrap_or_default();
-        let profile = match self.tried {
-            Tried::AsWritten => "release",
-            Tried::Debug => "debug",
+        let profile = match self.profile {
+            Profile::Release => "release",
+            Profile::Debug => "debug",
         };
         let all = [self.place.target.join(profile)].into_iter().chain(env::split_paths(&others));
         env::join_paths(all).context("putting the program on the PATH")

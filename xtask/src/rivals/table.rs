@@ -18,7 +18,7 @@ pub(super) struct Row {
 
 impl Row {
     /// Returns the row of calls that ended within this time.
-    pub(super) fn of(
+    pub(super) fn new(
         server: &'static str,
         cell: (&'static str, &'static str, usize),
         mut latencies: Vec<Duration>,
@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn row_counts_and_ranks_its_calls() {
         let latencies = (1..=200).rev().map(Duration::from_millis).collect();
-        let row = Row::of("ours", CELL, latencies, Duration::from_secs(2));
+        let row = Row::new("ours", CELL, latencies, Duration::from_secs(2));
         assert_eq!(row, Row { server: "ours", cell: CELL, rate: 100.0, p50: 100.0, p99: 198.0 });
-        assert_eq!(Row::of("ours", CELL, Vec::new(), Duration::from_secs(2)).p99, f64::INFINITY);
+        assert_eq!(Row::new("ours", CELL, Vec::new(), Duration::from_secs(2)).p99, f64::INFINITY);
     }
 
     #[test]

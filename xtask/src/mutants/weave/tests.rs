@@ -1,4 +1,4 @@
-//! What the weaving makes of small sources.
+//! Tests weaving with small sources.
 
 use super::*;
 use crate::mutants::fault::Kind;
@@ -14,7 +14,7 @@ fn fault(number: usize, kind: Kind, line: usize, column: usize, replacement: &st
     }
 }
 
-/// The woven source in one line.
+/// Returns the woven source on one line.
 fn woven(source: &str, faults: &[Fault]) -> String {
     let woven = weave(source, &faults.iter().collect::<Vec<_>>()).expect("it parses");
     assert_eq!(woven.faults.len(), faults.len(), "all of them");
