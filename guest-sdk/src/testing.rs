@@ -29,9 +29,11 @@
 //! assert_eq!(ctx.record().emitted, ["0", "1"]);
 //!
 //! assert_eq!(testing::call::<count>(json!({ "times": 2 }))?.to_text(), "done");
-//! assert_eq!(testing::call::<count>(json!({ "times": "2" })).unwrap_err().field(), Some("/times"));
+//! let refused = testing::call::<count>(json!({ "times": "2" })).unwrap_err();
+//! assert_eq!(refused.field(), Some("/times"));
 //!
-//! let stopped = testing::call_with::<count>(json!({ "times": 2 }), &testing::context().cancelled_after(1));
+//! let ctx = testing::context().cancelled_after(1);
+//! let stopped = testing::call_with::<count>(json!({ "times": 2 }), &ctx);
 //! assert_eq!(stopped.unwrap_err(), palisade_guest::Error::cancelled());
 //!
 //! assert_eq!(testing::input_schema::<count>()["required"], json!(["times"]));

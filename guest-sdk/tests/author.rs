@@ -24,21 +24,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What most tools here take.
+/// The arguments of most tools here.
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// Whom to greet.
+    /// The name to greet.
     name: String,
 }
 
-/// What some tools here return.
+/// The output of some tools here.
 #[derive(Serialize, JsonSchema)]
 struct Report {
     /// How long the name is.
     length: usize,
 }
 
-/// Greets somebody by name.
+/// Greets a person by name.
 ///
 /// Always in English:
 ///   - kindly
@@ -106,7 +106,7 @@ fn borrow(args: Borrowed<'_>) -> String {
 /// Arguments that borrow.
 #[derive(Deserialize, JsonSchema)]
 struct Borrowed<'a> {
-    /// Whom to shout at.
+    /// The name to shout.
     #[serde(borrow)]
     name: std::borrow::Cow<'a, str>,
 }
@@ -184,7 +184,7 @@ fn definition_follows_attribute_and_comment() {
     let expected = Definition {
         name: "greet_by_name".to_owned(),
         title: Some("Greeter".to_owned()),
-        description: "Greets somebody by name.\n\nAlways in English:\n  - kindly".to_owned(),
+        description: "Greets a person by name.\n\nAlways in English:\n  - kindly".to_owned(),
         input_schema: String::new(),
         output_schema: None,
         side_effects: SideEffects::None,
@@ -195,7 +195,7 @@ fn definition_follows_attribute_and_comment() {
     assert_eq!(bare(testing::definition::<greet>()), expected);
     let schema = json!({
         "type": "object",
-        "properties": { "name": { "type": "string", "description": "Whom to greet." } },
+        "properties": { "name": { "type": "string", "description": "The name to greet." } },
         "required": ["name"],
         "description": "What most tools here take.",
     });

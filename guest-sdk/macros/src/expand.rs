@@ -36,7 +36,12 @@ fn expand(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
     Ok(quote! {
         #(#conditions)*
         #[doc(hidden)]
-        #[allow(missing_debug_implementations, non_camel_case_types, unreachable_pub, reason = "the name of the function, for `export!`")]
+        #[allow(
+            missing_debug_implementations,
+            non_camel_case_types,
+            unreachable_pub,
+            reason = "the name of the function, for `export!`"
+        )]
         #visibility struct #name_of_type {}
 
         #(#conditions)*

@@ -134,7 +134,7 @@ fn parameter(input: &FnArg) -> Result<Type> {
 }
 
 /// Returns true for `&T`. Arguments are owned, so that only the context can be a reference,
-/// whatever its type is called.
+/// under any name of its type.
 fn is_reference(ty: &Type) -> bool {
     match ty {
         Type::Reference(_) => true,

@@ -38,7 +38,7 @@ pub(crate) enum Entry {
     File(u64),
     /// A directory.
     Directory,
-    /// A symbolic link, whatever its target.
+    /// A symbolic link, with any target.
     Link,
     /// A pipe, a device or a socket.
     Special,
