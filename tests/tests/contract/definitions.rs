@@ -32,7 +32,7 @@ fn every_definition_field_arrives() {
     assert!(definition.is_idempotent());
     assert_eq!(definition.timeout(), Some(Duration::from_millis(1500)));
     assert_eq!(Value::Object(definition.metadata().clone()), json!({"vendor": {"key": [1, 2]}}));
-    assert_eq!(definition.parameters()["properties"]["count"]["description"], "How many.");
+    assert_eq!(definition.parameters()["properties"]["count"]["description"], "The count.");
     let output = definition.output_schema().unwrap().as_value();
     assert_eq!(output["required"], json!(["counted"]));
 }

@@ -93,7 +93,7 @@ fn offers_of_a_plugin_are_listed() {
     for row in [
         ["BESIDES TOOLS", "KIND", "PLUGIN", "WHAT IT IS"],
         ["visit://card", "document", "mcp_visitor", "card"],
-        ["greet_the_visitor", "prompt", "mcp_visitor", "Greets whoever has come."],
+        ["greet_the_visitor", "prompt", "mcp_visitor", "Greets the visitor."],
     ] {
         assert!(rows.contains(&row.to_vec()), "{row:?}: {ran:?}");
     }
