@@ -11,20 +11,21 @@
 //! use palisade_guest::client::{self, AskError, Kind, Request};
 //! use palisade_guest::{Result, tool};
 //!
-//! /// Greets whoever it is.
+//! /// Greets the user.
 //! #[tool(side_effects = "none")]
-//! fn greet_somebody() -> Result<String> {
-//!     let schema = serde_json::json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-//!     let answer = match client::ask(&[Request::elicitation("who", "What is your name?", &schema)]) {
+//! fn greet_user() -> Result<String> {
+//!     let name = serde_json::json!({"type": "string"});
+//!     let form = serde_json::json!({"type": "object", "properties": {"name": name}});
+//!     let answer = match client::ask(&[Request::elicitation("who", "What is your name?", &form)]) {
 //!         Ok(answers) => serde_json::from_str(&answers[0])?,
 //!         Err(AskError::Declined | AskError::Unavailable) => serde_json::Value::Null,
 //!         Err(error) => return Err(error.into()),
 //!     };
-//!     Ok(format!("Hello, {}!", answer["name"].as_str().unwrap_or("whoever you are")))
+//!     Ok(format!("Hello, {}!", answer["name"].as_str().unwrap_or("stranger")))
 //! }
 //!
-//! // In a native test nobody can be asked.
-//! assert_eq!(greet_somebody()?, "Hello, whoever you are!");
+//! // In a native test there is no client.
+//! assert_eq!(greet_user()?, "Hello, stranger!");
 //! # Ok::<(), palisade_guest::Error>(())
 //! ```
 
@@ -50,7 +51,7 @@ pub fn need(kinds: &[Kind]) {
     #[cfg(target_family = "wasm")]
     crate::bindings::asking::palisade::tool::client::need(kinds);
     #[cfg(not(target_family = "wasm"))]
-    assert!(kinds.is_empty(), "the call ends here: nobody can be asked in a native test");
+    assert!(kinds.is_empty(), "the call ends here: a native test has no client");
 }
 
 /// Asks the client, and returns one JSON text per request, in order. A call can ask at most 3
@@ -103,20 +104,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn natively_nobody_can_be_asked() {
+    fn native_client_refuses_questions() {
         assert!(supported().is_empty());
         assert_eq!(ask(&[Request::roots("r")]), Err(AskError::Unavailable));
         need(&[]);
     }
 
     #[test]
-    #[should_panic(expected = "nobody can be asked")]
-    fn natively_what_is_needed_is_not_there() {
+    #[should_panic(expected = "has no client")]
+    fn native_client_lacks_required_kinds() {
         need(&[Kind::Sampling]);
     }
 
     #[test]
-    fn requests_are_those_of_the_protocol() {
+    fn requests_match_the_protocol() {
         let form = Request::elicitation("k", "Who?", &json!({"type": "object"}));
         assert_eq!(form.params, r#"{"message":"Who?","requestedSchema":{"type":"object"}}"#);
         assert!(Request::sampling("k", "Hi", 5).params.contains(r#""maxTokens":5"#));

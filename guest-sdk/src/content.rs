@@ -95,7 +95,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn every_block_of_the_contract_can_be_made() {
+    fn every_content_block_can_be_created() {
         assert_eq!(Content::text("a"), Content::Text("a".to_owned()));
         assert_eq!(Content::json(&[1, 2]).unwrap(), Content::Json("[1,2]".to_owned()));
         let media = || Media { mime: "x/y".to_owned(), data: vec![1] };
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_an_error() {
+    fn invalid_json_is_an_error() {
         let map = BTreeMap::from([((1, 2), 3)]);
         assert!(Content::json(&map).is_err());
     }

@@ -32,7 +32,7 @@ fn not_found() -> io::Error {
 }
 
 #[test]
-fn the_question_mark_takes_every_usual_error() {
+fn question_mark_converts_usual_errors() {
     assert_eq!(question_mark("x".parse::<u8>()).message(), "invalid digit found in string");
     assert_eq!(question_mark(serde_json::from_str::<u8>("")).kind(), ErrorKind::Failed);
     assert_eq!(question_mark(Err::<(), _>("text")), Error::failed("text"));
@@ -50,7 +50,7 @@ fn anyhow_keeps_its_chain_and_its_kind() {
 }
 
 #[test]
-fn io_errors_keep_what_the_contract_knows() {
+fn io_errors_keep_known_kinds() {
     let of = |kind| Error::from(io::Error::new(kind, "it")).kind();
     assert_eq!(of(io::ErrorKind::NotFound), ErrorKind::NotFound);
     assert_eq!(of(io::ErrorKind::PermissionDenied), ErrorKind::PermissionDenied);
@@ -58,7 +58,7 @@ fn io_errors_keep_what_the_contract_knows() {
 }
 
 #[test]
-fn what_the_system_reports_comes_without_its_number() {
+fn os_error_message_omits_its_number() {
     let error = std::fs::read("no/such/file").unwrap_err();
     let (full, code) = (error.to_string(), error.raw_os_error().unwrap());
     let error = Error::from(error);
@@ -67,7 +67,7 @@ fn what_the_system_reports_comes_without_its_number() {
 }
 
 #[test]
-fn the_kind_is_found_in_sources_and_inside_other_io_errors() {
+fn kind_is_found_in_sources_and_nested_io_errors() {
     let outer = Outer("loading the list", Outer("reading", not_found()));
     assert_eq!(Error::from(outer), Error::not_found("loading the list: reading: no such file"));
     let denied = io::Error::new(io::ErrorKind::PermissionDenied, "not permitted");
@@ -75,7 +75,7 @@ fn the_kind_is_found_in_sources_and_inside_other_io_errors() {
 }
 
 #[test]
-fn a_source_that_the_message_already_ends_with_is_not_repeated() {
+fn source_repeated_by_message_is_omitted() {
     assert_eq!(
         Error::from(Outer("reading: no such file", not_found())).message(),
         "reading: no such file"
@@ -83,7 +83,7 @@ fn a_source_that_the_message_already_ends_with_is_not_repeated() {
 }
 
 #[test]
-fn context_goes_before_the_message_and_keeps_the_kind() {
+fn context_precedes_the_message_and_keeps_the_kind() {
     let error = Error::not_found("a.txt").context("reading");
     assert_eq!((error.kind(), error.message()), (ErrorKind::NotFound, "reading: a.txt"));
     let error = Error::invalid_input("/path", "is empty").context("checking");
@@ -103,7 +103,7 @@ fn results_of_any_error_take_context() {
 }
 
 #[test]
-fn every_kind_crosses_the_border_as_its_own_variant() {
+fn every_kind_maps_to_its_contract_variant() {
     let text = || "m".to_owned();
     assert_eq!(ToolError::from(Error::not_found("m")), ToolError::NotFound(text()));
     assert_eq!(ToolError::from(Error::permission_denied("m")), ToolError::PermissionDenied(text()));
@@ -114,7 +114,7 @@ fn every_kind_crosses_the_border_as_its_own_variant() {
 }
 
 #[test]
-fn people_read_the_message_and_the_field() {
+fn display_shows_message_and_field() {
     assert_eq!(Error::failed("broke").to_string(), "broke");
     assert_eq!(Error::invalid_input("/a", "is odd").to_string(), "/a: is odd");
     assert_eq!(Error::invalid_input("", "is odd").to_string(), "is odd");

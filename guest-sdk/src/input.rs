@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_fit_are_taken_and_unknown_fields_are_ignored() {
+    fn matching_arguments_are_accepted_and_unknown_fields_ignored() {
         let args: Args =
             arguments(r#"{"name":"a","items":[{"size":1,"kind":"large"}],"other":null}"#).unwrap();
         assert_eq!(args.name, "a");
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_is_refused_where_the_author_says_so() {
+    fn unknown_field_is_refused_if_the_author_denies_it() {
         #[derive(Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
         #[allow(dead_code, reason = "what it holds is not looked at")]
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_that_does_not_fit_is_named_by_its_pointer() {
+    fn mismatched_field_is_named_by_pointer() {
         let (field, reason) = refusal(r#"{"name":5}"#);
         assert_eq!(
             (field.as_str(), reason.as_str()),
@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_field_is_named_where_it_should_be() {
+    fn missing_field_is_named_at_its_place() {
         assert_eq!(refusal("{}"), ("/name".to_owned(), "missing field `name`".to_owned()));
         assert_eq!(refusal(r#"{"name":"a","items":[{}]}"#).0, "/items/0/size");
     }
 
     #[test]
-    fn text_that_is_not_one_json_value_is_refused() {
+    fn text_other_than_one_json_value_is_refused() {
         assert_eq!(
             refusal(r#"{"name":"a"} {}"#),
             (String::new(), "trailing characters".to_owned())

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_any_type_is_the_tools_error() {
+    fn error_of_any_type_becomes_a_tool_error() {
         let failed: Result<String, std::fmt::Error> = Err(std::fmt::Error);
         assert!(failed.into_output().is_err());
         let failed: Result<()> = Err(Error::cancelled());
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn only_json_has_an_output_schema_also_inside_a_result() {
+    fn only_json_results_have_an_output_schema() {
         assert_eq!(Json::<u8>::output_schema().unwrap()["type"], "integer");
         assert_eq!(<Result<Json<u8>>>::output_schema(), Json::<u8>::output_schema());
         assert_eq!(<Result<String>>::output_schema(), None);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_said_of_an_output_crosses_the_border() {
+    fn every_output_property_is_converted() {
         let output = Output::text("a")
             .modified("x")
             .modified("y")
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_says_nothing_more_is_a_success_without_metadata() {
+    fn plain_output_is_a_success_without_metadata() {
         let wit = WitOutput::from(Output::text("a"));
         assert!(wit.success && wit.metadata.is_empty() && wit.files_modified.is_empty());
         assert_eq!(wit.command_executed, None);

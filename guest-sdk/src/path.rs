@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_path_and_a_text() {
+    fn workspace_path_derefs_to_path_and_str() {
         let path = WorkspacePath::from("src/lib.rs");
         assert_eq!(path.as_str(), "src/lib.rs");
         assert_eq!(path.extension().unwrap(), "rs");

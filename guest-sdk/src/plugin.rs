@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_reaches_the_tool_that_it_names() {
+    fn call_reaches_the_tool_that_it_names() {
         let output = execute(call_of("echo", r#"{"a":1}"#), TOOLS).unwrap();
         assert_eq!(output.content, [crate::Content::Text(r#"{"a":1}"#.to_owned())]);
         assert!(output.success);
@@ -132,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_no_tool_is_answered_with_not_found() {
+    fn unknown_tool_is_not_found() {
         let error = execute(call_of("fail", "{}"), TOOLS).unwrap_err();
         assert_eq!(error, ToolError::NotFound("this plugin has no tool `fail`".to_owned()));
     }
 
     #[test]
     #[should_panic(expected = "two tools of a plugin have the same name")]
-    fn two_tools_of_one_name_are_refused() {
+    fn duplicate_tool_names_are_refused() {
         check(&[Entry::of::<echo>(), Entry::of::<fail>(), Entry::of::<echo>()]);
     }
 

@@ -8,12 +8,13 @@
 //!
 //! impl Prompts for Mine {
 //!     fn prompts() -> Vec<Prompt> {
-//!         vec![Prompt::new("review", "Asks for a review of a file.").with_argument("path", "Which file.", true)]
+//!         let review = Prompt::new("review", "Asks for a review of a file.");
+//!         vec![review.with_argument("path", "The file.", true)]
 //!     }
 //!
 //!     fn get(name: &str, arguments: &[(String, String)]) -> Result<Vec<Message>> {
 //!         match (name, arguments) {
-//!             ("review", [(_, path)]) => Ok(vec![Message::user(format!("Please review `{path}`."))]),
+//!             ("review", [(_, path)]) => Ok(vec![Message::user(format!("Review `{path}`."))]),
 //!             _ => Err(Error::not_found(format!("there is no prompt {name}"))),
 //!         }
 //!     }

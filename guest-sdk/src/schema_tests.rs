@@ -35,7 +35,7 @@ struct Nested {
 }
 
 #[test]
-fn a_struct_becomes_a_plain_object_with_everything_inlined() {
+fn struct_becomes_an_inlined_object() {
     let expected = json!({
         "type": "object",
         "properties": {
@@ -73,7 +73,7 @@ struct Paths {
 }
 
 #[test]
-fn workspace_paths_and_standard_formats_stay_and_others_go() {
+fn unknown_formats_are_removed() {
     let properties = &input::<Paths>()["properties"];
     assert_eq!(
         properties["path"],
@@ -131,7 +131,7 @@ fn sorted(schema: &Value) -> Vec<String> {
 }
 
 #[test]
-fn documented_variants_become_one_enum_and_their_documents_a_list() {
+fn documented_variants_become_one_enum() {
     let properties = &input::<Choices>()["properties"];
     for (field, first) in [("order", "How to sort."), ("second", "Of the second list.")] {
         let schema = &properties[field];
@@ -168,7 +168,7 @@ enum Mixed {
 }
 
 #[test]
-fn variants_that_hold_something_stay_a_choice_of_open_objects() {
+fn variants_with_fields_become_open_objects() {
     #[derive(Deserialize, JsonSchema)]
     struct Args {
         mixed: Mixed,
@@ -179,7 +179,7 @@ fn variants_that_hold_something_stay_a_choice_of_open_objects() {
 }
 
 #[test]
-fn nothing_is_closed_not_even_where_serde_refuses_unknown_fields() {
+fn no_schema_is_closed() {
     #[derive(Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Closed {
@@ -195,7 +195,7 @@ fn nothing_is_closed_not_even_where_serde_refuses_unknown_fields() {
 }
 
 #[test]
-fn titles_are_the_authors_or_none() {
+fn only_explicit_titles_are_kept() {
     #[derive(Deserialize, JsonSchema)]
     #[schemars(title = "Mine")]
     struct Titled {
@@ -209,7 +209,7 @@ fn titles_are_the_authors_or_none() {
 }
 
 #[test]
-fn the_root_is_an_object_whatever_the_type() {
+fn root_is_an_object_for_any_type() {
     #[derive(Deserialize, JsonSchema)]
     struct Empty {}
     #[derive(Deserialize, JsonSchema)]
@@ -251,7 +251,7 @@ fn recursive_types_refer_to_local_definitions() {
 }
 
 #[test]
-fn outputs_are_described_as_they_are_written() {
+fn output_schema_follows_serialization() {
     #[derive(Serialize, JsonSchema)]
     struct Report {
         #[serde(skip_serializing)]
@@ -268,6 +268,6 @@ fn outputs_are_described_as_they_are_written() {
 }
 
 #[test]
-fn schemas_are_the_same_each_time() {
+fn schemas_are_deterministic() {
     assert_eq!(input_schema::<Everything>(), input_schema::<Everything>());
 }

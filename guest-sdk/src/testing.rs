@@ -29,9 +29,11 @@
 //! assert_eq!(ctx.record().emitted, ["0", "1"]);
 //!
 //! assert_eq!(testing::call::<count>(json!({ "times": 2 }))?.to_text(), "done");
-//! assert_eq!(testing::call::<count>(json!({ "times": "2" })).unwrap_err().field(), Some("/times"));
+//! let refused = testing::call::<count>(json!({ "times": "2" })).unwrap_err();
+//! assert_eq!(refused.field(), Some("/times"));
 //!
-//! let stopped = testing::call_with::<count>(json!({ "times": 2 }), &testing::context().cancelled_after(1));
+//! let ctx = testing::context().cancelled_after(1);
+//! let stopped = testing::call_with::<count>(json!({ "times": 2 }), &ctx);
 //! assert_eq!(stopped.unwrap_err(), palisade_guest::Error::cancelled());
 //!
 //! assert_eq!(testing::input_schema::<count>()["required"], json!(["times"]));
@@ -212,7 +214,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_context_knows_what_the_test_gave_it() {
+    fn context_has_the_values_of_the_test() {
         let ctx = context()
             .with_call_id("c")
             .with_session_id("s")
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_that_said_nothing_said_an_empty_object() {
+    fn unset_caller_is_an_empty_object() {
         let ctx = context();
         assert_eq!((ctx.session_id(), ctx.turn_id()), (None, None));
         assert_eq!(ctx.caller(), &json!({}));
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_said_is_recorded_in_order() {
+    fn host_calls_are_recorded_in_order() {
         let ctx = context();
         ctx.debug("a");
         ctx.info("b");
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn cancellation_comes_after_the_given_number_of_polls_and_stays() {
+    fn cancellation_starts_after_the_given_polls() {
         let ctx = context().cancelled_after(2);
         assert!(!ctx.cancelled());
         assert_eq!(ctx.checkpoint(), Ok(()));
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_goes_the_hosts_way() {
+    fn test_call_parses_input_and_runs_the_tool() {
         /// Adds.
         #[crate::tool(side_effects = "none")]
         fn add(args: (u8, u8), ctx: &Context) -> Result<String> {

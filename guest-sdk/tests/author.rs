@@ -24,21 +24,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What most tools here take.
+/// The arguments of most tools here.
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// Whom to greet.
+    /// The name to greet.
     name: String,
 }
 
-/// What some tools here return.
+/// The output of some tools here.
 #[derive(Serialize, JsonSchema)]
 struct Report {
     /// How long the name is.
     length: usize,
 }
 
-/// Greets somebody by name.
+/// Greets a person by name.
 ///
 /// Always in English:
 ///   - kindly
@@ -106,7 +106,7 @@ fn borrow(args: Borrowed<'_>) -> String {
 /// Arguments that borrow.
 #[derive(Deserialize, JsonSchema)]
 struct Borrowed<'a> {
-    /// Whom to shout at.
+    /// The name to shout.
     #[serde(borrow)]
     name: std::borrow::Cow<'a, str>,
 }
@@ -180,11 +180,11 @@ fn bare(mut definition: Definition) -> Definition {
 }
 
 #[test]
-fn the_definition_says_what_the_attribute_and_the_comment_say() {
+fn definition_follows_attribute_and_comment() {
     let expected = Definition {
         name: "greet_by_name".to_owned(),
         title: Some("Greeter".to_owned()),
-        description: "Greets somebody by name.\n\nAlways in English:\n  - kindly".to_owned(),
+        description: "Greets a person by name.\n\nAlways in English:\n  - kindly".to_owned(),
         input_schema: String::new(),
         output_schema: None,
         side_effects: SideEffects::None,
@@ -195,7 +195,7 @@ fn the_definition_says_what_the_attribute_and_the_comment_say() {
     assert_eq!(bare(testing::definition::<greet>()), expected);
     let schema = json!({
         "type": "object",
-        "properties": { "name": { "type": "string", "description": "Whom to greet." } },
+        "properties": { "name": { "type": "string", "description": "The name to greet." } },
         "required": ["name"],
         "description": "What most tools here take.",
     });
@@ -203,7 +203,7 @@ fn the_definition_says_what_the_attribute_and_the_comment_say() {
 }
 
 #[test]
-fn what_the_attribute_does_not_say_is_nothing() {
+fn omitted_attributes_have_defaults() {
     let expected = Definition {
         name: "nothing".to_owned(),
         title: None,
@@ -220,7 +220,7 @@ fn what_the_attribute_does_not_say_is_nothing() {
 }
 
 #[test]
-fn each_class_and_name_is_the_one_that_was_written() {
+fn class_and_name_follow_the_attribute() {
     assert_eq!(testing::definition::<watch>().side_effects, SideEffects::Write);
     assert_eq!(testing::definition::<both>().side_effects, SideEffects::Execute);
     assert_eq!(testing::definition::<measure>().side_effects, SideEffects::Network);
@@ -229,7 +229,7 @@ fn each_class_and_name_is_the_one_that_was_written() {
 }
 
 #[test]
-fn functions_stay_functions() {
+fn functions_remain_callable() {
     assert_eq!(greet(Args { name: "Ada".to_owned() }), Ok("Hello, Ada!".to_owned()));
     let ctx = testing::context();
     assert_eq!(watch(&ctx), "seen");
@@ -237,7 +237,7 @@ fn functions_stay_functions() {
 }
 
 #[test]
-fn every_signature_and_return_type_is_called_the_hosts_way() {
+fn every_signature_and_return_type_can_be_called() {
     let ada = || json!({ "name": "Ada" });
     assert_eq!(testing::call::<greet>(ada()), Ok(Output::text("Hello, Ada!")));
     assert_eq!(testing::call::<nothing>(json!({})), Ok(Output::new(Vec::new())));
@@ -251,7 +251,7 @@ fn every_signature_and_return_type_is_called_the_hosts_way() {
 }
 
 #[test]
-fn json_comes_with_its_schema_and_other_outputs_with_none() {
+fn only_json_outputs_have_a_schema() {
     let output = testing::call::<measure>(json!({ "name": "Ada" })).unwrap();
     assert_eq!(output.content(), [Content::Json(r#"{"length":3}"#.to_owned())]);
     let schema = testing::output_schema::<measure>().unwrap();
@@ -260,7 +260,7 @@ fn json_comes_with_its_schema_and_other_outputs_with_none() {
 }
 
 #[test]
-fn errors_of_other_types_become_the_tools_own() {
+fn foreign_errors_become_tool_errors() {
     let error = testing::call::<measure>(json!({ "name": "x".repeat(300) })).unwrap_err();
     assert_eq!(error, Error::failed("out of range integral type conversion attempted"));
     let error = testing::call::<inner::size>(json!({ "path": "no/such/file" })).unwrap_err();
@@ -268,7 +268,7 @@ fn errors_of_other_types_become_the_tools_own() {
 }
 
 #[test]
-fn input_that_does_not_fit_is_refused_with_the_field() {
+fn mismatched_input_is_refused_with_the_field() {
     let error = testing::call::<greet>(json!({ "name": Value::Null })).unwrap_err();
     assert_eq!(error.field(), Some("/name"));
     assert_eq!(error.message(), "invalid type: null, expected a string");

@@ -15,7 +15,7 @@ fn files(folder: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_copy_of_the_contract_is_the_contract() {
+fn contract_copy_equals_the_contract() {
     let contract = files("../wit");
     assert!(contract.contains_key("world.wit"));
     assert_eq!(files("wit"), contract);

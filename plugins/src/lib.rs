@@ -60,7 +60,7 @@ mod tests {
     use sha2::{Digest as _, Sha256};
 
     #[test]
-    fn what_is_unpacked_is_what_was_embedded() {
+    fn unpacked_bytes_equal_the_embedded_ones() {
         for plugin in all().iter().chain([hostile()]) {
             let bytes = plugin.bytes();
             assert_eq!(

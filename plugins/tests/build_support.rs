@@ -61,7 +61,7 @@ fn versions(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_compiler_is_known_by_its_release_and_its_host() {
+fn compiler_is_identified_by_release_and_host() {
     let version = Version::parse(RUSTC).unwrap();
     assert_eq!(
         (version.release.as_str(), version.host.as_str()),
@@ -70,7 +70,7 @@ fn a_compiler_is_known_by_its_release_and_its_host() {
 }
 
 #[test]
-fn another_build_of_the_same_release_has_another_key() {
+fn another_build_of_a_release_has_another_key() {
     let other = RUSTC.replace("59807616e1", "59807616e2");
     let (one, two) = (Version::parse(RUSTC).unwrap(), Version::parse(&other).unwrap());
     assert!(one.key.starts_with("1.95.0-"), "{}", one.key);
@@ -79,13 +79,13 @@ fn another_build_of_the_same_release_has_another_key() {
 }
 
 #[test]
-fn a_compiler_that_does_not_say_its_release_is_refused_by_name_of_the_line() {
+fn missing_release_line_is_named() {
     let refusal = Version::parse("rustc 1.95.0\nhost: x86_64-unknown-linux-gnu\n").unwrap_err();
     assert_eq!(refusal.to_string(), "`rustc -vV` does not say its release");
 }
 
 #[test]
-fn a_debian_version_matches_exactly_its_own_release() {
+fn debian_version_matches_its_release_exactly() {
     for (offered, matches) in [
         ("1.95.0+dfsg1-1~bpo13+1", true),
         ("1:1.95.0-2", true),
@@ -105,13 +105,13 @@ fn a_debian_version_matches_exactly_its_own_release() {
 }
 
 #[test]
-fn of_several_matching_versions_the_first_one_offered_is_taken() {
+fn first_of_several_matching_versions_is_used() {
     let offered = versions(&["1.96.1+dfsg1-2", "1.95.0+dfsg1-2~bpo13+1", "1.95.0+dfsg1-1~bpo13+1"]);
     assert_eq!(apt::matching(&offered, "1.95.0"), Some("1.95.0+dfsg1-2~bpo13+1"));
 }
 
 #[test]
-fn sources_of_one_line_each_are_read_with_and_without_options() {
+fn one_line_sources_are_parsed() {
     let text = "# deb http://off.example/debian bookworm main\n\
                 deb http://deb.example/debian bookworm main contrib # ours\n\
                 deb [arch=amd64 signed-by=/k/vendor.gpg] https://vendor.example/apt stable main\n\
@@ -132,7 +132,7 @@ fn sources_of_one_line_each_are_read_with_and_without_options() {
 }
 
 #[test]
-fn sources_in_stanzas_are_read_with_comments_and_continued_lines() {
+fn deb822_sources_are_parsed() {
     let read = parse_stanzas(STANZAS);
     let [debian, security] = read.as_slice() else { panic!("{read:?}") };
     assert_eq!(debian.uris, ["http://deb.example/debian"]);
@@ -142,7 +142,7 @@ fn sources_in_stanzas_are_read_with_comments_and_continued_lines() {
 }
 
 #[test]
-fn the_archive_of_security_updates_is_no_mirror() {
+fn security_archive_is_not_a_mirror() {
     assert_eq!(mirrors(&parse_stanzas(STANZAS)), ["http://deb.example/debian"]);
     assert!(
         mirrors(&[entry("http://deb.example/debian", "bookworm-security", "main", None)])
@@ -151,7 +151,7 @@ fn the_archive_of_security_updates_is_no_mirror() {
 }
 
 #[test]
-fn repositories_signed_by_others_or_without_main_are_no_mirrors() {
+fn foreign_or_partial_repositories_are_not_mirrors() {
     let others = [
         entry(
             "https://vendor.example/debian",
@@ -166,7 +166,7 @@ fn repositories_signed_by_others_or_without_main_are_no_mirrors() {
 }
 
 #[test]
-fn mirrors_are_tried_once_each_the_likeliest_first_and_not_without_end() {
+fn mirrors_are_unique_ordered_and_bounded() {
     let mut entries = vec![
         entry("http://inside.example/packages", "bookworm", "main", None),
         entry("http://deb.example/debian/", "bookworm", "main", None),
@@ -181,7 +181,7 @@ fn mirrors_are_tried_once_each_the_likeliest_first_and_not_without_end() {
 }
 
 #[test]
-fn the_outer_builds_flags_wrappers_and_directories_stay_outside() {
+fn outer_build_variables_are_removed() {
     for name in [
         "CARGO",
         "CARGO_BUILD_TARGET",
@@ -205,7 +205,7 @@ fn the_outer_builds_flags_wrappers_and_directories_stay_outside() {
 }
 
 #[test]
-fn the_users_registries_proxies_and_job_server_are_shared() {
+fn user_registry_proxy_and_jobserver_are_kept() {
     for name in [
         "CARGO_HOME",
         "CARGO_HTTP_PROXY",
@@ -223,7 +223,7 @@ fn the_users_registries_proxies_and_job_server_are_shared() {
 }
 
 #[test]
-fn a_missing_target_is_refused_in_one_line_that_says_what_to_install_and_why_it_was_not_made() {
+fn missing_target_error_is_one_line_with_advice() {
     let offered = versions(&["1.96.1+dfsg1-2", "1.94.1+dfsg1-1"]);
     let fallback = Error::NoSource { release: "1.95.0".to_owned(), offered };
     assert_eq!(
@@ -234,7 +234,7 @@ fn a_missing_target_is_refused_in_one_line_that_says_what_to_install_and_why_it_
 }
 
 #[test]
-fn a_failed_program_is_quoted_by_its_first_error_and_never_at_length() {
+fn failed_program_is_quoted_briefly() {
     let said = "Get:1 http://deb.example\nE: Failed to fetch http://deb.example  404\nE: Some index files failed\n";
     let refusal = Error::command("apt-get update", said).to_string();
     assert_eq!(refusal, "apt-get update failed: E: Failed to fetch http://deb.example  404");
@@ -266,7 +266,7 @@ fn every_refusal_is_one_line() {
 }
 
 #[test]
-fn each_package_is_built_as_a_component_only_and_examples_together_with_their_features() {
+fn packages_are_built_as_components_with_their_features() {
     let packages = Selection::Packages(&["plugin-a", "plugin-b"]).runs();
     let run = |name| format!("rustc --package {name} --lib --crate-type cdylib");
     assert_eq!(
@@ -280,7 +280,7 @@ fn each_package_is_built_as_a_component_only_and_examples_together_with_their_fe
 }
 
 #[test]
-fn the_target_directory_is_found_with_and_without_a_platform_in_between() {
+fn target_directory_is_found_with_or_without_a_platform() {
     let found = |out: &str| script::target_directory(Path::new(out), "x86_64-unknown-linux-gnu");
     assert_eq!(found("/p/target/debug/build/palisade-plugins-1a/out"), Path::new("/p/target"));
     assert_eq!(

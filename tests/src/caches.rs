@@ -122,7 +122,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn the_cache_of_a_run_that_has_ended_is_removed_and_that_of_one_that_goes_on_stays() {
+    fn cache_of_an_ended_run_is_removed() {
         let home = tempfile::tempdir().expect("a directory");
         let own = of_this_run(home.path());
         let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().expect("a process");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_of_another_build_is_removed() {
+    fn cache_of_another_build_is_removed() {
         let home = tempfile::tempdir().expect("a directory");
         let past = private(home.path().join("1-1"));
         let own = of_this_build(home.path());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_told_by_its_number_and_its_start() {
+    fn process_is_identified_by_id_and_start_time() {
         let own = Stat::of(std::process::id()).expect("it runs");
         let process = Process { id: own.id, start: own.start };
         assert!(process.lives() && !Process { start: own.start + 1, ..process }.lives());

@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::events::Recorder;
 use crate::guest::{Guest, HOSTILE_ECHO, cache};
 use crate::native;
+use crate::observed::{Observed, Run};
 use crate::program::Program;
-use crate::seen::{Run, Seen};
 use crate::world::World;
 
 /// The source of a case's plugins.
@@ -138,9 +138,9 @@ impl Case {
     /// If the two results differ, or one of them violates an invariant.
     #[must_use]
     #[track_caller]
-    pub fn check(self) -> Seen {
+    pub fn check(self) -> Observed {
         let (library, program) = (self.in_library(), self.in_program());
-        Seen::compare(library, program, &self.varying)
+        Observed::compare(library, program, &self.varying)
     }
 
     /// Makes the call through the library only, for options that the command line lacks: `change`
@@ -151,10 +151,10 @@ impl Case {
     /// If the call violates an invariant.
     #[must_use]
     #[track_caller]
-    pub fn check_library(self, change: impl FnOnce(Call) -> Call) -> Seen {
+    pub fn check_library(self, change: impl FnOnce(Call) -> Call) -> Observed {
         let world = self.world();
         let run = self.call(world, &Recorder::default(), change);
-        Seen::alone(run)
+        Observed::alone(run)
     }
 
     /// Makes the call as [`check_library`](Self::check_library) does, with a recorder that can
@@ -165,10 +165,14 @@ impl Case {
     /// If the call violates an invariant.
     #[must_use]
     #[track_caller]
-    pub fn check_heard(self, recorder: &Recorder, change: impl FnOnce(Call) -> Call) -> Seen {
+    pub fn check_with_recorder(
+        self,
+        recorder: &Recorder,
+        change: impl FnOnce(Call) -> Call,
+    ) -> Observed {
         let world = self.world();
         let run = self.call(world, recorder, change);
-        Seen::alone(run)
+        Observed::alone(run)
     }
 
     /// Creates a world and prepares its workspace.

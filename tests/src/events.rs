@@ -11,7 +11,7 @@ type Reaction = Arc<dyn Fn(&Event) + Send + Sync>;
 /// A recorder of every event about a call.
 #[derive(Clone, Default)]
 pub struct Recorder {
-    heard: Arc<Mutex<Vec<Event>>>,
+    events: Arc<Mutex<Vec<Event>>>,
     react: Option<Reaction>,
     more: Arc<tokio::sync::Notify>,
 }
@@ -20,13 +20,13 @@ impl Recorder {
     /// Creates a recorder that calls `react` at each event, on the thread of the call.
     #[must_use]
     pub fn reacting(react: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        Self { heard: Arc::default(), react: Some(Arc::new(react)), more: Arc::default() }
+        Self { events: Arc::default(), react: Some(Arc::new(react)), more: Arc::default() }
     }
 
     /// Returns the recorded events.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Completes once `enough` accepts the recorded events.
@@ -42,7 +42,7 @@ impl Recorder {
 
     /// Returns the recorded events of one call.
     #[must_use]
-    pub fn of(&self, call: &str) -> Vec<Event> {
+    pub fn events_of(&self, call: &str) -> Vec<Event> {
         self.events()
             .into_iter()
             .filter(|event| event.subject().is_some_and(|s| s.call_id.as_str() == call))
@@ -52,7 +52,7 @@ impl Recorder {
     /// Returns the names of the recorded events of one call.
     #[must_use]
     pub fn names_of(&self, call: &str) -> Vec<&'static str> {
-        self.of(call).iter().map(Event::name).collect()
+        self.events_of(call).iter().map(Event::name).collect()
     }
 
     /// Returns the names of the recorded events.
@@ -63,7 +63,7 @@ impl Recorder {
 
     /// Clears the recorded events.
     pub fn forget(&self) {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Returns a description of each call that does not have exactly one terminal event, at its
@@ -71,20 +71,20 @@ impl Recorder {
     #[must_use]
     pub fn unended<'a>(&self, returned: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let events = self.events();
-        let heard =
+        let recorded =
             events.iter().filter_map(|event| Some(event.subject()?.call_id.as_str().to_owned()));
         let calls: BTreeSet<String> =
-            returned.into_iter().map(str::to_owned).chain(heard).collect();
+            returned.into_iter().map(str::to_owned).chain(recorded).collect();
         calls.iter().filter_map(|call| self.unended_call(call)).collect()
     }
 
     fn unended_call(&self, call: &str) -> Option<String> {
-        let events = self.of(call);
+        let events = self.events_of(call);
         let ends = events.iter().filter(|event| event.is_terminal()).count();
         let names = || events.iter().map(Event::name).collect::<Vec<_>>();
         match ends {
             1 if events.last().is_some_and(Event::is_terminal) => None,
-            1 => Some(format!("`{call}` is heard of after its end: {:?}", names())),
+            1 => Some(format!("`{call}` has events after its end: {:?}", names())),
             _ => Some(format!("`{call}` has {ends} ends: {:?}", names())),
         }
     }
@@ -102,7 +102,7 @@ impl Subscriber for Recorder {
         if event.event.subject().is_none() {
             return;
         }
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(event.event.clone());
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.event.clone());
         if let Some(react) = &self.react {
             react(&event.event);
         }
@@ -117,7 +117,7 @@ mod tests {
     use palisade::events::Subject;
 
     #[test]
-    fn a_call_that_returned_without_an_event_has_no_end() {
+    fn call_without_terminal_event_is_found() {
         let recorder = Recorder::default();
         assert_eq!(recorder.unended([]), Vec::<String>::new());
         assert_eq!(recorder.unended(["a"]), ["`a` has 0 ends: []"]);

@@ -75,7 +75,7 @@ impl Frozen {
     /// # Panics
     ///
     /// If the server has ended.
-    pub fn go_on(&self) {
+    pub fn resume(&self) {
         kill_process(self.pid(), Signal::Cont).expect("the server is there");
     }
 

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_suite_that_has_guests_looks_for_their_tests() {
+    fn every_suite_with_guests_checks_their_tests() {
         // Guests for benchmarks belong to `host/cli/benches`, not to a suite.
         for suite in SUITES.iter().filter(|suite| **suite != "bench") {
             let file =

@@ -24,7 +24,7 @@ pub struct Client {
     next: u64,
     /// The received notifications, requests of the server and responses that no method has returned
     /// yet.
-    pub aside: Vec<Value>,
+    pub pending: Vec<Value>,
 }
 
 impl Client {
@@ -56,7 +56,7 @@ impl Client {
                 }
             }
         });
-        Self { child, input, lines, next: 1, aside: Vec::new() }
+        Self { child, input, lines, next: 1, pending: Vec::new() }
     }
 
     /// Starts the program and performs the handshake of the previous revision.
@@ -86,8 +86,8 @@ impl Client {
         let info = json!({"name": "suite", "version": "1"});
         let params =
             json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
-        let answer = self.ask("initialize", &params);
-        self.tell("notifications/initialized", &json!({}));
+        let answer = self.request("initialize", &params);
+        self.notify("notifications/initialized", &json!({}));
         answer
     }
 
@@ -102,46 +102,46 @@ impl Client {
     }
 
     /// Writes one message.
-    pub fn say(&mut self, message: &Value) {
+    pub fn send(&mut self, message: &Value) {
         self.write(format!("{message}\n").as_bytes());
     }
 
     /// Sends a notification.
-    pub fn tell(&mut self, method: &str, params: &Value) {
-        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    pub fn notify(&mut self, method: &str, params: &Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
     /// Sends a request without waiting for its response, and returns its id.
     pub fn begin(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next;
         self.next += 1;
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         id
     }
 
     /// Sends a request and waits for its response.
     #[track_caller]
-    pub fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.begin(method, params);
         self.answer(id)
     }
 
-    /// Sends a request as [`ask`](Self::ask) does, in the current revision, with these client
+    /// Sends a request as [`request`](Self::request) does, in the current revision, with these client
     /// capabilities.
     #[track_caller]
-    pub fn ask_modern(&mut self, method: &str, params: Value, capabilities: &Value) -> Value {
-        self.ask(method, &modern(params, capabilities))
+    pub fn request_modern(&mut self, method: &str, params: Value, capabilities: &Value) -> Value {
+        self.request(method, &modern(params, capabilities))
     }
 
-    /// Waits for the response to a request. Other messages are kept in `aside`.
+    /// Waits for the response to a request. Other messages are kept in `pending`.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Value {
         loop {
-            let message = self.hear();
+            let message = self.receive();
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }
-            self.aside.push(message);
+            self.pending.push(message);
         }
     }
 
@@ -151,40 +151,40 @@ impl Client {
     ///
     /// If no message arrives in time, or a line is not a message.
     #[track_caller]
-    pub fn hear(&mut self) -> Value {
+    pub fn receive(&mut self) -> Value {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => message(&line),
-            Err(RecvTimeoutError::Timeout) => panic!("nothing is said for {PATIENCE:?}"),
+            Err(RecvTimeoutError::Timeout) => panic!("no message arrived within {PATIENCE:?}"),
             Err(RecvTimeoutError::Disconnected) => panic!("the program has ended"),
         }
     }
 
     /// Returns the next message, or `None` if none arrives within `time`.
     #[track_caller]
-    pub fn hear_within(&mut self, time: Duration) -> Option<Value> {
+    pub fn receive_within(&mut self, time: Duration) -> Option<Value> {
         self.lines.recv_timeout(time).ok().map(|line| message(&line))
     }
 
     /// Waits for a notification or request with this method, and returns it. Other messages are
-    /// kept in `aside`.
+    /// kept in `pending`.
     #[track_caller]
-    pub fn hear_of(&mut self, method: &str) -> Value {
-        if let Some(place) = self.aside.iter().position(|message| message["method"] == method) {
-            return self.aside.remove(place);
+    pub fn receive_method(&mut self, method: &str) -> Value {
+        if let Some(place) = self.pending.iter().position(|message| message["method"] == method) {
+            return self.pending.remove(place);
         }
         loop {
-            let message = self.hear();
+            let message = self.receive();
             if message["method"] == method {
                 return message;
             }
-            self.aside.push(message);
+            self.pending.push(message);
         }
     }
 
-    /// Returns the messages with this method in `aside`.
+    /// Returns the messages with this method in `pending`.
     #[must_use]
-    pub fn told(&self, method: &str) -> Vec<&Value> {
-        self.aside.iter().filter(|message| message["method"] == method).collect()
+    pub fn received(&self, method: &str) -> Vec<&Value> {
+        self.pending.iter().filter(|message| message["method"] == method).collect()
     }
 
     /// Returns the id of the server's process.
@@ -202,7 +202,7 @@ impl Client {
     #[track_caller]
     pub fn wait_for_tools(&mut self) {
         let start = Instant::now();
-        while !self.ask("tools/list", &json!({}))["result"]["_meta"]["dev.palisade/compiling"]
+        while !self.request("tools/list", &json!({}))["result"]["_meta"]["dev.palisade/compiling"]
             .is_null()
         {
             assert!(
@@ -230,12 +230,15 @@ impl Client {
     }
 
     /// Closes the input, waits for the program to exit, and returns its result and every message
-    /// that no method has returned: those in `aside`, and the remaining ones.
+    /// that no method has returned: those in `pending`, and the remaining ones.
     #[track_caller]
     pub fn end(mut self) -> (Ran, Vec<Value>) {
         drop(self.input.take());
         let ran = finish(self.child);
-        (ran, self.aside.into_iter().chain(self.lines.iter().map(|line| message(&line))).collect())
+        (
+            ran,
+            self.pending.into_iter().chain(self.lines.iter().map(|line| message(&line))).collect(),
+        )
     }
 }
 

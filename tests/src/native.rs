@@ -84,7 +84,7 @@ pub fn echo(name: &str) -> Factory {
 
 /// The signal that makes a waiting tool stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum StopSignal {
     /// The cancellation of the call's context.
     ByContext,
     /// A call of `cancel()`.
@@ -95,7 +95,7 @@ pub enum Told {
 #[derive(Clone)]
 pub struct Waiting {
     definition: Definition,
-    told: Told,
+    told: StopSignal,
     stop: Arc<Notify>,
     started: Arc<Notify>,
     cancelled: Arc<AtomicUsize>,
@@ -111,7 +111,7 @@ impl Waiting {
     #[must_use]
     pub fn new(
         name: &str,
-        told: Told,
+        told: StopSignal,
         then: impl Fn() -> Result<ToolOutput, ErrorKind> + Send + Sync + 'static,
     ) -> Self {
         let definition =
@@ -158,8 +158,8 @@ impl Tool for Waiting {
         self.started.notify_one();
         Box::pin(async move {
             match self.told {
-                Told::ByContext => context.cancelled().await,
-                Told::ByCancel => self.stop.notified().await,
+                StopSignal::ByContext => context.cancelled().await,
+                StopSignal::ByCancel => self.stop.notified().await,
             }
             (self.then)()
         })

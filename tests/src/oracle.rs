@@ -8,14 +8,14 @@
 //! whole process, so only one oracle runs at a time; it holds its turn until a case has run through
 //! the program as well.
 
-mod books;
 mod canary;
 mod cases;
-mod heard;
 mod lateness;
 mod loading;
+mod panic_log;
 mod peak;
 mod ping;
+mod resources;
 mod results;
 mod rounds;
 mod served;
@@ -31,10 +31,10 @@ use palisade::{
     CacheMode, Call, ConfirmationQueue, Event, Host, HostBuilder, Session, Shipped, ToolResult,
 };
 
-pub use books::Books;
 pub use cases::{around, around_both};
 pub use loading::{Loaded, loading, loading_bytes};
 pub use peak::{HOST_ROOM, Peak};
+pub use resources::Resources;
 pub use results::Results;
 pub(crate) use rounds::rounds;
 pub use served::{Served, served};
@@ -44,7 +44,7 @@ use crate::events::Recorder;
 use crate::guest::{HOSTILE_ECHO, cache};
 use crate::stage::Stage;
 use crate::world::World;
-use heard::Heard;
+use panic_log::PanicLog;
 use ping::{Others, Pings};
 
 /// The time that a call may exceed its timeout by, on an idle machine.
@@ -58,16 +58,16 @@ pub struct Oracle {
     /// The host, its workspace and its recorded events.
     pub stage: Stage,
     runtime: tokio::runtime::Runtime,
-    heard: Heard,
+    panic_log: PanicLog,
     events: Mutex<Vec<Event>>,
     panics: usize,
     memory: usize,
-    aside: Aside,
+    benign: BenignCalls,
     turn: MutexGuard<'static, ()>,
 }
 
 /// The session and the runtime of the concurrent benign calls.
-struct Aside {
+struct BenignCalls {
     session: Session,
     runtime: tokio::runtime::Runtime,
 }
@@ -96,7 +96,7 @@ impl Oracle {
                 builder.shipped(Shipped::LeftOut).confirmer(Arc::new(confirmations.clone())),
             )
         };
-        Self::over(World::new, base)
+        Self::build(World::new, base)
     }
 
     /// Creates an oracle with the host and the world of a case.
@@ -106,20 +106,20 @@ impl Oracle {
     /// As [`new`](Self::new).
     #[must_use]
     #[track_caller]
-    pub fn of(case: &Case) -> Self {
-        Self::over(
+    pub fn for_case(case: &Case) -> Self {
+        Self::build(
             || case.world(),
             |world, confirmations| case.builder(world).confirmer(Arc::new(confirmations.clone())),
         )
     }
 
     #[track_caller]
-    fn over(
+    fn build(
         world: impl FnOnce() -> World,
         host: impl FnOnce(&World, &ConfirmationQueue) -> HostBuilder,
     ) -> Self {
         let turn = turn();
-        let heard = Heard::listening();
+        let panic_log = PanicLog::listening();
         let world = Arc::new(world());
         let confirmations = ConfirmationQueue::default();
         let recorder = Recorder::default();
@@ -130,20 +130,22 @@ impl Oracle {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             if !canary::can_be_seen(&world) {
-                crate::skip("this file system does not write down who reads what: canaries are only compared");
+                crate::skip(
+                    "this file system does not record access times: canaries are only compared",
+                );
             }
         });
         let memory = usize::try_from(host.limits().memory).unwrap_or(usize::MAX);
-        let aside = Aside { session: ping::session(&host), runtime: runtime() };
+        let benign = BenignCalls { session: ping::session(&host), runtime: runtime() };
         let stage = Stage { world, host: Arc::new(host), confirmations, recorder };
         Self {
             stage,
             runtime: runtime(),
-            heard,
+            panic_log,
             events: Mutex::default(),
             panics: 0,
             memory,
-            aside,
+            benign,
             turn,
         }
     }
@@ -174,17 +176,17 @@ impl Oracle {
     /// If an invariant is violated.
     #[track_caller]
     pub fn call(&self, call: &Call, within: Duration) -> ToolResult {
-        let (result, broken) = self.called(call, within);
+        let (result, broken) = self.try_call(call, within);
         holds(&broken);
         result
     }
 
-    fn called(&self, call: &Call, within: Duration) -> (ToolResult, Vec<String>) {
+    fn try_call(&self, call: &Call, within: Duration) -> (ToolResult, Vec<String>) {
         let timed = || {
             let host = &self.stage.host;
             self.timed(|| {
                 let one = bounded(host.dispatch(host.session(), call.clone()));
-                self.runtime.block_on(ping::beside(host, &self.aside.session, one))
+                self.runtime.block_on(ping::beside(host, &self.benign.session, one))
             })
         };
         self.judged(within, &timed)
@@ -203,19 +205,19 @@ impl Oracle {
         within: Duration,
         work: impl Fn(&Stage) -> F,
     ) -> T {
-        let (done, broken) = self.watched(within, &work);
+        let (done, broken) = self.try_watch(within, &work);
         holds(&broken);
         done
     }
 
-    fn watched<T: Results, F: Future<Output = T>>(
+    fn try_watch<T: Results, F: Future<Output = T>>(
         &self,
         within: Duration,
         work: &impl Fn(&Stage) -> F,
     ) -> (T, Vec<String>) {
         let timed = || {
             self.timed(|| {
-                self.calling_aside(|| {
+                self.with_benign_calls(|| {
                     self.runtime.block_on(async { bounded(work(&self.stage)).await })
                 })
             })
@@ -224,10 +226,10 @@ impl Oracle {
     }
 
     /// Runs work, with benign calls on another thread until the work is done.
-    fn calling_aside<T>(&self, work: impl FnOnce() -> T) -> (T, Pings) {
+    fn with_benign_calls<T>(&self, work: impl FnOnce() -> T) -> (T, Pings) {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let Aside { session, runtime } = &self.aside;
+            let BenignCalls { session, runtime } = &self.benign;
             let calling = scope.spawn(|| ping::until(&over, &self.stage.host, session, runtime));
             // Catch a panic of the work: the scope waits for the other thread, which must be
             // stopped first.
@@ -252,7 +254,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 async fn bounded<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, work).await.expect("it comes to an end")
+    tokio::time::timeout(PATIENCE, work).await.expect("the work completes in time")
 }
 
 /// Checks that no invariant is violated.
@@ -260,7 +262,7 @@ async fn bounded<T>(work: impl Future<Output = T>) -> T {
 fn holds(broken: &[String]) {
     assert!(
         broken.is_empty(),
-        "what must hold after every call does not:\n  {}",
+        "invariants that hold after every call are violated:\n  {}",
         broken.join("\n  ")
     );
 }

@@ -230,7 +230,7 @@ impl Ran {
     /// If the exit code differs.
     #[track_caller]
     #[must_use]
-    pub fn left_with(self, code: i32) -> Self {
+    pub fn exits_with(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
         self
     }
@@ -241,7 +241,7 @@ impl Ran {
     ///
     /// If a text is missing.
     #[track_caller]
-    pub fn complains(&self, of: &[&str]) -> &Self {
+    pub fn stderr_contains(&self, of: &[&str]) -> &Self {
         for part in of {
             assert!(self.stderr.contains(part), "standard error does not say {part:?}: {self:#?}");
         }

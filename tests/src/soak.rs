@@ -6,6 +6,7 @@ mod clock;
 mod components;
 mod deadline;
 mod descriptors;
+mod expanding;
 mod floods;
 mod kills;
 mod loads;
@@ -13,15 +14,15 @@ mod pairs;
 mod plan;
 mod refusals;
 mod sleepers;
-mod swells;
 
-use crate::oracle::Books;
+use crate::oracle::Resources;
 
 pub use calls::{BRIEF, Choice, Kind, Ran, Soak, expected, mixed};
 pub use clock::clock;
 pub use components::components;
 pub use deadline::{Deadline, Ended};
 pub use descriptors::descriptors;
+pub use expanding::{inputs, renames, results};
 pub use floods::floods;
 pub use kills::kills;
 pub use loads::loads;
@@ -29,7 +30,6 @@ pub use pairs::pairs;
 pub use plan::{Tried, plan};
 pub use refusals::refusals;
 pub use sleepers::sleepers;
-pub use swells::{inputs, renames, results};
 
 /// The tolerated growth of memory in a run, in bytes.
 const MEMORY: usize = 8 << 20;
@@ -138,23 +138,23 @@ impl Report {
 
     /// Adds the bound that the resources of this process have not grown, apart from this much
     /// memory.
-    fn kept(self, before: Books, memory: usize) -> Self {
+    fn kept(self, before: Resources, memory: usize) -> Self {
         let has_grown = before.have_grown(memory);
-        self.figure(&format!("before {before:?}, after {:?}", Books::now()))
+        self.figure(&format!("before {before:?}, after {:?}", Resources::now()))
             .bound("nothing grew", !has_grown)
     }
 
     /// Adds the bound of [`kept`](Self::kept), and the bound that the number of mappings is nearly
     /// the same.
-    fn held(self, before: Books, memory: usize) -> Self {
+    fn held(self, before: Resources, memory: usize) -> Self {
         let report = self.kept(before, memory);
-        report.bound("as many mappings", Books::now().maps.abs_diff(before.maps) <= MAPS)
+        report.bound("as many mappings", Resources::now().maps.abs_diff(before.maps) <= MAPS)
     }
 
     /// Adds the bound that the mappings have not grown by more than those of `places` slots of the
     /// pooling allocator. `unused` was measured before most slots were used.
-    fn mapped(self, unused: Books, places: usize) -> Self {
-        let (now, most) = (Books::now().maps, unused.maps + MAPS + MAPS_OF_A_PLACE * places);
+    fn mapped(self, unused: Resources, places: usize) -> Self {
+        let (now, most) = (Resources::now().maps, unused.maps + MAPS + MAPS_OF_A_PLACE * places);
         self.figure(&format!(
             "{now} mappings, {} before most places of the pool were used",
             unused.maps

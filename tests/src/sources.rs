@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_of_use_are_expanded() {
+    fn use_trees_are_expanded() {
         let found = names("use a::{b, c::{d as e, self}, f::*};", &[]);
         for path in ["a::b", "a::c::d", "a::c::self"] {
             assert!(found.contains(path), "{path}: {found:?}");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_items_for_tests_are_left_out() {
+    fn only_test_items_are_omitted() {
         let text = "#[cfg(test)] mod tests; use a::A; #[cfg(all(test, unix))] mod t { use b::B; }
             #[cfg(not(test))] use c::C; impl S { #[cfg(test)] fn f() { d::d() } fn g() { e::e() } }
             #[test] fn h() { f::f() }";

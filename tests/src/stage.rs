@@ -34,7 +34,7 @@ impl Stage {
     #[must_use]
     #[track_caller]
     pub fn new(guests: &[Guest], change: impl FnOnce(HostBuilder) -> HostBuilder) -> Self {
-        Self::hearing(Recorder::default(), guests, change)
+        Self::with_recorder(Recorder::default(), guests, change)
     }
 
     /// Creates a host as [`new`](Self::new) does, with a recorder that can react to events.
@@ -44,7 +44,7 @@ impl Stage {
     /// If the host cannot be built, or a plugin is rejected.
     #[must_use]
     #[track_caller]
-    pub fn hearing(
+    pub fn with_recorder(
         recorder: Recorder,
         guests: &[Guest],
         change: impl FnOnce(HostBuilder) -> HostBuilder,
@@ -77,7 +77,7 @@ impl Stage {
     /// Completes when this number of calls has reported its start.
     pub async fn started(&self, calls: usize) {
         self.recorder
-            .until(|events| events.iter().filter(|event| says_started(event)).count() >= calls)
+            .until(|events| events.iter().filter(|event| reports_start(event)).count() >= calls)
             .await;
     }
 
@@ -87,7 +87,7 @@ impl Stage {
         let events = self.recorder.events();
         events
             .iter()
-            .filter(|event| says_started(event))
+            .filter(|event| reports_start(event))
             .filter_map(Event::subject)
             .map(|s| s.call_id.clone())
             .collect()
@@ -101,15 +101,18 @@ impl Stage {
     #[track_caller]
     pub fn ended_once(&self, call: &str) {
         let names = self.recorder.names_of(call);
-        let ends = self.recorder.of(call).iter().filter(|event| event.is_terminal()).count();
+        let ends = self.recorder.events_of(call).iter().filter(|event| event.is_terminal()).count();
         assert_eq!(ends, 1, "{call}: {names:?}");
-        assert!(self.recorder.of(call).last().is_some_and(Event::is_terminal), "{call}: {names:?}");
+        assert!(
+            self.recorder.events_of(call).last().is_some_and(Event::is_terminal),
+            "{call}: {names:?}"
+        );
     }
 }
 
 /// Returns true if the event is a guest's report of its start.
 #[must_use]
-pub fn says_started(event: &Event) -> bool {
+pub fn reports_start(event: &Event) -> bool {
     matches!(event, Event::OutputDelta(_, chunk) if chunk == "started")
 }
 

@@ -195,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn a_result_as_it_should_be_passes() {
+    fn correct_result_passes() {
         check_shape(&failed());
         check_shape(&ToolResult::success(CallId::new("c"), "t", "text").to_json());
     }
 
     #[test]
-    fn a_result_that_contradicts_itself_is_found() {
+    fn inconsistent_result_is_found() {
         assert!(!passes("/output", json!("both output and error")));
         assert!(!passes("/error", Value::Null));
         assert!(!passes("/success", json!(true)));

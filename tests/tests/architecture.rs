@@ -68,7 +68,7 @@ fn none(found: &[String]) {
 }
 
 #[test]
-fn the_guest_side_depends_on_no_part_of_the_host() {
+fn guest_side_does_not_depend_on_the_host() {
     for manifest in tracked().iter().filter(|path| {
         path.ends_with("Cargo.toml")
             && (path.starts_with("guest-sdk") || path.starts_with("plugins/"))
@@ -83,7 +83,7 @@ fn the_guest_side_depends_on_no_part_of_the_host() {
 }
 
 #[test]
-fn the_copies_of_the_contract_are_equal() {
+fn contract_copies_are_equal() {
     for name in [
         "types.wit",
         "host.wit",
@@ -101,7 +101,7 @@ fn the_copies_of_the_contract_are_equal() {
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
+fn every_file_states_its_purpose() {
     let silent = |path: &String| {
         !read(path)
             .lines()
@@ -112,13 +112,13 @@ fn every_file_says_what_it_is_for() {
 }
 
 #[test]
-fn no_file_is_longer_than_four_hundred_lines() {
+fn files_have_at_most_400_lines() {
     let long = |path: &String| read(path).lines().count() > 400 && !LONG.contains(&path.as_str());
     none(&rust_files("").into_iter().filter(long).collect::<Vec<_>>());
 }
 
 #[test]
-fn modules_lie_beside_their_folders() {
+fn modules_are_beside_their_folders() {
     none(&rust_files("").into_iter().filter(|path| path.ends_with("/mod.rs")).collect::<Vec<_>>());
 }
 
@@ -133,7 +133,7 @@ const FIXED: [(&str, [u32; 3]); 4] = [
 ];
 
 #[test]
-fn what_holds_the_sandbox_has_the_fixes_that_it_needs() {
+fn sandbox_dependencies_have_their_security_fixes() {
     let lock = read("Cargo.lock");
     for (name, [major, minor, patch]) in FIXED {
         let versions: Vec<&str> =
@@ -156,7 +156,7 @@ fn version<'a>(package: &'a str, name: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn nothing_unfinished_and_nothing_of_one_machine_is_kept() {
+fn tree_has_no_unfinished_or_machine_specific_text() {
     let this = "tests/tests/architecture.rs";
     let words = [
         ["/ro", "ot/"].concat(),

@@ -2,20 +2,20 @@
 //! terminal event.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-#[path = "cancel/around.rs"]
-mod around;
 #[path = "cancel/poll.rs"]
 mod cancel_poll;
 #[path = "cancel/dropped.rs"]
 mod dropped;
 #[path = "cancel/interrupted.rs"]
 mod interrupted;
+#[path = "cancel/states.rs"]
+mod states;
 
 use std::time::Duration;
 
 use palisade::{CancellationToken, Event};
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_SLEEP};
-use palisade_tests::{Case, Guest, Recorder, Seen, is_tested};
+use palisade_tests::{Case, Guest, Observed, Recorder, is_tested};
 use serde_json::json;
 
 palisade_tests::foreach_cancel!(is_tested);
@@ -31,7 +31,7 @@ fn is_started(event: &Event) -> bool {
 
 /// Calls a tool and cancels the call as soon as the guest reports that it has started.
 #[track_caller]
-fn cancelled_when_started(guest: Guest, tool: &str) -> Seen {
+fn cancelled_when_started(guest: Guest, tool: &str) -> Observed {
     let token = CancellationToken::new();
     let trigger = token.clone();
     let recorder = Recorder::reacting(move |event| {
@@ -40,13 +40,13 @@ fn cancelled_when_started(guest: Guest, tool: &str) -> Seen {
         }
     });
     let case = Case::new(guest, tool).allow(palisade::SideEffects::Write);
-    let seen = case.check_heard(&recorder, |call| call.with_cancellation(token));
+    let seen = case.check_with_recorder(&recorder, |call| call.with_cancellation(token));
     was_cancelled(&seen);
     seen
 }
 
 #[track_caller]
-fn was_cancelled(seen: &Seen) {
+fn was_cancelled(seen: &Observed) {
     let error = seen.error("cancelled");
     assert_eq!(error["detail"], json!({}));
     assert_eq!(error["is_recoverable"], false);

@@ -27,7 +27,7 @@ fn every_case_has_a_row_in_order() {
 }
 
 #[test]
-fn every_case_names_tests_that_exist_or_says_why_not() {
+fn every_case_has_existing_tests_or_a_reason() {
     let tests = tests();
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in rows() {
@@ -50,7 +50,7 @@ fn every_case_names_tests_that_exist_or_says_why_not() {
 }
 
 #[test]
-fn what_is_skipped_is_said_to_whoever_runs_the_suite() {
+fn skipped_cases_are_reported() {
     for row in rows() {
         if let Some(why) = excuse(&row) {
             palisade_tests::skip(&format!(

@@ -6,8 +6,8 @@
 //! result for its contents. Each attempt has a legitimate twin that succeeds.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-#[path = "containment/afterwards.rs"]
-mod afterwards;
+#[path = "containment/after_stop.rs"]
+mod after_stop;
 #[path = "containment/caches.rs"]
 mod caches;
 #[path = "containment/classes.rs"]
@@ -39,7 +39,7 @@ mod without_openat2;
 
 use palisade::SideEffects;
 use palisade_tests::guest::{CONTAINMENT_FILES, CONTAINMENT_RAW};
-use palisade_tests::{Case, Seen, World, is_tested};
+use palisade_tests::{Case, Observed, World, is_tested};
 use serde_json::{Value, json};
 
 palisade_tests::foreach_containment!(is_tested);
@@ -80,14 +80,14 @@ fn furnished(world: &World) {
 }
 
 /// Runs one operation through the standard library.
-fn files(tool: &str, op: &str, path: &str, to: &str) -> Seen {
+fn files(tool: &str, op: &str, path: &str, to: &str) -> Observed {
     let case = Case::new(CONTAINMENT_FILES, tool).input(json!({"op": op, "path": path, "to": to}));
     let classes = [SideEffects::Write, SideEffects::Execute, SideEffects::Network];
     classes.into_iter().fold(case, Case::allow).arrange(furnished).check()
 }
 
 /// Runs operations directly through `wasi:filesystem`, and returns the host's answer to each.
-fn raw(tool: &str, attempts: &[Value]) -> (Seen, Vec<String>) {
+fn raw(tool: &str, attempts: &[Value]) -> (Observed, Vec<String>) {
     let case = Case::new(CONTAINMENT_RAW, tool).input(json!({"attempts": attempts}));
     let seen = case.allow(SideEffects::Write).arrange(furnished).check();
     let answers = serde_json::from_str(seen.output()).unwrap();

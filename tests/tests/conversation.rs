@@ -75,7 +75,7 @@ fn results(uses: Vec<ToolUse>) -> Vec<(ToolUse, ToolResult)> {
 }
 
 #[test]
-fn the_calls_of_a_whole_reply_are_read_in_its_order() {
+fn calls_of_a_recorded_reply_are_read_in_order() {
     let expected = [
         ("read_file", json!({"path": "notes.txt"})),
         ("search_files", json!({"pattern": "OPEN"})),
@@ -94,7 +94,7 @@ fn the_calls_of_a_whole_reply_are_read_in_its_order() {
 }
 
 #[test]
-fn ids_are_the_providers_own_and_made_up_only_where_there_are_none() {
+fn provider_ids_are_kept_and_missing_ones_generated() {
     let ids = |provider| {
         recorded(provider).iter().map(|one| one.call_id().to_string()).collect::<Vec<_>>()
     };
@@ -108,7 +108,7 @@ fn ids_are_the_providers_own_and_made_up_only_where_there_are_none() {
 }
 
 #[test]
-fn answers_stay_what_they_are() {
+fn written_answers_match_the_golden_files() {
     for provider in Provider::ALL {
         let (messages, left_out) = write_results(provider, &results(recorded(provider)));
         let written = json!({"messages": messages, "left_out": left_out.iter().map(ToString::to_string).collect::<Vec<_>>()});

@@ -89,7 +89,7 @@ fn write(path: &Path, exports: &Value) {
 }
 
 #[test]
-fn a_simple_tool_looks_the_same_in_every_format_as_it_did() {
+fn simple_tool_matches_the_golden_files() {
     let schema = Schema::input(simple()).unwrap();
     let mut view = DefinitionView::new("read_file", "Reads a file.", schema.as_value());
     view.side_effects = "read";
@@ -98,7 +98,7 @@ fn a_simple_tool_looks_the_same_in_every_format_as_it_did() {
 }
 
 #[test]
-fn a_rich_tool_looks_the_same_in_every_format_as_it_did() {
+fn rich_tool_matches_the_golden_files() {
     let schema = Schema::input(rich()).unwrap();
     let output = Schema::output(output()).unwrap();
     let mut view = DefinitionView::new("edit_file", "Edits a file.", schema.as_value());

@@ -37,37 +37,37 @@ fn replay(name: &str) {
 }
 
 #[test]
-fn every_component_that_was_found_is_refused_or_loads() {
+fn component_corpus_is_refused_or_loads() {
     replay("component");
 }
 
 #[test]
-fn every_answer_of_a_guest_that_was_found_gives_a_result() {
+fn output_corpus_gives_results() {
     replay("output");
 }
 
 #[test]
-fn every_plan_that_was_found_stays_in_the_workspace() {
+fn plan_corpus_stays_in_the_workspace() {
     replay("paths");
 }
 
 #[test]
-fn every_reply_of_a_model_that_was_found_is_read_or_refused() {
+fn reply_corpus_is_read_or_refused() {
     replay("reply");
 }
 
 #[test]
-fn every_schema_that_was_found_judges_as_the_validator_does() {
+fn schema_corpus_agrees_with_the_validator() {
     replay("schema");
 }
 
 #[test]
-fn every_settings_file_that_was_found_is_read_or_refused_and_loosens_nothing() {
+fn settings_corpus_is_read_or_refused_and_loosens_nothing() {
     replay("settings");
 }
 
 #[test]
-fn every_corpus_belongs_to_a_border_and_no_input_is_large() {
+fn every_corpus_has_a_target_and_small_inputs() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
     let mut names: Vec<_> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -79,7 +79,7 @@ fn every_corpus_belongs_to_a_border_and_no_input_is_large() {
 }
 
 #[test]
-fn an_answer_that_is_laid_out_well_is_a_success() {
+fn well_formed_output_is_a_success() {
     // The case `ok`: no blocks, success, and all optional fields absent.
     let words: [u32; 11] = [0, fuzz::ANSWER, 0, 1, 0, 0, 0, 0, 0, 0, 0];
     let laid_out: Vec<u8> =
@@ -91,7 +91,7 @@ fn an_answer_that_is_laid_out_well_is_a_success() {
 }
 
 #[test]
-fn what_is_protected_from_plans_is_there() {
+fn protected_files_of_plans_exist() {
     let protected = fuzz::protected();
     assert!(protected.len() >= 8, "{protected:?}");
 }

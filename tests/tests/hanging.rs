@@ -8,8 +8,8 @@
 
 #[path = "hanging/library.rs"]
 mod library;
-#[path = "hanging/lost.rs"]
-mod lost;
+#[path = "hanging/lost_threads.rs"]
+mod lost_threads;
 #[path = "hanging/program.rs"]
 mod program;
 

@@ -10,18 +10,16 @@
 
 #[path = "hostile/address_space.rs"]
 mod address_space;
-#[path = "hostile/answers.rs"]
-mod answers;
+#[path = "hostile/answer_memory.rs"]
+mod answer_memory;
 #[path = "hostile/cancellation.rs"]
 mod cancellation;
-#[path = "hostile/costly.rs"]
-mod costly;
+#[path = "hostile/concurrent.rs"]
+mod concurrent;
 #[path = "hostile/cpu.rs"]
 mod cpu;
 #[path = "hostile/directory.rs"]
 mod directory;
-#[path = "hostile/effects.rs"]
-mod effects;
 #[path = "hostile/escape.rs"]
 mod escape;
 #[path = "hostile/expanding.rs"]
@@ -32,22 +30,24 @@ mod host_memory;
 mod malformed;
 #[path = "hostile/memory.rs"]
 mod memory;
+#[path = "hostile/memory_account.rs"]
+mod memory_account;
+#[path = "hostile/messages.rs"]
+mod messages;
 #[path = "hostile/output.rs"]
 mod output;
 #[path = "hostile/schemas.rs"]
 mod schemas;
+#[path = "hostile/side_effects.rs"]
+mod side_effects;
+#[path = "hostile/slow_checks.rs"]
+mod slow_checks;
 #[path = "hostile/soak.rs"]
 mod soak;
 #[path = "hostile/special.rs"]
 mod special;
-#[path = "hostile/swelling.rs"]
-mod swelling;
 #[path = "hostile/time.rs"]
 mod time;
-#[path = "hostile/together.rs"]
-mod together;
-#[path = "hostile/told.rs"]
-mod told;
 #[path = "hostile/validation.rs"]
 mod validation;
 #[path = "hostile/wrong_world.rs"]

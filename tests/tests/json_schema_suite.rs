@@ -106,13 +106,13 @@ fn cases<'g>(groups: impl IntoIterator<Item = &'g Group>) -> usize {
 }
 
 #[test]
-fn every_group_is_answered_right_or_refused_for_the_reason_that_is_listed() {
+fn every_group_is_correct_or_refused_as_listed() {
     let complaints: Vec<String> = groups().iter().filter_map(Group::complaint).collect();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
 #[test]
-fn the_list_names_groups_that_exist_and_each_once() {
+fn listed_groups_exist_and_are_unique() {
     let groups = groups();
     let names: BTreeSet<(&str, &str)> =
         groups.iter().map(|group| (group.file.as_str(), group.name.as_str())).collect();
@@ -125,7 +125,7 @@ fn the_list_names_groups_that_exist_and_each_once() {
 /// Registration refuses schemas that are too hard to review; this measures the validator without
 /// that restriction.
 #[test]
-fn the_validator_itself_answers_ninety_five_of_a_hundred_mandatory_cases() {
+fn validator_passes_95_percent_of_mandatory_cases() {
     let groups = groups();
     let is_right = |schema, value, valid| unreviewed::conforms(schema, value) == Some(valid);
     let right = groups.iter().flat_map(|group| {
@@ -139,7 +139,7 @@ fn the_validator_itself_answers_ninety_five_of_a_hundred_mandatory_cases() {
 }
 
 #[test]
-fn ninety_five_of_a_hundred_cases_are_answered_for_a_tool_where_the_subject_itself_is_accepted() {
+fn tools_pass_95_percent_of_accepted_cases() {
     let groups = groups();
     let is_answered = |group: &&Group| group.listed().is_none();
     let accepted: Vec<&Group> =

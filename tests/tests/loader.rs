@@ -36,8 +36,8 @@ use std::path::Path;
 
 use palisade::{CacheMode, Host, Shipped};
 use palisade_tests::guest::{
-    LOADER_ASKING, LOADER_CROWDED, LOADER_GOOD, LOADER_NEEDING, LOADER_UNSTABLE, LOADER_WAVERING,
-    cache,
+    LOADER_EARLY_QUESTION, LOADER_EARLY_REQUIREMENT, LOADER_EXCESS_PROMPTS, LOADER_GOOD,
+    LOADER_UNSTABLE, LOADER_UNSTABLE_PROMPTS, cache,
 };
 use palisade_tests::{Program, World, is_tested};
 use serde_json::Value;
@@ -70,7 +70,7 @@ fn load(world: &World) -> Loaded {
         .args(["--no-builtin", "list", "--json", "--plugins"])
         .args([world.plugins()])
         .run();
-    let listed = ran.left_with(0).json();
+    let listed = ran.exits_with(0).json();
     let loaded = Loaded {
         tools: host.registry().tool_names(),
         rejected: host.rejected().iter().map(|r| (name_of(&r.file), r.reason.clone())).collect(),
@@ -138,27 +138,27 @@ fn loader_unstable() {
 }
 
 #[test]
-fn loader_wavering() {
-    let reason = refused(&fs::read(LOADER_WAVERING.file()).unwrap());
+fn loader_unstable_prompts() {
+    let reason = refused(&fs::read(LOADER_UNSTABLE_PROMPTS.file()).unwrap());
     says(&reason, &["two ways", "always give the same answer"]);
 }
 
 #[test]
-fn loader_crowded() {
-    let reason = refused(&fs::read(LOADER_CROWDED.file()).unwrap());
+fn loader_excess_prompts() {
+    let reason = refused(&fs::read(LOADER_EXCESS_PROMPTS.file()).unwrap());
     says(&reason, &["257 documents, templates and prompts", "256 are accepted"]);
 }
 
 #[test]
-fn loader_needing() {
-    let reason = refused(&fs::read(LOADER_NEEDING.file()).unwrap());
+fn loader_early_requirement() {
+    let reason = refused(&fs::read(LOADER_EARLY_REQUIREMENT.file()).unwrap());
     says(&reason, &["it needs a client, and there is none while it is described"]);
 }
 
 #[test]
-fn loader_asking() {
+fn loader_early_question() {
     let world = World::new();
-    fs::copy(LOADER_ASKING.file(), world.plugins().join("asking.wasm")).unwrap();
+    fs::copy(LOADER_EARLY_QUESTION.file(), world.plugins().join("asking.wasm")).unwrap();
     let builder =
         Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();

@@ -13,19 +13,19 @@ mod http;
 mod http_access;
 #[path = "mcp/http_cancel.rs"]
 mod http_cancel;
-#[path = "mcp/lines.rs"]
-mod lines;
 #[path = "mcp/mcp_conformance.rs"]
 mod mcp_conformance;
 #[path = "mcp/mcp_visitor.rs"]
 mod mcp_visitor;
+#[path = "mcp/notifications.rs"]
+mod notifications;
 #[path = "mcp/offers.rs"]
 mod offers;
 #[cfg(feature = "otel")]
 #[path = "mcp/otel.rs"]
 mod otel;
-#[path = "mcp/talk.rs"]
-mod talk;
+#[path = "mcp/stdio.rs"]
+mod stdio;
 #[path = "mcp/token.rs"]
 mod token;
 #[path = "mcp/tools.rs"]

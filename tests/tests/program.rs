@@ -3,8 +3,6 @@
 
 #[path = "program/bench.rs"]
 mod bench;
-#[path = "program/bound.rs"]
-mod bound;
 #[path = "program/call.rs"]
 mod call;
 #[path = "program/configuration.rs"]
@@ -23,32 +21,34 @@ mod events;
 mod exit_codes;
 #[path = "program/explain.rs"]
 mod explain;
+#[path = "program/home_workspace.rs"]
+mod home_workspace;
 #[path = "program/input.rs"]
 mod input;
 #[path = "program/inspect.rs"]
 mod inspect;
 #[path = "program/interrupt.rs"]
 mod interrupt;
-#[path = "program/live.rs"]
-mod live;
 #[path = "program/mcp_config.rs"]
 mod mcp_config;
 #[path = "program/output.rs"]
 mod output;
+#[path = "program/plugin_rules.rs"]
+mod plugin_rules;
 #[path = "program/policy.rs"]
 mod policy;
+#[path = "program/progress.rs"]
+mod progress;
 #[path = "program/prompt.rs"]
 mod prompt;
 #[path = "program/required.rs"]
 mod required;
-#[path = "program/surroundings.rs"]
-mod surroundings;
+#[path = "program/robustness.rs"]
+mod robustness;
 #[path = "program/terminal.rs"]
 mod terminal;
 #[path = "program/verbs.rs"]
 mod verbs;
-#[path = "program/wide.rs"]
-mod wide;
 
 use palisade_tests::{Guest, Program, World};
 use std::path::PathBuf;

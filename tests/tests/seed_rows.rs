@@ -13,7 +13,7 @@ fn rows() -> Vec<Row> {
 }
 
 #[test]
-fn every_row_is_there_once_and_in_order() {
+fn every_row_exists_once_and_in_order() {
     let rows = rows();
     for (seed, count) in ROWS {
         let prefix = format!("{seed}.");
@@ -29,7 +29,7 @@ fn every_row_is_there_once_and_in_order() {
 }
 
 #[test]
-fn every_row_names_tests_and_every_test_exists() {
+fn every_row_names_existing_tests() {
     let tests = tests();
     assert!(tests.len() > 200, "the suites were found: {}", tests.len());
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -1,12 +1,12 @@
 //! Tests the shipped tools: each behaves as described, as WebAssembly, through the library and the
 //! program.
 
+#[path = "shipped/all_tools.rs"]
+mod all_tools;
 #[path = "shipped/calculate.rs"]
 mod calculate;
 #[path = "shipped/delete.rs"]
 mod delete;
-#[path = "shipped/every.rs"]
-mod every;
 #[path = "shipped/find.rs"]
 mod find;
 #[path = "shipped/list.rs"]

@@ -9,7 +9,7 @@
 mod rust;
 mod stage;
 
-use crate::documents::Tried;
+use crate::documents::Profile;
 use crate::guests::{self, Request, Selection};
 use crate::npm;
 use crate::pip;
@@ -40,13 +40,13 @@ const GUESTS: [&str; 5] =
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// Runs each available client over each transport.
-pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
+pub(crate) fn run(place: &Place, profile: Profile) -> anyhow::Result<()> {
     let home = place.target.join("clients");
     let clients = gather(place, &home)?;
     if clients.is_empty() {
         return Ok(());
     }
-    let program = providers::build(place, tried)?;
+    let program = providers::build(place, profile)?;
     let selection = Selection::Examples { package: PACKAGE, names: &GUESTS, features: &["guests"] };
     let built = guests::build(&Request {
         workspace: &place.root,

@@ -15,13 +15,13 @@ mod server;
 mod stage;
 mod suite;
 
-use crate::documents::Tried;
+use crate::documents::Profile;
 use crate::guests::{self, Request, Selection};
 use crate::place::Place;
 use crate::providers;
 use anyhow::{Context as _, bail, ensure};
 use changes::Changes;
-use judgement::{Judgement, Scenario, Telling};
+use judgement::{Judgement, Scenario, Verbosity};
 use requirements::Requirements;
 use stage::Stage;
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ const VISITOR: &str = "mcp_visitor";
 const SCENARIO: &str = "30000";
 
 /// Runs the suite, or the scenarios named by the remaining arguments, in every revision.
-pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
+pub(crate) fn run(place: &Place, profile: Profile) -> anyhow::Result<()> {
     let wanted = wanted(std::env::args().skip(2))?;
     let suite = match suite::fetch(place)? {
         Fetched::Here(suite) => suite,
@@ -61,12 +61,12 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    let equipment = Equipment::assemble(place, tried, suite)?;
-    let telling = if wanted.is_empty() { Telling::Faults } else { Telling::Everything };
-    let mut judgement = Judgement::new(NOT_YET, telling);
+    let equipment = Equipment::assemble(place, profile, suite)?;
+    let verbosity = if wanted.is_empty() { Verbosity::Faults } else { Verbosity::Everything };
+    let mut judgement = Judgement::new(NOT_YET, verbosity);
     for revision in &REVISIONS {
-        let scenarios = equipment.try_on(revision, &wanted)?;
-        judgement.hear(revision.name, scenarios);
+        let scenarios = equipment.test_revision(revision, &wanted)?;
+        judgement.add_revision(revision.name, scenarios);
     }
     let known: BTreeSet<String> = if wanted.is_empty() {
         NOT_YET.iter().map(|name| (*name).to_owned()).collect()
@@ -74,7 +74,7 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
         wanted
     };
     ensure!(
-        judgement.heard_all(&known),
+        judgement.knows_all(&known),
         "not all of these are scenarios of some revision: {known:?}; a full run lists them"
     );
     judgement.conclude()
@@ -103,8 +103,8 @@ struct Equipment {
 }
 
 impl Equipment {
-    fn assemble(place: &Place, tried: Tried, suite: Suite) -> anyhow::Result<Self> {
-        let program = providers::build(place, tried)?;
+    fn assemble(place: &Place, profile: Profile, suite: Suite) -> anyhow::Result<Self> {
+        let program = providers::build(place, profile)?;
         let selection = Selection::Examples {
             package: PACKAGE,
             names: &[FIXTURE, VISITOR],
@@ -119,7 +119,7 @@ impl Equipment {
     }
 
     /// Runs the wanted scenarios of a revision against a new server.
-    fn try_on(
+    fn test_revision(
         &self,
         revision: &Revision,
         wanted: &BTreeSet<String>,
@@ -139,14 +139,14 @@ impl Equipment {
         server::warm(&self.program, &stage)?;
         let server = server::start(&self.program, &stage)?;
         let changes = Changes::follow(&stage)?;
-        let asked = self.ask(revision, &requirements, wanted, &stage, server.url());
+        let finished = self.run_scenarios(revision, &requirements, wanted, &stage, server.url());
         // An error of the server is more informative than the suite's result.
         server.stop()?;
         changes.stop()?;
-        asked
+        finished
     }
 
-    fn ask(
+    fn run_scenarios(
         &self,
         revision: &Revision,
         requirements: &Requirements,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_taken_and_other_options_refused() {
+    fn names_are_accepted_and_other_options_refused() {
         let named = wanted(words(&["--debug", "tools-list", "caching"])).unwrap_or_default();
         assert_eq!(named.into_iter().collect::<Vec<_>>(), ["caching", "tools-list"]);
         assert!(wanted(words(&["--debug"])).is_ok_and(|names| names.is_empty()));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_yet_is_listed_once_and_in_order() {
+    fn unbuilt_scenarios_are_unique_and_ordered() {
         assert!(NOT_YET.windows(2).all(|pair| pair[0] < pair[1]));
     }
 }

@@ -10,7 +10,7 @@ use crate::picture;
 use crate::place::Place;
 use anyhow::{Context as _, bail};
 use parse::{Block, Role, Step};
-pub(crate) use shell::Tried;
+pub(crate) use shell::Profile;
 use shell::{Outcome, Trial};
 use std::fs;
 
@@ -43,16 +43,16 @@ const DOCUMENTS: [&str; 21] = [
 const README_LINES: usize = 250;
 
 /// Checks every document and reports all errors at once.
-pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
+pub(crate) fn check(place: &Place, profile: Profile) -> anyhow::Result<()> {
     let mut wrong = facts::wrong(place)?;
-    wrong.extend(picture::difference(place, &tried.program(place))?);
+    wrong.extend(picture::difference(place, &profile.program(place))?);
     for name in DOCUMENTS {
         let text =
             fs::read_to_string(place.root.join(name)).with_context(|| format!("reading {name}"))?;
         let blocks = parse::blocks(&text);
         wrong.extend(broken_links(place, name, &text));
-        wrong.extend(strayed(place, name, &blocks)?);
-        wrong.extend(untrue(place, tried, name, &blocks)?);
+        wrong.extend(outdated_blocks(place, name, &blocks)?);
+        wrong.extend(wrong_outputs(place, profile, name, &blocks)?);
         if name == "README.md" && text.lines().count() >= README_LINES {
             wrong.push(format!("{name} has {README_LINES} lines or more"));
         }
@@ -72,29 +72,28 @@ fn broken_links(place: &Place, name: &str, text: &str) -> Vec<String> {
     parse::links(text)
         .into_iter()
         .filter(leads_nowhere)
-        .map(|link| format!("{name}: `{link}` is not there"))
+        .map(|link| format!("{name}: `{link}` does not exist"))
         .collect()
 }
 
 /// Returns the code blocks that differ from the file that they are copied from.
-fn strayed(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<String>> {
-    let mut strayed = Vec::new();
+fn outdated_blocks(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<String>> {
+    let mut outdated_blocks = Vec::new();
     for block in blocks {
         let Role::SameAs(file) = &block.role else { continue };
         let text =
             fs::read_to_string(place.root.join(file)).with_context(|| format!("reading {file}"))?;
         if !text.contains(&block.text()) {
-            strayed
-                .push(format!("{name}:{}: the block is not in {file}, word for word", block.line));
+            outdated_blocks.push(format!("{name}:{}: the block differs from {file}", block.line));
         }
     }
-    Ok(strayed)
+    Ok(outdated_blocks)
 }
 
 /// Returns the commands whose output differs from the document.
-fn untrue(
+fn wrong_outputs(
     place: &Place,
-    tried: Tried,
+    profile: Profile,
     name: &str,
     blocks: &[Block],
 ) -> anyhow::Result<Vec<String>> {
@@ -102,7 +101,7 @@ fn untrue(
     if steps.is_empty() {
         return Ok(Vec::new());
     }
-    let trial = Trial::prepare(place, tried)?;
+    let trial = Trial::prepare(place, profile)?;
     for block in blocks {
         if let Role::File(path) = &block.role {
             trial.write(path, &block.text())?;
@@ -146,24 +145,24 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_nowhere_is_found() {
+    fn dead_link_is_found() {
         let (_keep, place) = place();
         let text = "[there](code.rs#main), [not there](gone.rs)";
-        assert_eq!(broken_links(&place, "A.md", text), ["A.md: `gone.rs` is not there"]);
+        assert_eq!(broken_links(&place, "A.md", text), ["A.md: `gone.rs` does not exist"]);
     }
 
     #[test]
-    fn a_block_that_left_its_file_behind_is_found() {
+    fn outdated_block_is_found() {
         let (_keep, place) = place();
         let block = |code: &str| {
             parse::blocks(&format!("<!-- same as code.rs -->\n```rust\n{code}\n```\n"))
         };
-        assert!(strayed(&place, "A.md", &block("fn main() {}")).unwrap().is_empty());
-        assert_eq!(strayed(&place, "A.md", &block("fn main() { }")).unwrap().len(), 1);
+        assert!(outdated_blocks(&place, "A.md", &block("fn main() {}")).unwrap().is_empty());
+        assert_eq!(outdated_blocks(&place, "A.md", &block("fn main() { }")).unwrap().len(), 1);
     }
 
     #[test]
-    fn a_command_that_prints_something_else_is_found() {
+    fn changed_command_output_is_found() {
         let step = Step { line: 3, command: "true".to_owned(), expected: "a\n".to_owned() };
         assert!(
             judge("A.md", &step, Outcome::Printed("b".to_owned()))

@@ -64,7 +64,7 @@ fn fuzz(place: &Place, border: &str, seconds: &str) -> anyhow::Result<()> {
     fuzzer
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={}/", findings.display()));
-    ensure!(fuzzer.status()?.success(), "a finding lies in {}", findings.display());
+    ensure!(fuzzer.status()?.success(), "a finding is in {}", findings.display());
     Ok(())
 }
 
@@ -72,7 +72,7 @@ fn fuzz(place: &Place, border: &str, seconds: &str) -> anyhow::Result<()> {
 /// artefacts of the tests are reused.
 fn instrumented(place: &Place, border: &str) -> anyhow::Result<PathBuf> {
     let mut cargo = cargo(place, &place.target);
-    let wrapper = std::env::current_exe().context("where this program lies")?;
+    let wrapper = std::env::current_exe().context("finding the path of this program")?;
     cargo.args(["--bin", border]).env("RUSTC_WORKSPACE_WRAPPER", wrapper).env(WRAPPER, "1");
     ensure!(cargo.status()?.success(), "the fuzz target does not compile");
     Ok(place.target.join("debug").join(border))

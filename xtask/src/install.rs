@@ -13,7 +13,7 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     ensure!(
         matches!(given.as_slice(), [] | [_, _])
             && given.first().is_none_or(|word| word == "--root"),
-        "`--root DIR` is accepted, and nothing else: with other words cargo would install another build"
+        "`--root DIR` is the only accepted option: others would make cargo install another build"
     );
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["install", "--locked", "--path", "host/cli"]).args(given).current_dir(&place.root);
@@ -24,9 +24,7 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let mut list = Command::new(place.target.join("release").join("palisade"));
     let listed = list.arg("list").current_dir(&place.root).stdout(Stdio::null()).status();
     if !listed.context("running palisade")?.success() {
-        println!(
-            "The program is installed, and does not list its tools; `palisade doctor` says why."
-        );
+        println!("The program is installed, but cannot list its tools; see `palisade doctor`.");
         return Ok(());
     }
     println!(

@@ -16,8 +16,9 @@ use std::process::{Command, Stdio};
 const KEPT: &str = "host/cli/benches/instructions.toml";
 /// The head of that file.
 const HEAD: &str = "\
-# Instructions of one call, by host and tool, in the release build: counted and compared by `cargo xtask instructions`. Each with itself: under valgrind Palisade
-# finds no room for its pool and maps memory for each call, which the hand-written host does not.
+# Instructions of one call, by host and tool, in the release build, counted by
+# `cargo xtask instructions`. Each count is compared with its own earlier value only: under valgrind
+# Palisade has no room for its pool, and maps memory for each call.
 ";
 /// The tolerated growth beyond the stored count, in percent.
 const GROWTH: u64 = 3;
@@ -39,7 +40,7 @@ const CASES: [(&str, &str); 6] = [
 /// Counts each case, and compares with the stored counts or stores the new ones.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
-        println!("skipped: there is no valgrind to count with");
+        println!("skipped: valgrind is not installed");
         return Ok(());
     }
     let program = built(place)?;
@@ -114,8 +115,8 @@ fn counted(
     let total = text
         .lines()
         .find_map(|line| line.strip_prefix("totals: "))
-        .context("callgrind counts nothing")?;
-    total.trim().parse().context("callgrind counts no number")
+        .context("callgrind printed no total")?;
+    total.trim().parse().context("the total of callgrind is not a number")
 }
 
 fn kept(place: &Place) -> anyhow::Result<BTreeMap<String, u64>> {
@@ -144,13 +145,13 @@ fn compare(kept: &BTreeMap<String, u64>, counts: &BTreeMap<String, u64>) -> anyh
             bail!("{KEPT} has no count for {name}; `cargo xtask instructions --keep` writes it")
         };
         let change = (*count as f64 / *before as f64 - 1.0) * 100.0;
-        println!("{name:<20} {before:>9} kept, {count:>9} counted, {change:+.1} %");
+        println!("{name:<20} {before:>9} stored, {count:>9} counted, {change:+.1} %");
         let tolerance = if count > before { GROWTH } else { FALL };
         beyond += usize::from(count.abs_diff(*before) * 100 > before * tolerance);
     }
     ensure!(
         beyond == 0,
-        "{beyond} counts are more than {GROWTH} % above or {FALL} % below; where that is meant, `cargo xtask instructions --keep` keeps them"
+        "{beyond} counts are more than {GROWTH} % above or {FALL} % below; if that is intended, `cargo xtask instructions --keep` stores them"
     );
     Ok(())
 }
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_may_grow_by_three_percent_and_fall_by_ten() {
+    fn count_may_grow_by_3_percent_and_fall_by_10() {
         let counts = |count: u64| BTreeMap::from([("palisade echo".to_owned(), count)]);
         assert!(
             compare(&counts(1000), &counts(1030)).is_ok()
@@ -170,6 +171,6 @@ mod tests {
             compare(&counts(1000), &counts(1031)).is_err()
                 && compare(&counts(1000), &counts(899)).is_err()
         );
-        assert!(compare(&BTreeMap::new(), &counts(1)).is_err(), "a case that nothing is kept of");
+        assert!(compare(&BTreeMap::new(), &counts(1)).is_err(), "a case without a stored count");
     }
 }

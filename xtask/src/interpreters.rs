@@ -5,7 +5,7 @@
 //! Without Python, Node or their packages a guest is skipped with a message, which the benchmark
 //! repeats. A guest that was built must load.
 
-use crate::documents::Tried;
+use crate::documents::Profile;
 use crate::pip::{self, INSTALL};
 use crate::place::Place;
 use crate::providers;
@@ -51,7 +51,7 @@ const LANGUAGES: [Language; 2] = [
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let directory = place.target.join("interpreters");
     fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
-    let program = providers::build(place, Tried::AsWritten)?;
+    let program = providers::build(place, Profile::Release)?;
     for language in &LANGUAGES {
         let told = directory.join(format!("{}.skipped", language.name));
         match language.make(place, &directory)? {
@@ -166,7 +166,7 @@ fn python_packages(place: &Place, packages: &Path) -> anyhow::Result<Output> {
     let mut pip = pip::python();
     pip.args(INSTALL).arg("--target").arg(packages);
     pip.arg("--requirement").arg(place.root.join(SOURCES).join("requirements.txt"));
-    pip.output().context("python3 does not start here")
+    pip.output().context("python3 cannot be started")
 }
 
 fn componentize_py(place: &Place, packages: &Path, out: &Path) -> Command {
@@ -199,7 +199,7 @@ fn npm_packages(place: &Place, packages: &Path) -> anyhow::Result<Output> {
         "--no-package-lock",
         "--loglevel=error",
     ]);
-    npm.current_dir(packages).output().context("npm does not start here")
+    npm.current_dir(packages).output().context("npm cannot be started")
 }
 
 fn componentize_js(place: &Place, packages: &Path, out: &Path) -> Command {
@@ -215,9 +215,9 @@ fn out_of_reach(said: &str) -> anyhow::Result<String> {
     let of_npm =
         ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH"];
     match said.lines().find(|line| of_npm.iter().any(|sign| line.contains(sign))) {
-        Some(line) => Ok(format!("npm's packages cannot be had: {}", line.trim())),
+        Some(line) => Ok(format!("npm's registry is out of reach: {}", line.trim())),
         None if said.contains("npm ") => {
-            bail!("npm cannot install what {SOURCES}/package.json names:\n{said}")
+            bail!("npm cannot install the packages of {SOURCES}/package.json:\n{said}")
         }
         None => pip::out_of_reach(said),
     }
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_out_of_reach_are_told_from_a_list_that_cannot_be_installed() {
+    fn unreachable_packages_differ_from_an_invalid_list() {
         assert!(
             out_of_reach("npm error code ENOTFOUND\nnpm error network")
                 .is_ok_and(|why| why.ends_with("ENOTFOUND"))

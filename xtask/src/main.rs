@@ -1,9 +1,5 @@
 //! The tasks of the repository, run as `cargo xtask TASK`; `USAGE` lists them.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for developers, which talks to whoever started it"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool for developers")]
 
 mod clients;
 mod conformance;
@@ -12,7 +8,7 @@ mod fuzz;
 #[allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "build scripts, whose words nobody reads here"
+    reason = "build scripts print to cargo, not to the user"
 )]
 #[path = "../../plugins/build/guests.rs"]
 mod guests;
@@ -36,36 +32,47 @@ use place::Place;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
+Tasks that run the program use its release build; with --debug they use the debug build that
+`cargo build --workspace --bins` has left.
+
 cargo xtask readme [--debug]
-                       run the commands of the documents and compare what they print, with the release build or with what the tests have built
-cargo xtask picture    draw the picture of the README from a run of the demo by the release build
-cargo xtask package    package the published crates and build each from its package
+    Runs the commands of the documents and compares their output.
+cargo xtask picture
+    Draws the picture of the README from a run of the demo.
+cargo xtask package
+    Packages the published crates and builds each from its package.
 cargo xtask providers [--debug]
-                       hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip), with the
-                       release build or with what the tests have built
+    Checks replies, definitions and messages against the types of the providers' own libraries.
+    Needs python3 and pip.
 cargo xtask conformance [--debug] [SCENARIO…]
-                       run the conformance suite of the Model Context Protocol against `palisade serve`, whole or those scenarios (needs node and npm), with
-                       the release build or with what the tests have built
+    Runs the MCP conformance suite, or the named scenarios, against `palisade serve`.
+    Needs node and npm.
 cargo xtask clients [--debug]
-                       run real clients against `palisade serve`: the official ones for Python, TypeScript and Rust, and the MCP Inspector (needs python3 and pip,
-                       node and npm), with the release build or with what the tests have built
+    Runs the official MCP clients for Python, TypeScript and Rust and the MCP Inspector against
+    `palisade serve`. Needs python3 and pip, node and npm.
 cargo xtask rivals [--debug]
-                       measure calls per second beside the official Python SDK's server and ACT (needs python3 and pip)
+    Measures calls per second beside the official Python SDK's server and ACT.
+    Needs python3 and pip.
 cargo xtask install [--root DIR]
-                       install the program, as `cargo install` does, and compile the plugins that come with it
+    Installs the program, as `cargo install` does, and compiles its built-in plugins.
 cargo xtask instructions [--keep]
-                       count the instructions of a call, and hold them against those that are kept, or keep them (needs valgrind)
+    Counts the instructions of a call and compares them with the stored counts; --keep stores them.
+    Needs valgrind.
 cargo xtask interpreters
-                       build the benchmark's guests in Python and in JavaScript, and load them (needs python3 and pip, node and npm)
+    Builds the benchmark's guests in Python and JavaScript, and loads them.
+    Needs python3 and pip, node and npm.
 cargo xtask soak [--minutes N] [RUN…]
-                       make the long runs, all or those that are named, within N minutes or at full length (takes hours), and look at their bounds
+    Makes all long runs, or the named ones, at full length, which takes hours, or within N minutes.
 cargo xtask fuzz [BORDER [SECONDS]]
-                       build the fuzz targets, or fuzz one border for ten minutes (needs a C++ compiler)
+    Builds the fuzz targets, or fuzzes one border for ten minutes. Needs a C++ compiler.
 cargo xtask mutants [--again] [--file FILE] [AREA…]
-                       put small faults into the code that matters most, all areas of it, those that are named, or one file, and see which of them the tests see
-                       (needs cargo-mutants); `--again` takes what was seen the last time for seen
-cargo xtask wasi DIR   run wasmtime's own WASI test programs, built from a checkout in DIR, under our sandbox, and compare with the lists
-cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";
+    Inserts small faults into the critical code of all areas, of the named areas or of one file, and
+    reports the faults that no test sees. With --again, faults that were seen in the last run count
+    as seen. Needs cargo-mutants.
+cargo xtask wasi DIR
+    Runs wasmtime's own WASI test programs, built from a checkout in DIR, in the sandbox.
+cargo xtask prebuild
+    Copies the built plugins to plugins/prebuilt for publishing.";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
@@ -78,23 +85,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn tried() -> documents::Tried {
+fn profile() -> documents::Profile {
     match std::env::args().nth(2).as_deref() {
-        Some("--debug") => documents::Tried::Debug,
-        _ => documents::Tried::AsWritten,
+        Some("--debug") => documents::Profile::Debug,
+        _ => documents::Profile::Release,
     }
 }
 
 fn run(task: &str) -> anyhow::Result<ExitCode> {
     let place = Place::find()?;
     match task {
-        "readme" => documents::check(&place, tried())?,
+        "readme" => documents::check(&place, profile())?,
         "picture" => picture::draw(&place)?,
         "package" => packages::package(&place)?,
-        "providers" => providers::check(&place, tried())?,
-        "conformance" => conformance::run(&place, tried())?,
-        "clients" => clients::run(&place, tried())?,
-        "rivals" => rivals::run(&place, tried())?,
+        "providers" => providers::check(&place, profile())?,
+        "conformance" => conformance::run(&place, profile())?,
+        "clients" => clients::run(&place, profile())?,
+        "rivals" => rivals::run(&place, profile())?,
         "install" => install::run(&place)?,
         "instructions" => instructions::run(&place)?,
         "interpreters" => interpreters::run(&place)?,

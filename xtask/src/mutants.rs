@@ -1,10 +1,10 @@
-//! Small faults put into the code that matters most, each of which a test has to see: area by area,
-//! against the list of those that none can see.
+//! Mutation testing of the most critical code, area by area: each small fault has to make a test
+//! fail, or be on the list of accepted survivors.
 //!
-//! cargo-mutants finds the faults. All of them are woven into one copy of the sources, each behind
-//! a switch, so that no fault ever stands in the checkout and one build does for all. Every test is
-//! run once alone, which shows the faults that it reaches; each fault is then tried against the
-//! tests that reach it.
+//! cargo-mutants lists the faults. All of them are woven into one copy of the sources, each behind
+//! a switch, so that no fault is ever in the checkout, and one build is enough. Every test first
+//! runs alone, which shows the faults that it reaches. Each fault is then run against the tests
+//! that reach it.
 
 mod areas;
 mod build;
@@ -16,7 +16,7 @@ mod weave;
 use crate::place::Place;
 use anyhow::{Context as _, ensure};
 use areas::{AREAS, Area};
-use build::{Built, Loom, Lost};
+use build::{Builder, Built, Excluded};
 use fault::Fault;
 use report::{Outcome, Report, Why};
 use std::collections::BTreeMap;
@@ -25,84 +25,86 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
-use trial::{Ended, Stand, Test};
+use trial::{Test, TestRunner, Verdict};
 
 /// The list of accepted survivors, each with a reason.
-const KEPT: &str = "tests/mutants.md";
+const ACCEPTED: &str = "tests/mutants.md";
 /// The minimum share of killable mutants that must be killed, in percent.
 const LEAST: usize = 90;
 
 /// Tests the mutants of all areas, of the named ones or of one file, and compares with the list.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
-    let asked = asked(std::env::args().skip(2))?;
-    let kept = report::kept(
-        &fs::read_to_string(place.root.join(KEPT)).with_context(|| format!("reading {KEPT}"))?,
+    let options = parse(std::env::args().skip(2))?;
+    let accepted = report::accepted(
+        &fs::read_to_string(place.root.join(ACCEPTED))
+            .with_context(|| format!("reading {ACCEPTED}"))?,
     )?;
-    let faults = listed(place)?;
+    let faults = list_faults(place)?;
     let home = place.target.join("mutants");
     let (tree, target) = (home.join("tree"), home.join("target"));
-    let built = Loom { place, tree, target, known: home.join("lost") }.build(&faults)?;
-    let work =
-        Work { stand: Stand::new(&home, &built)?, built, faults, told: home.join("told"), asked };
-    fs::create_dir_all(&work.told).with_context(|| format!("creating {}", work.told.display()))?;
+    let built = Builder { place, tree, target, known: home.join("excluded") }.build(&faults)?;
+    let runner = TestRunner::new(&home, &built)?;
+    let work = Work { runner, built, faults, results: home.join("results"), options };
+    fs::create_dir_all(&work.results)
+        .with_context(|| format!("creating {}", work.results.display()))?;
     let mut all = Report::default();
-    for job in &work.asked.jobs {
+    for job in &work.options.jobs {
         let start = Instant::now();
-        let outcome = work.mutate(job, &kept)?;
-        println!("{}\n({:.0?})", outcome.row(job.area.name, &kept), start.elapsed());
+        let outcome = work.mutate(job, &accepted)?;
+        println!("{}\n({:.0?})", outcome.row(job.area.name, &accepted), start.elapsed());
         all.add(&outcome);
     }
-    let complaints = all.complaints(&kept, LEAST);
-    println!("{}", all.told(&kept));
+    let complaints = all.complaints(&accepted, LEAST);
+    println!("{}", all.summary(&accepted));
     complaints.iter().for_each(|complaint| println!("  {complaint}"));
     ensure!(
         complaints.is_empty(),
-        "the tests let faults through that they should see, or {KEPT} is not true"
+        "the tests miss faults that they should see, or {ACCEPTED} is outdated"
     );
     Ok(())
 }
 
-/// Some faults.
+/// The faults of an area, or of one of its files.
 struct Job {
     area: &'static Area,
     file: Option<String>,
 }
 
-/// What was asked for.
-struct Asked {
+/// The parsed command line.
+struct Options {
     jobs: Vec<Job>,
-    /// Whether what was seen the last time counts as seen.
+    /// Whether faults that were seen in the last run count as seen.
     again: bool,
 }
 
-fn asked(mut words: impl Iterator<Item = String>) -> anyhow::Result<Asked> {
+fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Options> {
     let (mut jobs, mut again) = (Vec::new(), false);
     while let Some(word) = words.next() {
         if word == "--again" {
             again = true;
         } else if word == "--file" {
-            let file = words.next().context("`--file` wants a file of an area")?;
+            let file = words.next().context("`--file` requires a file of an area")?;
             let area = AREAS.iter().find(|area| area.has(&file));
             let area = area.with_context(|| {
-                format!("`{file}` is in no area; xtask/src/mutants/areas.rs has them")
+                format!("`{file}` is in no area; xtask/src/mutants/areas.rs lists the areas")
             })?;
             jobs.push(Job { area, file: Some(file) });
         } else {
             let names = || AREAS.map(|area| area.name).join(", ");
             let area = AREAS.iter().find(|area| area.name == word);
             let area =
-                area.with_context(|| format!("there is no area `{word}`; there are {}", names()))?;
+                area.with_context(|| format!("unknown area `{word}`; the areas are {}", names()))?;
             jobs.push(Job { area, file: None });
         }
     }
     if jobs.is_empty() {
         jobs.extend(AREAS.iter().map(|area| Job { area, file: None }));
     }
-    Ok(Asked { jobs, again })
+    Ok(Options { jobs, again })
 }
 
-/// All faults of all areas.
-fn listed(place: &Place) -> anyhow::Result<Vec<Fault>> {
+/// Returns all faults of all areas.
+fn list_faults(place: &Place) -> anyhow::Result<Vec<Fault>> {
     let mut command = Command::new("cargo-mutants");
     command.args(["mutants", "--workspace", "--list", "--json"]).current_dir(&place.root);
     let listed = command
@@ -111,70 +113,72 @@ fn listed(place: &Place) -> anyhow::Result<Vec<Fault>> {
     let listed = listed
         .context("there is no cargo-mutants; `cargo install cargo-mutants --locked` installs it")?;
     ensure!(listed.status.success(), "cargo-mutants does not list the faults");
-    fault::listed(&listed.stdout)
+    fault::parse(&listed.stdout)
 }
 
-/// What is built, and where it is run.
+/// A run over all jobs, with the built tests and their runner.
 struct Work {
-    stand: Stand,
+    runner: TestRunner,
     built: Built,
     faults: Vec<Fault>,
-    /// What came of each fault, a file for each area.
-    told: PathBuf,
-    asked: Asked,
+    /// The directory of the results of each fault, one file per area.
+    results: PathBuf,
+    options: Options,
 }
 
 impl Work {
-    /// What comes of the faults of a job.
-    fn mutate(&self, job: &Job, kept: &BTreeMap<String, Why>) -> anyhow::Result<Outcome> {
+    /// Runs the faults of a job, and returns their results.
+    fn mutate(&self, job: &Job, accepted: &BTreeMap<String, Why>) -> anyhow::Result<Outcome> {
         let binaries =
             self.built.binaries.iter().filter(|binary| job.area.is_tested_by(&binary.name));
-        let tests = self.stand.tests(&binaries.cloned().collect::<Vec<_>>())?;
-        let path = self.told.join(job.area.name);
+        let tests = self.runner.tests(&binaries.cloned().collect::<Vec<_>>())?;
+        let path = self.results.join(job.area.name);
         let before = fs::read_to_string(&path).unwrap_or_default();
-        let seen: BTreeMap<&str, &str> =
+        let earlier: BTreeMap<&str, &str> =
             before.lines().filter_map(|line| line.split_once('\t')).collect();
-        let mut told = fs::OpenOptions::new();
-        // What comes of a fault this time stands behind what came of it before.
-        told.create(true).write(true).append(self.asked.again).truncate(!self.asked.again);
-        let mut told = told.open(&path).with_context(|| format!("opening {}", path.display()))?;
+        let again = self.options.again;
+        let mut log = fs::OpenOptions::new();
+        // A later line of a fault takes precedence over an earlier one.
+        log.create(true).write(true).append(again).truncate(!again);
+        let mut log = log.open(&path).with_context(|| format!("opening {}", path.display()))?;
         let mut outcome = Outcome::default();
-        let is_asked = |fault: &Fault| {
+        let is_selected = |fault: &Fault| {
             job.file.as_ref().map_or(job.area.has(&fault.file), |file| *file == fault.file)
         };
-        let mut faults: Vec<&Fault> = self.faults.iter().filter(|fault| is_asked(fault)).collect();
-        // What is on the list takes longest, since nothing is expected to see it, and nobody waits
-        // for it.
-        faults.sort_by_key(|fault| kept.contains_key(&report::name(&fault.name)));
+        let mut faults: Vec<&Fault> =
+            self.faults.iter().filter(|fault| is_selected(fault)).collect();
+        // Accepted survivors come last: all their tests have to run, and their result is expected.
+        faults.sort_by_key(|fault| accepted.contains_key(&report::name(&fault.name)));
         for fault in faults {
-            let is_over = |came: &&&str| {
-                self.asked.again && (came.starts_with("seen") || **came == "endless")
+            let is_final =
+                |result: &&&str| again && (result.starts_with("seen") || **result == "endless");
+            let known = earlier.get(fault.name.as_str()).filter(|result| is_final(result));
+            let result = match known {
+                Some(result) => (*result).to_owned(),
+                None => self.run(fault, &tests)?,
             };
-            let known = seen.get(fault.name.as_str()).filter(|came| is_over(came));
-            let came =
-                known.map_or_else(|| self.tried(fault, &tests), |came| Ok((*came).to_owned()))?;
-            outcome.add(&fault.name, &came)?;
-            writeln!(told, "{}\t{came}", fault.name).context("noting what came of a fault")?;
+            outcome.add(&fault.name, &result)?;
+            writeln!(log, "{}\t{result}", fault.name).context("recording the result of a fault")?;
         }
         Ok(outcome)
     }
 
-    /// What comes of a fault, in words of which the first counts.
-    fn tried(&self, fault: &Fault, tests: &[Test]) -> anyhow::Result<String> {
-        match self.built.lost.get(&fault.number) {
-            Some(Lost::Unviable) => return Ok("unviable".to_owned()),
-            Some(Lost::Unwoven) => return Ok("unwoven".to_owned()),
+    /// Runs the tests that reach a fault, and returns its result: a word, and details.
+    fn run(&self, fault: &Fault, tests: &[Test]) -> anyhow::Result<String> {
+        match self.built.excluded.get(&fault.number) {
+            Some(Excluded::Unviable) => return Ok("unviable".to_owned()),
+            Some(Excluded::Unwoven) => return Ok("unwoven".to_owned()),
             None => {}
         }
         let start = Instant::now();
         let tests: Vec<&Test> =
             tests.iter().filter(|test| test.reaches.contains(&fault.number)).collect();
-        let came = match self.stand.judge(fault.number, &tests)? {
-            Ended::Failed(test) => format!("seen by {test}"),
-            Ended::Endless => "endless".to_owned(),
-            Ended::Passed => format!("missed by {} tests", tests.len()),
+        let result = match self.runner.judge(fault.number, &tests)? {
+            Verdict::Failed(test) => format!("seen by {test}"),
+            Verdict::Endless => "endless".to_owned(),
+            Verdict::Passed => format!("missed by {} tests", tests.len()),
         };
-        println!("{}: {came}, {:.1?}", fault.name, start.elapsed());
-        Ok(came)
+        println!("{}: {result}, {:.1?}", fault.name, start.elapsed());
+        Ok(result)
     }
 }

@@ -56,9 +56,7 @@ pub(crate) fn fetch(place: &Place, sources: &str, directory: PathBuf) -> anyhow:
         Some(version) if version >= OLDEST => Node::Machines,
         Some(_) => Node::Npms,
         None => {
-            return Ok(Fetched::OutOfReach(
-                "node does not start here, and npm needs it".to_owned(),
-            ));
+            return Ok(Fetched::OutOfReach("node cannot be started, and npm needs it".to_owned()));
         }
     };
     let sources = place.root.join(sources);
@@ -125,9 +123,9 @@ fn install(sources: &Path, directory: &Path, node: Node) -> anyhow::Result<Optio
         npm.arg("--omit=optional");
     }
     match npm.current_dir(directory).stdin(Stdio::null()).output() {
-        Err(error) => Ok(Some(format!("npm does not start here: {error}"))),
+        Err(error) => Ok(Some(format!("npm cannot be started: {error}"))),
         Ok(output) if output.status.success() => Ok(None),
-        Ok(output) => REACH.told(&String::from_utf8_lossy(&output.stderr)).map(Some),
+        Ok(output) => REACH.reason(&String::from_utf8_lossy(&output.stderr)).map(Some),
     }
 }
 
@@ -143,8 +141,8 @@ const REACH: Reach = Reach {
         "ERR_SOCKET_TIMEOUT",
         "ETIMEDOUT",
     ],
-    out_of_reach: "npm's packages cannot be had",
-    no_good: "npm cannot install what is listed",
+    out_of_reach: "npm's registry is out of reach",
+    no_good: "npm cannot install the listed packages",
 };
 
 #[cfg(test)]
@@ -152,17 +150,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_out_of_reach_are_told_from_a_list_that_cannot_be_installed() {
+    fn unreachable_packages_differ_from_an_invalid_list() {
         let said = "npm error code ECONNREFUSED\nnpm error syscall connect";
-        assert!(REACH.told(said).is_ok_and(|why| why.ends_with("ECONNREFUSED")));
-        assert!(REACH.told("npm error code EINTEGRITY\nnpm error wanted sha512").is_err());
+        assert!(REACH.reason(said).is_ok_and(|why| why.ends_with("ECONNREFUSED")));
+        assert!(REACH.reason("npm error code EINTEGRITY\nnpm error wanted sha512").is_err());
         assert!(
-            REACH.told("npm error code ETARGET\nnpm error notarget No matching version").is_err()
+            REACH.reason("npm error code ETARGET\nnpm error notarget No matching version").is_err()
         );
     }
 
     #[test]
-    fn the_major_version_of_node_is_read() {
+    fn node_major_version_is_read() {
         assert_eq!(major("v22.23.3\n"), Some(22));
         assert_eq!(major("v8.0.0"), Some(8));
         assert_eq!(major(""), None);

@@ -40,7 +40,7 @@ impl Packages {
             return Ok(Self::At(packages));
         }
         if let Err(error) = python().arg("--version").output() {
-            return Ok(Self::OutOfReach(format!("python3 does not start here: {error}")));
+            return Ok(Self::OutOfReach(format!("python3 cannot be started: {error}")));
         }
         if directory.exists() {
             fs::remove_dir_all(directory)
@@ -73,10 +73,10 @@ pub(crate) fn out_of_reach(said: &str) -> anyhow::Result<String> {
         "SSLError",
     ];
     if !is_away.iter().any(|sign| said.contains(sign)) {
-        bail!("pip cannot install what is listed:\n{said}");
+        bail!("pip cannot install the listed packages:\n{said}");
     }
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("pip says nothing");
-    Ok(format!("packages cannot be had from pip's index: {last}"))
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output of pip");
+    Ok(format!("pip's index is out of reach: {last}"))
 }
 
 /// Returns the Python of this machine.
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_out_of_reach_is_told_from_a_list_that_cannot_be_installed() {
+    fn unreachable_index_differs_from_an_invalid_list() {
         let none = "ERROR: Could not find a version that satisfies the requirement a==1 (from versions: none)\nERROR: No a\n";
         assert!(out_of_reach(none).is_ok_and(|reason| reason.ends_with("ERROR: No a")));
         assert!(out_of_reach("/usr/bin/python3: No module named pip").is_ok());

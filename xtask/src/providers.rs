@@ -3,7 +3,7 @@
 //! The libraries are Python packages, installed below the target directory; nothing else on the
 //! machine changes. Without Python or its package index the check is skipped with a message.
 
-use crate::documents::Tried;
+use crate::documents::Profile;
 use crate::pip::{self, Packages};
 use crate::place::Place;
 use anyhow::{Context as _, ensure};
@@ -14,7 +14,7 @@ const REQUIREMENTS: &str = "tests/providers/requirements.txt";
 const SCRIPT: &str = "tests/providers/check.py";
 
 /// Checks replies, definitions and messages against the types of each provider.
-pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
+pub(crate) fn check(place: &Place, profile: Profile) -> anyhow::Result<()> {
     let packages = match Packages::install(place, REQUIREMENTS, &place.target.join("providers"))? {
         Packages::At(directory) => directory,
         Packages::OutOfReach(reason) => {
@@ -22,7 +22,7 @@ pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    let program = build(place, tried)?;
+    let program = build(place, profile)?;
     let mut script = pip::python_with(&packages);
     script.arg(place.root.join(SCRIPT)).arg(program);
     let status = script.current_dir(&place.root).status().context("running the check")?;
@@ -31,8 +31,8 @@ pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
 }
 
 /// Returns the current program; builds it in release mode.
-pub(crate) fn build(place: &Place, tried: Tried) -> anyhow::Result<PathBuf> {
-    if tried == Tried::Debug {
+pub(crate) fn build(place: &Place, profile: Profile) -> anyhow::Result<PathBuf> {
+    if profile == Profile::Debug {
         let program = place.target.join("debug").join("palisade");
         ensure!(
             program.is_file(),

@@ -16,11 +16,11 @@ impl Reach {
     /// # Errors
     ///
     /// If the output has another reason.
-    pub(crate) fn told(&self, said: &str) -> anyhow::Result<String> {
+    pub(crate) fn reason(&self, output: &str) -> anyhow::Result<String> {
         let is_sign = |line: &&str| self.signs.iter().any(|sign| line.contains(sign));
-        match said.lines().rfind(is_sign) {
+        match output.lines().rfind(is_sign) {
             Some(line) => Ok(format!("{}: {}", self.out_of_reach, line.trim())),
-            None => bail!("{}:\n{said}", self.no_good),
+            None => bail!("{}:\n{output}", self.no_good),
         }
     }
 }

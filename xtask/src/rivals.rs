@@ -13,7 +13,7 @@ mod load;
 mod table;
 mod wire;
 
-use crate::documents::Tried;
+use crate::documents::Profile;
 use crate::place::Place;
 use crate::served::Way;
 use anyhow::{Context as _, bail, ensure};
@@ -35,39 +35,39 @@ const TIMES: Times =
 
 /// Measures all available servers, and fails if another one is ahead of Palisade. An unoptimised
 /// build is measured but not judged.
-pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
+pub(crate) fn run(place: &Place, profile: Profile) -> anyhow::Result<()> {
     let home = place.target.join("rivals");
     fs::create_dir_all(&home)?;
-    let contestants = contestant::all(place, tried, &home)?;
+    let contestants = contestant::all(place, profile, &home)?;
     contestants.iter().for_each(|contestant| println!("{}", contestant.described()));
-    println!("{}\n", conditions(tried));
+    println!("{}\n", conditions(profile));
     let mut rows = Vec::new();
     for way in [Way::Lines, Way::Http] {
         rows.extend(measure(&contestants, way)?);
     }
-    println!("\nrepeat it with: {}", command(tried));
+    println!("\nrepeat it with: {}", command(profile));
     let behind = table::behind(&rows, contestant::OURS);
-    match tried {
-        Tried::Debug => println!("not judged: an unoptimised build"),
-        Tried::AsWritten => {
+    match profile {
+        Profile::Debug => println!("not judged: an unoptimised build"),
+        Profile::Release => {
             ensure!(behind.is_empty(), "not ahead everywhere:\n{}", behind.join("\n"));
         }
     }
     Ok(())
 }
 
-fn command(tried: Tried) -> &'static str {
-    match tried {
-        Tried::Debug => "cargo xtask rivals --debug",
-        Tried::AsWritten => "cargo xtask rivals",
+fn command(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Debug => "cargo xtask rivals --debug",
+        Profile::Release => "cargo xtask rivals",
     }
 }
 
-fn conditions(tried: Tried) -> String {
+fn conditions(profile: Profile) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let build = match tried {
-        Tried::Debug => "an unoptimised build of ours",
-        Tried::AsWritten => "the release build",
+    let build = match profile {
+        Profile::Debug => "an unoptimised build of ours",
+        Profile::Release => "the release build",
     };
     let Times { warm, measured } = TIMES;
     format!(
@@ -111,7 +111,7 @@ fn cell(
     for _ in 0..ROUNDS {
         for ((contestant, server), rows) in servers.iter_mut().zip(&mut rounds) {
             let Measured { latencies, time } = server.load(tool, callers, TIMES)?;
-            rows.push(Row::of(
+            rows.push(Row::new(
                 contestant.name(),
                 (way.name(), tool.name, callers),
                 latencies,

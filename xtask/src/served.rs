@@ -58,14 +58,14 @@ impl Served {
         let file = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().context("starting the server")?;
-        let said = child.stderr.take().context("the server has no standard error")?;
+        let stderr = child.stderr.take().context("the server has no standard error")?;
         // From here on, dropping the value kills the process.
         let mut server = Self { child, url: String::new(), log };
-        let (told, heard) = mpsc::channel();
-        thread::spawn(move || keep(said, file, &told));
-        match heard.recv_timeout(PATIENCE) {
+        let (urls, received) = mpsc::channel();
+        thread::spawn(move || copy_output(stderr, file, &urls));
+        match received.recv_timeout(PATIENCE) {
             Ok(url) => server.url = url,
-            Err(_) => bail!("the server does not say `{SERVING}…`, but:\n{}", server.words()),
+            Err(_) => bail!("the server did not print `{SERVING}…`, but:\n{}", server.output()),
         }
         Ok(server)
     }
@@ -82,11 +82,11 @@ impl Served {
         let mut server = Self { child, url: format!("http://{address}/mcp"), log };
         let begun = Instant::now();
         while TcpStream::connect(address).is_err() {
-            let ended = server.child.try_wait().context("looking after the server")?;
+            let ended = server.child.try_wait().context("polling the server")?;
             ensure!(
                 ended.is_none() && begun.elapsed() < PATIENCE,
-                "the server does not listen on {address}, but says:\n{}",
-                server.words()
+                "the server does not listen on {address}, but printed:\n{}",
+                server.output()
             );
             thread::sleep(PAUSE);
         }
@@ -105,14 +105,14 @@ impl Served {
 
     /// Stops the server. Fails if it had exited before, or panicked.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
-        let ended = self.child.try_wait().context("looking after the server")?;
-        let words = self.words();
-        ensure!(ended.is_none(), "the server ended while it was tried, having said:\n{words}");
-        ensure!(!words.contains("panicked at"), "the server panicked while it was tried:\n{words}");
+        let ended = self.child.try_wait().context("polling the server")?;
+        let words = self.output();
+        ensure!(ended.is_none(), "the server exited during the test; its output:\n{words}");
+        ensure!(!words.contains("panicked at"), "the server panicked during the test:\n{words}");
         Ok(())
     }
 
-    fn words(&self) -> String {
+    fn output(&self) -> String {
         let words = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&words).into_owned()
     }
@@ -128,13 +128,13 @@ impl Drop for Served {
 
 /// Copies the server's output to its log until the end, so that the server never blocks on the
 /// pipe, and sends the URL.
-fn keep(said: impl Read, mut log: File, told: &Sender<String>) {
-    for line in BufReader::new(said).split(b'\n').map_while(Result::ok) {
+fn copy_output(output: impl Read, mut log: File, urls: &Sender<String>) {
+    for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         // Continue reading even if the log cannot be written.
         let _ = writeln!(log, "{line}");
         if let Some(url) = line.strip_prefix(SERVING) {
-            let _ = told.send(url.trim().to_owned());
+            let _ = urls.send(url.trim().to_owned());
         }
     }
 }
@@ -157,13 +157,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_server_says_is_kept_and_its_address_is_told() {
-        let said = "a plugin was refused\nserving MCP on http://127.0.0.1:4711/mcp\n\u{fffd}more\n";
-        let (told, heard) = mpsc::channel();
+    fn server_output_is_kept_and_its_address_read() {
+        let output =
+            "a plugin was refused\nserving MCP on http://127.0.0.1:4711/mcp\n\u{fffd}more\n";
+        let (urls, received) = mpsc::channel();
         let directory = tempfile::tempdir().expect("a directory");
         let log = directory.path().join("log");
-        keep(said.as_bytes(), File::create(&log).expect("a file"), &told);
-        assert_eq!(heard.try_recv().expect("an address"), "http://127.0.0.1:4711/mcp");
-        assert_eq!(fs::read_to_string(&log).expect("a log"), said);
+        copy_output(output.as_bytes(), File::create(&log).expect("a file"), &urls);
+        assert_eq!(received.try_recv().expect("an address"), "http://127.0.0.1:4711/mcp");
+        assert_eq!(fs::read_to_string(&log).expect("a log"), output);
     }
 }

@@ -20,7 +20,7 @@ const SOURCES: &str = "crates/test-programs";
 const PACKAGE: &str = "test-programs";
 /// The test that runs the programs, and the variable with their directory.
 const TEST: (&str, &str) =
-    ("sandbox::tests::wasi::wasmtimes_programs_behave_as_the_lists_say", "PALISADE_WASI");
+    ("sandbox::tests::wasi::wasmtime_programs_match_their_lists", "PALISADE_WASI");
 /// The table of results that the test writes to that directory.
 const TABLE: &str = "table";
 
@@ -36,12 +36,12 @@ const PROFILE: [(&str, &str); 3] = [
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let checkout = std::env::args_os().nth(2).map(PathBuf::from);
     let checkout = checkout
-        .context("it takes the directory of a checkout of wasmtime; CONTRIBUTING.md says which")?;
+        .context("the argument is the directory of a wasmtime checkout; see CONTRIBUTING.md")?;
     let names = names(&checkout)?;
     let home = place.target.join("wasi");
     fs::create_dir_all(&home).with_context(|| format!("creating {}", home.display()))?;
     println!(
-        "building {} programs; what the compiler says goes to {}",
+        "building {} programs; the output of the compiler is in {}",
         names.len(),
         home.join("log").display()
     );
@@ -56,7 +56,7 @@ fn names(checkout: &Path) -> anyhow::Result<Vec<String>> {
     let sources = checkout.join(SOURCES).join("src/bin");
     let listed = fs::read_dir(&sources);
     let listed = listed.with_context(|| {
-        format!("{} is no checkout of wasmtime: no {SOURCES}", checkout.display())
+        format!("{} is not a wasmtime checkout: it has no {SOURCES}", checkout.display())
     })?;
     let files = listed.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let files: Vec<String> = files.collect::<std::io::Result<_>>()?;
@@ -115,7 +115,7 @@ fn gather(home: &Path, names: &[String], log: &str) -> anyhow::Result<PathBuf> {
                 built += 1;
             }
             reason => {
-                let reason = reason.map_or("nothing was made of it", String::as_str);
+                let reason = reason.map_or("no executable was built", String::as_str);
                 println!("{name} does not build: {reason}");
                 fs::write(programs.join(format!("{name}.unbuilt")), reason)
                     .context("writing a reason")?;
@@ -171,10 +171,7 @@ fn test(place: &Place, programs: &Path) -> anyhow::Result<()> {
     let table = fs::read_to_string(programs.join(TABLE))
         .with_context(|| format!("the test `{test}` did not run"))?;
     print!("{table}");
-    ensure!(
-        status.success(),
-        "a program does otherwise than tests/wasi/expected.toml says; see above"
-    );
+    ensure!(status.success(), "a result differs from tests/wasi/expected.toml; see above");
     Ok(())
 }
 
@@ -183,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_does_not_build_is_told_with_its_first_complaint() {
+    fn build_failure_is_reported_with_its_first_error() {
         let names = ["p1_a", "p1_ab", "p2_c"].map(str::to_owned);
         let log = "error[E0425]: cannot find value\n --> crates/test-programs/src/bin/p1_ab.rs:3:5\n\
                    error: could not compile `test-programs` (bin \"p1_ab\") due to 1 previous error\n\

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_blank_comment_is_refused() {
+    fn missing_or_blank_comment_is_refused() {
         for source in ["fn a() {}", "///\n///  \nfn a() {}", "#[doc(hidden)] fn a() {}"] {
             let message = of(source).unwrap_err().to_string();
             assert_eq!(
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_that_is_not_written_out_is_refused() {
+    fn comment_from_macro_is_refused() {
         let function: ItemFn = parse_quote!(
             #[doc = include_str!("x.md")]
             fn a() {}
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bounds_of_the_contract_are_checked() {
+    fn bounds_of_the_contract_are_checked() {
         assert_eq!(
             of(&format!("/// {}\nfn a() {{}}", "x".repeat(MAX_BYTES))).unwrap().len(),
             MAX_BYTES

@@ -36,7 +36,12 @@ fn expand(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
     Ok(quote! {
         #(#conditions)*
         #[doc(hidden)]
-        #[allow(missing_debug_implementations, non_camel_case_types, unreachable_pub, reason = "the name of the function, for `export!`")]
+        #[allow(
+            missing_debug_implementations,
+            non_camel_case_types,
+            unreachable_pub,
+            reason = "the name of the function, for `export!`"
+        )]
         #visibility struct #name_of_type {}
 
         #(#conditions)*
@@ -125,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_function_is_given_back_untouched() {
+    fn function_is_returned_unchanged() {
         let item = quote!(
             #[doc = " Does it."]
             #[inline]
@@ -137,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_function_survives_an_error_so_that_there_is_one_message() {
+    fn function_survives_an_error() {
         let item = quote!(
             fn act() {}
         );
@@ -147,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_beside_the_function_has_its_visibility_and_conditions() {
+    fn generated_type_has_visibility_and_conditions() {
         let expanded = text(
             quote!(side_effects = "write", name = "other"),
             &quote!(
@@ -163,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_the_attribute_saves_a_function_whose_own_cannot_be_used() {
+    fn name_option_replaces_invalid_function_name() {
         let item = quote!(
             #[doc = " Does it."]
             fn _act() {}

@@ -134,7 +134,7 @@ fn parameter(input: &FnArg) -> Result<Type> {
 }
 
 /// Returns true for `&T`. Arguments are owned, so that only the context can be a reference,
-/// whatever its type is called.
+/// under any name of its type.
 fn is_reference(ty: &Type) -> bool {
     match ty {
         Type::Reference(_) => true,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_four_signatures_are_accepted() {
+    fn four_signatures_are_accepted() {
         assert_eq!(
             shape(&quote!(
                 fn a() {}
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_return_type_without_a_name_is_refused() {
+    fn return_type_without_a_name_is_refused() {
         assert!(
             refusal(&quote!(
                 fn a() -> impl IntoOutput {}
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_are_no_functions_are_refused() {
+    fn items_other_than_functions_are_refused() {
         assert_eq!(
             refusal(&quote!(
                 struct A;
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_around_the_function_is_kept() {
+    fn attributes_and_visibility_are_kept() {
         let function = read(&quote!(
             #[cfg(unix)]
             #[inline]
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_whose_name_cannot_be_a_tools_name_is_refused() {
+    fn function_name_invalid_for_a_tool_is_refused() {
         assert!(
             read(&quote!(
                 fn _hidden() {}

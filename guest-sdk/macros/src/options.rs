@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn all_options_together_are_read() {
+    fn all_options_are_read() {
         let options = Options::parse(quote! {
             side_effects = "write", name = "copy_2", title = "Copy", idempotent, timeout = "30s", metadata = r#"{"k": 1}"#,
         })
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_but_the_class_may_be_left_out() {
+    fn options_except_class_are_optional() {
         let options = Options::parse(quote!(side_effects = "none")).unwrap();
         assert_eq!(options.side_effects, "None");
         assert!(options.name.is_none() && options.title.is_none() && options.timeout_ms.is_none());
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn every_class_has_its_variant_and_anything_else_is_refused_with_the_list() {
+    fn unknown_class_is_refused_with_the_list() {
         for class in ["none", "read", "write", "execute", "network"] {
             let options = Options::parse(quote!(side_effects = #class)).unwrap();
             assert_eq!(options.side_effects.to_string().to_lowercase(), class);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_class_is_refused_with_the_list() {
+    fn missing_class_is_refused_with_the_list() {
         let message = refusal(quote!(idempotent));
         assert!(message.contains("side_effects") && message.ends_with(CLASSES), "{message}");
     }

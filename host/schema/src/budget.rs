@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_purse_holds_at_most_its_budget_and_gives_back_what_is_not_kept() {
+    fn purse_is_bounded_and_returns_unused_memory() {
         let budget = Bounded(AtomicU64::new(0), 10_000);
         let mut purse = Purse::new(&budget);
         assert_eq!(purse.take(9_999), Ok(()));

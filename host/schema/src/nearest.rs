@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_finds_the_name_that_was_meant() {
+    fn typo_finds_the_intended_name() {
         let names = ["read_file", "write_file", "calculate", "list_dir"];
         for slip in ["raed_file", "readfile", "read-file", "READ_FILE", "read_fil"] {
             assert_eq!(
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sign_that_parts_words_makes_no_name_another() {
+    fn word_separators_are_equivalent() {
         let names = ["openai", "openai-responses", "anthropic"];
         for slip in ["OpenAI_Responses", "openai responses", "openai-respones"] {
             let nearest = nearest_names(slip, names.into_iter());
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_like_none_gets_no_proposal() {
+    fn dissimilar_name_has_no_suggestion() {
         assert_eq!(
             nearest_names("zzz", ["read_file", "calculate"].into_iter()),
             Vec::<String>::new()

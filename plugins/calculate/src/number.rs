@@ -21,7 +21,7 @@ mod tests {
     use super::show;
 
     #[test]
-    fn whole_numbers_have_no_fraction_up_to_two_to_the_53() {
+    fn whole_numbers_have_no_fraction_up_to_2_to_the_53() {
         assert_eq!(show(3.0), "3");
         assert_eq!(show(-9_007_199_254_740_992.0), "-9007199254740992");
         assert_eq!(show(9_007_199_254_740_994.0), "9007199254740994.0");
@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn other_numbers_are_the_shortest_text_that_reads_back() {
+    fn other_numbers_have_the_shortest_round_trip_text() {
         assert_eq!(show(0.1 + 0.2), "0.30000000000000004");
         assert_eq!(show(0.5), "0.5");
         assert_eq!(show(1e-7), "1e-7");

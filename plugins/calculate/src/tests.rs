@@ -6,7 +6,7 @@ use palisade_guest::{SideEffects, testing};
 use serde_json::json;
 
 #[test]
-fn the_tool_needs_nothing_but_an_expression() {
+fn only_the_expression_is_required() {
     let (definition, schema) =
         (testing::definition::<calculate>(), testing::input_schema::<calculate>());
     assert_eq!((definition.side_effects, definition.idempotent), (SideEffects::None, true));
@@ -15,7 +15,7 @@ fn the_tool_needs_nothing_but_an_expression() {
 }
 
 #[test]
-fn a_call_gives_the_number_or_an_error_of_its_field() {
+fn call_returns_a_number_or_a_field_error() {
     let call = |expression: &str| testing::call::<calculate>(json!({ "expression": expression }));
     assert_eq!(call("0.1 + 0.2").unwrap().to_text(), "0.30000000000000004");
     assert_eq!(call("2 ^ 53").unwrap().to_text(), "9007199254740992");

@@ -9,13 +9,13 @@ use palisade_guest::{Context, Result, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What to try.
+/// The attempt.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     attempt: Attempt,
 }
 
-/// The attempts, by what they are after.
+/// The attempts, by their target.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Attempt {
@@ -44,17 +44,17 @@ enum Attempt {
     HideChange,
 }
 
-/// Tries one way out of the sandbox, with all that a writing tool holds.
+/// Tries one way out of the sandbox, with the rights of a writing tool.
 ///
-/// Returns `out: …` with what it got, or `refused: …` with what it was told.
+/// Returns `out: …` with its gain, or `refused: …` with the error.
 #[tool(side_effects = "write")]
 fn escape(args: Args, context: &Context) -> Result<String> {
     attempt(args.attempt, context)
 }
 
-/// Tries one way out of the sandbox, with what a reading tool holds.
+/// Tries one way out of the sandbox, with the rights of a reading tool.
 ///
-/// Returns `out: …` with what it got, or `refused: …` with what it was told.
+/// Returns `out: …` with its gain, or `refused: …` with the error.
 #[tool(side_effects = "read")]
 fn escape_reading(args: Args, context: &Context) -> Result<String> {
     attempt(args.attempt, context)

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_target_has_the_new_content_and_nothing_stands_beside_it() {
+    fn target_is_replaced_without_leftovers() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("a".repeat(255));
         replace(&target, b"one").unwrap();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_leaves_the_directory_as_it_was() {
+    fn failure_leaves_the_directory_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("taken");
         fs::create_dir_all(target.join("child")).unwrap();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_the_old_file_open_still_reads_the_old_content() {
+    fn open_old_file_keeps_its_content() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("file");
         fs::write(&target, "old").unwrap();

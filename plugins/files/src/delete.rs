@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_removed() {
+    fn file_is_removed() {
         let directory = tempdir().unwrap();
         fs::write(directory.path().join("a"), "abc").unwrap();
         assert_eq!(deleted(&directory, "a").unwrap(), "Deleted `a` (3 bytes).");
@@ -67,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_not_found() {
+    fn missing_file_is_not_found() {
         let said = deleted(&tempdir().unwrap(), "a").unwrap_err().to_string();
         assert_eq!(said, "`a` does not exist; list_dir and find_files show what does");
     }
 
     #[test]
-    fn a_directory_is_refused_even_if_it_is_empty() {
+    fn directory_is_refused_even_if_empty() {
         let directory = tempdir().unwrap();
         fs::create_dir(directory.path().join("d")).unwrap();
         let said = deleted(&directory, "d").unwrap_err().to_string();
@@ -83,7 +83,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn of_a_link_only_the_link_is_removed_wherever_it_leads() {
+    fn only_the_link_itself_is_removed() {
         use std::os::unix::fs::symlink;
         let directory = tempdir().unwrap();
         fs::create_dir(directory.path().join("d")).unwrap();

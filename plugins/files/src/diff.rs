@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn a_change_in_the_middle_has_three_lines_around_it_and_its_true_place() {
+    fn change_in_the_middle_has_three_context_lines() {
         let wanted =
             "@@ -497,7 +497,8 @@\n 497\n 498\n 499\n-500\n+five\n+hundred\n 501\n 502\n 503\n";
         assert_eq!(hunks(&numbered(1_000), "500", "five\nhundred"), wanted);
     }
 
     #[test]
-    fn a_change_at_either_end_has_fewer() {
+    fn change_at_an_end_has_less_context() {
         assert_eq!(hunks("a\nb\n", "a\n", "x\n"), "@@ -1,2 +1,2 @@\n-a\n+x\n b\n");
         assert_eq!(
             hunks("a\nb", "b", "x"),
@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn removing_and_inserting_whole_lines_touches_no_other_line() {
+    fn inserting_or_removing_lines_affects_no_other_line() {
         assert_eq!(hunks("a\nb\nc\n", "b\n", ""), "@@ -1,3 +1,2 @@\n a\n-b\n c\n");
         assert_eq!(hunks("a\nc\n", "a\n", "a\nb\n"), "@@ -1,2 +1,3 @@\n a\n+b\n c\n");
         assert_eq!(hunks("a\n", "a\n", ""), "@@ -1 +0,0 @@\n-a\n");
     }
 
     #[test]
-    fn a_change_that_joins_lines_shows_both() {
+    fn joined_lines_are_both_shown() {
         assert_eq!(hunks("a\nb\nc\n", "\nb", "b"), "@@ -1,3 +1,2 @@\n-a\n-b\n+ab\n c\n");
     }
 
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_change_inside_a_replacement_is_not_shown_as_changed() {
+    fn unchanged_part_of_a_replacement_is_not_shown() {
         let (old, new) = (numbered(30), numbered(30).replace("15\n", "fifteen\n"));
         assert_eq!(
             hunks(&old, &old, &new),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_diff_is_cut_after_a_whole_line_with_a_marker() {
+    fn long_diff_is_cut_at_a_line_with_a_marker() {
         let diff = hunks("a\n", "a", &"line\n".repeat(100_000));
         let (shown, marker) = diff.rsplit_once('\n').unwrap();
         assert!(shown.ends_with("+line") && diff.len() < MAX_BYTES + 200);

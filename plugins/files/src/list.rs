@@ -23,9 +23,10 @@ pub(crate) struct Args {
 
 /// Lists one directory, one entry a line, sorted by name, hidden entries included.
 ///
-/// A directory ends in `/`, a symbolic link in `@`, and a file is followed by its size, as in `notes.txt (1024 bytes)`.
-/// It does not go into directories: use find_files to find files by name in a whole tree. At most 1000 entries are
-/// shown; a last line in brackets then says how many there are.
+/// A directory ends in `/`, a symbolic link in `@`, and a file is followed by its size, as in
+/// `notes.txt (1024 bytes)`. It does not go into directories: use find_files to find files by name
+/// in a whole tree. At most 1000 entries are shown; a last line in brackets then says how many
+/// there are.
 #[tool(side_effects = "read", title = "List a directory", idempotent)]
 pub(crate) fn list_dir(args: Args) -> Result<String> {
     let path = args.path.as_ref().map_or(Path::new(""), AsRef::as_ref);

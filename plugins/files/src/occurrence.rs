@@ -76,13 +76,13 @@ mod tests {
     }
 
     #[test]
-    fn a_single_place_is_found() {
+    fn single_occurrence_is_found() {
         assert_eq!(only("abcabd", "abd"), Ok(3));
         assert_eq!(only("äöü", "ö"), Ok(2));
     }
 
     #[test]
-    fn several_places_are_counted_and_named_by_line() {
+    fn several_occurrences_are_counted_by_line() {
         let wanted = "it occurs 3 times in `f`, at lines 0, 0, 2 (counted from 0); \
                       include more of the lines around the one that is meant";
         assert_eq!(said("x x\n\nx", "x"), wanted);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_overlap_are_more_than_one() {
+    fn overlapping_occurrences_count_separately() {
         assert_eq!(only("aaa", "aa"), Err(Problem::Repeated { count: 2, first: vec![0, 1] }));
         assert_eq!(only("ähäh ä", "ähä"), Ok(0));
         assert_eq!(only("ähähä", "ähä"), Err(Problem::Repeated { count: 2, first: vec![0, 3] }));

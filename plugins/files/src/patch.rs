@@ -21,17 +21,19 @@ const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 pub(crate) struct Args {
     /// The file to change, relative to the workspace. It must exist and be text.
     path: WorkspacePath,
-    /// The text to replace, exactly as read_file shows it, with its indentation and line breaks. It must occur exactly
-    /// once: include so many of the lines around the change that it does.
+    /// The text to replace, exactly as read_file shows it, with its indentation and line breaks. It
+    /// must occur exactly once: include so many of the lines around the change that it does.
     old: String,
     /// The text to put in its place. Empty to remove the old text.
     new: String,
 }
 
-/// Replaces a text that occurs exactly once in a file, and answers with a unified diff of the change.
+/// Replaces a text that occurs exactly once in a file, and answers with a unified diff of the
+/// change.
 ///
-/// Nothing is changed if the text occurs not at all or more than once; the error then says where it occurs, or what in
-/// the file comes close. The file is replaced in one step. A file that is patched loses its executable bit.
+/// Nothing is changed if the text occurs not at all or more than once; the error then says where it
+/// occurs, or what in the file comes close. The file is replaced in one step. A file that is
+/// patched loses its executable bit.
 #[tool(side_effects = "write", title = "Patch a file")]
 pub(crate) fn patch_file(args: Args) -> Result<Output> {
     let diff = patch(&Workspace::here(), &args.path, &args.old, &args.new)?;

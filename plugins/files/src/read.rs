@@ -34,18 +34,20 @@ pub(crate) struct Args {
     /// The last line to return, itself included. -1 stands for the end of the file. Default: -1.
     #[schemars(range(min = -1))]
     end_line: Option<i64>,
-    /// The most bytes to return, up to 4000000. Default: 262144. More is cut after a whole line, and a last line in
-    /// brackets says how to read on.
+    /// The most bytes to return, up to 4000000. Default: 262144. More is cut after a whole line,
+    /// and a last line in brackets says how to read on.
     #[schemars(range(min = 1, max = 4_000_000))]
     limit: Option<u64>,
 }
 
-/// Reads a text file, or a range of its lines, and returns the text exactly as it is in the file: no line numbers are
-/// added and line endings are kept.
+/// Reads a text file, or a range of its lines, and returns the text exactly as it is in the file:
+/// no line numbers are added and line endings are kept.
 ///
-/// Without a range it reads the whole file. If there is more than `limit` allows, the last line of the output is a
-/// marker such as `[cut at 262144 of 1048576 bytes; read on with {"path":"big.log","start_line":4096}]`: call again
-/// with these arguments for the next part. Binary files and directories are refused; use list_dir for directories.
+/// Without a range it reads the whole file. If there is more than `limit` allows, the last line of
+/// the output is a marker such as
+/// `[cut at 262144 of 1048576 bytes; read on with {"path":"big.log","start_line":4096}]`: call
+/// again with these arguments for the next part. Binary files and directories are refused; use
+/// list_dir for directories.
 #[tool(side_effects = "read", title = "Read a file", idempotent)]
 pub(crate) fn read_file(args: Args) -> Result<String> {
     read(&Workspace::here(), &Request::new(&args)?)

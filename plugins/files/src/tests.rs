@@ -27,14 +27,14 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn tools_that_read_are_of_class_read() {
+fn reading_tools_have_class_read() {
     let inputs = names(&["end_line", "limit", "path", "start_line"]);
     assert_eq!(contract::<read_file>(), (SideEffects::Read, true, inputs, json!(["path"])));
     assert_eq!(contract::<list_dir>(), (SideEffects::Read, true, names(&["path"]), Value::Null));
 }
 
 #[test]
-fn tools_that_change_files_are_of_class_write_and_only_patching_is_not_idempotent() {
+fn changing_tools_have_class_write() {
     let inputs = names(&["content", "path"]);
     assert_eq!(
         contract::<write_file>(),
@@ -52,7 +52,7 @@ fn tools_that_change_files_are_of_class_write_and_only_patching_is_not_idempoten
 }
 
 #[test]
-fn the_inputs_of_a_call_go_where_they_belong_and_every_file_that_changed_is_named() {
+fn call_inputs_reach_the_tools_and_changes_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("f").to_str().unwrap().to_owned();
     let modified = std::slice::from_ref(&path);

@@ -45,13 +45,13 @@ mod tests {
     }
 
     #[test]
-    fn text_is_given_back_as_it_is() {
+    fn text_is_returned_unchanged() {
         let text = "\u{feff}grün\r\n\t🦀";
         assert_eq!(from_bytes(text.into(), 0, Path::new("x")).unwrap(), text);
     }
 
     #[test]
-    fn the_first_byte_that_is_not_text_is_named_by_its_place_in_the_file() {
+    fn first_invalid_byte_is_named_by_its_file_offset() {
         assert!(refusal(b"ab\0c\0", 0).contains("`x.bin` is binary: byte 2 is NUL;"));
         assert!(refusal(b"ab\0c", 100).contains("byte 102 is NUL"));
         assert!(refusal(b"abc\xff", 5).contains("byte 8 is not valid UTF-8"));
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_character_that_is_cut_off_is_left_out() {
+    fn only_a_truncated_character_is_omitted() {
         assert_eq!(whole_characters("aü".as_bytes()), 3);
         assert_eq!(whole_characters(b"a\xf0\x9f\xa6"), 1);
         assert_eq!(whole_characters(b"a\xffb"), 3);

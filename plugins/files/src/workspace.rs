@@ -38,7 +38,7 @@ pub(crate) enum Entry {
     File(u64),
     /// A directory.
     Directory,
-    /// A symbolic link, whatever its target.
+    /// A symbolic link, with any target.
     Link,
     /// A pipe, a device or a socket.
     Special,
@@ -120,25 +120,25 @@ mod tests {
     }
 
     #[test]
-    fn the_workspace_itself_has_a_path_that_the_system_accepts() {
+    fn empty_path_becomes_the_current_directory() {
         assert_eq!(Workspace::here().at(Path::new("")), Path::new("."));
         assert_eq!(Workspace::here().at(Path::new("a/b")), Path::new("a/b"));
         assert_eq!(shown(Path::new("")), "`.`");
     }
 
     #[test]
-    fn a_path_that_is_shown_draws_nothing_and_stays_one_line() {
+    fn displayed_path_is_escaped_on_one_line() {
         let path = Path::new("a\u{1b}[2J\nb\u{9b}\u{202e}é\"'ü");
         assert_eq!(shown(path), "`a\\u{1b}[2J\\nb\\u{9b}\\u{202e}é\"'ü`");
     }
 
     #[test]
-    fn one_byte_is_one() {
+    fn size_of_one_byte_is_singular() {
         assert_eq!([0, 1, 2].map(size), ["0 bytes", "1 byte", "2 bytes"]);
     }
 
     #[test]
-    fn what_the_system_refuses_is_said_with_the_path_and_the_reason() {
+    fn system_error_has_path_and_reason() {
         assert_eq!(
             said(io::ErrorKind::NotFound),
             "`a/b` does not exist; list_dir and find_files show what does"

@@ -11,22 +11,23 @@ use serde::Deserialize;
 use std::fs;
 use std::path::Path;
 
-/// The file to write, and what.
+/// The file to write, and its new content.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
-    /// The file to create or to overwrite, relative to the workspace. Directories that are missing are created.
+    /// The file to create or to overwrite, relative to the workspace. Directories that are missing
+    /// are created.
     path: WorkspacePath,
-    /// The complete new content of the file. It is written exactly as it is: end the last line with a newline where the
-    /// file should.
+    /// The complete new content of the file. It is written exactly as it is: end the last line with
+    /// a newline where the file should.
     content: String,
 }
 
-/// Creates a text file, or replaces the whole content of one that exists. Directories that are missing on the way are
-/// created.
+/// Creates a text file, or replaces the whole content of one that exists. Directories that are
+/// missing on the way are created.
 ///
-/// The file is replaced in one step: if anything fails it is as it was before. A directory or a symbolic link is not
-/// overwritten. An overwritten file has the permissions of a new one: an executable bit is lost.
-/// To change a part of a file use patch_file.
+/// The file is replaced in one step: if anything fails it is as it was before. A directory or a
+/// symbolic link is not overwritten. An overwritten file has the permissions of a new one: an
+/// executable bit is lost. To change a part of a file use patch_file.
 #[tool(side_effects = "write", title = "Write a file", idempotent)]
 pub(crate) fn write_file(args: Args) -> Result<Output> {
     let said = write(&Workspace::here(), &args.path, &args.content)?;

@@ -21,22 +21,24 @@ const POLL: usize = 64;
 /// Number of files between two progress reports.
 const REPORT: usize = 4_096;
 
-/// What the files are called, and where to look.
+/// The pattern of the names, and the directory.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
-    /// The glob. Without `/` it matches the name of a file at any depth, as `*.rs` does. With `/` it matches the whole
-    /// path below `path`, as `src/**/*.rs` does. `*` and `?` stop at `/`, `**` does not; `[a-z]` is one of some
-    /// characters, `{a,b}` one of some texts, `\` takes the next character literally.
+    /// The glob. Without `/` it matches the name of a file at any depth, as `*.rs` does. With `/`
+    /// it matches the whole path below `path`, as `src/**/*.rs` does. `*` and `?` stop at `/`, `**`
+    /// does not; `[a-z]` is one of some characters, `{a,b}` one of some texts, `\` takes the next
+    /// character literally.
     pattern: String,
     /// The directory to look in, relative to the workspace. Default: the workspace itself.
     path: Option<WorkspacePath>,
 }
 
-/// Finds files by name in a whole tree and returns their paths, one a line, sorted, relative to the workspace.
+/// Finds files by name in a whole tree and returns their paths, one a line, sorted, relative to the
+/// workspace.
 ///
-/// Files that .gitignore or .ignore exclude are left out, and so is .git; hidden files are included. Directories are
-/// not listed. At most 1000 files are shown; a last line in brackets then says how many there are. To find files by
-/// what is in them use search_files.
+/// Files that .gitignore or .ignore exclude are left out, and so is .git; hidden files are
+/// included. Directories are not listed. At most 1000 files are shown; a last line in brackets then
+/// says how many there are. To find files by what is in them use search_files.
 #[tool(side_effects = "read", title = "Find files", idempotent)]
 pub(crate) fn find_files(args: Args, ctx: &Context) -> Result<String> {
     let path = args.path.as_ref().map_or(Path::new(""), AsRef::as_ref);

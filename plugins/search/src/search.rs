@@ -35,28 +35,29 @@ const MAX_CONTEXT: usize = 20;
 /// Number of files between two progress reports.
 const REPORT: usize = 256;
 
-/// What to search for, where, and how much to show around it.
+/// The pattern, the place to search, and the context to show.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
-    /// The regular expression, in the syntax of Rust's crate `regex`: no look-around, no backreferences. It is matched
-    /// line by line and minds case; begin with `(?i)` to ignore case. Escape characters that have a meaning, as in
-    /// `foo\(\)`.
+    /// The regular expression, in the syntax of Rust's crate `regex`: no look-around, no
+    /// backreferences. It is matched line by line and minds case; begin with `(?i)` to ignore case.
+    /// Escape characters that have a meaning, as in `foo\(\)`.
     pattern: String,
-    /// The directory or the file to search, relative to the workspace. Default: the workspace itself.
+    /// The directory or the file to search, relative to the workspace. Default: the workspace
+    /// itself.
     path: Option<WorkspacePath>,
     /// How many lines to show before and after each match. Default: 0.
     #[schemars(range(min = 0, max = 20))]
     context: Option<usize>,
 }
 
-/// Searches the content of files for a regular expression and returns the lines that match as `path:line:text`, sorted
-/// by path.
+/// Searches the content of files for a regular expression and returns the lines that match as
+/// `path:line:text`, sorted by path.
 ///
-/// Line numbers count from 0 and not from 1 as in grep, so that they fit start_line of read_file; a line in brackets says so
-/// again. With `context` the lines around a match come as `path-line-text`, and
-/// `--` stands between groups. Binary files, files that .gitignore or .ignore exclude, and .git are left out; hidden
-/// files are included. Long lines are shortened. At most 200 matches are shown; a last line in brackets then says how
-/// to narrow the search.
+/// Line numbers count from 0 and not from 1 as in grep, so that they fit start_line of read_file; a
+/// line in brackets says so again. With `context` the lines around a match come as
+/// `path-line-text`, and `--` stands between groups. Binary files, files that .gitignore or .ignore
+/// exclude, and .git are left out; hidden files are included. Long lines are shortened. At most 200
+/// matches are shown; a last line in brackets then says how to narrow the search.
 #[tool(side_effects = "read", title = "Search in files", idempotent)]
 pub(crate) fn search_files(args: Args, ctx: &Context) -> Result<String> {
     let path = args.path.as_ref().map_or(Path::new(""), AsRef::as_ref);

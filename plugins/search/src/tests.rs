@@ -23,7 +23,7 @@ fn inputs<T: Tool>() -> Vec<String> {
 }
 
 #[test]
-fn both_tools_only_read_and_need_only_a_pattern() {
+fn only_the_pattern_is_required() {
     assert_eq!(inputs::<find_files>(), ["path", "pattern"]);
     assert_eq!(inputs::<search_files>(), ["context", "path", "pattern"]);
 }

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_read_is_counted_and_the_first_named() {
+    fn unreadable_entries_are_counted_and_the_first_named() {
         let mut unread = Unread::default();
         assert_eq!(unread.note(), "");
         unread.add(Path::new("a"), "locked");
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_cannot_be_read_is_named_with_the_reason() {
+    fn unreadable_path_is_named_with_the_reason() {
         let said = |kind| refusal(Path::new(""), io::Error::from(kind)).to_string();
         assert_eq!(
             said(io::ErrorKind::PermissionDenied),

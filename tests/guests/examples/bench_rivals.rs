@@ -11,13 +11,13 @@ struct Args {
     text: String,
 }
 
-/// Gives back a text.
+/// Returns the text.
 #[tool(side_effects = "none")]
 fn echo(args: Args) -> String {
     args.text
 }
 
-/// The checksum of its bytes: their 32-bit FNV-1a.
+/// Returns the checksum of the text's bytes: 32-bit FNV-1a.
 #[tool(side_effects = "none")]
 fn checksum(args: Args) -> String {
     let fold = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);

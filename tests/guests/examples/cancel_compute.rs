@@ -2,7 +2,7 @@
 
 use palisade_guest::{Context, tool};
 
-/// Says that it has started, and computes.
+/// Reports its start, and computes.
 #[tool(side_effects = "none")]
 fn compute(ctx: &Context) -> String {
     ctx.warn("started");

@@ -2,7 +2,7 @@
 
 use palisade_guest::{Context, Error, Result, tool};
 
-/// Asks, and leaves things in order when the answer is yes.
+/// Polls, and cleans up after the cancellation.
 #[tool(side_effects = "write")]
 fn tidy(ctx: &Context) -> Result<String> {
     wait(ctx);
@@ -11,14 +11,14 @@ fn tidy(ctx: &Context) -> Result<String> {
     Err(Error::cancelled())
 }
 
-/// Asks, and claims a success when the answer is yes.
+/// Polls, and claims success after the cancellation.
 #[tool(side_effects = "none")]
 fn pretend(ctx: &Context) -> String {
     wait(ctx);
     "nothing happened".to_owned()
 }
 
-/// Asks, and goes on for ever when the answer is yes.
+/// Polls, and never ends after the cancellation.
 #[tool(side_effects = "none")]
 fn ignore(ctx: &Context) -> String {
     wait(ctx);

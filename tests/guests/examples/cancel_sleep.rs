@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use palisade_guest::{Context, tool};
 
-/// Says that it has started, and sleeps.
+/// Reports its start, and sleeps.
 #[tool(side_effects = "none")]
 fn sleep(ctx: &Context) -> String {
     ctx.warn("started");

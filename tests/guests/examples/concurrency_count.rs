@@ -10,18 +10,19 @@ static CALLS: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// A text to give back, so that answers can be told apart.
+    /// A text to return, which distinguishes the answers.
     #[serde(default)]
     text: String,
 }
 
-/// Says how many calls it has seen.
+/// Returns the number of calls that it has seen.
 #[tool(side_effects = "none")]
 fn count(args: Args) -> String {
     format!("{} {}", CALLS.fetch_add(1, Ordering::SeqCst) + 1, args.text)
 }
 
-/// Says so, emits its text, and asks the host whether it is cancelled until that many other calls have had a turn.
+/// Returns the number of calls as well, after emitting its text and polling for cancellation, which
+/// lets other calls run.
 #[tool(side_effects = "none")]
 fn count_slowly(args: Args, ctx: &Context) -> String {
     ctx.emit(&args.text);
@@ -29,7 +30,7 @@ fn count_slowly(args: Args, ctx: &Context) -> String {
     count(args)
 }
 
-/// Appends a line to a file of its own.
+/// Appends a line to its own file.
 #[tool(side_effects = "write")]
 fn append(args: Args) -> Result<()> {
     Ok(std::fs::write(format!("{}.txt", args.text), &args.text)?)

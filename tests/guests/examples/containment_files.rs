@@ -11,40 +11,40 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// What to do.
+    /// The operation.
     op: String,
-    /// To which path. No path argument for the host: nothing checks it before the sandbox does.
+    /// The path. It has no format, so that only the sandbox checks it.
     path: String,
-    /// The other path, for what takes two.
+    /// The second path, for operations with two paths.
     #[serde(default)]
     to: String,
 }
 
-/// Tries it in class none.
+/// Performs the operation in class none.
 #[tool(side_effects = "none")]
 fn in_none(args: Args) -> Result<String> {
     attempt(&args)
 }
 
-/// Tries it in class read.
+/// Performs the operation in class read.
 #[tool(side_effects = "read")]
 fn in_read(args: Args) -> Result<String> {
     attempt(&args)
 }
 
-/// Tries it in class write.
+/// Performs the operation in class write.
 #[tool(side_effects = "write")]
 fn in_write(args: Args) -> Result<String> {
     attempt(&args)
 }
 
-/// Tries it in class execute.
+/// Performs the operation in class execute.
 #[tool(side_effects = "execute")]
 fn in_execute(args: Args) -> Result<String> {
     attempt(&args)
 }
 
-/// Tries it in class network.
+/// Performs the operation in class network.
 #[tool(side_effects = "network")]
 fn in_network(args: Args) -> Result<String> {
     attempt(&args)

@@ -11,17 +11,17 @@ use wasip2::filesystem::types::{
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// What to try, in order.
+    /// The attempts, in order.
     attempts: Vec<Attempt>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Attempt {
-    /// What to do.
+    /// The operation.
     op: String,
-    /// To which path.
+    /// The path.
     path: String,
-    /// The other path, for what takes two.
+    /// The second path, for operations with two paths.
     #[serde(default)]
     to: String,
     /// Whether a link at the end of the path is followed.
@@ -29,19 +29,19 @@ struct Attempt {
     follow: bool,
 }
 
-/// Tries it in class none.
+/// Performs the operation in class none.
 #[tool(side_effects = "none")]
 fn raw_none(args: Args) -> Json<Vec<String>> {
     try_all(&args)
 }
 
-/// Tries it in class read.
+/// Performs the operation in class read.
 #[tool(side_effects = "read")]
 fn raw_read(args: Args) -> Json<Vec<String>> {
     try_all(&args)
 }
 
-/// Tries it in class write.
+/// Performs the operation in class write.
 #[tool(side_effects = "write")]
 fn raw_write(args: Args) -> Json<Vec<String>> {
     try_all(&args)

@@ -10,26 +10,26 @@ use serde_json::{Map, Value, json};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// What to do, in order.
+    /// The steps, in order.
     steps: Vec<Step>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Step {
-    /// Says what the client can be asked for.
+    /// Returns the kinds of requests that the client supports.
     Supported,
-    /// Cannot do without these.
+    /// Requires these kinds.
     Need(Vec<Name>),
-    /// Asks.
+    /// Sends these requests.
     Ask(Vec<Question>),
-    /// Asks the same thing never twice.
+    /// Sends a different request in each run.
     AskAnew,
     /// Writes this file.
     Write(String),
-    /// Makes this file and removes it.
+    /// Creates this file and removes it.
     Touch(String),
-    /// Computes for so many milliseconds.
+    /// Computes for this number of milliseconds.
     Spin(u64),
 }
 
@@ -39,7 +39,7 @@ struct Question {
     kind: Name,
     #[serde(default)]
     params: Map<String, Value>,
-    /// The parameters as text, in place of those.
+    /// The parameters as text, instead of `params`.
     text: Option<String>,
 }
 
@@ -69,13 +69,13 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-/// Asks as it is told.
+/// Performs the steps.
 #[tool(side_effects = "none")]
 fn ask(args: Args) -> Result<String> {
     run(args)
 }
 
-/// Asks as it is told, and can write.
+/// Performs the steps, with write access.
 #[tool(side_effects = "write")]
 fn ask_and_write(args: Args) -> Result<String> {
     run(args)

@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// Which blocks.
+    /// The kinds of blocks.
     blocks: Vec<String>,
 }
 
-/// Gives back the blocks that are asked for.
+/// Returns the requested blocks.
 #[tool(side_effects = "none")]
 fn give(args: Args) -> Result<Vec<Content>> {
     args.blocks.iter().map(|name| block(name)).collect()

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// Whether to give back the call's id, which differs from call to call.
+    /// Whether to return the call's id, which differs from call to call.
     #[serde(default)]
     with_id: bool,
-    /// The longest time that may be left, in milliseconds.
+    /// The upper bound of the remaining time, in milliseconds.
     #[serde(default)]
     at_most_ms: u64,
 }
@@ -26,7 +26,7 @@ struct Seen {
     time_is_bounded: bool,
 }
 
-/// Gives back what the tool sees of its call.
+/// Returns the context of the call.
 #[tool(side_effects = "none")]
 fn see(args: Args, ctx: &Context) -> Json<Seen> {
     let left = ctx.remaining().as_millis();
@@ -41,7 +41,7 @@ fn see(args: Args, ctx: &Context) -> Json<Seen> {
     })
 }
 
-/// Gives back its input as the host handed it over.
+/// Returns its input as received from the host.
 #[tool(side_effects = "none")]
 fn input(args: Value) -> String {
     args.to_string()

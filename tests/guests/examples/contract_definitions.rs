@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// How many.
+    /// The count.
     #[serde(default)]
     count: u32,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Counted {
-    /// How many there were.
+    /// The resulting count.
     counted: u32,
 }
 

@@ -11,11 +11,11 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// How.
+    /// The way to end.
     how: String,
 }
 
-/// Ends as asked.
+/// Ends in the requested way.
 #[tool(side_effects = "none")]
 fn end(args: Args) -> Result<String> {
     println!("on standard output");

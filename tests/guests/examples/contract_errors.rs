@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// Which error.
+    /// The kind of error.
     with: String,
 }
 
-/// Fails as asked.
+/// Fails with the requested error.
 #[tool(side_effects = "none")]
 fn fail(args: Args) -> Result<String> {
     Err(match args.with.as_str() {

@@ -2,7 +2,7 @@
 
 use palisade_guest::{Context, Level, tool};
 
-/// Says one thing in each way there is.
+/// Sends one message through each host call.
 #[tool(side_effects = "none")]
 fn speak(ctx: &Context) -> String {
     for (level, message) in [

@@ -95,7 +95,7 @@ fn name() -> Result<String> {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let answers = client::ask(&[Request::elicitation("who", "Who?", &schema)])?;
     let answer: Value = serde_json::from_str(&answers[0])?;
-    Ok(answer["name"].as_str().unwrap_or("nobody").to_owned())
+    Ok(answer["name"].as_str().unwrap_or("unnamed").to_owned())
 }
 
 palisade_guest::export!(idle);

@@ -9,12 +9,12 @@ struct Args {
     /// Whether the outcome is a failure.
     #[serde(default)]
     fail: bool,
-    /// Whether there is any text.
+    /// Whether the output has a text.
     #[serde(default)]
     silent: bool,
 }
 
-/// Reports on work that it never did.
+/// Reports work that it has not done.
 #[tool(side_effects = "none")]
 fn report(args: Args) -> Output {
     let text =
@@ -28,7 +28,7 @@ fn report(args: Args) -> Output {
     if args.fail { output.failure() } else { output }
 }
 
-/// Writes a file and says nothing of it.
+/// Writes a file without reporting it.
 #[tool(side_effects = "write")]
 fn touch() -> Result<()> {
     Ok(std::fs::write("touched.txt", "12345")?)

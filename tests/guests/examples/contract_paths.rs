@@ -11,12 +11,12 @@ struct Args {
     /// More files.
     #[serde(default)]
     more: Vec<WorkspacePath>,
-    /// A text that looks like a path and is none.
+    /// A text that resembles a path.
     #[serde(default)]
     text: String,
 }
 
-/// Gives back its arguments as they arrived.
+/// Returns its arguments as received.
 #[tool(side_effects = "read")]
 fn arrived(args: Args) -> String {
     let more: Vec<&str> = args.more.iter().map(WorkspacePath::as_str).collect();

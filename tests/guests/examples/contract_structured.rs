@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// What to give back.
+    /// The output to return.
     give: String,
 }
 
@@ -24,7 +24,7 @@ impl IntoOutput for Promised {
     }
 }
 
-/// Gives back an object with an integer `n`, or so it says.
+/// Declares an output with an integer `n`, and may return another one.
 #[tool(side_effects = "none")]
 fn promise(args: Args) -> Result<Promised> {
     let one = Content::json(&json!({"n": 1}))?;

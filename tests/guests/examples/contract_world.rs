@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use palisade_guest::{Json, tool};
 
-/// Looks around.
+/// Tries every interface.
 #[tool(side_effects = "none")]
 fn look() -> Json<BTreeMap<&'static str, String>> {
     let mut input = Vec::new();
@@ -15,7 +15,7 @@ fn look() -> Json<BTreeMap<&'static str, String>> {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let start = Instant::now();
     std::thread::sleep(Duration::from_millis(2));
-    let said = std::io::stdout().write_all(b"to nobody");
+    let said = std::io::stdout().write_all(b"unread");
     Json(BTreeMap::from([
         ("arguments", std::env::args().count().to_string()),
         ("environment", std::env::vars().count().to_string()),

@@ -6,14 +6,14 @@ use palisade_guest::{Context, Result, WorkspacePath, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Where the gate is.
+/// The path of the gate.
 #[derive(Deserialize, JsonSchema)]
 struct Gate {
-    /// The file that opens it.
+    /// The file that opens the gate.
     path: WorkspacePath,
 }
 
-/// Says that it has come, waits until there is such a file, and gives back what it says.
+/// Reports its start, waits for the file, and returns its contents.
 #[tool(side_effects = "read")]
 fn wait_for(gate: Gate, ctx: &Context) -> Result<String> {
     ctx.emit("started");
@@ -25,39 +25,39 @@ fn wait_for(gate: Gate, ctx: &Context) -> Result<String> {
     }
 }
 
-/// What the tools of each class take.
+/// The input of the tools of each class.
 #[derive(Deserialize, JsonSchema)]
 struct Number {
     /// Any number.
     number: i64,
 }
 
-/// Of class none.
+/// A tool of class none.
 #[tool(side_effects = "none")]
 fn of_none(number: Number) -> String {
     number.number.to_string()
 }
 
-/// Of class read.
+/// A tool of class read.
 #[tool(side_effects = "read")]
 fn of_read(number: Number) -> String {
     number.number.to_string()
 }
 
-/// Of class write.
+/// A tool of class write.
 #[tool(side_effects = "write")]
 fn of_write(number: Number) -> Result<String> {
     std::fs::write("written.txt", number.number.to_string())?;
     Ok(number.number.to_string())
 }
 
-/// Of class execute.
+/// A tool of class execute.
 #[tool(side_effects = "execute")]
 fn of_execute(number: Number) -> String {
     number.number.to_string()
 }
 
-/// Of class network.
+/// A tool of class network.
 #[tool(side_effects = "network")]
 fn of_network(number: Number) -> String {
     number.number.to_string()

@@ -11,7 +11,7 @@ use wasip2::filesystem::types::{
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// What to do, in order.
+    /// The steps, in order.
     steps: Vec<Step>,
 }
 
@@ -19,17 +19,17 @@ struct Args {
 struct Step {
     /// The operation.
     op: String,
-    /// Below which directory: 0 is the workspace, 1 the first that was opened, and so on.
+    /// The number of the directory: 0 is the workspace, 1 the first opened directory, and so on.
     at: usize,
-    /// To what.
+    /// The path.
     path: String,
-    /// Below which directory the other path is, where there are two.
+    /// The number of the second path's directory, for operations with two paths.
     to_at: usize,
-    /// The other path, where there are two.
+    /// The second path, for operations with two paths.
     to: String,
 }
 
-/// Carries it out, and tells what came of each step.
+/// Performs the steps, and returns the result of each.
 #[tool(side_effects = "write")]
 fn plan(args: Args) -> Json<Vec<String>> {
     let mut open: Vec<Descriptor> =

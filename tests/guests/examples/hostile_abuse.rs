@@ -15,17 +15,17 @@ use wasip2::random::random::get_random_bytes;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// How.
+    /// The kind of abuse.
     how: String,
-    /// How much.
+    /// The amount.
     #[serde(default)]
     amount: u64,
-    /// What to say.
+    /// The text.
     #[serde(default)]
     text: String,
 }
 
-/// Does what no honest plugin does.
+/// Misuses an interface.
 #[tool(side_effects = "none")]
 fn abuse(args: Args, ctx: &Context) -> Result<String> {
     let amount = args.amount;
@@ -177,7 +177,7 @@ fn held<T>(all: impl Iterator<Item = T>) -> String {
     format!("{count} held")
 }
 
-/// Sets a file's times to what no file has.
+/// Sets invalid times on a file.
 #[tool(side_effects = "write")]
 fn extreme_times(args: Args) -> Result<String> {
     let preopens = get_directories();
@@ -196,7 +196,7 @@ fn extreme_times(args: Args) -> Result<String> {
     Ok(format!("{}, {}", told(set), told(size)))
 }
 
-/// Waits so many nanoseconds, then writes a file.
+/// Waits this number of nanoseconds, and then writes a file.
 #[tool(side_effects = "write")]
 fn write_late(args: Args) -> Result<String> {
     subscribe_duration(args.amount).block();

@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// What to say.
+    /// The text.
     text: String,
 }
 
-/// Says it.
+/// Returns the text.
 #[tool(side_effects = "none")]
 fn echo(args: Args) -> String {
     args.text

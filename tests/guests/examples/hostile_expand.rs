@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// How many elements or members.
+    /// The number of elements or members.
     count: usize,
 }
 
@@ -16,13 +16,13 @@ fn objects(count: usize) -> Content {
     Content::Json(format!("[{}]", vec![r#"{"":0}"#; count].join(",")))
 }
 
-/// Gives back a list of objects with one member each.
+/// Returns a list of objects with one member each.
 #[tool(side_effects = "none")]
 fn expand(args: Args) -> Result<Vec<Content>> {
     Ok(vec![objects(args.count)])
 }
 
-/// Gives back an object whose members are in the wrong order.
+/// Returns an object whose members are not sorted.
 #[tool(side_effects = "none")]
 fn shuffle(args: Args) -> Result<Vec<Content>> {
     let members: Vec<String> = (0..args.count).rev().map(|key| format!("\"{key:06}\":0")).collect();
@@ -42,13 +42,13 @@ impl IntoOutput for Promised {
     }
 }
 
-/// The same list, promised.
+/// Returns the same list, with an output schema.
 #[tool(side_effects = "none")]
 fn expand_promised(args: Args) -> Result<Promised> {
     Ok(Promised(objects(args.count)))
 }
 
-/// Takes a list of anything, and says how many elements it has.
+/// Returns the number of elements of a list.
 #[tool(side_effects = "none")]
 fn length(args: Listed) -> Result<String> {
     Ok(args.items.len().to_string())

@@ -11,19 +11,19 @@ use wasip2::filesystem::types::{
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// What to do, to each of the paths.
+    /// The operations, each performed on every path.
     ops: Vec<String>,
-    /// To what.
+    /// The paths.
     paths: Vec<String>,
 }
 
-/// Tries it in class read.
+/// Performs the operation in class read.
 #[tool(side_effects = "read")]
 fn probe_read(args: Args) -> Json<Vec<Vec<String>>> {
     probe(&args)
 }
 
-/// Tries it in class write.
+/// Performs the operation in class write.
 #[tool(side_effects = "write")]
 fn probe_write(args: Args) -> Json<Vec<Vec<String>>> {
     probe(&args)

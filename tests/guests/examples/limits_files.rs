@@ -11,11 +11,11 @@ use wasip2::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// How much, or how many.
+    /// The amount or the count.
     amount: u64,
 }
 
-/// Reads so many MiB of `big`.
+/// Reads this number of MiB of `big`.
 #[tool(side_effects = "read")]
 fn read(args: Args) -> Result<String> {
     let mut file = File::open("big")?.take(args.amount << 20);
@@ -28,7 +28,7 @@ fn read(args: Args) -> Result<String> {
     }
 }
 
-/// Writes so many MiB.
+/// Writes this number of MiB.
 #[tool(side_effects = "write")]
 fn write(args: Args) -> Result<String> {
     let (mut file, part) = (File::create("written")?, vec![b'w'; 1 << 20]);
@@ -38,14 +38,14 @@ fn write(args: Args) -> Result<String> {
     Ok(format!("{} written", args.amount << 20))
 }
 
-/// Makes one file of so many MiB, all of it a hole.
+/// Creates one sparse file of this number of MiB.
 #[tool(side_effects = "write")]
 fn stretch(args: Args) -> Result<String> {
     File::create("stretched")?.set_len(args.amount << 20)?;
     Ok("stretched".to_owned())
 }
 
-/// Makes so many empty files.
+/// Creates this number of empty files.
 #[tool(side_effects = "write")]
 fn make(args: Args) -> Result<String> {
     for number in 0..args.amount {
@@ -54,7 +54,7 @@ fn make(args: Args) -> Result<String> {
     Ok(format!("{} made", args.amount))
 }
 
-/// Makes so many directories inside each other.
+/// Creates this number of nested directories.
 #[tool(side_effects = "write")]
 fn nest(args: Args) -> Result<String> {
     let mut path = String::from("d");
@@ -65,7 +65,8 @@ fn nest(args: Args) -> Result<String> {
     Ok(format!("{} nested", args.amount))
 }
 
-/// Renames a file so many times, below 126 directories whose names together are longer than any path: each is opened from the one above it.
+/// Renames a file this number of times, below 126 directories whose names together exceed the
+/// maximum length of a path: each is opened from its parent.
 #[tool(side_effects = "write")]
 fn shuffle(args: Args) -> Result<String> {
     let name = "d".repeat(250);
@@ -89,7 +90,7 @@ fn shuffle(args: Args) -> Result<String> {
     Ok(format!("{} renamed", args.amount))
 }
 
-/// Lists the workspace so many times.
+/// Lists the workspace this number of times.
 #[tool(side_effects = "read")]
 fn list(args: Args) -> Result<String> {
     let mut seen = 0;

@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// How many.
+    /// The count.
     count: usize,
 }
 
-/// Opens the same file so many times, and closes none.
+/// Opens the same file this number of times, without closing it.
 #[tool(side_effects = "read")]
 fn hold(args: Args) -> Result<String> {
     let held =
@@ -20,7 +20,7 @@ fn hold(args: Args) -> Result<String> {
     Ok(format!("{} held", held.len()))
 }
 
-/// Opens the same file so many times, says so, and holds all of them until it is stopped.
+/// Opens the same file this number of times, reports it, and holds the handles until it is stopped.
 #[tool(side_effects = "read")]
 fn hold_for_ever(args: Args, ctx: &Context) -> Result<String> {
     let held =
@@ -30,7 +30,7 @@ fn hold_for_ever(args: Args, ctx: &Context) -> Result<String> {
     Ok(format!("{} held", held.len()))
 }
 
-/// Begins to list the workspace so many times, and ends none.
+/// Starts this number of listings of the workspace, without ending them.
 #[tool(side_effects = "read")]
 fn hold_listings(args: Args) -> Result<String> {
     let held =
@@ -38,7 +38,7 @@ fn hold_listings(args: Args) -> Result<String> {
     Ok(format!("{} held", held.len()))
 }
 
-/// Opens the same file so many times, and closes it each time.
+/// Opens the same file this number of times, and closes it each time.
 #[tool(side_effects = "read")]
 fn reuse(args: Args) -> Result<String> {
     for _ in 0..args.count {

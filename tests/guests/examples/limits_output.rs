@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// How many bytes.
+    /// The number of bytes.
     bytes: usize,
 }
 
@@ -27,19 +27,19 @@ fn blocks(args: Args) -> Vec<Content> {
     vec![Content::text("x".repeat(1024)); args.bytes / 1024]
 }
 
-/// Returns so much metadata.
+/// Returns this amount of metadata.
 #[tool(side_effects = "none")]
 fn metadata(args: Args) -> Output {
     Output::text("done").metadata("k", "x".repeat(args.bytes))
 }
 
-/// Claims to have changed files, whose names have so many bytes in all.
+/// Claims changes of files whose names have this number of bytes in all.
 #[tool(side_effects = "none")]
 fn files(args: Args) -> Output {
     (0..args.bytes / 1024).fold(Output::text("done"), |output, _| output.modified("f".repeat(1024)))
 }
 
-/// Prints so much, on standard output and on standard error.
+/// Prints this amount on standard output and on standard error.
 #[tool(side_effects = "none")]
 fn print(args: Args) -> &'static str {
     for _ in 0..args.bytes / 1024 {
@@ -49,28 +49,28 @@ fn print(args: Args) -> &'static str {
     "printed"
 }
 
-/// Logs so much.
+/// Logs this amount.
 #[tool(side_effects = "none")]
 fn log(args: Args, ctx: &Context) -> &'static str {
     (0..args.bytes / 1024).for_each(|_| ctx.info(&"l".repeat(1024)));
     "logged"
 }
 
-/// Logs one message of so many bytes.
+/// Logs one message of this number of bytes.
 #[tool(side_effects = "none")]
 fn log_one(args: Args, ctx: &Context) -> &'static str {
     ctx.info(&"l".repeat(args.bytes));
     "logged"
 }
 
-/// Reports so many steps of progress.
+/// Reports this number of progress steps.
 #[tool(side_effects = "none")]
 fn progress(args: Args, ctx: &Context) -> &'static str {
     (0_u32..).take(args.bytes).for_each(|step| ctx.progress(step.into(), None, ""));
     "progressed"
 }
 
-/// Emits so much.
+/// Emits this amount.
 #[tool(side_effects = "none")]
 fn emit(args: Args, ctx: &Context) -> &'static str {
     (0..args.bytes / 1024).for_each(|_| ctx.emit(&"m".repeat(1024)));

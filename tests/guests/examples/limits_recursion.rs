@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// How deeply.
+    /// The depth.
     depth: u64,
 }
 
-/// Counts down on the stack.
+/// Recurses to the depth.
 #[tool(side_effects = "none")]
 fn recurse(args: Args) -> String {
     down(args.depth).to_string()

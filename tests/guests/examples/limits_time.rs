@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// How long, in milliseconds.
+    /// The duration, in milliseconds.
     ms: u64,
 }
 
-/// Computes for so long.
+/// Computes for the duration.
 #[tool(side_effects = "none")]
 fn compute(args: Args) -> String {
     let (start, mut steps) = (Instant::now(), 0_u64);
@@ -25,20 +25,20 @@ fn compute(args: Args) -> String {
     "computed".to_owned()
 }
 
-/// Sleeps for so long.
+/// Sleeps for the duration.
 #[tool(side_effects = "none")]
 fn sleep(args: Args) -> String {
     std::thread::sleep(Duration::from_millis(args.ms));
     "slept".to_owned()
 }
 
-/// Has a time of its own that is shorter than the host's.
+/// Declares a timeout that is shorter than the host's.
 #[tool(side_effects = "none", timeout = "100ms")]
 fn impatient(args: Args) -> String {
     sleep(args)
 }
 
-/// Asks for more time than a tool of its class gets.
+/// Declares a timeout above that of its class.
 #[tool(side_effects = "none", timeout = "900s")]
 fn patient(args: Args) -> String {
     sleep(args)

@@ -2,13 +2,13 @@
 
 use palisade_guest::tool;
 
-/// Is there.
+/// Does nothing.
 #[tool(side_effects = "none")]
 fn good() -> &'static str {
     "good"
 }
 
-/// Is there, too.
+/// Does nothing, either.
 #[tool(side_effects = "none")]
 fn better() -> &'static str {
     "better"

@@ -23,7 +23,7 @@ impl Guest for Unstable {
     }
 
     fn execute(_: Call) -> Result<WitOutput, ToolError> {
-        Err(ToolError::Failed("it should never have been loaded".to_owned()))
+        Err(ToolError::Failed("it is never loaded".to_owned()))
     }
 }
 

@@ -63,25 +63,25 @@ const DRAFT_2020_12: &str = r##"{
     "additionalProperties": false
 }"##;
 
-/// Says one sentence.
+/// Returns one sentence.
 #[tool(side_effects = "none")]
 fn test_simple_text() -> &'static str {
     "This is a simple text response for testing."
 }
 
-/// Shows a picture.
+/// Returns an image.
 #[tool(side_effects = "none")]
 fn test_image_content() -> Content {
     Content::image("image/png", RED_POINT)
 }
 
-/// Plays a sound.
+/// Returns audio.
 #[tool(side_effects = "none")]
 fn test_audio_content() -> Content {
     Content::audio("audio/wav", SILENCE)
 }
 
-/// Hands out a document.
+/// Returns a document.
 #[tool(side_effects = "none")]
 fn test_embedded_resource() -> Content {
     Content::resource(
@@ -91,7 +91,7 @@ fn test_embedded_resource() -> Content {
     )
 }
 
-/// Gives a text, a picture and a document at once.
+/// Returns a text, an image and a document.
 #[tool(side_effects = "none")]
 fn test_multiple_content_types() -> Vec<Content> {
     let document = r#"{"test":"data","value":123}"#;
@@ -102,7 +102,7 @@ fn test_multiple_content_types() -> Vec<Content> {
     ]
 }
 
-/// Fails, always.
+/// Always fails.
 #[tool(side_effects = "none")]
 fn test_error_handling() -> Result<String> {
     Err(Error::failed("This tool intentionally returns an error for testing"))
@@ -119,14 +119,14 @@ fn test_tool_with_logging(ctx: &Context) -> &'static str {
     "Three messages were logged."
 }
 
-/// Logs one message, whether or not anybody wants to hear it.
+/// Logs one message.
 #[tool(side_effects = "none")]
 fn test_logging_tool(ctx: &Context) -> &'static str {
-    ctx.info("Only whoever asked for messages may read this.");
+    ctx.info("This message is only for clients that enabled log messages.");
     "One message was logged."
 }
 
-/// Says three times how far it is, with a pause between.
+/// Reports progress three times, with pauses.
 #[tool(side_effects = "none")]
 fn test_tool_with_progress(ctx: &Context) -> &'static str {
     ctx.progress(0.0, Some(100.0), "begun");
@@ -134,23 +134,23 @@ fn test_tool_with_progress(ctx: &Context) -> &'static str {
     ctx.progress(50.0, Some(100.0), "half way");
     std::thread::sleep(PAUSE);
     ctx.progress(100.0, Some(100.0), "done");
-    "Progress was told three times."
+    "Progress was reported three times."
 }
 
-/// Works for a while, so that a client can lose its stream and come back to another one.
+/// Works for a while, so that a client can lose its stream and reconnect.
 #[tool(side_effects = "none")]
 fn test_reconnection() -> &'static str {
     std::thread::sleep(LONG);
-    "Whoever reads this has come back, or has never been away."
+    "The client has reconnected, or was never disconnected."
 }
 
-/// Asks whoever runs the suite to change the list of tools: a plugin cannot do it by itself.
+/// Signals the suite to change the list of tools, which a plugin cannot do itself.
 #[tool(side_effects = "none")]
 fn test_trigger_tool_change() -> &'static str {
     "The tools are about to change."
 }
 
-/// Asks whoever runs the suite to change the list of prompts: a plugin cannot do it by itself.
+/// Signals the suite to change the list of prompts, which a plugin cannot do itself.
 #[tool(side_effects = "none")]
 fn test_trigger_prompt_change() -> &'static str {
     "The prompts are about to change."
@@ -158,12 +158,12 @@ fn test_trigger_prompt_change() -> &'static str {
 
 #[derive(Deserialize, JsonSchema)]
 struct Greeting {
-    /// What is said, in the arguments and in a header of the request.
+    /// The greeting, in the arguments and in a header of the request.
     #[schemars(extend("x-mcp-header" = "Greeting"))]
     greeting: String,
 }
 
-/// Repeats a greeting that a request over HTTP has to carry a second time, in the header `Mcp-Param-Greeting`.
+/// Returns a greeting that an HTTP request has to repeat in the header `Mcp-Param-Greeting`.
 #[tool(side_effects = "none")]
 fn test_mirrored_argument(args: Greeting) -> String {
     args.greeting
@@ -179,7 +179,7 @@ impl Tool for Draft2020 {
         Definition {
             name: Self::NAME.to_owned(),
             title: None,
-            description: "Takes a name, an address, and a way to reach somebody.".to_owned(),
+            description: "Takes a name, an address, and a contact method.".to_owned(),
             input_schema: DRAFT_2020_12.to_owned(),
             output_schema: None,
             side_effects: SideEffects::None,

@@ -4,7 +4,7 @@ use palisade_guest::prompts::{Message, Prompt, Prompts, Role};
 use palisade_guest::resources::{Item, Resources, text};
 use palisade_guest::{Content, EmbeddedResource, Error, Result, tool};
 
-/// Is there.
+/// Does nothing.
 #[tool(side_effects = "none")]
 fn visit() -> &'static str {
     "here"
@@ -27,7 +27,7 @@ impl Resources for Visit {
 
 impl Prompts for Visit {
     fn prompts() -> Vec<Prompt> {
-        vec![Prompt::new("greet_the_visitor", "Greets whoever has come.")]
+        vec![Prompt::new("greet_the_visitor", "Greets the visitor.")]
     }
 
     fn get(_: &str, _: &[(String, String)]) -> Result<Vec<Message>> {

@@ -33,7 +33,7 @@ enum Kind {
     Green,
 }
 
-/// Gives its arguments back.
+/// Returns its arguments.
 #[tool(side_effects = "none")]
 fn typed(args: Args) -> Json<Args> {
     Json(args)

@@ -107,7 +107,7 @@ pub(crate) fn test_elicitation_sep1034_defaults() -> Result<String> {
     Ok(format!("Elicitation completed: {}", answer(request)?))
 }
 
-/// Asks the user to choose, in each way in which a form can.
+/// Asks the user to choose, with each kind of choice.
 #[tool(side_effects = "none")]
 pub(crate) fn test_elicitation_sep1330_enums() -> Result<String> {
     let title = |value: &str, title: String| json!({ "const": value, "title": title });
@@ -125,14 +125,14 @@ pub(crate) fn test_elicitation_sep1330_enums() -> Result<String> {
     Ok(format!("Elicitation completed: {}", answer(request)?))
 }
 
-/// Cannot do without the client's model, and asks it nothing.
+/// Requires the client's model, without a request to it.
 #[tool(side_effects = "none")]
 pub(crate) fn test_missing_capability() -> &'static str {
     need(&[Kind::Sampling]);
     "The client has a model."
 }
 
-/// Asks the user while it tells how far it is.
+/// Asks the user while it reports progress.
 #[tool(side_effects = "none")]
 pub(crate) fn test_streaming_elicitation(ctx: &Context) -> Result<String> {
     ctx.progress(50.0, Some(100.0), "half way");
@@ -162,13 +162,13 @@ pub(crate) fn test_input_required_result_list_roots() -> Result<String> {
     Ok(format!("The client's roots: {roots}"))
 }
 
-/// Asks for a word of consent. What the client brings along with it is the host's, which checks it.
+/// Asks for consent. The client returns the host's state with the answer, and the host checks it.
 #[tool(side_effects = "none")]
 pub(crate) fn test_input_required_result_request_state() -> Result<String> {
     Ok(format!("state-ok: {}", answer(confirmation())?))
 }
 
-/// The same, for a client that changes what it was given.
+/// Asks for consent, of a client that modifies the host's state.
 #[tool(side_effects = "none")]
 pub(crate) fn test_input_required_result_tampered_state() -> Result<String> {
     Ok(format!("integrity-ok: {}", answer(confirmation())?))
@@ -202,7 +202,7 @@ pub(crate) fn test_input_required_result_multi_round() -> Result<String> {
     Ok(format!("{} likes {}", name["name"], color["color"]))
 }
 
-/// Asks for whatever the client can give.
+/// Asks for everything that the client supports.
 #[tool(side_effects = "none")]
 pub(crate) fn test_input_required_result_capabilities() -> Result<String> {
     let request = |kind: &Kind| match kind {

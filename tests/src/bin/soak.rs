@@ -12,33 +12,33 @@ use std::time::{Duration, Instant};
 use palisade_tests::soak::{RUNS, Run, Tried, plan};
 
 /// The parsed command line: the time budget, if one is given, and the runs to make.
-struct Asked {
+struct Options {
     time: Option<Duration>,
     runs: Vec<Run>,
 }
 
 fn main() -> ExitCode {
-    let Some(asked) = asked(std::env::args().skip(1)) else {
+    let Some(options) = parse(std::env::args().skip(1)) else {
         eprintln!(
             "soak [--minutes N] [RUN…]: these runs or all, at full length or as long as there is time for:"
         );
         RUNS.iter().for_each(|run| eprintln!("  {:<14}{} {}", run.name, run.full, run.what));
         return ExitCode::from(2);
     };
-    let counts = match asked.time {
-        Some(time) => planned(&asked.runs, time),
-        None => asked.runs.iter().map(|run| run.full).collect(),
+    let counts = match options.time {
+        Some(time) => planned(&options.runs, time),
+        None => options.runs.iter().map(|run| run.full).collect(),
     };
     let start = Instant::now();
     // Run all of them: a broken bound does not end the program early.
-    let broken: Vec<&str> = asked
+    let broken: Vec<&str> = options
         .runs
         .iter()
         .zip(counts)
         .filter(|(run, count)| !holds(run, *count))
         .map(|(run, _)| run.name)
         .collect();
-    println!("{} runs in {:.0?}; {}", asked.runs.len(), start.elapsed(), verdict(&broken));
+    println!("{} runs in {:.0?}; {}", options.runs.len(), start.elapsed(), verdict(&broken));
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -51,7 +51,7 @@ fn verdict(broken: &[&str]) -> String {
 }
 
 /// Returns `None` if the arguments are invalid.
-fn asked(words: impl Iterator<Item = String>) -> Option<Asked> {
+fn parse(words: impl Iterator<Item = String>) -> Option<Options> {
     let mut words = words.peekable();
     let mut time = None;
     if words.next_if(|word| word == "--minutes").is_some() {
@@ -61,7 +61,7 @@ fn asked(words: impl Iterator<Item = String>) -> Option<Asked> {
     let named = |word: String| RUNS.into_iter().find(|run| run.name == word);
     let runs = words.map(named).collect::<Option<Vec<Run>>>()?;
     let runs = if runs.is_empty() { RUNS.to_vec() } else { runs };
-    Some(Asked { time, runs })
+    Some(Options { time, runs })
 }
 
 /// Makes each run once at its smallest count, and divides the remaining time among the runs.

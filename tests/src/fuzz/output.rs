@@ -62,8 +62,8 @@ pub fn output(bytes: &[u8]) {
     let result = answer(bytes);
     uniform::check_shape(&result.to_json());
     for provider in Provider::ALL {
-        let reply = read_calls(provider, &asked(provider)).expect("a reply with one call");
-        let (messages, _) = write_results(provider, &[(reply[0].clone(), result.clone())]);
+        let calls = read_calls(provider, &reply(provider)).expect("a reply with one call");
+        let (messages, _) = write_results(provider, &[(calls[0].clone(), result.clone())]);
         assert!(messages.is_array());
     }
 }
@@ -77,7 +77,7 @@ pub fn answer(bytes: &[u8]) -> ToolResult {
 }
 
 /// Returns a provider's reply with one call.
-fn asked(provider: Provider) -> String {
+fn reply(provider: Provider) -> String {
     let call = match provider {
         Provider::OpenAi => {
             json!({"tool_calls": [{"id": "a", "type": "function", "function": {"name": "free", "arguments": "{}"}}]})

@@ -23,22 +23,22 @@ pub fn schema(bytes: &[u8]) {
     match Schema::parse_input(schema) {
         Err(refused) => check_message(&refused.to_string()),
         Ok(schema) => {
-            exported(&schema);
-            given(&schema, input);
+            check_exports(&schema);
+            check_input(&schema, input);
         }
     }
 }
 
 /// Validates an input. The guest receives its canonical form, which must therefore be the same
 /// value.
-fn given(schema: &Schema, input: &str) {
+fn check_input(schema: &Schema, input: &str) {
     let value = match parse_bounded(input, JsonBounds::CALL_INPUT) {
         Ok(value) => value,
         Err(refused) => return check_message(&refused.to_string()),
     };
     let verdict = schema.validate(&value);
     if let Err(violations) = &verdict {
-        told(violations);
+        check_violations(violations);
     }
     if let Some(expected) = unreviewed::conforms(schema.as_value(), &value) {
         assert_eq!(
@@ -58,13 +58,13 @@ fn given(schema: &Schema, input: &str) {
     assert_eq!(mapped, value, "paths that stay the same change nothing");
 }
 
-fn told(violations: &Violations) {
+fn check_violations(violations: &Violations) {
     assert!((1..=10).contains(&violations.as_slice().len()));
     check_message(&violations.to_string());
 }
 
 /// Exports a tool with this schema in every format.
-fn exported(schema: &Schema) {
+fn check_exports(schema: &Schema) {
     let made = Definition::with_schema("tool", "A tool.", SideEffects::None, schema.clone());
     let definition = made.expect("the rest is in order");
     for format in Format::ALL {

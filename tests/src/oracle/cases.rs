@@ -4,7 +4,7 @@ use std::sync::MutexGuard;
 
 use super::Oracle;
 use crate::case::Case;
-use crate::seen::{Run, Seen};
+use crate::observed::{Observed, Run};
 
 /// Makes the call of a case through the library, and checks every invariant.
 ///
@@ -13,8 +13,8 @@ use crate::seen::{Run, Seen};
 /// If an invariant is violated.
 #[must_use]
 #[track_caller]
-pub fn around(case: &Case) -> Seen {
-    Seen::alone(run(case).0)
+pub fn around(case: &Case) -> Observed {
+    Observed::alone(run(case).0)
 }
 
 /// Checks a case as [`around`] does, then runs it through the program, and requires equal results.
@@ -24,16 +24,16 @@ pub fn around(case: &Case) -> Seen {
 /// If an invariant is violated, or the two results differ.
 #[must_use]
 #[track_caller]
-pub fn around_both(case: &Case) -> Seen {
+pub fn around_both(case: &Case) -> Observed {
     // Hold the turn while the program runs: its pipes and their reader threads belong to this
     // process.
     let (library, _turn) = run(case);
-    Seen::compare(library, case.in_program(), case.varies())
+    Observed::compare(library, case.in_program(), case.varies())
 }
 
 #[track_caller]
 fn run(case: &Case) -> (Run, MutexGuard<'static, ()>) {
-    let oracle = Oracle::of(case);
+    let oracle = Oracle::for_case(case);
     let run = Run::start(oracle.stage.world.clone());
     let result = oracle.call(&case.to_call(&oracle.stage.world), case.time());
     let run = run.ended_in_library(result.to_json(), oracle.events());

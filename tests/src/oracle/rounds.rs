@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::canary::Canary;
 use super::lateness::Lateness;
 use super::ping::Pings;
-use super::{Books, Oracle, Peak, Results, SLACK};
+use super::{Oracle, Peak, Resources, Results, SLACK};
 use crate::uniform;
 
 /// The time for threads, file descriptors and memory to return to their former level.
@@ -56,9 +56,9 @@ impl Oracle {
         broken: &mut Vec<String>,
     ) -> (T, Vec<String>) {
         self.stage.recorder.forget();
-        self.heard.forget();
+        self.panic_log.forget();
         let canary = Canary::beside(&self.stage.world);
-        let books = Books::now();
+        let books = Resources::now();
         let peak = Peak::of_this();
         let Timed { done, took, late, pings } = work();
         broken.extend(peak.beyond(self.memory));
@@ -77,13 +77,13 @@ impl Oracle {
                 .recorder
                 .unended(done.results().iter().map(|result| result.call_id().as_str())),
         );
-        broken.extend(self.heard.complaints(self.panics));
+        broken.extend(self.panic_log.complaints(self.panics));
         broken.extend(done.results().into_iter().filter_map(invalid));
         *self.events.lock().unwrap_or_else(PoisonError::into_inner) = self.stage.recorder.events();
         broken.extend(self.benign().err());
         self.stage.recorder.forget();
         let held = done.held();
-        (done, Books { memory: books.memory + held, ..books }.settled(SETTLING))
+        (done, Resources { memory: books.memory + held, ..books }.settled(SETTLING))
     }
 
     /// Measures one round of work.

@@ -78,14 +78,14 @@ pub fn served(case: &Case, calls: usize) -> Served {
 fn until_listed(client: &mut Client, tool: &str) {
     let start = Instant::now();
     loop {
-        let listed = client.ask("tools/list", &json!({}));
+        let listed = client.request("tools/list", &json!({}));
         let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
         if [tool, "echo"].iter().all(|name| tools.iter().any(|tool| tool["name"] == *name)) {
             return;
         }
         assert!(start.elapsed() < PATIENCE, "the tools are never listed: {listed}");
-        let heard = client.hear_within(PERIOD);
-        client.aside.extend(heard);
+        let heard = client.receive_within(PERIOD);
+        client.pending.extend(heard);
     }
 }
 
@@ -101,12 +101,12 @@ fn answered(
         // With `WIDTH` calls in flight, a benign call of this client waits in the queue. Only pings
         // are measured then.
         longest = longest.max(silence(client, ids.len() < WIDTH));
-        let heard = client.hear_within(PERIOD);
-        client.aside.extend(heard);
+        let heard = client.receive_within(PERIOD);
+        client.pending.extend(heard);
         let is_answer =
             |message: &Value| message["id"].as_u64().is_some_and(|id| ids.contains(&id));
-        let (found, rest) = std::mem::take(&mut client.aside).into_iter().partition(is_answer);
-        client.aside = rest;
+        let (found, rest) = std::mem::take(&mut client.pending).into_iter().partition(is_answer);
+        client.pending = rest;
         for answer in found {
             answers.insert(answer["id"].as_u64().unwrap_or_default(), (start.elapsed(), answer));
         }
@@ -123,7 +123,7 @@ fn answered(
 /// Returns the time of a ping, or of a benign call if that takes longer and `calls` is set.
 fn silence(client: &mut Client, calls: bool) -> Duration {
     let start = Instant::now();
-    let pong = client.ask("ping", &json!({}));
+    let pong = client.request("ping", &json!({}));
     assert!(pong["error"].is_null(), "a ping fails: {pong}");
     let ping = start.elapsed();
     if !calls {
@@ -131,7 +131,7 @@ fn silence(client: &mut Client, calls: bool) -> Duration {
     }
     let start = Instant::now();
     let answer =
-        client.ask("tools/call", &json!({"name": "echo", "arguments": {"text": "beside"}}));
+        client.request("tools/call", &json!({"name": "echo", "arguments": {"text": "beside"}}));
     assert_eq!(answer["result"]["content"][0]["text"], "beside", "a benign call fails: {answer}");
     ping.max(start.elapsed())
 }

@@ -26,7 +26,7 @@ fn broken(within: Duration, act: impl Fn(&Stage)) -> Vec<String> {
         act(stage);
         async {}
     };
-    oracle().watched(within, &act).1
+    oracle().try_watch(within, &act).1
 }
 
 #[track_caller]
@@ -41,33 +41,33 @@ fn elsewhere(act: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn a_call_that_breaks_nothing_passes() {
+fn correct_call_passes() {
     assert_eq!(broken(PATIENCE, |_| {}), Vec::<String>::new());
     let call = Call::new("echo", json!({"text": "hello"}));
     assert_eq!(oracle().call(&call, PATIENCE).output().as_deref(), Some("hello"));
 }
 
 #[test]
-fn descriptors_that_stay_open_are_found() {
+fn open_descriptors_are_found() {
     breaks("descriptors", |stage| {
         (0..4).for_each(|_| std::mem::forget(File::open(stage.world.root()).expect("it is there")));
     });
 }
 
 #[test]
-fn threads_that_stay_are_found() {
+fn remaining_threads_are_found() {
     breaks("threads", |_| {
         (0..4).for_each(|_| drop(std::thread::spawn(|| std::thread::park_timeout(PATIENCE))));
     });
 }
 
 #[test]
-fn memory_that_stays_is_found() {
+fn remaining_memory_is_found() {
     breaks("bytes of memory", |_| std::mem::forget(vec![1_u8; 8 << 20]));
 }
 
 #[test]
-fn memory_that_is_kept_once_is_no_leak() {
+fn memory_retained_once_is_not_a_leak() {
     let kept = std::sync::OnceLock::new();
     let keep = |_: &Stage| {
         let _ = kept.get_or_init(|| vec![1_u8; 16 << 20]);
@@ -76,7 +76,7 @@ fn memory_that_is_kept_once_is_no_leak() {
 }
 
 #[test]
-fn a_canary_that_is_read_is_found() {
+fn canary_read_is_found() {
     if !canary::can_be_seen(&World::new()) {
         return skip("this file system does not write down who reads what");
     }
@@ -89,7 +89,7 @@ fn a_canary_that_is_read_is_found() {
 }
 
 #[test]
-fn a_canary_that_is_changed_is_found() {
+fn canary_change_is_found() {
     breaks("has changed", |stage| {
         fs::write(stage.world.outer().join("outside/new.txt"), "").expect("it can be written");
     });
@@ -99,24 +99,24 @@ fn a_canary_that_is_changed_is_found() {
 }
 
 #[test]
-fn a_panic_of_any_thread_is_found() {
+fn panic_of_any_thread_is_found() {
     breaks("1 panics", |_| elsewhere(|| panic!("this panic is part of a test")));
 }
 
 #[test]
-fn a_panic_that_is_part_of_the_case_must_happen() {
+fn expected_panic_must_happen() {
     let oracle = oracle().panicking(1);
-    let nothing = oracle.watched(PATIENCE, &|_: &Stage| async {}).1;
+    let nothing = oracle.try_watch(PATIENCE, &|_: &Stage| async {}).1;
     assert!(nothing.iter().any(|text| text.contains("0 panics")), "{nothing:?}");
 }
 
 #[test]
-fn a_log_that_tells_of_a_panic_is_found() {
+fn panic_in_the_log_is_found() {
     breaks("the log tells", |_| tracing::error!("the call panicked: no message"));
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_found() {
+fn slow_call_is_found() {
     // The measurements are given: those of a real call would depend on the machine.
     let oracle = oracle();
     let broken = |took, late| {
@@ -134,7 +134,7 @@ fn a_call_that_takes_too_long_is_found() {
 }
 
 #[test]
-fn the_time_of_a_call_is_measured_from_its_start_to_its_end() {
+fn call_time_is_measured_from_start_to_end() {
     let held = || {
         let start = Instant::now();
         while start.elapsed() < SLACK {
@@ -147,7 +147,7 @@ fn the_time_of_a_call_is_measured_from_its_start_to_its_end() {
     assert!(timed.took >= SLACK && timed.took <= start.elapsed(), "{:?}", timed.took);
 }
 
-fn said(stage: &Stage, event: Event) {
+fn emit(stage: &Stage, event: Event) {
     let time = std::time::SystemTime::UNIX_EPOCH;
     stage.recorder.receive(&Envelope { seq: 0, time, event });
 }
@@ -163,41 +163,41 @@ fn subject() -> Subject {
 }
 
 #[test]
-fn a_call_without_an_end_or_with_two_is_found() {
+fn missing_or_repeated_terminal_event_is_found() {
     let invalid = || Event::InputInvalid(subject(), String::new());
-    breaks("0 ends", |stage| said(stage, Event::Called(subject())));
+    breaks("0 ends", |stage| emit(stage, Event::Called(subject())));
     // The recorder hears nothing of a call of another host.
     let result = ToolResult::success(CallId::new("silent"), "t", "done");
-    let broken = oracle().watched(PATIENCE, &|_: &Stage| std::future::ready(result.clone())).1;
+    let broken = oracle().try_watch(PATIENCE, &|_: &Stage| std::future::ready(result.clone())).1;
     assert_eq!(broken, ["`silent` has 0 ends: []"]);
     breaks("2 ends", |stage| {
-        said(stage, invalid());
-        said(stage, invalid());
+        emit(stage, invalid());
+        emit(stage, invalid());
     });
     breaks("after its end", |stage| {
-        said(stage, invalid());
-        said(stage, Event::Called(subject()));
+        emit(stage, invalid());
+        emit(stage, Event::Called(subject()));
     });
 }
 
 #[test]
-fn a_result_that_is_not_valid_is_found() {
+fn invalid_result_is_found() {
     let silent = ErrorKind::execution(ExecutionKind::Failed, " ");
     let wrong = ToolResult::failure(CallId::new("c"), "t", silent);
     let oracle = oracle();
-    let broken = oracle.watched(PATIENCE, &|_: &Stage| std::future::ready(wrong.clone())).1;
+    let broken = oracle.try_watch(PATIENCE, &|_: &Stage| std::future::ready(wrong.clone())).1;
     assert!(broken.iter().any(|text| text.contains("not valid")), "{broken:?}");
 }
 
 #[test]
-fn a_benign_plugin_that_is_gone_is_found() {
+fn missing_benign_plugin_is_found() {
     breaks("benign", |stage| {
         let _ = stage.host.registry().unregister("echo");
     });
 }
 
 #[test]
-fn memory_that_is_held_during_a_call_and_given_back_is_found() {
+fn memory_peak_during_a_call_is_found() {
     let small = || {
         Oracle::new(|_, builder| builder.limits(Limits { memory: 16 << 20, ..Limits::default() }))
     };
@@ -207,10 +207,10 @@ fn memory_that_is_held_during_a_call_and_given_back_is_found() {
             std::future::ready(())
         }
     };
-    let broken = small().watched(PATIENCE, &hold(80)).1;
+    let broken = small().try_watch(PATIENCE, &hold(80)).1;
     assert!(broken.iter().any(|text| text.contains("the process grew by")), "{broken:?}");
-    assert_eq!(small().watched(PATIENCE, &hold(8)).1, Vec::<String>::new());
-    assert_eq!(small().at_once(4).watched(PATIENCE, &hold(80)).1, Vec::<String>::new());
+    assert_eq!(small().try_watch(PATIENCE, &hold(8)).1, Vec::<String>::new());
+    assert_eq!(small().at_once(4).try_watch(PATIENCE, &hold(80)).1, Vec::<String>::new());
 }
 
 /// Returns the violated invariants for a call of a native tool that busy-waits for `time`.
@@ -224,18 +224,18 @@ fn holding(time: Duration) -> Vec<String> {
     });
     let oracle = Oracle::new(|_, builder| builder.tool(native.factory()));
     let call = Call::new("hold", json!({}));
-    oracle.called(&call, PATIENCE).1
+    oracle.try_call(&call, PATIENCE).1
 }
 
 #[test]
-fn a_call_that_holds_its_thread_is_found_by_who_waits_beside_it() {
+fn call_blocking_its_thread_is_found() {
     let broken = holding(ping::SILENCE * 3);
     assert!(broken.iter().any(|text| text.contains("got no answer")), "{broken:?}");
     assert_eq!(holding(Duration::ZERO), Vec::<String>::new());
 }
 
 #[test]
-fn a_call_that_ends_long_after_its_time_is_found() {
+fn late_end_of_a_call_is_found() {
     let error =
         |class: &str| json!({"class": class, "detail": {"limit": "timeout", "value_ms": 50.0}});
     assert_eq!(overdue(&error("timeout"), SLACK, Duration::ZERO), None);
@@ -245,7 +245,7 @@ fn a_call_that_ends_long_after_its_time_is_found() {
 }
 
 #[test]
-fn the_turn_lasts_until_a_case_has_gone_through_the_program() {
+fn turn_lasts_until_the_program_has_run() {
     let turns = Arc::new(Mutex::new(Vec::new()));
     let seen = turns.clone();
     // The world is arranged once for the library and once for the program.
@@ -256,7 +256,7 @@ fn the_turn_lasts_until_a_case_has_gone_through_the_program() {
 }
 
 #[test]
-fn a_server_that_breaks_nothing_passes() {
+fn correct_server_passes() {
     let case = || Case::new(HOSTILE_ECHO, "echo").input(json!({"text": "hello"}));
     for calls in [1, 8] {
         let answers = served(&case(), calls).answers;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Report;
 use crate::guest::{CONTRACT_END, HOSTILE_ABUSE, HOSTILE_ECHO, HOSTILE_PROBE, cache};
-use crate::oracle::Books;
+use crate::oracle::Resources;
 use crate::world::World;
 
 /// The number of concurrent calls.
@@ -247,7 +247,7 @@ pub(super) fn cancellations(calls: usize) -> Report {
 /// Makes calls, and bounds their p99 and the growth after the first tenth.
 fn counted(soak: &Soak, calls: usize, choice: Choice, within: Option<Duration>) -> Report {
     let first = soak.run(calls / 10, choice);
-    let before = Books::now();
+    let before = Resources::now();
     let rest = soak.run(calls - calls / 10, choice);
     let exact = first.classes == expected(calls / 10, choice)
         && rest.classes == expected(calls - calls / 10, choice);

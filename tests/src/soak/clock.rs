@@ -49,14 +49,14 @@ pub fn clock(seconds: usize) -> Report {
 
 /// Returns the processor time of the clock's thread.
 fn spent() -> Duration {
-    let text = told("schedstat");
+    let text = proc_file("schedstat");
     let nanos = text.split_whitespace().next().and_then(|word| word.parse().ok());
-    Duration::from_nanos(nanos.expect("the kernel tells"))
+    Duration::from_nanos(nanos.expect("`/proc` can be read"))
 }
 
 /// Returns true if the clock parks in time.
 fn stands_still() -> bool {
-    let (deadline, switches) = (Instant::now() + STOPPING, || told("schedstat"));
+    let (deadline, switches) = (Instant::now() + STOPPING, || proc_file("schedstat"));
     while Instant::now() < deadline {
         let seen = switches();
         std::thread::park_timeout(STILL);
@@ -68,9 +68,9 @@ fn stands_still() -> bool {
 }
 
 /// Reads a file of the clock's thread in `/proc`.
-fn told(what: &str) -> String {
+fn proc_file(name: &str) -> String {
     let threads = fs::read_dir("/proc/self/task")
-        .expect("the kernel tells")
+        .expect("`/proc` can be read")
         .flatten()
         .map(|entry| entry.path());
     let is_clock = |path: &std::path::PathBuf| {
@@ -78,5 +78,5 @@ fn told(what: &str) -> String {
     };
     let mut clocks = threads.filter(is_clock);
     let path = clocks.next().expect("the clock has a thread");
-    fs::read_to_string(path.join(what)).expect("the kernel tells")
+    fs::read_to_string(path.join(name)).expect("`/proc` can be read")
 }

@@ -12,7 +12,7 @@ use super::Report;
 use crate::Wat;
 use crate::dice::Dice;
 use crate::guest::HOSTILE_ECHO;
-use crate::oracle::Books;
+use crate::oracle::Resources;
 use crate::wat::Told;
 
 /// The maximum p50 of the load times.
@@ -113,7 +113,7 @@ fn judged(count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> Report {
     };
     // The first tenth fills the engine's pool and the allocator, which keep what they have.
     on_two_threads(0, count / 10);
-    let before = Books::now();
+    let before = Resources::now();
     on_two_threads(count / 10, count);
     let (mut times, wrong) = (
         times.into_inner().expect("nobody panicked"),

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{MEMORY, Report};
 use crate::Stage;
 use crate::guest::{HOSTILE_ECHO, LIMITS_HANDLES};
-use crate::oracle::Books;
+use crate::oracle::Resources;
 use crate::stage::class;
 
 /// The number of guests that hold files at the same time.
@@ -32,7 +32,7 @@ pub fn descriptors(rounds: usize) -> Report {
         .current
         .map_or(usize::MAX, |limit| usize::try_from(limit / 2).unwrap_or(usize::MAX));
     let first = runtime.block_on(round(&stage));
-    let before = Books::now();
+    let before = Resources::now();
     let all: Vec<Round> =
         (1..rounds).map(|_| runtime.block_on(round(&stage))).chain([first]).collect();
     let most = all.iter().map(|round| round.open).max().unwrap_or(0);
@@ -59,12 +59,12 @@ async fn round(stage: &Stage) -> Round {
     let done = |events: &[palisade::Event]| {
         events
             .iter()
-            .filter(|event| event.is_terminal() || crate::stage::says_started(event))
+            .filter(|event| event.is_terminal() || crate::stage::reports_start(event))
             .count()
             >= WIDTH as usize
     };
     stage.recorder.until(done).await;
-    let open = Books::now().descriptors;
+    let open = Resources::now().descriptors;
     let served =
         stage.host.call("echo", json!({"text": "still here"}), json!({})).await.is_success();
     session.close();

@@ -8,7 +8,7 @@ use super::{MEMORY, Report};
 use crate::Stage;
 use crate::case::block_on;
 use crate::guest::HOSTILE_ABUSE;
-use crate::oracle::Books;
+use crate::oracle::Resources;
 
 /// The number of messages and the number of bytes.
 const WORDS: u64 = 1_000_000;
@@ -30,7 +30,7 @@ pub fn floods(rounds: usize) -> Report {
     let stage = Stage::new(&[HOSTILE_ABUSE], |builder| builder.shipped(Shipped::LeftOut));
     let stream = stage.host.events();
     let mut wrong = round(&stage);
-    let before = Books::now();
+    let before = Resources::now();
     (1..rounds.max(2)).for_each(|_| wrong.extend(round(&stage)));
     Report::new(&format!("{} events missed by who reads none {:?}", stream.missed(), wrong.first()))
         .bound("what is dropped is counted, and the answers are whole", wrong.is_empty())

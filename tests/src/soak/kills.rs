@@ -33,34 +33,34 @@ const OLD: Duration = Duration::from_secs(48 * 60 * 60);
 /// If a program cannot be started, or fails without being killed.
 pub fn kills(count: usize) -> Report {
     let (world, mut dice) = (World::new(), Dice::new(count as u64));
-    let mut seen = Seen::default();
+    let mut outcomes = Outcomes::default();
     install(&world, count);
-    let listing = took(|| list(&world).run().left_with(0));
-    let writing = took(|| write(&world, 0).run().left_with(0));
+    let listing = took(|| list(&world).run().exits_with(0));
+    let writing = took(|| write(&world, 0).run().exits_with(0));
     for number in 0..count {
-        compiled(&world, number, delay(&mut dice, listing), &mut seen);
-        written(&world, number, delay(&mut dice, writing), &mut seen);
+        compiled(&world, number, delay(&mut dice, listing), &mut outcomes);
+        written(&world, number, delay(&mut dice, writing), &mut outcomes);
     }
     let left = temporaries(&cache(&world));
     age(&left);
     // The next write to the cache removes old temporary files, so provide a plugin that is not
     // cached.
     install(&world, count + 1);
-    let _ = list(&world).run().left_with(0);
+    let _ = list(&world).run().exits_with(0);
     let cleared = temporaries(&cache(&world)).is_empty();
-    Report::new(&format!("{seen:?}, {} files left by the killed", left.len()))
-        .bound("what was written is old or new, never torn", seen.torn.is_empty())
-        .bound("the next program does its work", seen.failed.is_empty())
+    Report::new(&format!("{outcomes:?}, {} files left by the killed", left.len()))
+        .bound("what was written is old or new, never torn", outcomes.torn.is_empty())
+        .bound("the next program does its work", outcomes.failed.is_empty())
         .bound("what they left is cleared once it is old", cleared)
         .bound(
             "some were killed before they were done, and some after",
-            seen.before > 0 && seen.after > 0,
+            outcomes.before > 0 && outcomes.after > 0,
         )
 }
 
 /// The state after the programs were killed.
 #[derive(Debug, Default)]
-struct Seen {
+struct Outcomes {
     before: usize,
     after: usize,
     torn: Vec<String>,
@@ -119,7 +119,7 @@ fn install(world: &World, number: usize) {
 }
 
 /// Kills a program that compiles a new plugin, and then loads the plugin in this process.
-fn compiled(world: &World, number: usize, after: Duration, seen: &mut Seen) {
+fn compiled(world: &World, number: usize, after: Duration, outcomes: &mut Outcomes) {
     if number.is_multiple_of(ANEW) {
         let _ = fs::remove_dir_all(cache(world));
     }
@@ -130,30 +130,30 @@ fn compiled(world: &World, number: usize, after: Duration, seen: &mut Seen) {
         Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = match builder.cache(CacheMode::Directory(cache(world))).build() {
         Ok(host) if host.rejected().is_empty() => host,
-        Ok(host) => return seen.failed.push(format!("{number}: {:?}", host.rejected())),
-        Err(error) => return seen.failed.push(format!("{number}: {error}")),
+        Ok(host) => return outcomes.failed.push(format!("{number}: {:?}", host.rejected())),
+        Err(error) => return outcomes.failed.push(format!("{number}: {error}")),
     };
     let plugin = &host.plugins()[0];
     let was_there = entries.iter().any(|name| name.starts_with(&plugin.digest().hex()));
     // An entry that exists must load. Otherwise it is torn.
     if was_there && plugin.freshness() != Freshness::Cached {
-        seen.torn.push(format!("{number}: {entries:?}"));
+        outcomes.torn.push(format!("{number}: {entries:?}"));
     }
-    seen.after += usize::from(was_there);
-    seen.before += usize::from(!was_there);
+    outcomes.after += usize::from(was_there);
+    outcomes.before += usize::from(!was_there);
 }
 
 /// Kills a program that writes a file, and then checks the file.
-fn written(world: &World, number: usize, after: Duration, seen: &mut Seen) {
+fn written(world: &World, number: usize, after: Duration, outcomes: &mut Outcomes) {
     killed(write(world, number + 1), after);
     let found = world.read("file.txt").unwrap_or_default();
     let is_new = found == text(number + 1);
     let letters: std::collections::BTreeSet<char> = found.chars().collect();
     if found.len() != TEXT || letters.len() != 1 {
-        seen.torn.push(format!("{number}: a file of {} bytes and {letters:?}", found.len()));
+        outcomes.torn.push(format!("{number}: a file of {} bytes and {letters:?}", found.len()));
     }
-    seen.after += usize::from(is_new);
-    seen.before += usize::from(!is_new);
+    outcomes.after += usize::from(is_new);
+    outcomes.before += usize::from(!is_new);
 }
 
 fn names(directory: &Path) -> Vec<String> {

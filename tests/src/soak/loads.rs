@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Report;
 use crate::case::block_on;
-use crate::oracle::Books;
+use crate::oracle::Resources;
 use crate::wat::Told;
 use crate::{Wat, World};
 
@@ -34,7 +34,7 @@ pub fn loads(count: usize) -> Report {
     // A short run does not use every slot of the pool, so the mappings are not bounded.
     let warm = if count < WARM { PLUGINS } else { WARM };
     (0..warm).for_each(|number| load(&world, number));
-    let before = Books::now();
+    let before = Resources::now();
     (0..count).for_each(|number| load(&world, number));
     if count < WARM {
         Report::new(&figures).kept(before, MEMORY)

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_short_run_does_not_need_is_there_for_the_long_ones() {
+    fn unused_time_goes_to_longer_runs() {
         // One second for ten repetitions, so 100, 10 and 10,000 seconds at full length.
         let runs = [tried(10, 1_000, 1), tried(10, 100, 1), tried(10, 100_000, 1)];
         assert_eq!(plan(&runs, Duration::from_secs(310)), [1_000, 100, 2_000]);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn no_run_is_shorter_than_what_says_something_and_none_longer_than_it_is() {
+    fn runs_stay_between_minimum_and_full_length() {
         let runs = [tried(10, 1_000, 1), tried(10, 100, 1)];
         assert_eq!(plan(&runs, Duration::ZERO), [10, 10]);
         assert_eq!(plan(&runs, Duration::from_secs(86_400)), [1_000, 100]);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{MEMORY, Report};
 use crate::case::block_on;
 use crate::guest::{HOSTILE_ABUSE, LIMITS_FILES, LIMITS_HANDLES, cache};
-use crate::oracle::Books;
+use crate::oracle::Resources;
 use crate::wat::Told;
 use crate::{Wat, World};
 
@@ -71,7 +71,7 @@ pub fn refusals(count: usize) -> Report {
     assert!(host.rejected().is_empty(), "{:?}", host.rejected());
     let mut wrong = BTreeMap::new();
     (0..count / 10).for_each(|number| refused(&host, &calls[number % calls.len()], &mut wrong));
-    let before = Books::now();
+    let before = Resources::now();
     (0..count).for_each(|number| refused(&host, &calls[number % calls.len()], &mut wrong));
     Report::new(&format!("{} kinds, {wrong:?}", calls.len()))
         .bound("each is refused for what it wants", wrong.is_empty())

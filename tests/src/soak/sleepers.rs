@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{MEMORY, Report};
 use crate::Stage;
 use crate::guest::CANCEL_SLEEP;
-use crate::oracle::Books;
+use crate::oracle::Resources;
 use crate::stage::class;
 
 /// The number of sleeping guests: all sandboxes of one plugin.
@@ -40,12 +40,12 @@ pub fn sleepers(rounds: usize) -> Report {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime can be started");
-    let unused = Books::now();
+    let unused = Resources::now();
     // The first round loads the code, which would count as memory of the guests.
     let _ = runtime.block_on(round(&stage));
-    let base = Books::now();
+    let base = Resources::now();
     let first = runtime.block_on(round(&stage));
-    let before = Books::now();
+    let before = Resources::now();
     let all: Vec<Round> =
         (1..rounds).map(|_| runtime.block_on(round(&stage))).chain([first]).collect();
     let asleep =
@@ -69,7 +69,7 @@ async fn round(stage: &Stage) -> Round {
     let calls: Vec<_> =
         (0..WIDTH).map(|_| stage.begin(&session, Call::new("sleep", json!({})))).collect();
     stage.started(WIDTH as usize).await;
-    let asleep = Books::now().memory;
+    let asleep = Resources::now().memory;
     let start = Instant::now();
     session.close();
     let mut cancelled = 0;

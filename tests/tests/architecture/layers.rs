@@ -225,7 +225,7 @@ fn is_out_of_place(source: &Source, name: &str) -> bool {
 }
 
 #[test]
-fn every_source_names_only_what_its_layer_may_name() {
+fn sources_name_only_what_their_layer_allows() {
     let found = violations(&sources());
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
@@ -308,7 +308,7 @@ fn planted_circles_are_found() {
 }
 
 #[test]
-fn one_block_of_code_is_unsafe() {
+fn only_one_block_is_unsafe() {
     let text = read(UNSAFE);
     assert_eq!(text.lines().filter(|line| line.contains("unsafe {")).count(), 1);
 }

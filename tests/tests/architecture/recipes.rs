@@ -77,7 +77,7 @@ fn every_file_of_a_recipe_exists() {
 }
 
 #[test]
-fn every_name_of_a_recipe_stands_in_a_file_of_its_step() {
+fn every_recipe_name_is_in_the_file_of_its_step() {
     let mut missing = Vec::new();
     for step in steps() {
         let texts: Vec<String> =
@@ -128,7 +128,7 @@ fn verbs() -> Vec<Verb> {
 }
 
 #[test]
-fn every_verb_has_the_places_of_its_recipe() {
+fn every_verb_follows_its_recipe() {
     let [program, readme] = ["host/cli/src/cli.rs", "README.md"].map(read);
     let suites: Vec<String> = rust_files("tests/").iter().map(|path| read(path)).collect();
     let verbs = verbs();

@@ -46,22 +46,22 @@ fn ends_once(events: &[Event]) {
 }
 
 #[test]
-fn a_dropped_call_that_computes_ends_with_one_event() {
+fn dropped_computing_call_has_one_terminal_event() {
     ends_once(&dropped_when_started(CANCEL_COMPUTE, "compute"));
 }
 
 #[test]
-fn a_dropped_call_that_sleeps_ends_with_one_event() {
+fn dropped_sleeping_call_has_one_terminal_event() {
     ends_once(&dropped_when_started(CANCEL_SLEEP, "sleep"));
 }
 
 #[test]
-fn a_dropped_call_that_polls_ends_with_one_event() {
+fn dropped_polling_call_has_one_terminal_event() {
     ends_once(&dropped_when_started(CANCEL_POLL, "tidy"));
 }
 
 #[test]
-fn a_call_that_was_never_polled_owes_no_event() {
+fn unpolled_call_has_no_event() {
     let recorder = Recorder::default();
     let case = Case::new(CANCEL_SLEEP, "sleep");
     let world = case.world();

@@ -35,17 +35,17 @@ fn was_interrupted(ran: &Ran) {
 }
 
 #[test]
-fn an_interrupt_ends_a_tool_that_computes() {
+fn interrupt_ends_a_computing_tool() {
     was_interrupted(&interrupted(CANCEL_COMPUTE, "compute").1);
 }
 
 #[test]
-fn an_interrupt_ends_a_tool_that_sleeps() {
+fn interrupt_ends_a_sleeping_tool() {
     was_interrupted(&interrupted(CANCEL_SLEEP, "sleep").1);
 }
 
 #[test]
-fn an_interrupt_leaves_a_tool_that_asks_its_grace() {
+fn interrupt_grants_a_polling_tool_its_grace() {
     let (world, ran) = interrupted(CANCEL_POLL, "tidy");
     was_interrupted(&ran);
     assert_eq!(world.read("tidied.txt").as_deref(), Some("yes"));

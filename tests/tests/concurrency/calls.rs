@@ -48,7 +48,7 @@ fn each_saw_one_call(results: &[ToolResult]) {
 }
 
 #[test]
-fn a_hundred_calls_at_once_share_no_state() {
+fn hundred_concurrent_calls_share_no_state() {
     let (world, recorder) = (World::new(), Recorder::default());
     let results = at_once(&host(&world, &recorder), "count", 100);
     each_saw_one_call(&results);
@@ -56,14 +56,14 @@ fn a_hundred_calls_at_once_share_no_state() {
 }
 
 #[test]
-fn a_hundred_calls_that_overlap_share_no_state() {
+fn hundred_overlapping_calls_share_no_state() {
     let (world, recorder) = (World::new(), Recorder::default());
     let results = at_once(&host(&world, &recorder), "count_slowly", 100);
     each_saw_one_call(&results);
 }
 
 #[test]
-fn more_calls_than_sandboxes_are_all_answered() {
+fn calls_beyond_the_sandboxes_are_all_answered() {
     // The pool of sandboxes is shared by the whole process.
     let _turn = turn();
     let (world, recorder) = (World::new(), Recorder::default());
@@ -72,7 +72,7 @@ fn more_calls_than_sandboxes_are_all_answered() {
 }
 
 #[test]
-fn a_plugin_can_be_loaded_while_another_has_taken_every_sandbox_that_it_gets() {
+fn plugin_loads_while_another_fills_its_share() {
     // The pool of sandboxes is shared by the whole process.
     let _turn = turn();
     let (world, recorder, started) =
@@ -121,7 +121,7 @@ fn a_plugin_can_be_loaded_while_another_has_taken_every_sandbox_that_it_gets() {
 }
 
 #[test]
-fn calls_on_one_thread_overlap_while_they_wait() {
+fn waiting_calls_on_one_thread_overlap() {
     let (world, recorder) = (World::new(), Recorder::default());
     let host = host(&world, &recorder);
     let call = |text: &str| Call::new("count_slowly", json!({"text": text}));
@@ -142,7 +142,7 @@ fn calls_on_one_thread_overlap_while_they_wait() {
 }
 
 #[test]
-fn calls_one_after_another_share_no_state() {
+fn successive_calls_share_no_state() {
     for text in ["a", "b"] {
         let seen = Case::new(CONCURRENCY_COUNT, "count").input(json!({"text": text})).check();
         assert_eq!(seen.output(), format!("1 {text}"));
@@ -158,7 +158,7 @@ fn calls_one_after_another_share_no_state() {
 }
 
 #[test]
-fn calls_that_write_at_once_report_each_their_own_file() {
+fn concurrent_writers_report_their_own_files() {
     let (world, recorder) = (World::new(), Recorder::default());
     let results = at_once(&host(&world, &recorder), "append", 50);
     for (number, result) in results.iter().enumerate() {
@@ -168,7 +168,7 @@ fn calls_that_write_at_once_report_each_their_own_file() {
 }
 
 #[test]
-fn hosts_that_start_at_once_share_one_engine_and_nothing_else() {
+fn concurrent_hosts_share_only_the_engine() {
     let worlds: Vec<World> = (0..4).map(|_| World::new()).collect();
     std::thread::scope(|scope| {
         for world in &worlds {

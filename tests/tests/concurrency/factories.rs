@@ -28,7 +28,7 @@ fn host() -> Host {
 }
 
 #[test]
-fn a_factory_makes_one_instance_for_each_call() {
+fn factory_creates_one_instance_per_call() {
     let (factory, made) = counting();
     let host = host();
     host.registry().register(factory).unwrap();
@@ -44,7 +44,7 @@ fn a_factory_makes_one_instance_for_each_call() {
 }
 
 #[test]
-fn a_call_that_never_starts_makes_no_instance() {
+fn call_that_never_starts_creates_no_instance() {
     let (factory, made) = counting();
     let host = host();
     host.registry().register(factory).unwrap();
@@ -55,14 +55,14 @@ fn a_call_that_never_starts_makes_no_instance() {
 }
 
 #[test]
-fn a_factory_that_hands_out_one_instance_twice_is_found() {
+fn factory_returning_one_instance_twice_is_found() {
     let shared: Arc<dyn Tool> = Arc::from(echo("shared")());
     let sharing: Factory = Arc::new(move || Box::new(shared.clone()));
     assert!(!has_distinct_instances(&sharing));
 }
 
 #[test]
-fn a_factory_that_makes_new_instances_passes() {
+fn factory_creating_new_instances_passes() {
     assert!(has_distinct_instances(&echo("fresh")));
     assert!(has_distinct_instances(
         &Native::new("fresh", |_, _| Ok(ToolOutput::text(""))).factory()
@@ -70,7 +70,7 @@ fn a_factory_that_makes_new_instances_passes() {
 }
 
 #[test]
-fn the_factories_of_plugins_make_new_instances() {
+fn plugin_factories_create_new_instances() {
     let host = host();
     for tool in host.registry().tools() {
         let (one, other) = (tool.instantiate(), tool.instantiate());

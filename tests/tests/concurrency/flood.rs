@@ -4,7 +4,7 @@
 use palisade::{Call, Host, Shipped, ToolOutput};
 use palisade_tests::Recorder;
 use palisade_tests::case::block_on;
-use palisade_tests::native::{Told, Waiting, echo};
+use palisade_tests::native::{StopSignal, Waiting, echo};
 use palisade_tests::oracle::turn;
 use serde_json::json;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 const WAITING: usize = 512;
 
 #[test]
-fn a_flood_of_one_tool_is_refused_beyond_its_share_and_leaves_room_for_others() {
+fn flood_of_one_tool_leaves_room_for_others() {
     // The queue is shared by the whole process.
     let _turn = turn();
     let (flood, recorder) = (
-        Waiting::new("flood", Told::ByContext, || Ok(ToolOutput::text("over"))),
+        Waiting::new("flood", StopSignal::ByContext, || Ok(ToolOutput::text("over"))),
         Recorder::default(),
     );
     let builder =

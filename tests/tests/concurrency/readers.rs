@@ -24,7 +24,7 @@ fn many_threads_read_a_registry_at_once() {
 }
 
 #[test]
-fn a_reader_sees_a_change_whole_or_not_at_all() {
+fn registry_change_is_atomic_for_readers() {
     let registry = Registry::new();
     registry.register(echo("always")).unwrap();
     let done = AtomicBool::new(false);
@@ -49,7 +49,7 @@ fn a_reader_sees_a_change_whole_or_not_at_all() {
 }
 
 #[test]
-fn of_two_who_register_one_name_at_once_one_wins() {
+fn one_of_two_concurrent_registrations_wins() {
     for _ in 0..50 {
         let registry = Registry::new();
         let outcomes: Vec<bool> = std::thread::scope(|scope| {

@@ -8,7 +8,7 @@ use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_SLEEP, CONCURRENCY_COUNT, LIMITS_HANDLES, cache};
 use palisade_tests::oracle::turn;
 use palisade_tests::program::test_again;
-use palisade_tests::stage::says_started;
+use palisade_tests::stage::reports_start;
 use palisade_tests::{Recorder, Stage, World};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 const OF_ONE: (usize, usize) = (128, 512);
 
 #[test]
-fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
+fn sleeping_plugin_at_its_share_delays_no_other() {
     // Sandboxes and queue are shared by the whole process.
     let _turn = turn();
     let stage =
@@ -56,10 +56,10 @@ fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
 
 /// Set in the environment of the child process that runs the test with few file descriptors.
 const FEW: &str = "PALISADE_TESTS_SHORT_OF_DESCRIPTORS";
-const TEST: &str = "shares::two_plugins_that_open_all_that_they_can_leave_descriptors_to_a_third";
+const TEST: &str = "shares::greedy_plugins_leave_descriptors_to_a_third";
 
 #[test]
-fn two_plugins_that_open_all_that_they_can_leave_descriptors_to_a_third() {
+fn greedy_plugins_leave_descriptors_to_a_third() {
     if std::env::var_os(FEW).is_some() {
         return with_few_descriptors();
     }
@@ -96,7 +96,7 @@ fn with_few_descriptors() {
             // Batches of ten first, then single descriptors, until there are none left.
             calls.extend([[10; 30], [1; 30]].into_iter().flatten().map(|count| hold(host, count)));
             let begun = calls.len();
-            let of = |event: &palisade::Event| says_started(event) || event.is_terminal();
+            let of = |event: &palisade::Event| reports_start(event) || event.is_terminal();
             recorder.until(|events| events.iter().filter(|event| of(event)).count() == begun).await;
         }
         assert!(recorder.events().iter().any(palisade::Event::is_terminal), "some find no more");

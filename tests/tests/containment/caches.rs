@@ -26,7 +26,7 @@ impl Home {
         } else {
             made.home.root().join(named).display().to_string()
         };
-        let _ = made.call(&made.elsewhere, &named, "list_dir", &json!({})).left_with(0);
+        let _ = made.call(&made.elsewhere, &named, "list_dir", &json!({})).exits_with(0);
         assert!(made.home.root().join(cache).join("key").exists(), "the cache is there");
         made
     }
@@ -59,7 +59,7 @@ impl Home {
         assert!(!self.home.root().join(at("forged.code")).exists());
         let _ = self
             .call(&self.home, used, "write_file", &json!({"path": "free", "content": "x"}))
-            .left_with(0);
+            .exits_with(0);
     }
 }
 
@@ -68,7 +68,7 @@ fn shared() -> String {
 }
 
 #[test]
-fn the_default_cache_is_out_of_reach_in_a_workspace_around_it_whichever_cache_is_used() {
+fn default_cache_is_hidden_even_if_another_is_used() {
     let home = Home::with_cache(".cache/palisade/compiled", "");
     home.is_out_of_reach(".cache/palisade/compiled", &shared());
     for used in ["", "off"] {
@@ -83,7 +83,7 @@ fn the_default_cache_is_out_of_reach_in_a_workspace_around_it_whichever_cache_is
 }
 
 #[test]
-fn a_cache_that_was_named_once_is_out_of_reach_where_it_is_named_no_more() {
+fn previously_named_cache_stays_hidden() {
     let home = Home::with_cache("mine/cache", "mine/cache");
     home.is_out_of_reach("mine/cache", &shared());
     // The record is protected as well: without it the host would forget that the cache exists.
@@ -104,7 +104,7 @@ fn a_cache_that_was_named_once_is_out_of_reach_where_it_is_named_no_more() {
 }
 
 #[test]
-fn cache_is_out_of_reach_through_a_bind_mount() {
+fn cache_is_hidden_through_a_bind_mount() {
     let home = Home::with_cache(".cache/palisade/compiled", "");
     let cache = home.home.root().join(".cache/palisade");
     fs::write(cache.join("free"), "x").unwrap();
@@ -128,12 +128,12 @@ fn cache_is_out_of_reach_through_a_bind_mount() {
     assert_eq!(fs::read(cache.join("compiled/key")).unwrap(), key);
     assert!(!cache.join("compiled/forged.code").exists());
     let read =
-        home.call(&home.elsewhere, "", "read_file", &json!({"path": "bm/free"})).left_with(0);
+        home.call(&home.elsewhere, "", "read_file", &json!({"path": "bm/free"})).exits_with(0);
     assert_eq!(read.stdout.trim_end(), "x");
 }
 
 #[test]
-fn a_default_cache_that_is_not_there_yet_is_not_planted() {
+fn missing_default_cache_cannot_be_planted() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let planted = Path::new(".cache/palisade/compiled/key");
     let input = json!({"path": planted, "content": "x".repeat(32)});
@@ -143,7 +143,7 @@ fn a_default_cache_that_is_not_there_yet_is_not_planted() {
 }
 
 #[test]
-fn a_known_cache_that_was_emptied_or_removed_is_not_planted() {
+fn removed_known_cache_cannot_be_planted() {
     let home = Home::with_cache("mine", "mine");
     let place = home.home.root().join("mine");
     for entry in fs::read_dir(&place).unwrap() {
@@ -158,12 +158,12 @@ fn a_known_cache_that_was_emptied_or_removed_is_not_planted() {
 }
 
 #[test]
-fn a_key_that_another_program_put_into_a_cache_is_not_used() {
+fn key_written_by_another_program_is_not_used() {
     let home = Home::with_cache("mine", "mine");
     let key = home.home.root().join("mine/key");
     let used = home.home.root().join("mine").display().to_string();
     let run = || {
-        let _ = home.call(&home.elsewhere, &used, "list_dir", &json!({})).left_with(0);
+        let _ = home.call(&home.elsewhere, &used, "list_dir", &json!({})).exits_with(0);
         fs::read(&key).unwrap()
     };
     let own = run();
@@ -177,21 +177,24 @@ fn a_key_that_another_program_put_into_a_cache_is_not_used() {
 }
 
 #[test]
-fn a_cache_that_another_run_opens_is_out_of_reach_of_a_server_that_was_there_before() {
+fn later_cache_of_another_run_is_hidden_from_a_server() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let root = home.home.root();
     let served = Program::new(&home.home).env("HOME", &root);
     let mut server = Client::start_with(served, &["--allow", "write"]);
     let mut call = |tool: &str, input: Value| {
-        let answer =
-            server.ask_modern("tools/call", json!({"name": tool, "arguments": input}), &json!({}));
+        let answer = server.request_modern(
+            "tools/call",
+            json!({"name": tool, "arguments": input}),
+            &json!({}),
+        );
         answer["result"]["_meta"]["dev.palisade/error"]["class"].as_str().map(str::to_owned)
     };
     assert_eq!(call("write_file", json!({"path": "free", "content": "x"})), None);
     for cache in ["one", "deep/two"] {
         let _ = home
             .call(&home.elsewhere, root.join(cache).to_str().unwrap(), "list_dir", &json!({}))
-            .left_with(0);
+            .exits_with(0);
         let at = |name: &str| format!("{cache}/{name}");
         for (tool, input) in [
             ("read_file", json!({"path": at("key")})),
@@ -208,7 +211,7 @@ fn a_cache_that_another_run_opens_is_out_of_reach_of_a_server_that_was_there_bef
 }
 
 #[test]
-fn a_cache_is_known_whichever_directory_the_environment_names_for_state() {
+fn cache_is_known_for_any_state_directory() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let root = home.home.root();
     let run = |workspace: &World, state: Option<&str>, cache: &str, tool: &str, input: Value| {
@@ -223,7 +226,7 @@ fn a_cache_is_known_whichever_directory_the_environment_names_for_state() {
     let states = [Some("state"), None];
     for (made, cache) in states.into_iter().zip(["named", "usual"]) {
         let place = root.join(cache).display().to_string();
-        let _ = run(&home.elsewhere, made, &place, "list_dir", json!({})).left_with(0);
+        let _ = run(&home.elsewhere, made, &place, "list_dir", json!({})).exits_with(0);
         for used in states {
             let ran = run(
                 &home.home,
@@ -238,7 +241,7 @@ fn a_cache_is_known_whichever_directory_the_environment_names_for_state() {
 }
 
 #[test]
-fn a_cache_behind_a_link_is_out_of_reach_after_the_link_leads_elsewhere() {
+fn linked_cache_stays_hidden_after_the_link_changes() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let root = home.home.root();
     fs::create_dir_all(root.join("other")).unwrap();
@@ -247,14 +250,14 @@ fn a_cache_behind_a_link_is_out_of_reach_after_the_link_leads_elsewhere() {
     fs::set_permissions(root.join("real"), Permissions::from_mode(0o700)).unwrap();
     let _ = home
         .call(&home.elsewhere, root.join("link").to_str().unwrap(), "list_dir", &json!({}))
-        .left_with(0);
+        .exits_with(0);
     fs::remove_file(root.join("link")).unwrap();
     std::os::unix::fs::symlink("other", root.join("link")).unwrap();
     home.is_out_of_reach("real", &shared());
 }
 
 #[test]
-fn caches_on_record_cost_a_host_no_descriptors() {
+fn recorded_caches_use_no_descriptors() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let records = home.home.root().join(".local/state/palisade/caches");
     fs::create_dir_all(&records).unwrap();
@@ -274,22 +277,22 @@ fn caches_on_record_cost_a_host_no_descriptors() {
 }
 
 #[test]
-fn a_directory_of_a_project_does_not_become_a_cache() {
+fn project_directory_does_not_become_a_cache() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let project = home.home.root().join("project");
     fs::create_dir(&project).unwrap();
     fs::set_permissions(&project, Permissions::from_mode(0o700)).unwrap();
     fs::write(project.join("main.rs"), "fn main() {}").unwrap();
     let ran =
-        home.call(&home.elsewhere, project.to_str().unwrap(), "list_dir", &json!({})).left_with(2);
-    ran.complains(&["it holds `main.rs`"]);
+        home.call(&home.elsewhere, project.to_str().unwrap(), "list_dir", &json!({})).exits_with(2);
+    ran.stderr_contains(&["it holds `main.rs`"]);
     let _ = home
         .call(&home.home, &shared(), "read_file", &json!({"path": "project/main.rs"}))
-        .left_with(0);
+        .exits_with(0);
 }
 
 #[test]
-fn the_default_cache_is_out_of_reach_in_the_workspace_of_the_whole_machine() {
+fn default_cache_is_hidden_in_the_root_workspace() {
     let home = Home::with_cache(".cache/palisade/compiled", "");
     home.home.file("free", "x");
     let read = |name: &str| {
@@ -308,7 +311,7 @@ fn the_default_cache_is_out_of_reach_in_the_workspace_of_the_whole_machine() {
 }
 
 #[test]
-fn a_cache_below_a_directory_that_others_can_write_is_refused_with_the_remedy() {
+fn cache_below_a_shared_directory_is_refused() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let open = home.home.root().join("open");
     fs::create_dir(&open).unwrap();
@@ -316,9 +319,9 @@ fn a_cache_below_a_directory_that_others_can_write_is_refused_with_the_remedy() 
     let run =
         || home.call(&home.elsewhere, open.join("cache").to_str().unwrap(), "list_dir", &json!({}));
     let remedy = format!("`chmod go-w {}`", open.display());
-    run().left_with(2).complains(&["other users can write to", &remedy, "PALISADE_CACHE"]);
+    run().exits_with(2).stderr_contains(&["other users can write to", &remedy, "PALISADE_CACHE"]);
     assert_eq!(fs::read_dir(&open).unwrap().count(), 0, "nothing is made there");
     fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
-    let _ = run().left_with(0);
+    let _ = run().exits_with(0);
     assert!(open.join("cache/key").exists());
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{files, furnished, raw};
 
 #[test]
-fn a_tool_of_class_none_has_no_directory_at_all() {
+fn class_none_has_no_directory() {
     let attempts = ["preopens", "open", "stat", "open-directory"]
         .map(|op| json!({"op": op, "path": "file.txt"}));
     let (_, answers) = raw("raw_none", &attempts);
@@ -30,7 +30,7 @@ fn a_tool_of_class_none_has_no_directory_at_all() {
 }
 
 #[test]
-fn a_tool_of_class_network_has_no_directory_until_one_is_granted() {
+fn class_network_has_no_directory_by_default() {
     for (op, path) in [("read", "file.txt"), ("list", "/"), ("write", "x")] {
         let seen = files("in_network", op, path, "");
         assert_eq!(seen.result["success"], false, "{op} {path}");
@@ -39,7 +39,7 @@ fn a_tool_of_class_network_has_no_directory_until_one_is_granted() {
 }
 
 #[test]
-fn the_other_classes_have_one_directory_whose_name_is_the_root() {
+fn other_classes_have_the_root_directory() {
     for tool in ["raw_read", "raw_write"] {
         assert_eq!(raw(tool, &[json!({"op": "preopens", "path": ""})]).1, ["/"], "{tool}");
     }
@@ -61,7 +61,7 @@ fn classes_write_and_execute_change_the_workspace() {
 }
 
 #[test]
-fn what_writes_executes_or_sends_does_not_run_unless_somebody_allows_it() {
+fn risky_classes_require_an_allowance() {
     for (tool, class) in
         [("in_write", "write"), ("in_execute", "execute"), ("in_network", "network")]
     {
@@ -76,7 +76,7 @@ fn what_writes_executes_or_sends_does_not_run_unless_somebody_allows_it() {
 }
 
 #[test]
-fn allowing_one_class_allows_no_other() {
+fn allowance_applies_to_one_class() {
     let case = Case::new(CONTAINMENT_FILES, "in_execute")
         .input(json!({"op": "write", "path": "file.txt"}));
     let seen = case.allow(palisade::SideEffects::Write).arrange(furnished).check();

@@ -4,7 +4,7 @@
 use super::files;
 
 #[test]
-fn a_path_that_leads_out_is_denied_by_the_host_and_told_so() {
+fn path_outside_is_denied_by_the_host() {
     for path in ["../secret.txt", "dir/../../secret.txt"] {
         let seen = files("in_read", "read", path, "");
         assert_eq!(seen.error("permission_denied")["detail"]["reason"], "sandbox", "{path}");
@@ -13,7 +13,7 @@ fn a_path_that_leads_out_is_denied_by_the_host_and_told_so() {
 }
 
 #[test]
-fn an_absolute_path_means_the_workspace_and_not_the_machine() {
+fn absolute_path_means_the_workspace() {
     assert_eq!(files("in_read", "read", "/file.txt", "").output(), "inside");
     assert_eq!(files("in_read", "read", "/etc/passwd", "").result["success"], false);
     assert_eq!(
@@ -23,13 +23,13 @@ fn an_absolute_path_means_the_workspace_and_not_the_machine() {
 }
 
 #[test]
-fn a_tool_that_fails_by_itself_is_no_denial() {
+fn tools_own_failure_is_no_denial() {
     assert_eq!(files("in_read", "read", "missing.txt", "").kind(), "not-found");
     assert_eq!(files("in_read", "read", "dir", "").kind(), "failed");
 }
 
 #[test]
-fn a_tool_of_class_write_changes_what_lies_inside() {
+fn class_write_changes_files_inside() {
     for (op, path, to, changed) in [
         ("write", "file.txt", "", "file.txt"),
         ("append", "file.txt", "", "file.txt"),

@@ -5,7 +5,7 @@ use std::fs;
 use palisade::{Call, HardLinks, SideEffects};
 use palisade_tests::case::{Plugins, block_on};
 use palisade_tests::guest::CONTAINMENT_FILES;
-use palisade_tests::{Case, Program, Seen, World};
+use palisade_tests::{Case, Observed, Program, World};
 use serde_json::json;
 
 /// Creates a file with a second hard link elsewhere, as in a package manager's store.
@@ -15,14 +15,14 @@ fn stored(world: &World) {
 }
 
 #[track_caller]
-fn the_store_is_what_it_was(seen: &Seen) {
+fn the_store_is_what_it_was(seen: &Observed) {
     for world in seen.worlds() {
         assert_eq!(fs::read_to_string(world.home().join("store")).unwrap(), "shared");
     }
 }
 
 #[test]
-fn a_file_with_another_name_elsewhere_is_read_and_not_changed_in_place() {
+fn hard_linked_file_is_read_and_not_changed_in_place() {
     for op in ["write", "append", "truncate", "touch"] {
         let case =
             Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": "package"}));
@@ -37,7 +37,7 @@ fn a_file_with_another_name_elsewhere_is_read_and_not_changed_in_place() {
 }
 
 #[test]
-fn a_file_with_another_name_elsewhere_is_replaced_as_a_whole() {
+fn hard_linked_file_is_replaced_as_a_whole() {
     let input = json!({"path": "package", "content": "own"});
     let case = Case::new(Plugins::Shipped, "write_file")
         .input(input)
@@ -49,7 +49,7 @@ fn a_file_with_another_name_elsewhere_is_replaced_as_a_whole() {
 }
 
 #[test]
-fn the_operator_may_allow_files_with_several_names() {
+fn operator_may_allow_hard_linked_files() {
     let world = World::new();
     world.file("one", "shared");
     fs::hard_link(world.root().join("one"), world.root().join("two")).unwrap();
@@ -68,12 +68,12 @@ fn the_operator_may_allow_files_with_several_names() {
         .args(["call", "in_write", "-", "--allow", "write", "--no-builtin", "--plugins"])
         .args([CONTAINMENT_FILES.directory(), "--config".into(), world.home().join("own.toml")])
         .stdin(json!({"op": "link", "path": "one", "to": "three"}).to_string());
-    let _ = program.run().left_with(0);
+    let _ = program.run().exits_with(0);
     assert_eq!(world.read("three").as_deref(), Some("shared+"));
 }
 
 #[test]
-fn no_tool_makes_a_second_name() {
+fn hard_links_cannot_be_created() {
     let input = json!({"op": "link", "path": "file.txt", "to": "second"});
     let case = Case::new(CONTAINMENT_FILES, "in_write").input(input).allow(SideEffects::Write);
     let with_file = |world: &World| {

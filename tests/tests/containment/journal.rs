@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{furnished, raw};
 
 #[test]
-fn every_kind_of_change_is_listed_once_in_the_order_of_its_first() {
+fn every_kind_of_change_is_listed_once_in_order() {
     let (seen, _) = raw(
         "raw_write",
         &[
@@ -35,7 +35,7 @@ fn every_kind_of_change_is_listed_once_in_the_order_of_its_first() {
 }
 
 #[test]
-fn what_a_call_makes_and_removes_again_is_no_change() {
+fn created_and_removed_file_is_no_change() {
     let (seen, _) = raw(
         "raw_write",
         &[
@@ -49,7 +49,7 @@ fn what_a_call_makes_and_removes_again_is_no_change() {
 }
 
 #[test]
-fn names_are_listed_as_they_are_and_no_two_look_alike() {
+fn changed_names_are_listed_unambiguously() {
     for name in ["a\nb", "a\\nb", "a\u{1b}[2J\u{202e}b", "a\\u{1b}[2Jb", "\u{fffd}"] {
         let case =
             Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": "create", "path": name}));
@@ -58,11 +58,11 @@ fn names_are_listed_as_they_are_and_no_two_look_alike() {
 }
 
 #[test]
-fn a_terminal_is_shown_names_that_draw_nothing() {
+fn terminal_shows_changed_names_escaped() {
     let case = Case::new(CONTAINMENT_FILES, "in_write")
         .input(json!({"op": "create", "path": "a\u{1b}[2J\u{202e}b"}));
     let case = case.allow(SideEffects::Write);
-    let ran = case.program(&case.world()).run().left_with(0);
+    let ran = case.program(&case.world()).run().exits_with(0);
     assert!(
         ran.stdout.contains(r"a\u001b[2J\u202eb") && !ran.stdout.contains(['\u{1b}', '\u{202e}']),
         "{}",

@@ -29,7 +29,7 @@ fn is_refused(op: &str, path: &str) {
 }
 
 #[test]
-fn a_link_to_a_file_outside_is_not_followed() {
+fn link_to_an_outside_file_is_not_followed() {
     for op in ["read", "stat", "append", "truncate", "write"] {
         is_refused(op, "out-file");
         is_refused(op, "out-file-absolute");
@@ -37,7 +37,7 @@ fn a_link_to_a_file_outside_is_not_followed() {
 }
 
 #[test]
-fn a_link_to_a_directory_outside_is_not_followed() {
+fn link_to_an_outside_directory_is_not_followed() {
     for op in ["list", "stat"] {
         is_refused(op, "out-dir");
         is_refused(op, "out-dir-absolute");
@@ -49,7 +49,7 @@ fn a_link_to_a_directory_outside_is_not_followed() {
 }
 
 #[test]
-fn a_chain_of_links_that_ends_outside_is_not_followed() {
+fn link_chain_ending_outside_is_not_followed() {
     for op in ["read", "write", "stat"] {
         is_refused(op, "out-chain");
         is_refused(op, "out-chain-through-dir");
@@ -57,7 +57,7 @@ fn a_chain_of_links_that_ends_outside_is_not_followed() {
 }
 
 #[test]
-fn a_chain_of_links_that_stays_inside_is_followed() {
+fn link_chain_inside_is_followed() {
     assert_eq!(files("in_read", "read", "chain", "").output(), "inside");
     assert_eq!(files("in_read", "read", "to-file", "").output(), "inside");
     assert_eq!(files("in_read", "read", "dir/to-sibling", "").output(), "inside");
@@ -68,7 +68,7 @@ fn a_chain_of_links_that_stays_inside_is_followed() {
 }
 
 #[test]
-fn a_loop_of_links_ends_in_an_error() {
+fn link_loop_is_an_error() {
     for path in ["loop-a", "self", "loop-a/inner.txt", "self/inner.txt"] {
         for op in ["read", "stat", "write", "list"] {
             is_refused(op, path);
@@ -77,20 +77,20 @@ fn a_loop_of_links_ends_in_an_error() {
 }
 
 #[test]
-fn a_dangling_link_that_leads_out_creates_nothing() {
+fn dangling_outside_link_creates_nothing() {
     for op in ["read", "write", "create", "append", "stat"] {
         is_refused(op, "out-dangling");
     }
 }
 
 #[test]
-fn a_dangling_link_inside_leads_to_nothing() {
+fn dangling_inside_link_leads_to_nothing() {
     let seen = files("in_read", "read", "dangling-inside", "");
     assert_eq!(seen.kind(), "not-found");
 }
 
 #[test]
-fn a_link_with_a_slash_behind_it_is_still_a_link() {
+fn link_with_trailing_slash_is_still_a_link() {
     for path in ["out-dir/", "out-dir-absolute/", "etc/", "host-root/", "dir/up-twice/"] {
         for op in ["list", "stat"] {
             is_refused(op, path);
@@ -103,7 +103,7 @@ fn a_link_with_a_slash_behind_it_is_still_a_link() {
 }
 
 #[test]
-fn a_link_in_the_middle_of_a_path_counts_like_one_at_its_end() {
+fn link_within_a_path_counts_like_one_at_its_end() {
     for path in [
         "out-dir/folder/secret.txt",
         "dir/up/../secret.txt",
@@ -119,7 +119,7 @@ fn a_link_in_the_middle_of_a_path_counts_like_one_at_its_end() {
 }
 
 #[test]
-fn a_link_itself_can_be_looked_at_and_removed() {
+fn link_itself_can_be_inspected_and_removed() {
     assert_eq!(files("in_read", "lstat", "to-file", "").output(), "link");
     assert_eq!(files("in_read", "readlink", "to-file", "").output(), "file.txt");
     let seen = files("in_write", "unlink", "out-file", "");
@@ -128,20 +128,20 @@ fn a_link_itself_can_be_looked_at_and_removed() {
 }
 
 #[test]
-fn a_link_that_leads_out_does_not_tell_where_to_in_words_of_the_host() {
+fn outside_link_does_not_reveal_its_target() {
     // `readlink` returns the stored target or fails; an absolute target would disclose the
     // workspace's location.
     let attempts = each("readlink", &OUT, false);
     let (seen, answers) = raw("raw_read", &attempts);
     assert_eq!(answers.len(), OUT.len());
-    for (world, result) in seen.told() {
+    for (world, result) in seen.results() {
         let place = world.outer().to_string_lossy().into_owned();
         assert!(!result.to_string().contains(&place), "{result:#}");
     }
 }
 
 #[test]
-fn no_link_that_leads_out_is_followed_below_the_standard_library_either() {
+fn raw_calls_follow_no_outside_link() {
     for op in ["open", "open-directory", "stat", "hash"] {
         let attempts = each(op, &OUT, true);
         let (_, answers) = raw("raw_read", &attempts);
@@ -155,7 +155,7 @@ fn no_link_that_leads_out_is_followed_below_the_standard_library_either() {
 }
 
 #[test]
-fn a_hard_link_to_a_link_makes_no_way_out() {
+fn hard_link_to_a_link_is_no_way_out() {
     let hard = |from: &str| json!({"op": "link", "path": from, "to": "made", "follow": true});
     let attempts = [hard("out-file"), hard("out-chain"), hard("out-file-absolute")];
     let (_, answers) = raw("raw_write", &attempts);

@@ -24,7 +24,7 @@ fn bind(world: &World, from: &Path, to: &str) -> Option<Mounted> {
 }
 
 #[test]
-fn a_mounted_part_of_a_repository_is_protected() {
+fn mounted_repository_part_is_protected() {
     let world = World::new();
     world.file("free/f", "x").folder(".git/hooks").file(".git/config", "[core]").file("c", "");
     let other = world.outer().join("other");
@@ -63,7 +63,7 @@ fn a_mounted_part_of_a_repository_is_protected() {
 }
 
 #[test]
-fn a_mounted_part_of_a_cache_is_hidden() {
+fn mounted_cache_part_is_hidden() {
     let world = World::new();
     world.file("t", "");
     assert_eq!(call(&world, "list_dir", &json!({})).code, 0);

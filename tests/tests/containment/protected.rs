@@ -18,7 +18,7 @@ fn with_plugins() -> World {
 }
 
 #[test]
-fn a_tool_changes_no_plugin_that_lies_in_the_workspace() {
+fn plugin_in_the_workspace_cannot_be_changed() {
     let world = with_plugins();
     let before = world.inside();
     for (op, path, to) in [
@@ -42,7 +42,7 @@ fn a_tool_changes_no_plugin_that_lies_in_the_workspace() {
             ])
             .args([world.root().join("lib/plugins")])
             .stdin(input.to_string());
-        let result = program.run().left_with(4).json();
+        let result = program.run().exits_with(4).json();
         assert_eq!(
             result["error"]["detail"],
             json!({"reason": "protected", "tree": "lib/plugins"}),
@@ -53,7 +53,7 @@ fn a_tool_changes_no_plugin_that_lies_in_the_workspace() {
 }
 
 #[test]
-fn a_plugin_that_lies_elsewhere_in_the_workspace_is_as_protected_as_its_directory() {
+fn plugin_elsewhere_in_the_workspace_is_protected() {
     let world = World::new();
     world
         .folder("real")
@@ -87,14 +87,14 @@ fn a_plugin_that_lies_elsewhere_in_the_workspace_is_as_protected_as_its_director
             ])
             .args([world.root().join("plugs"), "--config".into(), world.home().join("own.toml")])
             .stdin(json!({"op": op, "path": path, "to": to}).to_string());
-        let result = program.run().left_with(4).json();
+        let result = program.run().exits_with(4).json();
         assert_eq!(result["error"]["detail"]["reason"], "protected", "{op} {path}");
     }
     assert_eq!(world.inside(), before);
 }
 
 #[test]
-fn the_user_s_settings_behind_a_link_are_not_replaced() {
+fn linked_user_settings_cannot_be_replaced() {
     let world = World::new();
     world.file("dotfiles/palisade.toml", "").file("notes.toml", "[limits]").folder("settings");
     world.link("settings/palisade.toml", "../dotfiles/palisade.toml");
@@ -122,7 +122,7 @@ fn the_user_s_settings_behind_a_link_are_not_replaced() {
                 world.root().join("settings/palisade.toml"),
             ])
             .stdin(json!({"op": op, "path": path, "to": to}).to_string());
-        let result = program.run().left_with(4).json();
+        let result = program.run().exits_with(4).json();
         let expected = json!({"reason": "protected", "tree": "dotfiles/palisade.toml"});
         assert_eq!(result["error"]["detail"], expected, "{op} {path}");
     }
@@ -130,7 +130,7 @@ fn the_user_s_settings_behind_a_link_are_not_replaced() {
 }
 
 #[test]
-fn what_is_the_program_s_own_is_neither_changed_nor_read() {
+fn program_state_can_neither_be_changed_nor_read() {
     let world = World::new();
     world.file("own.toml", "").file("palisade.toml", "[limits]\nmemory = \"64MiB\"");
     let call = |op: &str, path: &str| {
@@ -181,7 +181,7 @@ fn what_is_the_program_s_own_is_neither_changed_nor_read() {
 }
 
 #[test]
-fn an_embedder_protects_and_hides_what_it_likes() {
+fn embedder_may_protect_and_hide_paths() {
     let world = World::new();
     world.file("kept/a", "a").file("hidden/b", "b");
     let builder =

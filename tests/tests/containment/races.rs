@@ -25,7 +25,7 @@ fn read(host: &Host, path: &str) -> ToolResult {
 }
 
 #[test]
-fn a_workspace_whose_path_is_swapped_for_another_stays_the_one_that_was_opened() {
+fn swapped_workspace_path_keeps_the_opened_directory() {
     let world = World::new();
     world.file("secret.txt", "the workspace's own");
     let host = host(&world);
@@ -35,7 +35,7 @@ fn a_workspace_whose_path_is_swapped_for_another_stays_the_one_that_was_opened()
 }
 
 #[test]
-fn a_workspace_that_is_removed_fails_its_calls_and_nothing_else() {
+fn removed_workspace_fails_only_its_calls() {
     let world = World::new();
     world.file("file.txt", "inside");
     let host = host(&world);
@@ -160,22 +160,22 @@ fn is_read_outside_without_the_guard(path: &str) {
 }
 
 #[test]
-fn a_file_that_turns_into_a_link_that_leads_out_and_back_is_never_read_outside() {
+fn file_swapped_for_a_link_is_never_read_outside() {
     is_never_read_outside("turning");
 }
 
 #[test]
-fn a_file_that_turns_into_a_link_is_read_outside_where_there_is_no_guard() {
+fn unguarded_file_swapped_for_a_link_is_read_outside() {
     is_read_outside_without_the_guard("turning");
 }
 
 #[test]
-fn a_directory_in_the_middle_that_turns_into_a_link_is_never_passed() {
+fn directory_swapped_for_a_link_is_never_passed() {
     is_never_read_outside("turning/secret.txt");
 }
 
 #[test]
-fn a_directory_in_the_middle_that_turns_into_a_link_is_passed_where_there_is_no_guard() {
+fn unguarded_directory_swapped_for_a_link_is_passed() {
     is_read_outside_without_the_guard("turning/secret.txt");
 }
 
@@ -205,7 +205,7 @@ fn is_whole(root: &Path) -> bool {
 }
 
 #[test]
-fn a_repository_that_is_swapped_in_is_never_written() {
+fn swapped_in_repository_is_never_written() {
     for (path, swap) in SWAPS {
         let world = repository();
         let (root, mut written) = (world.root(), 0);
@@ -226,7 +226,7 @@ fn a_repository_that_is_swapped_in_is_never_written() {
 }
 
 #[test]
-fn a_repository_that_is_swapped_in_is_written_where_there_is_no_guard() {
+fn unguarded_swapped_in_repository_is_written() {
     for (path, swap) in SWAPS {
         let world = repository();
         let (root, mut lost) = (world.root().canonicalize().unwrap(), false);
@@ -252,7 +252,7 @@ fn with_pipe() -> World {
 }
 
 #[test]
-fn a_pipe_that_is_swapped_in_for_a_file_holds_no_thread() {
+fn swapped_in_pipe_blocks_no_thread() {
     let world = with_pipe();
     let case = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write);
     let (host, root, mut done) = (case.builder(&world).build().unwrap(), world.root(), 0);
@@ -272,7 +272,7 @@ fn a_pipe_that_is_swapped_in_for_a_file_holds_no_thread() {
 }
 
 #[test]
-fn a_pipe_that_is_swapped_in_for_a_file_is_opened_where_there_is_no_guard() {
+fn unguarded_swapped_in_pipe_is_opened() {
     let world = with_pipe();
     let (root, mut opened) = (world.root(), false);
     race(

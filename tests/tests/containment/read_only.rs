@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{all_refused, files, raw};
 
 #[test]
-fn every_kind_of_change_is_refused_below_the_standard_library() {
+fn raw_changes_are_refused() {
     let on = |op: &str, path: &str| json!({"op": op, "path": path, "to": "moved", "follow": true});
     let attempts: Vec<Value> = [
         ("open-write", "file.txt"),
@@ -38,7 +38,7 @@ fn every_kind_of_change_is_refused_below_the_standard_library() {
 }
 
 #[test]
-fn every_kind_of_change_is_refused_through_the_standard_library() {
+fn standard_library_changes_are_refused() {
     for (op, path, to) in [
         ("write", "file.txt", ""),
         ("write", "new.txt", ""),
@@ -59,14 +59,14 @@ fn every_kind_of_change_is_refused_through_the_standard_library() {
 }
 
 #[test]
-fn the_same_tool_in_class_write_may() {
+fn same_tool_in_class_write_may_change_files() {
     let seen = files("in_write", "touch", "file.txt", "");
     assert_eq!(seen.output(), "done");
     assert_eq!(files("in_write", "rmdir", "empty", "").output(), "done");
 }
 
 #[test]
-fn reading_in_every_way_works() {
+fn every_form_of_reading_works() {
     let on = |op: &str, path: &str| json!({"op": op, "path": path});
     let attempts = [
         on("open", "file.txt"),

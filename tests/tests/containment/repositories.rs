@@ -7,7 +7,7 @@ use std::process::Command;
 use palisade::{Policy, SideEffects};
 use palisade_tests::case::{Plugins, block_on};
 use palisade_tests::guest::CONTAINMENT_FILES;
-use palisade_tests::{Case, Program, Seen, Stage, World};
+use palisade_tests::{Case, Observed, Program, Stage, World};
 use serde_json::json;
 
 fn repositories(world: &World) {
@@ -19,7 +19,7 @@ fn repositories(world: &World) {
     world.link("innocent", "sub/.git");
 }
 
-fn attempt(op: &str, path: &str, to: &str) -> Seen {
+fn attempt(op: &str, path: &str, to: &str) -> Observed {
     let case =
         Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": path, "to": to}));
     case.allow(SideEffects::Write).arrange(repositories).check()
@@ -35,7 +35,7 @@ fn is_refused(op: &str, path: &str, to: &str, tree: &str) {
 }
 
 #[test]
-fn nothing_is_changed_in_a_repository_and_the_error_names_it() {
+fn repository_cannot_be_changed_and_the_error_names_it() {
     for op in ["write", "append", "truncate", "touch", "unlink"] {
         is_refused(op, ".git/config", "", ".git");
     }
@@ -57,7 +57,7 @@ fn is_repository(directory: &Path, within: &Path) -> bool {
 }
 
 #[test]
-fn no_tool_plants_a_repository_that_the_users_git_would_obey() {
+fn planted_repository_is_refused() {
     let allowing = Policy::default().allowing(SideEffects::Write);
     let stage = Stage::new(&[], |builder| builder.policy(allowing));
     let head = "ref: refs/heads/main\n";
@@ -129,7 +129,7 @@ fn no_tool_plants_a_repository_that_the_users_git_would_obey() {
 }
 
 #[test]
-fn two_programs_at_once_plant_no_repository_either() {
+fn two_concurrent_programs_cannot_plant_a_repository() {
     let world = World::new();
     let call = |name: &'static str| {
         let input = json!({"path": format!("docs/{name}"), "content": "ref: refs/heads/main\n"})
@@ -149,7 +149,7 @@ fn two_programs_at_once_plant_no_repository_either() {
 }
 
 #[test]
-fn an_example_of_a_hook_is_not_renamed_into_a_hook() {
+fn example_hook_cannot_be_renamed_to_a_hook() {
     is_refused(
         "rename",
         "sub/.git/hooks/pre-commit.sample",
@@ -160,7 +160,7 @@ fn an_example_of_a_hook_is_not_renamed_into_a_hook() {
 }
 
 #[test]
-fn a_repository_is_neither_moved_away_nor_made() {
+fn repository_can_neither_be_moved_nor_created() {
     is_refused("rename", ".git", "moved", ".git");
     is_refused("rename", "sub/.git", "moved", "sub/.git");
     for name in ["dir/.git", "dir/.GIT", "dir/GIT~1"] {
@@ -171,7 +171,7 @@ fn a_repository_is_neither_moved_away_nor_made() {
 }
 
 #[test]
-fn a_repository_is_read_and_what_stands_beside_it_is_changed() {
+fn repository_is_readable_and_its_siblings_changeable() {
     assert_eq!(attempt("read", ".git/config", "").output(), "[core]");
     assert_eq!(attempt("list", "innocent", "").output(), "hooks");
     attempt("write", "sub/file.txt", "").modified(&["sub/file.txt"]);
@@ -180,7 +180,7 @@ fn a_repository_is_read_and_what_stands_beside_it_is_changed() {
 }
 
 #[test]
-fn the_shipped_tools_are_held_to_it_as_well() {
+fn shipped_tools_obey_the_same_protection() {
     for (tool, input) in [
         ("write_file", json!({"path": ".git/config", "content": "x"})),
         (

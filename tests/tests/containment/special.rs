@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use palisade::SideEffects;
 use palisade_tests::guest::{CONTAINMENT_FILES, CONTAINMENT_RAW};
-use palisade_tests::{Case, Seen, World, skip};
+use palisade_tests::{Case, Observed, World, skip};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn device(world: &World) {
         .unwrap();
 }
 
-fn attempt(arrange: fn(&World), tool: &str, op: &str) -> Seen {
+fn attempt(arrange: fn(&World), tool: &str, op: &str) -> Observed {
     let case = Case::new(CONTAINMENT_FILES, tool)
         .input(json!({"op": op, "path": "special", "to": "moved"}));
     case.allow(SideEffects::Write).timeout(Duration::from_secs(60)).arrange(arrange).check()
@@ -70,31 +70,31 @@ fn cannot_be_opened(arrange: fn(&World)) {
 }
 
 #[test]
-fn a_pipe_is_refused_at_once() {
+fn pipe_is_refused_at_once() {
     cannot_be_opened(pipe);
 }
 
 #[test]
-fn a_socket_is_refused_at_once() {
+fn socket_is_refused_at_once() {
     cannot_be_opened(socket);
 }
 
 #[test]
-fn a_device_is_refused_at_once() {
+fn device_is_refused_at_once() {
     if can_make_devices() {
         cannot_be_opened(device);
     }
 }
 
 #[test]
-fn a_link_to_a_device_of_the_machine_leads_out() {
+fn link_to_a_device_leads_outside() {
     let seen =
         attempt(|world| drop(world.link("special", "/dev/zero").inside()), "in_read", "read");
     assert_eq!(seen.error("permission_denied")["detail"]["reason"], "sandbox");
 }
 
 #[test]
-fn a_pipe_is_listed_and_removed_like_any_entry() {
+fn pipe_is_listed_and_removed_like_any_entry() {
     assert_eq!(attempt(pipe, "in_read", "stat").output(), "special");
     let seen = attempt(pipe, "in_write", "unlink");
     assert_eq!(seen.output(), "done");

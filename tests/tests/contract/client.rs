@@ -109,7 +109,7 @@ fn invalid(step: &Value) -> &str {
 }
 
 #[test]
-fn answers_come_in_the_order_of_the_questions() {
+fn answers_have_the_order_of_the_questions() {
     let client = Answering::keys();
     let asked = json!([{"ask": [question("b", "sampling"), question("a", "elicitation")]}, {"ask": [question("b", "roots")]}]);
     assert_eq!(steps(asked, client.clone()), json!([[{"of": "b"}, {"of": "a"}], [{"of": "b"}]]));
@@ -120,14 +120,14 @@ fn answers_come_in_the_order_of_the_questions() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_a_tool_learns_that_from_library_and_program_alike() {
+fn missing_client_is_the_same_in_library_and_program() {
     let seen =
         case("ask", json!(["supported", {"need": []}, {"ask": [question("a", "roots")]}])).check();
     assert_eq!(seen.output(), r#"[[],"had","unavailable"]"#);
 }
 
 #[test]
-fn a_tool_knows_what_the_client_can_be_asked_for_and_is_refused_the_rest() {
+fn unsupported_question_kinds_are_refused() {
     let client =
         || Answering::new(&[AskKind::Sampling], Box::new(|_, _| Ok(vec!["{}".to_owned()])));
     let ask = |kind: &str| json!({"ask": [question("a", kind)]});
@@ -139,7 +139,7 @@ fn a_tool_knows_what_the_client_can_be_asked_for_and_is_refused_the_rest() {
 }
 
 #[test]
-fn what_a_tool_cannot_do_without_ends_the_call() {
+fn unmet_requirement_ends_the_call() {
     let client = Answering::new(&[AskKind::Sampling], Box::new(|_, _| Ok(Vec::new())));
     let needs = json!([{"need": ["sampling", "roots", "elicitation"]}]);
     let error = call(&case("ask", needs.clone()), client).to_json()["error"].clone();
@@ -160,7 +160,7 @@ fn what_a_tool_cannot_do_without_ends_the_call() {
 }
 
 #[test]
-fn refusals_of_the_client_reach_the_tool() {
+fn client_refusals_reach_the_tool() {
     for (failure, expected) in [
         (AskFailure::Declined, json!("declined")),
         (AskFailure::Unavailable, json!("unavailable")),
@@ -173,7 +173,7 @@ fn refusals_of_the_client_reach_the_tool() {
 }
 
 #[test]
-fn a_question_before_the_first_change_is_put_and_one_after_it_is_not() {
+fn question_after_the_first_change_is_refused() {
     for change in [json!({"write": "a.txt"}), json!({"touch": "a.txt"})] {
         let ask = json!({"ask": [question("a", "roots")]});
         let client = Answering::keys();
@@ -185,7 +185,7 @@ fn a_question_before_the_first_change_is_put_and_one_after_it_is_not() {
 }
 
 #[test]
-fn a_call_asks_three_times_and_not_a_fourth() {
+fn call_asks_at_most_three_times() {
     let client = Answering::keys();
     let ask = json!({"ask": [question("a", "roots")]});
     let done = steps(json!([ask, ask, ask, ask]), client.clone());
@@ -195,7 +195,7 @@ fn a_call_asks_three_times_and_not_a_fourth() {
 }
 
 #[test]
-fn eight_questions_are_put_at_once_and_not_nine_or_none_or_two_of_one_key() {
+fn question_takes_one_to_eight_requests_with_unique_keys() {
     let ask = |keys: &[&str]| json!([{"ask": keys.iter().map(|key| question(key, "roots")).collect::<Vec<_>>()}]);
     let eight = ["a", "b", "c", "d", "e", "f", "g", "h"];
     assert_eq!(steps(ask(&eight), Answering::keys())[0].as_array().unwrap().len(), 8);
@@ -233,7 +233,7 @@ fn parameters_are_an_object_of_at_most_256_kib() {
 }
 
 #[test]
-fn the_answers_of_a_call_have_at_most_256_kib_together() {
+fn answers_of_a_call_have_at_most_256_kib() {
     let answer = |bytes: usize| format!(r#""{}""#, "x".repeat(bytes - 2));
     let half = || -> Answers { Box::new(move |_, _| Ok(vec![answer(128 << 10)])) };
     let ask = json!({"ask": [question("a", "roots")]});
@@ -243,7 +243,7 @@ fn the_answers_of_a_call_have_at_most_256_kib_together() {
 }
 
 #[test]
-fn a_client_that_answers_later_ends_the_call_and_the_tool_does_nothing_more() {
+fn deferred_answer_ends_the_call_without_changes() {
     for (failure, class, detail) in [
         (AskFailure::Later, "cancelled", json!({"reason": "awaits_client"})),
         (AskFailure::Changed, "execution_error", json!({"kind": "contract"})),
@@ -258,7 +258,7 @@ fn a_client_that_answers_later_ends_the_call_and_the_tool_does_nothing_more() {
 }
 
 #[test]
-fn the_clock_of_a_call_stands_still_while_it_is_asked_and_runs_on_afterwards() {
+fn call_clock_stands_still_during_a_question() {
     let slow = || {
         Answering::slowly(
             Duration::from_millis(900),

@@ -1,10 +1,10 @@
 //! Content blocks of each kind, as the model and as a program read them.
 
 use palisade_tests::guest::CONTRACT_CONTENT;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::{Value, json};
 
-fn give(blocks: &[&str]) -> Seen {
+fn give(blocks: &[&str]) -> Observed {
     Case::new(CONTRACT_CONTENT, "give").input(json!({"blocks": blocks})).check()
 }
 
@@ -16,12 +16,12 @@ fn is(block: &str, text: &str, json: Value) {
 }
 
 #[test]
-fn a_text_block_is_the_output_as_it_is() {
+fn text_block_is_the_verbatim_output() {
     is("text", "plain", json!({"type": "text", "text": "plain"}));
 }
 
 #[test]
-fn a_json_block_is_parsed_and_printed_in_canonical_form() {
+fn json_block_is_printed_in_canonical_form() {
     is(
         "json",
         r#"{"a":"ü","b":[1,2.5,null]}"#,
@@ -30,7 +30,7 @@ fn a_json_block_is_parsed_and_printed_in_canonical_form() {
 }
 
 #[test]
-fn an_image_is_a_note_to_the_model_and_bytes_to_the_program() {
+fn image_is_a_note_to_the_model_and_bytes_to_the_program() {
     is(
         "image",
         "[image image/png, 4 bytes]",
@@ -39,7 +39,7 @@ fn an_image_is_a_note_to_the_model_and_bytes_to_the_program() {
 }
 
 #[test]
-fn a_sound_is_a_note_to_the_model_and_bytes_to_the_program() {
+fn audio_is_a_note_to_the_model_and_bytes_to_the_program() {
     is(
         "audio",
         "[audio audio/wav, 4 bytes]",
@@ -48,25 +48,25 @@ fn a_sound_is_a_note_to_the_model_and_bytes_to_the_program() {
 }
 
 #[test]
-fn a_resource_of_text_is_read_whole() {
+fn text_resource_is_included_in_the_output() {
     let block = json!({"type": "resource", "uri": "note:1", "mime": "text/plain", "text": "whole"});
     is("resource-text", "whole", block);
 }
 
 #[test]
-fn a_resource_of_bytes_is_a_note_to_the_model() {
+fn binary_resource_is_a_note_to_the_model() {
     let block = json!({"type": "resource", "uri": "blob:1", "mime": null, "data": "AP8="});
     is("resource-bytes", "[resource blob:1, 2 bytes]", block);
 }
 
 #[test]
-fn a_link_is_shown_and_never_followed() {
+fn link_is_shown_and_never_followed() {
     let block = json!({"type": "link", "uri": "note:2", "name": "x", "mime": "text/markdown"});
     is("link", "[x](note:2)", block);
 }
 
 #[test]
-fn several_blocks_keep_their_order_and_are_joined_by_line_ends() {
+fn blocks_keep_their_order_joined_by_line_feeds() {
     let seen = give(&["link", "text", "json"]);
     assert_eq!(seen.output(), "[x](note:2)\nplain\n{\"a\":\"ü\",\"b\":[1,2.5,null]}");
     let kinds: Vec<&str> = seen.result["content"]
@@ -79,14 +79,14 @@ fn several_blocks_keep_their_order_and_are_joined_by_line_ends() {
 }
 
 #[test]
-fn an_output_without_blocks_is_an_empty_text() {
+fn output_without_blocks_is_an_empty_text() {
     let seen = give(&[]);
     assert_eq!(seen.output(), "");
     assert_eq!(seen.result["content"], json!([]));
 }
 
 #[test]
-fn a_json_block_that_is_no_json_breaks_the_contract() {
+fn invalid_json_block_breaks_the_contract() {
     let seen = give(&["text", "not-json"]);
     assert_eq!(seen.kind(), "contract");
     assert!(seen.message("execution_error").contains("not valid JSON"), "{:#}", seen.result);
@@ -94,7 +94,7 @@ fn a_json_block_that_is_no_json_breaks_the_contract() {
 }
 
 #[test]
-fn a_json_block_with_a_key_twice_breaks_the_contract() {
+fn json_block_with_a_duplicate_key_breaks_the_contract() {
     let seen = give(&["twice-json"]);
     assert_eq!(seen.kind(), "contract");
     assert!(seen.message("execution_error").contains("twice"), "{:#}", seen.result);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use palisade::{Policy, Session, ToolResult};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::CONTRACT_CONTEXT;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::{Map, Value, json};
 
 fn see() -> Case {
@@ -14,12 +14,12 @@ fn see() -> Case {
         .input(json!({"at_most_ms": 9000}))
 }
 
-fn seen(seen: &Seen) -> Value {
+fn seen(seen: &Observed) -> Value {
     serde_json::from_str(seen.output()).unwrap()
 }
 
 #[test]
-fn a_call_of_which_nothing_is_said_has_no_conversation_and_an_empty_context() {
+fn plain_call_has_no_ids_and_an_empty_context() {
     let expected = json!({
         "call_id": null, "session_id": null, "turn_id": null, "caller": {}, "metadata": {},
         "time_is_left": true, "time_is_bounded": true,
@@ -28,7 +28,7 @@ fn a_call_of_which_nothing_is_said_has_no_conversation_and_an_empty_context() {
 }
 
 #[test]
-fn the_callers_context_reaches_the_tool_as_it_is() {
+fn callers_context_reaches_the_tool_unchanged() {
     let context = json!({"user": {"name": "Ada"}, "list": [1, "zwei", null], "tool_use": 3.5});
     let call = see().check_library(|call| call.with_context(context.clone()));
     assert_eq!(seen(&call)["caller"], context);
@@ -37,14 +37,14 @@ fn the_callers_context_reaches_the_tool_as_it_is() {
 }
 
 #[test]
-fn the_calls_metadata_reaches_the_tool_as_it_is() {
+fn call_metadata_reaches_the_tool_unchanged() {
     let metadata: Map<String, Value> = json!({"trace": "00-1"}).as_object().unwrap().clone();
     let call = see().check_library(|call| call.with_metadata(metadata));
     assert_eq!(seen(&call)["metadata"], json!({"trace": "00-1"}));
 }
 
 #[test]
-fn the_ids_of_call_session_and_turn_reach_the_tool_and_the_result() {
+fn call_session_and_turn_ids_reach_tool_and_result() {
     let case = see().input(json!({"with_id": true}));
     let world = case.world();
     let host = case.builder(&world).build().unwrap();
@@ -59,14 +59,14 @@ fn the_ids_of_call_session_and_turn_reach_the_tool_and_the_result() {
 }
 
 #[test]
-fn two_calls_without_ids_get_two() {
-    let id = |seen: &Seen| seen.result["call_id"].as_str().unwrap().to_owned();
+fn calls_without_ids_get_distinct_ones() {
+    let id = |seen: &Observed| seen.result["call_id"].as_str().unwrap().to_owned();
     let (one, other) = (see().check_library(|call| call), see().check_library(|call| call));
     assert_ne!(id(&one), id(&other));
 }
 
 #[test]
-fn the_time_that_is_left_is_at_most_the_time_of_the_call() {
+fn remaining_time_is_at_most_the_calls_timeout() {
     let expected = |bound: u64| json!({"time_is_left": true, "time_is_bounded": bound >= 9000});
     for bound in [9000, 1] {
         let seen = seen(&see().input(json!({"at_most_ms": bound})).check());
@@ -78,7 +78,7 @@ fn the_time_that_is_left_is_at_most_the_time_of_the_call() {
 }
 
 #[test]
-fn the_input_arrives_in_canonical_form() {
+fn input_arrives_in_canonical_form() {
     let seen = Case::new(CONTRACT_CONTEXT, "input")
         .text(" {\"b\" : 1.0, \"c\": 0.5,\n\"a\":[ ] , \"ü\": \"\\u00fc\"} ")
         .check();

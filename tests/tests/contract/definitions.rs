@@ -17,11 +17,11 @@ fn inspected(tool: &str) -> Value {
     let program = Program::new(&world)
         .args(["--no-builtin", "--plugins"])
         .args([CONTRACT_DEFINITIONS.directory()]);
-    program.args(["inspect", tool, "--json"]).run().left_with(0).json()
+    program.args(["inspect", tool, "--json"]).run().exits_with(0).json()
 }
 
 #[test]
-fn every_field_of_a_definition_arrives() {
+fn every_definition_field_arrives() {
     let host = host();
     let tool = host.registry().get("every_field").unwrap();
     let definition = tool.definition();
@@ -32,13 +32,13 @@ fn every_field_of_a_definition_arrives() {
     assert!(definition.is_idempotent());
     assert_eq!(definition.timeout(), Some(Duration::from_millis(1500)));
     assert_eq!(Value::Object(definition.metadata().clone()), json!({"vendor": {"key": [1, 2]}}));
-    assert_eq!(definition.parameters()["properties"]["count"]["description"], "How many.");
+    assert_eq!(definition.parameters()["properties"]["count"]["description"], "The count.");
     let output = definition.output_schema().unwrap().as_value();
     assert_eq!(output["required"], json!(["counted"]));
 }
 
 #[test]
-fn the_program_shows_every_field_as_the_library_has_it() {
+fn program_shows_every_definition_field() {
     let shown = inspected("every_field");
     let host = host();
     let tool = host.registry().get("every_field").unwrap();
@@ -57,7 +57,7 @@ fn the_program_shows_every_field_as_the_library_has_it() {
 }
 
 #[test]
-fn what_a_definition_leaves_out_is_absent() {
+fn omitted_definition_fields_are_absent() {
     let shown = inspected("bare");
     assert_eq!(shown["title"], Value::Null);
     assert_eq!(shown["output_schema"], Value::Null);
@@ -83,7 +83,7 @@ fn tools_keep_the_order_of_their_plugin() {
 }
 
 #[test]
-fn a_call_runs_the_tool_that_it_names() {
+fn call_runs_the_named_tool() {
     assert_eq!(Case::new(CONTRACT_DEFINITIONS, "bare").check().output(), "bare");
     let counted = Case::new(CONTRACT_DEFINITIONS, "every_field").input(json!({"count": 3})).check();
     assert_eq!(counted.output(), r#"{"counted":3}"#);

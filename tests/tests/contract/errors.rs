@@ -1,10 +1,10 @@
 //! Tool errors of every kind, all of class `execution_error`.
 
 use palisade_tests::guest::CONTRACT_ERRORS;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn fail(with: &str) -> Seen {
+fn fail(with: &str) -> Observed {
     Case::new(CONTRACT_ERRORS, "fail").input(json!({"with": with})).check()
 }
 
@@ -23,44 +23,44 @@ fn invalid_input_names_the_field() {
 }
 
 #[test]
-fn not_found_is_the_tools_and_not_the_hosts() {
+fn not_found_is_the_tools_own_error() {
     is("not-found", "not-found", "no such thing");
 }
 
 #[test]
-fn permission_denied_is_the_tools_where_the_host_denied_nothing() {
+fn permission_denied_is_the_tools_own_error() {
     is("permission-denied", "permission-denied", "not for you");
 }
 
 #[test]
-fn failed_is_told_in_the_tools_own_words() {
+fn failed_has_the_tools_message() {
     is("failed", "failed", "it broke");
 }
 
 #[test]
-fn cancelled_is_the_tools_where_nobody_cancelled() {
+fn cancelled_is_the_tools_own_error() {
     let seen = fail("cancelled");
     assert_eq!(seen.kind(), "cancelled");
     assert!(seen.message("execution_error").contains("nobody cancelled it"));
 }
 
 #[test]
-fn an_error_without_words_still_says_something() {
+fn empty_error_message_is_replaced() {
     is("blank", "failed", "the tool failed without saying why");
 }
 
 #[test]
-fn a_message_cannot_deceive_a_terminal() {
+fn message_is_escaped_for_a_terminal() {
     is("deceptive", "failed", "a\\u{1b}[2Jb\\u{202e}c");
 }
 
 #[test]
-fn a_long_message_is_cut() {
+fn long_message_is_cut() {
     assert_eq!(fail("long").message("execution_error").len(), 16 << 10);
 }
 
 #[test]
-fn an_io_error_keeps_its_kind() {
+fn io_error_keeps_its_kind() {
     // A tool of class `none` has no directory, so the open fails for lack of a preopen.
     let seen = fail("io");
     assert!(!seen.message("execution_error").contains("os error"), "{:#}", seen.result);

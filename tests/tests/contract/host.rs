@@ -3,14 +3,14 @@
 use palisade::Event;
 use palisade::execution::{Progress, Severity};
 use palisade_tests::guest::CONTRACT_HOST;
-use palisade_tests::{Case, Program, Seen, World};
+use palisade_tests::{Case, Observed, Program, World};
 
-fn speak() -> Seen {
+fn speak() -> Observed {
     Case::new(CONTRACT_HOST, "speak").check()
 }
 
 #[test]
-fn each_level_of_the_log_is_an_event() {
+fn every_log_level_is_an_event() {
     let logged = |event: &Event| match event {
         Event::Log(_, severity, message) => Some((*severity, message.clone())),
         _ => None,
@@ -27,7 +27,7 @@ fn each_level_of_the_log_is_an_event() {
 }
 
 #[test]
-fn progress_is_an_event_and_what_is_not_finite_is_ignored() {
+fn progress_is_an_event_and_non_finite_is_ignored() {
     let progressed = |event: &Event| match event {
         Event::Progress(_, progress) => Some(progress.clone()),
         _ => None,
@@ -38,7 +38,7 @@ fn progress_is_an_event_and_what_is_not_finite_is_ignored() {
 }
 
 #[test]
-fn emitted_text_is_an_event_before_the_call_has_ended_and_no_part_of_the_output() {
+fn emitted_text_is_an_immediate_event_outside_the_output() {
     let seen = speak();
     let emitted = |event: &Event| match event {
         Event::OutputDelta(_, chunk) => Some(chunk.clone()),
@@ -50,7 +50,7 @@ fn emitted_text_is_an_event_before_the_call_has_ended_and_no_part_of_the_output(
 }
 
 #[test]
-fn events_begin_with_the_call_and_end_with_its_completion_and_name_it() {
+fn events_start_and_end_with_the_named_call() {
     let events = speak().events;
     assert_eq!(events.first().map(Event::name), Some("tool.called"));
     assert_eq!(events.last().map(Event::name), Some("tool.completed"));
@@ -60,16 +60,22 @@ fn events_begin_with_the_call_and_end_with_its_completion_and_name_it() {
 }
 
 #[test]
-fn the_program_shows_the_log_to_who_asks_for_it_and_warnings_to_nobody_else() {
+fn program_shows_the_log_only_with_verbose() {
     let world = World::new();
     let call = |more: &[&str]| {
         let program = Program::new(&world)
             .args(["--no-builtin", "--plugins"])
             .args([CONTRACT_HOST.directory()]);
-        program.args(["call", "speak"]).args(more.iter().copied()).run().left_with(0)
+        program.args(["call", "speak"]).args(more.iter().copied()).run().exits_with(0)
     };
     let verbose = call(&["--verbose"]);
-    verbose.complains(&["trace: one", "debug: two", "info: three", "warn: four", "error: five"]);
+    verbose.stderr_contains(&[
+        "trace: one",
+        "debug: two",
+        "info: three",
+        "warn: four",
+        "error: five",
+    ]);
     assert_eq!(verbose.stdout, "cancelled: false");
     assert_eq!(call(&[]).stdout, "cancelled: false");
 }

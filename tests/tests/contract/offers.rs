@@ -16,7 +16,7 @@ fn host(world: &World, guest: Guest, cache: &std::path::Path) -> Host {
 }
 
 #[test]
-fn what_is_offered_is_known_when_a_plugin_is_loaded_and_when_it_comes_from_the_cache() {
+fn offers_are_known_after_loading_and_from_the_cache() {
     let (world, cache) = (World::new(), tempfile::tempdir().unwrap());
     for _ in 0..2 {
         let host = host(&world, CONTRACT_OFFERS, cache.path());
@@ -36,7 +36,7 @@ fn what_is_offered_is_known_when_a_plugin_is_loaded_and_when_it_comes_from_the_c
 }
 
 #[test]
-fn of_two_plugins_that_offer_one_thing_the_first_has_it() {
+fn first_of_two_plugins_keeps_a_duplicate_offer() {
     let world = World::new();
     for name in ["first", "second"] {
         std::fs::copy(CONTRACT_OFFERS.file(), world.plugins().join(format!("{name}.wasm")))
@@ -56,7 +56,7 @@ fn of_two_plugins_that_offer_one_thing_the_first_has_it() {
 }
 
 #[test]
-fn a_plugin_without_the_interfaces_offers_nothing() {
+fn plugin_without_the_interfaces_offers_nothing() {
     let (world, cache) = (World::new(), tempfile::tempdir().unwrap());
     let host = host(&world, LOADER_GOOD, cache.path());
     let offer = host.plugins()[0].offer().clone();

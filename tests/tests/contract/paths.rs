@@ -1,19 +1,19 @@
 //! Path arguments are checked before the call and reach the tool as relative paths.
 
 use palisade_tests::guest::CONTRACT_PATHS;
-use palisade_tests::{Case, Seen, World};
+use palisade_tests::{Case, Observed, World};
 use serde_json::{Value, json};
 
 fn with_file(world: &World) {
     world.file("dir/file.txt", "in");
 }
 
-fn arrived(input: Value) -> Seen {
+fn arrived(input: Value) -> Observed {
     Case::new(CONTRACT_PATHS, "arrived").input(input).arrange(with_file).check()
 }
 
 #[test]
-fn a_path_argument_arrives_relative_and_tidy() {
+fn path_argument_arrives_relative_and_normalised() {
     for (given, expected) in [
         ("dir/file.txt", "dir/file.txt"),
         ("./dir//file.txt", "dir/file.txt"),
@@ -26,7 +26,7 @@ fn a_path_argument_arrives_relative_and_tidy() {
 }
 
 #[test]
-fn an_absolute_path_inside_arrives_relative() {
+fn absolute_inside_path_arrives_relative() {
     let seen = Case::new(CONTRACT_PATHS, "arrived")
         .arrange(with_file)
         .input_at(|world| json!({"path": world.root().join("dir/file.txt")}))
@@ -35,7 +35,7 @@ fn an_absolute_path_inside_arrives_relative() {
 }
 
 #[test]
-fn a_path_argument_that_leads_out_is_denied_before_anything_runs() {
+fn outside_path_argument_is_denied_before_the_run() {
     for given in ["..", "../secret.txt", "/etc/passwd", "dir/../../secret.txt"] {
         let seen = arrived(json!({"path": given}));
         assert_eq!(seen.error("permission_denied")["detail"]["reason"], "workspace", "{given}");
@@ -45,7 +45,7 @@ fn a_path_argument_that_leads_out_is_denied_before_anything_runs() {
 }
 
 #[test]
-fn paths_in_a_list_are_checked_one_by_one() {
+fn paths_in_a_list_are_checked_separately() {
     let seen = arrived(json!({"path": ".", "more": ["./a", "b/../c"]}));
     assert_eq!(seen.output(), ". [a c] ");
     let out = arrived(json!({"path": ".", "more": ["a", "../b"]}));
@@ -53,12 +53,12 @@ fn paths_in_a_list_are_checked_one_by_one() {
 }
 
 #[test]
-fn a_text_that_is_no_path_argument_is_left_alone() {
+fn unmarked_text_is_not_treated_as_a_path() {
     assert_eq!(arrived(json!({"path": ".", "text": "../../etc"})).output(), ". [] ../../etc");
 }
 
 #[test]
-fn what_cannot_be_a_path_is_invalid_and_named() {
+fn invalid_path_is_refused_by_name() {
     for given in [String::new(), "a\0b".to_owned(), "x".repeat(5000)] {
         let seen = arrived(json!({"path": given}));
         assert_eq!(seen.error("validation_error")["errors"][0]["pointer"], "/path", "{given:?}");
@@ -66,7 +66,7 @@ fn what_cannot_be_a_path_is_invalid_and_named() {
 }
 
 #[test]
-fn the_workspace_is_the_root_and_relative_paths_resolve_to_it() {
+fn workspace_is_the_root_of_relative_paths() {
     let case = Case::new(CONTRACT_PATHS, "both_ways").arrange(with_file);
     assert_eq!(case.input(json!({"path": "dir/file.txt"})).check().output(), "in|in|/");
 }

@@ -1,22 +1,22 @@
 //! Structured outputs with a declared schema.
 
 use palisade_tests::guest::CONTRACT_STRUCTURED;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn promise(give: &str) -> Seen {
+fn promise(give: &str) -> Observed {
     Case::new(CONTRACT_STRUCTURED, "promise").input(json!({"give": give})).check()
 }
 
 #[test]
-fn an_output_that_keeps_its_promise_is_one_json_block() {
+fn conforming_output_is_one_json_block() {
     let seen = promise("right");
     assert_eq!(seen.output(), r#"{"n":1}"#);
     assert_eq!(seen.result["content"], json!([{"type": "json", "json": {"n": 1}}]));
 }
 
 #[test]
-fn an_output_that_breaks_its_promise_breaks_the_contract() {
+fn nonconforming_output_breaks_the_contract() {
     for give in ["wrong", "twice", "text", "nothing"] {
         let seen = promise(give);
         assert_eq!(seen.kind(), "contract", "{give}");
@@ -26,6 +26,6 @@ fn an_output_that_breaks_its_promise_breaks_the_contract() {
 }
 
 #[test]
-fn an_unsuccessful_outcome_owes_no_structure() {
+fn unsuccessful_output_needs_no_structure() {
     assert_eq!(promise("failure").kind(), "unsuccessful");
 }

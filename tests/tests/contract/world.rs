@@ -6,7 +6,7 @@ use palisade_tests::guest::CONTRACT_WORLD;
 use serde_json::{Value, json};
 
 #[test]
-fn time_and_chance_are_there_and_everything_else_is_closed() {
+fn only_clock_and_randomness_are_available() {
     let seen = Case::new(CONTRACT_WORLD, "look").check();
     let world: Value = serde_json::from_str(seen.output()).unwrap();
     let expected = json!({

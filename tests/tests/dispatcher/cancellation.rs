@@ -2,7 +2,7 @@
 
 use palisade::{Answer, Call, CallId, CancellationToken, Event, json};
 use palisade_tests::case::block_on;
-use palisade_tests::stage::{Stage, class, says_started};
+use palisade_tests::stage::{Stage, class, reports_start};
 use palisade_tests::{Recorder, guest::DISPATCHER_GATE};
 
 use super::{stage, waiting, writing};
@@ -12,7 +12,7 @@ fn id(text: &str) -> CallId {
 }
 
 #[test]
-fn while_it_is_queued() {
+fn queued_call_is_cancelled() {
     let stage = stage();
     let session = stage.host.new_session("s").concurrency(1).build();
     block_on(async {
@@ -30,7 +30,7 @@ fn while_it_is_queued() {
 }
 
 #[test]
-fn while_a_person_is_asked() {
+fn confirming_call_is_cancelled() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
@@ -44,7 +44,7 @@ fn while_a_person_is_asked() {
 }
 
 #[test]
-fn while_it_starts() {
+fn starting_call_is_cancelled() {
     // The event `tool.called` precedes instantiation, so the guest must not run at all.
     let token = CancellationToken::new();
     let trigger = token.clone();
@@ -53,7 +53,7 @@ fn while_it_starts() {
             trigger.cancel();
         }
     });
-    let stage = Stage::hearing(recorder, &[DISPATCHER_GATE], |builder| builder);
+    let stage = Stage::with_recorder(recorder, &[DISPATCHER_GATE], |builder| builder);
     let result =
         block_on(stage.host.dispatch(&stage.session(), waiting("c").with_cancellation(token)));
     assert_eq!(class(&result), "cancelled");
@@ -61,7 +61,7 @@ fn while_it_starts() {
 }
 
 #[test]
-fn while_it_runs_and_twice() {
+fn running_call_is_cancelled_twice() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
@@ -74,7 +74,7 @@ fn while_it_runs_and_twice() {
 }
 
 #[test]
-fn after_its_end() {
+fn ended_call_is_not_cancelled() {
     let stage = stage();
     let session = stage.session();
     let result = block_on(
@@ -89,7 +89,7 @@ fn after_its_end() {
 }
 
 #[test]
-fn what_a_guest_has_said_until_then_is_in_the_result_and_in_the_event() {
+fn partial_output_is_in_result_and_event() {
     let stage = stage();
     let session = stage.session();
     let result = block_on(async {
@@ -101,15 +101,18 @@ fn what_a_guest_has_said_until_then_is_in_the_result_and_in_the_event() {
     let said: Vec<_> = result.content().iter().map(|block| block.as_text().into_owned()).collect();
     assert_eq!(said, ["started"]);
     assert_eq!(result.to_block()["content"][1]["text"], "started", "the model reads it, too");
-    let last = stage.recorder.of("c").pop();
+    let last = stage.recorder.events_of("c").pop();
     assert!(
         matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("started"))
     );
-    assert_eq!(stage.recorder.of("c").iter().filter(|event| says_started(event)).count(), 1);
+    assert_eq!(
+        stage.recorder.events_of("c").iter().filter(|event| reports_start(event)).count(),
+        1
+    );
 }
 
 #[test]
-fn a_subscriber_may_cancel_from_within_an_event() {
+fn subscriber_may_cancel_within_an_event() {
     // Deadlocks if events are emitted under the session's lock, which the wake-up takes as well.
     let cell = std::sync::Arc::new(std::sync::OnceLock::<palisade::Session>::new());
     let inner = cell.clone();
@@ -118,7 +121,7 @@ fn a_subscriber_may_cancel_from_within_an_event() {
             session.cancel_all();
         }
     });
-    let stage = Stage::hearing(recorder, &[], |builder| builder);
+    let stage = Stage::with_recorder(recorder, &[], |builder| builder);
     let session = cell.get_or_init(|| stage.session());
     assert_eq!(class(&block_on(stage.host.dispatch(session, writing("w")))), "cancelled");
     assert!(stage.confirmations.pending().is_empty());

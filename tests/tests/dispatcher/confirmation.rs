@@ -21,11 +21,11 @@ fn settled(stage: &Stage, call: &str) -> Vec<Decision> {
         Event::ConfirmationResolved(_, _, decision) => Some(*decision),
         _ => None,
     };
-    stage.recorder.of(call).iter().filter_map(decision).collect()
+    stage.recorder.events_of(call).iter().filter_map(decision).collect()
 }
 
 #[test]
-fn a_question_carries_what_one_needs_to_decide() {
+fn question_has_all_facts_for_the_decision() {
     let stage = stage();
     block_on(async {
         let call = Call::new(
@@ -63,7 +63,7 @@ fn a_question_carries_what_one_needs_to_decide() {
 }
 
 #[test]
-fn nobody_is_asked_about_what_would_be_refused_whatever_the_answer() {
+fn call_refused_regardless_causes_no_question() {
     let stage =
         Stage::new(&[], |builder| builder.confirmer(Arc::new(ConfirmFn::new(|_| Answer::Allow))));
     let call = Call::new("write_file", json!({"path": ".git/hook", "content": "x"})).with_id("w");
@@ -73,7 +73,7 @@ fn nobody_is_asked_about_what_would_be_refused_whatever_the_answer() {
 }
 
 #[test]
-fn the_first_answer_wins_and_the_second_is_told_what_it_was() {
+fn first_answer_wins_and_the_second_learns_it() {
     let stage = stage();
     block_on(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
@@ -88,7 +88,7 @@ fn the_first_answer_wins_and_the_second_is_told_what_it_was() {
 }
 
 #[test]
-fn of_several_who_are_asked_the_first_answer_wins_and_the_others_learn_of_it() {
+fn first_of_several_confirmers_wins_and_others_learn_it() {
     let (one, other) = (ConfirmationQueue::default(), ConfirmationQueue::default());
     let both = FirstOf::new(vec![Arc::new(one.clone()), Arc::new(other.clone())]);
     let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(both)));
@@ -105,7 +105,7 @@ fn of_several_who_are_asked_the_first_answer_wins_and_the_others_learn_of_it() {
 }
 
 #[test]
-fn an_allow_counts_once() {
+fn allow_counts_once() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
@@ -120,7 +120,7 @@ fn an_allow_counts_once() {
 }
 
 #[test]
-fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
+fn always_applies_to_tool_and_session_including_waiting_calls() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
@@ -149,7 +149,7 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
 }
 
 #[test]
-fn always_lifts_no_deny() {
+fn always_does_not_lift_a_deny() {
     let policy = Policy::default().with_tool("write_file", Mode::Deny);
     let stage = Stage::new(&[], |builder| {
         builder.policy(policy).confirmer(Arc::new(ConfirmFn::new(|_| Answer::Always)))
@@ -160,7 +160,7 @@ fn always_lifts_no_deny() {
 }
 
 #[test]
-fn of_a_tool_that_asks_once_any_allow_counts_as_always() {
+fn allow_counts_as_always_for_prompt_once() {
     let policy = Policy::default().with_class(SideEffects::Write, Mode::PromptOnce);
     let stage = Stage::new(&[], |builder| builder.policy(policy));
     let session = stage.session();
@@ -174,7 +174,7 @@ fn of_a_tool_that_asks_once_any_allow_counts_as_always() {
 }
 
 #[test]
-fn an_answer_after_the_cancellation_starts_nothing() {
+fn answer_after_cancellation_starts_nothing() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
@@ -193,7 +193,7 @@ fn an_answer_after_the_cancellation_starts_nothing() {
 }
 
 #[test]
-fn an_answer_after_the_time_was_up_starts_nothing() {
+fn answer_after_timeout_starts_nothing() {
     let stage = stage();
     on_driven_clock(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
@@ -215,7 +215,7 @@ fn an_answer_after_the_time_was_up_starts_nothing() {
 }
 
 #[test]
-fn a_client_that_is_lost_leaves_the_question_to_the_others_and_to_the_clock() {
+fn lost_client_leaves_the_question_to_others() {
     let (lost, stays) = (ConfirmationQueue::default(), ConfirmationQueue::default());
     let both = FirstOf::new(vec![Arc::new(lost.clone()), Arc::new(stays.clone())]);
     let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(both)));
@@ -229,7 +229,7 @@ fn a_client_that_is_lost_leaves_the_question_to_the_others_and_to_the_clock() {
 }
 
 #[test]
-fn a_caller_that_goes_away_withdraws_its_question() {
+fn dropped_caller_withdraws_its_question() {
     let stage = stage();
     block_on(async {
         let waiting = stage.begin(&stage.session(), writing("w"));
@@ -247,7 +247,7 @@ fn a_caller_that_goes_away_withdraws_its_question() {
 }
 
 #[test]
-fn an_allowance_is_forgotten_when_its_call_waits_too_long_for_its_place() {
+fn allowance_expires_while_its_call_is_queued() {
     let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
         builder.tool_concurrency("of_write", 1).confirmation_timeout(Duration::from_secs(10))
     });
@@ -269,7 +269,7 @@ fn an_allowance_is_forgotten_when_its_call_waits_too_long_for_its_place() {
 }
 
 #[test]
-fn who_denies_everything_answers_like_a_person_would() {
+fn deny_all_answers_like_a_person() {
     let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(DenyAll)));
     let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
     assert_eq!(class(&result), "user_denied");
@@ -277,7 +277,7 @@ fn who_denies_everything_answers_like_a_person_would() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_nobody_is_said_to_have_been() {
+fn no_confirmer_causes_no_question_event() {
     let nobody = FirstOf::new(vec![
         Arc::new(palisade::confirm::NoConfirmer),
         Arc::new(palisade::confirm::NoConfirmer),
@@ -290,7 +290,7 @@ fn where_nobody_can_be_asked_nobody_is_said_to_have_been() {
 }
 
 #[test]
-fn a_question_that_nobody_asked_cannot_be_answered() {
+fn unknown_question_cannot_be_answered() {
     let unknown =
         ConfirmationQueue::default().answer(&palisade::RequestId::new("cr_0"), Answer::Allow);
     assert_eq!(unknown, Err(AnswerRefused::Unknown));

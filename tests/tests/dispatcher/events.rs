@@ -43,7 +43,7 @@ fn calculate(stage: &Stage, times: usize) {
 }
 
 #[test]
-fn every_line_has_the_same_keys_first_and_then_what_the_event_says() {
+fn event_lines_start_with_the_common_keys() {
     let stage = stage();
     let mut stream = stage.host.events();
     block_on(async {
@@ -89,7 +89,7 @@ fn every_line_has_the_same_keys_first_and_then_what_the_event_says() {
 }
 
 #[test]
-fn what_a_tool_says_while_it_runs_is_in_the_stream() {
+fn messages_of_a_running_tool_are_in_the_stream() {
     let stage = Stage::new(&[CONTRACT_HOST], |builder| builder);
     let mut stream = stage.host.events();
     assert!(block_on(stage.host.call("speak", "{}", json!({}))).is_success());
@@ -104,7 +104,7 @@ fn what_a_tool_says_while_it_runs_is_in_the_stream() {
 }
 
 #[test]
-fn plugins_that_were_loaded_or_rejected_are_told_of() {
+fn loaded_and_rejected_plugins_are_events() {
     struct Lines(Mutex<Vec<Value>>);
     impl Subscriber for Lines {
         fn receive(&self, event: &Envelope) {
@@ -136,7 +136,7 @@ fn plugins_that_were_loaded_or_rejected_are_told_of() {
 }
 
 #[test]
-fn a_stream_that_is_never_read_holds_up_no_call_and_counts_what_it_missed() {
+fn unread_stream_delays_no_call_and_counts_losses() {
     let stage = stage();
     let mut stream = stage.host.events();
     calculate(&stage, STREAM_EVENTS);
@@ -149,7 +149,7 @@ fn a_stream_that_is_never_read_holds_up_no_call_and_counts_what_it_missed() {
 }
 
 #[test]
-fn a_stream_that_is_dropped_is_no_longer_sent_to() {
+fn dropped_stream_receives_nothing() {
     let (world, stage) = (palisade_tests::World::new(), stage());
     drop((world, stage.host.events()));
     let host = palisade::Host::builder()
@@ -164,7 +164,7 @@ fn a_stream_that_is_dropped_is_no_longer_sent_to() {
 }
 
 #[test]
-fn events_can_be_read_as_a_stream_by_any_number_of_readers() {
+fn any_number_of_streams_can_be_read() {
     use futures_core::Stream as _;
     let stage = stage();
     let (mut one, mut other) = (stage.host.events(), stage.host.events());
@@ -191,7 +191,7 @@ impl Write for Stuck {
 }
 
 #[test]
-fn a_file_that_takes_nothing_holds_up_no_call_and_what_was_lost_is_counted() {
+fn stuck_event_file_delays_no_call_and_counts_losses() {
     let stage = stage();
     let (let_go, stuck) = channel();
     let lines = JsonLines::new(Stuck(stuck)).unwrap();
@@ -209,7 +209,7 @@ fn a_file_that_takes_nothing_holds_up_no_call_and_what_was_lost_is_counted() {
 }
 
 #[test]
-fn a_tool_that_talks_without_end_pushes_no_end_of_a_call_out() {
+fn chatter_never_displaces_terminal_events() {
     let stage = Stage::new(&[palisade_tests::guest::LIMITS_OUTPUT], |builder| builder);
     let (let_go, stuck) = channel();
     let lines = JsonLines::new(Stuck(stuck)).unwrap();
@@ -229,7 +229,7 @@ fn a_tool_that_talks_without_end_pushes_no_end_of_a_call_out() {
 }
 
 #[test]
-fn a_disk_that_is_full_is_told_at_the_end() {
+fn full_disk_is_reported_at_the_end() {
     let stage = stage();
     let lines =
         JsonLines::new(std::fs::File::options().write(true).open("/dev/full").unwrap()).unwrap();
@@ -239,7 +239,7 @@ fn a_disk_that_is_full_is_told_at_the_end() {
 }
 
 #[test]
-fn a_call_that_never_starts_has_its_end_and_nothing_else() {
+fn unstarted_call_has_only_its_terminal_event() {
     let stage = stage();
     let session = stage.session();
     for (id, tool, input, name) in [

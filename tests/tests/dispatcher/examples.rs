@@ -23,7 +23,7 @@ fn example_9_1_happy_path() {
         result.to_block(),
         json!({"tool_use_id": "tu_01HZ_a", "content": [text], "is_error": false})
     );
-    let events = stage.recorder.of("tu_01HZ_a");
+    let events = stage.recorder.events_of("tu_01HZ_a");
     assert_eq!(stage.recorder.names_of("tu_01HZ_a"), ["tool.called", "tool.completed"]);
     let subject = events[0].subject().unwrap();
     assert_eq!((&*subject.tool, subject.side_effects), ("read_file", Some(SideEffects::Read)));
@@ -40,7 +40,7 @@ fn example_9_2_workspace_escape_rejection() {
         "{result}"
     );
     assert_eq!(result.to_block()["is_error"], true);
-    let [Event::Failed(_, failure)] = &stage.recorder.of("tu_01HZ_b")[..] else {
+    let [Event::Failed(_, failure)] = &stage.recorder.events_of("tu_01HZ_b")[..] else {
         panic!("one event, a failure")
     };
     assert_eq!(failure.class.as_str(), "permission_denied");
@@ -98,7 +98,7 @@ fn example_9_4_cancellation_mid_shell() {
     assert_eq!((class(&result), result.command_executed()), ("cancelled", Some(command)));
     assert_eq!(result.to_block()["is_error"], true);
     assert!(result.content()[0].as_text().contains("installing"), "{:?}", result.content());
-    let last = stage.recorder.of("tu_01HZ_d").pop();
+    let last = stage.recorder.events_of("tu_01HZ_d").pop();
     let Some(Event::Failed(_, failure)) = last else { panic!("{last:?}") };
     assert!(failure.partial_output.is_some_and(|text| text.contains("installing")));
     stage.ended_once("tu_01HZ_d");

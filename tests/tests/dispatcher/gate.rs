@@ -6,7 +6,7 @@ use palisade_tests::case::block_on;
 use super::{stage, tool_of, waiting};
 
 #[test]
-fn a_guest_waits_until_its_gate_opens() {
+fn guest_waits_until_its_gate_opens() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
@@ -19,7 +19,7 @@ fn a_guest_waits_until_its_gate_opens() {
 }
 
 #[test]
-fn there_is_a_tool_of_each_class() {
+fn guest_has_a_tool_of_each_class() {
     let stage = stage();
     for class in SideEffects::ALL {
         let tool = stage.host.registry().get(&tool_of(class)).unwrap();

@@ -153,7 +153,7 @@ impl Play<'_> {
             if let Some(handle) = handle {
                 let result = handle.await.unwrap();
                 assert_eq!(result.call_id().as_str(), id);
-                check_events(&result.to_json(), &self.stage.recorder.of(&id));
+                check_events(&result.to_json(), &self.stage.recorder.events_of(&id));
                 returned.push(id);
             }
         }
@@ -170,7 +170,7 @@ impl Play<'_> {
 proptest! {
     #![proptest_config(Config { cases: 48, failure_persistence: None, ..Config::default() })]
     #[test]
-    fn one_result_and_one_terminal_event(steps in prop::collection::vec(step(), 1..16)) {
+    fn every_interleaving_has_one_result_and_one_terminal_event(steps in prop::collection::vec(step(), 1..16)) {
         let policy = Policy::default().with_class(SideEffects::Execute, palisade::Mode::Auto);
         let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
             builder.policy(policy).tool(shell()).concurrency(2).confirmation_timeout(Duration::from_millis(50))

@@ -53,7 +53,7 @@ fn logged_from<T>(least: tracing::Level, work: impl FnOnce() -> T) -> (T, String
 }
 
 #[test]
-fn every_line_about_a_call_has_its_id() {
+fn every_log_line_of_a_call_has_its_id() {
     let stage = stage();
     stage
         .host
@@ -76,7 +76,7 @@ fn every_line_about_a_call_has_its_id() {
 }
 
 #[test]
-fn an_error_says_which_call_it_is_of_however_little_is_logged() {
+fn error_line_has_its_call_id_at_any_log_level() {
     let stage = stage();
     let registry = stage.host.registry();
     registry
@@ -97,7 +97,7 @@ fn an_error_says_which_call_it_is_of_however_little_is_logged() {
 }
 
 #[test]
-fn what_is_not_the_users_business_is_in_the_log_with_its_whole_chain_and_not_in_the_result() {
+fn internal_error_is_logged_with_its_chain_and_redacted() {
     #[derive(Debug, thiserror::Error)]
     #[error("the connection to {0}")]
     struct Outer(&'static str, #[source] io::Error);
@@ -121,15 +121,15 @@ fn what_is_not_the_users_business_is_in_the_log_with_its_whole_chain_and_not_in_
 }
 
 #[test]
-fn a_crash_of_a_guest_is_in_the_log_with_its_words_and_frames_and_not_in_the_result_or_the_events()
-{
+fn guest_crash_is_logged_with_frames_and_redacted() {
     let stage = Stage::new(&[CONTRACT_END], |builder| builder);
     let call = Call::new("end", json!({"how": "panic"})).with_id("c8");
     let (result, log) = logged_from(tracing::Level::ERROR, || {
         block_on(stage.host.dispatch(&stage.session(), call))
     });
     assert_eq!(result.error().map(palisade::ToolError::is_user_visible), Some(false));
-    let told = format!("{} {} {:?}", result.to_json(), result.to_block(), stage.recorder.of("c8"));
+    let told =
+        format!("{} {} {:?}", result.to_json(), result.to_block(), stage.recorder.events_of("c8"));
     assert!(told.contains("the plugin crashed"), "{told}");
     assert!(!told.contains("last words") && !told.contains("backtrace"), "{told}");
     assert_eq!(log.matches("the plugin crashed").count(), 1, "{log}");

@@ -11,7 +11,7 @@ use palisade::{
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
-use palisade_tests::native::{Native, Told, Waiting, echo};
+use palisade_tests::native::{Native, StopSignal, Waiting, echo};
 use palisade_tests::stage::class;
 use tokio::time::Instant;
 
@@ -44,7 +44,7 @@ fn deaf(stage: &Stage) {
 }
 
 #[test]
-fn one_that_does_not_stop_is_abandoned_after_thirty_seconds_with_a_warning() {
+fn unstoppable_tool_is_abandoned_after_thirty_seconds() {
     let stage = stage();
     deaf(&stage);
     let session = stage.session();
@@ -64,27 +64,28 @@ fn one_that_does_not_stop_is_abandoned_after_thirty_seconds_with_a_warning() {
 }
 
 #[test]
-fn one_whose_time_is_up_is_told_to_stop_and_what_it_still_says_is_in_the_result() {
+fn timed_out_tool_is_stopped_and_its_last_output_kept() {
     let stage = stage();
-    let waiting = Waiting::new("waits", Told::ByCancel, || Ok(ToolOutput::text("half of it")));
+    let waiting =
+        Waiting::new("waits", StopSignal::ByCancel, || Ok(ToolOutput::text("half of it")));
     stage.host.registry().register(waiting.factory()).unwrap();
     let result = on_driven_clock(
         stage.host.dispatch(&stage.session(), Call::new("waits", "{}").with_id("w")),
     );
     assert_eq!((class(&result), waiting.cancellations()), ("timeout", 1));
     assert_eq!(result.to_block()["content"][1]["text"], "half of it");
-    let last = stage.recorder.of("w").pop();
+    let last = stage.recorder.events_of("w").pop();
     assert!(
         matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("half of it"))
     );
 }
 
 #[test]
-fn one_whose_caller_goes_away_ends_at_once_for_the_caller_and_cleans_up_by_itself() {
+fn dropped_call_ends_at_once_and_its_tool_cleans_up() {
     let cleaned = Arc::new(AtomicBool::new(false));
     let own = cleaned.clone();
     let stage = stage();
-    let waiting = Waiting::new("waits", Told::ByContext, move || {
+    let waiting = Waiting::new("waits", StopSignal::ByContext, move || {
         own.store(true, Ordering::SeqCst);
         Ok(ToolOutput::text("cleaned up"))
     });
@@ -104,7 +105,7 @@ fn one_whose_caller_goes_away_ends_at_once_for_the_caller_and_cleans_up_by_itsel
 }
 
 #[test]
-fn one_that_panics_when_it_is_told_to_stop_harms_nobody() {
+fn panic_in_cancel_affects_no_other_call() {
     struct Panics(Definition);
     impl Tool for Panics {
         fn definition(&self) -> &Definition {
@@ -140,7 +141,7 @@ fn one_that_panics_when_it_is_told_to_stop_harms_nobody() {
 }
 
 #[test]
-fn its_context_has_the_call_the_session_the_turn_the_workspace_and_a_log() {
+fn context_has_call_session_turn_workspace_and_log() {
     let stage = stage();
     let root = stage.host.workspace().root().to_owned();
     let looks = Native::new("looks", move |_, context| {
@@ -159,11 +160,13 @@ fn its_context_has_the_call_the_session_the_turn_the_workspace_and_a_log() {
         stage.host.dispatch(&stage.session(), Call::new("looks", "{}").with_id("c").with_turn("t")),
     );
     assert_eq!(result.output().as_deref(), Some(r#""c" Some("session-1") Some("t")"#));
-    assert!(matches!(&stage.recorder.of("c")[1], Event::Log(_, _, message) if message == "looked"));
+    assert!(
+        matches!(&stage.recorder.events_of("c")[1], Event::Log(_, _, message) if message == "looked")
+    );
 }
 
 #[test]
-fn its_files_are_those_of_the_workspace_and_no_others() {
+fn context_files_are_those_of_the_workspace() {
     let stage =
         Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Write)));
     stage.world.file("old.txt", "a b").link("out", "@/secret.txt");
@@ -219,7 +222,7 @@ fn of_class(name: &str, class: SideEffects) -> Definition {
 }
 
 #[test]
-fn its_files_obey_its_class() {
+fn context_files_obey_the_tools_class() {
     let all = SideEffects::ALL.into_iter();
     let stage = Stage::new(&[], |builder| {
         builder.policy(all.clone().fold(Policy::default(), Policy::allowing))
@@ -256,7 +259,7 @@ fn its_files_obey_its_class() {
 }
 
 #[test]
-fn one_comes_after_the_shipped_tools_and_before_those_of_files() {
+fn native_tools_come_after_shipped_and_before_plugin_files() {
     let taken = Stage::new(&[], |builder| builder.tool(echo("of_none")).tool(echo("mine")));
     let names = taken.host.registry().tool_names();
     let place = |name: &str| names.iter().position(|known| known == name).unwrap();

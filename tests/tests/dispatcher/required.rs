@@ -184,7 +184,7 @@ fn cancellation_honors_cancel_event() {
     });
     assert_eq!(class(&result), "cancelled");
     assert!(
-        matches!(stage.recorder.of("c").last(), Some(Event::Failed(_, failure)) if failure.class.as_str() == "cancelled")
+        matches!(stage.recorder.events_of("c").last(), Some(Event::Failed(_, failure)) if failure.class.as_str() == "cancelled")
     );
     stage.ended_once("c");
 }
@@ -312,7 +312,7 @@ fn side_effect_classification_matches_event_payload() {
         };
         let _ =
             block_on(stage.host.dispatch(&stage.session(), Call::new(name, input).with_id(name)));
-        let events = stage.recorder.of(name);
+        let events = stage.recorder.events_of(name);
         assert!(
             events.iter().any(|event| event.name() == "tool.called"),
             "{name}: {:?}",

@@ -12,7 +12,7 @@ use palisade_tests::stage::class;
 use super::{on_driven_clock, stage, waiting};
 
 #[test]
-fn a_session_is_shown_the_tools_that_it_should_see_and_the_others_still_answer() {
+fn session_shows_its_tools_and_others_still_answer() {
     let stage = stage();
     let names = |session| -> Vec<String> {
         stage
@@ -37,7 +37,7 @@ fn a_session_is_shown_the_tools_that_it_should_see_and_the_others_still_answer()
 }
 
 #[test]
-fn a_tool_can_have_a_cap_of_its_own_which_holds_up_no_other() {
+fn tool_cap_delays_no_other_tool() {
     let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.tool_concurrency("wait_for", 1));
     let session = stage.session();
     block_on(async {
@@ -58,7 +58,7 @@ fn a_tool_can_have_a_cap_of_its_own_which_holds_up_no_other() {
 }
 
 #[test]
-fn the_caps_of_two_sessions_are_two() {
+fn sessions_have_separate_caps() {
     let stage = stage();
     let (one, other) = (stage.session(), stage.session());
     block_on(async {
@@ -74,7 +74,7 @@ fn the_caps_of_two_sessions_are_two() {
 }
 
 #[test]
-fn a_call_that_finds_no_place_within_a_minute_is_told_so_and_its_own_clock_has_not_run() {
+fn queue_timeout_after_a_minute_uses_no_call_time() {
     let stage = stage();
     let session = stage.host.new_session("s").concurrency(1).build();
     on_driven_clock(async {
@@ -100,7 +100,7 @@ fn a_call_that_finds_no_place_within_a_minute_is_told_so_and_its_own_clock_has_n
 }
 
 #[test]
-fn calls_outside_of_a_session_share_no_cap_but_those_of_one_message_do() {
+fn calls_outside_a_session_share_a_cap_per_message() {
     let stage = stage();
     block_on(async {
         let session = stage.host.session().clone();
@@ -121,7 +121,7 @@ fn calls_outside_of_a_session_share_no_cap_but_those_of_one_message_do() {
 }
 
 #[test]
-fn the_cap_of_a_tool_holds_for_the_calls_of_one_message_outside_of_a_session_too() {
+fn tool_cap_applies_to_a_message_outside_a_session() {
     let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
         builder.tool_concurrency("wait_for", 1).concurrency(2)
     });
@@ -144,7 +144,7 @@ fn the_cap_of_a_tool_holds_for_the_calls_of_one_message_outside_of_a_session_too
 }
 
 #[test]
-fn cancelling_a_session_ends_what_it_has_begun_and_the_next_turn_works() {
+fn cancelled_turn_ends_its_calls_and_the_next_works() {
     let stage = stage();
     let (session, other) = (stage.session(), stage.session());
     block_on(async {
@@ -165,7 +165,7 @@ fn cancelling_a_session_ends_what_it_has_begun_and_the_next_turn_works() {
 }
 
 #[test]
-fn one_call_is_cancelled_by_its_id_and_no_other() {
+fn single_call_is_cancelled_by_its_id() {
     let stage = stage();
     let session = stage.session();
     block_on(async {
@@ -183,7 +183,7 @@ fn one_call_is_cancelled_by_its_id_and_no_other() {
 }
 
 #[test]
-fn a_call_has_the_time_that_it_is_given() {
+fn call_has_its_given_timeout() {
     let stage = stage();
     let time = Duration::from_secs(7);
     let result =
@@ -197,7 +197,7 @@ fn a_call_has_the_time_that_it_is_given() {
 }
 
 #[test]
-fn the_operators_time_for_a_tool_holds_unless_the_caller_says_otherwise() {
+fn caller_timeout_overrides_the_operators() {
     let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
         builder.tool_timeout("wait_for", Duration::from_secs(2))
     });
@@ -209,7 +209,7 @@ fn the_operators_time_for_a_tool_holds_unless_the_caller_says_otherwise() {
 }
 
 #[test]
-fn a_message_whose_caller_goes_away_ends_all_its_calls() {
+fn dropped_message_ends_all_its_calls() {
     let stage = stage();
     let session = stage.session();
     block_on(async {

@@ -40,7 +40,7 @@ fn calls(stage: &Stage) -> Vec<Call> {
 }
 
 #[test]
-fn every_result_is_appended_under_its_calls_id_in_the_order_of_the_calls() {
+fn results_are_appended_in_call_order_under_their_ids() {
     let (stage, mut conversation) = (stage(), Conversation::default());
     let results =
         block_on(stage.host.dispatch_into(&stage.session(), calls(&stage), &mut conversation));
@@ -67,7 +67,7 @@ fn every_result_is_appended_under_its_calls_id_in_the_order_of_the_calls() {
 }
 
 #[test]
-fn a_refusal_is_an_answer_too() {
+fn refusal_is_an_answer() {
     let stage =
         Stage::new(&[], |builder| builder.confirmer(std::sync::Arc::new(palisade::DenyAll)));
     let mut conversation = Conversation::default();
@@ -77,7 +77,7 @@ fn a_refusal_is_an_answer_too() {
 }
 
 #[test]
-fn a_message_whose_caller_goes_away_leaves_an_answer_to_each_of_its_calls() {
+fn dropped_message_leaves_an_answer_to_each_call() {
     let (stage, mut conversation) = (stage(), Conversation::default());
     let session = stage.session();
     block_on(async {
@@ -94,7 +94,7 @@ fn a_message_whose_caller_goes_away_leaves_an_answer_to_each_of_its_calls() {
 }
 
 #[test]
-fn what_a_tool_had_said_before_it_was_stopped_is_part_of_its_answer() {
+fn partial_output_is_part_of_the_answer() {
     let (stage, mut conversation) = (stage(), Conversation::default());
     let session = stage.session();
     block_on(async {

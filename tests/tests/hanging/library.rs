@@ -11,7 +11,7 @@ use palisade_tests::native::Native;
 use super::*;
 
 #[test]
-fn own_threads_run_calls_as_any_others() {
+fn own_threads_run_ordinary_calls() {
     Scene::play(|scene| {
         let host = scene.host();
         block_on(async {
@@ -27,7 +27,7 @@ fn own_threads_run_calls_as_any_others() {
 }
 
 #[test]
-fn a_call_that_hangs_is_answered_at_its_deadline_while_others_go_on_and_its_thread_comes_back() {
+fn hanging_call_ends_at_its_deadline_and_frees_its_thread() {
     Scene::play(|scene| {
         let (host, other) = (scene.host(), World::new());
         other.file("here.txt", "at hand");
@@ -45,7 +45,7 @@ fn a_call_that_hangs_is_answered_at_its_deadline_while_others_go_on_and_its_thre
             });
             was_given_up(&hung);
             assert_eq!((host.lost_threads(), host.session().in_flight()), (1, 0));
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
             assert_eq!(answered(&host, read("notes.txt")).await.output().as_deref(), Some(NOTES));
         });
@@ -53,13 +53,13 @@ fn a_call_that_hangs_is_answered_at_its_deadline_while_others_go_on_and_its_thre
 }
 
 #[test]
-fn a_guest_that_hangs_is_answered_at_its_deadline_and_at_its_cancellation() {
+fn hanging_guest_ends_at_deadline_and_cancellation() {
     Scene::play(|scene| {
         let (host, token) = (scene.host(), CancellationToken::new());
         block_on(async {
             was_given_up(&answered(&host, read("trap.txt")).await);
             has_stopped(scene).await;
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
             let call = Call::new("read_file", json!({"path": "trap.txt"}))
                 .with_cancellation(token.clone());
@@ -84,14 +84,14 @@ fn listing_and_writing_hang_no_longer_than_reading() {
             let host = scene.host();
             scene.frozen.stop();
             was_given_up(&block_on(answered(&host, call.with_timeout(SHORT))));
-            scene.frozen.go_on();
+            scene.frozen.resume();
             block_on(until(|| host.lost_threads() == 0));
         }
     });
 }
 
 #[test]
-fn a_workspace_that_hangs_as_it_is_opened_is_an_error() {
+fn workspace_hanging_on_open_is_an_error() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let folder = scene.world.root().join("folder");
@@ -100,13 +100,13 @@ fn a_workspace_that_hangs_as_it_is_opened_is_an_error() {
             opened.as_ref().is_err_and(palisade::workspace::WorkspaceError::is_unanswered),
             "{opened:?}"
         );
-        scene.frozen.go_on();
+        scene.frozen.resume();
         assert!(Workspace::open_within(folder, Duration::from_secs(20)).is_ok());
     });
 }
 
 #[test]
-fn a_native_tool_that_hangs_gives_its_place_to_the_next_call() {
+fn hanging_native_tool_gives_its_place_to_the_next() {
     Scene::play(|scene| {
         let peek = Native::new("peek", |_, context| match context.files().read("notes.txt") {
             Ok(text) => Ok(ToolOutput::text(text)),
@@ -127,14 +127,14 @@ fn a_native_tool_that_hangs_gives_its_place_to_the_next_call() {
                 .dispatch(&session, Call::new("calculate", json!({"expression": "6 * 7"})))
                 .await;
             assert_eq!((sum.output().as_deref(), host.lost_threads()), (Some("42"), 1));
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
         });
     });
 }
 
 #[test]
-fn what_would_happen_to_a_call_is_told_or_refused_in_time() {
+fn explanation_of_a_hanging_call_ends_in_time() {
     Scene::play(|scene| {
         let host = scene.host();
         assert!(
@@ -150,7 +150,7 @@ fn what_would_happen_to_a_call_is_told_or_refused_in_time() {
 }
 
 #[test]
-fn a_caller_that_goes_away_leaves_one_terminal_event_and_a_thread_in_the_books() {
+fn dropped_hanging_call_has_one_terminal_event_and_a_counted_thread() {
     Scene::play(|scene| {
         let recorder = Recorder::default();
         let host =
@@ -163,7 +163,7 @@ fn a_caller_that_goes_away_leaves_one_terminal_event_and_a_thread_in_the_books()
             task.abort();
             assert!(task.await.unwrap_err().is_cancelled());
             until(|| host.lost_threads() == 1).await;
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
         });
         assert_eq!(recorder.terminal().len(), 1);
@@ -171,7 +171,7 @@ fn a_caller_that_goes_away_leaves_one_terminal_event_and_a_thread_in_the_books()
 }
 
 #[test]
-fn a_definition_without_paths_is_checked_in_place() {
+fn definition_without_paths_is_checked_in_place() {
     Scene::play(|scene| {
         let schema = json!({"type": "object"});
         let definition =

@@ -37,17 +37,17 @@ fn told_to_end(scene: &Scene, words: &[&str], signal: Signal) -> Ran {
 }
 
 #[test]
-fn a_workspace_that_hangs_from_the_start_is_an_error_in_time() {
+fn workspace_hanging_from_the_start_is_an_error_in_time() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let words = ["call", "read_file", "{\"path\": \"notes.txt\"}", "--timeout", "200ms"];
-        let ran = in_time(Program::new(&scene.world).args(words), SHORT).left_with(7);
-        ran.complains(&["the workspace", "has not answered for 200ms"]);
+        let ran = in_time(Program::new(&scene.world).args(words), SHORT).exits_with(7);
+        ran.stderr_contains(&["the workspace", "has not answered for 200ms"]);
     });
 }
 
 #[test]
-fn a_cache_on_record_that_hangs_holds_up_no_call_elsewhere() {
+fn hanging_recorded_cache_delays_no_other_call() {
     Scene::play(|scene| {
         let (home, elsewhere) = (World::new(), World::new());
         elsewhere.file("here.txt", "x");
@@ -61,20 +61,20 @@ fn a_cache_on_record_that_hangs_holds_up_no_call_elsewhere() {
         for words in [&["list"][..], &["call", "list_dir", "{}", "--timeout", "5s"]] {
             let program =
                 Program::new(&elsewhere).env("HOME", home.root()).args(words.iter().copied());
-            let _ = in_time(program, SHORT).left_with(0);
+            let _ = in_time(program, SHORT).exits_with(0);
         }
     });
 }
 
 #[test]
-fn a_call_that_hangs_ends_with_its_result() {
+fn hanging_call_ends_with_its_result() {
     Scene::play(|scene| {
         let words =
             ["call", "read_file", "{\"path\": \"trap.txt\"}", "--timeout", "200ms", "--json"];
         let events = scene.world.home().join("events");
         let program =
             Program::new(&scene.world).args(words).args(["--events".into(), events.clone()]);
-        let ran = in_time(program, SHORT).left_with(7);
+        let ran = in_time(program, SHORT).exits_with(7);
         let result = ran.json();
         palisade_tests::uniform::check_shape(&result);
         assert_eq!(
@@ -91,31 +91,31 @@ fn a_call_that_hangs_ends_with_its_result() {
 }
 
 #[test]
-fn a_call_that_hangs_is_interrupted() {
+fn hanging_call_is_interrupted() {
     for signal in [Signal::INT, Signal::TERM] {
         Scene::play(|scene| {
             let words = ["call", "read_file", "{\"path\": \"trap.txt\"}", "--json"];
-            let result = told_to_end(scene, &words, signal).left_with(130).json();
+            let result = told_to_end(scene, &words, signal).exits_with(130).json();
             assert_eq!(result["error"]["class"], "cancelled");
         });
     }
 }
 
 #[test]
-fn a_call_in_place_that_hangs_is_interrupted_as_well() {
+fn hanging_call_in_place_is_interrupted() {
     Scene::play(|scene| {
         let file = scene.world.home().join("palisade.toml");
         std::fs::write(&file, "[workspace]\nmay_hang = false\n").unwrap();
         let words =
             ["call", "read_file", "{\"path\": \"trap.txt\"}", "--config", file.to_str().unwrap()];
         told_to_end(scene, &words, Signal::INT)
-            .left_with(130)
-            .complains(&["cancelled: ", "hangs in a file operation"]);
+            .exits_with(130)
+            .stderr_contains(&["cancelled: ", "hangs in a file operation"]);
     });
 }
 
 #[test]
-fn one_call_of_a_reply_that_hangs_leaves_the_others_their_answers() {
+fn hanging_call_of_a_reply_keeps_the_other_answers() {
     Scene::play(|scene| {
         let call = |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
         let content = [
@@ -124,14 +124,14 @@ fn one_call_of_a_reply_that_hangs_leaves_the_others_their_answers() {
         ];
         let reply = json!({"role": "assistant", "content": content}).to_string();
         let words = ["dispatch", "--from", "anthropic", "--timeout", "200ms"];
-        let ran = in_time(Program::new(&scene.world).args(words).stdin(reply), SHORT).left_with(0);
+        let ran = in_time(Program::new(&scene.world).args(words).stdin(reply), SHORT).exits_with(0);
         let answers = ran.json()[0]["content"].to_string();
         assert!(answers.contains("42") && answers.contains("given up"), "{answers}");
     });
 }
 
 #[test]
-fn what_would_happen_to_a_call_is_not_waited_for_either() {
+fn explanation_of_a_hanging_call_is_not_awaited() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let child = Program::new(&scene.world)
@@ -149,7 +149,7 @@ fn what_would_happen_to_a_call_is_not_waited_for_either() {
 const DOCTOR: Duration = Duration::from_secs(12);
 
 #[test]
-fn doctor_waits_once_for_a_workspace_that_hangs_and_says_the_rest() {
+fn doctor_waits_once_for_a_hanging_workspace() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let start = Instant::now();
@@ -157,7 +157,7 @@ fn doctor_waits_once_for_a_workspace_that_hangs_and_says_the_rest() {
             .args(["doctor"])
             .env("PALISADE_CACHE", "off")
             .run()
-            .left_with(7);
+            .exits_with(7);
         assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
         assert_eq!(ran.stdout.matches("has not answered for 10s").count(), 1, "{}", ran.stdout);
         for part in
@@ -169,7 +169,7 @@ fn doctor_waits_once_for_a_workspace_that_hangs_and_says_the_rest() {
 }
 
 #[test]
-fn doctor_says_what_it_knows_before_a_workspace_that_hangs_is_given_up() {
+fn doctor_reports_before_a_hanging_workspace_times_out() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let mut child = Program::new(&scene.world).args(["doctor"]).stdout(Stdio::piped()).start();
@@ -188,7 +188,7 @@ fn doctor_says_what_it_knows_before_a_workspace_that_hangs_is_given_up() {
 }
 
 #[test]
-fn doctor_names_a_configuration_and_a_cache_that_hang() {
+fn doctor_names_a_hanging_configuration_and_cache() {
     Scene::play(|scene| {
         scene.frozen.stop();
         let at = |name: &str| scene.world.root().join(name);
@@ -196,7 +196,7 @@ fn doctor_names_a_configuration_and_a_cache_that_hang() {
         let program = Program::new(&scene.world)
             .args(["doctor", "--json", "--config"])
             .args([at("mine.toml")]);
-        let ran = program.env("PALISADE_CACHE", at("cache")).run().left_with(7);
+        let ran = program.env("PALISADE_CACHE", at("cache")).run().exits_with(7);
         assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
         let checks = ran.json();
         let is_bad = |name: &str| {
@@ -211,14 +211,14 @@ fn doctor_names_a_configuration_and_a_cache_that_hang() {
 }
 
 #[test]
-fn doctor_names_a_plugin_directory_that_hangs_and_looks_at_the_others() {
+fn doctor_names_a_hanging_plugin_directory_and_continues() {
     Scene::play(|scene| {
         let world = World::new();
         scene.frozen.stop();
         let start = Instant::now();
         let words = ["doctor", "--json", "--plugins"];
         let program = Program::new(&world).args(words).args([scene.world.root().join("folder")]);
-        let ran = program.args(["--plugins", "/nowhere"]).run().left_with(2);
+        let ran = program.args(["--plugins", "/nowhere"]).run().exits_with(2);
         assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
         let checks = ran.json();
         let checks = checks["checks"].as_array().unwrap().iter();

@@ -8,7 +8,7 @@ use palisade_tests::wat::Told;
 use palisade_tests::{Program, Stage, Wat, World};
 use serde_json::{Value, json};
 
-use super::together::{all, marking, searching};
+use super::concurrent::{all, marking, searching};
 
 /// Dispatches one message with these calls, at this concurrency, under an address-space limit in
 /// KiB.
@@ -26,8 +26,8 @@ fn dispatched(world: &World, kib: u32, concurrency: u32, tools: &[&str]) -> (Vec
     let program =
         Program::new(world).args(["dispatch", "--from", "openai", "--no-builtin", "--plugins"]);
     let program = program.args([world.plugins()]).stdin(json!({"tool_calls": calls}).to_string());
-    let ran = program.env("PALISADE_LOG", "info").limited(&format!("-v {kib}")).run().left_with(0);
-    ran.complains(&["no pool of memory on this machine"]);
+    let ran = program.env("PALISADE_LOG", "info").limited(&format!("-v {kib}")).run().exits_with(0);
+    ran.stderr_contains(&["no pool of memory on this machine"]);
     let answer = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
     (ran.json().as_array().unwrap().iter().map(answer).collect(), ran)
 }
@@ -42,10 +42,10 @@ fn holding() -> Vec<u8> {
 
 /// Set in the environment of the child process that runs the test with little address space.
 const SHORT: &str = "PALISADE_TESTS_SHORT_OF_ADDRESS_SPACE";
-const TEST: &str = "address_space::more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_goes_on";
+const TEST: &str = "address_space::calls_beyond_the_address_space_are_refused";
 
 #[test]
-fn more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_goes_on() {
+fn calls_beyond_the_address_space_are_refused() {
     if std::env::var_os(SHORT).is_some() {
         return with_little_address_space();
     }
@@ -82,7 +82,7 @@ fn with_little_address_space() {
 }
 
 #[test]
-fn what_one_plugin_leaves_in_memory_no_other_finds_without_a_pool_either() {
+fn memory_is_cleared_between_plugins_without_a_pool() {
     let world = World::new();
     std::fs::write(world.plugins().join("mark.wasm"), marking()).unwrap();
     std::fs::write(world.plugins().join("search.wasm"), searching()).unwrap();

@@ -57,7 +57,7 @@ fn all_cancelled(results: &[ToolResult]) {
 }
 
 #[test]
-fn a_call_that_computes_sleeps_or_does_not_care_is_cancelled_in_time_and_so_are_those_behind_it() {
+fn running_calls_and_queued_ones_are_cancelled_in_time() {
     for (guest, tool) in [
         (CANCEL_COMPUTE, "compute"),
         (CANCEL_SLEEP, "sleep"),
@@ -74,7 +74,7 @@ fn a_call_that_computes_sleeps_or_does_not_care_is_cancelled_in_time_and_so_are_
 }
 
 #[test]
-fn a_call_that_waits_for_its_place_is_cancelled_before_it_is_instantiated() {
+fn queued_call_is_cancelled_before_instantiation() {
     let oracle = oracle(&[CANCEL_SLEEP]);
     let results = oracle.watch(SHORT, |stage| {
         let calls =
@@ -112,7 +112,7 @@ fn ends_within(guest: Guest, tool: &str) -> Duration {
 }
 
 #[test]
-fn a_call_that_computes_is_ended_within_fifty_milliseconds_and_one_that_sleeps_within_twenty() {
+fn computing_call_ends_in_50_ms_and_sleeping_in_20_ms() {
     for (guest, tool, most) in [(CANCEL_COMPUTE, "compute", 50), (CANCEL_SLEEP, "sleep", 20)] {
         let took = ends_within(guest, tool);
         assert!(took <= Duration::from_millis(most), "{tool}: {took:?}");
@@ -120,7 +120,7 @@ fn a_call_that_computes_is_ended_within_fifty_milliseconds_and_one_that_sleeps_w
 }
 
 #[test]
-fn cancelling_twice_and_what_is_not_there_is_cancelling_once() {
+fn repeated_or_unknown_cancellation_has_no_effect() {
     let results = oracle(&[CANCEL_COMPUTE]).watch(SHORT, |stage| {
         let calls = vec![Call::new("compute", json!({})).with_id("first")];
         given_up(stage.clone(), calls, |session| {
@@ -134,7 +134,7 @@ fn cancelling_twice_and_what_is_not_there_is_cancelling_once() {
 }
 
 #[test]
-fn a_call_is_cancelled_while_its_question_stands_and_a_late_answer_starts_nothing() {
+fn call_is_cancelled_during_its_question() {
     let results = oracle(&[DISPATCHER_GATE]).watch(SHORT, |stage| {
         let stage = stage.clone();
         async move {
@@ -153,7 +153,7 @@ fn a_call_is_cancelled_while_its_question_stands_and_a_late_answer_starts_nothin
 }
 
 #[test]
-fn a_call_whose_caller_goes_away_ends_once_wherever_it_was() {
+fn dropped_call_ends_once_in_any_state() {
     for (guest, tool) in
         [(CANCEL_COMPUTE, "compute"), (CANCEL_SLEEP, "sleep"), (CANCEL_POLL, "ignore")]
     {
@@ -187,7 +187,7 @@ impl Confirmer for Panicking {
 }
 
 #[test]
-fn a_panic_of_whoever_is_asked_is_no_yes_and_harms_no_other_call() {
+fn confirmer_panic_is_no_yes_and_affects_no_other_call() {
     let oracle = Oracle::new(|_, builder| {
         builder.plugins(DISPATCHER_GATE.directory()).confirmer(Arc::new(Panicking))
     })
@@ -202,7 +202,7 @@ fn a_panic_of_whoever_is_asked_is_no_yes_and_harms_no_other_call() {
 }
 
 #[test]
-fn a_panic_of_a_tool_of_the_host_fails_its_call_and_no_other() {
+fn native_panic_fails_only_its_call() {
     let native =
         palisade_tests::native::Native::new("bad", |_, _| panic!("this panic is part of a test"));
     let oracle = Oracle::new(|_, builder| builder.tool(native.factory())).panicking(1);
@@ -215,7 +215,7 @@ fn a_panic_of_a_tool_of_the_host_fails_its_call_and_no_other() {
 }
 
 #[test]
-fn a_call_is_cancelled_while_its_start_function_loops() {
+fn call_is_cancelled_in_a_looping_start_function() {
     let bytes = raw().starting("(loop (br 0))").build();
     let oracle = Oracle::new(|world, builder| {
         std::fs::write(world.plugins().join("raw.wasm"), &bytes).unwrap();

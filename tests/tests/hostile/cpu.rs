@@ -4,18 +4,18 @@
 use palisade::{CacheMode, Host, Shipped};
 use palisade_tests::guest::{HOSTILE_ECHO, cache};
 use palisade_tests::oracle::{self, Oracle, around, around_both};
-use palisade_tests::{Seen, Wat};
+use palisade_tests::{Observed, Wat};
 use serde_json::json;
 
 use super::{ENOUGH, SHORT, case, raw};
 
 #[track_caller]
-fn was_stopped(seen: &Seen) {
+fn was_stopped(seen: &Observed) {
     assert_eq!(seen.error("timeout")["detail"], json!({"limit": "timeout", "value_ms": 300}));
 }
 
 #[test]
-fn a_loop_is_stopped_in_time() {
+fn loop_is_stopped_in_time() {
     was_stopped(&around_both(&case(&raw().execute("(loop (br 0)) unreachable")).timeout(SHORT)));
     let counted = "(local $n i32) (loop (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 1000000)))) {done}";
     assert_eq!(around_both(&case(&raw().execute(counted))).output(), "done");
@@ -38,18 +38,18 @@ fn loops_of_every_shape_are_stopped_in_time() {
 }
 
 #[test]
-fn a_loop_in_a_start_function_counts_against_the_same_time() {
+fn looping_start_function_counts_against_the_timeout() {
     was_stopped(&around_both(&case(&raw().starting("(loop (br 0))")).timeout(SHORT)));
     assert_eq!(around(&case(&raw().starting("nop"))).output(), "done");
 }
 
 #[test]
-fn a_start_function_that_traps_at_the_call_fails_the_call() {
+fn trapping_start_function_fails_the_call() {
     assert_eq!(around_both(&case(&raw().starting("unreachable"))).kind(), "trap");
 }
 
 #[test]
-fn a_description_that_loops_or_traps_costs_its_own_plugin_only() {
+fn looping_or_trapping_description_rejects_only_its_plugin() {
     for code in ["(loop (br 0)) unreachable", "unreachable"] {
         let bad = raw().definitions(code).build();
         let loaded = oracle::loading(ENOUGH, |world| {
@@ -71,13 +71,13 @@ fn giving(code: &str) -> Wat {
 }
 
 #[test]
-fn memory_for_arguments_that_never_comes_is_waited_for_no_longer_than_the_call() {
+fn endless_argument_allocation_ends_with_the_call() {
     was_stopped(&around_both(&case(&giving("(loop (br 0)) unreachable")).timeout(SHORT)));
     assert_eq!(around(&case(&raw())).output(), "done");
 }
 
 #[test]
-fn memory_for_arguments_that_is_none_fails_the_call() {
+fn invalid_argument_allocation_fails_the_call() {
     for code in [
         "unreachable",
         "(i32.const -8)",
@@ -90,20 +90,20 @@ fn memory_for_arguments_that_is_none_fails_the_call() {
 }
 
 #[test]
-fn memory_for_arguments_is_given_without_the_hosts_help() {
+fn argument_allocation_cannot_call_the_host() {
     let plugin = giving("(drop (call $now)) (i32.const 4096)").with_clock();
     assert_eq!(around_both(&case(&plugin)).kind(), "trap");
 }
 
 #[test]
-fn memory_for_arguments_that_overlaps_harms_the_guest_alone() {
+fn overlapping_argument_allocation_harms_only_the_guest() {
     // All allocations share one address, so the arguments are garbage; the guest does not read
     // them.
     assert_eq!(around(&case(&giving("(i32.const 65536)"))).output(), "done");
 }
 
 #[test]
-fn filling_all_memory_without_end_is_stopped_in_time() {
+fn endless_memory_fill_is_stopped_in_time() {
     let grow = "(drop (memory.grow (i32.const 500)))";
     for bulk in [
         "(memory.fill (i32.const 65536) (i32.const 7) (i32.const 30000000))",
@@ -119,7 +119,7 @@ fn filling_all_memory_without_end_is_stopped_in_time() {
 }
 
 #[test]
-fn recursion_without_end_is_a_failure() {
+fn infinite_recursion_is_a_failure() {
     let down = "(func $down (param i64) (result i64) (i64.add (call $down (i64.add (local.get 0) (i64.const 1))) (i64.const 1)))";
     let seen =
         around_both(&case(&raw().extra(down).execute("(drop (call $down (i64.const 0))) {done}")));
@@ -127,14 +127,14 @@ fn recursion_without_end_is_a_failure() {
 }
 
 #[test]
-fn recursion_that_asks_the_host_at_each_step_is_a_failure() {
+fn infinite_recursion_through_the_host_is_a_failure() {
     let down = "(func $down (result i64) (i64.add (call $now) (call $down)))";
     let seen = around(&case(&raw().with_clock().extra(down).execute("(drop (call $down)) {done}")));
     assert_eq!((seen.kind(), seen.message("execution_error")), ("trap", "the plugin crashed"));
 }
 
 #[test]
-fn a_thousand_hosts_that_come_and_go_leave_no_thread_behind() {
+fn thousand_hosts_leave_no_thread() {
     Oracle::new(|_, builder| builder).watch(ENOUGH, |stage| {
         for _ in 0..1000 {
             let builder = Host::builder().workspace(stage.world.root()).shipped(Shipped::LeftOut);

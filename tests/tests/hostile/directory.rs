@@ -22,7 +22,7 @@ fn good(world: &World) {
 }
 
 #[test]
-fn entries_that_are_no_files_cost_themselves_only() {
+fn entries_other_than_files_reject_only_themselves() {
     let loaded = oracle::loading(ENOUGH, |world| {
         good(world);
         let named = |name: &str| world.plugins().join(name);
@@ -47,7 +47,7 @@ fn entries_that_are_no_files_cost_themselves_only() {
 }
 
 #[test]
-fn devices_in_the_directory_are_refused_by_their_type() {
+fn devices_in_the_directory_are_refused_by_type() {
     let make =
         |place: &Path| mknodat(CWD, place, FileType::CharacterDevice, Mode::RUSR, makedev(1, 5));
     if make(&World::new().plugins().join("probe")).is_err() {
@@ -58,7 +58,7 @@ fn devices_in_the_directory_are_refused_by_their_type() {
 }
 
 #[test]
-fn a_hundred_thousand_entries_are_passed_over_in_bounded_time() {
+fn hundred_thousand_entries_are_skipped_in_bounded_time() {
     let loaded = oracle::loading(ENOUGH, |world| {
         good(world);
         (0..100_000).for_each(|number| {
@@ -69,7 +69,7 @@ fn a_hundred_thousand_entries_are_passed_over_in_bounded_time() {
 }
 
 #[test]
-fn more_plugins_than_a_host_can_hold_are_an_error_that_says_so() {
+fn too_many_plugins_are_an_error() {
     let world = World::new();
     (0..10_001).for_each(|number| {
         drop(File::create(world.plugins().join(format!("{number}.wasm"))).unwrap());
@@ -85,7 +85,7 @@ fn more_plugins_than_a_host_can_hold_are_an_error_that_says_so() {
 }
 
 #[test]
-fn names_of_any_bytes_are_shown_as_what_they_are() {
+fn names_of_arbitrary_bytes_are_shown_escaped() {
     let loaded = oracle::loading(ENOUGH, |world| {
         good(world);
         for name in [
@@ -113,7 +113,7 @@ fn names_of_any_bytes_are_shown_as_what_they_are() {
 }
 
 #[test]
-fn names_of_tools_that_could_be_taken_for_another_are_refused() {
+fn confusable_tool_names_are_refused() {
     for name in [
         "Echo",
         "ECHO",
@@ -185,7 +185,7 @@ fn entries(cache: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn compiled_code_that_was_edited_is_made_again() {
+fn edited_compiled_code_is_recompiled() {
     with_cache(|cache| {
         for entry in entries(cache) {
             let mut bytes = fs::read(&entry).unwrap();
@@ -197,7 +197,7 @@ fn compiled_code_that_was_edited_is_made_again() {
 }
 
 #[test]
-fn compiled_code_that_was_swapped_between_plugins_is_made_again() {
+fn swapped_compiled_code_is_recompiled() {
     with_cache(|cache| {
         let entries = entries(cache);
         let (one, other) = (fs::read(&entries[0]).unwrap(), fs::read(&entries[1]).unwrap());
@@ -207,14 +207,14 @@ fn compiled_code_that_was_swapped_between_plugins_is_made_again() {
 }
 
 #[test]
-fn compiled_code_under_another_key_or_none_is_made_again() {
+fn compiled_code_under_another_key_is_recompiled() {
     with_cache(|cache| fs::write(cache.join("key"), [7; 64]).unwrap());
     with_cache(|cache| fs::write(cache.join("key"), b"").unwrap());
     with_cache(|cache| fs::remove_file(cache.join("key")).unwrap());
 }
 
 #[test]
-fn compiled_code_that_is_no_file_is_made_again() {
+fn compiled_code_other_than_a_file_is_recompiled() {
     with_cache(|cache| {
         for entry in entries(cache) {
             fs::remove_file(&entry).unwrap();

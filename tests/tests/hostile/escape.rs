@@ -5,7 +5,7 @@ use palisade::SideEffects;
 use palisade_tests::guest::HOSTILE_PROBE;
 use palisade_tests::oracle::{around, around_both};
 use palisade_tests::without_openat2::{Refused, exists, refused_here};
-use palisade_tests::{Case, Seen, World, skip};
+use palisade_tests::{Case, Observed, World, skip};
 use serde_json::json;
 
 use super::ENOUGH;
@@ -149,7 +149,7 @@ fn case(tool: &str, ops: &[&str], paths: &[&str]) -> Case {
 
 /// Returns the answers: a row for each operation, with the code of each path.
 #[track_caller]
-fn answers(seen: &Seen, ops: &[&str], paths: &[&str]) -> Vec<Vec<String>> {
+fn answers(seen: &Observed, ops: &[&str], paths: &[&str]) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> = serde_json::from_str(seen.output()).unwrap();
     let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
     assert_eq!(
@@ -182,19 +182,19 @@ fn each_is(ops: &[&str], paths: &[&str], right: impl Fn(&str, &str, &str) -> boo
 }
 
 #[test]
-fn no_path_that_climbs_or_is_absolute_gets_anywhere() {
+fn climbing_and_absolute_paths_are_refused() {
     each_is(&READING, &OUT, |op, _, code| refuses(op, code));
     each_is(&CHANGING, &OUT, |op, _, code| refuses(op, code));
 }
 
 #[test]
-fn no_path_through_a_link_that_leads_out_gets_anywhere() {
+fn paths_through_outside_links_are_refused() {
     each_is(&READING, &THROUGH, |op, _, code| refuses(op, code));
     each_is(&CHANGING, &THROUGH, |op, _, code| refuses(op, code));
 }
 
 #[test]
-fn no_link_that_leads_out_is_followed() {
+fn outside_links_are_not_followed() {
     each_is(&FOLLOWING, &LINKS, |op, _, code| refuses(op, code));
     let slashed: Vec<String> = LINKS.iter().map(|link| format!("{link}/")).collect();
     let slashed: Vec<&str> = slashed.iter().map(String::as_str).collect();
@@ -202,7 +202,7 @@ fn no_link_that_leads_out_is_followed() {
 }
 
 #[test]
-fn links_in_a_circle_or_too_long_a_chain_end_in_an_error() {
+fn circular_and_long_link_chains_are_an_error() {
     each_is(&FOLLOWING, &LOOPS, |op, _, code| code == "loop" || refuses(op, code));
     let below: Vec<String> = LOOPS.iter().map(|link| format!("{link}/x")).collect();
     let below: Vec<&str> = below.iter().map(String::as_str).collect();
@@ -210,7 +210,7 @@ fn links_in_a_circle_or_too_long_a_chain_end_in_an_error() {
 }
 
 #[test]
-fn paths_that_are_none_are_refused_before_the_file_system_sees_them() {
+fn invalid_paths_are_refused_before_use() {
     let (long, deep) = ("n".repeat(5000), "x/".repeat(100_000));
     let paths = ["", "a\0b", "file.txt\0", &long, &deep];
     let right = |op: &str, path: &str, code: &str| match path {
@@ -230,7 +230,7 @@ fn paths_that_are_none_are_refused_before_the_file_system_sees_them() {
 }
 
 #[test]
-fn no_link_is_made_wherever_it_lies_or_leads() {
+fn link_creation_is_refused_everywhere() {
     let paths = ["new", "../new", "/tmp/new", "file.txt", "../../x", "/etc/passwd", "dir/new", ""];
     each_is(&["symlink-at", "symlink-to"], &paths, |_, _, code| {
         [REFUSED, "no-entry"].contains(&code)
@@ -238,7 +238,7 @@ fn no_link_is_made_wherever_it_lies_or_leads() {
 }
 
 #[test]
-fn a_tool_that_may_only_read_changes_nothing_also_where_its_paths_are_right() {
+fn read_tool_changes_nothing_at_valid_paths() {
     let paths = ["file.txt", "dir", "empty", "new.txt", "to-file", "to-dir", "dir/inner.txt"];
     let seen = around_both(&case("probe_read", &CHANGING, &paths));
     for (op, row) in CHANGING.iter().zip(answers(&seen, &CHANGING, &paths)) {
@@ -281,7 +281,7 @@ const TWINS: [(&str, &str, &str); 24] = [
 ];
 
 #[test]
-fn the_same_operations_work_where_they_may() {
+fn same_operations_work_where_permitted() {
     let reading: Vec<_> = TWINS.iter().take(9).collect();
     let (ops, paths): (Vec<&str>, Vec<&str>) =
         reading.iter().map(|(op, path, _)| (*op, *path)).unzip();
@@ -305,7 +305,7 @@ fn the_same_operations_work_where_they_may() {
 }
 
 #[test]
-fn what_is_made_can_be_changed_and_removed() {
+fn created_files_can_be_changed_and_removed() {
     let (ops, paths) =
         (["create-new", "append", "set-size", "truncate", "stat", "unlink"], ["made.txt"]);
     let seen = around(&case("probe_write", &ops, &paths));
@@ -315,17 +315,17 @@ fn what_is_made_can_be_changed_and_removed() {
 }
 
 #[test]
-fn openat2_is_refused_where_a_test_was_told_so() {
+fn openat2_is_refused_when_requested() {
     assert!(refused_here().is_none() || !exists());
 }
 
 #[test]
-fn once_more_without_openat2_all_of_it_holds() {
+fn suite_passes_without_openat2() {
     if !exists() {
         return skip("this kernel has no openat2, so everything here ran without it");
     }
     for refused in Refused::ALL {
-        let ran = match refused.run_again("escape::", &["once_more_without_openat2"]) {
+        let ran = match refused.run_again("escape::", &["suite_passes_without_openat2"]) {
             Ok(ran) => ran,
             Err(error) => return skip(&format!("this kernel takes no filter: {error}")),
         };

@@ -25,27 +25,27 @@ fn elements(count: usize) -> String {
 }
 
 #[test]
-fn an_output_that_expands_is_kept_as_its_text() {
+fn expanding_output_is_stored_as_text() {
     let seen = around_both(&call("expand", MANY));
     assert!(seen.output() == elements(MANY), "{} bytes", seen.output().len());
 }
 
 #[test]
-fn an_output_whose_keys_are_out_of_order_is_sorted_within_the_same_bound() {
+fn unordered_output_keys_are_sorted_within_the_bound() {
     let seen = around(&call("shuffle", 300_000));
     let members: Vec<String> = (0..300_000).map(|key| format!("\"{key:06}\":0")).collect();
     assert!(seen.output() == format!("{{{}}}", members.join(",")), "{} bytes", seen.output().len());
 }
 
 #[test]
-fn an_output_that_needs_a_value_for_its_schema_has_the_memory_of_the_call_for_it() {
+fn output_parsed_for_its_schema_uses_the_calls_memory() {
     assert_eq!(around(&call("expand_promised", MANY)).limit(), "memory");
     assert_eq!(around(&call("expand_promised", 100_000).memory_mib(16)).limit(), "memory");
     assert_eq!(around(&call("expand_promised", 10_000)).output(), elements(10_000));
 }
 
 #[test]
-fn an_input_that_expands_counts_in_the_memory_of_its_call() {
+fn expanding_input_counts_in_the_calls_memory() {
     let input = |count: usize| {
         let text = format!("{{\"items\":{}}}", elements(count));
         Case::new(HOSTILE_EXPAND, "length").text(&text).timeout(ENOUGH)
@@ -72,21 +72,21 @@ fn called(kib: u32, words: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_call_in_half_a_gigabyte_of_address_space_prints_an_output_that_expands() {
+fn call_in_512_mib_prints_an_expanding_output() {
     let _turn = turn();
     let input = json!({"count": MANY}).to_string();
-    let ran = called(500_000, &["expand", &input]).left_with(0);
+    let ran = called(500_000, &["expand", &input]).exits_with(0);
     assert!(ran.stdout == elements(MANY), "{} bytes", ran.stdout.len());
-    let ran =
-        called(500_000, &["expand", &json!({"count": 100_000}).to_string(), "--json"]).left_with(0);
+    let ran = called(500_000, &["expand", &json!({"count": 100_000}).to_string(), "--json"])
+        .exits_with(0);
     assert_eq!(ran.json()["content"][0]["json"].as_array().map(Vec::len), Some(100_000));
 }
 
 #[test]
-fn a_call_in_half_a_gigabyte_of_address_space_refuses_a_value_that_has_no_room() {
+fn call_in_512_mib_refuses_an_oversized_value() {
     let _turn = turn();
     let input = json!({"count": MANY}).to_string();
-    let ran = called(500_000, &["expand_promised", &input, "--json"]).left_with(7);
+    let ran = called(500_000, &["expand_promised", &input, "--json"]).exits_with(7);
     let detail = &ran.json()["error"]["detail"];
     let bound = (&detail["limit"], &detail["value"]);
     let space = (&json!("address_space"), &json!(500_000 << 10));
@@ -95,14 +95,14 @@ fn a_call_in_half_a_gigabyte_of_address_space_refuses_a_value_that_has_no_room()
 }
 
 #[test]
-fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_a_ping() {
+fn server_in_1_gib_answers_four_expanding_outputs_and_a_ping() {
     let _turn = turn();
     for tool in ["expand", "expand_promised"] {
         let world = World::new();
         let mut client = Client::legacy(with_guest(&world).limited("-v 1000000"), &json!({}));
         let expand = json!({"name": tool, "arguments": {"count": MANY}});
         let ids: Vec<u64> = (0..4).map(|_| client.begin("tools/call", &expand)).collect();
-        assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+        assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
         for id in ids {
             let answer = said(&mut client, id);
             let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
@@ -113,7 +113,7 @@ fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_
                 answer.to_string()
             );
         }
-        assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+        assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
     }
 }
 
@@ -142,17 +142,17 @@ fn is_exhausted(answer: &Value) -> bool {
 }
 
 #[test]
-fn inputs_that_expand_are_bounded_together_and_their_memory_comes_back() {
+fn expanding_inputs_are_bounded_together_and_released() {
     let _turn = turn();
     let world = World::new();
     let mut client = bounded(&world);
     let small = json!({"name": "length", "arguments": {"items": [1, 2]}});
-    assert_eq!(text(&client.ask("tools/call", &small)), "2");
+    assert_eq!(text(&client.request("tools/call", &small)), "2");
     let before = client.memory_kib("VmRSS:");
     let items: Value = serde_json::from_str(&elements(INPUT)).unwrap();
     let large = json!({"name": "length", "arguments": {"items": items}});
     let ids: Vec<u64> = (0..64).map(|_| client.begin("tools/call", &large)).collect();
-    let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
+    let answers: Vec<Value> = ids.iter().map(|_| client.receive()).collect();
     let done = answers.iter().filter(|answer| text(answer) == INPUT.to_string()).count();
     assert!(done > 0, "{:.300}", answers[0].to_string());
     assert_eq!(
@@ -163,19 +163,19 @@ fn inputs_that_expand_are_bounded_together_and_their_memory_comes_back() {
     let most = client.memory_kib("VmHWM:").saturating_sub(before);
     assert!(most < MOST_KIB, "{most} KiB more at once");
     comes_back(&client, before, 160 << 10);
-    assert_eq!(text(&client.ask("tools/call", &small)), "2");
+    assert_eq!(text(&client.request("tools/call", &small)), "2");
 }
 
 #[test]
-fn the_memory_of_outputs_that_expand_comes_back() {
+fn memory_of_expanding_outputs_is_released() {
     let _turn = turn();
     let world = World::new();
     let mut client = bounded(&world);
     let call = |count: usize| json!({"name": "expand_promised", "arguments": {"count": count}});
-    assert_eq!(text(&client.ask("tools/call", &call(1))), elements(1));
+    assert_eq!(text(&client.request("tools/call", &call(1))), elements(1));
     let before = client.memory_kib("VmRSS:");
     let ids: Vec<u64> = (0..32).map(|_| client.begin("tools/call", &call(200_000))).collect();
-    let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
+    let answers: Vec<Value> = ids.iter().map(|_| client.receive()).collect();
     let whole =
         answers.iter().filter(|answer| text(answer).len() == elements(200_000).len()).count();
     // Under load all of them may be refused, each for the memory that the others hold.
@@ -187,7 +187,7 @@ fn the_memory_of_outputs_that_expand_comes_back() {
     let most = client.memory_kib("VmHWM:").saturating_sub(before);
     assert!((ONE_KIB..MOST_KIB).contains(&most), "{most} KiB more at once");
     comes_back(&client, before, 160 << 10);
-    assert_eq!(text(&client.ask("tools/call", &call(200_000))).len(), elements(200_000).len());
+    assert_eq!(text(&client.request("tools/call", &call(200_000))).len(), elements(200_000).len());
 }
 
 /// Waits until the program holds at most `more` KiB beyond `before`. Freed pages are returned with
@@ -207,8 +207,8 @@ fn comes_back(client: &Client, before: u64, more: u64) {
 
 #[track_caller]
 fn said(client: &mut Client, id: u64) -> Value {
-    match client.aside.iter().position(|message| message["id"] == id) {
-        Some(place) => client.aside.remove(place),
+    match client.pending.iter().position(|message| message["id"] == id) {
+        Some(place) => client.pending.remove(place),
         None => client.answer(id),
     }
 }

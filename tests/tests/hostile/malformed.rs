@@ -49,7 +49,7 @@ fn all_refused(reasons: &[Option<String>]) {
 }
 
 #[test]
-fn a_plugin_that_is_cut_anywhere_is_refused() {
+fn truncated_plugin_is_refused() {
     let whole = raw().build();
     all_refused(&each_loaded(|| {
         (0..whole.len()).step_by(16).map(|length| &whole[..length]).collect()
@@ -60,7 +60,7 @@ fn a_plugin_that_is_cut_anywhere_is_refused() {
 }
 
 #[test]
-fn a_plugin_with_bits_turned_or_parts_moved_is_refused_or_loaded_and_never_a_crash() {
+fn corrupted_plugin_is_refused_or_loaded_and_never_crashes() {
     let whole = raw().build();
     let mut dice = Dice::new(0x9e37_79b9_7f4a_7c15);
     let spoiled = (0..600).map(|_| {
@@ -80,7 +80,7 @@ fn a_plugin_with_bits_turned_or_parts_moved_is_refused_or_loaded_and_never_a_cra
 }
 
 #[test]
-fn what_is_no_component_is_refused_for_what_it_is() {
+fn foreign_file_is_refused_by_its_kind() {
     let deep_text = b"(component".to_vec();
     let all = vec![
         (Vec::new(), "empty"),
@@ -127,7 +127,7 @@ fn leb(mut value: usize) -> Vec<u8> {
 }
 
 #[test]
-fn sections_that_say_nothing_are_bounded_by_the_size_of_the_file() {
+fn empty_sections_are_bounded_by_the_file_size() {
     let names = ["name", "component-name", ".debug_info", "producers"];
     let reasons = each_loaded(|| {
         names.iter().map(|name| swollen(name, 4 << 20)).chain([swollen("x", 70 << 20)]).collect()
@@ -137,7 +137,7 @@ fn sections_that_say_nothing_are_bounded_by_the_size_of_the_file() {
 }
 
 #[test]
-fn names_of_functions_in_a_trap_are_not_told() {
+fn function_names_of_a_trap_are_not_disclosed() {
     let odd = "(func $f (export \"\\1b[2J-leaked-name\") unreachable)";
     let seen = oracle::around(&super::case(&raw().extra(odd).execute("(call $f) {done}")));
     assert_eq!(seen.kind(), "trap");
@@ -145,7 +145,7 @@ fn names_of_functions_in_a_trap_are_not_told() {
 }
 
 #[test]
-fn types_without_end_are_refused() {
+fn endless_types_are_refused() {
     let fields: String = (0..10_001).map(|n| format!("(field \"f{n}\" u8)")).collect();
     let wide = format!("(component (type (record {fields})))");
     let chain: String = (1..5000).map(|n| format!("(type $t{n} (list $t{}))", n - 1)).collect();
@@ -157,7 +157,7 @@ fn types_without_end_are_refused() {
 }
 
 #[test]
-fn exports_without_number_are_refused_or_passed_over() {
+fn excessive_exports_are_refused_or_skipped() {
     let exports: String = (0..20_000).map(|n| format!("(export \"e{n}\" (func $f))")).collect();
     let text = format!(
         "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m)) (func $f (canon lift (core func $i \"f\"))) {exports})"
@@ -166,7 +166,7 @@ fn exports_without_number_are_refused_or_passed_over() {
 }
 
 #[test]
-fn a_plugin_as_it_should_be_is_loaded() {
+fn valid_plugin_is_loaded() {
     assert_eq!(
         each_loaded(|| vec![raw().build(), fs::read(HOSTILE_ECHO.file()).unwrap()]),
         [None, None]

@@ -16,14 +16,14 @@ use super::{ENOUGH, case, raw};
 const GREEDY: &str = "(loop (br_if 0 (i32.ne (memory.grow (i32.const 16)) (i32.const -1))))";
 
 #[test]
-fn a_guest_that_takes_all_the_memory_there_is_and_makes_do_succeeds() {
+fn guest_handling_refused_memory_succeeds() {
     let seen = around_both(&case(&raw().execute(&format!("{GREEDY} {{done}}"))).memory_mib(32));
     assert_eq!(seen.output(), "done");
     assert!(seen.result["usage"]["peak_memory_bytes"].as_u64().unwrap() <= 32 << 20);
 }
 
 #[test]
-fn a_guest_that_traps_for_want_of_memory_has_reached_the_limit() {
+fn guest_trapping_after_refused_memory_reports_the_limit() {
     let seen = around_both(&case(&raw().execute(&format!("{GREEDY} unreachable"))).memory_mib(32));
     assert_eq!(
         (seen.limit(), &seen.result["error"]["detail"]["value"]),
@@ -33,7 +33,7 @@ fn a_guest_that_traps_for_want_of_memory_has_reached_the_limit() {
 }
 
 #[test]
-fn growth_beyond_all_numbers_is_refused() {
+fn overflowing_growth_is_refused() {
     for pages in ["-1", "65536", "0x7fffffff"] {
         let plugin = raw().execute(&format!("(drop (memory.grow (i32.const {pages}))) {{done}}"));
         assert_eq!(around(&case(&plugin)).output(), "done", "{pages}");
@@ -41,7 +41,7 @@ fn growth_beyond_all_numbers_is_refused() {
 }
 
 #[test]
-fn memory_from_the_start_beyond_the_limit_ends_the_call() {
+fn initial_memory_beyond_the_limit_ends_the_call() {
     let big = |pages: u32| {
         raw().importing(&format!(
             "(core module $big (memory {pages})) (core instance (instantiate $big))"
@@ -73,7 +73,7 @@ fn tables_beyond_the_limit_are_refused() {
 }
 
 #[test]
-fn a_table_that_grows_beyond_the_limit_ends_the_call() {
+fn table_growth_beyond_the_limit_ends_the_call() {
     let grow = |by: u32| {
         let code = format!(
             "(if (i32.eq (table.grow $t (ref.null func) (i32.const {by})) (i32.const -1)) (then unreachable)) {{done}}"
@@ -85,7 +85,7 @@ fn a_table_that_grows_beyond_the_limit_ends_the_call() {
 }
 
 #[test]
-fn features_that_are_switched_off_are_refused_by_name() {
+fn disabled_features_are_refused_by_name() {
     for (module, feature) in [
         ("(memory i64 1)", "memory64"),
         ("(memory 1 1 shared)", "threads"),
@@ -126,7 +126,7 @@ fn at_once(stage: &Stage, calls: usize) -> Vec<ToolResult> {
 }
 
 #[test]
-fn calls_that_all_take_what_they_may_are_bounded_together() {
+fn concurrent_memory_is_bounded_together() {
     let results = sharing(256).watch(ENOUGH, |stage| std::future::ready(at_once(stage, 64)));
     let (fine, refused): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.is_success());
     // One plugin gets half of the total, so one call fits at a time; how many succeed depends on
@@ -144,7 +144,7 @@ fn calls_that_all_take_what_they_may_are_bounded_together() {
 }
 
 #[test]
-fn calls_that_take_what_they_may_one_after_the_other_all_succeed() {
+fn successive_calls_may_each_use_all_their_memory() {
     // One plugin gets half of the total: room for both calls.
     let oracle = sharing(512);
     for _ in 0..8 {
@@ -154,7 +154,7 @@ fn calls_that_take_what_they_may_one_after_the_other_all_succeed() {
 }
 
 #[test]
-fn guests_that_hold_much_memory_end_at_their_deadline_as_others_do() {
+fn guests_with_much_memory_end_at_their_deadline() {
     const CALLS: usize = 20;
     let touched = "(drop (memory.grow (i32.const 1600))) (memory.fill (i32.const 65536) (i32.const 7) (i32.const 100000000))";
     let plugin = Wat::new(Told { class: 1, ..Told::new("raw") });

@@ -2,7 +2,7 @@
 
 use palisade_tests::oracle::{around, around_both};
 use palisade_tests::wat::Told;
-use palisade_tests::{Seen, Wat};
+use palisade_tests::{Observed, Wat};
 
 use super::{ENOUGH, abuse, case, raw};
 
@@ -18,7 +18,7 @@ const FAR: u32 = 131_072;
 const KEPT: u64 = 2 * (256 << 10);
 
 #[test]
-fn a_flood_on_standard_output_is_dropped_and_counted() {
+fn standard_output_flood_is_dropped_and_counted() {
     // A GiB takes too long in a debug build; the optimised long runs use it.
     let flood = if cfg!(debug_assertions) { 1 << 28 } else { 1 << 30 };
     let seen = around(&abuse("flood", flood).timeout(ENOUGH * 3));
@@ -28,7 +28,7 @@ fn a_flood_on_standard_output_is_dropped_and_counted() {
 }
 
 #[test]
-fn a_guest_that_prints_more_than_is_kept_never_sees_its_output_closed() {
+fn standard_output_stays_open_after_its_limit() {
     let lines = 16 << 10;
     let seen = around(&abuse("print", lines).timeout(ENOUGH * 3));
     assert_eq!(seen.output(), "printed");
@@ -45,21 +45,21 @@ fn long(length: u32) -> Wat {
 }
 
 #[test]
-fn an_answer_at_its_bound_is_taken_and_one_byte_more_is_not() {
+fn result_at_its_limit_passes_and_one_byte_more_fails() {
     assert_eq!(around(&case(&long(4 << 20))).output().len(), 4 << 20);
     assert_eq!(around_both(&case(&long((4 << 20) + 1))).limit(), "result");
 }
 
 /// Returns the result of a plugin that answers with this block of JSON.
 #[track_caller]
-fn said(json: &str) -> Seen {
+fn said(json: &str) -> Observed {
     let escaped: String = json.bytes().map(|byte| format!("\\{byte:02x}")).collect();
     let plugin = raw().extra(&format!("(data (i32.const 512) \"{escaped}\")"));
     around(&case(&plugin.answering_block("", JSON, 512, u32::try_from(json.len()).unwrap())))
 }
 
 #[test]
-fn an_answer_that_is_no_json_breaks_the_contract_and_is_not_repeated() {
+fn invalid_json_result_breaks_the_contract_unquoted() {
     for json in [
         "leaked-words",
         "{\"leaked-words\":",
@@ -87,7 +87,7 @@ fn an_answer_that_is_no_json_breaks_the_contract_and_is_not_repeated() {
 }
 
 #[test]
-fn an_answer_that_breaks_its_own_schema_breaks_the_contract() {
+fn result_breaking_its_schema_breaks_the_contract() {
     let told = Told {
         output: Some(
             r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#
@@ -107,7 +107,7 @@ fn an_answer_that_breaks_its_own_schema_breaks_the_contract() {
 }
 
 /// Returns the result of an answer with `depth` opening and `closed` closing brackets.
-fn deep(depth: u32, closed: u32) -> Seen {
+fn deep(depth: u32, closed: u32) -> Observed {
     let fill = format!(
         "(drop (memory.grow (i32.const 20))) (memory.fill (i32.const {FAR}) (i32.const 91) (i32.const {depth}))
          (memory.fill (i32.const {}) (i32.const 93) (i32.const {closed}))",
@@ -117,7 +117,7 @@ fn deep(depth: u32, closed: u32) -> Seen {
 }
 
 #[test]
-fn an_answer_a_hundred_thousand_brackets_deep_breaks_the_contract() {
+fn result_of_100_000_brackets_breaks_the_contract() {
     for (depth, closed) in [(100_000, 100_000), (100_000, 0), (65, 65)] {
         assert_eq!(deep(depth, closed).kind(), "contract", "{depth}");
     }
@@ -125,13 +125,13 @@ fn an_answer_a_hundred_thousand_brackets_deep_breaks_the_contract() {
 }
 
 #[test]
-fn text_that_is_no_utf8_fails_the_call() {
+fn invalid_utf8_text_fails_the_call() {
     let plugin = raw().extra("(data (i32.const 512) \"\\ff\\fe\\c0\\80\")");
     assert_eq!(around_both(&case(&plugin.answering_block("", TEXT, 512, 4))).kind(), "trap");
 }
 
 #[test]
-fn an_answer_that_lies_outside_of_the_memory_fails_the_call() {
+fn result_outside_the_memory_fails_the_call() {
     for (at, length) in [(u32::MAX, 1), (0, u32::MAX), (0x7fff_0000, 65536), (u32::MAX - 4, 16)] {
         let seen = around(&case(&raw().answering_block("", TEXT, at, length)));
         // Either the copy limit or the bounds check fails first.
@@ -145,13 +145,13 @@ fn an_answer_that_lies_outside_of_the_memory_fails_the_call() {
 }
 
 #[test]
-fn a_case_that_the_contract_does_not_have_fails_the_call() {
+fn undefined_variant_case_fails_the_call() {
     assert_eq!(around(&case(&raw().answering_block("", 6, 512, 0))).kind(), "trap");
     assert_eq!(around(&case(&raw().answering("", &[(256, 7)]))).kind(), "trap");
 }
 
 #[test]
-fn leaving_is_never_success() {
+fn exit_is_never_success() {
     let exit = |name: &str, parameter: &str, code: &str| {
         raw()
             .importing(&format!(
@@ -170,7 +170,7 @@ fn leaving_is_never_success() {
 }
 
 #[test]
-fn words_to_the_host_without_end_are_dropped_and_counted() {
+fn endless_log_messages_are_dropped_and_counted() {
     let seen = around(&abuse("say-often", MANY));
     assert_eq!(
         (seen.output(), &seen.result["usage"]["truncated_bytes"]),
@@ -188,7 +188,7 @@ fn words_to_the_host_without_end_are_dropped_and_counted() {
 }
 
 #[test]
-fn one_word_of_sixteen_mebibytes_is_never_copied_out_of_the_guest() {
+fn log_message_of_16_mib_is_not_copied() {
     assert_eq!(around(&abuse("say", 16 << 20)).limit(), "hostcall_data");
     assert_eq!(around(&abuse("say", 4 << 10)).output(), "said");
 }

@@ -34,8 +34,7 @@ fn never_opens(arrange: impl Fn(&World) + Clone + 'static) {
 }
 
 #[test]
-fn a_pipe_that_takes_a_files_name_between_the_check_and_the_open_holds_neither_the_call_nor_the_program()
- {
+fn pipe_swapped_in_between_check_and_open_blocks_nothing() {
     let case = probed(&OPENING, "special", |world| {
         world.file("special", "inside");
         mknodat(CWD, world.outer().join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o666), 0)
@@ -55,7 +54,7 @@ fn a_pipe_that_takes_a_files_name_between_the_check_and_the_open_holds_neither_t
             for _ in 0..20 {
                 // The program has to exit by itself: an open that blocks would keep it from
                 // exiting.
-                let ran = case.program(&world).run().left_with(0).json();
+                let ran = case.program(&world).run().exits_with(0).json();
                 let answers: Vec<Vec<String>> =
                     serde_json::from_str(ran["output"].as_str().unwrap()).unwrap();
                 seen.extend(answers.concat());
@@ -106,7 +105,7 @@ fn devices_are_never_opened() {
 }
 
 #[test]
-fn special_files_are_seen_and_removed_like_any_entry() {
+fn special_files_are_listed_and_removed_like_any_entry() {
     let seen = around(&probed(&["lstat", "unlink"], "special", node(FileType::Fifo, 0)));
     assert!(seen.output().contains("Fifo") && seen.output().contains("done"), "{}", seen.output());
     assert!(seen.worlds().all(|world| world.inside().is_empty()));
@@ -121,7 +120,7 @@ fn amount(tool: &str, amount: u64, arrange: impl Fn(&World) + 'static) -> Case {
 }
 
 #[test]
-fn a_sparse_file_of_a_tebibyte_is_looked_at_and_read_to_the_limit() {
+fn sparse_tebibyte_file_is_read_to_the_limit() {
     let big =
         |world: &World| File::create(world.root().join("big")).unwrap().set_len(1 << 40).unwrap();
     assert_eq!(
@@ -133,27 +132,27 @@ fn a_sparse_file_of_a_tebibyte_is_looked_at_and_read_to_the_limit() {
 }
 
 #[test]
-fn a_file_of_holes_counts_by_its_length() {
+fn sparse_file_counts_by_its_length() {
     assert_eq!(around_both(&amount("stretch", 1 << 40, |_| {})).limit(), "bytes_written");
     assert_eq!(around(&amount("stretch", 1, |_| {})).output(), "stretched");
 }
 
 #[test]
-fn writing_ends_at_the_limit_and_what_was_written_is_told() {
+fn writing_ends_at_the_limit_with_reported_changes() {
     let seen = around(&amount("write", 65, |_| {}));
     assert_eq!(seen.limit(), "bytes_written");
     seen.modified(&["written"]);
 }
 
 #[test]
-fn entries_end_at_the_limit_and_all_of_them_are_told() {
+fn new_entries_end_at_the_limit_and_are_all_reported() {
     let seen = around(&amount("make", 1_000_000, |_| {}));
     assert_eq!(seen.limit(), "new_entries");
     assert!(!seen.result["files_modified"].as_array().unwrap().is_empty());
 }
 
 #[test]
-fn a_directory_of_a_hundred_thousand_entries_is_listed_to_the_limit() {
+fn directory_of_100_000_entries_is_listed_to_the_limit() {
     let crowd = |world: &World| {
         (0..100_001).for_each(|n| drop(File::create(world.root().join(format!("{n}"))).unwrap()));
     };
@@ -161,13 +160,13 @@ fn a_directory_of_a_hundred_thousand_entries_is_listed_to_the_limit() {
 }
 
 #[test]
-fn a_full_disk_is_told_to_the_guest_and_harms_nothing_else() {
+fn full_disk_is_reported_to_the_guest() {
     let ops = json!({"ops": ["create", "append"], "paths": ["disk/more.txt"]});
     let case = Case::new(HOSTILE_PROBE, "probe_write")
         .input(ops)
         .allow(SideEffects::Write)
         .timeout(ENOUGH);
-    let oracle = Oracle::of(&case);
+    let oracle = Oracle::for_case(&case);
     let world = &oracle.stage.world;
     let Some(_disk) =
         Mounted::at(world.root().join("disk"), &["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
@@ -181,12 +180,12 @@ fn a_full_disk_is_told_to_the_guest_and_harms_nothing_else() {
 }
 
 #[test]
-fn what_is_mounted_in_the_workspace_is_part_of_it() {
+fn mount_in_the_workspace_is_part_of_it() {
     // Pins the behaviour: a mount point inside is part of the workspace, since an operator put it
     // there.
     let case = Case::new(HOSTILE_PROBE, "probe_read")
         .input(json!({"ops": ["open", "readdir"], "paths": ["mounted/inner.txt", "mounted"]}));
-    let oracle = Oracle::of(&case.timeout(ENOUGH));
+    let oracle = Oracle::for_case(&case.timeout(ENOUGH));
     let world = &oracle.stage.world;
     let Some(_disk) = Mounted::at(world.root().join("mounted"), &["-t", "tmpfs", "tmpfs"]) else {
         return;

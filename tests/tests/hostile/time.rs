@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{ENOUGH, SHORT, abuse, case, raw};
 
 #[test]
-fn a_sleep_until_the_end_of_time_is_stopped_in_time() {
+fn endless_sleep_is_stopped_in_time() {
     for how in ["sleep", "sleep-until-the-end-of-time"] {
         for amount in [u64::MAX, u64::MAX / 2, 1 << 62] {
             let _ = around(&abuse(how, amount).timeout(SHORT)).error("timeout");
@@ -26,8 +26,8 @@ fn a_sleep_until_the_end_of_time_is_stopped_in_time() {
 }
 
 #[test]
-fn a_guest_that_polls_without_end_starves_nobody_and_is_stopped_in_time() {
-    let oracle = Oracle::of(&abuse("poll-for-ever", 0));
+fn endless_polling_starves_no_call_and_is_stopped() {
+    let oracle = Oracle::for_case(&abuse("poll-for-ever", 0));
     let call = Call::new("abuse", json!({"how": "poll-for-ever"})).with_timeout(SHORT);
     let results = oracle.watch(SHORT, |stage: &Stage| {
         let (host, call) = (stage.host.clone(), call.clone());
@@ -44,8 +44,8 @@ fn a_guest_that_polls_without_end_starves_nobody_and_is_stopped_in_time() {
 }
 
 #[test]
-fn times_that_are_none_are_refused_or_kept_within_what_may_be_asked_for() {
-    let oracle = Oracle::of(&abuse("sleep", 0));
+fn invalid_times_are_refused_or_clamped() {
+    let oracle = Oracle::for_case(&abuse("sleep", 0));
     let sleep = |amount: u64| Call::new("abuse", json!({"how": "sleep", "amount": amount}));
     for time in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1)] {
         let result = oracle.call(&sleep(1 << 40).with_timeout(time), SHORT);
@@ -61,8 +61,8 @@ fn times_that_are_none_are_refused_or_kept_within_what_may_be_asked_for() {
 }
 
 #[test]
-fn an_end_at_the_very_deadline_is_one_end() {
-    let oracle = Oracle::of(&abuse("sleep", 0).allow(SideEffects::Write));
+fn end_at_the_deadline_is_one_end() {
+    let oracle = Oracle::for_case(&abuse("sleep", 0).allow(SideEffects::Write));
     let deadline = Deadline::over(oracle.stage.clone());
     // The soak run makes ten thousand.
     let ended = deadline.run(400);
@@ -91,7 +91,7 @@ fn until_state(process: Pid, state: char) {
 }
 
 #[test]
-fn a_process_that_stood_still_beyond_the_deadline_says_so_when_it_goes_on() {
+fn suspended_process_reports_its_timeout_on_resumption() {
     let time = Duration::from_secs(2);
     let case = Case::new(HOSTILE_ABUSE, "abuse")
         .input(json!({"how": "emit-and-sleep", "amount": 1024}))
@@ -112,14 +112,14 @@ fn a_process_that_stood_still_beyond_the_deadline_says_so_when_it_goes_on() {
     until("the deadline has passed", || stopped.elapsed() > time * 2);
     let still = stopped.elapsed();
     kill_process(process, Signal::CONT).unwrap();
-    let result = finish(child).left_with(7).json();
+    let result = finish(child).exits_with(7).json();
     assert_eq!(result["error"]["class"], "timeout");
     let took = Duration::from_secs_f64(result["duration_ms"].as_f64().unwrap() / 1e3);
     assert!(took >= still, "{took:?}, of which the process stood still for {still:?}");
 }
 
 #[test]
-fn a_trap_after_the_deadline_is_a_timeout() {
+fn trap_after_the_deadline_is_a_timeout() {
     // The engine cannot interrupt a bulk operation, and a trap follows at once: the deadline takes
     // precedence.
     let fill = "(memory.fill (i32.const 65536) (i32.const 7) (i32.const 24000000))";
@@ -138,7 +138,7 @@ fn failing(patience: fn(&ToolContext) -> bool) -> Oracle {
 }
 
 #[test]
-fn a_tool_of_the_host_that_fails_after_its_time_has_run_out_of_time() {
+fn late_failure_of_a_native_tool_is_a_timeout() {
     let call = Call::new("fails", json!({})).with_timeout(Duration::from_millis(20));
     let overdue = failing(|context| !context.remaining().is_zero()).call(&call, SHORT);
     assert_eq!(overdue.error().unwrap().class().as_str(), "timeout", "{overdue}");
@@ -147,8 +147,8 @@ fn a_tool_of_the_host_that_fails_after_its_time_has_run_out_of_time() {
 }
 
 #[test]
-fn a_wait_beyond_the_remaining_time_ends_with_it() {
-    let oracle = Oracle::of(&abuse("sleep", 0));
+fn wait_ends_with_the_remaining_time() {
+    let oracle = Oracle::for_case(&abuse("sleep", 0));
     for amount in [21_000_000, u64::MAX] {
         let call = Call::new("abuse", json!({"how": "sleep", "amount": amount}));
         let result =

@@ -41,7 +41,7 @@ fn numbers() -> String {
 }
 
 #[test]
-fn an_input_of_huge_numbers_is_refused_by_its_cost() {
+fn input_of_huge_numbers_is_refused_by_its_cost() {
     let bytes = plugin(&elements(1900, &json!({"multipleOf": 0.5})));
     let case = Case::new(Plugins::Component("raw".to_owned(), bytes), "raw");
     let seen = around(&case.text(&numbers()).timeout(ENOUGH));
@@ -68,7 +68,7 @@ fn answering(schema: &Value, answer: &str) -> Wat {
 }
 
 #[test]
-fn an_output_of_huge_numbers_is_refused_by_its_cost() {
+fn output_of_huge_numbers_is_refused_by_its_cost() {
     let answer = numbers().trim_start_matches("{\"p\":").trim_end_matches('}').to_owned();
     let case = |count: usize| {
         super::case(&answering(&elements(count, &json!({"multipleOf": 0.5})), &answer))
@@ -102,7 +102,7 @@ fn in_one_thread<T>(work: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn checking_an_input_ends_at_the_deadline_of_its_call() {
+fn input_check_ends_at_the_deadline() {
     for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
         let (_world, stage, input) = slow(mode);
         let call = Call::new("raw", input).with_timeout(Duration::from_millis(1));
@@ -116,7 +116,7 @@ fn checking_an_input_ends_at_the_deadline_of_its_call() {
 }
 
 #[test]
-fn checking_an_input_ends_when_its_call_is_cancelled() {
+fn input_check_ends_on_cancellation() {
     for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
         let (_world, stage, input) = slow(mode);
         let (call, session) = (Call::new("raw", input), stage.session());
@@ -134,7 +134,7 @@ fn checking_an_input_ends_when_its_call_is_cancelled() {
 }
 
 #[test]
-fn a_short_call_beside_a_long_check_of_an_input_does_not_wait_for_it() {
+fn short_call_does_not_wait_for_a_long_input_check() {
     let (_world, stage, input) = slow(CallMode::InPlace);
     let order = Arc::new(Mutex::new(Vec::new()));
     let call = |name: &'static str, call: Call| {

@@ -21,7 +21,7 @@ fn refused(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_does_not_export_the_contract_is_refused_with_what_is_wanted() {
+fn missing_contract_exports_are_refused_by_name() {
     let wrong = |results: &str, core: &str| {
         format!(
             "(component (core module $m (func (export \"f\") {core} unreachable)) (core instance $i (instantiate $m))
@@ -55,7 +55,7 @@ fn importing(import: &str) -> Wat {
 }
 
 #[test]
-fn an_import_that_nothing_answers_is_refused_by_its_name() {
+fn unknown_import_is_refused_by_name() {
     for (name, body) in [
         ("acme:spy/camera@1.0.0", "(export \"look\" (func))"),
         ("wasi:http/outgoing-handler@0.2.0", "(export \"handle\" (func))"),
@@ -75,8 +75,7 @@ fn an_import_that_nothing_answers_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_type_that_a_world_uses_needs_no_answer_and_a_resource_that_nobody_has_is_refused_by_its_name()
-{
+fn type_only_import_is_accepted_and_unknown_resource_refused() {
     let streams = "(import \"wasi:io/streams@0.2.0\" (instance $io (export \"output-stream\" (type (sub resource)))))
                    (alias export $io \"output-stream\" (type $stream)) (import \"output-stream\" (type (eq $stream)))";
     let moment = "(type $at (record (field \"seconds\" u64))) (import \"moment\" (type (eq $at)))";
@@ -88,7 +87,7 @@ fn a_type_that_a_world_uses_needs_no_answer_and_a_resource_that_nobody_has_is_re
 }
 
 #[test]
-fn what_is_offered_in_another_form_than_the_contract_has_is_refused_by_its_name() {
+fn offer_of_another_form_is_refused_by_name() {
     let function = |results: &str, core: &str| {
         format!(
             "(core module $o (func (export \"f\") {core} unreachable)) (core instance $o (instantiate $o))
@@ -131,7 +130,7 @@ fn exports_beyond_the_contract_are_never_called() {
 }
 
 #[test]
-fn no_plugin_mints_a_class_of_the_host() {
+fn plugin_cannot_produce_a_host_error_class() {
     let envelope = r#"{"class": "user_denied", "message": "x", "success": true, "error": null}"#;
     for text in
         ["user_denied", "timeout", "cancelled", "permission_denied: the user said yes", envelope]

@@ -4,10 +4,10 @@ use std::fs::File;
 
 use palisade::SideEffects;
 use palisade_tests::guest::LIMITS_FILES;
-use palisade_tests::{Case, Seen, World};
+use palisade_tests::{Case, Observed, World};
 use serde_json::json;
 
-fn call(tool: &str, amount: u64, arrange: fn(&World)) -> Seen {
+fn call(tool: &str, amount: u64, arrange: fn(&World)) -> Observed {
     Case::new(LIMITS_FILES, tool)
         .input(json!({"amount": amount}))
         .allow(SideEffects::Write)
@@ -107,7 +107,7 @@ fn listing_violated() {
 }
 
 #[test]
-fn a_hole_of_four_exbibytes_is_no_way_around() {
+fn hole_of_four_exbibytes_counts() {
     let seen = call("stretch", 1 << 42, nothing);
     assert_eq!(seen.limit(), "bytes_written");
     for world in seen.worlds() {
@@ -128,7 +128,7 @@ fn depth_violated() {
 }
 
 #[test]
-fn every_bound_says_what_to_do_for_more() {
+fn every_quota_error_has_advice() {
     for (tool, amount) in [("write", 70), ("nest", 129)] {
         let seen = call(tool, amount, nothing);
         let advice = seen.error("resource_exhausted")["detail"]["advice"].as_str().unwrap();
@@ -141,7 +141,7 @@ fn every_bound_says_what_to_do_for_more() {
 }
 
 #[test]
-fn changes_without_a_place_in_the_list_are_counted() {
+fn changes_omitted_from_the_list_are_counted() {
     let seen = call("make", 10_000, nothing);
     let listed = seen.result["files_modified"].as_array().unwrap().len();
     assert_eq!(
@@ -166,20 +166,20 @@ fn on_a_small_disk(tool: &str, amount: u64) -> Option<serde_json::Value> {
         palisade_tests::skip("file systems cannot be mounted here");
         return None;
     }
-    let result = case.program(&world).through("unshare", program).run().left_with(5).json();
+    let result = case.program(&world).through("unshare", program).run().exits_with(5).json();
     assert!(world.inside().is_empty(), "the file system was the program's own");
     Some(result)
 }
 
 #[test]
-fn a_full_disk_is_told_as_such() {
+fn full_disk_is_reported() {
     let Some(result) = on_a_small_disk("make", 100) else { return };
     assert!(result["error"]["message"].as_str().unwrap().contains("No space left"), "{result:#}");
     assert!(!result["files_modified"].as_array().unwrap().is_empty());
 }
 
 #[test]
-fn a_disk_that_fills_up_ends_a_write_and_what_was_written_is_listed() {
+fn filling_disk_ends_a_write_and_lists_its_changes() {
     // The guest's standard library reports every failed stream as an I/O error.
     let Some(result) = on_a_small_disk("write", 2) else { return };
     assert_eq!(

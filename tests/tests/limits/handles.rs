@@ -1,10 +1,10 @@
 //! Limits on handles that the host holds for a guest.
 
 use palisade_tests::guest::LIMITS_HANDLES;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn call(tool: &str, count: u64) -> Seen {
+fn call(tool: &str, count: u64) -> Observed {
     let case = Case::new(LIMITS_HANDLES, tool).input(json!({"count": count}));
     case.arrange(|world| {
         world.file("file.txt", "");
@@ -35,6 +35,6 @@ fn open_listings_violated() {
 }
 
 #[test]
-fn a_handle_that_is_given_back_counts_no_more() {
+fn dropped_handle_no_longer_counts() {
     assert_eq!(call("reuse", 5000).output(), "5000 opened");
 }

@@ -1,10 +1,10 @@
 //! Limits on the total memory of a call.
 
 use palisade_tests::guest::LIMITS_MEMORY;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn call(tool: &str, mib: u64, limit: u64) -> Seen {
+fn call(tool: &str, mib: u64, limit: u64) -> Observed {
     Case::new(LIMITS_MEMORY, tool).input(json!({"mib": mib})).memory_mib(limit).check()
 }
 
@@ -27,7 +27,7 @@ fn memory_violated() {
 }
 
 #[test]
-fn the_default_memory_obeyed() {
+fn default_memory_obeyed() {
     assert_eq!(
         Case::new(LIMITS_MEMORY, "take").input(json!({"mib": 100})).check().output(),
         "104857600 bytes"
@@ -35,7 +35,7 @@ fn the_default_memory_obeyed() {
 }
 
 #[test]
-fn the_default_memory_violated() {
+fn default_memory_violated() {
     let seen = Case::new(LIMITS_MEMORY, "take").input(json!({"mib": 128})).check();
     assert_eq!(
         (seen.limit(), &seen.result["error"]["detail"]["value"]),
@@ -44,7 +44,7 @@ fn the_default_memory_violated() {
 }
 
 #[test]
-fn a_guest_that_makes_do_without_memory_that_it_was_refused_succeeds() {
-    assert_eq!(call("ask", 64, 32).output(), "refused, and none the worse for it");
+fn guest_handling_refused_memory_succeeds() {
+    assert_eq!(call("ask", 64, 32).output(), "refused, without harm");
     assert_eq!(call("ask", 8, 32).output(), "granted");
 }

@@ -3,22 +3,22 @@
 
 use palisade::Event;
 use palisade_tests::guest::LIMITS_OUTPUT;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-fn say(tool: &str, bytes: u64) -> Seen {
+fn say(tool: &str, bytes: u64) -> Observed {
     Case::new(LIMITS_OUTPUT, tool).input(json!({"bytes": bytes})).check()
 }
 
-fn truncated(seen: &Seen) -> u64 {
+fn truncated(seen: &Observed) -> u64 {
     seen.result["usage"]["truncated_bytes"].as_u64().unwrap()
 }
 
 /// Returns the number of matching events and the total length of their text.
-fn heard(seen: &Seen, length: impl Fn(&Event) -> Option<usize>) -> (usize, u64) {
+fn heard(seen: &Observed, length: impl Fn(&Event) -> Option<usize>) -> (usize, u64) {
     let lengths: Vec<usize> = seen.events.iter().filter_map(length).collect();
     (lengths.len(), lengths.iter().sum::<usize>() as u64)
 }
@@ -32,13 +32,13 @@ fn emitted(event: &Event) -> Option<usize> {
 }
 
 #[test]
-fn the_result_obeyed() {
+fn result_obeyed() {
     assert_eq!(say("text", 4 * MIB - KIB).output().len() as u64, 4 * MIB - KIB);
     say("files", 4 * MIB - KIB).modified(&[]);
 }
 
 #[test]
-fn the_result_violated() {
+fn result_violated() {
     for (tool, bytes) in [
         ("text", 4 * MIB + 1),
         ("blocks", 4 * MIB + KIB),
@@ -55,7 +55,7 @@ fn the_result_violated() {
 }
 
 #[test]
-fn a_result_far_beyond_the_bound_is_never_copied_out_of_the_guest() {
+fn oversized_result_is_not_copied() {
     assert_eq!(say("text", 16 * MIB).limit(), "hostcall_data");
 }
 
@@ -73,14 +73,14 @@ fn standard_output_violated() {
 }
 
 #[test]
-fn the_log_obeyed() {
+fn log_obeyed() {
     let seen = say("log", 256 * KIB);
     assert_eq!((seen.output(), truncated(&seen)), ("logged", 0));
     assert_eq!(heard(&seen, logged), (256, 256 * KIB));
 }
 
 #[test]
-fn the_log_violated() {
+fn log_violated() {
     let seen = say("log", 300 * KIB);
     assert_eq!((seen.output(), truncated(&seen)), ("logged", 44 * KIB));
     assert_eq!(heard(&seen, logged), (256, 256 * KIB));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use palisade::{CacheMode, Host, Shipped};
 use palisade_tests::guest::cache;
 use palisade_tests::wat::Told;
-use palisade_tests::{Case, Plugins, Seen, Wat, World};
+use palisade_tests::{Case, Observed, Plugins, Wat, World};
 use serde_json::json;
 
 fn raw() -> Wat {
@@ -17,7 +17,7 @@ fn case(plugin: &Wat) -> Case {
         .timeout(Duration::from_millis(200))
 }
 
-fn call(plugin: &Wat) -> Seen {
+fn call(plugin: &Wat) -> Observed {
     case(plugin).check()
 }
 

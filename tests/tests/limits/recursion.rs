@@ -1,10 +1,10 @@
 //! Limits on the stack of a guest.
 
 use palisade_tests::guest::LIMITS_RECURSION;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
-fn recurse(depth: u64) -> Seen {
+fn recurse(depth: u64) -> Observed {
     Case::new(LIMITS_RECURSION, "recurse").input(json!({"depth": depth})).check()
 }
 

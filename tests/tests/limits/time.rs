@@ -5,7 +5,7 @@ use std::time::Duration;
 use palisade::{Limits, ToolResult};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::LIMITS_TIME;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::json;
 
 /// A timeout that no slow machine reaches for work of milliseconds.
@@ -13,17 +13,17 @@ const ENOUGH: Duration = Duration::from_secs(30);
 /// A timeout that expires soon.
 const SHORT: Duration = Duration::from_millis(200);
 
-fn call(tool: &str, ms: u64, timeout: Duration) -> Seen {
+fn call(tool: &str, ms: u64, timeout: Duration) -> Observed {
     Case::new(LIMITS_TIME, tool).input(json!({"ms": ms})).timeout(timeout).check()
 }
 
 #[track_caller]
-fn was_stopped_after(seen: &Seen, limit_ms: u64) {
+fn was_stopped_after(seen: &Observed, limit_ms: u64) {
     let error = seen.error("timeout");
     assert_eq!(error["detail"], json!({"limit": "timeout", "value_ms": limit_ms}));
     assert_eq!(error["is_recoverable"], true);
     let took: Vec<Option<f64>> =
-        seen.told().map(|(_, result)| result["duration_ms"].as_f64()).collect();
+        seen.results().map(|(_, result)| result["duration_ms"].as_f64()).collect();
     assert_eq!(took.len(), 2, "through the library and through the program");
     assert!(
         took.iter().all(|took| took.is_some_and(|took| took >= limit_ms as f64)),
@@ -53,7 +53,7 @@ fn time_in_a_sleep_violated() {
 }
 
 #[test]
-fn a_plugins_own_time_obeyed() {
+fn plugins_own_time_obeyed() {
     assert_eq!(
         Case::new(LIMITS_TIME, "impatient").input(json!({"ms": 1})).check().output(),
         "slept"
@@ -61,18 +61,18 @@ fn a_plugins_own_time_obeyed() {
 }
 
 #[test]
-fn a_plugins_own_time_violated() {
+fn plugins_own_time_violated() {
     let seen = Case::new(LIMITS_TIME, "impatient").input(json!({"ms": 3_600_000})).check();
     was_stopped_after(&seen, 100);
 }
 
 #[test]
-fn the_callers_time_wins_over_the_plugins() {
+fn callers_timeout_overrides_the_plugins() {
     assert_eq!(call("impatient", 150, ENOUGH).output(), "slept");
 }
 
 #[test]
-fn a_plugin_may_only_lower_the_time_of_its_class() {
+fn plugin_may_only_lower_the_timeout_of_its_class() {
     let case = Case::new(LIMITS_TIME, "patient");
     let world = case.world();
     let host = case.builder(&world).build().unwrap();
@@ -83,7 +83,7 @@ fn a_plugin_may_only_lower_the_time_of_its_class() {
 }
 
 #[test]
-fn the_operators_time_holds_for_every_tool_and_the_callers_at_most_for_ten_minutes() {
+fn operators_timeout_applies_to_all_tools_and_callers_to_ten_minutes() {
     let case = Case::new(LIMITS_TIME, "sleep").input(json!({"ms": 3_600_000}));
     let world = case.world();
     let limits = Limits { timeout: Some(SHORT), ..Limits::default() };
@@ -95,7 +95,7 @@ fn the_operators_time_holds_for_every_tool_and_the_callers_at_most_for_ten_minut
 }
 
 #[test]
-fn the_time_of_a_call_covers_no_other_call() {
+fn calls_timeout_covers_no_other_call() {
     let case = Case::new(LIMITS_TIME, "sleep").input(json!({"ms": 3_600_000})).timeout(SHORT);
     let world = case.world();
     let host = case.builder(&world).build().unwrap();

@@ -52,7 +52,7 @@ fn holding_up(
 }
 
 #[test]
-fn a_plugin_can_be_called_while_those_behind_it_still_compile() {
+fn plugin_is_callable_while_later_ones_compile() {
     let world = World::new();
     plugins(&world, &["a", "b", "c"]);
     let (builder, release, _told) = holding_up(builder(&world), "b");
@@ -71,7 +71,7 @@ fn a_plugin_can_be_called_while_those_behind_it_still_compile() {
 }
 
 #[test]
-fn what_the_cache_knows_is_there_at_once_and_a_changed_plugin_alone_is_compiled_again() {
+fn cached_plugins_are_ready_and_only_changed_ones_compile() {
     let world = World::new();
     plugins(&world, &["a", "b", "c"]);
     drop(builder(&world).build().unwrap());
@@ -97,8 +97,7 @@ fn what_the_cache_knows_is_there_at_once_and_a_changed_plugin_alone_is_compiled_
 }
 
 #[test]
-fn of_two_files_that_claim_a_name_the_first_has_it_in_the_end_although_the_second_compiles_faster()
-{
+fn first_file_gets_a_contested_name_regardless_of_speed() {
     let world = World::new();
     world.install("a-slow", &Wat::with_tools(vec![Told::new("same"), Told::new("mine")]).build());
     world.install("b-fast", &Wat::with_tools(vec![Told::new("same"), Told::new("too")]).build());
@@ -128,7 +127,7 @@ fn of_two_files_that_claim_a_name_the_first_has_it_in_the_end_although_the_secon
 }
 
 #[test]
-fn what_the_cache_has_is_ready_at_once_beside_a_file_before_it_that_compiles() {
+fn cached_plugin_is_ready_beside_a_compiling_one() {
     let world = World::new();
     plugins(&world, &["good"]);
     drop(builder(&world).build().unwrap());
@@ -168,22 +167,22 @@ fn what_the_cache_has_is_ready_at_once_beside_a_file_before_it_that_compiles() {
         let program = Program::new(&world).env("PALISADE_CACHE", world.outer().join("cache"));
         program.args(["--no-builtin", "--plugins"]).args([world.plugins()])
     };
-    assert_eq!(program().args(["call", "good", "{}"]).run().left_with(0).stdout, "done");
+    assert_eq!(program().args(["call", "good", "{}"]).run().exits_with(0).stdout, "done");
     let reply =
         json!({"content": [{"type": "tool_use", "id": "tu_1", "name": "good", "input": {}}]});
     let dispatch = program().args(["dispatch", "--from", "anthropic"]).stdin(reply.to_string());
-    assert!(dispatch.run().left_with(0).stdout.contains("done"));
-    let listed = program().args(["list", "--now", "--json"]).run().left_with(0).json();
+    assert!(dispatch.run().exits_with(0).stdout.contains("done"));
+    let listed = program().args(["list", "--now", "--json"]).run().exits_with(0).json();
     assert_eq!(
         (&listed["tools"][0]["name"], &listed["compiling"][0]["plugin"]),
         (&json!("good"), &json!("a-slow"))
     );
-    assert!(program().args(["list", "--now"]).run().left_with(0).stdout.contains("compiling"));
+    assert!(program().args(["list", "--now"]).run().exits_with(0).stdout.contains("compiling"));
     assert_eq!(notes().len(), 0, "a compilation was begun");
 }
 
 #[test]
-fn nobody_gets_the_name_of_a_shipped_tool_while_that_is_compiled() {
+fn compiling_shipped_tool_keeps_its_name() {
     let world = World::new();
     world.install("a-thief", &plugin("search_files"));
     let (builder, release, _told) =
@@ -203,7 +202,7 @@ fn nobody_gets_the_name_of_a_shipped_tool_while_that_is_compiled() {
 }
 
 #[test]
-fn a_host_that_is_dropped_gives_up_what_it_compiles() {
+fn dropped_host_cancels_compilation() {
     let world = World::new();
     world.install("bomb", &costly_to_compile("bomb"));
     let limits = CompileLimits { memory: CompileLimits::MEMORY + 77, ..CompileLimits::default() };
@@ -223,7 +222,7 @@ fn a_host_that_is_dropped_gives_up_what_it_compiles() {
 }
 
 #[test]
-fn a_call_compiles_the_shipped_plugin_that_it_needs_and_no_other() {
+fn call_compiles_only_its_shipped_plugin() {
     let world = World::new();
     let call = |words: &[&str]| {
         Program::new(&world)
@@ -231,17 +230,17 @@ fn a_call_compiles_the_shipped_plugin_that_it_needs_and_no_other() {
             .env("PALISADE_CACHE", world.outer().join("cache"))
             .run()
     };
-    let ran = call(&["call", "calculate", r#"{"expression": "6 * 7"}"#]).left_with(0);
+    let ran = call(&["call", "calculate", r#"{"expression": "6 * 7"}"#]).exits_with(0);
     assert_eq!((ran.stdout.as_str(), cached(&world)), ("42", 1));
     // An unknown tool compiles every shipped plugin, since the nearest name is searched among all
     // tools.
-    let ran = call(&["call", "calculat", "{}"]).left_with(3);
-    ran.complains(&["did you mean `calculate`"]);
+    let ran = call(&["call", "calculat", "{}"]).exits_with(3);
+    ran.stderr_contains(&["did you mean `calculate`"]);
     assert_eq!(cached(&world), 3, "to know the nearest name, all names are asked for");
 }
 
 #[test]
-fn a_call_of_a_plugin_from_a_file_waits_for_no_other_file() {
+fn call_of_a_plugin_file_waits_for_no_other_file() {
     let world = World::new();
     plugins(&world, &["a", "b"]);
     world.install("c", &costly_to_compile("c"));
@@ -257,7 +256,7 @@ fn a_call_of_a_plugin_from_a_file_waits_for_no_other_file() {
 }
 
 #[test]
-fn a_call_waits_for_no_file_that_an_earlier_run_has_not_got_done_and_names_it() {
+fn call_does_not_wait_for_a_previously_failed_file() {
     let world = World::new();
     world.install("good", &Wat::new(Told { class: 2, ..Told::new("good") }).build());
     drop(builder(&world).build().unwrap());
@@ -266,12 +265,14 @@ fn a_call_waits_for_no_file_that_an_earlier_run_has_not_got_done_and_names_it() 
     drop(builder(&world).compiler(failing).build().unwrap());
     let program = Program::new(&world).env("PALISADE_CACHE", world.outer().join("cache"));
     let program = program.args(["--no-builtin", "--plugins"]).args([world.plugins()]);
-    let ran = program.args(["call", "good", "--allow", "write"]).run().left_with(0);
-    ran.complains(&["a-slow.wasm stands before that, is not compiled, and may take the name"]);
+    let ran = program.args(["call", "good", "--allow", "write"]).run().exits_with(0);
+    ran.stderr_contains(&[
+        "a-slow.wasm stands before that, is not compiled, and may take the name",
+    ]);
 }
 
 #[test]
-fn a_host_for_two_tools_has_both_although_the_first_is_ready_before_the_second_is_begun() {
+fn host_built_for_two_tools_has_both() {
     let world = World::new();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let names: Vec<String> = (0..2 * cores + 2).map(|number| format!("t{number:04}")).collect();
@@ -299,7 +300,7 @@ fn a_host_for_two_tools_has_both_although_the_first_is_ready_before_the_second_i
 }
 
 #[test]
-fn nobody_waits_for_what_a_host_that_was_built_for_one_tool_has_left_out() {
+fn omitted_plugins_are_not_awaited() {
     let world = World::new();
     plugins(&world, &["a", "b", "c", "d"]);
     let host = builder(&world).build_for("a").unwrap();
@@ -311,7 +312,7 @@ fn nobody_waits_for_what_a_host_that_was_built_for_one_tool_has_left_out() {
 }
 
 #[test]
-fn what_is_no_plugin_at_all_is_told_although_nothing_is_compiled() {
+fn file_other_than_a_plugin_is_reported_without_compiling() {
     let world = World::new();
     world.install("a", &plugin("a"));
     drop(builder(&world).build().unwrap());

@@ -42,7 +42,7 @@ fn spoilt(whole: &[u8]) -> [Vec<u8>; 3] {
 }
 
 #[test]
-fn what_was_compiled_once_is_not_compiled_again() {
+fn cached_plugin_is_not_compiled_again() {
     let world = World::new();
     let cache = world.outer().join("cache");
     assert_eq!(freshness(&cache), Freshness::Compiled);
@@ -50,7 +50,7 @@ fn what_was_compiled_once_is_not_compiled_again() {
 }
 
 #[test]
-fn code_that_was_changed_or_cut_is_made_again_when_it_is_called() {
+fn damaged_code_is_recompiled_when_called() {
     let world = World::new();
     let cache = world.outer().join("cache");
     let said = says(&build(&cache).unwrap());
@@ -68,7 +68,7 @@ fn code_that_was_changed_or_cut_is_made_again_when_it_is_called() {
 }
 
 #[test]
-fn what_a_plugin_said_of_itself_is_asked_again_where_it_was_changed_or_cut() {
+fn damaged_description_is_requested_again() {
     let world = World::new();
     let cache = world.outer().join("cache");
     let tools = |host: &Host| {
@@ -88,7 +88,7 @@ fn what_a_plugin_said_of_itself_is_asked_again_where_it_was_changed_or_cut() {
 }
 
 #[test]
-fn a_plugin_whose_code_is_lost_and_whose_file_has_changed_says_so_and_what_to_do() {
+fn lost_code_of_a_changed_file_is_an_error_with_advice() {
     let world = World::new();
     let (cache, plugins) = (world.outer().join("cache"), world.plugins());
     let file = plugins.join("good.wasm");
@@ -112,7 +112,7 @@ fn a_plugin_whose_code_is_lost_and_whose_file_has_changed_says_so_and_what_to_do
 }
 
 #[test]
-fn a_file_that_was_changed_in_place_is_not_taken_for_what_it_was() {
+fn file_changed_in_place_has_a_new_digest() {
     let world = World::new();
     let (cache, file) = (world.outer().join("cache"), world.plugins().join("good.wasm"));
     fs::copy(LOADER_GOOD.file(), &file).unwrap();
@@ -137,7 +137,7 @@ fn a_file_that_was_changed_in_place_is_not_taken_for_what_it_was() {
 }
 
 #[test]
-fn an_entry_of_another_cache_counts_as_absent() {
+fn entry_of_another_cache_counts_as_absent() {
     let world = World::new();
     let (one, other) = (world.outer().join("one"), world.outer().join("other"));
     assert_eq!((freshness(&one), freshness(&other)), (Freshness::Compiled, Freshness::Compiled));
@@ -148,7 +148,7 @@ fn an_entry_of_another_cache_counts_as_absent() {
 }
 
 #[test]
-fn a_cache_that_others_can_reach_is_refused_with_what_to_do() {
+fn cache_accessible_to_others_is_refused_with_advice() {
     let world = World::new();
     let cache = world.outer().join("cache");
     fs::create_dir(&cache).unwrap();
@@ -159,18 +159,18 @@ fn a_cache_that_others_can_reach_is_refused_with_what_to_do() {
         .env("PALISADE_CACHE", &cache)
         .args(["call", "calculate", r#"{"expression":"1"}"#])
         .run();
-    ran.left_with(2).complains(&["mode 755", "chmod 700"]);
+    ran.exits_with(2).stderr_contains(&["mode 755", "chmod 700"]);
     // Others write to a shared directory and rely on its mode, so the advice is another directory.
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o1777)).unwrap();
     let ran = Program::new(&world)
         .env("PALISADE_CACHE", &cache)
         .args(["call", "calculate", r#"{"expression":"1"}"#])
         .run();
-    ran.left_with(2).complains(&["mode 1777", "name a directory of its own"]);
+    ran.exits_with(2).stderr_contains(&["mode 1777", "name a directory of its own"]);
 }
 
 #[test]
-fn what_a_killed_program_began_to_write_is_cleared_once_nobody_can_be_at_work_on_it() {
+fn files_of_a_killed_program_are_removed_after_a_day() {
     let world = World::new();
     let cache = world.outer().join("cache");
     assert_eq!(freshness(&cache), Freshness::Compiled);

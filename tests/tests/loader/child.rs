@@ -20,7 +20,7 @@ use super::compile::{
 use super::says;
 
 #[test]
-fn a_child_limits_itself_before_it_reads_anything() {
+fn child_limits_itself_before_reading() {
     let mut child = std::process::Command::new(executable());
     child
         .args(["compile-child", "pooled", "5", "2000000009"])
@@ -49,7 +49,7 @@ fn a_child_limits_itself_before_it_reads_anything() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_ends_and_the_next_has_the_code() {
+fn call_cancelled_during_recompilation_ends() {
     let world = World::new();
     world.install("small", &cheap_to_compile("small"));
     assert_eq!(
@@ -101,7 +101,7 @@ fn reason_with(script: &str) -> String {
 }
 
 #[test]
-fn whatever_a_child_answers_is_bounded_and_judged() {
+fn child_answers_are_bounded_and_checked() {
     says(&reason_with("cat > /dev/null"), &["the compiler failed on it", "without an answer"]);
     says(&reason_with("exit 3"), &["the compiler failed on it"]);
     says(&reason_with("echo 'it broke\u{202e}' >&2; kill -9 $$"), &["ended by signal 9"]);
@@ -123,7 +123,7 @@ fn whatever_a_child_answers_is_bounded_and_judged() {
 }
 
 #[test]
-fn a_child_gets_no_environment_and_no_descriptor_of_the_host() {
+fn child_gets_no_environment_or_descriptors() {
     let world = World::new();
     world.install("small", &cheap_to_compile("small"));
     let (seen, open) = (world.outer().join("seen"), fs::File::open(LOADER_GOOD.file()).unwrap());
@@ -141,7 +141,7 @@ fn a_child_gets_no_environment_and_no_descriptor_of_the_host() {
 }
 
 #[test]
-fn no_child_outlives_a_program_that_is_killed() {
+fn child_does_not_outlive_a_killed_program() {
     let world = World::new();
     world.install("bomb", &costly_to_compile("bomb"));
     configure(&world, "[limits]\ncompile_memory = \"2000000006B\"");
@@ -153,18 +153,18 @@ fn no_child_outlives_a_program_that_is_killed() {
 }
 
 #[test]
-fn nobody_but_a_host_compiles_with_the_hidden_verb() {
+fn hidden_compile_verb_is_for_the_host_only() {
     let world = World::new();
     Program::new(&world)
         .args(["compile-child"])
         .run()
-        .left_with(2)
-        .complains(&["for palisade itself"]);
+        .exits_with(2)
+        .stderr_contains(&["for palisade itself"]);
     // Only binary components are compiled; text is rejected.
     let order = ["compile-child", "pooled", "5", "2000000007"];
-    let ran = Program::new(&world).args(order).stdin("(component)").run().left_with(0);
+    let ran = Program::new(&world).args(order).stdin("(component)").run().exits_with(0);
     assert!(ran.stdout.contains("not a component in binary form"), "{}", ran.stdout);
     assert!(
-        !Program::new(&world).args(["--help"]).run().left_with(0).stdout.contains("compile-child")
+        !Program::new(&world).args(["--help"]).run().exits_with(0).stdout.contains("compile-child")
     );
 }

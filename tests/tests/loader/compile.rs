@@ -70,7 +70,7 @@ pub(super) fn marked(number: u64) -> CompileLimits {
 }
 
 #[test]
-fn a_child_compiles_what_this_process_would() {
+fn plugin_compiled_by_a_child_runs() {
     let world = World::new();
     fs::copy(LOADER_GOOD.file(), world.plugins().join("good.wasm")).unwrap();
     world.install("small", &cheap_to_compile("small"));
@@ -82,7 +82,7 @@ fn a_child_compiles_what_this_process_would() {
 }
 
 #[test]
-fn no_child_is_started_for_what_the_cache_holds() {
+fn cached_plugin_starts_no_child() {
     let world = World::new();
     world.install("small", &cheap_to_compile("small"));
     assert_eq!(builder(&world, child()).build().unwrap().plugins().len(), 1);
@@ -95,7 +95,7 @@ fn no_child_is_started_for_what_the_cache_holds() {
 }
 
 #[test]
-fn no_child_is_started_for_what_comes_with_the_host() {
+fn shipped_plugin_starts_no_child() {
     let world = World::new();
     let nowhere =
         builder(&world, ChildCompiler::palisade("/no/such/program")).shipped(Shipped::Included);
@@ -103,7 +103,7 @@ fn no_child_is_started_for_what_comes_with_the_host() {
 }
 
 #[test]
-fn a_costly_plugin_is_killed_at_its_time_while_others_answer() {
+fn costly_plugin_is_killed_while_others_answer() {
     let (world, busy) = (World::new(), World::new());
     world.install("a-bomb", &costly_to_compile("bomb"));
     world.install("b-small", &cheap_to_compile("small"));
@@ -142,7 +142,7 @@ fn a_costly_plugin_is_killed_at_its_time_while_others_answer() {
 }
 
 #[test]
-fn a_verdict_is_remembered_for_the_content_until_there_is_more_time() {
+fn verdict_is_remembered_until_the_limit_is_raised() {
     let world = World::new();
     world.install("bomb", &costly_to_compile("bomb"));
     let within = |compiler: ChildCompiler, seconds| {
@@ -163,7 +163,7 @@ fn a_verdict_is_remembered_for_the_content_until_there_is_more_time() {
 }
 
 #[test]
-fn what_a_compiler_of_another_version_makes_is_no_verdict_about_the_plugin() {
+fn foreign_compiler_output_is_no_verdict() {
     let world = World::new();
     world.install("small", &cheap_to_compile("small"));
     let junk = r"cat > /dev/null; printf '\000\004\000\000\000\000\000\000\000junk'";
@@ -174,7 +174,7 @@ fn what_a_compiler_of_another_version_makes_is_no_verdict_about_the_plugin() {
 }
 
 #[test]
-fn time_that_a_child_does_not_get_from_the_machine_is_not_counted_as_its_own() {
+fn waiting_time_of_a_child_does_not_count() {
     // The child waits for twice its limit on CPU time.
     let world = World::new();
     world.install("small", &cheap_to_compile("small"));
@@ -186,7 +186,7 @@ fn time_that_a_child_does_not_get_from_the_machine_is_not_counted_as_its_own() {
 }
 
 #[test]
-fn the_library_compiles_within_bounds_where_it_has_no_child() {
+fn library_compiles_within_bounds_without_a_child() {
     let world = World::new();
     world.install("a-slow", &seconds_to_compile("slow"));
     world.install("b-small", &cheap_to_compile("small"));
@@ -199,7 +199,7 @@ fn the_library_compiles_within_bounds_where_it_has_no_child() {
 }
 
 #[test]
-fn a_plugin_that_takes_too_much_memory_is_refused_and_loads_where_it_gets_more() {
+fn memory_intensive_plugin_is_refused_until_the_limit_is_raised() {
     let world = World::new();
     world.install("large", &large_to_compile("large", 40 << 20));
     let limits = CompileLimits { memory: 100 << 20, ..CompileLimits::default() };
@@ -214,7 +214,7 @@ fn a_plugin_that_takes_too_much_memory_is_refused_and_loads_where_it_gets_more()
 }
 
 #[test]
-fn a_cancelled_compilation_is_killed_and_leaves_nothing() {
+fn cancelled_compilation_is_killed_without_traces() {
     let world = World::new();
     world.install("bomb", &costly_to_compile("bomb"));
     world.install("next", &costly_to_compile("next"));
@@ -235,12 +235,12 @@ fn a_cancelled_compilation_is_killed_and_leaves_nothing() {
 }
 
 #[test]
-fn the_program_kills_a_costly_plugin_and_lists_the_others() {
+fn program_kills_a_costly_plugin_and_lists_the_others() {
     let world = World::new();
     world.install("a-bomb", &costly_to_compile("bomb"));
     world.install("b-small", &cheap_to_compile("small"));
     configure(&world, "[limits]\ncompile_time = \"2s\"\ncompile_memory = \"2000000005B\"");
-    let ran = listing(&world).run().left_with(0);
+    let ran = listing(&world).run().exits_with(0);
     let listed = ran.json();
     assert_eq!(listed["tools"][0]["name"], "small");
     says(

@@ -10,12 +10,12 @@ fn raw() -> Wat {
 }
 
 #[test]
-fn a_component_without_exports_is_refused_with_the_world_that_is_wanted() {
+fn component_without_exports_is_refused_with_the_world() {
     says(&refused(&binary("(component)")), &["palisade:tool@0.1.0", "wit/world.wit"]);
 }
 
 #[test]
-fn another_version_of_the_contract_is_refused() {
+fn another_contract_version_is_refused() {
     says(&refused(&raw().exporting("palisade:tool/tool@0.2.0").build()), &["palisade:tool@0.1.0"]);
 }
 
@@ -36,20 +36,20 @@ fn functions_of_other_types_are_refused() {
 }
 
 #[test]
-fn a_missing_function_is_refused() {
+fn missing_function_is_refused() {
     let wrong = r#"(component (instance $t) (export "palisade:tool/tool@0.1.0" (instance $t)))"#;
     says(&refused(&binary(wrong)), &["palisade:tool@0.1.0"]);
 }
 
 #[test]
-fn an_import_that_nobody_knows_is_refused_by_name() {
+fn unknown_import_is_refused_by_name() {
     let plugin =
         raw().importing(r#"(import "acme:spy/camera@1.0.0" (instance (export "look" (func))))"#);
     says(&refused(&plugin.build()), &["acme:spy/camera@1.0.0", "only WASI 0.2 and palisade:tool"]);
 }
 
 #[test]
-fn an_import_of_http_is_refused_with_what_to_do() {
+fn http_import_is_refused_with_advice() {
     let plugin = raw().importing(
         r#"(import "wasi:http/outgoing-handler@0.2.0" (instance (export "handle" (func))))"#,
     );
@@ -60,39 +60,39 @@ fn an_import_of_http_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn an_import_of_another_wasi_is_refused_with_what_there_is() {
+fn unknown_wasi_import_is_refused_with_the_known_versions() {
     let plugin =
         raw().importing(r#"(import "wasi:nn/inference@0.2.0" (instance (export "infer" (func))))"#);
     says(&refused(&plugin.build()), &["wasi:nn/inference@0.2.0", "no such WASI interface"]);
 }
 
 #[test]
-fn an_import_of_a_later_wasi_0_2_is_answered() {
+fn later_wasi_0_2_import_is_answered() {
     let clock = r#"(import "wasi:clocks/monotonic-clock@0.2.6" (instance (export "now" (func (result u64)))))"#;
     assert_eq!(load(&with_file(&raw().importing(clock).build())).tools, ["raw", "good", "better"]);
 }
 
 #[test]
-fn an_import_of_something_that_the_contract_does_not_have_is_refused() {
+fn unknown_contract_import_is_refused() {
     let plugin = raw()
         .importing(r#"(import "palisade:tool/host@0.1.0" (instance (export "escape" (func))))"#);
     says(&refused(&plugin.build()), &["palisade:tool"]);
 }
 
 #[test]
-fn an_import_of_a_bare_function_is_refused() {
+fn bare_function_import_is_refused() {
     says(&refused(&raw().importing(r#"(import "escape" (func))"#).build()), &["`escape`"]);
 }
 
 #[test]
-fn components_nested_beyond_the_cap_are_refused_and_those_within_are_read() {
+fn component_nesting_is_bounded() {
     let nested = |levels: usize| "(component ".repeat(levels) + &")".repeat(levels);
     says(&refused(&binary(&nested(17))), &["17 levels of components", "at most 16"]);
     says(&refused(&binary(&nested(16))), &["palisade:tool@0.1.0"]);
 }
 
 #[test]
-fn instances_that_multiply_are_refused_by_their_number_at_once() {
+fn multiplied_instances_are_refused_at_once() {
     let level = |n: usize| {
         let inner = n - 1;
         format!(
@@ -109,7 +109,7 @@ fn instances_that_multiply_are_refused_by_their_number_at_once() {
 }
 
 #[test]
-fn a_feature_that_is_off_is_refused_by_name_and_its_twin_is_a_plugin() {
+fn disabled_feature_is_refused_by_name() {
     let with =
         |memory: &str| raw().importing(&format!("(core module $extra (memory {memory}))")).build();
     says(&refused(&with("i64 1")), &["memory64", "switched off"]);
@@ -127,7 +127,7 @@ fn types_within(levels: usize) -> Vec<u8> {
 
 /// A recursive parser would overflow the stack, which aborts the process.
 #[test]
-fn types_nested_without_end_cost_their_own_plugin_only() {
+fn endless_types_reject_only_their_plugin() {
     says(&refused(&types_within(200_000)), &["levels of types", "at most 64"]);
     says(&refused(&types_within(10)), &["palisade:tool@0.1.0"]);
 }

@@ -12,30 +12,30 @@ fn refused_for(tool: Told) -> String {
 }
 
 #[test]
-fn a_description_that_never_ends_is_refused() {
+fn endless_description_is_refused() {
     let plugin = Wat::new(Told::new("raw")).definitions("(loop (br 0)) unreachable");
     says(&refused(&plugin.build()), &["asking it for its tools failed", "2s"]);
 }
 
 #[test]
-fn a_description_that_traps_is_refused() {
+fn trapping_description_is_refused() {
     let plugin = Wat::new(Told::new("raw")).definitions("unreachable");
     says(&refused(&plugin.build()), &["asking it for its tools failed"]);
 }
 
 #[test]
-fn a_description_that_lies_beyond_the_memory_is_refused() {
+fn description_beyond_the_memory_is_refused() {
     let plugin = Wat::new(Told::new("raw")).definitions("(i32.const -8)");
     says(&refused(&plugin.build()), &["asking it for its tools failed"]);
 }
 
 #[test]
-fn a_plugin_without_tools_is_refused() {
+fn plugin_without_tools_is_refused() {
     says(&refused(&Wat::with_tools(Vec::new()).build()), &["0 tools", "1 to 256"]);
 }
 
 #[test]
-fn a_plugin_with_too_many_tools_is_refused() {
+fn plugin_with_too_many_tools_is_refused() {
     let tools: Vec<Told> = (0..257).map(|number| Told::new(&format!("tool{number}"))).collect();
     says(&refused(&Wat::with_tools(tools.clone()).build()), &["257 tools", "1 to 256"]);
     let loaded = super::load(&super::with_file(&Wat::with_tools(tools[..256].to_vec()).build()));
@@ -43,7 +43,7 @@ fn a_plugin_with_too_many_tools_is_refused() {
 }
 
 #[test]
-fn a_name_that_no_provider_takes_is_refused_with_one_that_fits() {
+fn invalid_tool_name_is_refused_with_a_suggestion() {
     says(&refused_for(Told::new("Read-File")), &["`Read-File` is not a tool name", "`read_file`"]);
     says(&refused_for(Told::new("")), &["is not a tool name"]);
     says(&refused_for(Told::new(&"a".repeat(65))), &["is not a tool name"]);
@@ -51,7 +51,7 @@ fn a_name_that_no_provider_takes_is_refused_with_one_that_fits() {
 }
 
 #[test]
-fn a_description_that_says_nothing_is_refused() {
+fn empty_description_is_refused() {
     says(
         &refused_for(Told { description: " \n".to_owned(), ..Told::new("raw") }),
         &["`raw`", "description"],
@@ -59,13 +59,13 @@ fn a_description_that_says_nothing_is_refused() {
 }
 
 #[test]
-fn a_description_that_hides_something_is_refused() {
+fn deceptive_description_is_refused() {
     let hidden = Told { description: "Reads.\u{200b}\u{e0041}".to_owned(), ..Told::new("raw") };
     says(&refused_for(hidden), &["`raw`", "description"]);
 }
 
 #[test]
-fn selectors_that_select_nothing_hide_something_and_are_refused() {
+fn unused_variation_selectors_are_refused() {
     for text in ["Reads.\u{fe0f}\u{fe0e}", "Reads ⚠\u{fe0f}\u{fe0e}."] {
         says(
             &refused_for(Told { description: text.to_owned(), ..Told::new("raw") }),
@@ -87,13 +87,13 @@ fn selectors_that_select_nothing_hide_something_and_are_refused() {
 }
 
 #[test]
-fn a_description_that_is_too_long_is_refused() {
+fn too_long_description_is_refused() {
     let long = Told { description: "x".repeat((16 << 10) + 1), ..Told::new("raw") };
     says(&refused_for(long), &["`raw`", "description"]);
 }
 
 #[test]
-fn a_title_that_is_too_long_is_refused() {
+fn too_long_title_is_refused() {
     says(
         &refused_for(Told { title: Some("x".repeat(129)), ..Told::new("raw") }),
         &["`raw`", "title"],
@@ -101,7 +101,7 @@ fn a_title_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn a_timeout_of_zero_is_refused() {
+fn zero_timeout_is_refused() {
     says(
         &refused_for(Told { timeout_ms: Some(0), ..Told::new("raw") }),
         &["`raw`", "timeout is zero"],
@@ -109,7 +109,7 @@ fn a_timeout_of_zero_is_refused() {
 }
 
 #[test]
-fn metadata_that_is_no_object_is_refused() {
+fn metadata_other_than_an_object_is_refused() {
     for metadata in ["[]", "{", "\"x\"", "{\"a\":1,\"a\":2}"] {
         says(
             &refused_for(Told { metadata: metadata.to_owned(), ..Told::new("raw") }),
@@ -119,7 +119,7 @@ fn metadata_that_is_no_object_is_refused() {
 }
 
 #[test]
-fn a_schema_that_is_no_json_is_refused_with_the_place() {
+fn invalid_json_schema_text_is_refused_with_the_place() {
     says(
         &refused_for(Told::new("raw").with_input("{\"type\": ")),
         &["`raw`", "the input schema is refused", "line 1"],
@@ -127,7 +127,7 @@ fn a_schema_that_is_no_json_is_refused_with_the_place() {
 }
 
 #[test]
-fn a_schema_whose_root_is_no_object_is_refused() {
+fn schema_with_a_non_object_root_is_refused() {
     says(
         &refused_for(Told::new("raw").with_input(r#"{"type": "array"}"#)),
         &["`raw`", "the input schema is refused", "object"],
@@ -135,7 +135,7 @@ fn a_schema_whose_root_is_no_object_is_refused() {
 }
 
 #[test]
-fn an_output_schema_is_checked_as_well() {
+fn output_schema_is_checked() {
     let tool = Told {
         output: Some(r#"{"$ref": "https://example.com/s"}"#.to_owned()),
         ..Told::new("raw")
@@ -144,19 +144,19 @@ fn an_output_schema_is_checked_as_well() {
 }
 
 #[test]
-fn one_bad_tool_costs_its_plugin_all_of_them() {
+fn one_invalid_tool_rejects_its_plugin() {
     let plugin = Wat::with_tools(vec![Told::new("fine"), Told::new("Not-Fine")]);
     says(&refused(&plugin.build()), &["Not-Fine"]);
 }
 
 #[test]
-fn a_title_of_several_lines_is_refused() {
+fn title_of_several_lines_is_refused() {
     let forged = Told { title: Some("Good\n  class    none".to_owned()), ..Told::new("raw") };
     says(&refused_for(forged), &["`raw`", "title", "one line"]);
 }
 
 #[test]
-fn patterns_are_bounded_over_all_tools_of_a_plugin() {
+fn patterns_of_all_tools_are_bounded_together() {
     let schema = |tool: usize| {
         let properties: Vec<String> = (0..100)
             .map(|n| format!(r#""p{n}":{{"type":"string","pattern":"^a{tool}b{n}$"}}"#))
@@ -177,7 +177,7 @@ fn described(description: &str) -> Told {
 }
 
 #[test]
-fn a_schema_that_hides_something_is_refused_with_the_place() {
+fn deceptive_schema_is_refused_with_the_place() {
     for hidden in ["Reads.\u{202e}", "Reads.\u{e0041}\u{e0042}", "Reads.\u{1b}[2J", "Reads.\r"] {
         says(
             &refused_for(described(hidden)),
@@ -193,7 +193,7 @@ fn a_schema_that_hides_something_is_refused_with_the_place() {
 }
 
 #[test]
-fn a_schema_in_any_language_with_line_endings_as_values_is_accepted() {
+fn schema_in_any_language_is_accepted() {
     let schema = r#"{"type": "object", "properties": {"ending": {"enum": ["\n", "\r\n"], "description": "Zeilenende, 改行\n\tنهاية السطر"}}}"#;
     let loaded =
         super::load(&super::with_file(&Wat::new(Told::new("raw").with_input(schema)).build()));
@@ -201,7 +201,7 @@ fn a_schema_in_any_language_with_line_endings_as_values_is_accepted() {
 }
 
 #[test]
-fn metadata_that_hide_something_are_refused_with_the_place() {
+fn deceptive_metadata_is_refused_with_the_place() {
     let hidden =
         Told { metadata: "{\"notes\": [\"a\", \"b\u{202e}\"]}".to_owned(), ..Told::new("raw") };
     says(&refused_for(hidden), &["`raw`", "metadata", "U+202E", "/notes/1"]);
@@ -226,7 +226,7 @@ fn doubling(levels: usize) -> String {
 }
 
 #[test]
-fn a_schema_that_doubles_with_every_level_is_refused_and_one_with_few_is_not() {
+fn exponential_schema_is_refused() {
     says(
         &refused_for(Told::new("raw").with_input(doubling(30))),
         &["`raw`", "the input schema is refused", "at most"],
@@ -237,7 +237,7 @@ fn a_schema_that_doubles_with_every_level_is_refused_and_one_with_few_is_not() {
 }
 
 #[test]
-fn as_many_costly_schemas_as_a_plugin_may_have_do_not_hold_up_the_others() {
+fn costly_schemas_of_one_plugin_do_not_delay_others() {
     let tools: Vec<Told> =
         (0..256).map(|n| Told::new(&format!("tool{n}")).with_input(doubling(9))).collect();
     let start = std::time::Instant::now();

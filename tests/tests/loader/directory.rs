@@ -13,7 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use super::{load, says, with_good};
 
 #[test]
-fn a_pipe_a_socket_and_a_directory_named_like_plugins_are_refused_at_once() {
+fn pipe_socket_and_directory_are_refused_at_once() {
     let world = with_good();
     let named = |name: &str| world.plugins().join(name);
     mknodat(CWD, named("a-pipe.wasm"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
@@ -37,7 +37,7 @@ fn a_pipe_a_socket_and_a_directory_named_like_plugins_are_refused_at_once() {
 }
 
 #[test]
-fn a_file_that_may_not_be_read_is_refused() {
+fn unreadable_file_is_refused() {
     if rustix::process::geteuid().is_root() {
         return skip("root reads everything");
     }
@@ -48,7 +48,7 @@ fn a_file_that_may_not_be_read_is_refused() {
 }
 
 #[test]
-fn files_of_other_names_are_left_alone() {
+fn files_of_other_names_are_ignored() {
     let world = with_good();
     for name in ["readme.md", "wasm", "plugin.wasm.bak", "PLUGIN.WASM", ".hidden"] {
         fs::write(world.plugins().join(name), "not a plugin").unwrap();
@@ -58,7 +58,7 @@ fn files_of_other_names_are_left_alone() {
 }
 
 #[test]
-fn plugins_of_deeper_directories_are_left_alone() {
+fn subdirectories_are_ignored() {
     let world = with_good();
     fs::create_dir(world.plugins().join("deeper")).unwrap();
     fs::write(world.plugins().join("deeper/bad.wasm"), "not a plugin").unwrap();
@@ -66,14 +66,14 @@ fn plugins_of_deeper_directories_are_left_alone() {
 }
 
 #[test]
-fn a_link_to_a_plugin_is_a_plugin() {
+fn link_to_a_plugin_is_a_plugin() {
     let world = World::new();
     symlink(LOADER_GOOD.file(), world.plugins().join("linked.wasm")).unwrap();
     assert_eq!(load(&world).tools, ["good", "better"]);
 }
 
 #[test]
-fn plugins_are_registered_in_the_order_of_their_names_by_bytes() {
+fn plugins_are_registered_in_byte_order_of_names() {
     let world = World::new();
     for name in ["b", "a", "B", "a2", "a10"] {
         let tool = Told::new(&format!(
@@ -87,13 +87,13 @@ fn plugins_are_registered_in_the_order_of_their_names_by_bytes() {
 }
 
 #[test]
-fn an_empty_directory_has_no_tools_and_is_no_error() {
+fn empty_directory_has_no_tools_and_no_error() {
     let loaded = load(&World::new());
     assert_eq!((loaded.tools.len(), loaded.rejected.len()), (0, 0));
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_an_error_that_names_it() {
+fn missing_directory_is_an_error_naming_it() {
     let world = World::new();
     let missing = world.outer().join("no-such-directory");
     let builder = Host::builder().shipped(Shipped::LeftOut).cache(CacheMode::Directory(cache()));
@@ -106,24 +106,24 @@ fn a_directory_that_is_not_there_is_an_error_that_names_it() {
         .args(["list", "--plugins"])
         .args([missing])
         .run()
-        .left_with(2)
-        .complains(&["no-such-directory", "--plugins"]);
+        .exits_with(2)
+        .stderr_contains(&["no-such-directory", "--plugins"]);
 }
 
 #[test]
-fn what_is_refused_is_told_on_standard_error_and_the_list_is_whole() {
+fn rejection_is_on_stderr_and_the_list_complete() {
     let world = super::with_file(b"not a plugin");
     let ran = Program::new(&world)
         .args(["--no-builtin", "list", "--plugins"])
         .args([world.plugins()])
         .run()
-        .left_with(0);
-    ran.complains(&["rejected", "a-bad.wasm", "it is not WebAssembly"]);
+        .exits_with(0);
+    ran.stderr_contains(&["rejected", "a-bad.wasm", "it is not WebAssembly"]);
     assert!(ran.stdout.contains("better"), "{}", ran.stdout);
 }
 
 #[test]
-fn a_directory_that_is_named_twice_is_one() {
+fn directory_named_twice_is_loaded_once() {
     let (world, other) = (with_good(), World::new());
     symlink(world.plugins(), other.outer().join("link")).unwrap();
     let host = Host::builder()

@@ -15,12 +15,12 @@ fn plugin(tools: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn a_name_twice_within_a_plugin_is_refused() {
+fn duplicate_name_within_a_plugin_is_refused() {
     says(&refused(&plugin(&["twin", "other", "twin"])), &["two tools named `twin`"]);
 }
 
 #[test]
-fn a_name_that_an_earlier_plugin_has_is_refused_with_a_suggestion() {
+fn name_of_an_earlier_plugin_is_refused_with_a_suggestion() {
     let world = World::new();
     fs::write(world.plugins().join("a.wasm"), plugin(&["twin", "first"])).unwrap();
     fs::write(world.plugins().join("b.wasm"), plugin(&["second", "twin"])).unwrap();
@@ -31,7 +31,7 @@ fn a_name_that_an_earlier_plugin_has_is_refused_with_a_suggestion() {
 }
 
 #[test]
-fn a_suggestion_is_a_name_that_is_free() {
+fn suggested_name_is_free() {
     let world = World::new();
     for (file, tools) in [("a.wasm", &["twin", "twin_2"][..]), ("b.wasm", &["twin"])] {
         fs::write(world.plugins().join(file), plugin(tools)).unwrap();
@@ -40,14 +40,14 @@ fn a_suggestion_is_a_name_that_is_free() {
 }
 
 #[test]
-fn a_name_of_a_shipped_tool_is_refused() {
+fn name_of_a_shipped_tool_is_refused() {
     let world = World::new();
     fs::write(world.plugins().join("own.wasm"), plugin(&["read_file"])).unwrap();
     let ran = palisade_tests::Program::new(&world)
         .args(["list", "--json", "--plugins"])
         .args([world.plugins()])
         .run();
-    let listed = ran.left_with(0).json();
+    let listed = ran.exits_with(0).json();
     assert!(
         listed["rejected"][0]["reason"].as_str().unwrap().contains("`read_file` already exists"),
         "{listed:#}"

@@ -8,22 +8,22 @@ use palisade_tests::wat::binary;
 use super::{refused, says};
 
 #[test]
-fn an_empty_file_is_refused() {
+fn empty_file_is_refused() {
     says(&refused(b""), &["it is empty"]);
 }
 
 #[test]
-fn a_text_is_refused() {
+fn text_is_refused() {
     says(&refused(b"#!/bin/sh\necho hello\n"), &["it is not WebAssembly"]);
 }
 
 #[test]
-fn webassembly_text_is_refused_with_what_to_give() {
+fn webassembly_text_is_refused_with_advice() {
     says(&refused(b"  (component)"), &["WebAssembly text", "binary form"]);
 }
 
 #[test]
-fn a_core_module_is_refused_with_what_to_build() {
+fn core_module_is_refused_with_advice() {
     says(
         &refused(&binary("(module)")),
         &["core module", "wasm32-wasip2", "wasm-tools component new"],
@@ -31,12 +31,12 @@ fn a_core_module_is_refused_with_what_to_build() {
 }
 
 #[test]
-fn a_packed_file_is_refused_with_what_to_do() {
+fn packed_file_is_refused_with_advice() {
     says(&refused(b"\x1f\x8b\x08\0\0\0\0\0"), &["gzip", "unpack it"]);
 }
 
 #[test]
-fn a_file_of_zeros_is_refused() {
+fn file_of_zeros_is_refused() {
     says(&refused(&[0; 64 << 10]), &["nothing but zeros"]);
 }
 
@@ -46,7 +46,7 @@ fn native_code_is_refused() {
 }
 
 #[test]
-fn a_component_that_is_cut_anywhere_is_refused() {
+fn truncated_component_is_refused() {
     let whole = fs::read(LOADER_GOOD.file()).unwrap();
     for length in [1, 4, 7, 8, 9, 100, whole.len() / 2, whole.len() - 1] {
         let reason = refused(&whole[..length]);
@@ -55,14 +55,14 @@ fn a_component_that_is_cut_anywhere_is_refused() {
 }
 
 #[test]
-fn a_component_with_rubbish_behind_it_is_refused() {
+fn trailing_garbage_is_refused() {
     let mut whole = fs::read(LOADER_GOOD.file()).unwrap();
     whole.extend_from_slice(b"rubbish");
     says(&refused(&whole), &["it is not a valid component"]);
 }
 
 #[test]
-fn a_component_with_a_bit_turned_is_refused_or_still_a_plugin_but_never_a_crash() {
+fn bit_flip_is_refused_or_loads_and_never_crashes() {
     let whole = fs::read(LOADER_GOOD.file()).unwrap();
     for part in 1..8 {
         let mut turned = whole.clone();
@@ -73,7 +73,7 @@ fn a_component_with_a_bit_turned_is_refused_or_still_a_plugin_but_never_a_crash(
 }
 
 #[test]
-fn a_file_beyond_the_largest_component_is_refused_unread() {
+fn oversized_file_is_refused_unread() {
     let world = super::with_good();
     let file = fs::File::create(world.plugins().join("a-bad.wasm")).unwrap();
     file.set_len((64 << 20) + 1).unwrap();

@@ -62,7 +62,7 @@ pub(super) fn judge(
 }
 
 #[test]
-fn components_that_are_made_up_are_refused_or_load() {
+fn generated_components_are_refused_or_load() {
     let (_, refused) = judge("made up", 400, |seed| {
         let text = component(&mut Dice::new(seed as u64 + 1), 0);
         // Some texts do not assemble; the bare header is a valid component.
@@ -72,7 +72,7 @@ fn components_that_are_made_up_are_refused_or_load() {
 }
 
 #[test]
-fn enough_of_what_is_made_up_can_be_assembled() {
+fn most_generated_components_can_be_assembled() {
     let made = (0..400)
         .filter(|seed| wat::parse_str(component(&mut Dice::new(seed + 1), 0)).is_ok())
         .count();
@@ -80,7 +80,7 @@ fn enough_of_what_is_made_up_can_be_assembled() {
 }
 
 #[test]
-fn modules_that_are_made_up_are_refused_as_such() {
+fn generated_modules_are_refused_as_modules() {
     let (loaded, _) = judge("modules", 100, |seed| {
         wat::parse_str(module(&mut Dice::new(seed as u64 + 1)))
             .unwrap_or_else(|_| b"\0asm\x01\0\0\0".to_vec())
@@ -89,14 +89,14 @@ fn modules_that_are_made_up_are_refused_as_such() {
 }
 
 #[test]
-fn a_shipped_plugin_cut_at_every_64_bytes_is_refused() {
+fn shipped_plugin_truncated_every_64_bytes_is_refused() {
     let whole = palisade_plugins_smallest();
     let (loaded, _) = judge("cut", whole.len() / 64, |cut| whole[..cut * 64].to_vec());
     assert_eq!(loaded, 0);
 }
 
 #[test]
-fn a_plugin_with_bits_turned_is_refused_or_loads() {
+fn bit_flips_are_refused_or_load() {
     let whole = Wat::new(Told::new("raw")).build();
     let (loaded, refused) = judge("turned", 3_000, |seed| {
         let (mut dice, mut turned) = (Dice::new(seed as u64), whole.clone());

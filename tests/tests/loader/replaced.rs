@@ -11,8 +11,7 @@ use super::rescan::{builder, file, found, pairs, plugin, refused, tools};
 use super::says;
 
 #[test]
-fn a_directory_that_is_gone_leaves_everything_and_says_so_and_another_in_its_place_is_not_looked_into()
- {
+fn removed_directory_keeps_its_plugins_and_a_replacement_is_ignored() {
     let world = World::new();
     let second = world.outer().join("second");
     fs::create_dir(&second).unwrap();
@@ -41,7 +40,7 @@ fn a_directory_that_is_gone_leaves_everything_and_says_so_and_another_in_its_pla
 }
 
 #[test]
-fn a_link_that_comes_later_is_refused_where_tools_could_write_what_it_leads_to() {
+fn later_link_to_a_writable_target_is_refused() {
     let world = World::new();
     world.file("made.wasm", plugin(&["made"], "1")).file("old.wasm", plugin(&["old"], "1"));
     symlink(world.root().join("old.wasm"), file(&world, "old")).unwrap();
@@ -64,7 +63,7 @@ fn a_link_that_comes_later_is_refused_where_tools_could_write_what_it_leads_to()
 }
 
 #[test]
-fn a_file_with_another_name_is_refused_where_tools_may_change_it_under_that() {
+fn hard_linked_plugin_changeable_by_tools_is_refused() {
     let world = World::new();
     world.file("made.wasm", plugin(&["made"], "1"));
     let strict = builder(&world).build().unwrap();

@@ -88,7 +88,7 @@ fn is_as_after_a_fresh_start(host: &Host, world: &World) {
 }
 
 #[test]
-fn what_has_come_changed_and_gone_is_there_in_one_step_and_told() {
+fn added_changed_and_removed_plugins_are_applied_at_once() {
     let world = World::new();
     for name in ["b", "c", "d"] {
         world.install(name, &plugin(&[name], "1"));
@@ -118,7 +118,7 @@ fn what_has_come_changed_and_gone_is_there_in_one_step_and_told() {
 }
 
 #[test]
-fn where_nothing_has_changed_nothing_is_found_and_nothing_told() {
+fn unchanged_directory_causes_no_events() {
     let world = World::new();
     world.install("a", &plugin(&["a"], "1"));
     world.install("b", &plugin(&["a"], "1"));
@@ -138,7 +138,7 @@ fn where_nothing_has_changed_nothing_is_found_and_nothing_told() {
 }
 
 #[test]
-fn a_call_that_runs_ends_on_the_code_that_it_began_with() {
+fn running_call_keeps_its_code() {
     let world = World::new();
     fs::copy(DISPATCHER_GATE.file(), file(&world, "gate")).unwrap();
     let host = builder(&world).build().unwrap();
@@ -161,7 +161,7 @@ fn a_call_that_runs_ends_on_the_code_that_it_began_with() {
 }
 
 #[test]
-fn a_broken_replacement_leaves_the_plugin_that_stood_there_and_says_so_until_it_is_repaired() {
+fn broken_replacement_keeps_the_plugin_and_is_reported() {
     for (cache, broken) in [
         (CacheMode::Off, &b"no plugin"[..]),
         (CacheMode::Default, b"no plugin"),
@@ -190,7 +190,7 @@ fn a_broken_replacement_leaves_the_plugin_that_stood_there_and_says_so_until_it_
 }
 
 #[test]
-fn a_plugin_that_stays_without_its_file_needs_no_cache_any_more() {
+fn retained_plugin_does_not_need_the_cache() {
     let world = World::new();
     world.install("a", &plugin(&["a"], "1"));
     world.install("b", &plugin(&["b"], "1"));
@@ -217,7 +217,7 @@ fn a_plugin_that_stays_without_its_file_needs_no_cache_any_more() {
 }
 
 #[test]
-fn an_earlier_file_that_claims_a_name_has_it_as_after_a_fresh_start() {
+fn earlier_file_claims_a_name_as_after_a_restart() {
     let world = World::new();
     world.install("b", &plugin(&["same", "other"], "b"));
     let host = builder(&world).build().unwrap();
@@ -234,7 +234,7 @@ fn an_earlier_file_that_claims_a_name_has_it_as_after_a_fresh_start() {
 }
 
 #[test]
-fn a_replacement_that_takes_the_name_of_another_leaves_both_as_they_were() {
+fn conflicting_replacement_changes_nothing() {
     let world = World::new();
     world.install("a", &plugin(&["a"], "1"));
     world.install("b", &plugin(&["b"], "1"));
@@ -265,7 +265,7 @@ fn is_as_after_a_fresh_start_but_for(host: &Host, world: &World, end: &str) {
 }
 
 #[test]
-fn nobody_gets_a_name_of_the_host_s_or_of_what_was_added_since() {
+fn host_and_added_names_cannot_be_taken() {
     let world = World::new();
     let host = builder(&world).shipped(Shipped::Included).build().unwrap();
     let shipped = host.registry().tool_names();
@@ -284,7 +284,7 @@ fn nobody_gets_a_name_of_the_host_s_or_of_what_was_added_since() {
 }
 
 #[test]
-fn what_was_refused_is_not_compiled_again_until_its_file_changes() {
+fn refused_file_is_not_recompiled_until_it_changes() {
     let world = World::new();
     world.install("bomb", &costly_to_compile("bomb"));
     let limits = palisade::CompileLimits {
@@ -303,8 +303,7 @@ fn what_was_refused_is_not_compiled_again_until_its_file_changes() {
 }
 
 #[test]
-fn a_rule_for_a_plugin_holds_no_longer_once_another_file_bears_its_name_and_again_when_that_is_gone()
- {
+fn plugin_rule_is_suspended_while_a_namesake_exists() {
     let (world, other) = (World::new(), World::new());
     let policy = Policy::default()
         .with_class(SideEffects::None, Mode::Prompt)

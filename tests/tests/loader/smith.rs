@@ -15,7 +15,7 @@ const ENTROPY: usize = 4096;
 const FUEL: u32 = 10_000;
 
 #[test]
-fn components_of_wasm_smith_are_refused_or_load() {
+fn generated_components_are_refused_or_load() {
     // They lack the exports of a plugin, so each has to be rejected.
     let (loaded, refused) = judge("components of wasm-smith", 400, |seed| component(seed as u64));
     assert_eq!(loaded, 0);
@@ -23,14 +23,14 @@ fn components_of_wasm_smith_are_refused_or_load() {
 }
 
 #[test]
-fn plugins_with_a_module_of_wasm_smith_are_refused_or_load() {
+fn plugins_with_generated_modules_are_refused_or_load() {
     let (loaded, refused) =
         judge("modules of wasm-smith", 300, |seed| plugin_with(&module(seed as u64, Kind::Usual)));
     assert!(loaded > 20 && refused > 20, "{loaded} loaded, {refused} were refused");
 }
 
 #[test]
-fn plugins_with_a_module_that_uses_every_proposal_are_refused_or_load() {
+fn modules_using_every_proposal_are_refused_or_load() {
     let (_, refused) =
         judge("any proposals", 300, |seed| plugin_with(&module(seed as u64, Kind::Any)));
     assert!(refused > 20, "{refused} were refused");

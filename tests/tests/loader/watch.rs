@@ -26,7 +26,7 @@ fn watch(host: &Host) -> (Watch, Receiver<Heard>) {
 }
 
 #[test]
-fn whoever_watches_is_told_on_a_thread_of_its_own_and_no_more_when_it_ends() {
+fn watcher_is_notified_on_its_own_thread_until_it_ends() {
     let world = World::new();
     world.install("a", &plugin(&["a"], "1"));
     let host = builder(&world).build().unwrap();
@@ -43,7 +43,7 @@ fn whoever_watches_is_told_on_a_thread_of_its_own_and_no_more_when_it_ends() {
 }
 
 #[test]
-fn a_watch_ends_with_its_host() {
+fn watch_ends_with_its_host() {
     let world = World::new();
     let host = builder(&world).build().unwrap();
     let (_watch, heard) = watch(&host);

@@ -56,16 +56,16 @@ fn done(answer: &Value) -> Value {
 /// Answers the server's next request with this method.
 #[track_caller]
 fn reply(client: &mut Client, method: &str, with: (&str, Value)) -> Value {
-    let question = client.hear_of(method);
+    let question = client.receive_method(method);
     let (part, value) = with;
     let mut response = json!({"jsonrpc": "2.0", "id": question["id"]});
     response[part] = value;
-    client.say(&response);
+    client.send(&response);
     question
 }
 
 #[test]
-fn a_client_of_the_previous_revision_is_asked_for_each_kind_while_the_call_waits() {
+fn legacy_client_is_asked_every_kind_during_the_call() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let asked =
@@ -83,7 +83,7 @@ fn a_client_of_the_previous_revision_is_asked_for_each_kind_while_the_call_waits
 }
 
 #[test]
-fn an_answer_to_a_question_counts_in_the_memory_of_a_call() {
+fn answer_counts_in_the_memory_of_a_call() {
     let world = World::new();
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).unwrap();
@@ -107,7 +107,7 @@ fn an_answer_to_a_question_counts_in_the_memory_of_a_call() {
 }
 
 #[test]
-fn a_no_an_error_and_an_answer_that_is_none_reach_the_plugin() {
+fn decline_error_and_invalid_answer_reach_the_plugin() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let error = |code: i32| ("error", json!({"code": code, "message": "no"}));
@@ -140,7 +140,7 @@ fn a_no_an_error_and_an_answer_that_is_none_reach_the_plugin() {
 }
 
 #[test]
-fn a_form_that_is_filled_in_wrongly_reaches_the_plugin_as_an_error_in_either_revision() {
+fn invalid_form_content_is_an_error_in_either_revision() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let asked = || steps(json!([{"ask": [form("who")]}]));
@@ -149,7 +149,7 @@ fn a_form_that_is_filled_in_wrongly_reaches_the_plugin_as_an_error_in_either_rev
         let id = client.begin("tools/call", &asked());
         reply(&mut client, "elicitation/create", ("result", wrong.clone()));
         let legacy = done(&client.answer(id));
-        let modern = done(&client.ask_modern(
+        let modern = done(&client.request_modern(
             "tools/call",
             with(asked(), None, json!({"who": wrong})),
             &all(),
@@ -162,56 +162,60 @@ fn a_form_that_is_filled_in_wrongly_reaches_the_plugin_as_an_error_in_either_rev
 }
 
 #[test]
-fn a_question_of_a_plugin_whose_call_is_cancelled_is_withdrawn() {
+fn plugin_question_of_a_cancelled_call_is_withdrawn() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let id = client.begin("tools/call", &steps(json!([{"ask": [form("a")]}])));
-    let question = client.hear_of("elicitation/create");
-    client.tell("notifications/cancelled", &json!({"requestId": id}));
-    assert_eq!(client.hear_of("notifications/cancelled")["params"]["requestId"], question["id"]);
-    client.ask("ping", &json!({}));
+    let question = client.receive_method("elicitation/create");
+    client.notify("notifications/cancelled", &json!({"requestId": id}));
+    assert_eq!(
+        client.receive_method("notifications/cancelled")["params"]["requestId"],
+        question["id"]
+    );
+    client.request("ping", &json!({}));
 }
 
 #[test]
-fn what_a_client_does_not_say_that_it_can_is_not_asked_of_it() {
+fn undeclared_capability_is_not_used() {
     let world = World::new();
     let some = json!({"sampling": {}});
     let asked = || steps(json!(["supported", {"ask": [form("a")]}]));
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &some);
     let expected = json!([["sampling"], {"unsupported": "elicitation"}]);
-    assert_eq!(done(&client.ask("tools/call", &asked())), expected);
-    assert_eq!(done(&client.ask_modern("tools/call", asked(), &some)), expected);
+    assert_eq!(done(&client.request("tools/call", &asked())), expected);
+    assert_eq!(done(&client.request_modern("tools/call", asked(), &some)), expected);
     let nobody = json!([[], "unavailable"]);
-    assert_eq!(done(&client.ask_modern("tools/call", asked(), &json!({}))), nobody);
+    assert_eq!(done(&client.request_modern("tools/call", asked(), &json!({}))), nobody);
 }
 
 #[test]
-fn a_need_that_is_not_met_is_an_error_of_the_revision() {
+fn unmet_requirement_is_an_error_of_the_revision() {
     let world = World::new();
     let needs = || steps(json!([{"need": ["sampling"]}]));
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &json!({}));
-    let legacy = client.ask("tools/call", &needs());
+    let legacy = client.request("tools/call", &needs());
     assert_eq!(legacy["result"]["isError"], true, "{legacy}");
     assert_eq!(text(&legacy), "the tool needs a client that can be asked for sampling");
-    let modern = client.ask_modern("tools/call", needs(), &json!({}));
+    let modern = client.request_modern("tools/call", needs(), &json!({}));
     assert_eq!(modern["error"]["code"], -32021, "{modern}");
     assert_eq!(modern["error"]["data"], json!({"requiredCapabilities": {"sampling": {}}}));
     assert_eq!(
-        done(&client.ask_modern("tools/call", needs(), &json!({"sampling": {}}))),
+        done(&client.request_modern("tools/call", needs(), &json!({"sampling": {}}))),
         json!(["had"])
     );
 }
 
 #[test]
-fn a_form_for_a_secret_is_not_put_in_either_revision() {
+fn form_for_a_secret_is_refused_in_either_revision() {
     let world = World::new();
     let mut secret = form("a");
     secret["params"]["requestedSchema"]["properties"] = json!({"password": {"type": "string"}});
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
     let asked = || steps(json!([{"ask": [secret]}]));
-    for answer in
-        [client.ask("tools/call", &asked()), client.ask_modern("tools/call", asked(), &all())]
-    {
+    for answer in [
+        client.request("tools/call", &asked()),
+        client.request_modern("tools/call", asked(), &all()),
+    ] {
         assert!(
             done(&answer)[0]["invalid"]
                 .as_str()
@@ -220,13 +224,13 @@ fn a_form_for_a_secret_is_not_put_in_either_revision() {
             "{answer}"
         );
     }
-    assert!(client.told("elicitation/create").is_empty());
+    assert!(client.received("elicitation/create").is_empty());
 }
 
 /// Makes one round, and returns its requests by key and its state.
 #[track_caller]
 fn round(client: &mut Client, params: &Value) -> (Value, String) {
-    let answer = client.ask_modern("tools/call", params.clone(), &all());
+    let answer = client.request_modern("tools/call", params.clone(), &all());
     assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
     (
         answer["result"]["inputRequests"].clone(),
@@ -248,7 +252,7 @@ fn with(mut params: Value, state: Option<&str>, answers: Value) -> Value {
 }
 
 #[test]
-fn a_client_of_the_current_revision_brings_the_answers_along_round_by_round() {
+fn modern_client_brings_answers_round_by_round() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(
@@ -269,7 +273,7 @@ fn a_client_of_the_current_revision_brings_the_answers_along_round_by_round() {
         round(&mut client, &with(asked.clone(), Some(&second), json!({"capital": said()})));
     assert_eq!(keys(&requests), ["who"], "an answer belongs to one question");
     assert!(first != second && second != third, "each round has a state of its own");
-    let last = client.ask_modern(
+    let last = client.request_modern(
         "tools/call",
         with(asked, Some(&third), json!({"who": filled("Bob")})),
         &all(),
@@ -278,12 +282,15 @@ fn a_client_of_the_current_revision_brings_the_answers_along_round_by_round() {
 }
 
 #[test]
-fn an_answer_without_a_state_is_taken_and_one_that_is_none_is_asked_for_again() {
+fn answer_without_state_is_accepted_and_invalid_one_asked_again() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!([{"ask": [form("who")]}]));
     let unasked = with(asked.clone(), None, json!({"who": filled("Ada"), "other": 3}));
-    assert_eq!(done(&client.ask_modern("tools/call", unasked, &all())), json!([[{"name": "Ada"}]]));
+    assert_eq!(
+        done(&client.request_modern("tools/call", unasked, &all())),
+        json!([[{"name": "Ada"}]])
+    );
     for none in [
         json!({"who": 12345}),
         json!({"other": filled("Ada")}),
@@ -294,11 +301,11 @@ fn an_answer_without_a_state_is_taken_and_one_that_is_none_is_asked_for_again() 
         assert_eq!(keys(&requests), ["who"]);
     }
     let no = with(asked, None, json!({"who": {"action": "decline"}}));
-    assert_eq!(done(&client.ask_modern("tools/call", no, &all())), json!(["declined"]));
+    assert_eq!(done(&client.request_modern("tools/call", no, &all())), json!(["declined"]));
 }
 
 #[test]
-fn a_state_counts_once_for_its_call_and_as_it_was_sent() {
+fn state_is_valid_once_for_its_call_unmodified() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!([{"ask": [form("who")]}]));
@@ -306,27 +313,27 @@ fn a_state_counts_once_for_its_call_and_as_it_was_sent() {
     let (_, state) = round(&mut client, &asked);
     let yes = json!({"who": filled("Ada")});
     let mut refused = |params: Value| {
-        let answer = client.ask_modern("tools/call", params, &all());
+        let answer = client.request_modern("tools/call", params, &all());
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
     };
     refused(with(other, Some(&state), yes.clone()));
     refused(with(asked.clone(), Some(&format!("{state}-TAMPERED")), yes.clone()));
     let used = with(asked, Some(&state), yes);
     assert_eq!(
-        done(&client.ask_modern("tools/call", used.clone(), &all())),
+        done(&client.request_modern("tools/call", used.clone(), &all())),
         json!([[{"name": "Ada"}]])
     );
-    let again = client.ask_modern("tools/call", used, &all());
+    let again = client.request_modern("tools/call", used, &all());
     assert_eq!(again["error"]["code"], -32602, "{again}");
 }
 
 #[test]
-fn a_plugin_that_asks_differently_when_it_is_run_again_ends_with_an_error() {
+fn plugin_asking_differently_on_repetition_fails() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!(["ask_anew"]));
     let (_, state) = round(&mut client, &asked);
-    let answer = client.ask_modern(
+    let answer = client.request_modern(
         "tools/call",
         with(asked, Some(&state), json!({"anew": filled("Ada")})),
         &all(),
@@ -336,7 +343,7 @@ fn a_plugin_that_asks_differently_when_it_is_run_again_ends_with_an_error() {
 }
 
 #[test]
-fn rounds_without_an_answer_come_to_an_end() {
+fn rounds_without_answers_are_bounded() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let asked = steps(json!([{"ask": [form("who")]}]));
@@ -344,7 +351,7 @@ fn rounds_without_an_answer_come_to_an_end() {
     for _ in 1..8 {
         state = round(&mut client, &with(asked.clone(), Some(&state), json!({}))).1;
     }
-    let answer = client.ask_modern(
+    let answer = client.request_modern(
         "tools/call",
         with(asked, Some(&state), json!({"who": filled("Ada")})),
         &all(),
@@ -354,7 +361,7 @@ fn rounds_without_an_answer_come_to_an_end() {
 }
 
 #[test]
-fn a_call_that_is_confirmed_and_asks_is_confirmed_once_and_only_by_a_person() {
+fn confirmed_call_is_confirmed_once_by_a_person() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
     let params =
@@ -370,7 +377,7 @@ fn a_call_that_is_confirmed_and_asks_is_confirmed_once_and_only_by_a_person() {
     let (requests, state) = round(&mut client, &with(asked.clone(), Some(&state), yes.clone()));
     assert_eq!(keys(&requests), ["who"]);
     assert_eq!(world.read("a.txt"), None);
-    let last = client.ask_modern(
+    let last = client.request_modern(
         "tools/call",
         with(asked.clone(), Some(&state), json!({"who": filled("Ada")})),
         &all(),

@@ -29,13 +29,13 @@ fn decision(action: &str, decision: &str) -> Value {
 /// Starts a call of the previous revision and answers its confirmation request.
 fn asked(client: &mut Client, path: &str, with: &Value) -> (Value, Value) {
     let id = client.begin("tools/call", &write(path));
-    let question = client.hear_of("elicitation/create");
-    client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": with}));
+    let question = client.receive_method("elicitation/create");
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": with}));
     (question, client.answer(id))
 }
 
 #[test]
-fn a_client_of_the_previous_revision_is_asked_while_the_call_waits() {
+fn legacy_client_is_asked_during_the_call() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &forms());
     let (question, answer) = asked(&mut client, "yes.txt", &decision("accept", "allow_once"));
@@ -63,38 +63,38 @@ fn a_client_of_the_previous_revision_is_asked_while_the_call_waits() {
 }
 
 #[test]
-fn an_answer_for_the_session_is_asked_for_once() {
+fn session_answer_is_requested_once() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &forms());
     asked(&mut client, "one.txt", &decision("accept", "allow_for_session"));
-    let answer = client.ask("tools/call", &write("two.txt"));
+    let answer = client.request("tools/call", &write("two.txt"));
     assert_eq!(answer["result"]["isError"], false, "{answer}");
-    assert!(client.told("elicitation/create").is_empty());
+    assert!(client.received("elicitation/create").is_empty());
 }
 
 #[test]
-fn a_client_that_answers_with_an_error_has_not_allowed_anything() {
+fn error_answer_allows_nothing() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &forms());
     let id = client.begin("tools/call", &write("a.txt"));
-    let question = client.hear_of("elicitation/create");
+    let question = client.receive_method("elicitation/create");
     let error = json!({"code": -32603, "message": "no window"});
-    client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error}));
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error}));
     assert_eq!(class(&client.answer(id)), "permission_denied");
     assert_eq!(world.read("a.txt"), None);
 }
 
 #[test]
-fn a_question_of_a_cancelled_call_is_withdrawn() {
+fn question_of_a_cancelled_call_is_withdrawn() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &forms());
     let id = client.begin("tools/call", &write("a.txt"));
-    let question = client.hear_of("elicitation/create");
-    client.tell("notifications/cancelled", &json!({"requestId": id}));
-    let withdrawn = client.hear_of("notifications/cancelled");
+    let question = client.receive_method("elicitation/create");
+    client.notify("notifications/cancelled", &json!({"requestId": id}));
+    let withdrawn = client.receive_method("notifications/cancelled");
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
-    client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": decision("accept", "allow_once")}));
-    client.ask("ping", &json!({}));
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": decision("accept", "allow_once")}));
+    client.request("ping", &json!({}));
     assert_eq!(world.read("a.txt"), None);
     let (_, rest) = client.end();
     // A request of the server may have the same id.
@@ -105,11 +105,11 @@ fn a_question_of_a_cancelled_call_is_withdrawn() {
 }
 
 #[test]
-fn a_client_that_shows_no_forms_gets_a_refusal_that_names_the_setting() {
+fn client_without_forms_gets_a_refusal_with_the_setting() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &json!({}));
-    let legacy = client.ask("tools/call", &write("a.txt"));
-    let modern = client.ask_modern("tools/call", write("a.txt"), &json!({}));
+    let legacy = client.request("tools/call", &write("a.txt"));
+    let modern = client.request_modern("tools/call", write("a.txt"), &json!({}));
     for answer in [legacy, modern] {
         assert_eq!(class(&answer), "permission_denied");
         let blocks = answer["result"]["content"].as_array().unwrap();
@@ -126,7 +126,7 @@ fn a_client_that_shows_no_forms_gets_a_refusal_that_names_the_setting() {
 
 /// Makes the first round of the current revision, and returns its question and its state.
 fn first_round(client: &mut Client, params: &Value) -> (Value, String) {
-    let answer = client.ask_modern("tools/call", params.clone(), &forms());
+    let answer = client.request_modern("tools/call", params.clone(), &forms());
     assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
     let question = answer["result"]["inputRequests"]["palisade.confirm"].clone();
     assert_eq!(question["method"], "elicitation/create", "{answer}");
@@ -140,7 +140,7 @@ fn with_answer(mut params: Value, state: &str, answer: &Value) -> Value {
 }
 
 #[test]
-fn a_client_of_the_current_revision_brings_the_answer_with_the_next_request() {
+fn modern_client_answers_with_the_next_request() {
     let world = World::new();
     let mut client = Client::start(Program::new(&world));
     let (question, state) = first_round(&mut client, &write("a.txt"));
@@ -152,22 +152,22 @@ fn a_client_of_the_current_revision_brings_the_answer_with_the_next_request() {
     assert_eq!(choices.as_array().unwrap().len(), 2, "nothing is allowed for longer: {choices}");
     assert_eq!(world.read("a.txt"), None);
     let again = with_answer(write("a.txt"), &state, &decision("accept", "allow_once"));
-    let answer = client.ask_modern("tools/call", again, &forms());
+    let answer = client.request_modern("tools/call", again, &forms());
     assert_eq!(answer["result"]["isError"], false, "{answer}");
     assert_eq!(world.read("a.txt").as_deref(), Some("written"));
     let (_, state) = first_round(&mut client, &write("b.txt"));
     let again = with_answer(write("b.txt"), &state, &decision("decline", "allow_once"));
-    assert_eq!(class(&client.ask_modern("tools/call", again, &forms())), "user_denied");
+    assert_eq!(class(&client.request_modern("tools/call", again, &forms())), "user_denied");
     assert_eq!(world.read("b.txt"), None);
 }
 
 #[test]
-fn a_yes_counts_once_for_the_call_that_was_asked_about_and_with_the_state_that_was_sent() {
+fn yes_counts_once_for_its_call_and_state() {
     let world = World::new();
     let mut client = Client::start(Program::new(&world));
     let yes = decision("accept", "allow_once");
     let refused = |client: &mut Client, params: Value| {
-        let answer = client.ask_modern("tools/call", params, &forms());
+        let answer = client.request_modern("tools/call", params, &forms());
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         assert!(
             answer["error"]["message"].as_str().unwrap().contains("`requestState`"),
@@ -182,24 +182,30 @@ fn a_yes_counts_once_for_the_call_that_was_asked_about_and_with_the_state_that_w
     // Without a state, an answer is ignored.
     let mut unasked = write("a.txt");
     unasked["inputResponses"] = json!({"palisade.confirm": yes});
-    let asked = client.ask_modern("tools/call", unasked, &forms());
+    let asked = client.request_modern("tools/call", unasked, &forms());
     assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
     assert_eq!((world.read("a.txt"), world.read("other.txt")), (None, None));
     let used = with_answer(write("a.txt"), &state, &yes);
-    assert_eq!(client.ask_modern("tools/call", used.clone(), &forms())["result"]["isError"], false);
+    assert_eq!(
+        client.request_modern("tools/call", used.clone(), &forms())["result"]["isError"],
+        false
+    );
     std::fs::remove_file(world.root().join("a.txt")).unwrap();
     refused(&mut client, used);
     assert_eq!(world.read("a.txt"), None);
 }
 
 #[test]
-fn an_answer_that_is_none_is_asked_for_again() {
+fn invalid_answer_is_asked_again() {
     let world = World::new();
     let mut client = Client::start(Program::new(&world));
     for answer in [json!(3), json!({}), json!(null), json!("accept")] {
         let (_, state) = first_round(&mut client, &write("a.txt"));
-        let again =
-            client.ask_modern("tools/call", with_answer(write("a.txt"), &state, &answer), &forms());
+        let again = client.request_modern(
+            "tools/call",
+            with_answer(write("a.txt"), &state, &answer),
+            &forms(),
+        );
         assert_eq!(again["result"]["resultType"], "input_required", "{answer}: {again}");
         assert_ne!(again["result"]["requestState"], state, "each question has a state of its own");
     }
@@ -207,7 +213,7 @@ fn an_answer_that_is_none_is_asked_for_again() {
 }
 
 #[test]
-fn a_yes_in_the_current_revision_counts_for_no_later_call_whatever_the_settings_say_of_the_tool() {
+fn modern_yes_never_counts_for_a_later_call() {
     let world = World::new();
     let file = world.home().join("settings.toml");
     std::fs::write(&file, "[confirm.tools]\nwrite_file = \"prompt_once\"\n").unwrap();
@@ -215,13 +221,13 @@ fn a_yes_in_the_current_revision_counts_for_no_later_call_whatever_the_settings_
     let mut client = Client::start(program());
     let (_, state) = first_round(&mut client, &write("a.txt"));
     let again = with_answer(write("a.txt"), &state, &decision("accept", "allow_once"));
-    assert_eq!(client.ask_modern("tools/call", again, &forms())["result"]["isError"], false);
+    assert_eq!(client.request_modern("tools/call", again, &forms())["result"]["isError"], false);
     first_round(&mut client, &write("b.txt"));
     assert_eq!(world.read("b.txt"), None);
     // An allowance from the previous revision does not apply to the current one.
     let mut client = Client::legacy(program(), &forms());
     asked(&mut client, "c.txt", &decision("accept", "allow_for_session"));
-    assert_eq!(client.ask("tools/call", &write("d.txt"))["result"]["isError"], false);
+    assert_eq!(client.request("tools/call", &write("d.txt"))["result"]["isError"], false);
     first_round(&mut client, &write("e.txt"));
     assert_eq!(world.read("e.txt"), None);
 }

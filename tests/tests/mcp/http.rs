@@ -35,7 +35,7 @@ pub(super) fn session(endpoint: &Endpoint) -> String {
 }
 
 #[test]
-fn both_revisions_are_answered_on_one_endpoint() {
+fn both_revisions_share_one_endpoint() {
     let world = World::new();
     let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
     assert_eq!(asked(&endpoint, "good", &[]).message()["result"]["content"][0]["text"], "good");
@@ -49,7 +49,7 @@ fn both_revisions_are_answered_on_one_endpoint() {
 }
 
 #[test]
-fn a_header_that_says_two_things_is_refused() {
+fn contradictory_header_is_refused() {
     let world = World::new();
     let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
     for header in
@@ -81,7 +81,7 @@ fn a_header_that_says_two_things_is_refused() {
 }
 
 #[test]
-fn a_request_of_the_previous_revision_belongs_to_a_session() {
+fn legacy_request_requires_its_session() {
     let world = World::new();
     let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
     let mut params = modern(call("good", json!({})), &json!({}));
@@ -98,7 +98,7 @@ fn a_request_of_the_previous_revision_belongs_to_a_session() {
 }
 
 #[test]
-fn a_body_beyond_the_bound_is_refused_and_others_are_answered() {
+fn oversized_body_is_refused_and_others_answered() {
     let world = World::new();
     let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
     let large = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{}\"}}", "x".repeat(3 << 20));
@@ -109,7 +109,7 @@ fn a_body_beyond_the_bound_is_refused_and_others_are_answered() {
 }
 
 #[test]
-fn two_requests_that_are_sent_at_once_are_both_answered() {
+fn pipelined_requests_are_both_answered() {
     let world = World::new();
     let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
     let message = request("tools/call", &modern(call("good", json!({})), &json!({}))).to_string();

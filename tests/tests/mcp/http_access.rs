@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 const TOKEN: &str = "a-token-that-nobody-guesses";
 
 #[test]
-fn a_page_of_another_origin_and_a_name_of_its_own_are_refused() {
+fn foreign_origin_and_host_name_are_refused() {
     let world = World::new();
     let endpoint =
         Endpoint::start(serving(&world, LOADER_GOOD), &["--origin", "https://app.example"]);
@@ -29,7 +29,7 @@ fn a_page_of_another_origin_and_a_name_of_its_own_are_refused() {
 }
 
 #[test]
-fn a_browser_learns_that_the_pages_of_an_allowed_origin_may_ask_and_those_of_no_other() {
+fn cors_allows_only_configured_origins() {
     const APP: (&str, &str) = ("Origin", "https://app.example");
     let (world, more) = (World::new(), ["--origin", APP.1]);
     let file = world.home().join("token");
@@ -101,7 +101,7 @@ fn a_browser_learns_that_the_pages_of_an_allowed_origin_may_ask_and_those_of_no_
 }
 
 #[test]
-fn a_server_on_every_address_tells_a_url_that_it_answers_and_the_names_it_has() {
+fn wildcard_server_prints_a_reachable_url_and_its_names() {
     let world = World::new();
     let file = world.home().join("token");
     secret(&file, TOKEN);
@@ -119,11 +119,11 @@ fn a_server_on_every_address_tells_a_url_that_it_answers_and_the_names_it_has() 
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
     let told =
         format!("listens on {every}, and answers to 127.0.0.1, [::1], localhost, tools.example");
-    endpoint.end().complains(&[&told]);
+    endpoint.end().stderr_contains(&[&told]);
 }
 
 #[test]
-fn with_a_token_nobody_gets_in_without_it() {
+fn token_is_required_if_set() {
     let world = World::new();
     let file = world.home().join("token");
     secret(&file, TOKEN);
@@ -139,7 +139,7 @@ fn with_a_token_nobody_gets_in_without_it() {
 }
 
 #[test]
-fn a_server_that_is_to_say_more_says_whom_it_did_not_let_in_and_why() {
+fn verbose_server_logs_rejected_requests_with_reason() {
     let world = World::new();
     let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &["--verbose"]);
     assert_eq!(asked(&endpoint, "good", &[("Host", "evil.example")]).status, 403);
@@ -157,28 +157,31 @@ fn a_server_that_is_to_say_more_says_whom_it_did_not_let_in_and_why() {
 }
 
 #[test]
-fn an_address_that_others_can_reach_is_refused_without_a_token() {
+fn reachable_address_without_token_is_refused() {
     let world = World::new();
     let open = ["serve", "--http", "0.0.0.0:0", "--token", "none"];
-    let ran = serving(&world, LOADER_GOOD).args(open).run().left_with(2);
-    ran.complains(&["can be reached from other machines", "set a token, or serve on 127.0.0.1"]);
+    let ran = serving(&world, LOADER_GOOD).args(open).run().exits_with(2);
+    ran.stderr_contains(&[
+        "can be reached from other machines",
+        "set a token, or serve on 127.0.0.1",
+    ]);
     // All missing options are reported at once.
-    ran.complains(&["leave out `--token none`", "--token-file FILE", "--host tools.example"]);
+    ran.stderr_contains(&["leave out `--token none`", "--token-file FILE", "--host tools.example"]);
     let named = serving(&world, LOADER_GOOD).args(open).args(["--host", "tools.example"]);
-    let said = named.run().left_with(2).stderr;
+    let said = named.run().exits_with(2).stderr;
     assert!(said.contains("--token-file FILE") && !said.contains("so give each name"), "{said}");
     let short = serving(&world, LOADER_GOOD).env("PALISADE_SERVE_TOKEN", "short").args([
         "serve",
         "--http",
         "127.0.0.1:0",
     ]);
-    let ran = short.run().left_with(2);
-    ran.complains(&["PALISADE_SERVE_TOKEN: a token has 16 to 1024 characters"]);
+    let ran = short.run().exits_with(2);
+    ran.stderr_contains(&["PALISADE_SERVE_TOKEN: a token has 16 to 1024 characters"]);
     assert!(!ran.stderr.contains("short"), "{}", ran.stderr);
     // A token is not accepted as an argument, and `none` is valid with HTTP only.
     let _ = serving(&world, LOADER_GOOD)
         .args(["serve", "--http", "127.0.0.1:0", "--token", TOKEN])
         .run()
-        .left_with(2);
-    let _ = serving(&world, LOADER_GOOD).args(["serve", "--token", "none"]).run().left_with(2);
+        .exits_with(2);
+    let _ = serving(&world, LOADER_GOOD).args(["serve", "--token", "none"]).run().exits_with(2);
 }

@@ -32,7 +32,7 @@ fn wait_for_event(file: &std::path::Path, words: &[&str]) {
 }
 
 #[test]
-fn a_client_of_the_current_revision_that_goes_away_takes_its_call_along() {
+fn modern_disconnect_cancels_the_call() {
     let world = World::new();
     let events = world.home().join("events.jsonl");
     let endpoint = Endpoint::start(telling(&world), &["--events", events.to_str().unwrap()]);
@@ -65,7 +65,7 @@ fn left_in_the_middle(leave: fn(TcpStream) -> Option<TcpStream>) {
 }
 
 #[test]
-fn a_client_that_goes_away_in_the_middle_of_a_further_request_takes_its_call_along() {
+fn disconnect_during_a_further_request_cancels_the_call() {
     left_in_the_middle(|socket| {
         drop(socket);
         None
@@ -73,7 +73,7 @@ fn a_client_that_goes_away_in_the_middle_of_a_further_request_takes_its_call_alo
 }
 
 #[test]
-fn a_client_that_will_send_no_more_is_taken_for_one_that_has_gone() {
+fn half_closed_connection_counts_as_disconnect() {
     left_in_the_middle(|socket| {
         socket.shutdown(Shutdown::Write).unwrap();
         Some(socket)
@@ -81,7 +81,7 @@ fn a_client_that_will_send_no_more_is_taken_for_one_that_has_gone() {
 }
 
 #[test]
-fn a_call_of_a_session_is_cancelled_by_its_client_and_by_the_end_of_the_session() {
+fn session_call_is_cancelled_by_client_and_session_end() {
     let world = World::new();
     let events = world.home().join("events.jsonl");
     let endpoint = Endpoint::start(telling(&world), &["--events", events.to_str().unwrap()]);
@@ -108,8 +108,7 @@ fn a_call_of_a_session_is_cancelled_by_its_client_and_by_the_end_of_the_session(
 }
 
 #[test]
-fn a_wish_to_end_is_answered_within_seconds_and_whoever_waits_is_told_that_the_call_was_cancelled()
-{
+fn shutdown_takes_seconds_and_reports_cancelled_calls() {
     let world = World::new();
     let events = world.home().join("events.jsonl");
     let endpoint = Endpoint::start(telling(&world), &["--events", events.to_str().unwrap()]);

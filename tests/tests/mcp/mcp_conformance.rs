@@ -7,10 +7,10 @@ use palisade_tests::guest::MCP_CONFORMANCE;
 use serde_json::{Value, json};
 
 #[test]
-fn keywords_of_a_schema_that_no_client_needs_arrive_all_the_same() {
+fn unneeded_schema_keywords_reach_the_client() {
     let world = World::new();
     let mut client = plain(&world, MCP_CONFORMANCE);
-    let listed = client.ask("tools/list", &json!({}));
+    let listed = client.request("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let schema =
         |name: &str| &tools.iter().find(|tool| tool["name"] == name).unwrap()["inputSchema"];
@@ -27,31 +27,31 @@ fn keywords_of_a_schema_that_no_client_needs_arrive_all_the_same() {
 }
 
 #[test]
-fn what_the_fixture_gives_arrives_in_its_order_and_its_form() {
+fn fixture_blocks_keep_order_and_form() {
     let world = World::new();
     let mut client = plain(&world, MCP_CONFORMANCE);
-    let given = client.ask("tools/call", &call("test_multiple_content_types", json!({})));
+    let given = client.request("tools/call", &call("test_multiple_content_types", json!({})));
     let blocks = given["result"]["content"].as_array().unwrap();
     assert_eq!(
         blocks.iter().map(|block| block["type"].clone()).collect::<Vec<_>>(),
         ["text", "image", "resource"]
     );
     assert_eq!(blocks[2]["resource"]["text"], r#"{"test":"data","value":123}"#);
-    let sound = client.ask("tools/call", &call("test_audio_content", json!({})));
+    let sound = client.request("tools/call", &call("test_audio_content", json!({})));
     assert_eq!(sound["result"]["content"][0]["mimeType"], "audio/wav");
-    let failed = client.ask("tools/call", &call("test_error_handling", json!({})));
+    let failed = client.request("tools/call", &call("test_error_handling", json!({})));
     assert_eq!(failed["result"]["isError"], json!(true));
     assert!(text(&failed).contains("intentionally"), "{failed}");
 }
 
 #[test]
-fn the_fixture_tells_its_progress_in_three_steps() {
+fn fixture_reports_progress_in_three_steps() {
     let world = World::new();
     let mut client = plain(&world, MCP_CONFORMANCE);
     let mut params = call("test_tool_with_progress", json!({}));
     params["_meta"] = json!({"progressToken": "progress-test-1"});
-    client.ask("tools/call", &params);
-    let told = client.told("notifications/progress");
+    client.request("tools/call", &params);
+    let told = client.received("notifications/progress");
     let steps: Vec<Option<f64>> =
         told.iter().map(|message| message["params"]["progress"].as_f64()).collect();
     assert_eq!(steps, [Some(0.0), Some(50.0), Some(100.0)]);

@@ -22,7 +22,7 @@ fn install(world: &World, more: u8) {
 }
 
 #[test]
-fn whoever_subscribed_to_a_document_hears_when_its_plugin_is_replaced_and_goes() {
+fn subscriber_is_notified_of_replaced_and_removed_plugins() {
     const UPDATED: &str = "notifications/resources/updated";
     let world = World::new();
     install(&world, 0);
@@ -32,49 +32,52 @@ fn whoever_subscribed_to_a_document_hears_when_its_plugin_is_replaced_and_goes()
     let mut other = legacy_of(program(), &["--watch"]);
     let card = json!({"uri": "visit://card"});
     for client in [&mut client, &mut other] {
-        assert_eq!(client.ask("resources/subscribe", &card)["result"], json!({}));
+        assert_eq!(client.request("resources/subscribe", &card)["result"], json!({}));
     }
     let wanted =
         json!({"notifications": {"resourceSubscriptions": ["visit://card", "visit://none"]}});
     let id = client.begin("subscriptions/listen", &palisade_tests::mcp::modern(wanted, &json!({})));
-    let accepted = client.hear_of("notifications/subscriptions/acknowledged");
+    let accepted = client.receive_method("notifications/subscriptions/acknowledged");
     let heard = &accepted["params"]["notifications"]["resourceSubscriptions"];
     assert_eq!(heard, &json!(["visit://card"]), "{accepted}");
-    assert_eq!(other.ask("resources/unsubscribe", &card)["result"], json!({}));
+    assert_eq!(other.request("resources/unsubscribe", &card)["result"], json!({}));
     install(&world, 1);
     let mut tags = Vec::new();
     for _ in 0..2 {
-        let told = client.hear_of(UPDATED);
+        let told = client.receive_method(UPDATED);
         assert_eq!(told["params"]["uri"], "visit://card", "{told}");
         tags.push(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].as_u64());
     }
     tags.sort_unstable();
     assert_eq!(tags, [None, Some(id)]);
     fs::remove_file(world.plugins().join("visitor.wasm")).unwrap();
-    client.hear_of(UPDATED);
-    other.hear_of("notifications/resources/list_changed");
-    assert!(other.told(UPDATED).is_empty(), "who has unsubscribed is not told");
+    client.receive_method(UPDATED);
+    other.receive_method("notifications/resources/list_changed");
+    assert!(other.received(UPDATED).is_empty(), "who has unsubscribed is not told");
 }
 
 #[test]
-fn what_a_plugin_offers_comes_and_goes_with_it_and_clients_are_told() {
+fn offers_follow_their_plugin_and_clients_are_notified() {
     let world = World::new();
     let program = Program::new(&world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
     let mut client = legacy_of(program, &["--watch"]);
-    assert!(names(&client.ask("prompts/list", &json!({})), "prompts").is_empty());
+    assert!(names(&client.request("prompts/list", &json!({})), "prompts").is_empty());
     let there = world.plugins().join("visitor.wasm");
     let made = world.outer().join("made");
     fs::copy(MCP_VISITOR.file(), &made).unwrap();
     fs::rename(made, &there).unwrap();
     for list in ["tools", "resources", "prompts"] {
-        client.hear_of(&format!("notifications/{list}/list_changed"));
+        client.receive_method(&format!("notifications/{list}/list_changed"));
     }
-    assert_eq!(names(&client.ask("prompts/list", &json!({})), "prompts"), ["greet_the_visitor"]);
-    assert_eq!(names(&client.ask("resources/list", &json!({})), "resources"), ["card"]);
-    let read = client.ask("resources/read", &json!({"uri": "visit://card"}));
+    assert_eq!(
+        names(&client.request("prompts/list", &json!({})), "prompts"),
+        ["greet_the_visitor"]
+    );
+    assert_eq!(names(&client.request("resources/list", &json!({})), "resources"), ["card"]);
+    let read = client.request("resources/read", &json!({"uri": "visit://card"}));
     assert_eq!(read["result"]["contents"][0]["text"], "a card", "{read}");
     fs::remove_file(there).unwrap();
-    client.hear_of("notifications/prompts/list_changed");
-    assert!(names(&client.ask("prompts/list", &json!({})), "prompts").is_empty());
-    assert!(client.ask("resources/read", &json!({"uri": "visit://card"}))["error"].is_object());
+    client.receive_method("notifications/prompts/list_changed");
+    assert!(names(&client.request("prompts/list", &json!({})), "prompts").is_empty());
+    assert!(client.request("resources/read", &json!({"uri": "visit://card"}))["error"].is_object());
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Makes a request in both revisions.
 fn both(client: &mut Client, method: &str, params: &Value) -> [Value; 2] {
-    [client.ask(method, params), client.ask_modern(method, params.clone(), &json!({}))]
+    [client.request(method, params), client.request_modern(method, params.clone(), &json!({}))]
 }
 
 fn client(world: &World) -> Client {
@@ -30,11 +30,11 @@ fn read(client: &mut Client, uri: &str) -> Value {
 }
 
 #[test]
-fn where_no_plugin_offers_anything_nothing_is_announced_or_answered() {
+fn no_offers_means_no_capability() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let hello = client.initialize(LEGACY, &json!({}));
-    let found = client.ask_modern("server/discover", json!({}), &json!({}));
+    let found = client.request_modern("server/discover", json!({}), &json!({}));
     for capabilities in [&hello["result"]["capabilities"], &found["result"]["capabilities"]] {
         assert!(capabilities["tools"].is_object(), "{capabilities}");
         for none in ["resources", "prompts", "completions"] {
@@ -58,11 +58,11 @@ fn where_no_plugin_offers_anything_nothing_is_announced_or_answered() {
 }
 
 #[test]
-fn what_is_offered_is_announced_and_listed() {
+fn offers_are_announced_and_listed() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_OFFERS));
     let hello = client.initialize(LEGACY, &json!({}));
-    let found = client.ask_modern("server/discover", json!({}), &json!({}));
+    let found = client.request_modern("server/discover", json!({}), &json!({}));
     for capabilities in [&hello["result"]["capabilities"], &found["result"]["capabilities"]] {
         for kind in ["tools", "resources", "prompts", "completions"] {
             assert!(capabilities[kind].is_object(), "{capabilities}");
@@ -97,7 +97,7 @@ fn what_is_offered_is_announced_and_listed() {
 }
 
 #[test]
-fn documents_are_read_in_a_sandbox_that_may_read_the_workspace_and_no_more() {
+fn resources_are_read_in_a_read_only_sandbox() {
     let world = World::new();
     std::fs::write(world.root().join("in.txt"), "from the workspace").unwrap();
     let mut client = client(&world);
@@ -123,7 +123,7 @@ fn documents_are_read_in_a_sandbox_that_may_read_the_workspace_and_no_more() {
 }
 
 #[test]
-fn a_document_that_is_not_there_is_an_error_with_its_name() {
+fn missing_resource_is_an_error_with_its_name() {
     let world = World::new();
     let mut client = client(&world);
     for uri in ["test://none", "test://gone", "test://template/1/2/data", "file:///etc/passwd"] {
@@ -139,7 +139,7 @@ fn a_document_that_is_not_there_is_an_error_with_its_name() {
 }
 
 #[test]
-fn a_place_in_a_list_that_nobody_gave_out_is_refused() {
+fn invalid_cursor_is_refused() {
     let world = World::new();
     let mut client = client(&world);
     for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
@@ -153,7 +153,7 @@ fn a_place_in_a_list_that_nobody_gave_out_is_refused() {
 }
 
 #[test]
-fn where_documents_cannot_change_nobody_is_told_that_they_would_be() {
+fn static_resources_have_no_subscriptions() {
     let world = World::new();
     let mut client = Client::start(serving(&world, CONTRACT_OFFERS));
     let hello = client.initialize(LEGACY, &json!({}));
@@ -164,14 +164,14 @@ fn where_documents_cannot_change_nobody_is_told_that_they_would_be() {
 }
 
 #[test]
-fn subscribing_is_of_the_previous_revision_and_of_documents_that_there_are() {
+fn subscriptions_are_for_existing_resources_of_legacy_clients() {
     let world = World::new();
     let mut client = legacy_of(serving(&world, CONTRACT_OFFERS), &["--watch"]);
     for method in ["resources/subscribe", "resources/unsubscribe"] {
         let [legacy, modern] = both(&mut client, method, &json!({"uri": "test://text"}));
         assert_eq!(legacy["result"], json!({}), "{legacy}");
         assert_eq!(modern["error"]["code"], -32601, "{modern}");
-        assert_eq!(client.ask(method, &json!({"uri": "test://none"}))["error"]["code"], -32002);
+        assert_eq!(client.request(method, &json!({"uri": "test://none"}))["error"]["code"], -32002);
     }
 }
 
@@ -217,21 +217,21 @@ fn arguments_are_completed_with_at_most_a_hundred_values() {
     }
     let template = json!({"type": "ref/resource", "uri": "test://template/{id}/data"});
     assert_eq!(
-        client.ask("completion/complete", &of(template, "id"))["result"]["completion"]["values"],
+        client.request("completion/complete", &of(template, "id"))["result"]["completion"]["values"],
         json!([])
     );
     for (reference, argument) in
         [(prompt, "three"), (json!({"type": "ref/prompt", "name": "none"}), "one")]
     {
         assert_eq!(
-            client.ask("completion/complete", &of(reference, argument))["error"]["code"],
+            client.request("completion/complete", &of(reference, argument))["error"]["code"],
             -32602
         );
     }
 }
 
 #[test]
-fn what_is_read_may_ask_the_client_in_either_revision() {
+fn resource_may_ask_the_client_in_either_revision() {
     let world = World::new();
     let capabilities = json!({"elicitation": {"form": {}}});
     let filled = json!({"action": "accept", "content": {"name": "Ada"}});
@@ -241,11 +241,11 @@ fn what_is_read_may_ask_the_client_in_either_revision() {
         ("prompts/get", json!({"name": "asked"}), "/result/messages/0/content/text"),
     ] {
         let id = client.begin(method, &params);
-        let question = client.hear_of("elicitation/create");
-        client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": filled}));
+        let question = client.receive_method("elicitation/create");
+        client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": filled}));
         let answer = client.answer(id);
         assert!(answer.pointer(said).unwrap().as_str().unwrap().contains("Ada"), "{answer}");
-        let asked = client.ask_modern(method, params.clone(), &capabilities);
+        let asked = client.request_modern(method, params.clone(), &capabilities);
         assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
         assert_eq!(
             asked["result"]["inputRequests"]["who"]["method"], "elicitation/create",
@@ -254,7 +254,7 @@ fn what_is_read_may_ask_the_client_in_either_revision() {
         let mut again = params;
         again["requestState"] = asked["result"]["requestState"].clone();
         again["inputResponses"] = json!({"who": filled});
-        let answer = client.ask_modern(method, again, &capabilities);
+        let answer = client.request_modern(method, again, &capabilities);
         assert!(answer.pointer(said).unwrap().as_str().unwrap().contains("Ada"), "{answer}");
     }
 }

@@ -28,7 +28,7 @@ fn call_it(client: &mut Client, flags: &str) {
     let mut params = call("fail", json!({"with": SECRET}));
     params["_meta"] =
         json!({"traceparent": format!("00-{TRACE}-{SPAN}-{flags}"), "tracestate": "vendor=value"});
-    let answer = client.ask("tools/call", &params);
+    let answer = client.request("tools/call", &params);
     assert!(text(&answer).contains(SECRET), "{answer}");
 }
 
@@ -75,7 +75,7 @@ fn end_well(client: Client) -> Ran {
 }
 
 #[test]
-fn a_call_is_a_span_in_its_callers_trace_with_nothing_of_what_it_was_given_or_gave_back() {
+fn call_span_joins_the_callers_trace_without_contents() {
     let (world, collector) = (World::new(), Collector::start(Manner::Takes));
     // The log level has no influence on the export.
     let program = readable(&world, &collector).env("PALISADE_LOG", "off");
@@ -106,11 +106,11 @@ fn a_call_is_a_span_in_its_callers_trace_with_nothing_of_what_it_was_given_or_ga
 }
 
 #[test]
-fn a_call_without_a_trace_begins_one_and_says_how_it_failed() {
+fn call_without_a_trace_starts_one_with_its_error() {
     let (world, collector) = (World::new(), Collector::start(Manner::Takes));
     let mut client = Client::legacy(readable(&world, &collector), &json!({}));
-    client.ask("tools/call", &call("fail", json!({"with": "failed"})));
-    client.ask("tools/call", &call("no_such_tool", json!({})));
+    client.request("tools/call", &call("fail", json!({"with": "failed"})));
+    client.request("tools/call", &call("no_such_tool", json!({})));
     end_well(client);
     let (spans, _) = sent(&collector);
     let [failed, unknown] = spans.as_slice() else { panic!("{spans:?}") };
@@ -124,11 +124,11 @@ fn a_call_without_a_trace_begins_one_and_says_how_it_failed() {
 }
 
 #[test]
-fn what_its_caller_does_not_sample_is_measured_and_not_traced() {
+fn unsampled_call_is_measured_and_not_traced() {
     let (world, collector) = (World::new(), Collector::start(Manner::Takes));
     let mut client = Client::legacy(readable(&world, &collector), &json!({}));
     call_it(&mut client, "00");
-    client.ask("tools/call", &call("no_such_tool", json!({})));
+    client.request("tools/call", &call("no_such_tool", json!({})));
     end_well(client);
     let (spans, metrics) = sent(&collector);
     assert_eq!(spans.len(), 1, "only the one that nobody decided on: {spans:?}");
@@ -151,7 +151,7 @@ fn what_its_caller_does_not_sample_is_measured_and_not_traced() {
 }
 
 #[test]
-fn protobuf_is_sent_unless_json_is_asked_for() {
+fn protobuf_is_the_default_protocol() {
     let (world, collector) = (World::new(), Collector::start(Manner::Takes));
     let program = sending(&world, collector.address())
         .env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc");
@@ -183,7 +183,7 @@ fn senders(client: &Client) -> Vec<String> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn where_no_variable_names_a_collector_nothing_is_there_that_could_send() {
+fn no_exporter_exists_without_a_collector() {
     let (world, collector) = (World::new(), Collector::start(Manner::Takes));
     let none = serving(&world, CONTRACT_ERRORS).env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
     let off = readable(&world, &collector).env("OTEL_SDK_DISABLED", "true");
@@ -198,7 +198,7 @@ fn where_no_variable_names_a_collector_nothing_is_there_that_could_send() {
 }
 
 #[test]
-fn a_collector_that_hangs_holds_up_no_call_and_the_end_for_a_second_at_most() {
+fn hanging_collector_delays_no_call_and_shutdown_one_second() {
     let (world, collector) = (World::new(), Collector::start(Manner::Hangs));
     let soon = readable(&world, &collector)
         .env("OTEL_BSP_SCHEDULE_DELAY", "1")
@@ -218,7 +218,7 @@ fn a_collector_that_hangs_holds_up_no_call_and_the_end_for_a_second_at_most() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_is_told_once_and_calls_run() {
+fn missing_collector_is_reported_once() {
     let world = World::new();
     let address = "http://127.0.0.1:1";
     let program = sending(&world, address).env("OTEL_BSP_SCHEDULE_DELAY", "1");
@@ -231,7 +231,7 @@ fn a_collector_that_is_not_there_is_told_once_and_calls_run() {
 }
 
 #[test]
-fn an_address_that_is_not_plain_http_is_refused_by_its_variable_and_the_server_serves() {
+fn unsupported_collector_address_is_reported_and_ignored() {
     let world = World::new();
     let mut client = Client::legacy(sending(&world, "https://user:pass@127.0.0.1:1"), &json!({}));
     call_it(&mut client, "01");

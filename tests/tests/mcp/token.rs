@@ -39,7 +39,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn where_no_token_is_given_one_is_made_told_kept_private_and_gone_with_the_server() {
+fn generated_token_is_printed_private_and_removed() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     let file = kept(&world.home(), &endpoint);
@@ -52,22 +52,22 @@ fn where_no_token_is_given_one_is_made_told_kept_private_and_gone_with_the_serve
     assert_eq!(asked(&another, "good", json!({}), &token).status, 401, "each run has its own");
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
     let ran = endpoint.end();
-    ran.complains(&[&format!("Authorization: Bearer {token}"), file.to_str().unwrap()]);
+    ran.stderr_contains(&[&format!("Authorization: Bearer {token}"), file.to_str().unwrap()]);
     assert!(!file.exists());
 }
 
 #[test]
-fn a_token_that_is_left_out_on_purpose_is_told_of() {
+fn disabled_token_is_reported() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &["--token", "none"]);
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 200);
     assert!(!world.home().join(".local/state/palisade/tokens").exists(), "no token is kept");
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
-    endpoint.end().complains(&["every user of this machine can call these tools"]);
+    endpoint.end().stderr_contains(&["every user of this machine can call these tools"]);
 }
 
 #[test]
-fn a_server_removes_the_token_that_a_killed_server_has_left_at_its_address() {
+fn stale_token_at_the_address_is_removed() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     let (file, address) = (kept(&world.home(), &endpoint), endpoint.address.clone());
@@ -80,7 +80,7 @@ fn a_server_removes_the_token_that_a_killed_server_has_left_at_its_address() {
 }
 
 #[test]
-fn a_token_stands_in_no_directory_that_others_can_reach() {
+fn token_is_never_in_a_shared_directory() {
     let world = World::new();
     let folder = world.home().join(".local/state/palisade/tokens");
     fs::create_dir_all(&folder).unwrap();
@@ -89,7 +89,7 @@ fn a_token_stands_in_no_directory_that_others_can_reach() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 401);
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
-    endpoint.end().complains(&[
+    endpoint.end().stderr_contains(&[
         "the token stands in no file",
         "`chmod 700",
         "Authorization: Bearer ",
@@ -97,7 +97,7 @@ fn a_token_stands_in_no_directory_that_others_can_reach() {
 }
 
 #[test]
-fn a_file_of_a_token_that_others_can_read_or_change_is_refused_with_the_remedy() {
+fn shared_token_file_is_refused_with_remedy() {
     let world = World::new();
     let file = world.home().join("token");
     secret(&file, "a-token-that-nobody-guesses");
@@ -105,8 +105,8 @@ fn a_file_of_a_token_that_others_can_read_or_change_is_refused_with_the_remedy()
         fs::set_permissions(&file, Permissions::from_mode(open)).unwrap();
         let program =
             serving(&world, LOADER_GOOD).args(["serve", "--http", "127.0.0.1:0", "--token-file"]);
-        let ran = program.args([&file]).run().left_with(2);
-        ran.complains(&[
+        let ran = program.args([&file]).run().exits_with(2);
+        ran.stderr_contains(&[
             "others can read or change it",
             &format!("`chmod 600 {}`", file.display()),
         ]);
@@ -115,7 +115,7 @@ fn a_file_of_a_token_that_others_can_read_or_change_is_refused_with_the_remedy()
 }
 
 #[test]
-fn no_tool_reads_or_replaces_a_token_that_lies_in_its_workspace() {
+fn token_in_the_workspace_is_hidden_from_tools() {
     let world = World::new();
     // As if the workspace were the home directory.
     let home = world.root().join("home");
@@ -150,12 +150,12 @@ fn no_tool_reads_or_replaces_a_token_that_lies_in_its_workspace() {
     }
     // A program that did not make the token protects it as well.
     let other = Program::new(&world).env("HOME", &home).args(["call", "read_file"]);
-    let ran = other.args([json!({"path": of(&file)}).to_string()]).run().left_with(4);
+    let ran = other.args([json!({"path": of(&file)}).to_string()]).run().exits_with(4);
     assert!(!ran.stdout.contains(token.trim()), "{ran:?}");
 }
 
 #[test]
-fn the_directories_of_tokens_are_out_of_reach_whatever_the_environment_names() {
+fn token_directories_are_hidden_in_any_environment() {
     let world = World::new();
     let home = world.root().join("home");
     fs::create_dir(&home).unwrap();
@@ -167,7 +167,7 @@ fn the_directories_of_tokens_are_out_of_reach_whatever_the_environment_names() {
     let ran = elsewhere("XDG_STATE_HOME", &world.home().join("state"))
         .args(["call", "read_file", &json!({"path": of(&file)}).to_string()])
         .run()
-        .left_with(4);
+        .exits_with(4);
     assert!(!ran.stdout.contains(fs::read_to_string(&file).unwrap().trim()), "{ran:?}");
     // A missing runtime directory, and one that other users can enter.
     let runtime = home.join("run");
@@ -181,12 +181,12 @@ fn the_directories_of_tokens_are_out_of_reach_whatever_the_environment_names() {
         let _ = elsewhere("XDG_RUNTIME_DIR", &runtime)
             .args(["call", "write_file", "--allow", "write", &input])
             .run()
-            .left_with(4);
+            .exits_with(4);
     }
 }
 
 #[test]
-fn the_configuration_for_a_client_leads_to_the_token_of_the_server_that_runs() {
+fn client_configuration_names_the_running_servers_token() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     let file = kept(&world.home(), &endpoint);
@@ -196,14 +196,14 @@ fn the_configuration_for_a_client_leads_to_the_token_of_the_server_that_runs() {
         let ran = Program::new(&world)
             .args(["mcp", "config", "--client", client, "--http", &url])
             .run()
-            .left_with(0);
-        ran.complains(&[file.to_str().unwrap()]);
+            .exits_with(0);
+        ran.stderr_contains(&[file.to_str().unwrap()]);
         assert!(!format!("{ran:?}").contains(token.trim()), "{ran:?}");
     }
 }
 
 #[test]
-fn the_configuration_for_a_client_leads_to_no_token_of_a_server_that_was_killed() {
+fn client_configuration_ignores_a_killed_servers_token() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     let (url, file) = (format!("http://{}", endpoint.address), kept(&world.home(), &endpoint));
@@ -212,7 +212,7 @@ fn the_configuration_for_a_client_leads_to_no_token_of_a_server_that_was_killed(
     secret(&left, "a-token-of-an-earlier-server");
     let told = || {
         let words = ["mcp", "config", "--client", "cursor", "--http", &url];
-        format!("{:?}", Program::new(&world).args(words).run().left_with(0))
+        format!("{:?}", Program::new(&world).args(words).run().exits_with(0))
     };
     let (left, file) = (left.to_str().unwrap().to_owned(), file.to_str().unwrap().to_owned());
     assert!(told().contains(&file) && !told().contains(&left));

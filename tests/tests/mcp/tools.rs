@@ -9,11 +9,11 @@ use palisade_tests::{Program, World};
 use serde_json::{Value, json};
 
 #[test]
-fn tools_are_listed_by_name_with_the_hints_of_what_is_enforced() {
+fn tools_are_listed_by_name_with_enforced_hints() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &json!({}));
     client.wait_for_tools();
-    let listed = client.ask("tools/list", &json!({}));
+    let listed = client.request("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert!(
@@ -21,37 +21,37 @@ fn tools_are_listed_by_name_with_the_hints_of_what_is_enforced() {
         "{names:?}"
     );
     let exported =
-        Program::new(&world).args(["export", "--format", "mcp"]).run().left_with(0).json();
+        Program::new(&world).args(["export", "--format", "mcp"]).run().exits_with(0).json();
     for tool in exported["tools"].as_array().unwrap() {
         let listed = tools.iter().find(|other| other["name"] == tool["name"]).unwrap();
         assert_eq!(listed["annotations"], tool["annotations"], "{}", tool["name"]);
         assert_eq!(listed["inputSchema"], tool["inputSchema"], "{}", tool["name"]);
         assert_eq!(listed["description"], tool["description"], "{}", tool["name"]);
     }
-    let again = client.ask("tools/list", &json!({}));
+    let again = client.request("tools/list", &json!({}));
     assert_eq!(again["result"], listed["result"]);
 }
 
 #[test]
-fn a_call_is_answered_in_either_era() {
+fn call_is_answered_in_either_era() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
-    let answer = client.ask("tools/call", &call("good", json!({})));
+    let answer = client.request("tools/call", &call("good", json!({})));
     assert_eq!(answer["result"]["content"], json!([{"type": "text", "text": "good"}]));
     assert_eq!(answer["result"]["isError"], json!(false));
-    let without = client.ask("tools/call", &json!({"name": "good"}));
+    let without = client.request("tools/call", &json!({"name": "good"}));
     assert_eq!(without["result"]["content"], answer["result"]["content"]);
     let mut client = Client::start(serving(&world, LOADER_GOOD));
-    let answer = client.ask_modern("tools/call", call("good", json!({})), &json!({}));
+    let answer = client.request_modern("tools/call", call("good", json!({})), &json!({}));
     assert_eq!(text(&answer), "good");
     assert_eq!(answer["result"]["resultType"], "complete");
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_an_error_of_the_request_with_the_nearest_names() {
+fn unknown_tool_is_an_error_with_similar_names() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
-    let answer = client.ask("tools/call", &call("bettr", json!({})));
+    let answer = client.request("tools/call", &call("bettr", json!({})));
     assert_eq!(answer["error"]["code"], -32602);
     assert_eq!(answer["error"]["message"], "there is no tool `bettr`; did you mean `better`?");
     assert_eq!(answer["error"]["data"], json!({"nearest": ["better"]}));
@@ -59,7 +59,7 @@ fn a_tool_that_is_not_there_is_an_error_of_the_request_with_the_nearest_names() 
 
 /// The failing compiler leaves a plugin that was tried but not compiled.
 #[test]
-fn what_the_cache_has_is_listed_and_called_at_once_and_what_compiles_is_named_beside_it() {
+fn cached_tools_are_callable_and_compiling_ones_named() {
     let (world, failing) = (World::new(), ChildCompiler::palisade("/bin/false"));
     let (plugins, cache) = (world.plugins(), world.outer().join("cache"));
     let builder = || {
@@ -74,23 +74,23 @@ fn what_the_cache_has_is_listed_and_called_at_once_and_what_compiles_is_named_be
     let program =
         Program::new(&world).env("PALISADE_CACHE", &cache).args(["--no-builtin", "--plugins"]);
     let mut client = Client::start(program.args([&plugins]));
-    let listed = client.ask_modern("tools/list", json!({}), &json!({}));
+    let listed = client.request_modern("tools/list", json!({}), &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     assert_eq!(tools.iter().map(|tool| &tool["name"]).collect::<Vec<_>>(), ["better", "good"]);
     assert_eq!(listed["result"]["_meta"]["dev.palisade/compiling"], json!(["a-slow"]));
-    let answer = client.ask_modern("tools/call", call("good", json!({})), &json!({}));
+    let answer = client.request_modern("tools/call", call("good", json!({})), &json!({}));
     assert_eq!(text(&answer), "good");
 }
 
 #[test]
-fn arguments_that_break_the_schema_are_told_to_the_model() {
+fn schema_violations_reach_the_model() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_CONTENT);
     for modern in [false, true] {
         let params = call("give", json!({"blocks": "text"}));
         let answer = match modern {
-            true => client.ask_modern("tools/call", params, &json!({})),
-            false => client.ask("tools/call", &params),
+            true => client.request_modern("tools/call", params, &json!({})),
+            false => client.request("tools/call", &params),
         };
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         assert!(
@@ -102,25 +102,25 @@ fn arguments_that_break_the_schema_are_told_to_the_model() {
 }
 
 #[test]
-fn the_list_is_the_same_bytes_in_every_connection_whatever_is_called_meanwhile() {
+fn tool_list_is_byte_identical_in_every_connection() {
     let world = World::new();
     let listed = || {
         let mut client = plain(&world, CONTRACT_CONTENT);
-        let first = client.ask("tools/list", &json!({}))["result"].to_string();
+        let first = client.request("tools/list", &json!({}))["result"].to_string();
         for _ in 0..100 {
-            client.ask("tools/call", &call("give", json!({"blocks": ["text"]})));
+            client.request("tools/call", &call("give", json!({"blocks": ["text"]})));
         }
-        assert_eq!(client.ask("tools/list", &json!({}))["result"].to_string(), first);
+        assert_eq!(client.request("tools/list", &json!({}))["result"].to_string(), first);
         first
     };
     assert_eq!(listed(), listed());
 }
 
 #[test]
-fn a_block_that_points_at_a_file_of_this_machine_is_left_out() {
+fn local_file_link_is_omitted() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_CONTENT);
-    let answer = client.ask(
+    let answer = client.request(
         "tools/call",
         &call("give", json!({"blocks": ["file-link", "file-resource", "text"]})),
     );
@@ -131,7 +131,7 @@ fn a_block_that_points_at_a_file_of_this_machine_is_left_out() {
         (2, Some("plain")),
         "{answer}"
     );
-    let [told] = &client.told("notifications/message")[..] else { panic!("{answer}") };
+    let [told] = &client.received("notifications/message")[..] else { panic!("{answer}") };
     let data = told["params"]["data"].to_string();
     assert!(data.contains("left out of the output: `") && data.contains("and 1 more"), "{data}");
 }
@@ -141,7 +141,7 @@ fn every_kind_of_block_arrives() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_CONTENT);
     let blocks = ["text", "json", "image", "audio", "resource-text", "resource-bytes", "link"];
-    let answer = client.ask("tools/call", &call("give", json!({"blocks": blocks})));
+    let answer = client.request("tools/call", &call("give", json!({"blocks": blocks})));
     let expected = json!([
         {"type": "text", "text": "plain"},
         {"type": "text", "text": r#"{"a":"ü","b":[1,2.5,null]}"#},
@@ -156,15 +156,15 @@ fn every_kind_of_block_arrives() {
 }
 
 #[test]
-fn what_a_schema_promises_is_structured_content_and_text() {
+fn output_schema_result_is_structured_and_text() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_STRUCTURED);
-    let listed = client.ask("tools/list", &json!({}));
+    let listed = client.request("tools/list", &json!({}));
     assert_eq!(listed["result"]["tools"][0]["outputSchema"]["required"], json!(["n"]));
-    let answer = client.ask("tools/call", &call("promise", json!({"give": "right"})));
+    let answer = client.request("tools/call", &call("promise", json!({"give": "right"})));
     assert_eq!(answer["result"]["structuredContent"], json!({"n": 1}));
     assert_eq!(text(&answer), r#"{"n":1}"#);
-    let answer = client.ask("tools/call", &call("promise", json!({"give": "wrong"})));
+    let answer = client.request("tools/call", &call("promise", json!({"give": "wrong"})));
     assert_eq!(
         answer["result"]["isError"], true,
         "a promise that is broken is no result: {answer}"
@@ -173,12 +173,12 @@ fn what_a_schema_promises_is_structured_content_and_text() {
 }
 
 #[test]
-fn a_tool_that_fails_says_so_in_its_own_words() {
+fn failed_tool_reports_its_own_message() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_ERRORS);
-    let listed = client.ask("tools/list", &json!({}));
+    let listed = client.request("tools/list", &json!({}));
     let tool = listed["result"]["tools"][0]["name"].as_str().unwrap().to_owned();
-    let answer = client.ask("tools/call", &call(&tool, json!({"with": "failed"})));
+    let answer = client.request("tools/call", &call(&tool, json!({"with": "failed"})));
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     assert_eq!(
         answer["result"]["_meta"]["dev.palisade/error"]["class"],

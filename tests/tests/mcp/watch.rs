@@ -17,7 +17,7 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 fn client(world: &World, options: &[&str]) -> Client {
     let program =
         || Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
-    let _ = program().args(["list"]).run().left_with(0);
+    let _ = program().args(["list"]).run().exits_with(0);
     Client::start_with(program(), options)
 }
 
@@ -42,7 +42,7 @@ fn listed(answer: &Value) -> Vec<(&str, &str)> {
 fn listen(client: &mut Client, wanted: &Value) -> (u64, Value) {
     let params = palisade_tests::mcp::modern(json!({"notifications": wanted}), &json!({}));
     let id = client.begin("subscriptions/listen", &params);
-    let answer = client.hear_of(ACKNOWLEDGED);
+    let answer = client.receive_method(ACKNOWLEDGED);
     assert_eq!(answer["params"]["_meta"][SUBSCRIPTION], id, "{answer}");
     (id, answer["params"]["notifications"].clone())
 }
@@ -55,48 +55,48 @@ fn told_in_all(client: Client) -> usize {
 }
 
 #[test]
-fn a_client_of_the_previous_revision_is_told_and_finds_what_has_come_changed_and_gone() {
+fn legacy_client_is_notified_and_sees_all_changes() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = client(&world, &["--watch"]);
     let answer = client.initialize(palisade_tests::mcp::LEGACY, &json!({}));
     assert_eq!(answer["result"]["capabilities"]["tools"]["listChanged"], true);
-    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1")]);
+    assert_eq!(listed(&client.request("tools/list", &json!({}))), [("a", "1")]);
     world.install("b", &wat("b", "1").build());
-    client.hear_of(CHANGED);
-    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1"), ("b", "1")]);
-    assert_eq!(super::text(&client.ask("tools/call", &call("b", json!({})))), "done");
+    client.receive_method(CHANGED);
+    assert_eq!(listed(&client.request("tools/list", &json!({}))), [("a", "1"), ("b", "1")]);
+    assert_eq!(super::text(&client.request("tools/call", &call("b", json!({})))), "done");
     world.install("a", &wat("a", "2").build());
-    client.hear_of(CHANGED);
-    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "2"), ("b", "1")]);
+    client.receive_method(CHANGED);
+    assert_eq!(listed(&client.request("tools/list", &json!({}))), [("a", "2"), ("b", "1")]);
     fs::remove_file(world.plugins().join("a.wasm")).unwrap();
-    client.hear_of(CHANGED);
-    assert_eq!(client.ask("tools/call", &call("a", json!({})))["error"]["code"], -32602);
-    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("b", "1")]);
+    client.receive_method(CHANGED);
+    assert_eq!(client.request("tools/call", &call("a", json!({})))["error"]["code"], -32602);
+    assert_eq!(listed(&client.request("tools/list", &json!({}))), [("b", "1")]);
     assert_eq!(told_in_all(client), 0, "once for each");
 }
 
 #[test]
-fn a_change_back_to_what_was_shown_is_a_change() {
+fn change_back_to_a_previous_list_is_a_change() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = legacy(&world, &["--watch"]);
-    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1")]);
+    assert_eq!(listed(&client.request("tools/list", &json!({}))), [("a", "1")]);
     for _ in 0..2 {
         world.install("b", &wat("b", "1").build());
-        client.hear_of(CHANGED);
+        client.receive_method(CHANGED);
         fs::remove_file(world.plugins().join("b.wasm")).unwrap();
-        client.hear_of(CHANGED);
+        client.receive_method(CHANGED);
     }
     assert_eq!(told_in_all(client), 0, "once for each");
 }
 
 #[test]
-fn a_client_of_the_current_revision_is_told_under_each_request_by_which_it_listens_for_that() {
+fn modern_client_is_notified_under_each_listen_request() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = client(&world, &["--watch"]);
-    let discovered = client.ask_modern("server/discover", json!({}), &json!({}));
+    let discovered = client.request_modern("server/discover", json!({}), &json!({}));
     assert_eq!(discovered["result"]["capabilities"]["tools"]["listChanged"], true);
     let (one, accepted) =
         listen(&mut client, &json!({"toolsListChanged": true, "promptsListChanged": true}));
@@ -106,17 +106,17 @@ fn a_client_of_the_current_revision_is_told_under_each_request_by_which_it_liste
     let (two, _) = listen(&mut client, &json!({"toolsListChanged": true}));
     world.install("b", &wat("b", "1").build());
     let tagged = |client: &mut Client| {
-        client.hear_of(CHANGED)["params"]["_meta"][SUBSCRIPTION].as_u64().unwrap()
+        client.receive_method(CHANGED)["params"]["_meta"][SUBSCRIPTION].as_u64().unwrap()
     };
     let mut heard = [tagged(&mut client), tagged(&mut client)];
     heard.sort_unstable();
     assert_eq!(heard, [one, two]);
-    let list = client.ask_modern("tools/list", json!({}), &json!({}));
+    let list = client.request_modern("tools/list", json!({}), &json!({}));
     assert_eq!(
         (listed(&list), &list["result"]["ttlMs"]),
         (vec![("a", "1"), ("b", "1")], &json!(1_000))
     );
-    client.tell(
+    client.notify(
         "notifications/cancelled",
         &palisade_tests::mcp::modern(json!({"requestId": one}), &json!({})),
     );
@@ -130,14 +130,14 @@ fn a_client_of_the_current_revision_is_told_under_each_request_by_which_it_liste
 }
 
 #[test]
-fn a_client_that_does_not_listen_is_not_told() {
+fn client_without_listen_request_is_not_notified() {
     let world = World::new();
     let mut silent = client(&world, &["--watch"]);
-    silent.ask_modern("tools/list", json!({}), &json!({}));
+    silent.request_modern("tools/list", json!({}), &json!({}));
     for tool in ["a", "b"] {
         world.install(tool, &wat(tool, "1").build());
         while silent
-            .ask_modern("tools/call", call(tool, json!({})), &json!({}))
+            .request_modern("tools/call", call(tool, json!({})), &json!({}))
             .get("error")
             .is_some()
         {}
@@ -146,51 +146,51 @@ fn a_client_that_does_not_listen_is_not_told() {
 }
 
 #[test]
-fn nobody_is_told_where_other_code_stands_behind_the_same_list() {
+fn unchanged_list_causes_no_notification() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = legacy(&world, &["--watch"]);
-    client.ask("tools/list", &json!({}));
+    client.request("tools/list", &json!({}));
     world.install("a", &wat("a", "1").execute("(unreachable)").build());
     // Poll until the new code is loaded: no notification announces it.
-    while client.ask("tools/call", &call("a", json!({})))["result"]["isError"] == false {}
+    while client.request("tools/call", &call("a", json!({})))["result"]["isError"] == false {}
     // A new file with the same bytes.
     world.install("a", &wat("a", "1").execute("(unreachable)").build());
     world.install("b", &wat("b", "1").build());
-    client.hear_of(CHANGED);
+    client.receive_method(CHANGED);
     assert_eq!(told_in_all(client), 0, "the first that it hears is of the other file");
 }
 
 #[test]
-fn a_hundred_quick_changes_are_few_words() {
+fn hundred_quick_changes_are_few_notifications() {
     let world = World::new();
     world.install("a", &wat("a", "0").build());
     let mut client = legacy(&world, &["--watch"]);
-    client.ask("tools/list", &json!({}));
+    client.request("tools/list", &json!({}));
     for version in 1..=100 {
         world.install("a", &wat("a", &version.to_string()).build());
     }
     let mut words = 0;
-    while listed(&client.ask("tools/list", &json!({}))) != [("a", "100")] {
-        client.hear_of(CHANGED);
+    while listed(&client.request("tools/list", &json!({}))) != [("a", "100")] {
+        client.receive_method(CHANGED);
         words += 1;
     }
     assert!(words + told_in_all(client) <= 10);
 }
 
 #[test]
-fn a_broken_file_leaves_the_tool_and_whoever_runs_the_program_reads_why() {
+fn broken_file_keeps_the_tool_and_is_reported_on_stderr() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut client = legacy(&world, &["--watch"]);
-    client.ask("tools/list", &json!({}));
+    client.request("tools/list", &json!({}));
     world.install("a", b"no plugin");
     world.install("b", &wat("b", "1").build());
-    client.hear_of(CHANGED);
-    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1"), ("b", "1")]);
-    assert_eq!(super::text(&client.ask("tools/call", &call("a", json!({})))), "done");
+    client.receive_method(CHANGED);
+    assert_eq!(listed(&client.request("tools/list", &json!({}))), [("a", "1"), ("b", "1")]);
+    assert_eq!(super::text(&client.request("tools/call", &call("a", json!({})))), "done");
     let (ran, _) = client.end();
-    ran.complains(&[
+    ran.stderr_contains(&[
         "rejected ",
         "a.wasm: ",
         "; the one loaded before stays",
@@ -200,37 +200,37 @@ fn a_broken_file_leaves_the_tool_and_whoever_runs_the_program_reads_why() {
 }
 
 #[test]
-fn a_program_that_watches_nothing_says_so_and_tells_nobody() {
+fn program_without_watch_sends_no_notifications() {
     let world = World::new();
     world.install("a", &wat("a", "1").build());
     let mut still = legacy(&world, &[]);
     let mut watching = legacy(&world, &["--watch"]);
     for client in [&mut still, &mut watching] {
-        assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1")]);
+        assert_eq!(listed(&client.request("tools/list", &json!({}))), [("a", "1")]);
     }
     world.install("a", &wat("a", "2").build());
-    watching.hear_of(CHANGED);
-    assert_eq!(listed(&still.ask("tools/list", &json!({}))), [("a", "1")]);
+    watching.receive_method(CHANGED);
+    assert_eq!(listed(&still.request("tools/list", &json!({}))), [("a", "1")]);
     assert_eq!(told_in_all(still), 0);
     let mut still = client(&world, &[]);
-    let discovered = still.ask_modern("server/discover", json!({}), &json!({}));
+    let discovered = still.request_modern("server/discover", json!({}), &json!({}));
     assert!(discovered["result"]["capabilities"]["tools"].get("listChanged").is_none());
     let wanted = json!({"notifications": {"toolsListChanged": true}});
     assert_eq!(
-        still.ask_modern("subscriptions/listen", wanted, &json!({}))["error"]["code"],
+        still.request_modern("subscriptions/listen", wanted, &json!({}))["error"]["code"],
         -32601
     );
 }
 
 #[test]
-fn a_request_to_listen_that_is_none_is_told_what_is_wrong() {
+fn invalid_listen_request_is_refused_with_the_reason() {
     let world = World::new();
     let mut modern = client(&world, &["--watch"]);
     assert_eq!(
-        modern.ask_modern("subscriptions/listen", json!({}), &json!({}))["error"]["code"],
+        modern.request_modern("subscriptions/listen", json!({}), &json!({}))["error"]["code"],
         -32602
     );
     let mut legacy = legacy(&world, &["--watch"]);
     let wanted = json!({"notifications": {"toolsListChanged": true}});
-    assert_eq!(legacy.ask("subscriptions/listen", &wanted)["error"]["code"], -32601);
+    assert_eq!(legacy.request("subscriptions/listen", &wanted)["error"]["code"], -32601);
 }

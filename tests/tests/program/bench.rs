@@ -35,10 +35,10 @@ fn check_series(series: &Value, callers: u64, calls: u64) {
 }
 
 #[test]
-fn a_benchmark_has_exactly_the_documented_shape() {
+fn benchmark_json_has_exactly_the_documented_keys() {
     let world = World::new();
     let words = ["bench", "echo", ECHO, "--calls", "30", "--callers", "3", "--json"];
-    let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0).json();
+    let told = with_guest(&world, guest::BENCH_CALLS, &words).run().exits_with(0).json();
     let wanted = [
         "loading",
         "machine",
@@ -63,10 +63,10 @@ fn a_benchmark_has_exactly_the_documented_shape() {
 }
 
 #[test]
-fn compiling_a_plugin_takes_longer_than_having_it_in_the_cache() {
+fn compiling_takes_longer_than_the_cache() {
     let world = World::new();
     let words = ["bench", "echo", ECHO, "--calls", "1", "--json"];
-    let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0).json();
+    let told = with_guest(&world, guest::BENCH_CALLS, &words).run().exits_with(0).json();
     let [compiled, cached] =
         ["compiled_ms", "cached_ms"].map(|key| told["loading"][key].as_f64().expect("a number"));
     assert!(compiled > cached && cached > 0.0, "{told:#}");
@@ -74,10 +74,10 @@ fn compiling_a_plugin_takes_longer_than_having_it_in_the_cache() {
 }
 
 #[test]
-fn a_person_reads_shares_a_comparison_and_what_it_ran_on() {
+fn table_has_shares_a_comparison_and_the_machine() {
     let world = World::new();
     let words = ["bench", "echo", ECHO, "--calls", "10", "--callers", "2"];
-    let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0);
+    let told = with_guest(&world, guest::BENCH_CALLS, &words).run().exits_with(0);
     assert_eq!(told.stderr, "");
     for part in [
         "p99.9",
@@ -94,14 +94,14 @@ fn a_person_reads_shares_a_comparison_and_what_it_ran_on() {
 }
 
 #[test]
-fn a_tool_that_asks_is_measured_only_where_its_class_is_allowed() {
+fn prompting_tool_is_measured_only_if_its_class_is_allowed() {
     let world = World::new();
     let words = ["bench", "write_file", r#"{"path": "made.txt", "content": "x"}"#, "--calls", "2"];
-    let refused = program(&world, &words).run().left_with(4);
-    refused.complains(&["`write_file` asks before it runs", "`--allow write`"]);
+    let refused = program(&world, &words).run().exits_with(4);
+    refused.stderr_contains(&["`write_file` asks before it runs", "`--allow write`"]);
     assert!(refused.stdout.is_empty() && !world.root().join("made.txt").exists());
     let allowed =
-        program(&world, &words).args(["--allow", "write", "--json"]).run().left_with(0).json();
+        program(&world, &words).args(["--allow", "write", "--json"]).run().exits_with(0).json();
     assert_eq!(
         allowed["loading"]["plugin"], "files",
         "a plugin that comes with the program is loaded like any other"
@@ -110,7 +110,7 @@ fn a_tool_that_asks_is_measured_only_where_its_class_is_allowed() {
 }
 
 #[test]
-fn a_call_that_fails_ends_the_benchmark_with_its_error() {
+fn failing_call_ends_the_benchmark_with_its_error() {
     let world = World::new();
     let bench =
         |words: &[&str]| with_guest(&world, guest::BENCH_CALLS, &["bench"]).args(words).run();
@@ -119,14 +119,14 @@ fn a_call_that_fails_ends_the_benchmark_with_its_error() {
         (&["echo", r#"{"text": 1}"#], 6, "validation_error:"),
         (&["ecko", ECHO], 3, "did you mean `echo`"),
     ] {
-        let failed = bench(words).left_with(code);
-        failed.complains(&[said]);
+        let failed = bench(words).exits_with(code);
+        failed.stderr_contains(&[said]);
         assert_eq!(failed.stdout, "", "no figures of failures");
     }
 }
 
 #[test]
-fn numbers_that_make_no_benchmark_are_refused() {
+fn invalid_counts_are_refused() {
     let world = World::new();
     for (option, number) in
         [("--calls", "0"), ("--calls", "1000001"), ("--callers", "0"), ("--callers", "257")]
@@ -134,8 +134,8 @@ fn numbers_that_make_no_benchmark_are_refused() {
         let words = ["bench", "echo", ECHO, option, number];
         with_guest(&world, guest::BENCH_CALLS, &words)
             .run()
-            .left_with(2)
-            .complains(&[option, number]);
+            .exits_with(2)
+            .stderr_contains(&[option, number]);
     }
 }
 
@@ -162,13 +162,13 @@ fn made_in(scratch: &Path) -> Option<PathBuf> {
 }
 
 #[test]
-fn interrupted_while_it_loads_the_plugin_again_it_leaves_nothing_that_anybody_else_could_reach() {
+fn interrupted_benchmark_leaves_no_accessible_files() {
     use std::os::unix::fs::PermissionsExt as _;
     let world = World::new();
     let (child, scratch) = loading_again(&world);
     let mode = std::fs::metadata(made_in(&scratch).unwrap()).unwrap().permissions().mode();
     interrupt(&child);
-    finish(child).left_with(130).complains(&["interrupted"]);
+    finish(child).exits_with(130).stderr_contains(&["interrupted"]);
     assert_eq!(mode & 0o777, 0o700, "{mode:o}");
     assert_eq!(made_in(&scratch), None, "something is left");
 }

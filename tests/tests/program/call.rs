@@ -22,11 +22,11 @@ fn settled(mut result: Value) -> Value {
 }
 
 #[test]
-fn a_success_has_exactly_the_documented_shape() {
+fn success_has_exactly_the_documented_keys() {
     let world = World::new();
     let ran = program(&world, &["call", "calculate", r#"{"expression": "6 * 7"}"#, "--json"])
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert_eq!(ran.stderr, "");
     let wanted = json!({
         "call_id": null, "tool": "calculate", "success": true, "output": "42", "content": [{"type": "text", "text": "42"}],
@@ -37,11 +37,11 @@ fn a_success_has_exactly_the_documented_shape() {
 }
 
 #[test]
-fn a_failure_of_the_input_has_exactly_the_documented_shape_on_standard_output() {
+fn input_failure_has_exactly_the_documented_keys() {
     let world = World::new();
     let ran = program(&world, &["call", "calculate", r#"{"expression": 6}"#, "--json"])
         .run()
-        .left_with(6);
+        .exits_with(6);
     assert_eq!(ran.stderr, "", "the error is in the result, and nowhere else");
     let result = settled(ran.json());
     assert_eq!(
@@ -60,11 +60,11 @@ fn a_failure_of_the_input_has_exactly_the_documented_shape_on_standard_output() 
 }
 
 #[test]
-fn a_failure_of_the_tool_names_its_kind_and_keeps_its_report() {
+fn tool_failure_has_its_kind_and_output() {
     let world = World::new();
     let words = ["call", "report", r#"{"fail": true}"#, "--json"];
     let result =
-        settled(with_guest(&world, guest::CONTRACT_OUTCOME, &words).run().left_with(5).json());
+        settled(with_guest(&world, guest::CONTRACT_OUTCOME, &words).run().exits_with(5).json());
     assert_eq!(result["error"]["detail"]["kind"], "unsuccessful");
     assert_eq!(result["error"]["message"], "2 of 3 tests pass");
     assert_eq!(result["metadata"]["stop_loop"], true);
@@ -76,18 +76,18 @@ fn at_most_ten_errors_are_listed() {
     let world = World::new();
     let words =
         ["call", "give", &format!(r#"{{"blocks": [{}]}}"#, vec!["1"; 30].join(",")), "--json"];
-    let result = with_guest(&world, guest::CONTRACT_CONTENT, &words).run().left_with(6).json();
+    let result = with_guest(&world, guest::CONTRACT_CONTENT, &words).run().exits_with(6).json();
     assert_eq!(result["error"]["errors"].as_array().map(Vec::len), Some(10), "{result:#}");
 }
 
 #[test]
-fn the_times_that_are_accepted_are_those_that_the_help_names() {
+fn accepted_timeouts_match_the_help() {
     let world = World::new();
     for time in ["500ms", "30s", "1m", "600s", "10m", "1m 30s"] {
         let _ =
             program(&world, &["call", "calculate", r#"{"expression": "1"}"#, "--timeout", time])
                 .run()
-                .left_with(0);
+                .exits_with(0);
     }
     for (time, said) in [
         ("0s", "at least 1ms"),
@@ -100,17 +100,17 @@ fn the_times_that_are_accepted_are_those_that_the_help_names() {
     ] {
         let ran = program(&world, &["call", "calculate", "{}", &format!("--timeout={time}")])
             .run()
-            .left_with(2);
-        ran.complains(&["--timeout", said]);
+            .exits_with(2);
+        ran.stderr_contains(&["--timeout", said]);
     }
 }
 
 #[test]
-fn a_call_that_takes_longer_than_its_time_is_stopped_in_whatever_it_does() {
+fn call_beyond_its_timeout_is_stopped_in_any_state() {
     let world = World::new();
     for (guest, tool) in [(guest::CANCEL_SLEEP, "sleep"), (guest::CANCEL_COMPUTE, "compute")] {
         let words = ["call", tool, "--timeout", "50ms", "--json"];
-        let result = with_guest(&world, guest, &words).run().left_with(7).json();
+        let result = with_guest(&world, guest, &words).run().exits_with(7).json();
         assert_eq!(result["error"]["class"], "timeout");
         assert!(
             result["duration_ms"].as_f64().is_some_and(|ms| (50.0..5_000.0).contains(&ms)),
@@ -120,18 +120,18 @@ fn a_call_that_takes_longer_than_its_time_is_stopped_in_whatever_it_does() {
 }
 
 #[test]
-fn a_key_that_the_tool_does_not_name_is_accepted_and_told() {
+fn unknown_input_key_is_accepted_and_reported() {
     let world = World::new();
     world.file("x", "text");
     let ran =
-        program(&world, &["call", "read_file", r#"{"path": "x", "Limit": 3}"#]).run().left_with(0);
+        program(&world, &["call", "read_file", r#"{"path": "x", "Limit": 3}"#]).run().exits_with(0);
     assert_eq!(ran.stdout, "text", "models add keys now and then, and no call fails for one");
     assert_eq!(
         ran.stderr,
         "`read_file` names no key `Limit`, and ignores it; did you mean `limit`?\n"
     );
     let input = r#"{"path": "x", "a\u001b[2J": 3}"#;
-    let ran = program(&world, &["call", "read_file", input]).run().left_with(0);
+    let ran = program(&world, &["call", "read_file", input]).run().exits_with(0);
     assert!(
         ran.stderr.contains("no key `a\\u{1b}[2J`") && !ran.stderr.contains('\u{1b}'),
         "{ran:?}"
@@ -139,16 +139,16 @@ fn a_key_that_the_tool_does_not_name_is_accepted_and_told() {
 }
 
 #[test]
-fn a_duration_has_no_more_digits_than_microseconds() {
-    let result = program(&World::new(), &["call", "list_dir", "--json"]).run().left_with(0).json();
+fn duration_has_at_most_microsecond_digits() {
+    let result = program(&World::new(), &["call", "list_dir", "--json"]).run().exits_with(0).json();
     let text = result["duration_ms"].as_f64().expect("a number").to_string();
     assert!(text.split_once('.').is_none_or(|(_, digits)| digits.len() <= 3), "{text}");
 }
 
 #[test]
-fn an_input_that_is_no_object_is_told_what_one_looks_like() {
+fn non_object_input_is_refused_with_an_example() {
     for input in ["README.md", "path=README.md", "[]"] {
-        let ran = program(&World::new(), &["call", "read_file", input]).run().left_with(6);
+        let ran = program(&World::new(), &["call", "read_file", input]).run().exits_with(6);
         assert!(
             ran.stderr.ends_with("'{…}'; `palisade inspect read_file` shows what it takes\n"),
             "{ran:?}"
@@ -157,12 +157,12 @@ fn an_input_that_is_no_object_is_told_what_one_looks_like() {
 }
 
 #[test]
-fn a_refusal_at_a_protected_path_says_first_that_it_is_protected() {
+fn protected_path_refusal_starts_with_the_reason() {
     let world = World::new();
     world.folder(".git");
     let input = r#"{"path": ".git/config", "content": "x"}"#;
     let ran =
-        program(&world, &["call", "write_file", input, "--allow", "write"]).run().left_with(4);
+        program(&world, &["call", "write_file", input, "--allow", "write"]).run().exits_with(4);
     assert!(
         ran.stderr
             .starts_with("permission_denied: `.git` is protected, and nothing is changed there"),
@@ -171,10 +171,10 @@ fn a_refusal_at_a_protected_path_says_first_that_it_is_protected() {
 }
 
 #[test]
-fn what_write_file_says_draws_nothing() {
+fn write_file_output_is_escaped() {
     let input = r#"{"path": "a\u001b[2J\u202eb", "content": "x"}"#;
     let ran = program(&World::new(), &["call", "write_file", input, "--allow", "write"])
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert_eq!(ran.stdout, "Created `a\\u{1b}[2J\\u{202e}b` (1 byte).");
 }

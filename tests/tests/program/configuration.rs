@@ -8,7 +8,7 @@ use std::fs;
 
 #[track_caller]
 fn origin(ran: Ran, key: &str) -> (String, String) {
-    let shown = ran.left_with(0).json();
+    let shown = ran.exits_with(0).json();
     let text = |field: &str| {
         shown[key][field].as_str().map(str::to_owned).unwrap_or_else(|| panic!("{key}: {shown:#}"))
     };
@@ -18,7 +18,7 @@ fn origin(ran: Ran, key: &str) -> (String, String) {
 #[test]
 fn every_value_is_shown_with_its_origin() {
     let world = World::new();
-    let ran = program(&world, &["config", "show", "--json"]).run().left_with(0);
+    let ran = program(&world, &["config", "show", "--json"]).run().exits_with(0);
     let shown = ran.json();
     for (key, value) in [
         ("confirm.none", "auto"),
@@ -32,7 +32,7 @@ fn every_value_is_shown_with_its_origin() {
         assert_eq!(shown[key]["value"], value, "{key}");
         assert_eq!(shown[key]["origin"], "default", "{key}");
     }
-    let text = program(&world, &["config", "show"]).run().left_with(0).stdout;
+    let text = program(&world, &["config", "show"]).run().exits_with(0).stdout;
     for key in shown.as_object().expect("an object").keys() {
         assert!(
             text.lines().any(|line| line.starts_with(key.as_str()) && line.contains("# default")),
@@ -42,13 +42,13 @@ fn every_value_is_shown_with_its_origin() {
 }
 
 #[test]
-fn whatever_a_file_may_say_is_shown_with_the_file() {
+fn every_file_key_is_shown_with_its_file() {
     let world = World::new();
     let file = user_file(
         &world,
         "[confirm]\nwrite = \"deny\"\ntimeout = \"1m\"\n[confirm.tools]\nread_file = \"prompt\"\n[limits]\nconcurrency = 2\ntimeout = \"5s\"\n",
     );
-    let shown = program(&world, &["config", "show", "--json"]).run().left_with(0).json();
+    let shown = program(&world, &["config", "show", "--json"]).run().exits_with(0).json();
     for (key, value) in [
         ("confirm.write", "deny"),
         ("confirm.tools.read_file", "prompt"),
@@ -65,8 +65,7 @@ fn whatever_a_file_may_say_is_shown_with_the_file() {
 }
 
 #[test]
-fn a_flag_wins_over_the_environment_that_over_the_project_that_over_the_user_that_over_the_default()
-{
+fn precedence_is_flag_environment_project_user_default() {
     let world = World::new();
     let show = || program(&world, &["config", "show", "--json"]);
     let memory = |ran| origin(ran, "limits.memory");
@@ -85,7 +84,7 @@ fn a_flag_wins_over_the_environment_that_over_the_project_that_over_the_user_tha
 }
 
 #[test]
-fn a_file_given_by_name_takes_the_place_of_the_user_s_own() {
+fn named_file_replaces_the_users() {
     let world = World::new();
     user_file(&world, "[limits]\nmemory = \"96MiB\"");
     let other = world.outer().join("other.toml");
@@ -93,17 +92,17 @@ fn a_file_given_by_name_takes_the_place_of_the_user_s_own() {
     let ran = program(&world, &["config", "show", "--json", "--config"])
         .args([&other])
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert_eq!(
         (&ran.json()["limits.memory"]["value"], &ran.json()["limits.timeout"]["value"]),
         (&"128.0 MiB".into(), &"9s".into())
     );
-    let ran = program(&world, &["config", "show", "--config", "missing.toml"]).run().left_with(2);
-    ran.complains(&["missing.toml", "does not exist"]);
+    let ran = program(&world, &["config", "show", "--config", "missing.toml"]).run().exits_with(2);
+    ran.stderr_contains(&["missing.toml", "does not exist"]);
 }
 
 #[test]
-fn a_project_that_loosens_is_refused_by_every_verb_and_the_user_s_file_is_named() {
+fn loosening_project_is_refused_by_every_verb() {
     for (text, key) in [
         ("[confirm]\nwrite = \"auto\"", "confirm.write"),
         ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
@@ -121,7 +120,7 @@ fn a_project_that_loosens_is_refused_by_every_verb_and_the_user_s_file_is_named(
         {
             let ran = program(&world, words).run();
             assert_eq!(ran.code, 2, "{text} {words:?}: {ran:?}");
-            ran.complains(&[
+            ran.stderr_contains(&[
                 "may only tighten",
                 &format!("`{key}`"),
                 ".config/palisade/palisade.toml",
@@ -132,15 +131,15 @@ fn a_project_that_loosens_is_refused_by_every_verb_and_the_user_s_file_is_named(
 }
 
 #[test]
-fn a_project_may_tighten_everything() {
+fn project_may_tighten_everything() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nread = \"prompt\"\nwrite = \"deny\"\n[limits]\nmemory = \"16MiB\"\ntimeout = \"5s\"\n[plugins]\nbuiltin = false");
-    let ran = program(&world, &["list", "--json"]).run().left_with(0);
+    let ran = program(&world, &["list", "--json"]).run().exits_with(0);
     assert_eq!(ran.json()["tools"], Value::Array(Vec::new()));
 }
 
 #[test]
-fn a_file_that_is_wrong_is_refused_with_the_place_and_the_nearest_key() {
+fn invalid_file_is_refused_with_place_and_suggestion() {
     for (text, said) in [
         ("[limits]\nmemroy = \"1MiB\"", &["memroy", "did you mean `memory`?"][..]),
         ("[confrim]\nwrite = \"auto\"", &["confrim", "did you mean `confirm`?"]),
@@ -153,16 +152,20 @@ fn a_file_that_is_wrong_is_refused_with_the_place_and_the_nearest_key() {
     ] {
         let world = World::new();
         let file = user_file(&world, text);
-        let ran = program(&world, &["call", "list_dir"]).run().left_with(2);
-        ran.complains(said).complains(&["error:", &*file.to_string_lossy()]);
+        let ran = program(&world, &["call", "list_dir"]).run().exits_with(2);
+        ran.stderr_contains(said).stderr_contains(&["error:", &*file.to_string_lossy()]);
         let world = World::new();
         world.file("palisade.toml", text);
-        program(&world, &["list"]).run().left_with(2).complains(said).complains(&["palisade.toml"]);
+        program(&world, &["list"])
+            .run()
+            .exits_with(2)
+            .stderr_contains(said)
+            .stderr_contains(&["palisade.toml"]);
     }
 }
 
 #[test]
-fn a_rule_for_a_tool_that_is_not_there_is_told_with_the_nearest_name() {
+fn rule_for_an_unknown_tool_has_a_suggestion() {
     let world = World::new();
     let file = user_file(
         &world,
@@ -177,21 +180,21 @@ fn a_rule_for_a_tool_that_is_not_there_is_told_with_the_nearest_name() {
         file.display()
     );
     for words in [&["config", "show"][..], &["config", "show", "--json"], &["doctor"]] {
-        let ran = program(&world, words).run().left_with(0);
-        ran.complains(&[&slip, &other]);
+        let ran = program(&world, words).run().exits_with(0);
+        ran.stderr_contains(&[&slip, &other]);
         assert_eq!(ran.stderr.lines().count(), 2, "{ran:?}");
     }
-    let ran = program(&world, &["call", "list_dir"]).run().left_with(0);
+    let ran = program(&world, &["call", "list_dir"]).run().exits_with(0);
     assert_eq!(ran.stderr, slip, "what is near no tool is no news with every call");
 }
 
 #[test]
-fn a_slip_in_a_rule_for_the_tool_that_is_called_is_told_although_no_other_plugin_is_loaded() {
+fn misspelt_rule_is_reported_without_other_plugins() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\ncalculat = \"deny\"\nraed_file = \"deny\"");
     let call = program(&world, &["call", "calculate", r#"{"expression": "1"}"#]);
-    let ran = call.env("PALISADE_CACHE", world.outer().join("empty")).run().left_with(0);
-    ran.complains(&["calculat`", "did you mean `calculate`?"]);
+    let ran = call.env("PALISADE_CACHE", world.outer().join("empty")).run().exits_with(0);
+    ran.stderr_contains(&["calculat`", "did you mean `calculate`?"]);
     assert_eq!(
         ran.stderr.lines().count(),
         1,
@@ -200,47 +203,47 @@ fn a_slip_in_a_rule_for_the_tool_that_is_called_is_told_although_no_other_plugin
 }
 
 #[test]
-fn rules_for_tools_that_are_there_are_no_news_and_load_nothing_that_is_not_there() {
+fn applicable_rules_are_silent_and_load_nothing() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\nread_file = \"auto\"\nshell = \"deny\"");
     for words in [&["config", "show"][..], &["doctor"], &["call", "list_dir"]] {
-        assert_eq!(program(&world, words).run().left_with(0).stderr, "", "{words:?}");
+        assert_eq!(program(&world, words).run().exits_with(0).stderr, "", "{words:?}");
     }
     user_file(
         &world,
         "[confirm.tools]\nraed_file = \"auto\"\n[plugins]\ndirectories = [\"/nowhere\"]",
     );
     assert_eq!(
-        program(&world, &["config", "show"]).run().left_with(0).stderr,
+        program(&world, &["config", "show"]).run().exits_with(0).stderr,
         "",
         "what is wrong is told by `call`"
     );
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
+fn unreadable_file_is_an_error_and_no_empty_policy() {
     let world = World::new();
     world.folder("palisade.toml");
     program(&world, &["list"])
         .run()
-        .left_with(2)
-        .complains(&["palisade.toml", "not a regular file"]);
+        .exits_with(2)
+        .stderr_contains(&["palisade.toml", "not a regular file"]);
     let world = World::new();
     world.file("palisade.toml", [0xff, 0xfe]);
-    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "UTF-8"]);
+    program(&world, &["list"]).run().exits_with(2).stderr_contains(&["palisade.toml", "UTF-8"]);
     let world = World::new();
     world.file("palisade.toml", "#".repeat((1 << 20) + 1));
-    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "1 MiB"]);
+    program(&world, &["list"]).run().exits_with(2).stderr_contains(&["palisade.toml", "1 MiB"]);
 }
 
 #[test]
-fn of_more_rules_than_a_person_reads_the_first_are_shown_and_the_others_counted() {
+fn long_rule_list_is_cut_and_counted() {
     let world = World::new();
     let rules =
         |count: usize| (0..count).map(|n| format!("t{n:05} = \"deny\"\n")).collect::<String>();
     user_file(&world, "[confirm.tools]\nzzz_mine = \"deny\"");
     world.file("palisade.toml", format!("[confirm.tools]\n{}", rules(20_000)));
-    let ran = program(&world, &["config", "show"]).run().left_with(0);
+    let ran = program(&world, &["config", "show"]).run().exits_with(0);
     assert!(ran.stdout.lines().count() < 100 && ran.stderr.lines().count() < 30, "{ran:?}");
     let line = |part: &str| {
         ran.stdout.lines().find(|line| line.contains(part)).unwrap_or_default().to_owned()
@@ -253,11 +256,11 @@ fn of_more_rules_than_a_person_reads_the_first_are_shown_and_the_others_counted(
         !line("confirm.tools.zzz_mine").is_empty(),
         "a project does not push the user's own rules out of sight"
     );
-    ran.complains(&["19981 more rules hold for no tool"]);
-    let all = program(&world, &["config", "show", "--json"]).run().left_with(0).json();
+    ran.stderr_contains(&["19981 more rules hold for no tool"]);
+    let all = program(&world, &["config", "show", "--json"]).run().exits_with(0).json();
     assert!(all.get("confirm.tools.t19999").is_some(), "a program reads all of them");
     world.file("palisade.toml", format!("[confirm.tools]\n{}", rules(20)));
-    let ran = program(&world, &["config", "show"]).run().left_with(0);
+    let ran = program(&world, &["config", "show"]).run().exits_with(0);
     assert!(
         !ran.stdout.contains(" more") && ran.stdout.contains("confirm.tools.t00019"),
         "{ran:?}"
@@ -265,11 +268,11 @@ fn of_more_rules_than_a_person_reads_the_first_are_shown_and_the_others_counted(
 }
 
 #[test]
-fn a_time_of_a_project_that_nothing_can_keep_is_refused_with_the_file() {
+fn unsupported_project_timeout_is_refused_with_the_file() {
     let world = World::new();
     world.file("palisade.toml", "[limits]\ntimeout = \"1ns\"");
     program(&world, &["call", "list_dir"])
         .run()
-        .left_with(2)
-        .complains(&["workspace/palisade.toml", "at least 1ms"]);
+        .exits_with(2)
+        .stderr_contains(&["workspace/palisade.toml", "at least 1ms"]);
 }

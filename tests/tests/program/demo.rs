@@ -9,9 +9,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 #[test]
-fn the_wall_holds_and_the_program_says_what_stopped_each_attempt() {
+fn demo_holds_and_names_the_barrier_of_each_attempt() {
     let world = World::new();
-    let shown = program(&world, &["demo", "escape", "--json"]).run().left_with(0).json();
+    let shown = program(&world, &["demo", "escape", "--json"]).run().exits_with(0).json();
     let attempts = shown["attempts"].as_array().unwrap();
     assert!(attempts.len() >= 20 && shown["held"] == true, "{shown:#}");
     assert!(
@@ -21,9 +21,9 @@ fn the_wall_holds_and_the_program_says_what_stopped_each_attempt() {
 }
 
 #[test]
-fn a_person_gets_a_table_and_a_conclusion() {
+fn demo_prints_a_table_and_a_conclusion() {
     let world = World::new();
-    let ran = program(&world, &["demo", "escape"]).run().left_with(0);
+    let ran = program(&world, &["demo", "escape"]).run().exits_with(0);
     assert!(ran.stdout.contains("held  read /etc/passwd"), "{}", ran.stdout);
     assert!(ran.stdout.contains("attempts held in"), "{}", ran.stdout);
     assert_eq!(
@@ -55,19 +55,19 @@ fn interrupted_at(sign: &str, cache: impl FnOnce(&World) -> PathBuf) {
         std::thread::yield_now();
     }
     interrupt(&child);
-    let ran = finish(child).left_with(130);
+    let ran = finish(child).exits_with(130);
     assert_eq!(ran.stdout, "", "no conclusion is drawn");
     assert_eq!(here(), Vec::<PathBuf>::new());
 }
 
 #[test]
-fn one_that_is_interrupted_while_it_is_prepared_ends_as_such_and_leaves_no_directory_behind() {
+fn demo_interrupted_during_preparation_leaves_no_directory() {
     // The plugins are not compiled yet, so the preparation takes a while.
     interrupted_at("workspace/readme.txt", |world| world.outer().join("cache"));
 }
 
 #[test]
-fn one_that_is_interrupted_in_the_middle_ends_as_such_and_leaves_no_directory_behind() {
+fn demo_interrupted_halfway_leaves_no_directory() {
     // The attempt that fills the disk writes this file.
     interrupted_at("workspace/notes/huge", |_| palisade_tests::guest::cache());
 }

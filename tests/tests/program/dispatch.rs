@@ -22,7 +22,7 @@ fn dispatched(world: &World, provider: &str) -> Value {
     program(world, &["dispatch", "--from", provider])
         .stdin(reply(provider))
         .run()
-        .left_with(0)
+        .exits_with(0)
         .json()
 }
 
@@ -51,7 +51,7 @@ fn answers(provider: &str, messages: &Value) -> Vec<(Value, String)> {
 }
 
 #[test]
-fn a_recorded_reply_of_each_provider_runs_end_to_end() {
+fn recorded_reply_of_each_provider_runs() {
     for provider in ["openai", "openai-responses", "anthropic", "gemini"] {
         let world = furnished();
         let answers = answers(provider, &dispatched(&world, provider));
@@ -83,17 +83,16 @@ fn each_answer_has_the_id_of_its_call() {
 }
 
 #[test]
-fn calls_that_fail_are_answered_and_a_person_is_told() {
+fn failed_calls_are_answered_and_reported() {
     let ran = program(&furnished(), &["dispatch", "--from", "openai"])
         .stdin(reply("openai"))
         .run()
-        .left_with(0);
-    ran.complains(&["web_fetch", "not_found", "read_file", "validation_error"]);
+        .exits_with(0);
+    ran.stderr_contains(&["web_fetch", "not_found", "read_file", "validation_error"]);
 }
 
 #[test]
-fn calls_that_need_an_answer_are_refused_where_nobody_can_be_asked_and_run_where_they_are_allowed()
-{
+fn confirmable_calls_run_only_if_allowed() {
     let call = json!([{"type": "function", "id": "c", "function": {"name": "write_file", "arguments": "{\"path\": \"made.txt\", \"content\": \"x\"}"}}]);
     let world = World::new();
     let run = |words: &[&str]| {
@@ -101,15 +100,15 @@ fn calls_that_need_an_answer_are_refused_where_nobody_can_be_asked_and_run_where
             .stdin(call.to_string())
             .run()
     };
-    let refused = run(&[]).left_with(0).json();
+    let refused = run(&[]).exits_with(0).json();
     assert!(refused[0]["content"].as_str().unwrap().contains("needs a confirmation"), "{refused}");
     assert_eq!(world.read("made.txt"), None);
-    let _ = run(&["--allow", "write"]).left_with(0);
+    let _ = run(&["--allow", "write"]).exits_with(0);
     assert_eq!(world.read("made.txt").as_deref(), Some("x"));
 }
 
 #[test]
-fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
+fn model_reads_the_refusal_and_the_operator_the_setting() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nread = \"deny\"");
     let call = |name: &str, input: &str| json!({"id": name, "type": "function", "function": {"name": name, "arguments": input}});
@@ -121,7 +120,7 @@ fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
     let ran = program(&world, &["dispatch", "--from", "openai"])
         .stdin(calls.to_string())
         .run()
-        .left_with(0);
+        .exits_with(0);
     for advice in ["--allow", "palisade.toml", "confirm.", "palisade list", "auto"] {
         assert!(!ran.stdout.contains(advice), "a model has no use for {advice:?}: {}", ran.stdout);
     }
@@ -132,7 +131,7 @@ fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
     ));
     assert_eq!(said(1), "permission_denied: the policy denies `list_dir` (class read)");
     assert_eq!(said(2), "not_found: there is no tool `zzz`");
-    ran.complains(&[
+    ran.stderr_contains(&[
         "--allow write",
         "in ~/.config/palisade/palisade.toml",
         "`confirm.read = \"deny\"`",
@@ -141,17 +140,19 @@ fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
 }
 
 #[test]
-fn a_key_that_a_tool_does_not_name_is_told_to_a_person() {
+fn unknown_input_key_is_reported() {
     let call = json!([{"type": "function", "id": "c", "function": {"name": "read_file", "arguments": "{\"path\": \"notes.txt\", \"Limit\": 3}"}}]);
     let ran = program(&furnished(), &["dispatch", "--from", "openai"])
         .stdin(call.to_string())
         .run()
-        .left_with(0);
-    ran.complains(&["`read_file` names no key `Limit`, and ignores it; did you mean `limit`?"]);
+        .exits_with(0);
+    ran.stderr_contains(&[
+        "`read_file` names no key `Limit`, and ignores it; did you mean `limit`?",
+    ]);
 }
 
 #[test]
-fn what_a_strict_schema_makes_a_model_write_is_understood() {
+fn strict_schema_nulls_are_accepted() {
     let world = furnished();
     let arguments =
         json!({"path": "notes.txt", "start_line": null, "end_line": null, "limit": null})
@@ -160,18 +161,18 @@ fn what_a_strict_schema_makes_a_model_write_is_understood() {
     let ran = program(&world, &["dispatch", "--from", "openai-responses"])
         .stdin(call.to_string())
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert!(ran.json()[0]["output"].as_str().unwrap().starts_with("remember the milk"), "{ran:?}");
 }
 
 #[test]
-fn what_a_model_calls_a_tool_cannot_draw_on_the_terminal() {
+fn tool_name_of_a_model_is_escaped() {
     let name = "x\u{1b}]0;owned\u{7}\u{1b}[2J\nread_file: all went well";
     let call = json!({"tool_calls": [{"id": "a\u{1b}[2J", "function": {"name": name, "arguments": "{}"}}]});
     let ran = program(&World::new(), &["dispatch", "--from", "openai"])
         .stdin(call.to_string())
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert!(
         !ran.stderr.contains(['\u{1b}', '\u{7}']) && ran.stderr.lines().count() == 1,
         "{:?}",
@@ -180,48 +181,48 @@ fn what_a_model_calls_a_tool_cannot_draw_on_the_terminal() {
 }
 
 #[test]
-fn a_reply_without_calls_has_nothing_to_send_back() {
+fn reply_without_calls_returns_nothing() {
     let text =
         json!({"choices": [{"message": {"role": "assistant", "content": "Hello."}}]}).to_string();
     let ran =
-        program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().left_with(0);
+        program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().exits_with(0);
     assert_eq!(ran.json(), json!([]));
 }
 
 #[test]
-fn what_is_no_reply_is_refused_with_what_would_be_accepted() {
+fn invalid_reply_is_refused_with_accepted_forms() {
     for text in ["", "not JSON", "7", r#"{"error": {"message": "quota"}}"#] {
         let ran = program(&World::new(), &["dispatch", "--from", "openai"])
             .stdin(text)
             .run()
-            .left_with(6);
+            .exits_with(6);
         assert!(ran.stdout.is_empty() && ran.stderr.starts_with("error:"), "{text}: {ran:?}");
     }
     program(&World::new(), &["dispatch", "--from", "opnai"])
         .run()
-        .left_with(2)
-        .complains(&["openai"]);
+        .exits_with(2)
+        .stderr_contains(&["openai"]);
 }
 
 #[test]
-fn the_reply_can_come_from_a_file() {
+fn reply_can_come_from_a_file() {
     let world = furnished();
     let file = world.outer().join("outside/reply.json");
     std::fs::write(&file, reply("gemini")).unwrap();
     let words = ["dispatch", "--from", "gemini", file.to_str().unwrap()];
     assert_eq!(
-        program(&world, &words).run().left_with(0).json(),
+        program(&world, &words).run().exits_with(0).json(),
         dispatched(&furnished(), "gemini")
     );
 }
 
 #[test]
-fn the_calls_of_one_reply_run_under_the_cap_of_the_configuration() {
+fn calls_of_one_reply_run_under_the_configured_cap() {
     let world = furnished();
     user_file(&world, "[limits]\nconcurrency = 1\n[limits.tool_concurrency]\nread_file = 1");
     let events = world.outer().join("outside/events.jsonl");
     let words = ["dispatch", "--from", "openai", "--events", events.to_str().unwrap()];
-    let _ = program(&world, &words).stdin(reply("openai")).run().left_with(0);
+    let _ = program(&world, &words).stdin(reply("openai")).run().exits_with(0);
     let lines: Vec<Value> = std::fs::read_to_string(&events)
         .unwrap()
         .lines()

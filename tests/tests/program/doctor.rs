@@ -8,15 +8,15 @@ use serde_json::Value;
 use std::fs;
 
 #[test]
-fn doctor_says_of_each_thing_what_it_found_and_what_to_do() {
+fn doctor_reports_each_finding_with_advice() {
     let world = World::new();
-    let checks = program(&world, &["doctor", "--json"]).run().left_with(0).json();
+    let checks = program(&world, &["doctor", "--json"]).run().exits_with(0).json();
     for check in checks["checks"].as_array().expect("a list") {
         assert!(check["name"].is_string() && check["found"].is_string(), "{check:#}");
         assert!(["ok", "note", "bad"].iter().any(|state| check["state"] == *state), "{check:#}");
         assert_eq!(check["advice"].is_null(), check["state"] == "ok", "{check:#}");
     }
-    let text = program(&world, &["doctor"]).run().left_with(0).stdout;
+    let text = program(&world, &["doctor"]).run().exits_with(0).stdout;
     for name in ["engine", "cache", "workspace", "landlock", "toolchain", "target"] {
         assert!(text.contains(name), "{name}: {text}");
     }
@@ -42,12 +42,12 @@ fn says(told: &str, parts: &[&str]) {
 }
 
 #[test]
-fn doctor_names_each_file_that_is_broken_and_leaves_as_every_verb_would() {
+fn doctor_names_broken_files_and_exits_like_other_verbs() {
     let world = World::new();
     user_file(&world, "[confirm\n");
     world.file("palisade.toml", "[confirm]\nwirte = \"deny\"");
     let run =
-        |words: &[&str]| program(&world, words).env("PALISADE_MEMORY", "much").run().left_with(2);
+        |words: &[&str]| program(&world, words).env("PALISADE_MEMORY", "much").run().exits_with(2);
     let found = bad(&run(&["doctor", "--json"]), "configuration");
     assert_eq!(found.len(), 3, "{found:#?}");
     says(&found[0], &[".config/palisade/palisade.toml", "docs/settings.md"]);
@@ -60,35 +60,36 @@ fn doctor_names_each_file_that_is_broken_and_leaves_as_every_verb_would() {
 }
 
 #[test]
-fn doctor_says_that_a_project_loosens_and_that_a_file_of_the_command_line_is_missing() {
+fn doctor_reports_a_loosening_project_and_a_missing_file() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"auto\"");
-    let found = bad(&program(&world, &["doctor", "--json"]).run().left_with(2), "configuration");
+    let found = bad(&program(&world, &["doctor", "--json"]).run().exits_with(2), "configuration");
     says(
         &found.concat(),
         &["may only tighten", "`confirm.write`", ".config/palisade/palisade.toml"],
     );
     let world = World::new();
-    let ran = program(&world, &["doctor", "--json", "--config", "missing.toml"]).run().left_with(2);
+    let ran =
+        program(&world, &["doctor", "--json", "--config", "missing.toml"]).run().exits_with(2);
     says(&bad(&ran, "configuration").concat(), &["`missing.toml` does not exist", "--config"]);
 }
 
 #[test]
-fn doctor_names_each_plugin_that_is_rejected_and_each_directory_that_is_not_there() {
+fn doctor_names_rejected_plugins_and_missing_directories() {
     let world = World::new();
     fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm"))
         .expect("a file can be copied");
     let doctor = || program(&world, &["doctor", "--json", "--plugins"]).args([world.plugins()]);
-    assert_eq!(bad(&doctor().run().left_with(0), "plugins"), Vec::<String>::new());
+    assert_eq!(bad(&doctor().run().exits_with(0), "plugins"), Vec::<String>::new());
     for name in ["one.wasm", "two.wasm"] {
         fs::write(world.plugins().join(name), "nothing").expect("a file can be written");
     }
-    let found = bad(&doctor().run().left_with(6), "plugins");
+    let found = bad(&doctor().run().exits_with(6), "plugins");
     assert_eq!(found.len(), 2, "{found:#?}");
     says(&found[0], &["rejected ", "one.wasm: ", "build it anew"]);
     says(&found[1], &["two.wasm: "]);
     let found = bad(
-        &doctor().args(["--plugins", "/nowhere", "--plugins", "/nor/here"]).run().left_with(2),
+        &doctor().args(["--plugins", "/nowhere", "--plugins", "/nor/here"]).run().exits_with(2),
         "plugins",
     );
     assert_eq!(found.len(), 4, "{found:#?}");
@@ -97,19 +98,19 @@ fn doctor_names_each_plugin_that_is_rejected_and_each_directory_that_is_not_ther
 }
 
 #[test]
-fn doctor_still_looks_at_the_rest_where_the_configuration_is_broken() {
+fn doctor_continues_with_a_broken_configuration() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
     let words = ["doctor", "--json", "--config", "missing.toml", "--plugins"];
-    let ran = program(&world, &words).args([world.plugins()]).run().left_with(2);
+    let ran = program(&world, &words).args([world.plugins()]).run().exits_with(2);
     says(&bad(&ran, "plugins").concat(), &["bad.wasm: "]);
 }
 
 #[test]
-fn doctor_leaves_with_2_where_the_workspace_or_the_cache_that_was_named_cannot_be_used() {
+fn doctor_exits_2_for_an_unusable_workspace_or_cache() {
     let world = World::new();
     fs::remove_dir(world.root()).expect("it can be removed");
-    let ran = program(&world, &["doctor", "--json"]).run().left_with(2);
+    let ran = program(&world, &["doctor", "--json"]).run().exits_with(2);
     says(&bad(&ran, "workspace").concat(), &["--workspace"]);
     let world = World::new();
     let cache = world.home().join("file");
@@ -117,6 +118,6 @@ fn doctor_leaves_with_2_where_the_workspace_or_the_cache_that_was_named_cannot_b
     let ran = program(&world, &["doctor", "--json"])
         .env("PALISADE_CACHE", cache.as_os_str())
         .run()
-        .left_with(2);
+        .exits_with(2);
     says(&bad(&ran, "cache").concat(), &["PALISADE_CACHE"]);
 }

@@ -15,7 +15,7 @@ fn bare(world: &World, words: &[&str], variables: &[(&str, &str)]) -> Ran {
 }
 
 #[test]
-fn the_workspace_is_the_variable_s_or_the_directory_that_one_is_in() {
+fn workspace_is_the_variable_or_the_current_directory() {
     let world = World::new();
     world.file("here", "1");
     let root = world.root().to_string_lossy().into_owned();
@@ -23,21 +23,21 @@ fn the_workspace_is_the_variable_s_or_the_directory_that_one_is_in() {
         bare(&world, &["call", "list_dir"], &[("PALISADE_WORKSPACE", &root)]).stdout,
         "here (1 byte)\n"
     );
-    let here = bare(&world, &["call", "list_dir"], &[]).left_with(0);
+    let here = bare(&world, &["call", "list_dir"], &[]).exits_with(0);
     assert!(here.stdout.contains("workspace/\n"), "{here:?}");
     let flag = bare(
         &world,
         &["call", "list_dir", "--workspace", &root],
         &[("PALISADE_WORKSPACE", "/nowhere")],
     );
-    assert_eq!(flag.left_with(0).stdout, "here (1 byte)\n");
+    assert_eq!(flag.exits_with(0).stdout, "here (1 byte)\n");
     bare(&world, &["list"], &[("PALISADE_WORKSPACE", "/nowhere")])
-        .left_with(2)
-        .complains(&["/nowhere"]);
+        .exits_with(2)
+        .stderr_contains(&["/nowhere"]);
 }
 
 #[test]
-fn plugins_are_several_directories_as_in_path_and_add_up_with_the_flag() {
+fn plugins_variable_is_a_path_list_added_to_the_flag() {
     let world = World::new();
     let [one, two] = [guest::CANCEL_SLEEP, guest::LOADER_GOOD]
         .map(|guest| guest.directory().to_string_lossy().into_owned());
@@ -46,7 +46,7 @@ fn plugins_are_several_directories_as_in_path_and_add_up_with_the_flag() {
         .args([three])
         .env("PALISADE_PLUGINS", format!("{one}::{two}"))
         .run();
-    let listed = ran.left_with(0).json();
+    let listed = ran.exits_with(0).json();
     let mut plugins: Vec<&str> = listed["tools"]
         .as_array()
         .expect("a list")
@@ -58,55 +58,59 @@ fn plugins_are_several_directories_as_in_path_and_add_up_with_the_flag() {
     program(&world, &["list"])
         .env("PALISADE_PLUGINS", "/nowhere")
         .run()
-        .left_with(2)
-        .complains(&["/nowhere"]);
+        .exits_with(2)
+        .stderr_contains(&["/nowhere"]);
 }
 
 #[test]
-fn the_configuration_is_the_variable_s() {
+fn config_variable_selects_the_file() {
     let world = World::new();
     let file = world.outer().join("mine.toml");
     std::fs::write(&file, "[confirm]\nread = \"deny\"").expect("a file can be written");
     let ran =
-        program(&world, &["call", "list_dir"]).env("PALISADE_CONFIG", &file).run().left_with(4);
-    ran.complains(&["permission_denied"]);
+        program(&world, &["call", "list_dir"]).env("PALISADE_CONFIG", &file).run().exits_with(4);
+    ran.stderr_contains(&["permission_denied"]);
 }
 
 #[test]
-fn memory_and_time_hold_and_a_flag_wins() {
+fn memory_and_timeout_apply_and_flags_override() {
     let world = World::new();
     let sleep = |words: &[&str]| {
         with_guest(&world, guest::CANCEL_SLEEP, words).env("PALISADE_TIMEOUT", "60ms")
     };
-    sleep(&["call", "sleep"]).run().left_with(7).complains(&["60ms"]);
-    sleep(&["call", "sleep", "--timeout", "90ms"]).run().left_with(7).complains(&["90ms"]);
+    sleep(&["call", "sleep"]).run().exits_with(7).stderr_contains(&["60ms"]);
+    sleep(&["call", "sleep", "--timeout", "90ms"]).run().exits_with(7).stderr_contains(&["90ms"]);
     let take = with_guest(&world, guest::LIMITS_MEMORY, &["call", "take", r#"{"mib": 20}"#]);
-    let ran = take.env("PALISADE_MEMORY", "16MiB").run().left_with(7);
-    ran.complains(&["resource_exhausted:", "memory"]);
+    let ran = take.env("PALISADE_MEMORY", "16MiB").run().exits_with(7);
+    ran.stderr_contains(&["resource_exhausted:", "memory"]);
     for (name, value, said) in [
         ("PALISADE_MEMORY", "much", "128MiB"),
         ("PALISADE_MEMORY", "0", "1MiB"),
         ("PALISADE_TIMEOUT", "2h", "600s"),
         ("PALISADE_TIMEOUT", "soon", "30s"),
     ] {
-        program(&world, &["list"]).env(name, value).run().left_with(2).complains(&[name, said]);
+        program(&world, &["list"])
+            .env(name, value)
+            .run()
+            .exits_with(2)
+            .stderr_contains(&[name, said]);
     }
 }
 
 #[test]
-fn the_cache_is_where_the_variable_says_or_off() {
+fn cache_variable_sets_a_directory_or_off() {
     let world = World::new();
     let cache = world.outer().join("cache");
     let words = ["call", "greet_or_not"];
     let ran = with_guest(&world, guest::CANCEL_SLEEP, &words).env("PALISADE_CACHE", &cache).run();
-    let _ = ran.left_with(3);
+    let _ = ran.exits_with(3);
     let kept = std::fs::read_dir(&cache).expect("the cache is there").count();
     assert!(kept > 0, "compiled code is kept");
     let world = World::new();
     let off = with_guest(&world, guest::CANCEL_SLEEP, &["list"])
         .env("PALISADE_CACHE", "off")
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert_eq!(off.stderr, "");
     assert!(
         std::fs::read_dir(world.home()).expect("the home is there").next().is_none(),
@@ -115,14 +119,14 @@ fn the_cache_is_where_the_variable_says_or_off() {
 }
 
 #[test]
-fn the_log_says_as_much_as_it_is_told_to_and_only_on_standard_error() {
+fn log_level_applies_to_stderr_only() {
     let world = World::new();
     let words = ["call", "report", r#"{"fail": true}"#];
     let lines = |level: &str| {
         let ran = with_guest(&world, guest::CONTRACT_OUTCOME, &words)
             .env("PALISADE_LOG", level)
             .run()
-            .left_with(5);
+            .exits_with(5);
         assert!(ran.stdout.is_empty() && !ran.stderr.contains('\u{1b}'), "{ran:?}");
         ran.stderr.lines().count()
     };
@@ -132,12 +136,12 @@ fn the_log_says_as_much_as_it_is_told_to_and_only_on_standard_error() {
 
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-fn a_program_that_a_loader_was_asked_to_start_serves() {
+fn program_started_by_the_loader_serves() {
     let world = World::new();
     let loaded = program(&world, &[])
         .through("/lib64/ld-linux-x86-64.so.2", [""; 0])
         .args(["--no-builtin", "serve"]);
     let ran =
-        loaded.stdin("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").run().left_with(0);
+        loaded.stdin("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").run().exits_with(0);
     assert!(ran.stdout.contains("\"result\":{}"), "{ran:?}");
 }

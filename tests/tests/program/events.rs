@@ -19,14 +19,14 @@ fn lines(file: &std::path::Path) -> Vec<Value> {
 }
 
 #[test]
-fn a_call_leaves_its_events_and_those_of_the_plugins() {
+fn call_writes_its_events_and_those_of_plugins() {
     let world = World::new();
     world.file("f", "text");
     // `call` loads only the plugin that it needs, unless others are cached: fill the cache.
-    let _ = program(&world, &["list"]).run().left_with(0);
+    let _ = program(&world, &["list"]).run().exits_with(0);
     let events = file(&world);
     let words = ["call", "read_file", r#"{"path": "f"}"#, "--events", events.to_str().unwrap()];
-    let ran = program(&world, &words).run().left_with(0);
+    let ran = program(&world, &words).run().exits_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("text", ""));
     let mut lines = lines(&events);
     // Plugins load concurrently, so their lines may be slightly out of order.
@@ -43,12 +43,12 @@ fn a_call_leaves_its_events_and_those_of_the_plugins() {
 }
 
 #[test]
-fn a_refusal_is_an_event_and_nothing_was_called() {
+fn refusal_is_an_event_without_a_call() {
     let world = World::new();
     let events = file(&world);
     let input = r#"{"path": "made.txt", "content": "x"}"#;
     let words = ["call", "write_file", input, "--events", events.to_str().unwrap()];
-    let _ = program(&world, &words).run().left_with(4);
+    let _ = program(&world, &words).run().exits_with(4);
     let last = lines(&events).pop().unwrap();
     assert_eq!(
         (&last["event"], &last["error_class"]),
@@ -58,18 +58,18 @@ fn a_refusal_is_an_event_and_nothing_was_called() {
 }
 
 #[test]
-fn a_destination_that_cannot_be_opened_stops_the_program_before_anything_runs() {
+fn unopenable_event_file_stops_the_program_first() {
     let world = World::new();
     let input = r#"{"path": "made.txt", "content": "x"}"#;
     for destination in ["missing/folder/e.jsonl", "."] {
         let words = ["call", "write_file", input, "--allow", "write", "--events", destination];
-        program(&world, &words).run().left_with(2).complains(&["events", destination]);
+        program(&world, &words).run().exits_with(2).stderr_contains(&["events", destination]);
     }
     assert_eq!(world.read("made.txt"), None);
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_is_refused_at_once() {
+fn unread_pipe_is_refused_at_once() {
     let world = World::new();
     let pipe = world.home().join("pipe");
     rustix::fs::mknodat(
@@ -81,11 +81,11 @@ fn a_pipe_that_nobody_reads_is_refused_at_once() {
     )
     .unwrap();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", pipe.to_str().unwrap()];
-    program(&world, &words).run().left_with(2).complains(&["events", "pipe"]);
+    program(&world, &words).run().exits_with(2).stderr_contains(&["events", "pipe"]);
 }
 
 #[test]
-fn events_that_wait_in_a_pipe_which_nobody_reads_take_little_memory() {
+fn events_waiting_for_a_pipe_use_little_memory() {
     use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
     let world = World::new();
     let pipe = world.home().join("pipe");
@@ -96,8 +96,8 @@ fn events_that_wait_in_a_pipe_which_nobody_reads_take_little_memory() {
         .shake_hands(&json!({}));
     let mut emit = || {
         let call = json!({"name": "abuse", "arguments": {"how": "emit", "amount": 1 << 20}});
-        assert_eq!(client.ask("tools/call", &call)["result"]["content"][0]["text"], "emitted");
-        client.aside.clear();
+        assert_eq!(client.request("tools/call", &call)["result"]["content"][0]["text"], "emitted");
+        client.pending.clear();
         client.memory_kib("VmHWM:")
     };
     let before = emit();
@@ -106,15 +106,15 @@ fn events_that_wait_in_a_pipe_which_nobody_reads_take_little_memory() {
 }
 
 #[test]
-fn events_that_cannot_be_written_cost_a_word_and_not_the_result() {
+fn unwritable_events_do_not_affect_the_result() {
     let words = ["call", "calculate", r#"{"expression": "6 * 7"}"#, "--events", "/dev/full"];
-    let ran = program(&World::new(), &words).run().left_with(0);
+    let ran = program(&World::new(), &words).run().exits_with(0);
     assert_eq!(ran.stdout, "42");
-    ran.complains(&["events:", "could not be written"]);
+    ran.stderr_contains(&["events:", "could not be written"]);
 }
 
 #[test]
-fn a_link_that_the_workspace_holds_leads_the_events_nowhere() {
+fn link_in_the_workspace_is_refused_for_events() {
     let world = World::new();
     world.link("events.jsonl", "@/outside/secret.txt");
     let before = world.outside();
@@ -122,13 +122,13 @@ fn a_link_that_the_workspace_holds_leads_the_events_nowhere() {
     program(&world, &words)
         .directory(world.root())
         .run()
-        .left_with(2)
-        .complains(&["symbolic link"]);
+        .exits_with(2)
+        .stderr_contains(&["symbolic link"]);
     assert_eq!(world.outside(), before);
 }
 
 #[test]
-fn no_link_of_the_workspace_on_the_way_leads_the_events_elsewhere() {
+fn linked_parent_in_the_workspace_is_refused_for_events() {
     let world = World::new();
     world.folder("logs").link("out", "@/outside").link("logs/out", "@/outside").link("in", "logs");
     let before = world.outside();
@@ -145,8 +145,8 @@ fn no_link_of_the_workspace_on_the_way_leads_the_events_elsewhere() {
         program(&world, &words)
             .directory(world.root())
             .run()
-            .left_with(2)
-            .complains(&["symbolic link in the workspace"]);
+            .exits_with(2)
+            .stderr_contains(&["symbolic link in the workspace"]);
     }
     assert_eq!(world.outside(), before);
     assert_eq!(world.read("logs/e.jsonl"), None);
@@ -156,13 +156,13 @@ fn no_link_of_the_workspace_on_the_way_leads_the_events_elsewhere() {
     let mine = world.home().join("mine/e.jsonl");
     for path in [mine.to_str().unwrap(), "logs/../f.jsonl"] {
         let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", path];
-        let _ = program(&world, &words).directory(world.root()).run().left_with(0);
+        let _ = program(&world, &words).directory(world.root()).run().exits_with(0);
     }
     assert!(world.read("logs/e.jsonl").is_some() && world.read("f.jsonl").is_some());
 }
 
 #[test]
-fn no_chain_of_links_that_begins_outside_leads_the_events_through_the_workspace() {
+fn link_chain_through_the_workspace_is_refused_for_events() {
     use std::os::unix::fs::symlink;
     let world = World::new();
     world.folder("logs").link("logs/last", "@/outside/secret.txt").link("folder", "@/outside");
@@ -174,7 +174,10 @@ fn no_chain_of_links_that_begins_outside_leads_the_events_through_the_workspace(
     for path in [at("file"), at("way/secret.txt"), at("again")] {
         let words =
             ["call", "calculate", r#"{"expression": "1"}"#, "--events", path.to_str().unwrap()];
-        program(&world, &words).run().left_with(2).complains(&["symbolic link in the workspace"]);
+        program(&world, &words)
+            .run()
+            .exits_with(2)
+            .stderr_contains(&["symbolic link in the workspace"]);
     }
     assert_eq!(world.outside(), before);
     // The user's own chain of symlinks, and a system symlink to an open file.
@@ -182,14 +185,14 @@ fn no_chain_of_links_that_begins_outside_leads_the_events_through_the_workspace(
     symlink("own.jsonl", at("second")).unwrap();
     for path in [at("first").to_str().unwrap(), "/dev/stderr"] {
         let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", path];
-        let ran = program(&world, &words).run().left_with(0);
+        let ran = program(&world, &words).run().exits_with(0);
         assert_eq!(ran.stderr.contains("tool_use_id"), path == "/dev/stderr", "{ran:?}");
     }
     assert!(std::fs::read_to_string(at("own.jsonl")).unwrap().contains("tool_use_id"));
 }
 
 #[test]
-fn a_workspace_that_is_not_there_costs_no_file_its_contents() {
+fn missing_workspace_keeps_the_event_file() {
     let world = World::new();
     let keep = world.home().join("keep.jsonl");
     std::fs::write(&keep, "precious").unwrap();
@@ -204,7 +207,7 @@ fn a_workspace_that_is_not_there_costs_no_file_its_contents() {
 }
 
 #[test]
-fn a_run_that_cannot_begin_leaves_the_former_record_and_the_next_one_replaces_it() {
+fn failed_start_keeps_the_previous_events() {
     let world = World::new();
     let events = file(&world);
     let former = json!({
@@ -218,17 +221,17 @@ fn a_run_that_cannot_begin_leaves_the_former_record_and_the_next_one_replaces_it
     program(&world, &words)
         .args(["--plugins", "/nowhere"])
         .run()
-        .left_with(2)
-        .complains(&["/nowhere"]);
+        .exits_with(2)
+        .stderr_contains(&["/nowhere"]);
     assert_eq!(std::fs::read_to_string(&events).unwrap(), former);
-    let _ = program(&world, &words).run().left_with(0);
+    let _ = program(&world, &words).run().exits_with(0);
     let lines = lines(&events);
     assert!(lines.iter().any(|line| line["event"] == "tool.completed"));
     assert!(lines.iter().all(|line| line["of"].is_null()));
 }
 
 #[test]
-fn a_file_that_holds_something_other_than_events_is_refused_and_kept() {
+fn file_without_events_is_refused_and_kept() {
     let world = World::new();
     let file = file(&world);
     for former in
@@ -238,11 +241,11 @@ fn a_file_that_holds_something_other_than_events_is_refused_and_kept() {
         let words =
             ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];
         let refused = ["events.jsonl", "something other than events", "give a new file"];
-        program(&world, &words).run().left_with(2).complains(&refused);
+        program(&world, &words).run().exits_with(2).stderr_contains(&refused);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), former);
     }
     std::fs::write(&file, "").unwrap();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];
-    let _ = program(&world, &words).run().left_with(0);
+    let _ = program(&world, &words).run().exits_with(0);
     assert!(!lines(&file).is_empty());
 }

@@ -5,16 +5,16 @@ use palisade_tests::{World, guest};
 use std::fs;
 
 #[test]
-fn what_worked_is_0_and_says_nothing_on_standard_error() {
+fn success_is_0_with_empty_stderr() {
     let world = World::new();
     let ran = program(&world, &["call", "calculate", r#"{"expression": "2 + 3 * 4"}"#])
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("14", ""));
 }
 
 #[test]
-fn a_command_line_that_is_wrong_is_2() {
+fn wrong_command_line_is_2() {
     let world = World::new();
     for (words, named) in [
         (&["frobnicate"][..], "frobnicate"),
@@ -28,14 +28,14 @@ fn a_command_line_that_is_wrong_is_2() {
         (&["completions", "tcsh"], "zsh"),
         (&["config"], "show"),
     ] {
-        let ran = program(&world, words).run().left_with(2);
+        let ran = program(&world, words).run().exits_with(2);
         assert_eq!(ran.stdout, "", "{words:?}");
-        ran.complains(&[named]);
+        ran.stderr_contains(&[named]);
     }
 }
 
 #[test]
-fn a_workspace_that_is_not_there_or_no_directory_is_2() {
+fn missing_workspace_is_2() {
     for arrange in [
         |_: &World| (),
         |world: &World| fs::write(world.root(), "a file").expect("it can be written"),
@@ -44,65 +44,65 @@ fn a_workspace_that_is_not_there_or_no_directory_is_2() {
         fs::remove_dir(world.root()).expect("it can be removed");
         arrange(&world);
         for words in [&["list"][..], &["call", "calculate", "{}"], &["export", "-f", "mcp"]] {
-            let ran = program(&world, words).run().left_with(2);
+            let ran = program(&world, words).run().exits_with(2);
             assert_eq!(ran.stdout, "");
-            ran.complains(&["error:", "workspace", &*world.root().to_string_lossy()]);
+            ran.stderr_contains(&["error:", "workspace", &*world.root().to_string_lossy()]);
         }
     }
 }
 
 #[test]
-fn a_plugin_directory_that_cannot_be_listed_is_2() {
+fn unlistable_plugin_directory_is_2() {
     let world = World::new();
     world.file("file", "").link("loop", "loop");
     for name in ["missing", "file", "loop"] {
         let directory = world.root().join(name);
-        let ran = program(&world, &["list", "--plugins"]).args([&directory]).run().left_with(2);
-        ran.complains(&["error:", &*directory.to_string_lossy()]);
+        let ran = program(&world, &["list", "--plugins"]).args([&directory]).run().exits_with(2);
+        ran.stderr_contains(&["error:", &*directory.to_string_lossy()]);
     }
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_3_with_the_nearest_names() {
+fn unknown_tool_is_3_with_similar_names() {
     let world = World::new();
     for words in [&["call", "raed_file"][..], &["inspect", "raed_file"]] {
-        let ran = program(&world, words).run().left_with(3);
-        ran.complains(&["raed_file", "read_file"]);
+        let ran = program(&world, words).run().exits_with(3);
+        ran.stderr_contains(&["raed_file", "read_file"]);
         assert_eq!(ran.stdout, "");
     }
     program(&world, &["call", "zzzzzzzzzzzz"])
         .run()
-        .left_with(3)
-        .complains(&["not_found", "zzzzzzzzzzzz"]);
-    let ran = program(&world, &["call", "raed_file", "--json"]).run().left_with(3);
+        .exits_with(3)
+        .stderr_contains(&["not_found", "zzzzzzzzzzzz"]);
+    let ran = program(&world, &["call", "raed_file", "--json"]).run().exits_with(3);
     assert_eq!(ran.json()["error"]["class"], "not_found");
 }
 
 #[test]
-fn what_the_sandbox_or_the_policy_refuses_is_4() {
+fn sandbox_or_policy_refusal_is_4() {
     let world = World::new();
     let ran =
-        program(&world, &["call", "read_file", r#"{"path": "../secret.txt"}"#]).run().left_with(4);
-    ran.complains(&["permission_denied:", "../secret.txt", "escapes the workspace"]);
-    let ran = program(&world, &["call", "delete_file", r#"{"path": "x"}"#]).run().left_with(4);
-    ran.complains(&["permission_denied:"]);
+        program(&world, &["call", "read_file", r#"{"path": "../secret.txt"}"#]).run().exits_with(4);
+    ran.stderr_contains(&["permission_denied:", "../secret.txt", "escapes the workspace"]);
+    let ran = program(&world, &["call", "delete_file", r#"{"path": "x"}"#]).run().exits_with(4);
+    ran.stderr_contains(&["permission_denied:"]);
 }
 
 #[test]
-fn a_tool_that_fails_is_5() {
+fn tool_failure_is_5() {
     let world = World::new();
     let words = ["call", "fail", r#"{"with": "failed"}"#];
-    let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().left_with(5);
+    let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().exits_with(5);
     assert_eq!((ran.stdout.as_str(), ran.stderr.trim_end()), ("", "execution_error: it broke"));
     let words = ["call", "report", r#"{"fail": true}"#];
     with_guest(&world, guest::CONTRACT_OUTCOME, &words)
         .run()
-        .left_with(5)
-        .complains(&["2 of 3 tests pass"]);
+        .exits_with(5)
+        .stderr_contains(&["2 of 3 tests pass"]);
 }
 
 #[test]
-fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
+fn invalid_input_is_6_with_its_place() {
     let world = World::new();
     for (input, said) in [
         ("{nope", "line 1"),
@@ -112,8 +112,8 @@ fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
         (r#"{"expression": 7}"#, "/expression"),
         (r#"{"expression": "1", "expression": "2"}"#, "expression"),
     ] {
-        let ran = program(&world, &["call", "calculate", input]).run().left_with(6);
-        ran.complains(&[
+        let ran = program(&world, &["call", "calculate", input]).run().exits_with(6);
+        ran.stderr_contains(&[
             "validation_error:",
             said,
             "`palisade inspect calculate` shows what it takes",
@@ -121,31 +121,31 @@ fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
         assert_eq!(ran.stdout, "");
     }
     let words = ["call", "read_file", r#"{"path": "a", "start_line": "x"}"#, "--json"];
-    let ran = program(&world, &words).run().left_with(6);
+    let ran = program(&world, &words).run().exits_with(6);
     assert_eq!(ran.json()["error"]["errors"][0]["pointer"], "/start_line");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_a_command_had_said_when_its_time_ran_out_is_told() {
+fn partial_output_of_a_timed_out_command_is_shown() {
     let world = World::new();
     let input = r#"{"command": "echo so far; sleep 60"}"#;
     let ran = program(&world, &["call", "shell", input, "--allow", "execute", "--timeout", "2s"])
         .run()
-        .left_with(7);
+        .exits_with(7);
     assert!(ran.stdout.is_empty() && ran.stderr.contains("so far\n"), "{ran:?}");
-    ran.complains(&["timeout:", "2s"]);
+    ran.stderr_contains(&["timeout:", "2s"]);
 }
 
 #[test]
-fn a_limit_is_7() {
+fn limit_is_7() {
     let world = World::new();
     let ran = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--timeout", "100ms"])
         .run()
-        .left_with(7);
-    ran.complains(&["timeout:", "100ms"]);
+        .exits_with(7);
+    ran.stderr_contains(&["timeout:", "100ms"]);
     let words = ["call", "text", r#"{"bytes": 5000000}"#];
-    with_guest(&world, guest::LIMITS_OUTPUT, &words).run().left_with(7).complains(&[
+    with_guest(&world, guest::LIMITS_OUTPUT, &words).run().exits_with(7).stderr_contains(&[
         "resource_exhausted:",
         "`result`",
         "4194304",
@@ -153,7 +153,7 @@ fn a_limit_is_7() {
 }
 
 #[test]
-fn a_backtrace_is_never_shown_even_where_it_was_asked_for() {
+fn backtrace_is_never_shown() {
     let world = World::new();
     world.file("bad.wasm", "no component");
     let bad = world.root().join("bad.wasm").to_string_lossy().into_owned();

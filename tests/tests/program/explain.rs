@@ -11,17 +11,17 @@ const WRITE: &str = r#"{"path": "sub/../made.txt", "content": "made"}"#;
 #[track_caller]
 fn explained(world: &World, code: i32, more: &[&str]) -> serde_json::Value {
     let words = [&["policy", "explain", "write_file", WRITE, "--json"], more].concat();
-    let said = program(world, &words).run().left_with(code).json();
+    let said = program(world, &words).run().exits_with(code).json();
     assert_eq!(world.read("made.txt"), None, "nothing is run");
     said
 }
 
 #[test]
-fn at_a_terminal_a_tool_that_writes_asks_and_the_explanation_names_rule_origin_and_changes() {
+fn explanation_names_rule_origin_and_changes() {
     let world = World::new();
     let terminal = Terminal::new();
     let child = terminal.start(&world, &["policy", "explain", "write_file", WRITE, "--json"]);
-    let said = finish(child).left_with(0).json();
+    let said = finish(child).exits_with(0).json();
     assert_eq!(
         (&said["outcome"], &said["mode"], &said["rule"]),
         (&"asks".into(), &"prompt".into(), &"class".into())
@@ -32,7 +32,7 @@ fn at_a_terminal_a_tool_that_writes_asks_and_the_explanation_names_rule_origin_a
 }
 
 #[test]
-fn where_nobody_can_be_asked_it_says_that_the_call_is_refused_and_leaves_like_it() {
+fn refusal_without_a_terminal_is_explained_with_its_exit_code() {
     let world = World::new();
     let said = explained(&world, 4, &[]);
     assert_eq!(
@@ -43,27 +43,27 @@ fn where_nobody_can_be_asked_it_says_that_the_call_is_refused_and_leaves_like_it
         said["advice"].as_str().unwrap().starts_with("allow it with `--allow write`, or set"),
         "{said}"
     );
-    let call = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
-    call.complains(&[said["advice"].as_str().unwrap()]);
+    let call = program(&world, &["call", "write_file", WRITE]).run().exits_with(4);
+    call.stderr_contains(&[said["advice"].as_str().unwrap()]);
 }
 
 #[test]
-fn without_a_valid_input_all_is_explained_that_does_not_depend_on_it() {
+fn explanation_without_valid_input_is_partial() {
     let world = World::new();
     let words = ["policy", "explain", "write_file", "--json"];
-    let said = program(&world, &words).run().left_with(4).json();
+    let said = program(&world, &words).run().exits_with(4).json();
     assert_eq!((&said["outcome"], &said["rule"]), (&"refused".into(), &"class".into()));
     assert!(said["projected_modifications"].is_null() && said["error"].is_null(), "{said}");
-    let said = program(&world, &words).args(["--allow", "write"]).run().left_with(0).json();
+    let said = program(&world, &words).args(["--allow", "write"]).run().exits_with(0).json();
     assert_eq!((&said["outcome"], &said["rule"]), (&"runs".into(), &"allow".into()));
     let words = ["policy", "explain", "write_file", "{}", "--allow", "write"];
-    let said = program(&world, &words).args(["--json"]).run().left_with(6).json();
+    let said = program(&world, &words).args(["--json"]).run().exits_with(6).json();
     assert_eq!((&said["outcome"], &said["rule"]), (&"refused".into(), &"allow".into()));
     assert_eq!(
         (&said["error"]["class"], &said["timeout_ms"]),
         (&"validation_error".into(), &60_000.into())
     );
-    let text = program(&world, &words).run().left_with(6).stdout;
+    let text = program(&world, &words).run().exits_with(6).stdout;
     assert!(text.contains("refused before the policy is asked: the input is not valid"), "{text}");
     assert!(text.contains(
         "With another input it would run without a question\n  because  the class write is allowed"
@@ -71,7 +71,7 @@ fn without_a_valid_input_all_is_explained_that_does_not_depend_on_it() {
 }
 
 #[test]
-fn a_flag_a_tools_own_mode_and_a_trusted_workspace_are_named_as_what_decides() {
+fn deciding_flag_mode_or_trusted_workspace_is_named() {
     let world = World::new();
     assert_eq!(explained(&world, 0, &["--allow", "write"])["rule"], "allow");
     let file = user_file(&world, "[confirm.tools]\nwrite_file = \"auto\"");
@@ -90,7 +90,7 @@ fn a_flag_a_tools_own_mode_and_a_trusted_workspace_are_named_as_what_decides() {
 }
 
 #[test]
-fn a_deny_is_explained_and_leaves_like_the_call_would() {
+fn deny_is_explained_with_its_exit_code() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"deny\"");
     let said = explained(&world, 4, &["--allow", "write"]);
@@ -99,7 +99,7 @@ fn a_deny_is_explained_and_leaves_like_the_call_would() {
 }
 
 #[test]
-fn what_never_comes_as_far_as_the_policy_is_told_with_its_error() {
+fn error_before_the_policy_is_reported() {
     let world = World::new();
     for (tool, input, code, class) in [
         ("writ_file", "{}", 3, "not_found"),
@@ -109,7 +109,7 @@ fn what_never_comes_as_far_as_the_policy_is_told_with_its_error() {
     ] {
         let said = program(&world, &["policy", "explain", tool, input, "--json"])
             .run()
-            .left_with(code)
+            .exits_with(code)
             .json();
         assert_eq!(
             (&said["outcome"], &said["error"]["class"]),
@@ -120,15 +120,15 @@ fn what_never_comes_as_far_as_the_policy_is_told_with_its_error() {
 }
 
 #[test]
-fn for_a_person_it_is_a_few_lines() {
+fn text_explanation_is_a_few_lines() {
     let ran =
-        program(&World::new(), &["policy", "explain", "write_file", WRITE]).run().left_with(4);
+        program(&World::new(), &["policy", "explain", "write_file", WRITE]).run().exits_with(4);
     let expected = "write_file would be refused: it needs a confirmation, and there is no terminal here to ask at\n  because  the class write is `prompt`\n  says     default\n  changes  `made.txt`\n  time     1m\n  advice   allow it with `--allow write`, or set `write_file = \"auto\"` under `[confirm.tools]` in ~/.config/palisade/palisade.toml\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (expected, ""));
 }
 
 #[test]
-fn a_policy_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
+fn unreadable_policy_is_an_error_and_no_empty_policy() {
     for text in ["[confirm]\nwrite = \"ask\"", "[confirm\n", "[confirm]\nwirte = \"auto\""] {
         let world = World::new();
         user_file(&world, text);
@@ -136,34 +136,35 @@ fn a_policy_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
             &["policy", "explain", "write_file", WRITE][..],
             &["call", "write_file", WRITE, "--allow", "write"],
         ] {
-            program(&world, words).run().left_with(2).complains(&["palisade.toml"]);
+            program(&world, words).run().exits_with(2).stderr_contains(&["palisade.toml"]);
         }
         assert_eq!(world.read("made.txt"), None, "{text}");
     }
 }
 
 #[test]
-fn what_a_model_wrote_cannot_draw_on_the_terminal() {
+fn text_from_a_model_is_escaped() {
     let input =
         r#"{"path": "a\u001b[2J\u0007b\nwrite_file would run without a question", "content": "x"}"#;
     let words = ["policy", "explain", "write_file", input, "--allow", "write"];
-    let ran = program(&World::new(), &words).run().left_with(0);
+    let ran = program(&World::new(), &words).run().exits_with(0);
     assert!(
         !ran.stdout.contains(['\u{1b}', '\u{7}']) && ran.stdout.lines().count() == 5,
         "{:?}",
         ran.stdout
     );
-    let ran = program(&World::new(), &["policy", "explain", "x\u{1b}[2J", "{}"]).run().left_with(3);
+    let ran =
+        program(&World::new(), &["policy", "explain", "x\u{1b}[2J", "{}"]).run().exits_with(3);
     assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
 }
 
 #[test]
-fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
+fn path_protected_by_name_is_reported_before_the_run() {
     let world = World::new();
     let input = r#"{"path": ".git/config", "content": "x"}"#;
     for verb in [&["policy", "explain"][..], &["call"]] {
         let words = [verb, &["write_file", input, "--allow", "write"]].concat();
-        let ran = program(&world, &words).run().left_with(4);
+        let ran = program(&world, &words).run().exits_with(4);
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains("`.git`") && said.contains("protected"), "{said}");
     }
@@ -171,7 +172,7 @@ fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
         let input = format!(r#"{{"path": "{path}", "content": "x"}}"#);
         for verb in [&["policy", "explain"][..], &["call"]] {
             let words = [verb, &["write_file", &input, "--allow", "write"]].concat();
-            let ran = program(&world, &words).run().left_with(4);
+            let ran = program(&world, &words).run().exits_with(4);
             let said = format!("{}{}", ran.stdout, ran.stderr);
             assert!(said.contains("`palisade.toml`") && said.contains("protected"), "{said}");
         }
@@ -181,7 +182,7 @@ fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
     let input = r#"{"path": "home/palisade.toml"}"#;
     for verb in [&["policy", "explain"][..], &["call"]] {
         let words = [verb, &["read_file", input, "--config"]].concat();
-        let ran = program(&world, &words).args([&config]).run().left_with(4);
+        let ran = program(&world, &words).args([&config]).run().exits_with(4);
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains("`home/palisade.toml`") && said.contains("not for tools"), "{said}");
     }
@@ -189,6 +190,6 @@ fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
     let explained =
         program(&world, &["policy", "explain", "write_file", input, "--allow", "write"])
             .run()
-            .left_with(0);
+            .exits_with(0);
     assert!(explained.stdout.contains("notes.txt"), "{explained:?}");
 }

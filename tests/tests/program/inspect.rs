@@ -6,9 +6,9 @@ use palisade_tests::{Wat, World, guest};
 use serde_json::json;
 
 #[test]
-fn a_tool_is_shown_with_its_class_its_sandbox_its_input_and_its_imports() {
+fn tool_is_shown_with_class_sandbox_input_and_imports() {
     let world = World::new();
-    let text = program(&world, &["inspect", "write_file"]).run().left_with(0).stdout;
+    let text = program(&world, &["inspect", "write_file"]).run().exits_with(0).stdout;
     for part in [
         "write_file  Write a file",
         "class    write",
@@ -22,10 +22,10 @@ fn a_tool_is_shown_with_its_class_its_sandbox_its_input_and_its_imports() {
 }
 
 #[test]
-fn its_json_has_everything_that_the_list_has_and_the_rest_of_the_definition() {
+fn inspect_json_extends_the_list_with_the_definition() {
     let world = World::new();
-    let shown = program(&world, &["inspect", "calculate", "--json"]).run().left_with(0).json();
-    let listed = program(&world, &["list", "--json"]).run().left_with(0).json();
+    let shown = program(&world, &["inspect", "calculate", "--json"]).run().exits_with(0).json();
+    let listed = program(&world, &["list", "--json"]).run().exits_with(0).json();
     let entry = listed["tools"]
         .as_array()
         .and_then(|tools| tools.iter().find(|tool| tool["name"] == "calculate"));
@@ -45,12 +45,12 @@ fn its_json_has_everything_that_the_list_has_and_the_rest_of_the_definition() {
 }
 
 #[test]
-fn a_file_is_shown_without_being_installed_anywhere() {
+fn plugin_file_is_shown_without_installation() {
     let world = World::new();
     let file = guest::CONTRACT_DEFINITIONS.file();
-    let text = program(&world, &["inspect"]).args([&file]).run().left_with(0).stdout;
+    let text = program(&world, &["inspect"]).args([&file]).run().exits_with(0).stdout;
     assert!(text.contains("every_field") && text.contains("contract_definitions"), "{text}");
-    let shown = program(&world, &["inspect", "--json"]).args([&file]).run().left_with(0).json();
+    let shown = program(&world, &["inspect", "--json"]).args([&file]).run().exits_with(0).json();
     assert_eq!(shown["plugin"], "contract_definitions");
     let tool = shown["tools"]
         .as_array()
@@ -64,53 +64,56 @@ fn a_file_is_shown_without_being_installed_anywhere() {
 }
 
 #[test]
-fn what_a_plugin_offers_besides_tools_is_shown_before_it_is_used() {
+fn offers_of_a_plugin_are_shown() {
     let world = World::new();
     let file = guest::MCP_VISITOR.file();
-    let text = program(&world, &["inspect"]).args([&file]).run().left_with(0).stdout;
+    let text = program(&world, &["inspect"]).args([&file]).run().exits_with(0).stdout;
     let shown: Vec<Vec<&str>> =
         text.lines().map(|line| line.split_whitespace().collect()).collect();
     for row in [&["offers"][..], &["visit://card", "document", "card"]] {
         assert!(shown.contains(&row.to_vec()), "{row:?}: {text}");
     }
-    let shown = program(&world, &["inspect", "--json"]).args([&file]).run().left_with(0).json();
+    let shown = program(&world, &["inspect", "--json"]).args([&file]).run().exits_with(0).json();
     let offers = (&shown["documents"][0]["uri"], &shown["prompts"][0]["name"], &shown["templates"]);
     assert_eq!(offers, (&json!("visit://card"), &json!("greet_the_visitor"), &json!([])));
-    let without = program(&world, &["inspect", "calculate"]).run().left_with(0).stdout;
+    let without = program(&world, &["inspect", "calculate"]).run().exits_with(0).stdout;
     assert!(!without.contains("offers"), "{without}");
 }
 
 #[test]
-fn a_file_that_is_no_plugin_is_6_with_the_reason() {
+fn file_other_than_a_plugin_is_6_with_the_reason() {
     let world = World::new();
     world
         .file("empty.wasm", "")
         .file("text.wasm", "hello")
         .file("module.wasm", *b"\0asm\x01\0\0\0");
     for name in ["empty.wasm", "text.wasm", "module.wasm"] {
-        let ran = program(&world, &["inspect"]).args([world.root().join(name)]).run().left_with(6);
-        ran.complains(&["error:", name, "is not a plugin: "]);
+        let ran = program(&world, &["inspect"]).args([world.root().join(name)]).run().exits_with(6);
+        ran.stderr_contains(&["error:", name, "is not a plugin: "]);
         assert_eq!(ran.stdout, "");
     }
 }
 
 #[test]
-fn a_file_or_a_tool_that_is_not_there_is_3() {
+fn missing_file_or_tool_is_3() {
     let world = World::new();
     program(&world, &["inspect", "missing.wasm"])
         .run()
-        .left_with(3)
-        .complains(&["there is no file `missing.wasm`"]);
-    program(&world, &["inspect", "./missing"]).run().left_with(3).complains(&["./missing"]);
+        .exits_with(3)
+        .stderr_contains(&["there is no file `missing.wasm`"]);
+    program(&world, &["inspect", "./missing"]).run().exits_with(3).stderr_contains(&["./missing"]);
     program(&world, &["inspect", "raed_file", "--json"])
         .run()
-        .left_with(3)
-        .complains(&["did you mean `read_file`"]);
-    program(&world, &["inspect", "zzzzzzzz"]).run().left_with(3).complains(&["palisade list"]);
+        .exits_with(3)
+        .stderr_contains(&["did you mean `read_file`"]);
+    program(&world, &["inspect", "zzzzzzzz"])
+        .run()
+        .exits_with(3)
+        .stderr_contains(&["palisade list"]);
 }
 
 #[test]
-fn what_a_plugin_says_of_itself_cannot_draw_on_the_terminal() {
+fn plugin_description_is_escaped() {
     let world = World::new();
     let mut told = Told::new("sly");
     told.title = Some("a\u{1b}[2Jtitle".to_owned());
@@ -128,11 +131,11 @@ fn what_a_plugin_says_of_itself_cannot_draw_on_the_terminal() {
 }
 
 #[test]
-fn a_plugin_in_a_file_that_is_named_like_a_shipped_one_is_shown_as_what_it_is() {
+fn plugin_file_named_like_a_shipped_one_is_shown_itself() {
     let world = World::new();
     std::fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("search.wasm")).expect("a copy");
     let run = |words: &[&str]| {
-        program(&world, words).args(["--plugins"]).args([world.plugins()]).run().left_with(0)
+        program(&world, words).args(["--plugins"]).args([world.plugins()]).run().exits_with(0)
     };
     run(&["list"]);
     let (shown, tool) =

@@ -8,42 +8,42 @@ use std::io::Read as _;
 use std::process::{Child, Stdio};
 
 #[test]
-fn a_guest_that_computes_for_ever_is_interrupted() {
+fn computing_guest_is_interrupted() {
     interrupted(guest::CANCEL_COMPUTE, "compute");
 }
 
 #[test]
-fn a_guest_that_sleeps_is_interrupted() {
+fn sleeping_guest_is_interrupted() {
     interrupted(guest::CANCEL_SLEEP, "sleep");
 }
 
 #[test]
-fn a_guest_that_asks_and_does_not_care_is_interrupted() {
+fn polling_guest_that_continues_is_interrupted() {
     interrupted(guest::CANCEL_POLL, "ignore");
 }
 
 #[test]
-fn a_guest_that_asks_can_leave_things_in_order() {
+fn polling_guest_may_clean_up() {
     let world = World::new();
     let words = ["call", "tidy", "--allow", "write", "--verbose", "--json"];
     let mut child = with_guest(&world, guest::CANCEL_POLL, &words).stdout(Stdio::piped()).start();
     has_started(&mut child);
     interrupt(&child);
-    let result = finish(child).left_with(130).json();
+    let result = finish(child).exits_with(130).json();
     assert_eq!(result["error"]["class"], "cancelled");
     assert_eq!(world.read("tidied.txt").as_deref(), Some("yes"));
 }
 
 #[test]
-fn without_json_the_class_stands_on_standard_error() {
+fn error_class_is_on_stderr_without_json() {
     let world = World::new();
     let mut child = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--verbose"])
         .stdout(Stdio::piped())
         .start();
     has_started(&mut child);
     interrupt(&child);
-    let ran = finish(child).left_with(130);
-    ran.complains(&["cancelled: "]);
+    let ran = finish(child).exits_with(130);
+    ran.stderr_contains(&["cancelled: "]);
     assert!(ran.stdout.is_empty() && ran.stderr.contains("started\n"), "{ran:?}");
 }
 
@@ -55,7 +55,7 @@ fn interrupted(guest: Guest, tool: &str) {
         .start();
     has_started(&mut child);
     interrupt(&child);
-    let result = finish(child).left_with(130).json();
+    let result = finish(child).exits_with(130).json();
     uniform::check_shape(&result);
     assert_eq!(result["error"]["class"], "cancelled");
 }
@@ -84,7 +84,7 @@ pub(crate) fn interrupt(child: &Child) {
 
 /// SIGTERM and SIGHUP end the command's processes and complete the event file.
 #[test]
-fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
+fn sigterm_and_sighup_end_a_command_cleanly() {
     for signal in [Signal::TERM, Signal::HUP] {
         if signal == Signal::HUP && is_ignored_here(1) {
             skip(
@@ -109,7 +109,7 @@ fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
         let child = crate::program(&world, &words).stdout(Stdio::piped()).start();
         let command = world.wait_for("begun").trim().parse().ok().and_then(Pid::from_raw).unwrap();
         kill_process(Pid::from_child(&child), signal).expect("it can be asked to end");
-        let result = finish(child).left_with(130).json();
+        let result = finish(child).exits_with(130).json();
         assert_eq!(result["error"]["class"], "cancelled", "{signal:?}");
         assert!(rustix::process::test_kill_process(command).is_err(), "the command has ended");
         let text = std::fs::read_to_string(&events).unwrap();

@@ -52,7 +52,7 @@ fn one_step(ran: &Ran) -> Option<&str> {
 }
 
 #[test]
-fn each_client_is_told_to_start_this_program_with_absolute_paths() {
+fn each_client_starts_this_program_by_absolute_paths() {
     let world = World::new();
     let here = world.outer().canonicalize().expect("a directory");
     let expected = json!([
@@ -75,7 +75,7 @@ fn each_client_is_told_to_start_this_program_with_absolute_paths() {
             .args([world.plugins()])
             .args(["--no-builtin", "--config", "my.toml", "--allow", "execute,write"])
             .run()
-            .left_with(0);
+            .exits_with(0);
         let server = server(client, &ran);
         assert_eq!(server["command"], json!(executable()), "{client}");
         assert_eq!(server["args"], expected, "{client}");
@@ -83,14 +83,14 @@ fn each_client_is_told_to_start_this_program_with_absolute_paths() {
 }
 
 #[test]
-fn what_the_environment_says_stands_in_the_snippet_since_a_client_has_another() {
+fn environment_is_written_into_the_snippet() {
     let world = World::new();
     let ran = config(&world, "cursor")
         .args(["--plugins", "/third"])
         .env("PALISADE_PLUGINS", "/first::/second")
         .env("PALISADE_CONFIG", "/my.toml")
         .run()
-        .left_with(0);
+        .exits_with(0);
     let words = [
         "--plugins",
         "/first",
@@ -116,17 +116,17 @@ fn tried_by_hand<'w>(world: &'w World, client: &str) -> Program<'w> {
 }
 
 #[test]
-fn the_variables_that_hold_by_hand_hold_for_every_client_but_the_token_and_the_log() {
+fn only_token_and_log_variables_are_excluded() {
     let world = World::new();
     let cache = world.outer().canonicalize().expect("a directory").join("my cache");
     let expected =
         json!({"PALISADE_CACHE": cache, "PALISADE_MEMORY": "64MiB", "PALISADE_TIMEOUT": "90s"});
     for client in CLIENTS.into_iter().filter(|client| *client != "codex") {
-        let ran = tried_by_hand(&world, client).run().left_with(0);
+        let ran = tried_by_hand(&world, client).run().exits_with(0);
         assert_eq!(server(client, &ran)["env"], expected, "{client}");
         assert!(!ran.stdout.contains("hush") && !ran.stderr.contains("hush"), "{ran:?}");
     }
-    let ran = tried_by_hand(&world, "codex").run().left_with(0);
+    let ran = tried_by_hand(&world, "codex").run().exits_with(0);
     let (server, environment) =
         ran.stdout.split_once("\n[mcp_servers.palisade.env]\n").expect("a table of its own");
     assert!(server.contains("tool_timeout_sec"), "{ran:?}");
@@ -139,12 +139,12 @@ fn the_variables_that_hold_by_hand_hold_for_every_client_but_the_token_and_the_l
 }
 
 #[test]
-fn the_command_of_one_step_sets_the_same_variables() {
+fn one_step_command_sets_the_same_variables() {
     let world = World::new();
     for (client, before) in
         [("claude-code", "claude mcp add --env "), ("codex", "codex mcp add palisade --env ")]
     {
-        let ran = tried_by_hand(&world, client).env("PALISADE_CACHE", "off").run().left_with(0);
+        let ran = tried_by_hand(&world, client).env("PALISADE_CACHE", "off").run().exits_with(0);
         let command = one_step(&ran).expect("a command");
         let expected =
             "PALISADE_CACHE=off' --env 'PALISADE_MEMORY=64MiB' --env 'PALISADE_TIMEOUT=90s' -";
@@ -157,46 +157,46 @@ fn the_command_of_one_step_sets_the_same_variables() {
 }
 
 #[test]
-fn what_serve_takes_stands_in_the_snippet() {
+fn serve_options_are_written_into_the_snippet() {
     let world = World::new();
     let ran =
-        config(&world, "cursor").args(["--watch", "--timeout", "90s", "-v"]).run().left_with(0);
+        config(&world, "cursor").args(["--watch", "--timeout", "90s", "-v"]).run().exits_with(0);
     let args = server("cursor", &ran)["args"].as_array().expect("a list").clone();
     assert_eq!(args[3..], ["--timeout", "90s", "--watch", "--verbose"].map(Value::from));
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_told_where_somebody_reads_it() {
+fn missing_directory_is_noted() {
     let world = World::new();
-    let ran = config(&world, "cursor").args(["--plugins", "/surely/not/there"]).run().left_with(0);
+    let ran = config(&world, "cursor").args(["--plugins", "/surely/not/there"]).run().exits_with(0);
     assert!(ran.stderr.contains("there is no directory /surely/not/there: make it"), "{ran:?}");
-    assert!(!config(&world, "cursor").run().left_with(0).stderr.contains("there is no directory"));
+    assert!(!config(&world, "cursor").run().exits_with(0).stderr.contains("there is no directory"));
 }
 
 #[test]
-fn a_time_or_a_variable_that_serve_would_refuse_is_refused_here() {
+fn invalid_timeout_or_variable_is_refused() {
     let world = World::new();
     config(&world, "cursor")
         .args(["--timeout", "2h"])
         .run()
-        .left_with(2)
-        .complains(&["--timeout", "600s"]);
+        .exits_with(2)
+        .stderr_contains(&["--timeout", "600s"]);
     config(&world, "cursor")
         .env("PALISADE_MEMORY", "much")
         .run()
-        .left_with(2)
-        .complains(&["PALISADE_MEMORY"]);
+        .exits_with(2)
+        .stderr_contains(&["PALISADE_MEMORY"]);
     for words in [&["--watch"][..], &["--timeout", "90s"]] {
-        let ran = config(&world, "cursor").args(["--http", URL]).args(words).run().left_with(2);
-        ran.complains(&[words[0], "palisade serve"]);
+        let ran = config(&world, "cursor").args(["--http", URL]).args(words).run().exits_with(2);
+        ran.stderr_contains(&[words[0], "palisade serve"]);
     }
 }
 
 #[test]
-fn claude_code_is_told_whose_the_server_is_and_how_to_choose() {
+fn claude_code_notes_explain_the_scopes() {
     let world = World::new();
-    let ran = config(&world, "claude-code").run().left_with(0);
-    ran.complains(&[
+    let ran = config(&world, "claude-code").run().exits_with(0);
+    ran.stderr_contains(&[
         "`--scope user`",
         "every project",
         "`--scope local`",
@@ -204,21 +204,21 @@ fn claude_code_is_told_whose_the_server_is_and_how_to_choose() {
         ".mcp.json",
     ]);
     let seen = format!("the tools see `{}`, not the project that is open", world.root().display());
-    ran.complains(&[&seen, "its paths are those of this machine"]);
+    ran.stderr_contains(&[&seen, "its paths are those of this machine"]);
 }
 
 #[test]
-fn without_options_a_client_is_told_the_workspace_alone() {
+fn snippet_without_options_names_only_the_workspace() {
     let world = World::new();
     // Unset the suite's own cache.
-    let ran = config(&world, "claude-desktop").env("PALISADE_CACHE", "").run().left_with(0);
+    let ran = config(&world, "claude-desktop").env("PALISADE_CACHE", "").run().exits_with(0);
     let expected =
         json!({"command": executable(), "args": ["serve", "--workspace", world.root()], "env": {}});
     assert_eq!(server("claude-desktop", &ran), expected);
 }
 
 #[test]
-fn standard_error_says_where_it_goes() {
+fn destination_is_on_stderr() {
     let world = World::new();
     for (client, place) in CLIENTS.into_iter().zip([
         ".mcp.json",
@@ -228,19 +228,19 @@ fn standard_error_says_where_it_goes() {
         "settings.json",
         "~/.codex/config.toml",
     ]) {
-        let ran = config(&world, client).run().left_with(0);
-        ran.complains(&["goes into", place, "tools see", &*world.root().to_string_lossy()]);
+        let ran = config(&world, client).run().exits_with(0);
+        ran.stderr_contains(&["goes into", place, "tools see", &*world.root().to_string_lossy()]);
     }
-    config(&world, "claude-desktop").run().left_with(0).complains(&["start it again"]);
-    config(&world, "zed").run().left_with(0).complains(&["--allow write,execute,network"]);
+    config(&world, "claude-desktop").run().exits_with(0).stderr_contains(&["start it again"]);
+    config(&world, "zed").run().exits_with(0).stderr_contains(&["--allow write,execute,network"]);
 }
 
 #[test]
-fn a_shell_reads_the_command_of_one_step_as_it_was_meant() {
+fn one_step_command_is_correctly_quoted() {
     let world = World::new();
     for (client, name) in [("claude-code", "claude"), ("vscode", "code"), ("codex", "codex")] {
         let odd = "/srv/it's \"my\" own; $HOME `id`";
-        let ran = config(&world, client).args(["--plugins", odd]).run().left_with(0);
+        let ran = config(&world, client).args(["--plugins", odd]).run().exits_with(0);
         let command = one_step(&ran).unwrap_or_else(|| panic!("no command: {ran:?}"));
         let script = format!("{name}() {{ printf '%s\\n' \"$@\"; }}; {command}");
         let shell = Command::new("sh").args(["-c", &script]).output().expect("a shell");
@@ -265,43 +265,43 @@ fn a_shell_reads_the_command_of_one_step_as_it_was_meant() {
         }
     }
     for client in ["claude-desktop", "cursor", "zed"] {
-        let ran = config(&world, client).run().left_with(0);
+        let ran = config(&world, client).run().exits_with(0);
         assert_eq!(one_step(&ran), None, "{client}");
     }
 }
 
 #[test]
-fn a_server_that_runs_is_named_by_its_address_and_no_token_is_printed() {
+fn running_server_has_its_address_without_token() {
     let world = World::new();
     for client in CLIENTS.into_iter().filter(|client| *client != "claude-desktop") {
         let ran = config(&world, client)
             .args(["--http", URL])
             .env("PALISADE_SERVE_TOKEN", "hush")
             .run()
-            .left_with(0);
+            .exits_with(0);
         let server = server(client, &ran);
         assert_eq!((&server["url"], &server["command"]), (&json!(URL), &Value::Null), "{client}");
         assert!(!ran.stdout.contains("hush") && !ran.stderr.contains("hush"), "{ran:?}");
-        ran.complains(&["palisade serve --http", "token"]);
+        ran.stderr_contains(&["palisade serve --http", "token"]);
     }
     for client in ["claude-code", "cursor", "codex"] {
-        let ran = config(&world, client).args(["--http", URL]).run().left_with(0);
+        let ran = config(&world, client).args(["--http", URL]).run().exits_with(0);
         assert!(ran.stdout.contains("PALISADE_SERVE_TOKEN"), "{ran:?}");
     }
 }
 
 #[test]
-fn claude_desktop_takes_no_address_and_says_so() {
+fn claude_desktop_refuses_an_address() {
     let world = World::new();
-    let ran = config(&world, "claude-desktop").args(["--http", URL]).run().left_with(2);
+    let ran = config(&world, "claude-desktop").args(["--http", URL]).run().exits_with(2);
     assert_eq!(ran.stdout, "");
-    ran.complains(&["error:", "claude-desktop", "leave out --http"]);
+    ran.stderr_contains(&["error:", "claude-desktop", "leave out --http"]);
 }
 
 #[test]
-fn the_name_is_the_callers_choice() {
+fn server_name_can_be_chosen() {
     let world = World::new();
-    let ran = config(&world, "vscode").args(["--name", "my-tools"]).run().left_with(0);
+    let ran = config(&world, "vscode").args(["--name", "my-tools"]).run().exits_with(0);
     assert!(ran.json()["servers"]["my-tools"].is_object(), "{ran:?}");
     assert!(
         one_step(&ran).is_some_and(|command| command.contains(r#""name":"my-tools""#)),
@@ -310,17 +310,17 @@ fn the_name_is_the_callers_choice() {
 }
 
 #[test]
-fn a_client_that_nobody_knows_is_2_and_the_six_are_listed() {
+fn unknown_client_is_2_with_the_six_known() {
     let world = World::new();
-    let ran = config(&world, "emacs").run().left_with(2);
+    let ran = config(&world, "emacs").run().exits_with(2);
     assert_eq!(ran.stdout, "");
-    ran.complains(&["emacs"]).complains(&CLIENTS);
-    program(&world, &["mcp", "config"]).run().left_with(2).complains(&["--client"]);
-    program(&world, &["mcp"]).run().left_with(2).complains(&["config"]);
+    ran.stderr_contains(&["emacs"]).stderr_contains(&CLIENTS);
+    program(&world, &["mcp", "config"]).run().exits_with(2).stderr_contains(&["--client"]);
+    program(&world, &["mcp"]).run().exits_with(2).stderr_contains(&["config"]);
 }
 
 #[test]
-fn what_cannot_stand_in_a_configuration_is_2() {
+fn unrepresentable_value_is_2() {
     let world = World::new();
     for (words, said) in [
         (["--name", "two words"], "no name for a server"),
@@ -332,25 +332,25 @@ fn what_cannot_stand_in_a_configuration_is_2() {
         (["--plugins", "${HOME}/plugins"], "variable"),
         (["--allow", "everything"], "everything"),
     ] {
-        let ran = config(&world, "codex").args(words).run().left_with(2);
+        let ran = config(&world, "codex").args(words).run().exits_with(2);
         assert_eq!(ran.stdout, "", "{words:?}");
-        ran.complains(&["error:", said]);
+        ran.stderr_contains(&["error:", said]);
         assert!(!ran.stderr.contains(['\u{202e}']) && !ran.stderr.contains("hush"), "{ran:?}");
     }
-    let ran = config(&world, "codex").args(["--http", URL, "--allow", "write"]).run().left_with(2);
-    ran.complains(&["--allow", "palisade serve"]);
+    let ran = config(&world, "codex").args(["--http", URL, "--allow", "write"]).run().exits_with(2);
+    ran.stderr_contains(&["--allow", "palisade serve"]);
     let bytes =
         config(&world, "codex").args([OsStr::new("--plugins"), OsStr::from_bytes(b"a\xffb")]).run();
-    bytes.left_with(2).complains(&["UTF-8"]);
+    bytes.exits_with(2).stderr_contains(&["UTF-8"]);
 }
 
 #[test]
-fn nothing_that_is_named_has_to_be_there_yet() {
+fn named_paths_need_not_exist() {
     let world = World::new();
     fs::remove_dir(world.root()).expect("it can be removed");
     let ran = config(&world, "zed")
         .args(["--plugins", "/nowhere", "--config", "/nowhere.toml"])
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert_eq!(server("zed", &ran)["args"][2], json!(world.root()));
 }

@@ -28,17 +28,18 @@ const VERBS: [&[&str]; 17] = [
 ];
 
 #[test]
-fn the_output_of_a_tool_is_printed_byte_for_byte() {
+fn tool_output_is_printed_verbatim() {
     let world = World::new();
     for contents in ["", "no newline", "one\n", "two\n\n", "ü\r\n\t\u{1b}[1mbold"] {
         world.file("file", contents);
-        let ran = program(&world, &["call", "read_file", r#"{"path": "file"}"#]).run().left_with(0);
+        let ran =
+            program(&world, &["call", "read_file", r#"{"path": "file"}"#]).run().exits_with(0);
         assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (contents, ""));
     }
 }
 
 #[test]
-fn on_a_terminal_the_next_line_is_free() {
+fn terminal_output_ends_with_a_line_feed() {
     let world = World::new();
     for (input, shown) in [
         (r#"{"path": "bare"}"#, "bare\r\n"),
@@ -55,31 +56,31 @@ fn on_a_terminal_the_next_line_is_free() {
 }
 
 #[test]
-fn a_full_disk_is_1_with_a_line_that_says_so() {
+fn full_disk_is_1_with_a_message() {
     let world = World::new();
     for words in VERBS {
         let full =
             OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
         let ran = program(&world, words).stdout(full).run_into();
         assert_eq!(ran.code, 1, "{words:?}: {ran:?}");
-        ran.complains(&["error:", "No space left on device"]);
+        ran.stderr_contains(&["error:", "No space left on device"]);
         assert_eq!(ran.stderr.lines().count(), 1, "{words:?}: {ran:?}");
     }
 }
 
 #[test]
-fn answers_of_tools_that_ran_and_cannot_be_written_are_1_as_well() {
+fn unwritable_answers_of_executed_tools_are_1() {
     let world = World::new();
     let reply = r#"[{"id": "c", "function": {"name": "list_dir", "arguments": "{}"}}]"#;
     let full = OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
     let ran =
         program(&world, &["dispatch", "--from", "openai"]).stdin(reply).stdout(full).run_into();
     assert_eq!(ran.code, 1, "{ran:?}");
-    ran.complains(&["error: cannot write the output", "No space left on device"]);
+    ran.stderr_contains(&["error: cannot write the output", "No space left on device"]);
 }
 
 #[test]
-fn a_reader_who_has_gone_is_no_failure() {
+fn closed_output_pipe_is_no_failure() {
     let world = World::new();
     for words in VERBS {
         let (reader, writer) = std::io::pipe().expect("there are pipes");
@@ -90,7 +91,7 @@ fn a_reader_who_has_gone_is_no_failure() {
 }
 
 #[test]
-fn a_reader_who_has_gone_does_not_make_a_success_of_a_failure() {
+fn closed_output_pipe_keeps_a_failure() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"deny\"");
     let write = r#"{"path": "x", "content": "x"}"#;
@@ -115,7 +116,7 @@ fn a_reader_who_has_gone_does_not_make_a_success_of_a_failure() {
 }
 
 #[test]
-fn complaints_that_nobody_can_read_do_not_change_the_exit_code() {
+fn closed_stderr_keeps_the_exit_code() {
     let world = World::new();
     for (words, code) in [
         (&["call", "nothing"][..], 3),
@@ -147,27 +148,27 @@ fn silent(world: &World, words: &[&str], stderr: Stdio) -> Option<i32> {
 }
 
 #[test]
-fn control_characters_of_a_guest_never_reach_standard_error() {
+fn guest_control_characters_never_reach_stderr() {
     let world = World::new();
     let words = ["call", "fail", r#"{"with": "deceptive"}"#];
-    let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().left_with(5);
+    let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().exits_with(5);
     for hidden in ['\u{1b}', '\u{202e}'] {
         assert!(!ran.stderr.contains(hidden), "{ran:?}");
     }
-    ran.complains(&["execution_error: a", "[2Jb", "c\n"]);
+    ran.stderr_contains(&["execution_error: a", "[2Jb", "c\n"]);
 }
 
 #[test]
-fn no_line_of_a_guest_begins_as_those_of_the_program_do() {
+fn guest_lines_never_look_like_the_programs() {
     let world = World::new();
     let input =
         serde_json::json!({"how": "fail", "text": "x\nerror: host broken\n\nwarn: y"}).to_string();
     let call = serde_json::json!([{"id": "c", "function": {"name": "abuse", "arguments": input}}])
         .to_string();
     let called =
-        with_guest(&world, guest::HOSTILE_ABUSE, &["call", "abuse", &input]).run().left_with(5);
+        with_guest(&world, guest::HOSTILE_ABUSE, &["call", "abuse", &input]).run().exits_with(5);
     let dispatch = with_guest(&world, guest::HOSTILE_ABUSE, &["dispatch", "--from", "openai"]);
-    for ran in [called, dispatch.stdin(call).run().left_with(0)] {
+    for ran in [called, dispatch.stdin(call).run().exits_with(0)] {
         let (first, more) = ran.stderr.split_once('\n').expect("several lines");
         assert!(first.ends_with("execution_error: x"), "{ran:?}");
         assert_eq!(more, "  error: host broken\n  \n  warn: y\n");
@@ -175,17 +176,17 @@ fn no_line_of_a_guest_begins_as_those_of_the_program_do() {
 }
 
 #[test]
-fn control_characters_of_a_file_name_never_reach_standard_error() {
+fn control_characters_of_file_names_never_reach_stderr() {
     let world = World::new();
     std::fs::write(world.plugins().join("a\u{1b}[2J\u{202e}.wasm"), "nothing")
         .expect("a file can be written");
-    let ran = program(&world, &["list", "--plugins"]).args([world.plugins()]).run().left_with(0);
+    let ran = program(&world, &["list", "--plugins"]).args([world.plugins()]).run().exits_with(0);
     assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{ran:?}");
-    ran.complains(&["rejected ", ".wasm: "]);
+    ran.stderr_contains(&["rejected ", ".wasm: "]);
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_those_who_want_them() {
+fn colours_are_for_terminals_or_on_request() {
     let world = World::new();
     let shown = |variable: Option<&str>| {
         let terminal = Terminal::new();
@@ -198,8 +199,8 @@ fn colours_are_for_terminals_and_for_those_who_want_them() {
     let (coloured, plain) = (shown(None), shown(Some("1")));
     assert!(coloured.contains("\u{1b}[1;31mnot_found:\u{1b}[0m "), "{coloured:?}");
     assert!(plain.contains("not_found: ") && !plain.contains("\u{1b}[1;31m"), "{plain:?}");
-    let piped = program(&world, &["call", "nothing"]).run().left_with(3);
+    let piped = program(&world, &["call", "nothing"]).run().exits_with(3);
     assert!(piped.stderr.starts_with("not_found: "), "{piped:?}");
-    let table = program(&world, &["list"]).run().left_with(0);
+    let table = program(&world, &["list"]).run().exits_with(0);
     assert!(!table.stdout.contains('\u{1b}'), "{table:?}");
 }

@@ -7,15 +7,15 @@ use palisade_tests::{Wat, World, guest};
 const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 
 #[test]
-fn allow_lifts_a_prompt_for_its_class_only() {
+fn allow_lifts_prompts_of_its_class_only() {
     let world = World::new();
     let _ = program(&world, &["call", "write_file", WRITE, "--allow", "execute,network"])
         .run()
-        .left_with(4);
+        .exits_with(4);
     assert_eq!(world.read("made.txt"), None);
     let _ = program(&world, &["call", "write_file", WRITE, "--allow", "execute,write"])
         .run()
-        .left_with(0);
+        .exits_with(0);
     assert_eq!(world.read("made.txt").as_deref(), Some("made"));
 }
 
@@ -30,18 +30,18 @@ fn allow_never_lifts_a_deny() {
         user_file(&world, text);
         let ran = program(&world, &["call", "write_file", WRITE, "--allow", "write", "--json"])
             .run()
-            .left_with(4);
+            .exits_with(4);
         assert_eq!(ran.json()["error"]["detail"]["reason"], "policy", "{text}");
         program(&world, &["call", "write_file", WRITE, "--allow", "write"])
             .run()
-            .left_with(4)
-            .complains(&["deny", "palisade.toml"]);
+            .exits_with(4)
+            .stderr_contains(&["deny", "palisade.toml"]);
         assert_eq!(world.read("made.txt"), None, "{text}");
     }
 }
 
 #[test]
-fn a_refusal_names_the_file_in_which_it_would_be_changed() {
+fn refusal_names_the_file_with_the_setting() {
     let own = "in ~/.config/palisade/palisade.toml";
     let auto = format!(
         "allow it with `--allow write`, or set `write_file = \"auto\"` under `[confirm.tools]` {own}"
@@ -76,10 +76,10 @@ fn a_refusal_names_the_file_in_which_it_would_be_changed() {
         let root = world.root().to_string_lossy().into_owned();
         user_file(&world, &user.replace('@', &root));
         world.file("palisade.toml", project);
-        let ran = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
-        ran.complains(&[&said.replace('@', &root)]);
+        let ran = program(&world, &["call", "write_file", WRITE]).run().exits_with(4);
+        ran.stderr_contains(&[&said.replace('@', &root)]);
         let ran =
-            program(&world, &["call", "write_file", WRITE, "--json"]).run().left_with(4).json();
+            program(&world, &["call", "write_file", WRITE, "--json"]).run().exits_with(4).json();
         assert!(
             ran["error"]["message"].as_str().unwrap().contains(&said.replace('@', &root)),
             "{ran:#}"
@@ -91,53 +91,53 @@ fn a_refusal_names_the_file_in_which_it_would_be_changed() {
     let ran = program(&world, &["call", "write_file", WRITE, "--config"])
         .args([&other])
         .run()
-        .left_with(4);
-    ran.complains(&[&format!("under `[confirm.tools]` in {}", other.display())]);
+        .exits_with(4);
+    ran.stderr_contains(&[&format!("under `[confirm.tools]` in {}", other.display())]);
 }
 
 #[test]
-fn a_limit_names_the_place_that_holds_it_down() {
+fn limit_error_names_the_place_of_its_setting() {
     fn take(world: &World) -> palisade_tests::Program<'_> {
         with_guest(world, guest::LIMITS_MEMORY, &["call", "take", r#"{"mib": 20}"#])
     }
     let world = World::new();
-    let ran = take(&world).env("PALISADE_MEMORY", "16MiB").run().left_with(7);
-    ran.complains(&["raise `limits.memory` (at most 512MiB) with PALISADE_MEMORY"]);
+    let ran = take(&world).env("PALISADE_MEMORY", "16MiB").run().exits_with(7);
+    ran.stderr_contains(&["raise `limits.memory` (at most 512MiB) with PALISADE_MEMORY"]);
     world.file("palisade.toml", "[limits]\nmemory = \"16MiB\"");
     take(&world)
         .run()
-        .left_with(7)
-        .complains(&["(at most 512MiB) in ", "/workspace/palisade.toml"]);
+        .exits_with(7)
+        .stderr_contains(&["(at most 512MiB) in ", "/workspace/palisade.toml"]);
     let world = World::new();
     user_file(&world, "[limits]\nmemory = \"16MiB\"");
     take(&world)
         .run()
-        .left_with(7)
-        .complains(&["(at most 512MiB) in ~/.config/palisade/palisade.toml"]);
+        .exits_with(7)
+        .stderr_contains(&["(at most 512MiB) in ~/.config/palisade/palisade.toml"]);
     let sleep = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--timeout", "60ms"])
         .run()
-        .left_with(7);
-    sleep.complains(&[
+        .exits_with(7);
+    sleep.stderr_contains(&[
         "with --timeout, or with `limits.tool_timeout.sleep` in ~/.config/palisade/palisade.toml",
     ]);
 }
 
 #[test]
-fn a_rule_that_holds_a_tool_back_addresses_it_or_is_told_to_hold_for_none() {
+fn restricting_rule_without_a_matching_tool_is_reported() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\n\"native/shell\" = \"deny\"");
     let shell = ["call", "shell", r#"{"command": "true"}"#, "--allow", "execute"];
     program(&world, &shell)
         .run()
-        .left_with(4)
-        .complains(&["`confirm.tools.native/shell = \"deny\"`"]);
+        .exits_with(4)
+        .stderr_contains(&["`confirm.tools.native/shell = \"deny\"`"]);
     for (rule, hint) in
         [("shell/shell", "did you mean `native/shell`?"), ("qq/wwww", "`palisade list` shows")]
     {
         user_file(&world, &format!("[confirm.tools]\n\"{rule}\" = \"deny\""));
         for words in [&["call", "list_dir"][..], &["policy", "explain", "list_dir"]] {
             let said = format!("`confirm.tools.{rule}`");
-            program(&world, words).run().left_with(0).complains(&[
+            program(&world, words).run().exits_with(0).stderr_contains(&[
                 &said,
                 "holds for no tool that is loaded",
                 hint,
@@ -147,7 +147,7 @@ fn a_rule_that_holds_a_tool_back_addresses_it_or_is_told_to_hold_for_none() {
 }
 
 #[test]
-fn a_rule_under_the_name_of_a_plugin_is_refused_where_it_restricts_and_told_elsewhere() {
+fn restricting_rule_under_a_plugin_name_is_refused() {
     let world = World::new();
     for (plugin, tool) in [("files", "write_file"), ("search", "search_files"), ("native", "shell")]
     {
@@ -162,65 +162,65 @@ fn a_rule_under_the_name_of_a_plugin_is_refused_where_it_restricts_and_told_else
                 &["call", "calculate"],
                 &["policy", "explain", "list_dir"],
             ] {
-                program(&world, words).run().left_with(2).complains(&said);
+                program(&world, words).run().exits_with(2).stderr_contains(&said);
             }
             for words in [&["config", "show"][..], &["serve"], &["doctor"]] {
-                program(&world, words).run().left_with(0).complains(&said);
+                program(&world, words).run().exits_with(0).stderr_contains(&said);
             }
         }
         user_file(&world, &format!("[confirm.tools]\n{plugin} = \"auto\""));
-        program(&world, &["call", "list_dir"]).run().left_with(0).complains(&said);
+        program(&world, &["call", "list_dir"]).run().exits_with(0).stderr_contains(&said);
     }
     user_file(&world, "[confirm.tools]\ncalculate = \"deny\"");
-    let ran = program(&world, &["call", "list_dir"]).run().left_with(0);
+    let ran = program(&world, &["call", "list_dir"]).run().exits_with(0);
     assert_eq!(ran.stderr, "");
 }
 
 #[test]
-fn a_time_that_the_input_set_is_not_raised_by_a_flag() {
+fn input_timeout_is_not_raised_by_a_flag() {
     let world = World::new();
     let input = r#"{"command": "sleep 30", "timeout_ms": 50}"#;
-    let ran = program(&world, &["call", "shell", input, "--allow", "execute"]).run().left_with(7);
-    ran.complains(&["give a larger `timeout_ms`"]);
+    let ran = program(&world, &["call", "shell", input, "--allow", "execute"]).run().exits_with(7);
+    ran.stderr_contains(&["give a larger `timeout_ms`"]);
     assert!(!ran.stderr.contains("--timeout"), "{ran:?}");
 }
 
 #[test]
-fn a_project_can_deny_and_no_flag_lifts_that() {
+fn project_may_deny_and_no_flag_lifts_that() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nread = \"deny\"");
     program(&world, &["call", "list_dir", "--allow", "read"])
         .run()
-        .left_with(4)
-        .complains(&["policy"]);
+        .exits_with(4)
+        .stderr_contains(&["policy"]);
 }
 
 #[test]
-fn the_user_can_set_a_tool_or_a_class_to_auto() {
+fn user_may_set_a_tool_or_class_to_auto() {
     for text in ["[confirm.tools]\nwrite_file = \"auto\"", "[confirm]\nwrite = \"auto\""] {
         let world = World::new();
         user_file(&world, text);
-        let _ = program(&world, &["call", "write_file", WRITE]).run().left_with(0);
+        let _ = program(&world, &["call", "write_file", WRITE]).run().exits_with(0);
         assert_eq!(world.read("made.txt").as_deref(), Some("made"), "{text}");
     }
 }
 
 #[test]
-fn a_mode_of_a_tool_wins_over_that_of_its_class() {
+fn tool_mode_overrides_its_class() {
     let world = World::new();
     user_file(&world, "[confirm]\nwrite = \"auto\"\n[confirm.tools]\nwrite_file = \"prompt\"");
     program(&world, &["call", "write_file", WRITE])
         .run()
-        .left_with(4)
-        .complains(&["nobody can be asked"]);
+        .exits_with(4)
+        .stderr_contains(&["nobody can be asked"]);
 }
 
 #[test]
-fn in_a_trusted_workspace_a_prompt_becomes_auto_unless_it_says_otherwise() {
+fn trusted_workspace_turns_prompts_into_auto_by_default() {
     for (more, code) in [("", 0), ("write = \"prompt\"", 4)] {
         let world = World::new();
         user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\n{more}", world.root()));
-        let _ = program(&world, &["call", "write_file", WRITE]).run().left_with(code);
+        let _ = program(&world, &["call", "write_file", WRITE]).run().exits_with(code);
     }
 }
 
@@ -231,7 +231,7 @@ fn namesake(world: &World, name: &str) {
 }
 
 #[test]
-fn a_project_that_switches_the_shipped_tools_off_gives_their_names_to_nobody() {
+fn project_disabling_shipped_tools_keeps_their_names_reserved() {
     for (name, user) in
         [("read_file", ""), ("shell", ""), ("read_file", "[plugins]\nbuiltin = true")]
     {
@@ -242,8 +242,8 @@ fn a_project_that_switches_the_shipped_tools_off_gives_their_names_to_nobody() {
         let ran = program(&world, &["call", name, "{}", "--plugins"])
             .args([world.plugins()])
             .run()
-            .left_with(3);
-        ran.complains(&[
+            .exits_with(3);
+        ran.stderr_contains(&[
             "rejected ",
             &format!("the name `{name}` stays with the shipped tool"),
             "`plugins.builtin = false`",
@@ -251,14 +251,14 @@ fn a_project_that_switches_the_shipped_tools_off_gives_their_names_to_nobody() {
         let listed = program(&world, &["list", "--json", "--plugins"])
             .args([world.plugins()])
             .run()
-            .left_with(0)
+            .exits_with(0)
             .json();
         assert_eq!(listed["tools"], serde_json::json!([]));
     }
 }
 
 #[test]
-fn a_user_who_switches_the_shipped_tools_off_gives_their_names_away() {
+fn user_disabling_shipped_tools_frees_their_names() {
     let project = "[plugins]\nbuiltin = false";
     for (user, project, flags) in [
         ("", "", &["--no-builtin"][..]),
@@ -277,7 +277,7 @@ fn a_user_who_switches_the_shipped_tools_off_gives_their_names_away() {
                 .args([world.plugins()])
                 .args(flags);
             assert_eq!(
-                call.run().left_with(code).stdout,
+                call.run().exits_with(code).stdout,
                 output,
                 "{rule} {user:?} {project:?} {flags:?}"
             );

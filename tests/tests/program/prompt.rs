@@ -28,11 +28,11 @@ fn answered(world: &World, keys: &str) -> Ran {
 }
 
 #[test]
-fn the_question_names_the_tool_its_class_its_input_what_it_changes_and_the_plugin() {
+fn question_names_tool_class_input_changes_and_plugin() {
     let world = World::new();
     let (mut terminal, child) = asked(&world, &["call", "write_file", WRITE]);
     terminal.types("y\n");
-    let ran = finish(child).left_with(0);
+    let ran = finish(child).exits_with(0);
     let transcript = terminal.transcript();
     for part in [
         "write_file wants to run (class write)",
@@ -50,7 +50,7 @@ fn the_question_names_the_tool_its_class_its_input_what_it_changes_and_the_plugi
 fn only_a_clear_yes_is_a_yes() {
     for keys in ["y\n", "Y\n", "yes\n", " YES \n"] {
         let world = World::new();
-        let _ = answered(&world, keys).left_with(0);
+        let _ = answered(&world, keys).exits_with(0);
         assert_eq!(world.read("made.txt").as_deref(), Some("made"), "{keys:?}");
     }
 }
@@ -59,14 +59,14 @@ fn only_a_clear_yes_is_a_yes() {
 fn everything_else_is_a_no() {
     for keys in ["n\n", "\n", "no\n", "yep\n", "yes please\n", "да\n", "1\n", "\u{4}"] {
         let world = World::new();
-        let result = answered(&world, keys).left_with(4).json();
+        let result = answered(&world, keys).exits_with(4).json();
         assert_eq!(result["error"]["class"], "user_denied", "{keys:?}");
         assert_eq!(world.read("made.txt"), None, "{keys:?}");
     }
 }
 
 #[test]
-fn standard_input_is_the_input_and_never_the_answer() {
+fn stdin_is_the_input_and_never_the_answer() {
     let world = World::new();
     let mut terminal = Terminal::new();
     let mut command = terminal.command(&world, &["call", "write_file", "-"]);
@@ -77,20 +77,21 @@ fn standard_input_is_the_input_and_never_the_answer() {
     drop(stdin);
     terminal.shows(QUESTION);
     terminal.types("y\n");
-    let ran = finish(child).left_with(0);
+    let ran = finish(child).exits_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Created `made.txt` (4 bytes).", ""));
 }
 
 #[test]
-fn a_yes_on_standard_input_answers_nothing() {
+fn yes_on_stdin_is_no_answer() {
     let world = World::new();
-    let ran = program(&world, &["call", "write_file", WRITE]).stdin("y\ny\ny\n").run().left_with(4);
-    ran.complains(&["permission_denied:"]);
+    let ran =
+        program(&world, &["call", "write_file", WRITE]).stdin("y\ny\ny\n").run().exits_with(4);
+    ran.stderr_contains(&["permission_denied:"]);
     assert_eq!(world.read("made.txt"), None);
 }
 
 #[test]
-fn a_terminal_that_goes_away_is_no_yes() {
+fn closed_terminal_is_no_yes() {
     let world = World::new();
     let (terminal, child) = asked(&world, &["call", "write_file", WRITE]);
     drop(terminal);
@@ -105,16 +106,16 @@ fn a_terminal_that_goes_away_is_no_yes() {
 #[test]
 fn ctrl_c_at_the_question_cancels_the_call() {
     let world = World::new();
-    let result = answered(&world, "\u{3}").left_with(130).json();
+    let result = answered(&world, "\u{3}").exits_with(130).json();
     assert_eq!(result["error"]["class"], "cancelled");
     assert_eq!(world.read("made.txt"), None);
 }
 
 #[test]
-fn without_a_terminal_the_refusal_names_the_flag_and_the_setting() {
+fn refusal_without_terminal_names_flag_and_setting() {
     let world = World::new();
-    let ran = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
-    ran.complains(&[
+    let ran = program(&world, &["call", "write_file", WRITE]).run().exits_with(4);
+    ran.stderr_contains(&[
         "permission_denied:",
         "`--allow write`",
         "[confirm.tools]",
@@ -122,38 +123,38 @@ fn without_a_terminal_the_refusal_names_the_flag_and_the_setting() {
         "palisade.toml",
     ]);
     let result =
-        program(&world, &["call", "write_file", WRITE, "--json"]).run().left_with(4).json();
+        program(&world, &["call", "write_file", WRITE, "--json"]).run().exits_with(4).json();
     assert_eq!(result["error"]["detail"]["reason"], "no_confirmer");
     assert_eq!(world.read("made.txt"), None);
 }
 
 #[test]
-fn a_tool_that_only_reads_is_not_asked_about() {
+fn read_tool_causes_no_question() {
     let world = World::new();
     world.file("file", "text");
     let terminal = Terminal::new();
     let ran =
-        finish(terminal.start(&world, &["call", "read_file", r#"{"path": "file"}"#])).left_with(0);
+        finish(terminal.start(&world, &["call", "read_file", r#"{"path": "file"}"#])).exits_with(0);
     assert_eq!((ran.stdout.as_str(), terminal.transcript().as_str()), ("text", ""));
 }
 
 #[test]
-fn an_input_that_is_not_valid_is_refused_before_anybody_is_asked() {
+fn invalid_input_is_refused_before_the_question() {
     let world = World::new();
     let terminal = Terminal::new();
-    let _ = finish(terminal.start(&world, &["call", "write_file", "{}"])).left_with(6);
+    let _ = finish(terminal.start(&world, &["call", "write_file", "{}"])).exits_with(6);
     let escape = r#"{"path": "../x", "content": ""}"#;
-    let _ = finish(terminal.start(&world, &["call", "write_file", escape])).left_with(4);
+    let _ = finish(terminal.start(&world, &["call", "write_file", escape])).exits_with(4);
     assert_eq!(terminal.transcript(), "");
 }
 
 #[test]
-fn what_a_model_wrote_cannot_draw_on_the_terminal() {
+fn text_from_a_model_is_escaped() {
     let world = World::new();
     let input = r#"{"path": "a\u001b[2J\u202e\rb.txt", "content": "\u001b]0;title\u0007\u009b2J"}"#;
     let (mut terminal, child) = asked(&world, &["call", "write_file", input]);
     terminal.types("n\n");
-    let _ = finish(child).left_with(4);
+    let _ = finish(child).exits_with(4);
     let transcript = terminal.transcript().replace("\r\n", "\n");
     assert!(
         !transcript.contains(['\u{1b}', '\u{202e}', '\r', '\u{7}', '\u{9b}']),

@@ -19,7 +19,7 @@ fn duplicate_name_rejection() {
     std::fs::copy(DISPATCHER_GATE.file(), copy).unwrap();
     let plugins = world.plugins();
     let words = ["list", "--json", "--plugins", plugins.to_str().unwrap()];
-    let listed = with_guest(&world, DISPATCHER_GATE, &words).run().left_with(0).json();
+    let listed = with_guest(&world, DISPATCHER_GATE, &words).run().exits_with(0).json();
     assert_eq!(listed["rejected"].as_array().map(Vec::len), Some(1), "{listed}");
     assert!(listed["rejected"][0]["reason"].as_str().unwrap().contains("already exists"));
 }
@@ -28,8 +28,8 @@ fn duplicate_name_rejection() {
 fn input_validation() {
     for class in CLASSES {
         let words = ["call", &format!("of_{class}"), r#"{"number": "one"}"#];
-        let ran = with_guest(&World::new(), DISPATCHER_GATE, &words).run().left_with(6);
-        ran.complains(&["validation_error:", "number"]);
+        let ran = with_guest(&World::new(), DISPATCHER_GATE, &words).run().exits_with(6);
+        ran.stderr_contains(&["validation_error:", "number"]);
     }
 }
 
@@ -40,8 +40,8 @@ fn workspace_boundary_enforcement() {
     for path in ["../secret.txt", "out", "/etc/passwd"] {
         let ran = program(&world, &["call", "read_file", &format!(r#"{{"path": "{path}"}}"#)])
             .run()
-            .left_with(4);
-        ran.complains(&["permission_denied:", "escapes the workspace boundary"]);
+            .exits_with(4);
+        ran.stderr_contains(&["permission_denied:", "escapes the workspace boundary"]);
     }
 }
 
@@ -52,7 +52,7 @@ fn confirmation_prompt_and_user_allow_and_user_deny() {
         let child = terminal.start(&world, &["call", "write_file", WRITE]);
         terminal.shows(QUESTION);
         terminal.types(keys);
-        let _ = finish(child).left_with(code);
+        let _ = finish(child).exits_with(code);
         assert_eq!(world.read("made.txt").is_some(), code == 0, "{keys:?}");
     }
 }
@@ -63,7 +63,7 @@ fn confirmation_timeout() {
     user_file(&world, "[confirm]\ntimeout = \"1s\"");
     let child = terminal.start(&world, &["call", "write_file", WRITE, "--json"]);
     terminal.shows(QUESTION);
-    let result = finish(child).left_with(4).json();
+    let result = finish(child).exits_with(4).json();
     assert_eq!(result["error"]["class"], "confirmation_timeout");
     assert_eq!(world.read("made.txt"), None);
 }
@@ -78,7 +78,7 @@ fn shell_cancellation_via_sigterm_sigkill() {
     world.wait_for("begun");
     let begun = std::time::Instant::now();
     crate::interrupt::interrupt(&child);
-    let result = finish(child).left_with(130).json();
+    let result = finish(child).exits_with(130).json();
     assert!(
         begun.elapsed() >= std::time::Duration::from_secs(5),
         "SIGKILL comes 5 s after SIGTERM"
@@ -96,9 +96,9 @@ fn workspace_scoped_file_api_enforcement() {
     for command in ["cat ../secret.txt", "cat /etc/shadow", "echo x > ../new.txt"] {
         let input = serde_json::json!({"command": command}).to_string();
         let ran =
-            program(&world, &["call", "shell", &input, "--allow", "execute"]).run().left_with(5);
+            program(&world, &["call", "shell", &input, "--allow", "execute"]).run().exits_with(5);
         assert!(!ran.stdout.contains(SECRET) && !ran.stderr.contains(SECRET), "{ran:?}");
-        ran.complains(&["denied"]);
+        ran.stderr_contains(&["denied"]);
     }
     assert!(!world.outer().join("new.txt").exists());
 }
@@ -110,11 +110,11 @@ fn trusted_workspace_lowers_the_bar() {
         &world,
         &format!("[[trusted]]\nworkspace = {:?}\nexecute = \"prompt\"", world.root()),
     );
-    let _ = program(&world, &["call", "write_file", WRITE]).run().left_with(0);
+    let _ = program(&world, &["call", "write_file", WRITE]).run().exits_with(0);
     program(&world, &["call", "shell", r#"{"command": "true"}"#])
         .run()
-        .left_with(4)
-        .complains(&["nobody can be asked"]);
+        .exits_with(4)
+        .stderr_contains(&["nobody can be asked"]);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn side_effect_classification_matches_event_payload() {
         let _ = with_guest(&world, DISPATCHER_GATE, &words)
             .args(["--allow", "write,execute,network"])
             .run()
-            .left_with(0);
+            .exits_with(0);
         let text = std::fs::read_to_string(events).unwrap();
         let own: Vec<&str> =
             text.lines().filter(|line| line.contains("\"event\":\"tool.")).collect();

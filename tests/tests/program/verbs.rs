@@ -28,19 +28,19 @@ fn names(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_run_without_tools_names_the_setting_that_switched_them_off() {
+fn missing_tools_message_names_the_disabling_setting() {
     let world = World::new();
-    let list = program(&world, &["list", "--no-builtin"]).run().left_with(0).stdout;
+    let list = program(&world, &["list", "--no-builtin"]).run().exits_with(0).stdout;
     assert!(list.contains("or leave out --no-builtin"), "{list}");
     world.file("palisade.toml", "[plugins]\nbuiltin = false");
     let told = ["take `plugins.builtin = false` out of ", "/workspace/palisade.toml"];
-    let list = program(&world, &["list"]).run().left_with(0).stdout;
+    let list = program(&world, &["list"]).run().exits_with(0).stdout;
     assert!(
         told.iter().all(|part| list.contains(part)) && !list.contains("--no-builtin"),
         "{list}"
     );
-    program(&world, &["call", "read_file"]).run().left_with(3).complains(&told);
-    let checks = program(&world, &["doctor", "--json"]).run().left_with(0).json();
+    program(&world, &["call", "read_file"]).run().exits_with(3).stderr_contains(&told);
+    let checks = program(&world, &["doctor", "--json"]).run().exits_with(0).json();
     let checks = checks["checks"].as_array().expect("a list");
     let plugins = checks.iter().find(|check| check["name"] == "plugins").expect("the check");
     assert_eq!(plugins["state"], "note", "{plugins}");
@@ -48,7 +48,7 @@ fn a_run_without_tools_names_the_setting_that_switched_them_off() {
 }
 
 #[test]
-fn a_plugin_file_in_place_of_its_directory_is_refused_with_the_directory() {
+fn plugin_file_as_directory_is_refused_with_advice() {
     let world = World::new();
     let file = world.plugins().join("greet.wasm");
     fs::write(&file, "").expect("a file can be written");
@@ -57,14 +57,14 @@ fn a_plugin_file_in_place_of_its_directory_is_refused_with_the_directory() {
     program(&world, &["list", "--plugins"])
         .args([file])
         .run()
-        .left_with(2)
-        .complains(&[&directory]);
+        .exits_with(2)
+        .stderr_contains(&[&directory]);
 }
 
 #[test]
-fn the_shipped_tools_are_listed_with_exactly_the_documented_keys() {
+fn list_json_has_exactly_the_documented_keys() {
     let world = World::new();
-    let listed = program(&world, &["list", "--json"]).run().left_with(0).json();
+    let listed = program(&world, &["list", "--json"]).run().exits_with(0).json();
     assert_eq!(names(&listed), SHIPPED);
     assert_eq!(listed["rejected"], json!([]));
     assert_eq!([&listed["documents"], &listed["templates"], &listed["prompts"]], [&json!([]); 3]);
@@ -78,11 +78,11 @@ fn the_shipped_tools_are_listed_with_exactly_the_documented_keys() {
 }
 
 #[test]
-fn what_a_plugin_offers_besides_tools_is_listed_with_it() {
+fn offers_of_a_plugin_are_listed() {
     let world = World::new();
     let list = |words: &[&str]| {
         let visitor = guest::MCP_VISITOR.directory();
-        program(&world, words).args(["--plugins"]).args([visitor]).run().left_with(0)
+        program(&world, words).args(["--plugins"]).args([visitor]).run().exits_with(0)
     };
     let ran = list(&["list"]);
     let rows: Vec<Vec<&str>> = ran
@@ -93,7 +93,7 @@ fn what_a_plugin_offers_besides_tools_is_listed_with_it() {
     for row in [
         ["BESIDES TOOLS", "KIND", "PLUGIN", "WHAT IT IS"],
         ["visit://card", "document", "mcp_visitor", "card"],
-        ["greet_the_visitor", "prompt", "mcp_visitor", "Greets whoever has come."],
+        ["greet_the_visitor", "prompt", "mcp_visitor", "Greets the visitor."],
     ] {
         assert!(rows.contains(&row.to_vec()), "{row:?}: {ran:?}");
     }
@@ -106,27 +106,27 @@ fn what_a_plugin_offers_besides_tools_is_listed_with_it() {
 }
 
 #[test]
-fn the_table_has_a_line_for_each_tool() {
+fn table_has_a_line_for_each_tool() {
     let world = World::new();
-    let ran = program(&world, &["list"]).run().left_with(0);
+    let ran = program(&world, &["list"]).run().exits_with(0);
     let first: Vec<&str> =
         ran.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(first, [&["TOOL"][..], &SHIPPED].concat());
-    let none = program(&world, &["list", "--no-builtin"]).run().left_with(0);
+    let none = program(&world, &["list", "--no-builtin"]).run().exits_with(0);
     assert!(none.stdout.starts_with("There are no tools"), "{none:?}");
 }
 
 #[test]
-fn a_directory_that_has_plugins_only_below_it_is_told_of() {
+fn plugins_only_in_subdirectories_are_reported() {
     let world = World::new();
     let below = world.outer().join("plugins-below/release");
     fs::create_dir_all(&below).expect("a directory can be made");
     fs::copy(guest::LOADER_GOOD.file(), below.join("good.wasm")).expect("a file can be copied");
     let list = |directory: &std::path::Path| {
-        program(&world, &["list", "--plugins"]).args([directory]).run().left_with(0)
+        program(&world, &["list", "--plugins"]).args([directory]).run().exits_with(0)
     };
     let above = list(below.parent().expect("it has one"));
-    above.complains(&[
+    above.stderr_contains(&[
         "there is no `.wasm` file in ",
         "plugins-below; directories below it are not looked into",
     ]);
@@ -136,12 +136,12 @@ fn a_directory_that_has_plugins_only_below_it_is_told_of() {
             .args([below.parent().expect("it has one")])
             .run()
     };
-    call("good").complains(&["there is no tool `good`", "there is no `.wasm` file in "]);
+    call("good").stderr_contains(&["there is no tool `good`", "there is no `.wasm` file in "]);
     assert_eq!(call("list_dir").stderr, "", "whoever has the tool that they call needs no plugin");
 }
 
 #[test]
-fn a_rejected_plugin_is_no_failure_but_is_told_and_the_others_work() {
+fn rejected_plugin_is_reported_and_the_others_work() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
     fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm"))
@@ -151,10 +151,10 @@ fn a_rejected_plugin_is_no_failure_but_is_told_and_the_others_work() {
             .args(["--no-builtin", "--plugins"])
             .args([world.plugins()])
             .run()
-            .left_with(0)
+            .exits_with(0)
     };
     let ran = list(&["list", "--json"]);
-    ran.complains(&["rejected ", "bad.wasm: "]);
+    ran.stderr_contains(&["rejected ", "bad.wasm: "]);
     let listed = ran.json();
     assert_eq!(listed["rejected"].as_array().map(Vec::len), Some(1));
     assert!(
@@ -166,19 +166,19 @@ fn a_rejected_plugin_is_no_failure_but_is_told_and_the_others_work() {
         "{listed:#}"
     );
     assert_eq!(listed["tools"][0]["plugin"], "good");
-    list(&["list"]).complains(&["rejected "]);
-    list(&["export", "--format", "openai"]).complains(&["rejected "]);
+    list(&["list"]).stderr_contains(&["rejected "]);
+    list(&["export", "--format", "openai"]).stderr_contains(&["rejected "]);
 }
 
 #[test]
-fn a_call_of_a_tool_that_is_missing_tells_which_plugins_were_rejected() {
+fn unknown_tool_error_lists_rejected_plugins() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
     let ran = program(&world, &["call", "from_bad", "--plugins"])
         .args([world.plugins()])
         .run()
-        .left_with(3);
-    ran.complains(&["rejected ", "bad.wasm: ", "not_found:"]);
+        .exits_with(3);
+    ran.stderr_contains(&["rejected ", "bad.wasm: ", "not_found:"]);
 }
 
 #[test]
@@ -190,14 +190,14 @@ fn each_format_is_one_json_value_with_every_tool() {
         ("anthropic", "/7/name"),
         ("mcp", "/tools/7/name"),
     ] {
-        let exported = program(&world, &["export", "--format", format]).run().left_with(0).json();
+        let exported = program(&world, &["export", "--format", format]).run().exits_with(0).json();
         assert_eq!(
             exported.pointer(pointer),
             Some(&json!("search_files")),
             "{format}: {exported:#}"
         );
     }
-    let gemini = program(&world, &["export", "--format", "gemini"]).run().left_with(0).stdout;
+    let gemini = program(&world, &["export", "--format", "gemini"]).run().exits_with(0).stdout;
     assert!(
         SHIPPED.iter().all(|name| gemini.contains(&format!("\"name\": \"{name}\""))),
         "{gemini}"
@@ -205,26 +205,26 @@ fn each_format_is_one_json_value_with_every_tool() {
 }
 
 #[test]
-fn what_a_format_cannot_carry_is_told_on_standard_error() {
+fn format_limitations_are_reported_on_stderr() {
     let world = World::new();
     let words = ["export", "--format", "openai"];
-    let ran = program(&world, &words).run().left_with(0);
-    ran.complains(&["read_file: `format` at `/properties/path` becomes a sentence"]);
+    let ran = program(&world, &words).run().exits_with(0);
+    ran.stderr_contains(&["read_file: `format` at `/properties/path` becomes a sentence"]);
     assert!(!ran.stdout.contains("\"format\""), "{}", ran.stdout);
     assert!(
         !ran.stderr.contains("title") && !ran.stderr.contains("``"),
         "a title is for people: {}",
         ran.stderr
     );
-    let mcp = program(&world, &["export", "--format", "mcp"]).run().left_with(0);
+    let mcp = program(&world, &["export", "--format", "mcp"]).run().exits_with(0);
     assert_eq!(mcp.stderr, "", "MCP carries everything");
 }
 
 #[test]
-fn strict_makes_every_schema_closed_and_every_property_required() {
+fn strict_closes_schemas_and_requires_all_properties() {
     let world = World::new();
     let exported =
-        program(&world, &["export", "--format", "openai", "--strict"]).run().left_with(0).json();
+        program(&world, &["export", "--format", "openai", "--strict"]).run().exits_with(0).json();
     for tool in exported.as_array().expect("a list") {
         let parameters = &tool["function"]["parameters"];
         assert_eq!(
@@ -238,11 +238,11 @@ fn strict_makes_every_schema_closed_and_every_property_required() {
 }
 
 #[test]
-fn there_are_completions_for_each_shell_wherever_one_is() {
+fn completions_exist_for_each_shell_in_any_directory() {
     let world = World::new();
     fs::remove_dir(world.root()).expect("it can be removed");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let ran = program(&world, &["completions", shell]).run().left_with(0);
+        let ran = program(&world, &["completions", shell]).run().exits_with(0);
         assert!(
             ran.stdout.contains("palisade")
                 && ran.stdout.contains("doctor")
@@ -255,17 +255,17 @@ fn there_are_completions_for_each_shell_wherever_one_is() {
 #[test]
 fn help_and_version_go_to_standard_output() {
     let world = World::new();
-    let help = program(&world, &["--help"]).run().left_with(0);
+    let help = program(&world, &["--help"]).run().exits_with(0);
     assert!(help.stdout.contains("Exit codes: 0 ok") && help.stderr.is_empty(), "{help:?}");
     for verb in ["list", "inspect", "call", "bench", "export", "config", "doctor", "completions"] {
         assert!(help.stdout.contains(verb), "{verb}");
-        assert_ne!(program(&world, &[verb, "--help"]).run().left_with(0).stdout, "");
+        assert_ne!(program(&world, &[verb, "--help"]).run().exits_with(0).stdout, "");
     }
-    assert!(program(&world, &["--version"]).run().left_with(0).stdout.starts_with("palisade 0."));
+    assert!(program(&world, &["--version"]).run().exits_with(0).stdout.starts_with("palisade 0."));
 }
 
 #[test]
-fn every_verb_with_json_prints_one_json_value_also_with_a_guest_that_says_much() {
+fn every_json_verb_prints_one_json_value() {
     let world = World::new();
     for words in [
         &["list", "--json"][..],
@@ -277,7 +277,7 @@ fn every_verb_with_json_prints_one_json_value_also_with_a_guest_that_says_much()
         &["doctor", "--json"],
     ] {
         let ran =
-            with_guest(&world, guest::CONTRACT_HOST, words).args(["--verbose"]).run().left_with(0);
+            with_guest(&world, guest::CONTRACT_HOST, words).args(["--verbose"]).run().exits_with(0);
         assert!(ran.json().is_object(), "{words:?}: {ran:?}");
     }
 }

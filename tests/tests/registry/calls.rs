@@ -22,7 +22,7 @@ fn host_of(guest: Guest) -> (World, Host) {
 }
 
 #[test]
-fn whatever_goes_wrong_is_in_the_result() {
+fn every_failure_is_in_the_result() {
     let ((_a, definitions), (_b, ends), (_c, errors)) =
         (host(), host_of(CONTRACT_END), host_of(CONTRACT_ERRORS));
     let panics = Native::new("panics", |_, _| panic!("this is part of the test"));
@@ -56,7 +56,7 @@ fn whatever_goes_wrong_is_in_the_result() {
 }
 
 #[test]
-fn errors_can_be_matched_on_with_field_and_reason() {
+fn errors_expose_field_and_reason() {
     let ((_a, host), (_b, errors)) = (host(), host_of(CONTRACT_ERRORS));
     let missing = call(&host, "evry_field", "{}");
     assert!(
@@ -78,7 +78,7 @@ fn errors_can_be_matched_on_with_field_and_reason() {
 }
 
 #[test]
-fn an_error_says_whether_another_try_may_help() {
+fn error_states_whether_retrying_may_help() {
     let ((_a, host), (_b, ends)) = (host(), host_of(CONTRACT_END));
     let recoverable = |result: ToolResult| result.error().unwrap().is_recoverable();
     assert!(recoverable(call(&host, "evry_field", "{}")));
@@ -88,7 +88,7 @@ fn an_error_says_whether_another_try_may_help() {
 }
 
 #[test]
-fn an_error_names_its_call_and_its_tool_and_a_blank_name_is_unnamed() {
+fn error_names_call_and_tool_or_unnamed() {
     let (_world, host) = host();
     let named =
         block_on(host.dispatch(host.session(), Call::new("no_such_tool", "{}").with_id("tu_9")));
@@ -105,7 +105,7 @@ fn an_error_names_its_call_and_its_tool_and_a_blank_name_is_unnamed() {
 }
 
 #[test]
-fn a_failure_inside_the_host_is_not_for_the_user_and_a_panics_text_stays_in_the_log() {
+fn host_failure_is_redacted_and_panics_are_logged() {
     let (_world, host) = host();
     host.registry()
         .register(Native::new("panics", |_, _| panic!("a secret of the developer")).factory())
@@ -116,7 +116,7 @@ fn a_failure_inside_the_host_is_not_for_the_user_and_a_panics_text_stays_in_the_
 }
 
 #[test]
-fn the_context_of_a_call_may_be_left_out_and_reaches_a_native_tool_as_it_is() {
+fn optional_context_reaches_a_native_tool_unchanged() {
     let (_world, host) = host();
     let gives_back = Native::new("context", |_, context| {
         Ok(ToolOutput::text(context.caller().context.to_string()))
@@ -129,7 +129,7 @@ fn the_context_of_a_call_may_be_left_out_and_reaches_a_native_tool_as_it_is() {
 }
 
 #[test]
-fn a_native_tool_learns_where_its_workspace_is() {
+fn native_tool_knows_its_workspace() {
     let (world, host) = host();
     let place = Native::new("place", |_, context| {
         Ok(ToolOutput::text(context.workspace().root().display().to_string()))
@@ -140,7 +140,7 @@ fn a_native_tool_learns_where_its_workspace_is() {
 }
 
 #[test]
-fn a_host_needs_no_tool_of_its_own_and_takes_any() {
+fn host_needs_no_tools_and_accepts_any() {
     let world = World::new();
     let host = Host::builder()
         .workspace(world.root())

@@ -12,7 +12,7 @@ use super::host;
 const PLUGIN: [&str; 5] = ["every_field", "bare", "writes", "executes", "sends"];
 
 #[test]
-fn registering_chains() -> Result<(), DuplicateTool> {
+fn registering_can_be_chained() -> Result<(), DuplicateTool> {
     let registry = Registry::new();
     registry.register(echo("one"))?.register(echo("two"))?.register(echo("three"))?;
     assert_eq!(registry.tool_names(), ["one", "two", "three"]);
@@ -20,7 +20,7 @@ fn registering_chains() -> Result<(), DuplicateTool> {
 }
 
 #[test]
-fn a_name_that_is_taken_is_refused_with_one_that_is_free_and_nothing_changes() {
+fn duplicate_name_is_refused_with_a_free_one() {
     let (_world, host) = host();
     let registry = host.registry();
     let refused = registry.register(echo("bare")).err().unwrap();
@@ -32,7 +32,7 @@ fn a_name_that_is_taken_is_refused_with_one_that_is_free_and_nothing_changes() {
 }
 
 #[test]
-fn a_tool_is_found_by_its_name() {
+fn tool_is_found_by_its_name() {
     let (_world, host) = host();
     assert_eq!(host.registry().get("bare").unwrap().definition().name().as_str(), "bare");
     assert!(host.registry().has("bare"));
@@ -40,7 +40,7 @@ fn a_tool_is_found_by_its_name() {
 }
 
 #[test]
-fn a_name_that_nobody_has_is_an_error_of_its_own_with_the_nearest() {
+fn unknown_name_is_an_error_with_the_nearest() {
     let (_world, host) = host();
     let missing = host.registry().get("evry_field").err().unwrap();
     assert_eq!(
@@ -63,7 +63,7 @@ fn size_names_and_tools_agree() {
 }
 
 #[test]
-fn a_listing_has_name_description_and_schema_of_each() {
+fn listing_has_name_description_and_schema() {
     let (_world, host) = host();
     assert_eq!((host.registry().definitions().len(), host.registry().tools().len()), (5, 5));
     for (listed, tool) in host.registry().definitions().iter().zip(host.registry().tools()) {
@@ -74,7 +74,7 @@ fn a_listing_has_name_description_and_schema_of_each() {
 }
 
 #[test]
-fn a_listing_is_made_once_for_each_state_of_the_registry() {
+fn listing_is_cached_until_a_change() {
     let (_world, host) = host();
     let registry = host.registry();
     let first = registry.definitions();
@@ -87,7 +87,7 @@ fn a_listing_is_made_once_for_each_state_of_the_registry() {
 }
 
 #[test]
-fn an_export_has_the_openai_format_with_strict_and_is_made_once_for_each_state() {
+fn openai_export_is_strict_and_cached_until_a_change() {
     let (_world, host) = host();
     let registry = host.registry();
     let first = registry.export(Format::OpenAi);
@@ -105,7 +105,7 @@ fn an_export_has_the_openai_format_with_strict_and_is_made_once_for_each_state()
 }
 
 #[test]
-fn a_subset_has_the_tools_named_and_shares_nothing_with_the_whole() {
+fn subset_has_the_named_tools_and_is_independent() {
     let (_world, host) = host();
     let subset = host.registry().subset(["sends", "bare", "sends"]).unwrap();
     assert_eq!(subset.tool_names(), ["sends", "bare"]);
@@ -116,13 +116,13 @@ fn a_subset_has_the_tools_named_and_shares_nothing_with_the_whole() {
 }
 
 #[test]
-fn a_subset_with_an_unknown_name_is_an_error_that_names_it() {
+fn subset_with_an_unknown_name_is_an_error() {
     let (_world, host) = host();
     assert_eq!(host.registry().subset(["bare", "bear"]).err().unwrap().name(), "bear");
 }
 
 #[test]
-fn a_tool_can_be_unregistered_and_its_name_used_again() {
+fn unregistered_name_can_be_used_again() {
     let (_world, host) = host();
     host.registry().unregister("bare").unwrap();
     assert!(!host.registry().has("bare"));
@@ -132,7 +132,7 @@ fn a_tool_can_be_unregistered_and_its_name_used_again() {
 }
 
 #[test]
-fn a_clone_of_a_registry_is_the_same_registry() {
+fn clone_is_the_same_registry() {
     let (_world, host) = host();
     let clone = host.registry().clone();
     clone.register(echo("seen_by_all")).unwrap();

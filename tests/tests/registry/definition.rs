@@ -7,7 +7,7 @@ use serde_json::json;
 use super::host;
 
 #[test]
-fn a_definition_has_name_description_and_parameters() {
+fn definition_has_name_description_and_parameters() {
     let (_world, host) = host();
     let tool = host.registry().get("every_field").unwrap();
     let definition = tool.definition();
@@ -17,7 +17,7 @@ fn a_definition_has_name_description_and_parameters() {
 }
 
 #[test]
-fn a_definition_never_changes_under_who_holds_it() {
+fn definition_is_immutable() {
     let (_world, host) = host();
     let held = host.registry().get("bare").unwrap().definition().clone();
     let before = held.to_json();
@@ -30,7 +30,7 @@ fn a_definition_never_changes_under_who_holds_it() {
 }
 
 #[test]
-fn the_plain_form_has_exactly_three_fields() {
+fn plain_form_has_exactly_three_fields() {
     let (_world, host) = host();
     let plain = host.registry().get("bare").unwrap().definition().to_json();
     let keys: Vec<&String> = plain.as_object().unwrap().keys().collect();
@@ -38,7 +38,7 @@ fn the_plain_form_has_exactly_three_fields() {
 }
 
 #[test]
-fn an_input_can_be_checked_without_a_call() {
+fn input_can_be_checked_without_a_call() {
     let (_world, host) = host();
     let tool = host.registry().get("every_field").unwrap();
     assert!(tool.definition().validate_params(&json!({"count": 1})).is_ok());
@@ -49,7 +49,7 @@ fn an_input_can_be_checked_without_a_call() {
 }
 
 #[test]
-fn a_definition_that_breaks_a_rule_cannot_be_made() {
+fn invalid_definition_cannot_be_created() {
     let make = |name: &str, description: &str, schema| {
         Definition::new(name, description, SideEffects::None, schema)
     };
@@ -66,7 +66,7 @@ fn a_definition_that_breaks_a_rule_cannot_be_made() {
 }
 
 #[test]
-fn a_tool_says_of_itself_what_its_definition_says_and_can_be_sent_between_threads() {
+fn tool_has_the_fields_of_its_definition_and_is_send_and_sync() {
     fn can_be_shared<T: Send + Sync + ?Sized>(_: &T) {}
     let (_world, host) = host();
     let (plugin, native) = (host.registry().get("bare").unwrap().instantiate(), echo("native")());

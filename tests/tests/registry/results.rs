@@ -12,7 +12,7 @@ fn failed() -> ErrorKind {
 }
 
 #[test]
-fn a_success_has_an_output_and_a_failure_an_error_and_never_both() {
+fn result_has_either_output_or_error() {
     let done = ToolResult::success(CallId::new("tu_1"), "t", "text");
     assert!(done.is_success() && !done.is_failure());
     assert_eq!((done.output().as_deref(), done.error().is_some()), (Some("text"), false));
@@ -32,7 +32,7 @@ fn a_success_has_an_output_and_a_failure_an_error_and_never_both() {
 }
 
 #[test]
-fn metadata_is_empty_unless_a_tool_gives_some_and_the_model_never_reads_it() {
+fn metadata_is_empty_by_default_and_hidden_from_the_model() {
     let plain = ToolResult::success(CallId::new("tu_1"), "t", "text");
     assert!(plain.metadata().is_empty());
     let mut metadata = Map::new();
@@ -45,7 +45,7 @@ fn metadata_is_empty_unless_a_tool_gives_some_and_the_model_never_reads_it() {
 }
 
 #[test]
-fn a_plugins_metadata_reaches_the_loop_and_not_the_model() {
+fn plugin_metadata_reaches_the_loop_and_not_the_model() {
     let (_world, host) = reporting();
     let result = block_on(host.call("report", json!({}), json!({})));
     assert_eq!(result.metadata()["stop_loop"], true);
@@ -54,13 +54,13 @@ fn a_plugins_metadata_reaches_the_loop_and_not_the_model() {
 }
 
 #[test]
-fn the_text_form_is_the_output_or_the_error() {
+fn text_form_is_output_or_error() {
     assert_eq!(ToolResult::success(CallId::new("a"), "t", "text").to_string(), "text");
     assert_eq!(ToolResult::failure(CallId::new("a"), "t", failed()).to_string(), "it broke");
 }
 
 #[test]
-fn the_map_form_has_every_field() {
+fn map_form_has_every_field() {
     let (_world, host) = reporting();
     let result = block_on(host.call("report", json!({}), json!({})));
     let map = result.to_json();
@@ -81,7 +81,7 @@ fn the_map_form_has_every_field() {
 }
 
 #[test]
-fn the_block_form_is_what_a_models_next_turn_takes() {
+fn block_form_fits_a_models_next_turn() {
     let (_world, host) = reporting();
     let call = palisade::Call::new("report", "{}").with_id("tu_01");
     let block = block_on(host.dispatch(host.session(), call)).to_block();
@@ -97,7 +97,7 @@ fn the_block_form_is_what_a_models_next_turn_takes() {
 }
 
 #[test]
-fn a_call_id_is_safe_to_print_and_bounded() {
+fn call_id_is_printable_and_bounded() {
     let id = CallId::new(&format!("a\n\u{1b}[2J{}", "x".repeat(1000)));
     assert!(!id.as_str().contains('\n') && !id.as_str().contains('\u{1b}'));
     assert!(id.as_str().len() <= 512, "{}", id.as_str().len());

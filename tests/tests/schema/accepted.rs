@@ -52,7 +52,7 @@ fn every_applicator_is_accepted() {
 }
 
 #[test]
-fn annotations_are_accepted_and_judge_nothing() {
+fn annotations_are_accepted_without_effect() {
     let annotated = property(json!({
         "title": "A title", "description": "A text.", "default": 1, "examples": [1], "deprecated": true, "readOnly": true,
         "$comment": "none", "format": "email", "contentEncoding": "base64", "contentMediaType": "text/plain",
@@ -61,7 +61,7 @@ fn annotations_are_accepted_and_judge_nothing() {
 }
 
 #[test]
-fn local_references_are_accepted_also_where_they_recur() {
+fn recursive_local_references_are_accepted() {
     all_accepted(&[
         json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/d"}}, "$defs": {"d": {"type": "string"}}}),
         json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree"}},
@@ -80,7 +80,7 @@ fn both_dialects_are_accepted() {
 }
 
 #[test]
-fn a_path_argument_is_accepted_where_the_host_can_find_it() {
+fn path_argument_is_accepted_at_known_places() {
     let path = || json!({"type": "string", "format": "workspace-path"});
     all_accepted(&[
         property(path()),

@@ -21,7 +21,7 @@ fn property(schema: Value) -> Value {
 }
 
 #[test]
-fn a_root_that_is_no_object_is_refused() {
+fn non_object_root_is_refused() {
     all_refused(&[
         (json!({"type": "array"}), &["object", "array"]),
         (json!({"type": ["object", "null"]}), &["object"]),
@@ -33,7 +33,7 @@ fn a_root_that_is_no_object_is_refused() {
 }
 
 #[test]
-fn references_to_other_documents_are_refused() {
+fn external_references_are_refused() {
     all_refused(&[
         (property(json!({"$ref": "https://example.com/schema"})), &["$ref", "/properties/p"]),
         (property(json!({"$ref": "file:///etc/passwd"})), &["$ref", "/properties/p"]),
@@ -43,7 +43,7 @@ fn references_to_other_documents_are_refused() {
 }
 
 #[test]
-fn what_depends_on_more_than_the_document_is_refused() {
+fn keywords_beyond_the_document_are_refused() {
     all_refused(&[
         (property(json!({"$dynamicRef": "#x"})), &["$dynamicRef", "/properties/p"]),
         (property(json!({"$dynamicAnchor": "x"})), &["$dynamicAnchor", "/properties/p"]),
@@ -57,7 +57,7 @@ fn what_depends_on_more_than_the_document_is_refused() {
 }
 
 #[test]
-fn patterns_that_the_linear_engine_cannot_run_are_refused() {
+fn nonlinear_patterns_are_refused() {
     all_refused(&[
         (property(json!({"pattern": "(a)\\1"})), &["pattern", "/properties/p"]),
         (property(json!({"pattern": "(?=a)b"})), &["pattern", "/properties/p"]),
@@ -71,7 +71,7 @@ fn patterns_that_the_linear_engine_cannot_run_are_refused() {
 }
 
 #[test]
-fn keywords_with_values_that_they_cannot_have_are_refused() {
+fn invalid_keyword_values_are_refused() {
     all_refused(&[
         (property(json!({"type": "text"})), &["type", "/properties/p"]),
         (property(json!({"minLength": -1})), &["minLength", "/properties/p"]),
@@ -84,7 +84,7 @@ fn keywords_with_values_that_they_cannot_have_are_refused() {
 }
 
 #[test]
-fn a_path_argument_where_the_host_cannot_find_it_is_refused() {
+fn path_argument_at_unknown_places_is_refused() {
     let path = || json!({"type": "string", "format": "workspace-path"});
     all_refused(&[
         (
@@ -99,7 +99,7 @@ fn a_path_argument_where_the_host_cannot_find_it_is_refused() {
 }
 
 #[test]
-fn schemas_that_cost_too_much_are_refused() {
+fn too_costly_schemas_are_refused() {
     let deep = (0..200).fold(json!({"type": "string"}), |inner, _| json!({"items": inner}));
     let wide: serde_json::Map<String, Value> =
         (0..3000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
@@ -125,6 +125,6 @@ fn schemas_that_cost_too_much_are_refused() {
 }
 
 #[test]
-fn names_that_hide_something_are_refused() {
+fn deceptive_names_are_refused() {
     all_refused(&[(json!({"type": "object", "properties": {"a\u{202e}b": {}}}), &["\\u{202e}"])]);
 }

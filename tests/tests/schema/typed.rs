@@ -1,10 +1,10 @@
 //! The schema that the SDK derives from a type, and inputs against it.
 
 use palisade_tests::guest::SCHEMA_TYPED;
-use palisade_tests::{Case, Seen};
+use palisade_tests::{Case, Observed};
 use serde_json::{Value, json};
 
-fn call(input: Value) -> Seen {
+fn call(input: Value) -> Observed {
     Case::new(SCHEMA_TYPED, "typed").input(input).check()
 }
 
@@ -20,7 +20,7 @@ fn wrong(input: Value, pointer: &str) {
 }
 
 #[test]
-fn arguments_of_every_shape_reach_the_tool_and_come_back() {
+fn arguments_of_every_shape_make_a_round_trip() {
     let full = json!({"count": 9, "word": "abc", "tags": [{"kind": "red", "value": 0.5}], "map": {"a": -1}});
     let seen = call(full.clone());
     assert_eq!(seen.result["content"][0]["json"], full);
@@ -32,7 +32,7 @@ fn arguments_of_every_shape_reach_the_tool_and_come_back() {
 }
 
 #[test]
-fn the_bounds_of_the_type_hold_before_the_tool_runs() {
+fn type_bounds_apply_before_the_tool_runs() {
     wrong(json!({"count": 0}), "/count");
     wrong(json!({"count": 10}), "/count");
     wrong(json!({"count": "1"}), "/count");
@@ -43,6 +43,6 @@ fn the_bounds_of_the_type_hold_before_the_tool_runs() {
 }
 
 #[test]
-fn fields_that_the_type_does_not_have_are_ignored() {
+fn unknown_fields_are_ignored() {
     assert!(call(json!({"count": 1, "invented": true})).result["success"] == true);
 }

@@ -1,13 +1,13 @@
 //! Input validation through the whole pipeline: nothing runs with an invalid input.
 
-use palisade_tests::Seen;
+use palisade_tests::Observed;
 use serde_json::{Value, json};
 
 use super::call;
 
 /// Checks that an input is rejected before anything runs, with these places and a reason for each.
 #[track_caller]
-fn refused(schema: &Value, input: &str, places: &[&str]) -> Seen {
+fn refused(schema: &Value, input: &str, places: &[&str]) -> Observed {
     let seen = call(schema, input).check();
     let errors = seen.error("validation_error")["errors"].as_array().unwrap().clone();
     let found: Vec<&str> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();
@@ -34,14 +34,14 @@ fn person() -> Value {
 }
 
 #[test]
-fn an_input_that_conforms_runs() {
+fn conforming_input_runs() {
     accepted(&person(), r#"{"name": "Ada", "age": 36, "tags": ["a"]}"#);
     accepted(&person(), r#"{"name": "Ada", "more": "than asked for"}"#);
     accepted(&person(), r#"{"name": "Ada", "age": 36.0}"#);
 }
 
 #[test]
-fn each_field_that_is_wrong_is_named_with_its_reason() {
+fn each_wrong_field_is_named_with_its_reason() {
     refused(
         &person(),
         r#"{"name": "", "age": -1, "tags": ["a", 2]}"#,
@@ -53,7 +53,7 @@ fn each_field_that_is_wrong_is_named_with_its_reason() {
 }
 
 #[test]
-fn a_missing_field_is_named() {
+fn missing_field_is_named() {
     let seen = refused(&person(), "{}", &[""]);
     assert!(seen.message("validation_error").contains("name"), "{:#}", seen.result);
 }
@@ -68,7 +68,7 @@ fn at_most_ten_errors_are_listed() {
 }
 
 #[test]
-fn what_is_no_json_is_refused_with_line_and_column() {
+fn invalid_json_is_refused_with_line_and_column() {
     for (input, part) in
         [("{\"name\": \n", "line 2"), ("", "line 1"), ("{} {}", "line 1"), ("{'a': 1}", "column 2")]
     {
@@ -78,20 +78,20 @@ fn what_is_no_json_is_refused_with_line_and_column() {
 }
 
 #[test]
-fn what_is_no_object_is_refused() {
+fn non_object_is_refused() {
     for input in ["[]", "1", "\"name\"", "null", "true"] {
         refused(&person(), input, &[""]);
     }
 }
 
 #[test]
-fn a_key_twice_is_refused() {
+fn duplicate_key_is_refused() {
     let seen = refused(&person(), r#"{"name": "Ada", "name": "Eve"}"#, &[""]);
     assert!(seen.message("validation_error").contains("twice"), "{:#}", seen.result);
 }
 
 #[test]
-fn an_input_that_is_too_large_or_too_deep_is_refused() {
+fn too_large_or_deep_input_is_refused() {
     let any = json!({"type": "object"});
     let large = format!("{{\"x\": \"{}\"}}", "x".repeat(1 << 20));
     assert!(refused(&any, &large, &[""]).message("validation_error").contains("1048576"));
@@ -100,13 +100,13 @@ fn an_input_that_is_too_large_or_too_deep_is_refused() {
 }
 
 #[test]
-fn a_pattern_that_would_backtrack_for_ever_is_linear_here() {
+fn backtracking_pattern_runs_in_linear_time() {
     let schema = json!({"type": "object", "properties": {"p": {"pattern": "^(a+)+$"}}});
     refused(&schema, &json!({"p": format!("{}!", "a".repeat(100_000))}).to_string(), &["/p"]);
 }
 
 #[test]
-fn combinations_judge_as_json_schema_says() {
+fn combinations_follow_json_schema() {
     let either = json!({"type": "object", "properties": {"p": {"oneOf": [{"type": "integer"}, {"minimum": 2}]}}});
     accepted(&either, r#"{"p": 1}"#);
     accepted(&either, r#"{"p": 2.5}"#);
@@ -127,14 +127,14 @@ fn draft_07_is_validated_as_such() {
 }
 
 #[test]
-fn a_format_is_a_note_and_judges_nothing() {
+fn format_is_an_annotation() {
     let schema =
         json!({"type": "object", "properties": {"p": {"type": "string", "format": "email"}}});
     accepted(&schema, r#"{"p": "not an address"}"#);
 }
 
 #[test]
-fn a_key_that_needs_escaping_is_escaped_in_its_pointer() {
+fn key_is_escaped_in_its_pointer() {
     let schema = json!({"type": "object", "properties": {"a/b~c": {"type": "string"}}});
     refused(&schema, r#"{"a/b~c": 1}"#, &["/a~1b~0c"]);
 }

@@ -4,7 +4,7 @@ use crate::call;
 use serde_json::json;
 
 #[test]
-fn operators_bind_as_in_school() {
+fn operators_have_the_usual_precedence() {
     for (expression, value) in [
         ("1 + 2 * 3", "7"),
         ("(1 + 2) * 3", "9"),
@@ -33,7 +33,7 @@ fn operators_bind_as_in_school() {
 }
 
 #[test]
-fn what_has_no_value_is_refused_with_the_place() {
+fn undefined_value_is_refused_with_its_place() {
     for (expression, said) in [
         ("", "the expression is empty"),
         ("1 +", "at character 4, found the end"),
@@ -61,7 +61,7 @@ fn what_has_no_value_is_refused_with_the_place() {
 }
 
 #[test]
-fn an_expression_that_is_too_long_or_too_deep_is_refused() {
+fn too_long_or_deep_expression_is_refused() {
     let deep = format!("{}1{}", "(".repeat(65), ")".repeat(65));
     let long = format!("1{}", "+1".repeat(2_048));
     for (expression, said) in [

@@ -4,7 +4,7 @@ use crate::{allowed, call};
 use serde_json::json;
 
 #[test]
-fn a_file_is_removed_and_its_neighbours_stay() {
+fn file_is_removed_and_its_siblings_stay() {
     let seen = allowed("delete_file", json!({"path": "a/b"}))
         .arrange(|world| {
             world.file("a/b", "123").file("a/c", "");
@@ -15,12 +15,12 @@ fn a_file_is_removed_and_its_neighbours_stay() {
 }
 
 #[test]
-fn of_a_link_the_link_itself_is_removed() {
+fn removing_a_link_keeps_its_target() {
     of_a_link_the_link_itself(&["file", "dir", "nowhere"]);
 }
 
 #[test]
-fn of_a_link_that_leads_out_the_link_itself_is_removed() {
+fn removing_an_outside_link_keeps_its_target() {
     of_a_link_the_link_itself(&["@/secret.txt", "@/outside", "../secret.txt"]);
 }
 
@@ -45,7 +45,7 @@ fn of_a_link_the_link_itself(targets: &[&'static str]) {
 }
 
 #[test]
-fn a_link_on_the_way_that_leads_out_is_refused() {
+fn outside_link_in_a_path_is_refused() {
     let seen = allowed("delete_file", json!({"path": "out/secret.txt"}))
         .arrange(|world| {
             world.link("out", "@/outside");
@@ -56,7 +56,7 @@ fn a_link_on_the_way_that_leads_out_is_refused() {
 }
 
 #[test]
-fn directories_and_what_is_not_there_are_refused() {
+fn directories_and_missing_files_are_refused() {
     let seen = allowed("delete_file", json!({"path": "dir"}))
         .arrange(|world| {
             world.folder("dir");
@@ -81,7 +81,7 @@ fn directories_and_what_is_not_there_are_refused() {
 }
 
 #[test]
-fn nothing_is_removed_without_an_allowance() {
+fn removal_requires_an_allowance() {
     let seen = call("delete_file", json!({"path": "f"}))
         .arrange(|world| {
             world.file("f", "");

@@ -29,7 +29,7 @@ fn find(input: Value) -> String {
 }
 
 #[test]
-fn a_name_is_found_at_any_depth_without_what_is_ignored() {
+fn name_is_found_at_any_depth_outside_ignored_directories() {
     assert_eq!(
         find(json!({"pattern": "*.rs"})),
         ".hidden.rs\nlink.rs\nsrc/deep/er/lib.rs\nsrc/main.rs\n"
@@ -37,7 +37,7 @@ fn a_name_is_found_at_any_depth_without_what_is_ignored() {
 }
 
 #[test]
-fn a_pattern_with_a_slash_is_held_against_the_whole_path() {
+fn pattern_with_slash_matches_the_whole_path() {
     assert_eq!(find(json!({"pattern": "src/*.rs"})), "src/main.rs\n");
     assert_eq!(find(json!({"pattern": "src/**/*.rs"})), "src/deep/er/lib.rs\nsrc/main.rs\n");
     assert_eq!(find(json!({"pattern": "**/er/*", "path": "src"})), "src/deep/er/lib.rs\n");
@@ -45,12 +45,12 @@ fn a_pattern_with_a_slash_is_held_against_the_whole_path() {
 }
 
 #[test]
-fn what_is_ignored_is_searched_all_the_same_where_it_is_asked_for() {
+fn ignored_directory_is_searched_on_request() {
     assert_eq!(find(json!({"pattern": "*.rs", "path": "target"})), "target/debug/made.rs\n");
 }
 
 #[test]
-fn where_nothing_matches_it_says_what_was_looked_at() {
+fn empty_result_states_the_search() {
     let said = find(json!({"pattern": "*.py"}));
     assert!(
         said.starts_with("[no file matches `*.py` below `.`; ")
@@ -60,7 +60,7 @@ fn where_nothing_matches_it_says_what_was_looked_at() {
 }
 
 #[test]
-fn a_pattern_or_a_path_that_is_wrong_is_refused() {
+fn invalid_pattern_or_path_is_refused() {
     for (pattern, said) in
         [("", "it is empty"), ("src/", "names a directory"), ("[a", "["), ("{a", "{")]
     {
@@ -84,7 +84,7 @@ fn a_pattern_or_a_path_that_is_wrong_is_refused() {
 }
 
 #[test]
-fn at_most_a_thousand_are_shown_and_a_last_line_counts_them_all() {
+fn at_most_a_thousand_are_shown_and_all_counted() {
     let seen = call("find_files", json!({"pattern": "*"}))
         .arrange(|world| {
             (0..1_050).for_each(|number| {

@@ -4,7 +4,7 @@ use crate::call;
 use serde_json::json;
 
 #[test]
-fn entries_are_sorted_and_marked_by_their_kind() {
+fn entries_are_sorted_and_marked_by_type() {
     let seen = call("list_dir", json!({}))
         .arrange(|world| {
             world
@@ -20,7 +20,7 @@ fn entries_are_sorted_and_marked_by_their_kind() {
 }
 
 #[test]
-fn a_directory_below_is_listed_and_an_empty_one_says_so() {
+fn subdirectory_and_empty_directory_are_listed() {
     let below = call("list_dir", json!({"path": "a/b"})).arrange(|world| {
         world.file("a/b/c", "1");
     });
@@ -29,7 +29,7 @@ fn a_directory_below_is_listed_and_an_empty_one_says_so() {
 }
 
 #[test]
-fn what_is_no_directory_or_not_there_is_refused() {
+fn non_directory_or_missing_path_is_refused() {
     let file = call("list_dir", json!({"path": "file"}))
         .arrange(|world| {
             world.file("file", "");
@@ -52,7 +52,7 @@ fn what_is_no_directory_or_not_there_is_refused() {
 }
 
 #[test]
-fn at_most_a_thousand_are_shown_and_a_last_line_counts_them_all() {
+fn at_most_a_thousand_are_shown_and_all_counted() {
     let seen = call("list_dir", json!({}))
         .arrange(|world| {
             (0..1_203).for_each(|number| {
@@ -70,7 +70,7 @@ fn at_most_a_thousand_are_shown_and_a_last_line_counts_them_all() {
 }
 
 #[test]
-fn a_name_with_a_line_break_is_still_one_line() {
+fn line_break_in_a_name_is_escaped() {
     let seen = call("list_dir", json!({}))
         .arrange(|world| {
             world.file("a\nb\u{1b}", "");

@@ -1,12 +1,12 @@
 //! `patch_file`: replaces a text that occurs exactly once, and returns a diff.
 
 use crate::{allowed, call};
-use palisade_tests::seen::Seen;
+use palisade_tests::observed::Observed;
 use serde_json::json;
 
 const TEXT: &str = "fn main() {\n    one();\n    two();\n    one();\n}\n";
 
-fn patch(text: impl AsRef<[u8]> + 'static, old: &str, new: &str) -> Seen {
+fn patch(text: impl AsRef<[u8]> + 'static, old: &str, new: &str) -> Observed {
     allowed("patch_file", json!({"path": "f.rs", "old": old, "new": new}))
         .arrange(move |world| {
             world.file("f.rs", &text);
@@ -15,7 +15,7 @@ fn patch(text: impl AsRef<[u8]> + 'static, old: &str, new: &str) -> Seen {
 }
 
 #[track_caller]
-fn refused(seen: &Seen, field: &str, said: &str) {
+fn refused(seen: &Observed, field: &str, said: &str) {
     let error = seen.error("execution_error");
     assert_eq!(
         (&error["detail"]["kind"], &error["detail"]["field"]),
@@ -27,7 +27,7 @@ fn refused(seen: &Seen, field: &str, said: &str) {
 }
 
 #[test]
-fn one_place_is_changed_and_shown_as_a_diff() {
+fn one_place_is_changed_and_shown_as_diff() {
     let seen = patch(TEXT, "    two();\n", "    2();\n    3();\n");
     seen.left("f.rs", Some("fn main() {\n    one();\n    2();\n    3();\n    one();\n}\n"))
         .modified(&["f.rs"]);
@@ -52,13 +52,13 @@ fn one_place_is_changed_and_shown_as_a_diff() {
 }
 
 #[test]
-fn a_text_can_be_removed_within_a_line() {
+fn text_can_be_removed_within_a_line() {
     patch("a b c", "b ", "").left("f.rs", Some("a c"));
     patch("ä🦀ö", "🦀", "x").left("f.rs", Some("äxö"));
 }
 
 #[test]
-fn a_text_that_occurs_more_than_once_is_counted_and_its_places_are_named() {
+fn repeated_text_is_counted_with_its_places() {
     refused(
         &patch(TEXT, "one();", "x"),
         "old",
@@ -73,20 +73,20 @@ fn a_text_that_occurs_more_than_once_is_counted_and_its_places_are_named() {
 }
 
 #[test]
-fn a_text_that_does_not_occur_is_refused_with_what_comes_close() {
+fn missing_text_is_refused_with_near_matches() {
     refused(&patch(TEXT, "three();", "x"), "old", "it does not occur in `f.rs`");
     refused(&patch(TEXT, "\ttwo();", "x"), "old", "line 2 differs from it only in white space");
     refused(&patch("a\r\nb\r\n", "a\nb", "x"), "old", "CRLF");
 }
 
 #[test]
-fn a_change_that_is_none_is_refused() {
+fn empty_change_is_refused() {
     refused(&patch(TEXT, "", "x"), "old", "it is empty");
     refused(&patch(TEXT, "two", "two"), "new", "nothing would change");
 }
 
 #[test]
-fn only_text_files_that_exist_are_patched() {
+fn only_existing_text_files_are_patched() {
     let binary = patch(&b"a\0b"[..], "a", "x");
     assert!(
         binary.message("execution_error").contains("is binary: byte 1 is NUL"),
@@ -107,7 +107,7 @@ fn only_text_files_that_exist_are_patched() {
 }
 
 #[test]
-fn a_file_outside_stays_as_it_is() {
+fn outside_file_is_unchanged() {
     for path in ["../secret.txt", "out"] {
         let seen = allowed("patch_file", json!({"path": path, "old": "canary", "new": "b"}))
             .arrange(|world| {
@@ -120,7 +120,7 @@ fn a_file_outside_stays_as_it_is() {
 }
 
 #[test]
-fn without_an_allowance_nothing_is_patched() {
+fn patching_requires_an_allowance() {
     let asked = call("patch_file", json!({"path": "f", "old": "a", "new": "b"})).arrange(|world| {
         world.file("f", "a");
     });

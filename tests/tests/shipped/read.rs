@@ -15,7 +15,7 @@ fn read(contents: impl AsRef<[u8]> + 'static, mut input: Value) -> Case {
 }
 
 #[test]
-fn a_text_is_given_back_byte_for_byte() {
+fn text_is_returned_verbatim() {
     for text in ["", "\n", "no newline", "a\r\n\tb\n\n", "\u{feff}grün 🦀\u{1b}[0m\u{7f}"] {
         let seen = read(text, json!({})).check();
         assert_eq!(seen.output(), text);
@@ -25,7 +25,7 @@ fn a_text_is_given_back_byte_for_byte() {
 }
 
 #[test]
-fn a_range_counts_from_zero_and_includes_its_end() {
+fn range_is_zero_based_and_inclusive() {
     for (input, wanted) in [
         (json!({"start_line": 1}), "one\r\ntwo\nthree"),
         (json!({"start_line": 1, "end_line": 1}), "one\r\n"),
@@ -39,7 +39,7 @@ fn a_range_counts_from_zero_and_includes_its_end() {
 }
 
 #[test]
-fn a_range_that_is_none_names_its_argument_and_what_there_is() {
+fn invalid_range_names_its_argument_and_the_length() {
     for (input, field, said) in [
         (json!({"start_line": 4}), "start_line", "has 4 lines, 0 to 3"),
         (json!({"start_line": 2, "end_line": 1}), "end_line", "1 is before start_line 2"),
@@ -64,7 +64,7 @@ fn a_range_that_is_none_names_its_argument_and_what_there_is() {
 }
 
 #[test]
-fn without_a_limit_a_page_is_256_kib_and_the_marker_leads_to_the_rest() {
+fn default_page_is_256_kib_with_a_marker() {
     let line = "0123456789abcde\n";
     let text = line.repeat(20_000);
     let first = read(text.clone(), json!({})).check().output().to_owned();
@@ -79,7 +79,7 @@ fn without_a_limit_a_page_is_256_kib_and_the_marker_leads_to_the_rest() {
 }
 
 #[test]
-fn following_the_markers_gives_the_whole_file() {
+fn following_the_markers_returns_the_whole_file() {
     let text: String = (0..50).map(|number| format!("line {number} ü\n")).collect();
     let (mut whole, mut input) = (String::new(), json!({"limit": 100}));
     for _ in 0..20 {
@@ -98,7 +98,7 @@ fn following_the_markers_gives_the_whole_file() {
 }
 
 #[test]
-fn a_line_that_is_longer_than_the_limit_is_cut_at_a_whole_character_and_says_so() {
+fn long_line_is_cut_at_a_character_with_a_marker() {
     let seen = read("ü".repeat(100), json!({"limit": 51})).check();
     let (page, marker) = seen.output().split_once('\n').expect("there is a marker");
     assert_eq!(page, "ü".repeat(25));
@@ -111,7 +111,7 @@ fn a_line_that_is_longer_than_the_limit_is_cut_at_a_whole_character_and_says_so(
 }
 
 #[test]
-fn what_is_no_text_is_refused_with_the_first_byte_that_is_none() {
+fn binary_file_is_refused_with_its_first_invalid_byte() {
     for (bytes, said) in [
         (&b"ab\0c"[..], "byte 2 is NUL"),
         (b"abc\xff", "byte 3 is not valid UTF-8"),
@@ -128,7 +128,7 @@ fn what_is_no_text_is_refused_with_the_first_byte_that_is_none() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn non_file_is_refused() {
     let seen = call("read_file", json!({"path": "dir"}))
         .arrange(|world| {
             world.folder("dir");
@@ -155,7 +155,7 @@ fn what_is_no_file_is_refused() {
 }
 
 #[test]
-fn a_link_inside_is_followed_and_one_that_leads_out_is_not() {
+fn inside_link_is_followed_and_outside_link_refused() {
     let inside = call("read_file", json!({"path": "link"})).arrange(|world| {
         world.file("file", "text").link("link", "file");
     });
@@ -171,7 +171,7 @@ fn a_link_inside_is_followed_and_one_that_leads_out_is_not() {
 }
 
 #[test]
-fn an_absolute_path_inside_is_as_good_as_a_relative_one() {
+fn absolute_inside_path_is_accepted() {
     let seen = call("read_file", json!({}))
         .arrange(|world| {
             world.file("a/b", "text");

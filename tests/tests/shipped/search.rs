@@ -25,7 +25,7 @@ fn search(input: Value) -> String {
 }
 
 #[test]
-fn matching_lines_come_with_path_and_number() {
+fn matching_lines_have_path_and_number() {
     assert_eq!(
         search(json!({"pattern": "needle"})),
         ".hidden:0:a needle\na.txt:1:needle two\nsub/b.txt:0:needle\n"
@@ -37,7 +37,7 @@ fn matching_lines_come_with_path_and_number() {
 }
 
 #[test]
-fn the_number_of_a_line_is_that_of_read_file() {
+fn line_numbers_are_those_of_read_file() {
     let seen = call("read_file", json!({"path": "a.txt", "start_line": 5, "end_line": 5}))
         .arrange(tree)
         .check();
@@ -45,14 +45,14 @@ fn the_number_of_a_line_is_that_of_read_file() {
 }
 
 #[test]
-fn context_stands_around_a_match_and_groups_are_apart() {
+fn context_surrounds_matches_in_separate_groups() {
     let wanted =
         "a.txt-0-one\na.txt:1:needle two\na.txt-2-three\n--\na.txt-4-five\na.txt:5:Needle six\n";
     assert_eq!(search(json!({"pattern": "[nN]eedle", "path": "a.txt", "context": 1})), wanted);
 }
 
 #[test]
-fn where_nothing_matches_it_says_what_was_searched() {
+fn empty_result_states_the_files_searched() {
     let said = search(json!({"pattern": "nothing"}));
     assert!(
         said.starts_with("[no line matches `nothing` below `.`; ")
@@ -62,7 +62,7 @@ fn where_nothing_matches_it_says_what_was_searched() {
 }
 
 #[test]
-fn a_pattern_that_is_none_or_too_much_is_refused_at_once() {
+fn invalid_or_costly_pattern_is_refused_at_once() {
     for pattern in [
         "",
         "(",
@@ -88,7 +88,7 @@ fn a_pattern_that_is_none_or_too_much_is_refused_at_once() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_or_out_is_refused() {
+fn missing_or_outside_path_is_refused() {
     assert_eq!(
         call("search_files", json!({"pattern": "a", "path": "none"})).check().kind(),
         "not-found"
@@ -105,7 +105,7 @@ fn a_path_that_leads_nowhere_or_out_is_refused() {
 }
 
 #[test]
-fn at_most_two_hundred_matches_are_shown_and_a_last_line_says_how_to_narrow() {
+fn at_most_two_hundred_matches_are_shown_with_advice() {
     let seen = call("search_files", json!({"pattern": "x"}))
         .arrange(|world| {
             world.file("f", "x\n".repeat(500));
@@ -120,7 +120,7 @@ fn at_most_two_hundred_matches_are_shown_and_a_last_line_says_how_to_narrow() {
 }
 
 #[test]
-fn a_long_line_is_shortened_around_its_match() {
+fn long_line_is_cut_around_its_match() {
     let line = format!("{}MATCH{}", "a".repeat(10_000), "b".repeat(10_000));
     let seen = call("search_files", json!({"pattern": "MATCH"}))
         .arrange(move |world| {

@@ -66,7 +66,7 @@ fn soon(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_command_behind_a_helper_gives_back_what_it_would_without() {
+fn command_with_a_helper_has_the_same_result() {
     let world = World::new();
     world.file("f", "text");
     let cases = [
@@ -93,7 +93,7 @@ fn a_command_behind_a_helper_gives_back_what_it_would_without() {
 }
 
 #[test]
-fn a_daemon_is_dead_when_its_call_has_ended_however_it_is_confined() {
+fn daemon_ends_with_its_call_under_any_confinement() {
     for confinement in [Confinement::Landlock, Confinement::Unconfined] {
         let world = World::new();
         let result = run(&world, held(confinement), json!({"command": DAEMON}));
@@ -105,7 +105,7 @@ fn a_daemon_is_dead_when_its_call_has_ended_however_it_is_confined() {
 }
 
 #[test]
-fn a_daemon_of_a_call_that_is_stopped_by_its_own_time_is_dead_as_well() {
+fn daemon_of_a_timed_out_command_ends() {
     let world = World::new();
     let command = format!("{DAEMON}; echo begun; sleep 1000");
     let result =
@@ -117,7 +117,7 @@ fn a_daemon_of_a_call_that_is_stopped_by_its_own_time_is_dead_as_well() {
 }
 
 #[test]
-fn a_call_whose_caller_goes_leaves_no_process_and_no_directory() {
+fn dropped_call_leaves_no_process_or_directory() {
     let world = World::new();
     let host = host(&world, held(Confinement::Landlock));
     let command = format!("echo $HOME > home; {DAEMON}; sleep 1000");
@@ -181,7 +181,7 @@ fn processes_violated() {
 }
 
 #[test]
-fn processes_in_sessions_of_their_own_count_as_well() {
+fn processes_in_other_sessions_count() {
     let world = World::new();
     let command = "for i in $(seq 60); do setsid sleep 1000 & done; sleep 1000";
     for confinement in [Confinement::Landlock, Confinement::Unconfined] {
@@ -232,20 +232,20 @@ fn leaderless(mib: u64, seconds: u64) -> Option<ToolResult> {
 }
 
 #[test]
-fn memory_of_a_process_whose_first_thread_has_ended_obeyed() {
+fn memory_behind_an_ended_first_thread_obeyed() {
     let Some(result) = leaderless(16, 1) else { return };
     assert_eq!(result.output().as_deref(), Some("kept 16777216 bytes\n"), "{result}");
 }
 
 #[test]
-fn memory_of_a_process_whose_first_thread_has_ended_violated() {
+fn memory_behind_an_ended_first_thread_violated() {
     // The process would succeed after ten seconds.
     let Some(result) = leaderless(160, 10) else { return };
     exhausted(&result, "resident_memory", 96 << 20);
 }
 
 #[test]
-fn a_command_whose_helper_is_killed_ends_with_it() {
+fn command_ends_with_its_killed_helper() {
     let policy = Policy::default().allowing(SideEffects::Execute);
     let shell = Shell::factory(held(Confinement::Unconfined));
     let stage = Stage::new(&[], |builder| builder.policy(policy).tool(shell));
@@ -294,7 +294,7 @@ fn threads(world: &World) -> String {
 }
 
 #[test]
-fn a_command_neither_kills_nor_stops_its_helper_by_the_number_of_a_thread() {
+fn command_cannot_signal_its_helper_by_thread_id() {
     for signal in [Signal::KILL, Signal::STOP] {
         let world = World::new();
         fs::write(world.root().join("signal.pl"), BY_THREAD).expect("it can be written");
@@ -321,7 +321,7 @@ fn a_command_neither_kills_nor_stops_its_helper_by_the_number_of_a_thread() {
 }
 
 #[test]
-fn a_helper_that_is_stopped_is_killed_with_its_command_and_the_call_ends() {
+fn stopped_helper_is_killed_with_its_command() {
     let world = World::new();
     let command = "echo $PPID > helper; echo $$ > shell; sleep 1000 & sleep 1000";
     let (result, helper, took) = std::thread::scope(|scope| {
@@ -347,7 +347,7 @@ fn a_helper_that_is_stopped_is_killed_with_its_command_and_the_call_ends() {
 }
 
 #[test]
-fn a_helper_that_is_stopped_before_it_answers_ends_with_its_call() {
+fn helper_stopped_before_its_answer_ends_with_the_call() {
     let world = World::new();
     let script = world.root().join("helper.sh");
     let program = format!(
@@ -366,7 +366,7 @@ fn a_helper_that_is_stopped_before_it_answers_ends_with_its_call() {
 }
 
 #[test]
-fn without_the_helper_that_was_asked_for_nothing_is_run() {
+fn missing_helper_runs_nothing() {
     let world = World::new();
     for program in ["/no/such/program", "/bin/true"] {
         let options = ShellOptions::default().helper(ShellHelper::palisade(program));
@@ -377,7 +377,7 @@ fn without_the_helper_that_was_asked_for_nothing_is_run() {
 }
 
 #[test]
-fn a_command_inherits_nothing_of_its_helper() {
+fn command_inherits_nothing_of_its_helper() {
     let listing = "for f in /proc/$$/fd/*; do readlink $f; done; true";
     let result = run(&World::new(), held(Confinement::Unconfined), json!({"command": listing}));
     let output = result.output().expect("it ran").into_owned();

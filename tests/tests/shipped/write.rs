@@ -1,7 +1,7 @@
 //! `write_file`: writes a whole file atomically, or nothing.
 
 use crate::{allowed, call};
-use palisade_tests::seen::Seen;
+use palisade_tests::observed::Observed;
 use serde_json::{Value, json};
 
 fn input(path: &str, content: &str) -> Value {
@@ -10,7 +10,7 @@ fn input(path: &str, content: &str) -> Value {
 
 /// Checks that the workspace holds only these paths, and no temporary file.
 #[track_caller]
-fn nothing_but(seen: &Seen, paths: &[&str]) {
+fn nothing_but(seen: &Observed, paths: &[&str]) {
     for world in seen.worlds() {
         let found: Vec<String> =
             world.inside().keys().map(|path| path.display().to_string()).collect();
@@ -19,7 +19,7 @@ fn nothing_but(seen: &Seen, paths: &[&str]) {
 }
 
 #[test]
-fn a_file_is_created_with_its_directories() {
+fn file_is_created_with_its_directories() {
     let seen = allowed("write_file", input("a/b/c.txt", "grün\n")).check();
     assert_eq!(seen.output(), "Created `a/b/c.txt` (6 bytes).");
     seen.left("a/b/c.txt", Some("grün\n")).modified(&["a", "a/b", "a/b/c.txt"]);
@@ -28,7 +28,7 @@ fn a_file_is_created_with_its_directories() {
 }
 
 #[test]
-fn a_file_that_exists_is_replaced_whole() {
+fn existing_file_is_replaced_as_a_whole() {
     let seen = allowed("write_file", input("f", ""))
         .arrange(|world| {
             world.file("f", "before");
@@ -40,7 +40,7 @@ fn a_file_that_exists_is_replaced_whole() {
 }
 
 #[test]
-fn whoever_has_the_old_file_under_another_name_keeps_it() {
+fn hard_link_keeps_the_old_content() {
     let case = allowed("write_file", input("f", "new")).arrange(|world| {
         world.file("f", "old");
         std::fs::hard_link(world.root().join("f"), world.root().join("same"))
@@ -50,7 +50,7 @@ fn whoever_has_the_old_file_under_another_name_keeps_it() {
 }
 
 #[test]
-fn without_an_allowance_nothing_is_written() {
+fn writing_requires_an_allowance() {
     let seen = call("write_file", input("f", "new"))
         .arrange(|world| {
             world.file("f", "old");
@@ -61,7 +61,7 @@ fn without_an_allowance_nothing_is_written() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_not_overwritten() {
+fn special_file_is_not_overwritten() {
     let seen = allowed("write_file", input("dir", "x"))
         .arrange(|world| {
             world.folder("dir");
@@ -83,7 +83,7 @@ fn what_is_no_regular_file_is_not_overwritten() {
 }
 
 #[test]
-fn no_path_leads_out() {
+fn path_outside_is_refused() {
     for path in ["../x", "/tmp/x", "a/../../x", "out/x", "loose"] {
         let seen = allowed("write_file", input(path, "x"))
             .arrange(|world| {

@@ -25,7 +25,7 @@ pub(super) fn build(place: &Place, directory: &Path) -> anyhow::Result<Built> {
     let fetched =
         cargo(place, "fetch").stdin(Stdio::null()).output().context("running cargo fetch")?;
     if !fetched.status.success() {
-        return REACH.told(&String::from_utf8_lossy(&fetched.stderr)).map(Built::OutOfReach);
+        return REACH.reason(&String::from_utf8_lossy(&fetched.stderr)).map(Built::OutOfReach);
     }
     let mut build = cargo(place, "build");
     // All packages are downloaded by now, so that the registry is not queried again.
@@ -68,16 +68,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_registry_out_of_reach_is_told_from_a_lock_file_that_is_no_good() {
+    fn unreachable_registry_differs_from_an_outdated_lock_file() {
         let said = "error: download of config.json failed\n\nCaused by:\n  [7] Could not connect to server (Failed to connect)\n";
-        assert!(REACH.told(said).is_ok_and(|why| why.ends_with("(Failed to connect)")));
+        assert!(REACH.reason(said).is_ok_and(|why| why.ends_with("(Failed to connect)")));
         assert!(
             REACH
-                .told(
+                .reason(
                     "error: cannot update the lock file because --locked was passed to prevent this"
                 )
                 .is_err()
         );
-        assert!(REACH.told("error: failed to verify the checksum of `rmcp v3.9.0`").is_err());
+        assert!(REACH.reason("error: failed to verify the checksum of `rmcp v3.9.0`").is_err());
     }
 }

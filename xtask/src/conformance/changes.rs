@@ -47,7 +47,7 @@ fn watch(mut events: File, stage: &Stage, stop: &AtomicBool) -> anyhow::Result<(
     let mut unread = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         events.read_to_end(&mut unread).context("reading the server's events")?;
-        for _ in 0..asked(&mut unread) {
+        for _ in 0..take_requests(&mut unread) {
             stage.move_visitor()?;
         }
         thread::sleep(PAUSE);
@@ -57,13 +57,13 @@ fn watch(mut events: File, stage: &Stage, stop: &AtomicBool) -> anyhow::Result<(
 
 /// Removes the complete lines from the buffer and returns how many of them request a change. An
 /// incomplete line stays in the buffer.
-fn asked(unread: &mut Vec<u8>) -> usize {
+fn take_requests(unread: &mut Vec<u8>) -> usize {
     let whole = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let lines: Vec<u8> = unread.drain(..whole).collect();
-    lines.split(|byte| *byte == b'\n').filter(|line| asks(line)).count()
+    lines.split(|byte| *byte == b'\n').filter(|line| is_request(line)).count()
 }
 
-fn asks(line: &[u8]) -> bool {
+fn is_request(line: &[u8]) -> bool {
     let event: Value = serde_json::from_slice(line).unwrap_or_default();
     event["event"] == "tool.called" && TOOLS.iter().any(|tool| event["tool_name"] == *tool)
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_ask_for_a_change_are_counted_once_when_their_lines_are_whole() {
+    fn change_requests_are_counted_once_per_line() {
         let line = |event: &str, tool: &str| {
             format!("{{\"event\":\"{event}\",\"tool_name\":\"{tool}\"}}\n")
         };
@@ -86,10 +86,10 @@ mod tests {
         .concat();
         let (first, rest) = text.as_bytes().split_at(text.len() - 5);
         let mut unread = first.to_vec();
-        assert_eq!(asked(&mut unread), 1);
+        assert_eq!(take_requests(&mut unread), 1);
         unread.extend(rest);
-        assert_eq!(asked(&mut unread), 1);
+        assert_eq!(take_requests(&mut unread), 1);
         assert!(unread.is_empty());
-        assert_eq!(asked(&mut unread), 0);
+        assert_eq!(take_requests(&mut unread), 0);
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum Weight {
 
 /// The verbosity about scenarios that fail without counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Telling {
+pub(super) enum Verbosity {
     /// Prints the faults of required scenarios.
     Faults,
     /// Prints all faults, because these scenarios were named explicitly.
@@ -92,19 +92,19 @@ impl Scenario {
 
     fn faults(&self) -> Vec<String> {
         if self.checks.is_empty() {
-            return vec!["it left no result: it did not come to its end".to_owned()];
+            return vec!["it did not finish: there is no result".to_owned()];
         }
         let faults = self.checks.iter().filter(|check| check.is_fault());
         let mut lines: Vec<String> = faults
             .map(|check| format!("{:?}: {}: {}", check.status, check.id, check.message))
             .collect();
         if lines.is_empty() && !self.passes() {
-            lines.push("nothing of it applies, so that nothing was looked at".to_owned());
+            lines.push("none of its checks applies".to_owned());
         }
         lines
     }
 
-    fn tell(&self, verdict: Verdict, telling: Telling) {
+    fn print(&self, verdict: Verdict, verbosity: Verbosity) {
         let word = match verdict {
             Verdict::Passes => "passes",
             Verdict::Fails => "FAILS",
@@ -113,7 +113,7 @@ impl Scenario {
             Verdict::FailsUnscored => "fails, unscored",
         };
         println!("  {word:<17} {} ({} checks)", self.name, self.checks.len());
-        if verdict == Verdict::Fails || telling == Telling::Everything {
+        if verdict == Verdict::Fails || verbosity == Verbosity::Everything {
             self.faults().iter().for_each(|fault| println!("      {fault}"));
         }
     }
@@ -122,7 +122,7 @@ impl Scenario {
 /// Collects the scenarios of each revision for a final verdict.
 pub(super) struct Judgement<'a> {
     not_yet: &'a [&'a str],
-    telling: Telling,
+    verbosity: Verbosity,
     failed: Vec<String>,
     /// Whether each scenario passes in every revision that requires it.
     passing: BTreeMap<String, bool>,
@@ -131,10 +131,10 @@ pub(super) struct Judgement<'a> {
 
 impl<'a> Judgement<'a> {
     /// Returns an empty judgement with the list of missing features.
-    pub(super) fn new(not_yet: &'a [&'a str], telling: Telling) -> Self {
+    pub(super) fn new(not_yet: &'a [&'a str], verbosity: Verbosity) -> Self {
         Self {
             not_yet,
-            telling,
+            verbosity,
             failed: Vec::new(),
             passing: BTreeMap::new(),
             heard: BTreeSet::new(),
@@ -142,28 +142,28 @@ impl<'a> Judgement<'a> {
     }
 
     /// Prints and records the results of a revision.
-    pub(super) fn hear(&mut self, revision: &str, scenarios: Vec<Scenario>) {
+    pub(super) fn add_revision(&mut self, revision: &str, scenarios: Vec<Scenario>) {
         println!("{revision}");
         let mut counts = [0; 3];
         for scenario in scenarios {
             let verdict = scenario.verdict(self.not_yet);
-            scenario.tell(verdict, self.telling);
+            scenario.print(verdict, self.verbosity);
             match verdict {
                 Verdict::Passes => counts[0] += 1,
                 Verdict::Fails => counts[1] += 1,
                 Verdict::NotYet => counts[2] += 1,
                 Verdict::PassesUnscored | Verdict::FailsUnscored => {}
             }
-            self.keep(revision, &scenario, verdict);
+            self.record(revision, &scenario, verdict);
             self.heard.insert(scenario.name);
         }
         let [passing, failing, not_yet] = counts;
         println!(
-            "{revision}: of those required, {passing} pass, {failing} fail, {not_yet} are not due yet"
+            "{revision}: required scenarios: {passing} pass, {failing} fail, {not_yet} are not built yet"
         );
     }
 
-    fn keep(&mut self, revision: &str, scenario: &Scenario, verdict: Verdict) {
+    fn record(&mut self, revision: &str, scenario: &Scenario, verdict: Verdict) {
         if verdict == Verdict::Fails {
             self.failed.push(format!("{revision} {}", scenario.name));
         }
@@ -174,7 +174,7 @@ impl<'a> Judgement<'a> {
     }
 
     /// Returns true if each of these scenarios belongs to some revision.
-    pub(super) fn heard_all(&self, wanted: &BTreeSet<String>) -> bool {
+    pub(super) fn knows_all(&self, wanted: &BTreeSet<String>) -> bool {
         wanted.is_subset(&self.heard)
     }
 
@@ -193,7 +193,7 @@ impl<'a> Judgement<'a> {
         let stale = self.stale();
         ensure!(
             stale.is_empty(),
-            "these pass, and have to leave the list of what is not built yet: {}",
+            "these pass, and must be removed from the list of missing features: {}",
             stale.join(", ")
         );
         Ok(())

@@ -14,15 +14,15 @@ fn required(statuses: &[Status]) -> Scenario {
 
 /// Returns true if the judgement of these revisions is a success.
 fn is_well(not_yet: &[&str], revisions: &[Scenario]) -> bool {
-    let mut judgement = Judgement::new(not_yet, Telling::Faults);
+    let mut judgement = Judgement::new(not_yet, Verbosity::Faults);
     for scenario in revisions {
-        judgement.hear("2026-07-28", vec![scenario.clone()]);
+        judgement.add_revision("2026-07-28", vec![scenario.clone()]);
     }
     judgement.conclude().is_ok()
 }
 
 #[test]
-fn a_scenario_passes_without_failures_and_without_warnings() {
+fn scenario_passes_without_failures_and_warnings() {
     use Status::{Failure, Info, Skipped, Success, Warning};
     assert!(is_well(&[], &[required(&[Success, Info, Skipped])]));
     for faulty in [vec![Success, Failure], vec![Success, Warning], vec![Skipped, Info], vec![]] {
@@ -31,14 +31,14 @@ fn a_scenario_passes_without_failures_and_without_warnings() {
 }
 
 #[test]
-fn what_counts_for_nothing_may_fail() {
+fn excluded_scenario_may_fail() {
     let unscored = scenario("a", Weight::Unscored, &[Status::Failure]);
     assert!(is_well(&[], std::slice::from_ref(&unscored)));
     assert!(no_failure_in_required(&[unscored]));
 }
 
 #[test]
-fn what_is_not_built_may_fail_and_must_not_pass_everywhere() {
+fn unbuilt_scenario_may_fail_but_not_pass_everywhere() {
     let (passing, failing) = (required(&[Status::Success]), required(&[Status::Failure]));
     assert!(is_well(&["a"], std::slice::from_ref(&failing)));
     assert!(
@@ -50,14 +50,14 @@ fn what_is_not_built_may_fail_and_must_not_pass_everywhere() {
 }
 
 #[test]
-fn the_suites_own_verdict_is_about_failures_and_what_has_no_result() {
+fn suite_verdict_covers_failures_and_missing_results() {
     assert!(no_failure_in_required(&[required(&[Status::Success, Status::Warning])]));
     assert!(!no_failure_in_required(&[required(&[Status::Success, Status::Failure])]));
     assert!(!no_failure_in_required(&[required(&[])]));
 }
 
 #[test]
-fn what_left_no_result_is_there_and_has_no_checks() {
+fn missing_result_has_no_checks() {
     let requirements = Requirements {
         required: vec!["a".to_owned(), "b".to_owned()],
         unscored: vec!["c".to_owned()],
@@ -70,11 +70,11 @@ fn what_left_no_result_is_there_and_has_no_checks() {
 }
 
 #[test]
-fn a_scenario_of_no_revision_is_noticed() {
-    let mut judgement = Judgement::new(&[], Telling::Everything);
-    judgement.hear("2026-07-28", vec![required(&[Status::Success])]);
+fn scenario_without_a_revision_is_reported() {
+    let mut judgement = Judgement::new(&[], Verbosity::Everything);
+    judgement.add_revision("2026-07-28", vec![required(&[Status::Success])]);
     let named =
         |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-    assert!(judgement.heard_all(&named(&["a"])) && judgement.heard_all(&named(&[])));
-    assert!(!judgement.heard_all(&named(&["a", "b"])));
+    assert!(judgement.knows_all(&named(&["a"])) && judgement.knows_all(&named(&[])));
+    assert!(!judgement.knows_all(&named(&["a", "b"])));
 }

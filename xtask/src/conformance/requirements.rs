@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_servers_part_of_a_list_is_read_and_the_clients_is_not() {
+    fn only_the_server_part_of_a_list_is_read() {
         let text = "# server:\n\nserver:\n  - server-stateless\n  # more\n  - tools-list\n\nclient:\n  - tools_call\n  - auth/x\n\n\
                     not_scored:\n  - scenario: auth/y\n    leg: client\n    reason: extension\n  - scenario: tasks-a\n    leg: server\n    \
                     reason: extension\n    note: >-\n      some: words\n";

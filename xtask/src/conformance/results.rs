@@ -73,7 +73,7 @@ fn check(value: &Value) -> anyhow::Result<Check> {
         Some("WARNING") => Status::Warning,
         Some("SKIPPED") => Status::Skipped,
         Some("INFO") => Status::Info,
-        other => bail!("the check {id} has the status {other:?}, which nobody here knows"),
+        other => bail!("the check {id} has the status {other:?}, which is unknown"),
     };
     let said = [&value["errorMessage"], &value["details"]["message"], &value["description"]];
     let message = said.iter().find_map(|text| text.as_str()).unwrap_or_default();
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_named_after_its_scenario_and_the_time() {
+    fn directory_has_scenario_and_time_in_its_name() {
         assert_eq!(scenario_of("server-tools-list-2026-11-22T07-55-54-842Z"), Some("tools-list"));
         assert_eq!(
             scenario_of("server-server-stateless-2026-11-22T07-55-52-819Z"),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_is_read_with_what_is_said_to_it() {
+    fn check_is_read_with_its_message() {
         let text = r#"[{"id":"a","status":"SUCCESS","description":"d"},{"id":"b","status":"WARNING","description":"d","details":{"message":"m"}},
                        {"id":"c","status":"FAILURE","description":"d","errorMessage":"e"}]"#;
         let checks = parse(text).unwrap_or_default();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_no_success() {
+    fn unknown_status_is_no_success() {
         assert!(parse(r#"[{"id":"a","status":"PASSED"}]"#).is_err());
         assert!(parse(r#"{"id":"a"}"#).is_err());
     }

@@ -108,7 +108,7 @@ mod tests {
         <!-- file ../x/y.rs -->\n```rust\nfn main() {}\n```\n\n```console\n$ one\na\n\nb\n$ two\n```\n";
 
     #[test]
-    fn a_block_knows_its_place_its_language_and_its_role() {
+    fn block_has_place_language_and_role() {
         let found: Vec<_> = blocks(DOCUMENT)
             .into_iter()
             .map(|b| (b.line, b.language.clone(), b.text(), b.role))
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_console_block_is_commands_with_what_they_print() {
+    fn console_block_is_commands_with_output() {
         let steps: Vec<Step> = blocks(DOCUMENT).iter().flat_map(Block::steps).collect();
         let step = |line, command: &str, expected: &str| Step {
             line,

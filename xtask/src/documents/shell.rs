@@ -33,22 +33,22 @@ pub(super) enum Outcome {
 
 /// The build that the commands are run with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tried {
+pub(crate) enum Profile {
     /// The release build, as the documents say; built if it is missing.
-    AsWritten,
+    Release,
     /// The debug build that `cargo build --workspace --bins` has left, without building.
     Debug,
 }
 
-impl Tried {
+impl Profile {
     /// Returns the built program.
     pub(crate) fn program(self, place: &Place) -> PathBuf {
-        place.target.join(self.profile()).join("palisade")
+        place.target.join(self.folder()).join("palisade")
     }
 
-    fn profile(self) -> &'static str {
+    fn folder(self) -> &'static str {
         match self {
-            Self::AsWritten => "release",
+            Self::Release => "release",
             Self::Debug => "debug",
         }
     }
@@ -57,13 +57,13 @@ impl Tried {
 /// A temporary directory with a copy of the repository, named `palisade`.
 pub(super) struct Trial<'a> {
     place: &'a Place,
-    tried: Tried,
+    profile: Profile,
     directory: TempDir,
 }
 
 impl<'a> Trial<'a> {
-    pub(super) fn prepare(place: &'a Place, tried: Tried) -> anyhow::Result<Self> {
-        let trial = Self { place, tried, directory: tempfile::tempdir()? };
+    pub(super) fn prepare(place: &'a Place, profile: Profile) -> anyhow::Result<Self> {
+        let trial = Self { place, profile, directory: tempfile::tempdir()? };
         place.copy_sources(&trial.copy())?;
         Ok(trial)
     }
@@ -101,7 +101,7 @@ impl<'a> Trial<'a> {
     /// Returns the commands that are actually run. `cargo run` runs in the repository itself, where
     /// everything is built already. After the first one, the others call the program directly.
     fn commands(&self, steps: &[Step]) -> Vec<Result<String, &'static str>> {
-        let mut shown = self.tried == Tried::Debug;
+        let mut shown = self.profile == Profile::Debug;
         let mut command = |step: &Step| {
             if let Some((_, reason)) =
                 ELSEWHERE.iter().find(|(start, _)| step.command.starts_with(start))
@@ -112,7 +112,7 @@ impl<'a> Trial<'a> {
                 Some(arguments) if std::mem::replace(&mut shown, true) => {
                     Ok(format!("palisade {arguments}"))
                 }
-                None if self.tried == Tried::Debug && step.command.starts_with(EXAMPLE) => {
+                None if self.profile == Profile::Debug && step.command.starts_with(EXAMPLE) => {
                     Ok(self.example(&step.command))
                 }
                 _ if step.command.starts_with("cargo run ") => {
@@ -167,7 +167,7 @@ impl<'a> Trial<'a> {
     /// Returns a `PATH` that starts with the built program.
     fn path(&self) -> anyhow::Result<OsString> {
         let others = env::var_os("PATH").unwrap_or_default();
-        let own = self.place.target.join(self.tried.profile());
+        let own = self.place.target.join(self.profile.folder());
         let all = [own].into_iter().chain(env::split_paths(&others));
         env::join_paths(all).context("putting the program on the PATH")
     }

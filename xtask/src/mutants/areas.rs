@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_in_the_area_whose_globs_name_it() {
+    fn file_is_in_the_area_with_its_glob() {
         let area = |file: &str| AREAS.iter().find(|area| area.has(file)).map(|area| area.name);
         assert_eq!(area("host/palisade/src/policy.rs"), Some("policy"));
         assert_eq!(area("host/palisade/src/sandbox/guard/direct/open.rs"), Some("guard"));

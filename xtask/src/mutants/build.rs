@@ -1,4 +1,4 @@
-//! One build of the copy with all its faults, without those that do not compile.
+//! Builds the copy of the sources with all faults, except those that do not compile.
 
 use super::areas::AREAS;
 use super::fault::Fault;
@@ -11,87 +11,91 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The module that the crates with faults get, and the files that it is added to.
+/// The module that switches the faults, and the root files of the crates that get it.
 const SWITCH: &str = include_str!("switch.rs");
 const CRATES: [&str; 3] =
     ["host/palisade/src/lib.rs", "host/mcp/src/lib.rs", "host/schema/src/lib.rs"];
-/// Whose unit tests are run.
+/// The crates whose unit tests are run.
 const UNITS: [&str; 4] = ["palisade", "palisade_formats", "palisade_mcp", "palisade_schema"];
 
-/// Why a fault is in no build.
+/// The reason why a fault is excluded from the build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lost {
-    /// It does not compile.
+pub(super) enum Excluded {
+    /// The fault does not compile.
     Unviable,
-    /// No form takes it: it is in what is worked out while building, or its form does not compile.
+    /// The fault cannot be switched at run time: it is in code that is evaluated at compile time,
+    /// or the switching code does not compile there.
     Unwoven,
 }
 
-/// A program of tests.
+/// A test executable.
 #[derive(Debug, Clone)]
 pub(super) struct Binary {
     pub(super) name: String,
     pub(super) path: PathBuf,
-    /// Where it is run.
+    /// The working directory of its tests.
     pub(super) directory: PathBuf,
 }
 
-/// What a build has come to.
+/// The result of a build.
 pub(super) struct Built {
     pub(super) binaries: Vec<Binary>,
-    /// Where the suites keep compiled code.
+    /// The suites' cache of compiled code.
     pub(super) cache: PathBuf,
-    pub(super) lost: BTreeMap<usize, Lost>,
+    pub(super) excluded: BTreeMap<usize, Excluded>,
 }
 
-/// What cargo said of one build.
+/// The messages of one run of cargo.
 #[derive(Default)]
-struct Said {
+struct CargoOutput {
     binaries: Vec<Binary>,
     cache: Option<PathBuf>,
-    /// Each with its words, and the places it names: file and byte.
+    /// The errors, each with its text and its places: file and byte.
     errors: Vec<(String, Vec<(String, usize)>)>,
 }
 
-/// Where faults are woven, and built.
-pub(super) struct Loom<'a> {
+/// Weaves the faults into a copy of the sources, and builds it.
+pub(super) struct Builder<'a> {
     pub(super) place: &'a Place,
     /// The copy of the sources.
     pub(super) tree: PathBuf,
     pub(super) target: PathBuf,
-    /// Keeps what does not compile from one run to the next, by name.
+    /// The file that keeps the excluded faults from one run to the next, by name.
     pub(super) known: PathBuf,
 }
 
-impl Loom<'_> {
-    /// Weaves and builds until it compiles.
+impl Builder<'_> {
+    /// Weaves and builds, and excludes the faults that do not compile, until the build succeeds.
     pub(super) fn build(&self, faults: &[Fault]) -> anyhow::Result<Built> {
-        let mut lost = self.known(faults);
+        let mut excluded = self.known(faults);
         loop {
-            let woven = self.weave(faults, &mut lost)?;
-            let said = self.cargo()?;
-            if said.errors.is_empty() {
-                let cache = said.cache.context("cargo names no directory of the guests")?;
-                return Ok(Built { binaries: said.binaries, cache, lost });
+            let woven = self.weave(faults, &mut excluded)?;
+            let output = self.cargo()?;
+            if output.errors.is_empty() {
+                let cache = output.cache.context("cargo names no directory of the guests")?;
+                return Ok(Built { binaries: output.binaries, cache, excluded });
             }
-            let before = lost.len();
-            said.errors.iter().try_for_each(|error| blamed(error, &woven, &mut lost))?;
-            println!("{} faults do not compile", lost.len());
-            ensure!(lost.len() > before, "it does not build, whatever is left out");
-            self.keep(faults, &lost)?;
+            let before = excluded.len();
+            output.errors.iter().try_for_each(|error| exclude(error, &woven, &mut excluded))?;
+            println!("{} faults do not compile", excluded.len());
+            ensure!(
+                excluded.len() > before,
+                "the build fails although all its faults are excluded"
+            );
+            self.keep(faults, &excluded)?;
         }
     }
 
-    /// Writes the copy; returns the woven files.
+    /// Writes the copy, and returns the woven files.
     fn weave(
         &self,
         faults: &[Fault],
-        lost: &mut BTreeMap<usize, Lost>,
+        excluded: &mut BTreeMap<usize, Excluded>,
     ) -> anyhow::Result<BTreeMap<String, String>> {
         let mut files: BTreeMap<&str, Vec<&Fault>> = CRATES.map(|file| (file, Vec::new())).into();
         for fault in faults {
             let of_file = files.entry(&fault.file).or_default();
-            of_file.extend((!lost.contains_key(&fault.number)).then_some(fault));
+            of_file.extend((!excluded.contains_key(&fault.number)).then_some(fault));
         }
         self.place
             .copy_sources_but(&self.tree, &files.keys().map(PathBuf::from).collect::<Vec<_>>())?;
@@ -102,8 +106,8 @@ impl Loom<'_> {
             let woven =
                 weave::weave(&source, &faults).with_context(|| format!("weaving {file}"))?;
             let left = faults.iter().filter(|fault| !woven.faults.contains(&fault.number));
-            lost.extend(left.map(|fault| (fault.number, Lost::Unwoven)));
-            lost.extend(woven.unviable.iter().map(|number| (*number, Lost::Unviable)));
+            excluded.extend(left.map(|fault| (fault.number, Excluded::Unwoven)));
+            excluded.extend(woven.unviable.iter().map(|number| (*number, Excluded::Unviable)));
             let ending = if CRATES.contains(&file) {
                 format!("\nmod switch {{\n{SWITCH}}}\npub(crate) use switch::fault;\n")
             } else {
@@ -118,7 +122,7 @@ impl Loom<'_> {
         Ok(all)
     }
 
-    fn cargo(&self) -> anyhow::Result<Said> {
+    fn cargo(&self) -> anyhow::Result<CargoOutput> {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(["test", "--no-run", "--workspace", "--message-format=json", "--lib"]);
         let suites: BTreeSet<&str> = AREAS.iter().flat_map(|area| area.suites).copied().collect();
@@ -128,62 +132,69 @@ impl Loom<'_> {
             .env("CARGO_TARGET_DIR", &self.target)
             .stderr(Stdio::inherit());
         let out = command.output().context("running cargo")?;
-        let mut said = Said::default();
+        let mut output = CargoOutput::default();
         for line in out.stdout.split(|byte| *byte == b'\n') {
             if let Ok(message) = serde_json::from_slice::<Value>(line) {
-                said.hear(&message, &suites);
+                output.read(&message, &suites);
             }
         }
-        ensure!(out.status.success() || !said.errors.is_empty(), "cargo ended with {}", out.status);
-        Ok(said)
+        ensure!(
+            out.status.success() || !output.errors.is_empty(),
+            "cargo ended with {}",
+            out.status
+        );
+        Ok(output)
     }
 
-    fn known(&self, faults: &[Fault]) -> BTreeMap<usize, Lost> {
+    fn known(&self, faults: &[Fault]) -> BTreeMap<usize, Excluded> {
         let text = fs::read_to_string(&self.known).unwrap_or_default();
         let known: BTreeSet<&str> = text.lines().collect();
-        let line = |lost, fault: &Fault| {
-            known.contains(line(lost, fault).as_str()).then_some((fault.number, lost))
+        let line = |excluded, fault: &Fault| {
+            known.contains(line(excluded, fault).as_str()).then_some((fault.number, excluded))
         };
-        let both = [Lost::Unviable, Lost::Unwoven];
-        both.iter().flat_map(|lost| faults.iter().filter_map(|fault| line(*lost, fault))).collect()
+        let both = [Excluded::Unviable, Excluded::Unwoven];
+        both.iter()
+            .flat_map(|excluded| faults.iter().filter_map(|fault| line(*excluded, fault)))
+            .collect()
     }
 
-    fn keep(&self, faults: &[Fault], lost: &BTreeMap<usize, Lost>) -> anyhow::Result<()> {
-        let lines = faults.iter().filter_map(|fault| Some(line(*lost.get(&fault.number)?, fault)));
+    fn keep(&self, faults: &[Fault], excluded: &BTreeMap<usize, Excluded>) -> anyhow::Result<()> {
+        let lines =
+            faults.iter().filter_map(|fault| Some(line(*excluded.get(&fault.number)?, fault)));
         fs::write(&self.known, lines.collect::<Vec<_>>().join("\n"))
-            .context("keeping what does not compile")
+            .context("storing the excluded faults")
     }
 }
 
-fn line(lost: Lost, fault: &Fault) -> String {
-    format!("{lost:?} {}", fault.name)
+fn line(excluded: Excluded, fault: &Fault) -> String {
+    format!("{excluded:?} {}", fault.name)
 }
 
-/// Notes what an error is about.
-fn blamed(
+/// Excludes the faults that cause an error.
+fn exclude(
     (words, places): &(String, Vec<(String, usize)>),
     woven: &BTreeMap<String, String>,
-    lost: &mut BTreeMap<usize, Lost>,
+    excluded: &mut BTreeMap<usize, Excluded>,
 ) -> anyhow::Result<()> {
     let blame = places.iter().find_map(|(file, at)| weave::blame(woven.get(file)?, *at));
-    match blame.with_context(|| format!("an error that is about no fault:\n{words}"))? {
+    match blame.with_context(|| format!("an error that no fault causes:\n{words}"))? {
         Blame::Fault(number) => {
-            lost.insert(number, Lost::Unviable);
+            excluded.insert(number, Excluded::Unviable);
         }
         Blame::Form(numbers) => {
-            println!("no form for the faults {numbers:?}:\n{words}");
-            lost.extend(numbers.into_iter().map(|number| (number, Lost::Unwoven)));
+            println!("the faults {numbers:?} cannot be switched:\n{words}");
+            excluded.extend(numbers.into_iter().map(|number| (number, Excluded::Unwoven)));
         }
     }
     Ok(())
 }
 
-impl Said {
-    fn hear(&mut self, message: &Value, suites: &BTreeSet<&str>) {
+impl CargoOutput {
+    fn read(&mut self, message: &Value, suites: &BTreeSet<&str>) {
         let text = |path: &str| message.pointer(path).and_then(Value::as_str);
         match text("/reason") {
             Some("compiler-message") if text("/message/level") == Some("error") => {
-                // The last one only counts the others.
+                // An error without a place is the summary of the others.
                 let places = message.get("message").map(places).unwrap_or_default();
                 let words = text("/message/rendered").unwrap_or_default().to_owned();
                 self.errors.extend((!places.is_empty()).then_some((words, places)));
@@ -199,7 +210,7 @@ impl Said {
     }
 }
 
-/// The places of an error: the one it is at first, then those that it names as well.
+/// Returns the places of an error, its primary place first.
 fn places(message: &Value) -> Vec<(String, usize)> {
     let list =
         |of: &Value, key: &str| of.get(key).and_then(Value::as_array).cloned().unwrap_or_default();

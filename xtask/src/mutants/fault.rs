@@ -1,4 +1,4 @@
-//! A fault: one small change at one place of the sources, as cargo-mutants finds them.
+//! A fault: one small change at one place of the sources, as listed by cargo-mutants.
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -6,45 +6,46 @@ use serde_json::Value;
 /// One fault.
 #[derive(Debug, Clone)]
 pub(super) struct Fault {
-    /// What switches it on; from 1.
+    /// The number that switches it on; starts at 1.
     pub(super) number: usize,
-    /// File, line, column and change.
+    /// The name: file, line, column and change.
     pub(super) name: String,
     pub(super) file: String,
     pub(super) site: Site,
-    /// What stands in place of the operator, the guard or the body.
+    /// The replacement of the operator, the guard or the body.
     pub(super) replacement: String,
 }
 
-/// Where it is, and what it changes: at one place begin an expression and its first operator alike.
+/// The place of a fault, with its kind: an expression and its first operator may start at the same
+/// place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Site {
     pub(super) kind: Kind,
-    /// From 1.
+    /// The line; starts at 1.
     pub(super) line: usize,
-    /// In characters, from 1.
+    /// The column, in characters; starts at 1.
     pub(super) column: usize,
 }
 
-/// What a fault changes.
+/// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// A function answers at once.
+    /// A function returns a constant at once.
     Body,
-    /// An operator between two expressions is another one.
+    /// A binary operator is replaced.
     Binary,
-    /// An operator before an expression is not there.
+    /// A unary operator is deleted.
     Unary,
-    /// An arm of a `match` is not there.
+    /// An arm of a `match` is deleted.
     Arm,
-    /// A guard of an arm always says yes, or no.
+    /// A guard of an arm is always true, or always false.
     Guard,
-    /// A field keeps the value that the rest of its structure has.
+    /// A field of a struct expression takes its value from the base.
     Field,
 }
 
 impl Kind {
-    fn of(genre: &str) -> Option<Self> {
+    fn parse(genre: &str) -> Option<Self> {
         Some(match genre {
             "FnValue" => Self::Body,
             "BinaryOperator" => Self::Binary,
@@ -57,10 +58,10 @@ impl Kind {
     }
 }
 
-/// What `cargo mutants --list --json` says, numbered in its order.
-pub(super) fn listed(json: &[u8]) -> anyhow::Result<Vec<Fault>> {
+/// Parses the output of `cargo mutants --list --json`, and numbers the faults in its order.
+pub(super) fn parse(json: &[u8]) -> anyhow::Result<Vec<Fault>> {
     let all: Vec<Value> =
-        serde_json::from_slice(json).context("what cargo-mutants lists is no list")?;
+        serde_json::from_slice(json).context("the output of cargo-mutants is not a list")?;
     let faults = all.iter().enumerate();
     faults
         .map(|(n, fault)| read(n + 1, fault).with_context(|| format!("an unknown fault: {fault}")))
@@ -70,8 +71,11 @@ pub(super) fn listed(json: &[u8]) -> anyhow::Result<Vec<Fault>> {
 fn read(number: usize, fault: &Value) -> Option<Fault> {
     let text = |key: &str| Some(fault.get(key)?.as_str()?.to_owned());
     let start = |key: &str| usize::try_from(fault.pointer("/span/start")?.get(key)?.as_u64()?).ok();
-    let site =
-        Site { kind: Kind::of(&text("genre")?)?, line: start("line")?, column: start("column")? };
+    let site = Site {
+        kind: Kind::parse(&text("genre")?)?,
+        line: start("line")?,
+        column: start("column")?,
+    };
     Some(Fault {
         number,
         name: text("name")?,
@@ -86,13 +90,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_read_with_its_place_and_change() {
+    fn fault_is_read_with_place_and_change() {
         let json = br#"[{"file": "a.rs", "name": "a.rs:2:7: replace < with > in f", "genre": "BinaryOperator",
             "replacement": ">", "span": {"start": {"line": 2, "column": 7}, "end": {"line": 2, "column": 8}}}]"#;
-        let faults = listed(json).expect("a list");
+        let faults = parse(json).expect("a list");
         assert_eq!(faults.len(), 1);
         assert_eq!((faults[0].number, faults[0].replacement.as_str()), (1, ">"));
         assert_eq!(faults[0].site, Site { kind: Kind::Binary, line: 2, column: 7 });
-        assert!(listed(br#"[{"file": "a.rs", "genre": "Unheard"}]"#).is_err());
+        assert!(parse(br#"[{"file": "a.rs", "genre": "Unknown"}]"#).is_err());
     }
 }

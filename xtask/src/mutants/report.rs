@@ -13,7 +13,7 @@ pub(super) struct Outcome {
     missed: Vec<String>,
     /// Mutants that do not compile.
     unviable: usize,
-    /// Those that could not be tried.
+    /// Mutants that cannot be switched at run time, and were not tried.
     unwoven: Vec<String>,
 }
 
@@ -35,26 +35,26 @@ pub(super) enum Why {
 }
 
 impl Outcome {
-    /// With what came of one more fault: a word, and what stands behind it.
-    pub(super) fn add(&mut self, fault: &str, came: &str) -> anyhow::Result<()> {
+    /// Adds the result of a fault: a word, and details.
+    pub(super) fn add(&mut self, fault: &str, result: &str) -> anyhow::Result<()> {
         let fault = fault.to_owned();
-        match came.split(' ').next().unwrap_or_default() {
+        match result.split(' ').next().unwrap_or_default() {
             "seen" => self.caught.push(fault),
             "endless" => self.endless.push(fault),
             "missed" => self.missed.push(fault),
             "unwoven" => self.unwoven.push(fault),
             "unviable" => self.unviable += 1,
-            _ => bail!("nothing comes of a fault as `{came}`"),
+            _ => bail!("`{result}` is not the result of a fault"),
         }
         Ok(())
     }
 
-    /// The row of the table of runs.
-    pub(super) fn row(&self, area: &str, kept: &BTreeMap<String, Why>) -> String {
+    /// Returns the row of the area in the table of runs.
+    pub(super) fn row(&self, area: &str, accepted: &BTreeMap<String, Why>) -> String {
         let (caught, endless, unviable) = (self.caught.len(), self.endless.len(), self.unviable);
         let (missed, unwoven) = (self.missed.len(), self.unwoven.len());
         let same =
-            self.missed.iter().filter(|line| kept.get(&name(line)) == Some(&Why::Same)).count();
+            self.missed.iter().filter(|line| accepted.get(&name(line)) == Some(&Why::Same)).count();
         let (made, unseen) = (caught + endless + missed + unviable + unwoven, missed - same);
         let killed = caught + endless;
         let percent = (killed * 100).checked_div(killed + unseen).unwrap_or(100);
@@ -74,14 +74,15 @@ impl Report {
     }
 
     /// Returns the number of killable mutants: all except the equivalent ones.
-    fn visible(&self, kept: &BTreeMap<String, Why>) -> usize {
-        let same = self.missed.iter().filter(|name| kept.get(*name) == Some(&Why::Same)).count();
+    fn visible(&self, accepted: &BTreeMap<String, Why>) -> usize {
+        let same =
+            self.missed.iter().filter(|name| accepted.get(*name) == Some(&Why::Same)).count();
         self.seen.len() + self.missed.len() - same
     }
 
     /// Returns the summary line.
-    pub(super) fn told(&self, kept: &BTreeMap<String, Why>) -> String {
-        let (killed, visible) = (self.seen.len(), self.visible(kept));
+    pub(super) fn summary(&self, accepted: &BTreeMap<String, Why>) -> String {
+        let (killed, visible) = (self.seen.len(), self.visible(accepted));
         let percent = (killed * 100).checked_div(visible).unwrap_or(100);
         let unwoven = self.unwoven.len();
         format!(
@@ -89,27 +90,28 @@ impl Report {
         )
     }
 
-    /// What is wrong: survivors that are not listed, listed ones that were killed, and too few
-    /// killed in all.
-    pub(super) fn complaints(&self, kept: &BTreeMap<String, Why>, least: usize) -> Vec<String> {
+    /// Returns the complaints: survivors that are not listed, listed mutants that were killed, and
+    /// too few killed mutants in all.
+    pub(super) fn complaints(&self, accepted: &BTreeMap<String, Why>, least: usize) -> Vec<String> {
         let missed: BTreeSet<&String> = self.missed.iter().collect();
         let caught: BTreeSet<&String> = self.seen.iter().collect();
         let unlisted = missed
             .iter()
-            .filter(|name| !kept.contains_key(**name))
-            .map(|name| format!("not seen: {name}"));
+            .filter(|name| !accepted.contains_key(**name))
+            .map(|name| format!("not seen by any test: {name}"));
         // The same change may occur twice in a function: killed in one place, it can survive in the
         // other.
-        let stale = kept.keys().filter(|name| caught.contains(name) && !missed.contains(name));
-        let stale = stale.map(|name| format!("on the list, and seen: {name}"));
-        let (killed, visible) = (self.seen.len(), self.visible(kept));
+        let stale = accepted.keys().filter(|name| caught.contains(name) && !missed.contains(name));
+        let stale = stale.map(|name| format!("on the list, but seen: {name}"));
+        let (killed, visible) = (self.seen.len(), self.visible(accepted));
         let few = killed * 100 < visible * least;
-        let few = few.then(|| format!("fewer than {least} % of what can be seen are seen"));
+        let few =
+            few.then(|| format!("fewer than {least} % of the faults that can be seen are seen"));
         unlisted.chain(stale).chain(few).collect()
     }
 }
 
-/// The name of a fault without its line and column.
+/// Returns the name of a fault without its line and column.
 pub(super) fn name(line: &str) -> String {
     let mut parts = line.splitn(4, ':');
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
@@ -118,9 +120,9 @@ pub(super) fn name(line: &str) -> String {
     }
 }
 
-/// The list: a table with a row for each fault, its name in backticks, `same` or `unseen`, and a
-/// reason.
-pub(super) fn kept(text: &str) -> anyhow::Result<BTreeMap<String, Why>> {
+/// Parses the list of accepted survivors: a table with a row for each fault, with its name in
+/// backticks, `same` or `unseen`, and a reason.
+pub(super) fn accepted(text: &str) -> anyhow::Result<BTreeMap<String, Why>> {
     text.lines().filter(|line| line.starts_with("| `")).map(row).collect()
 }
 
@@ -162,21 +164,24 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_in_a_row() {
-        let kept = kept(LIST).expect("a list");
+    fn run_is_reported_in_a_row() {
+        let accepted = accepted(LIST).expect("a list");
         let mut outcome =
             outcome(&["a.rs:1:1: x"; 8], &["a.rs:3:1: replace | with ^ in f", "a.rs:4:1: z"]);
-        for (fault, came) in
+        for (fault, result) in
             [("a.rs:5:1: x", "endless"), ("a.rs:6:1: x", "unviable"), ("a.rs:7:1: x", "unwoven")]
         {
-            outcome.add(fault, came).expect("a word");
+            outcome.add(fault, result).expect("a word");
         }
-        assert_eq!(outcome.row("guard", &kept), "| guard | 13 | 1 | 1 | 8 | 1 | 1 | 1 | 90 % |");
+        assert_eq!(
+            outcome.row("guard", &accepted),
+            "| guard | 13 | 1 | 1 | 8 | 1 | 1 | 1 | 90 % |"
+        );
         assert!(outcome.add("a.rs:8:1: x", "lost").is_err());
     }
 
     #[test]
-    fn a_fault_is_known_by_its_file_and_change_wherever_it_moves() {
+    fn fault_is_identified_by_file_and_change() {
         assert_eq!(
             name("a.rs:12:5: replace x::y -> bool with true"),
             "a.rs: replace x::y -> bool with true"
@@ -184,32 +189,32 @@ mod tests {
     }
 
     #[test]
-    fn a_survivor_that_is_not_listed_is_told_and_so_is_a_listed_one_that_was_killed() {
-        let kept = kept(LIST).expect("a list");
-        assert_eq!(kept.len(), 2);
+    fn unlisted_survivor_and_killed_listed_fault_are_reported() {
+        let accepted = accepted(LIST).expect("a list");
+        assert_eq!(accepted.len(), 2);
         let fine = report(&["a.rs:1:1: x"; 9], &["a.rs:1:1: replace | with ^ in f"]);
-        assert_eq!(fine.complaints(&kept, 90), Vec::<String>::new());
-        assert!(fine.told(&kept).contains("9 of 9"));
+        assert_eq!(fine.complaints(&accepted, 90), Vec::<String>::new());
+        assert!(fine.summary(&accepted).contains("9 of 9"));
         let unlisted = report(&["a.rs:1:1: x"; 99], &["a.rs:1:1: y"]);
-        assert_eq!(unlisted.complaints(&kept, 90), ["not seen: a.rs: y"]);
+        assert_eq!(unlisted.complaints(&accepted, 90), ["not seen by any test: a.rs: y"]);
         let stale = report(&["a.rs:7:1: replace g -> bool with true"], &[]);
         assert_eq!(
-            stale.complaints(&kept, 90),
-            ["on the list, and seen: a.rs: replace g -> bool with true"]
+            stale.complaints(&accepted, 90),
+            ["on the list, but seen: a.rs: replace g -> bool with true"]
         );
     }
 
     #[test]
-    fn fewer_than_nine_of_ten_are_too_few_though_each_is_listed() {
-        let kept = kept(LIST).expect("a list");
+    fn fewer_than_nine_of_ten_kills_fail() {
+        let accepted = accepted(LIST).expect("a list");
         let missed = ["a.rs:1:1: replace g -> bool with true"];
-        assert!(report(&["a.rs:1:1: x"; 9], &missed).complaints(&kept, 90).is_empty());
-        assert_eq!(report(&["a.rs:1:1: x"; 8], &missed).complaints(&kept, 90).len(), 1);
+        assert!(report(&["a.rs:1:1: x"; 9], &missed).complaints(&accepted, 90).is_empty());
+        assert_eq!(report(&["a.rs:1:1: x"; 8], &missed).complaints(&accepted, 90).len(), 1);
     }
 
     #[test]
-    fn a_row_without_a_reason_is_no_row() {
-        assert!(kept("| `a.rs: x` | same | |").is_err());
-        assert!(kept("| `a.rs: x` | maybe | because of this and that |").is_err());
+    fn row_without_a_reason_is_invalid() {
+        assert!(accepted("| `a.rs: x` | same | |").is_err());
+        assert!(accepted("| `a.rs: x` | maybe | because of this and that |").is_err());
     }
 }

@@ -1,8 +1,8 @@
-//! Which fault is on. `cargo xtask mutants` adds this module to its copy of each crate that has
-//! faults.
+//! Tells which fault is switched on. `cargo xtask mutants` adds this module to its copy of each
+//! crate that has faults.
 //!
-//! What the tests start gets no variable of theirs: the number stands in a file, whose place is
-//! compiled in.
+//! The number is in a file whose path is compiled in, because the programs that the tests start do
+//! not inherit environment variables.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -18,8 +18,8 @@ static SWITCH: LazyLock<(usize, Option<File>)> = LazyLock::new(|| {
     (on.unwrap_or(0), OpenOptions::new().append(true).open(format!("{HOME}reached")).ok())
 });
 
-/// Whether this fault is on. Where the file for it exists, it is noted that the fault has been
-/// reached.
+/// Returns whether this fault is switched on. Records in the file `reached`, if it exists, that the
+/// fault was reached.
 pub(crate) fn fault(number: usize) -> bool {
     let (on, reached) = &*SWITCH;
     if let Some(mut file) = reached.as_ref()

@@ -1,8 +1,8 @@
-//! Sources with all their faults in them at once, each behind a switch, so that one build does for
-//! all: a fault is put on by its number when a test runs.
+//! Weaves all faults into a source, each behind a switch, so that one build is enough: a fault is
+//! switched on by its number when a test runs.
 //!
-//! Where a comparison or a guard comes out the same with a fault, the switch is not even asked: the
-//! tests that ask it are all that could see the fault.
+//! If a comparison or a guard has the same value with a fault, the switch is not queried. So the
+//! tests that query it are the only ones that could see the fault.
 
 mod forms;
 mod visit;
@@ -15,18 +15,18 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug)]
 pub(super) struct Woven {
     pub(super) text: String,
-    /// The numbers of those that it has.
+    /// The numbers of the woven faults.
     pub(super) faults: BTreeSet<usize>,
-    /// Those that cannot compile.
+    /// The numbers of the faults that cannot compile.
     pub(super) unviable: BTreeSet<usize>,
 }
 
-/// What an error of the compiler at a place of a woven source is about.
+/// The cause of a compiler error in a woven source.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Blame {
     /// This fault does not compile.
     Fault(usize),
-    /// The form around these faults does not, so that they cannot be woven.
+    /// The form around these faults does not compile, so that they cannot be woven.
     Form(Vec<usize>),
 }
 
@@ -38,8 +38,9 @@ pub(super) fn weave(source: &str, faults: &[&Fault]) -> anyhow::Result<Woven> {
         sites.entry(fault.site).or_default().push(fault);
     }
     let mut edits = visit::edits(source, &parsed, &sites);
-    // At one place, what was found first stands first: the beginning of the outer expression, the
-    // end of the inner one.
+    // The sort is stable. Edits at the same place keep their order: the start of an outer
+    // expression comes before that of an inner one, and the end of an inner one before that of an
+    // outer one.
     edits.found.sort_by_key(|edit| edit.place.start);
     let (mut text, mut done) = (String::new(), 0);
     for edit in &edits.found {
@@ -51,8 +52,8 @@ pub(super) fn weave(source: &str, faults: &[&Fault]) -> anyhow::Result<Woven> {
     Ok(Woven { text, faults: edits.woven, unviable: edits.unviable })
 }
 
-/// What an error at a byte of a woven source is about: the fault whose switch is on its line, else
-/// the faults of the innermost form around it.
+/// Returns the cause of an error at a byte of a woven source: the fault whose switch is on its
+/// line, or else the faults of the innermost form around it.
 pub(super) fn blame(woven: &str, at: usize) -> Option<Blame> {
     let (before, after) = (woven.get(..at)?, woven.get(at..)?);
     let line = [before.rsplit('\n').next()?, after.split('\n').next()?].concat();

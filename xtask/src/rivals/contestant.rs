@@ -4,7 +4,7 @@ use super::http;
 use super::lines::Lines;
 use super::load::{Measured, Times};
 use super::wire::Tool;
-use crate::documents::Tried;
+use crate::documents::Profile;
 use crate::guests::{self, Request, Selection};
 use crate::pip::{self, Packages};
 use crate::place::Place;
@@ -45,15 +45,15 @@ enum Maker {
 }
 
 /// Returns Palisade and the available other servers.
-pub(super) fn all(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Vec<Contestant>> {
+pub(super) fn all(place: &Place, profile: Profile, home: &Path) -> anyhow::Result<Vec<Contestant>> {
     fs::create_dir_all(home.join("home")).context("making a home")?;
     let others = [python_sdk(place, home)?, act(place, home)?];
-    let ours = palisade(place, tried, home)?;
+    let ours = palisade(place, profile, home)?;
     Ok(std::iter::once(ours).chain(others.into_iter().flatten()).collect())
 }
 
-fn palisade(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Contestant> {
-    let program = providers::build(place, tried)?;
+fn palisade(place: &Place, profile: Profile, home: &Path) -> anyhow::Result<Contestant> {
+    let program = providers::build(place, profile)?;
     let selection =
         Selection::Examples { package: PACKAGE, names: &[GUEST], features: &["guests"] };
     let built = guests::build(&Request {
@@ -70,9 +70,9 @@ fn palisade(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Contesta
         fs::copy(&guest.path, copy).with_context(|| format!("copying {}", guest.path.display()))?;
     }
     // Compile the guest before the measurement.
-    let listed = said(&mut with_guest(&program, home, "list"))?;
+    let listed = output_of(&mut with_guest(&program, home, "list"))?;
     ensure!(listed.contains("checksum"), "`palisade list` does not accept the guest:\n{listed}");
-    let version = said(Command::new(&program).arg("--version"))?;
+    let version = output_of(Command::new(&program).arg("--version"))?;
     Ok(Contestant {
         name: OURS,
         version,
@@ -91,7 +91,7 @@ fn python_sdk(place: &Place, home: &Path) -> anyhow::Result<Option<Contestant>> 
             }
         };
     let ask = "import platform, importlib.metadata as m; print('mcp', m.version('mcp'), 'on Python', platform.python_version())";
-    let version = said(pip::python_with(&packages).args(["-c", ask]))?;
+    let version = output_of(pip::python_with(&packages).args(["-c", ask]))?;
     let maker = Maker::PythonSdk { packages, script: place.root.join(SERVER) };
     Ok(Some(Contestant { name: "python-sdk", version, maker, home: home.to_owned() }))
 }
@@ -108,7 +108,7 @@ fn act(place: &Place, home: &Path) -> anyhow::Result<Option<Contestant>> {
     let (text, component) = (place.root.join(COMPONENT), home.join("tools.wasm"));
     let bytes = wat::parse_file(&text).with_context(|| format!("reading {}", text.display()))?;
     fs::write(&component, bytes).with_context(|| format!("writing {}", component.display()))?;
-    let version = said(Command::new(&program).arg("--version"))?;
+    let version = output_of(Command::new(&program).arg("--version"))?;
     Ok(Some(Contestant {
         name: "act",
         version,
@@ -118,7 +118,7 @@ fn act(place: &Place, home: &Path) -> anyhow::Result<Option<Contestant>> {
 }
 
 /// Returns the output of a program that succeeds.
-fn said(command: &mut Command) -> anyhow::Result<String> {
+fn output_of(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stdin(Stdio::null()).output().context("starting a program")?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "a program ends with {}: {complaint}", output.status);

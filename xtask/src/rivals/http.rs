@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_a_length_is_read_to_its_end() {
+    fn response_with_length_is_read_completely() {
         let (head, body) = answer(
             b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nContent-Type: application/json\r\n\r\n{}next",
         )
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_in_chunks_is_read_to_its_end() {
+    fn chunked_stream_is_read_completely() {
         let bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\ncontent-type: text/event-stream\r\n\r\n8\r\ndata: {}\r\n2\r\n\n\n\r\n0\r\n\r\nnext";
         let (head, body) = answer(bytes).expect("an answer");
         assert!(head.is_chunked && head.is_stream);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_told() {
+    fn malformed_response_is_an_error() {
         assert!(
             answer(b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\nnext").is_err()
         );

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_count_that_end_in_the_time_that_is_measured() {
+    fn only_calls_ending_in_the_measured_time_count() {
         let second = Duration::from_secs(1);
         let clock = Clock::start(Times { warm: second, measured: 2 * second });
         let start = clock.from - second;

@@ -18,7 +18,7 @@ pub(super) struct Row {
 
 impl Row {
     /// Returns the row of calls that ended within this time.
-    pub(super) fn of(
+    pub(super) fn new(
         server: &'static str,
         cell: (&'static str, &'static str, usize),
         mut latencies: Vec<Duration>,
@@ -97,15 +97,15 @@ mod tests {
     }
 
     #[test]
-    fn a_row_counts_and_ranks_its_calls() {
+    fn row_counts_and_ranks_its_calls() {
         let latencies = (1..=200).rev().map(Duration::from_millis).collect();
-        let row = Row::of("ours", CELL, latencies, Duration::from_secs(2));
+        let row = Row::new("ours", CELL, latencies, Duration::from_secs(2));
         assert_eq!(row, Row { server: "ours", cell: CELL, rate: 100.0, p50: 100.0, p99: 198.0 });
-        assert_eq!(Row::of("ours", CELL, Vec::new(), Duration::from_secs(2)).p99, f64::INFINITY);
+        assert_eq!(Row::new("ours", CELL, Vec::new(), Duration::from_secs(2)).p99, f64::INFINITY);
     }
 
     #[test]
-    fn the_middle_of_each_column_counts() {
+    fn median_of_each_column_counts() {
         let rounds =
             [(3.0, 9.0), (1.0, 1.0), (2.0, 8.0)].map(|(rate, p99)| row("ours", CELL, rate, p99));
         assert_eq!(Row::middle(&rounds), Some(row("ours", CELL, 2.0, 8.0)));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_ahead_where_it_is_faster_in_both_and_in_every_cell() {
+    fn verdict_requires_faster_calls_and_p99_in_every_cell() {
         let other = ("HTTP", "echo", 8);
         let rows =
             [row("ours", CELL, 2.0, 1.0), row("a", CELL, 1.0, 2.0), row("a", other, 9.0, 0.5)];

@@ -73,13 +73,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_is_the_known_one() {
+    fn checksum_has_the_known_value() {
         assert_eq!(fnv(b""), 0x811c_9dc5);
         assert_eq!(fnv(b"hello"), 0x4f9f_2cab);
     }
 
     #[test]
-    fn an_answer_counts_where_it_is_the_right_one() {
+    fn only_the_expected_answer_counts() {
         let [echo, checksum] = Tool::all();
         let answer = |text: &str| {
             json!({"id": 7, "result": {"content": [{"type": "text", "text": text}]}}).to_string()

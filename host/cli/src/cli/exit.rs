@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_stops_reading_leaves_the_code_of_a_limit_and_says_why() {
+    fn stalled_client_exits_with_limit_and_reason() {
         let failure = Failure::from(ServeError::Stalled);
         assert_eq!(failure.exit(), Exit::Limit);
         assert!(

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_file_that_holds_this_code_is_started_again() {
+    fn only_own_executable_is_restarted() {
         assert!(is_itself(std::env::current_exe().ok()));
         assert!(!is_itself(Some("/lib64/ld-linux-x86-64.so.2".into())) && !is_itself(None));
     }

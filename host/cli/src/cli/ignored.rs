@@ -66,7 +66,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_key_that_an_open_schema_does_not_name_is_found_with_the_nearest() {
+    fn unknown_key_of_an_open_schema_has_a_suggestion() {
         let open = json!({"type": "object", "properties": {"path": {}, "limit": {}}});
         let found = unnamed(&open, &json!({"path": "x", "Limit": 3, "zzz": 1}));
         assert_eq!(
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_says_more_of_its_keys_is_left_to_the_validator() {
+    fn schema_with_more_key_rules_is_left_to_the_validator() {
         let input = json!({"other": 1});
         for more in ["additionalProperties", "patternProperties", "allOf", "$ref"] {
             let mut schema = json!({"type": "object", "properties": {"path": {}}});

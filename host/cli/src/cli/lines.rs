@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_first_line_of_an_event_begins_where_the_programs_own_lines_do() {
+    fn continuation_lines_of_an_event_are_indented() {
         let mut written = Vec::new();
         for event in ["DEBUG one\n", "DEBUG said\nERROR forged\n\nmore\n"] {
             Indented(&mut written).write_all(event.as_bytes()).unwrap();

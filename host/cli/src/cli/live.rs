@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_tool_says_waits_until_nobody_is_asked_any_more() {
+    fn tool_messages_wait_until_questions_end() {
         let watching = Watching::new(Detail::Usual);
         let waiting = || watching.held().lines.len();
         watching.asks();

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_that_every_client_takes() {
+    fn server_name_is_valid_for_every_client() {
         let longest = "x".repeat(MAX_NAME);
         for name in ["palisade", "my-tools_2", "7", &longest] {
             assert_eq!(Name::parse(name).expect("a name").as_str(), name);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_a_path_gets_the_servers_own() {
+    fn address_without_path_gets_the_default_path() {
         for (given, taken) in [
             ("http://127.0.0.1:8080", "http://127.0.0.1:8080/mcp"),
             ("http://127.0.0.1:8080/", "http://127.0.0.1:8080/mcp"),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_says_at_which_host_and_port_its_server_is() {
+    fn address_has_host_and_port() {
         for (given, place) in [
             ("http://127.0.0.1:8080", Some(("127.0.0.1", 8080))),
             ("http://localhost/mcp", Some(("localhost", 80))),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_with_a_secret_is_refused_and_not_repeated() {
+    fn address_with_a_secret_is_refused_unquoted() {
         for given in
             ["http://ann:hush@host/mcp", "https://host/mcp?token=hush", "https://host/mcp#hush"]
         {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_of_a_server_is_refused() {
+    fn invalid_server_address_is_refused() {
         for given in [
             "",
             "8080",
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_takes_a_quoted_word_for_what_it_was() {
+    fn quoted_word_survives_a_shell() {
         for (word, expected) in [
             ("a-b_c/d.e:f,g", "a-b_c/d.e:f,g"),
             ("", "''"),

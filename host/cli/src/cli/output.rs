@@ -147,12 +147,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn further_lines_of_a_text_stand_further_in() {
+    fn continuation_lines_are_indented() {
         assert_eq!(indented("x\nerror: host broken\n\tz\n"), "x\n  error: host broken\n  \tz");
     }
 
     #[test]
-    fn a_cell_stays_one_line_and_draws_nothing_whatever_it_holds() {
+    fn table_cell_is_one_escaped_line() {
         let rows = [
             vec![Cell::heading("a\u{1b}[2J"), "b".into()],
             vec!["c\nd\te".into(), "\u{202e}f\r".into()],

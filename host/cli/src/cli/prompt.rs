@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn anything_but_a_clear_yes_is_a_no() {
+    fn only_a_clear_yes_is_a_yes() {
         for yes in ["y\n", "Yes\n", " y \r\n"] {
             assert_eq!(answer(yes.as_bytes()), Answer::Allow, "{yes:?}");
         }

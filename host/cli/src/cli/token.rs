@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_is_made_is_one_and_no_other() {
+    fn generated_tokens_are_unique() {
         let made = || match Entry::fresh().unwrap() {
             Entry::Made { text, .. } => text,
             Entry::Given { .. } | Entry::Open => panic!("it is made"),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_directories_of_tokens_are_hidden_whatever_the_environment_names() {
+    fn default_token_directories_are_always_hidden() {
         let user = rustix::process::geteuid().as_raw();
         let hidden = folders();
         assert!(
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_this_machine_leads_to_each_server_that_answers_to_it() {
+    fn host_name_leads_to_every_matching_token_file() {
         let of = |host: &str| {
             addresses(host)
                 .into_iter()

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workspace_is_too_wide_from_the_home_directory_upwards() {
+    fn home_directory_and_its_parents_are_too_wide() {
         let holds = |root: &str| holds(Path::new(root), Path::new("/home/ann"));
         assert_eq!(holds("/home/ann"), Some("is your home directory"));
         for root in ["/home", "/"] {

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_told_and_then_ten_steps_in_a_second() {
+    fn progress_has_a_burst_and_ten_steps_per_second() {
         let start = Instant::now();
         let mut throttle = ProgressThrottle::new(start);
         let at = |millis| start + Duration::from_millis(millis);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_steps_forward_are_told() {
+    fn only_increasing_progress_is_sent() {
         let now = Instant::now();
         let mut throttle = ProgressThrottle::new(now);
         let done = [1.0, 1.0, 0.5, f64::NAN, f64::INFINITY, 2.0];
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_step_is_told_at_the_end() {
+    fn last_progress_is_sent_at_the_end() {
         let now = Instant::now();
         let mut throttle = ProgressThrottle::new(now);
         for done in 0..100 {

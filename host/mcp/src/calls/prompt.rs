@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_repeats_a_long_name_in_part() {
+    fn long_name_is_cut_in_an_error() {
         let error = not_a_string(&"x".repeat(1 << 20));
         assert!(error.message.len() < 3 << 10 && error.data.is_none(), "{error:?}");
     }

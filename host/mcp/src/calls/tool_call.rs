@@ -138,7 +138,7 @@ mod tests {
 
     /// The paused clock advances while the compiler stands still.
     #[tokio::test(start_paused = true)]
-    async fn a_call_of_a_plugin_that_compiles_for_long_is_told_so() {
+    async fn call_of_a_compiling_plugin_is_refused_after_a_wait() {
         let place = tempfile::tempdir().unwrap();
         let over = CancellationToken::new();
         std::fs::write(place.path().join("slow.wasm"), palisade_plugins::hostile().bytes())

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_is_known_again_by_its_words_and_its_token() {
+    async fn client_is_identified_by_name_and_token() {
         let host = host();
         let known = ClientRegistry::default();
         let one = known.get_or_add(&host, named("one"));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn so_many_are_known_and_each_for_so_long() {
+    async fn known_clients_are_bounded_and_expire() {
         let host = host();
         let known = ClientRegistry::default();
         let first = known.get_or_add(&host, named("first"));

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_told_of_once_for_each_time_that_its_code_is_another() {
+    fn subscriber_is_notified_once_per_code_change() {
         let subscriptions = Subscriptions::default();
         assert_eq!(subscriptions.add("a:1", code("one")), Ok(()));
         assert_eq!(
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_can_be_heard_of_and_with_names_of_that_length() {
+    fn subscriptions_are_bounded_in_number_and_length() {
         let subscriptions = Subscriptions::default();
         assert_eq!(subscriptions.add(&"a".repeat(MAX_URI + 1), None), Err(SubscriptionsFull));
         assert_eq!(subscriptions.add(&"a".repeat(MAX_URI), None), Ok(()));

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_repeats_a_long_name_in_part() {
+    fn long_name_is_cut_in_an_error() {
         let error = unknown_resource(&"x".repeat(1 << 20));
         let length = error.message.len() + error.data.map_or(0, |data| data.to_string().len());
         assert!(length < 3 << 10, "{length}");

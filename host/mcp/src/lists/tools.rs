@@ -83,7 +83,7 @@ mod tests {
     use palisade::plugins::Shipped;
 
     #[test]
-    fn a_list_names_the_plugins_that_still_compile_and_is_plain_without_any() {
+    fn list_names_compiling_plugins() {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("slow.wasm"), palisade_plugins::hostile().bytes())
             .unwrap();

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_is_an_error_of_the_request() {
+    async fn panic_is_an_error_of_the_request() {
         let answer: Result<(), _> = catch_panic(async { panic!("on purpose") }).await;
         assert_eq!(answer.map_err(|error| error.code.0), Err(-32603));
         assert_eq!(catch_panic(async { Ok(1) }).await.ok(), Some(1));

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_are_under_way_and_each_under_an_id_of_its_own() {
+    fn heavy_requests_are_bounded_and_have_unique_ids() {
         let mut requests = InFlightRequests::default();
         assert!(
             (0..MAX_IN_FLIGHT).all(|number| requests.begin(&id(number), Weight::Heavy).is_ok())
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn light_requests_have_places_that_heavy_ones_cannot_take_and_are_bounded_as_well() {
+    fn light_requests_have_their_own_limit() {
         let mut requests = InFlightRequests::default();
         assert!(
             (0..MAX_IN_FLIGHT).all(|number| requests.begin(&id(number), Weight::Heavy).is_ok())
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_frees_its_id_and_what_was_cancelled_gets_none() {
+    fn answer_releases_its_id_and_cancelled_requests_get_none() {
         let mut requests = InFlightRequests::default();
         let first = requests.begin(&id(1), Weight::Heavy).expect("it is new");
         assert!(requests.finish(&id(1), &first) && !requests.finish(&id(1), &first));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_has_a_bound() {
+    fn id_length_is_bounded() {
         let of = |bytes: usize| RequestId::String("x".repeat(bytes).into());
         let mut requests = InFlightRequests::default();
         assert!(requests.begin(&of(MAX_LENGTH), Weight::Heavy).is_ok());
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_ids_that_were_cancelled_are_known_and_so_many_of_them() {
+    fn recently_cancelled_ids_are_remembered() {
         let mut requests = InFlightRequests::default();
         for number in 0..=MAX_CANCELLED {
             let ends = requests.begin(&id(number), Weight::Heavy).expect("it is new");

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_of_a_plugin_whose_turns_are_taken_delay_no_large_input() {
+    async fn waiting_answers_do_not_delay_a_large_input() {
         let pool = Pool::new(1);
         let taken = pool.share(Digest::of(b"another")).try_take(1).unwrap();
         let resources = ResponseResources::new(account());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_of_the_parser_is_an_error_of_the_request() {
+    async fn parser_panic_is_an_error_of_the_request() {
         for (head, id) in
             [(r#""id":7,"method":"x""#, Some(RequestId::Number(7))), (r#""a":1"#, None)]
         {

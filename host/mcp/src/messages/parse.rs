@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_needs_more_memory_than_there_is_is_refused_with_the_limit() {
+    fn message_above_the_memory_limit_is_refused() {
         let arguments = vec![r#"{"":0}"#; 49_000].join(",");
         let text =
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":[{arguments}]}}}}"#);
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_read() {
+    fn message_is_read() {
         let read = message(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).unwrap();
         assert!(matches!(read, JsonRpcMessage::Request(_)));
     }
 
     #[test]
-    fn what_is_no_json_is_a_parse_error() {
+    fn invalid_json_is_a_parse_error() {
         for text in ["", "{", "nonsense", r#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#] {
             assert_eq!(refusal(text), (-32700, None), "{text}");
         }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_json_and_no_message_is_an_invalid_request_with_its_id() {
+    fn json_without_message_is_an_invalid_request() {
         assert_eq!(refusal(r#"{"id":7,"method":3}"#), (-32600, Some(RequestId::Number(7))));
         assert_eq!(refusal(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#).0, -32600);
         assert_eq!(refusal("[]"), (-32600, None));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_twice_too_deep_and_too_much_are_refused_under_the_id_of_the_request() {
+    fn malformed_request_is_refused_under_its_id() {
         let first = Some(RequestId::Number(1));
         assert_eq!(refusal(&call("1", r#"{"a":1,"a":2}"#)), (-32600, first.clone()));
         assert!(message(call("1", &deep(62)).as_bytes()).is_ok());
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_request_holds_it_is_refused_under_its_id_where_that_can_be_read() {
+    fn every_refusal_has_the_readable_id() {
         let named = Some(RequestId::String("r".into()));
         for (arguments, code) in [
             (r#"{"a":"\ud800"}"#, -32700),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_not_clear_is_none() {
+    fn ambiguous_id_is_absent() {
         for text in [
             r#"{"id":1,"id":1,"method":"ping"}"#,
             r#"{"id":1,"id":2,"method":"ping"}"#,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_message_that_is_too_long_the_beginning_says_the_id() {
+    fn id_is_read_from_the_head_of_a_long_message() {
         let whole = call("12", &format!("{{\"a\":\"{}\"}}", "x".repeat(BOUNDS.bytes)));
         let head = |bytes: usize| in_head(&whole.as_bytes()[..bytes]);
         let method = whole.find(r#","params""#).unwrap();

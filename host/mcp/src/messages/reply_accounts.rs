@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_a_reply_counts_until_its_asker_has_done_with_it() {
+    fn reply_memory_is_held_until_it_is_used() {
         let accounts = ReplyAccounts::default();
         let reply = ReplyAccount::default();
         accounts.record_request(&question(1, &reply));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_is_not_kept() {
+    fn unexpected_reply_is_dropped() {
         let accounts = ReplyAccounts::default();
         let left = ReplyAccount::default();
         accounts.record_request(&question(1, &left));

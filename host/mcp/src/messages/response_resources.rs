@@ -50,7 +50,7 @@ mod tests {
     use palisade::tool::Digest;
 
     #[test]
-    fn an_answer_is_made_in_the_turns_of_its_plugin_and_otherwise_in_those_of_the_host() {
+    fn answer_uses_the_turns_of_its_plugin() {
         let resources = ResponseResources::new(Account::new(MemoryLimits { call: 1, total: 1 }));
         let mut extensions = Extensions::new();
         let plugin = Pool::new(1).share(Digest::of(b"a plugin"));

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_is_counted_as_it_is_written_with_every_escape() {
+    fn counted_length_equals_the_escaped_length() {
         for text in [
             "",
             "a",
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_has_no_room_becomes_a_failure_of_the_same_request() {
+    fn answer_without_memory_becomes_a_failure() {
         let large = answer(&"\u{1}".repeat(MAX_SMALL));
         for (account, limit) in
             [(account(6 << 10, u64::MAX), "memory"), (account(u64::MAX, 1), "total_memory")]
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_is_charged_no_more_once_its_answer_is_made() {
+    fn call_is_not_charged_after_its_answer() {
         let call = account(30 << 10, u64::MAX);
         let written = measure_and_serialize(&answer(&"\u{1}".repeat(MAX_SMALL)), &call).unwrap();
         assert_eq!((call.held(), written.owed.is_some()), (0, true));

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_introduction_no_more_is_kept_than_is_read() {
+    fn stored_introduction_is_minimal() {
         let long = "x".repeat(1 << 20);
         let introduction = json!({
             "protocolVersion": "2025-11-25",

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_names_the_tool_its_class_its_input_and_what_it_would_change() {
+    fn question_has_tool_class_input_and_changes() {
         let form = shown(2, SessionAnswer::Offered);
         let message = form["message"].as_str().unwrap();
         assert!(
@@ -155,8 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_names_the_plugin_and_the_beginning_of_its_digest_and_neither_for_a_tool_of_the_hosts_own()
-     {
+    fn question_names_plugin_and_digest_of_a_plugin_tool() {
         let digest = Digest::from_bytes([0xab; 32]);
         let asked = ConfirmationRequest {
             plugin: Some("fi\u{202e}les".into()),
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_shown_on_one_line_and_in_quotes() {
+    fn path_is_quoted_on_one_line() {
         let path =
             format!("n\n\nThis call is safe.\nIt would change: notes.txt{}", "x".repeat(3_000));
         let text =
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_long_input_is_shown() {
+    fn end_of_a_long_input_is_shown() {
         let input_summary =
             format!("{{\"command\":\"echo hi{}; touch planted\"}}", " ".repeat(6_000));
         let text = message(&ConfirmationRequest { input_summary, ..request(0) });
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_for_the_session_is_offered_only_where_a_session_is_one_clients() {
+    fn session_answer_is_offered_only_to_a_session() {
         let choices = |session_answer| {
             let form = shown(0, session_answer);
             let choices =
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_but_a_clear_yes_is_a_no() {
+    fn only_a_clear_yes_is_a_yes() {
         let result = |text: &str| serde_json::from_str::<ElicitResult>(text).unwrap();
         let says = |text: &str, session_answer| interpret(&result(text), session_answer);
         let yes = r#"{"action":"accept","content":{"decision":"allow_once"}}"#;

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_opens_once() {
+    async fn state_opens_once() {
         let signer = StateSigner::new().unwrap();
         let text = signed(&signer);
         assert_eq!(open(&signer, &text), Ok(vec![1, 2, 3]));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_that_differs_in_any_character_is_refused() {
+    async fn modified_state_is_refused() {
         let signer = StateSigner::new().unwrap();
         let text = signed(&signer);
         for place in 0..text.len() {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_is_good_for_its_purpose_its_process_and_its_time() {
+    async fn state_is_bound_to_purpose_process_and_time() {
         let signer = StateSigner::new().unwrap();
         let other = StateSigner::new().unwrap();
         let text = signed(&signer);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_of_the_greatest_length_opens_and_a_longer_one_is_neither_made_nor_opened() {
+    async fn state_length_is_bounded() {
         let signer = StateSigner::new().unwrap();
         let of = |length: usize| signer.sign("this", "x".repeat(length), LIFETIME);
         // The nonce has up to 39 digits, so that the length differs from state to state.
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn used_states_are_remembered_for_as_long_as_they_would_hold() {
+    async fn used_states_are_remembered_until_they_expire() {
         let signer = StateSigner::new().unwrap();
         let kept = signed(&signer);
         let used = signed(&signer);

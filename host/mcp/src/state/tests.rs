@@ -12,7 +12,7 @@ use palisade::sandbox::{ChildCompiler, Compiler};
 
 /// The failed compilation leaves a plugin that was tried but not finished.
 #[tokio::test(start_paused = true)]
-async fn no_client_waits_for_what_an_earlier_run_has_not_got_done() {
+async fn client_does_not_wait_for_a_previously_failed_plugin() {
     let place = tempfile::tempdir().unwrap();
     let plugin = palisade_plugins::hostile();
     let file = place.path().join("plugin.wasm");
@@ -42,7 +42,7 @@ async fn no_client_waits_for_what_an_earlier_run_has_not_got_done() {
 
 /// The paused clock advances while the compiler works, so that each timeout passes at once.
 #[tokio::test(start_paused = true)]
-async fn who_says_hello_while_plugins_are_compiled_is_told_that_more_will_come() {
+async fn client_learns_that_plugins_still_compile() {
     let place = tempfile::tempdir().unwrap();
     let plugin = palisade_plugins::hostile();
     let file = place.path().join("plugin.wasm");

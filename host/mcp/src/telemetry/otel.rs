@@ -92,7 +92,7 @@ mod tests {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-03";
 
     #[test]
-    fn the_parent_is_the_callers_span_and_remote() {
+    fn parent_is_the_callers_span_and_remote() {
         let context =
             context(TraceParent::parse(PARENT).unwrap(), Some("vendor=value,other=1")).unwrap();
         assert_eq!(context.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_malformed_or_too_long_leaves_the_parent_as_it_is() {
+    fn invalid_trace_state_is_ignored() {
         for state in ["no state".to_owned(), format!("vendor={}", "v".repeat(MAX_STATE))] {
             let context = context(TraceParent::parse(PARENT).unwrap(), Some(&state)).unwrap();
             assert!(context.is_valid());

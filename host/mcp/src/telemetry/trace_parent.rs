@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_parent_is_read_as_the_standard_has_it() {
+    fn trace_parent_follows_the_standard() {
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         let span = "00f067aa0ba902b7";
         let parent = Some(TraceParent { trace, span, flags: "01" });
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_parent_counts_as_absent() {
+    fn invalid_trace_parent_is_ignored() {
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         let span = "00f067aa0ba902b7";
         let zeros = |count: usize| "0".repeat(count);

@@ -36,7 +36,7 @@ async fn once<T>(future: &mut BoxFuture<'_, T>) -> Option<T> {
 }
 
 #[tokio::test]
-async fn a_question_waits_in_the_queue_until_it_is_answered_and_is_answered_once() {
+async fn question_waits_until_it_is_answered_once() {
     let (queue, one, other) = (ConfirmationQueue::default(), question("one"), question("other"));
     let (mut first, mut second) = (queue.confirm(&one), queue.confirm(&other));
     assert_eq!((once(&mut first).await, once(&mut second).await), (None, None));
@@ -59,7 +59,7 @@ async fn a_question_waits_in_the_queue_until_it_is_answered_and_is_answered_once
 }
 
 #[tokio::test]
-async fn how_a_question_ended_is_remembered_of_the_last_thousand() {
+async fn last_thousand_outcomes_are_remembered() {
     let queue = ConfirmationQueue::default();
     for number in 0..1_025 {
         let question = question(&number.to_string());
@@ -74,7 +74,7 @@ async fn how_a_question_ended_is_remembered_of_the_last_thousand() {
 }
 
 #[tokio::test]
-async fn of_several_the_first_answer_counts_and_nobody_only_where_all_are_nobody() {
+async fn first_answer_of_several_confirmers_wins() {
     let (queue, asked) = (ConfirmationQueue::default(), question("one"));
     let with_queue = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(queue.clone())]);
     let mut waiting = with_queue.confirm(&asked);
@@ -88,7 +88,7 @@ async fn of_several_the_first_answer_counts_and_nobody_only_where_all_are_nobody
 }
 
 #[test]
-fn answers_and_ends_are_told_by_the_names_in_events() {
+fn answer_and_outcome_names_match_the_events() {
     assert_eq!(
         [Answer::Allow, Answer::Deny, Answer::Always].map(Answer::as_str),
         ["allow", "deny", "always"]

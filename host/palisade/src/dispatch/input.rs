@@ -253,7 +253,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn few_paths_are_looked_up_in_place_and_many_or_long_ones_are_not() {
+    fn only_few_short_paths_are_resolved_in_place() {
         let world = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(world.path()).unwrap();
         let path = json!({"type": "string", "format": "workspace-path"});
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_with_a_path_that_was_looked_up_before_stays_the_same() {
+    fn resolving_a_resolved_path_changes_nothing() {
         let world = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(world.path()).unwrap();
         for path in [".", "a/../b", "./c//d", &*world.path().join("e").to_string_lossy()] {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_is_an_integer_in_whichever_form_it_is_written() {
+    fn whole_number_becomes_an_integer() {
         let mut value = json!({"a": 1000.0, "b": [1e3, 0.5, -2.0, 1e300], "c": {"d": -0.0}});
         whole_numbers(&mut value);
         assert_eq!(
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_counts_while_it_waits_to_be_checked() {
+    fn waiting_input_is_charged() {
         let account = Limits::default().account();
         let raw = |input, memory| RawInput { input, nulls: Nulls::AsGiven, memory };
         let list = || CallInput::Value(json!(vec!["x"; 1000]));

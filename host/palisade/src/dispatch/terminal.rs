@@ -86,7 +86,7 @@ mod tests {
     use crate::tool::{CallId, Content, ErrorKind, ExecutionKind};
 
     #[test]
-    fn an_end_fits_in_the_room_for_those_that_wait_however_much_a_tool_left() {
+    fn terminal_event_fits_in_the_queue() {
         let events = Events::default();
         let mut stream = events.stream();
         let long = || "x".repeat(8 << 20);

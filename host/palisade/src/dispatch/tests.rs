@@ -96,7 +96,7 @@ fn host(
 }
 
 #[tokio::test]
-async fn a_native_tool_that_panics_is_a_result_and_the_next_call_works() {
+async fn native_panic_becomes_a_result() {
     let recording = Arc::new(Recording::default());
     let body: Body = |input| {
         if input["panic"] == true {
@@ -118,7 +118,7 @@ async fn a_native_tool_that_panics_is_a_result_and_the_next_call_works() {
 }
 
 #[tokio::test]
-async fn a_confirmer_that_panics_lets_nothing_run() {
+async fn confirmer_panic_denies_the_call() {
     let host = host(
         SideEffects::Write,
         |_| Ok(ToolOutput::text("ran")),
@@ -128,7 +128,7 @@ async fn a_confirmer_that_panics_lets_nothing_run() {
 }
 
 #[tokio::test]
-async fn a_subscriber_that_panics_changes_nothing_for_the_call_or_the_others() {
+async fn subscriber_panic_does_not_affect_the_call() {
     let recording = Arc::new(Recording::default());
     let both = |builder: crate::host::HostBuilder| {
         builder.subscriber(Arc::new(PanickingSubscriber)).subscriber(recording.clone())
@@ -139,7 +139,7 @@ async fn a_subscriber_that_panics_changes_nothing_for_the_call_or_the_others() {
 }
 
 #[tokio::test]
-async fn prompt_once_asks_once_and_prompt_asks_each_time() {
+async fn prompt_once_asks_once_and_prompt_every_time() {
     for (mode, questions) in [(Mode::PromptOnce, 1), (Mode::Prompt, 2)] {
         let confirmer = Arc::new(Yes::default());
         let policy = crate::policy::Policy::default().with_tool("native", mode);
@@ -170,7 +170,7 @@ impl Confirmer for Always {
 }
 
 #[tokio::test]
-async fn a_question_says_until_when_it_stands() {
+async fn question_has_an_expiry() {
     let in_time = |request: &ConfirmationRequest| {
         let left = request.expires.duration_since(std::time::SystemTime::now());
         if left.is_ok_and(|left| left <= request.valid_for) { Answer::Allow } else { Answer::Deny }
@@ -183,7 +183,7 @@ async fn a_question_says_until_when_it_stands() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_about_a_tool_that_would_read_what_is_hidden() {
+async fn call_reading_a_hidden_path_is_refused_without_question() {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("own"), "x").unwrap();
     let asked = Arc::new(Yes::default());
@@ -211,7 +211,7 @@ async fn nobody_is_asked_about_a_tool_that_would_read_what_is_hidden() {
 }
 
 #[test]
-fn a_path_is_projected_to_change_only_where_the_class_can_change_anything() {
+fn changes_are_projected_for_writing_classes_only() {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string", "format": "workspace-path"}}});
     for (class, changes) in [
         (SideEffects::None, false),
@@ -237,7 +237,7 @@ fn a_path_is_projected_to_change_only_where_the_class_can_change_anything() {
 }
 
 #[tokio::test]
-async fn a_question_is_prepared_within_the_time_of_its_own_call() {
+async fn question_is_prepared_within_the_calls_timeout() {
     let paths = json!({"type": "array", "items": {"type": "string", "format": "workspace-path"}});
     let schema = json!({"type": "object", "properties": {"paths": paths}});
     let root = tempfile::tempdir().unwrap();
@@ -259,7 +259,7 @@ async fn a_question_is_prepared_within_the_time_of_its_own_call() {
 }
 
 #[tokio::test]
-async fn who_is_refused_for_want_of_a_person_learns_whether_the_tool_or_its_class_asks_for_one() {
+async fn missing_confirmer_refusal_names_tool_or_class() {
     let by_tool = crate::policy::Policy::default().with_tool("native", Mode::Prompt);
     for (policy, words) in [
         (by_tool, "`native` (class write) needs a confirmation"),
@@ -279,7 +279,7 @@ async fn who_is_refused_for_want_of_a_person_learns_whether_the_tool_or_its_clas
 }
 
 #[tokio::test]
-async fn an_always_of_a_caller_that_cannot_be_told_from_others_counts_once() {
+async fn always_answer_of_an_unidentified_caller_counts_once() {
     for mode in [Mode::Prompt, Mode::PromptOnce] {
         for (requester, questions) in
             [(Requester::default(), 1), (Requester::default().without_memory(), 3)]
@@ -309,7 +309,7 @@ async fn an_always_of_a_caller_that_cannot_be_told_from_others_counts_once() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_before_its_start_never_runs() {
+async fn call_cancelled_before_start_never_runs() {
     let recording = Arc::new(Recording::default());
     let host = host(
         SideEffects::None,
@@ -324,7 +324,7 @@ async fn a_call_that_is_cancelled_before_its_start_never_runs() {
 }
 
 #[test]
-fn a_call_without_a_runtime_is_a_result_too() {
+fn call_without_a_runtime_is_a_result() {
     let host = host(SideEffects::None, |_| Ok(ToolOutput::text("ran")), |builder| builder);
     let mut call = std::pin::pin!(host.call("native", json!({}), json!({})));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

@@ -143,7 +143,7 @@ mod tests {
     use crate::tool::CallId;
 
     #[test]
-    fn a_writer_that_keeps_pace_loses_nothing_however_many_lines_there_are() {
+    fn fast_writer_loses_no_line() {
         let lines = JsonLines::new(io::sink()).unwrap();
         let subject = Subject {
             call_id: CallId::new("c"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_slow_writer_is_bounded_in_bytes_and_counted() {
+    fn slow_writer_queue_is_bounded_in_bytes() {
         let (let_go, stuck) = channel();
         let lines = JsonLines::new(Stuck(stuck)).unwrap();
         let subject = Subject {

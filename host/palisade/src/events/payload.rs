@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_event_of_a_call_says_has_its_keys_in_their_order() {
+    fn call_event_keys_are_ordered() {
         let completion = Completion { success: true, duration: TIME };
         says(Event::Called(subject()), "");
         says(Event::Completed(subject(), completion), r#","success":true,"duration_ms":1.5"#);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_question_says_has_its_keys_in_their_order() {
+    fn confirmation_event_keys_are_ordered() {
         let asked = r#","request_id":"cr","input_summary":"{}","projected_modifications":["a","b"],"expires":"1970-01-01T00:00:00.001Z""#;
         says(Event::ConfirmationRequested(subject(), request(None)), asked);
         let digest = Digest::of(b"");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_event_of_a_plugin_says_has_its_keys_in_their_order() {
+    fn plugin_event_keys_are_ordered() {
         let digest = Digest::of(b"");
         let facts = || PluginFacts { plugin: "p".into(), digest, tools: vec!["t".into()] };
         let more = format!(r#","plugin":"p","digest":"{digest}","tools":["t"]"#);

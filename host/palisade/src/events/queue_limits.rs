@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_in_bytes_and_talk_takes_half_of_the_room() {
+    fn chatter_takes_half_of_the_queue_bytes() {
         let limits = QueueLimits::new(100, 100 << 10);
         let log = envelope(Event::Log(subject(), Severity::Info, "x".repeat(10 << 10)));
         let waiting: Vec<_> = std::iter::from_fn(|| limits.admit(&log)).collect();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_in_number_and_talk_takes_half_of_the_places() {
+    fn chatter_takes_half_of_the_queue_entries() {
         let limits = QueueLimits::new(10, 100 << 10);
         let log = envelope(Event::Log(subject(), Severity::Info, String::new()));
         let talk: Vec<_> = std::iter::from_fn(|| limits.admit(&log)).collect();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_a_call_count_since_they_outlive_it() {
+    fn call_names_count_in_the_queue() {
         let limits = QueueLimits::new(10, 100 << 10);
         let named = |subject| envelope(Event::Called(subject));
         let long = || "x".repeat(60 << 10);

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_comes_after_the_end_and_the_end_comes_once() {
+    fn terminal_event_is_sent_once_and_last() {
         struct Names(Mutex<Vec<&'static str>>);
         impl crate::events::Subscriber for Names {
             fn receive(&self, event: &crate::events::Envelope) {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_part_of_an_output_is_kept_and_no_more() {
+    fn only_the_end_of_an_output_is_kept() {
         let mut tail = Tail::default();
         for number in 0..100_000 {
             tail.keep(&format!("é{number}\n"));

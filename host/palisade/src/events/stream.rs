@@ -96,7 +96,7 @@ mod tests {
     use crate::tool::CallId;
 
     #[test]
-    fn what_nobody_reads_is_bounded_in_bytes_and_counted() {
+    fn unread_stream_is_bounded_in_bytes() {
         let events = Events::default();
         let mut stream = events.stream();
         let subject = Subject {

@@ -96,7 +96,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     #[tokio::test(start_paused = true)]
-    async fn time_does_not_pass_while_the_clock_is_held() {
+    async fn held_clock_stands_still() {
         let clock = CallClock::new(MINUTE);
         assert!(!clock.has_started());
         assert_eq!(clock.left(), MINUTE);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_that_a_clock_has_run_includes_an_overrun() {
+    async fn elapsed_time_includes_an_overrun() {
         let clock = CallClock::new(MINUTE);
         let _ = clock.deadline();
         tokio::time::advance(MINUTE * 3).await;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waits_for_the_end_of_the_time_waits_for_what_it_stood_still_too() {
+    async fn timeout_wait_includes_held_time() {
         let clock = CallClock::new(MINUTE);
         let begun = Instant::now();
         let waited = async {

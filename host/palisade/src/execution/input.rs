@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_input_is_held_once_and_counted_as_long_as_it_is() {
+    fn compacted_input_is_charged_for_its_text() {
         for value in [
             json!("x".repeat(200_000)),
             json!("\u{1}".repeat(200_000)),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_whose_text_has_no_room_stays_a_value() {
+    fn input_without_room_for_text_stays_a_value() {
         let (mut input, account) = held(json!("\u{1}".repeat(200_000)), 1 << 20);
         let before = account.held();
         assert_eq!(input.compact(), Err(Exhausted::CallMemory { limit: 1 << 20 }));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_input_stays_as_it_is() {
+    fn small_input_stays_a_value() {
         let (mut input, account) = held(json!({"a": 1}), u64::MAX);
         let before = account.held();
         input.compact().unwrap();

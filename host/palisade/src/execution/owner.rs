@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_least_half_of_the_descriptors_stay_with_the_host() {
+    fn half_of_the_descriptors_stay_with_the_host() {
         for all in [64, 256, 1024, 20_000, u64::MAX] {
             assert!(
                 guest_part(all) > 0 && guest_part(all) <= all / 2,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn others_count_as_active_for_a_while_after_their_last_call() {
+    fn owner_stays_active_briefly_after_its_last_call() {
         let calls = Activity::new();
         assert!(!calls.begins(1, 10) && !calls.begins(1, 11), "it is alone");
         assert!(calls.begins(2, 12) && calls.begins(2, 12 + ACTIVE - 1));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_has_the_same_shares_wherever_it_is_loaded() {
+    fn plugin_loaded_twice_has_one_set_of_shares() {
         let one = OwnerShares::new(Digest::of(b"loaded twice"));
         let other = OwnerShares::new(Digest::of(b"loaded twice"));
         assert!(

@@ -94,7 +94,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_cache_that_tools_could_reach_is_refused_before_anything_is_written_there() {
+    fn cache_reachable_by_tools_is_refused_before_writing() {
         let outer = tempfile::tempdir().unwrap();
         let at = |path: &str| outer.path().join(path);
         fs::create_dir_all(at("ws/there")).unwrap();

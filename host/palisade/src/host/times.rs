@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_a_program_sets_has_a_least_and_a_largest_value() {
+    fn timeouts_have_a_minimum_and_a_maximum() {
         let host = || Host::builder().shipped(Shipped::LeftOut).cache(CacheMode::Off);
         type Set = fn(HostBuilder, Duration) -> HostBuilder;
         let cases: [(&str, Set, Duration); 3] = [

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_trusted_later_only_where_the_file_had_settled_and_nothing_about_it_changed() {
+    fn digest_is_reused_only_for_an_unchanged_settled_file() {
         let Some((fresh, settled, other)) = crate::sandbox::identities() else { return };
         let file_digest = |identity: &Identity| FileDigest {
             identity: Some(identity.clone()),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_tried_before_goes_last_and_small_files_come_before_large_ones() {
+    fn previously_failed_files_go_last_and_small_ones_first() {
         let effort = |past, size| Effort { past, size };
         let mut all = [
             effort(PastCompilation::Unfinished, 1),

@@ -74,7 +74,7 @@ mod tests {
     use crate::host::{CacheMode, Host};
 
     #[test]
-    fn every_shipped_tool_is_named_with_its_plugin() {
+    fn every_shipped_tool_is_reserved_with_its_plugin() {
         let host = Host::builder().cache(CacheMode::Off).build().unwrap();
         for tool in host.registry().tools() {
             let name = tool.definition().name().as_str();

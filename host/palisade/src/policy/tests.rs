@@ -11,14 +11,14 @@ fn tool(class: SideEffects) -> Definition {
 }
 
 #[test]
-fn by_default_reading_runs_and_everything_riskier_asks() {
+fn reading_runs_and_riskier_classes_prompt_by_default() {
     let modes =
         SideEffects::ALL.map(|class| Policy::default().decide(&tool(class), &Origin::Native));
     assert_eq!(modes, [Mode::Auto, Mode::Auto, Mode::Prompt, Mode::Prompt, Mode::Prompt]);
 }
 
 #[test]
-fn allow_lifts_a_prompt_of_that_class_only() {
+fn allow_lifts_prompts_of_its_class_only() {
     let policy = Policy::default().allowing(SideEffects::Write);
     assert_eq!(policy.decide(&tool(SideEffects::Write), &Origin::Native), Mode::Auto);
     assert_eq!(policy.decide(&tool(SideEffects::Execute), &Origin::Native), Mode::Prompt);
@@ -34,7 +34,7 @@ fn allow_never_lifts_a_deny() {
 }
 
 #[test]
-fn a_tools_own_mode_wins_over_its_class_unless_that_denies() {
+fn tools_own_mode_overrides_its_class_unless_denied() {
     let exempt = Policy::default().with_tool("t", Mode::Auto);
     assert_eq!(exempt.decide(&tool(SideEffects::Execute), &Origin::Native), Mode::Auto);
     let denied = exempt.with_class(SideEffects::Execute, Mode::Deny);
@@ -42,7 +42,7 @@ fn a_tools_own_mode_wins_over_its_class_unless_that_denies() {
 }
 
 #[test]
-fn a_trusted_workspace_lifts_every_prompt_but_those_of_its_overrides() {
+fn trusted_workspace_lifts_prompts_except_overrides() {
     let policy = Policy::default().trusting([(SideEffects::Execute, Mode::Prompt)]);
     let of = |class| policy.explain(&tool(class), &Origin::Native);
     assert_eq!(of(SideEffects::Write), Decision { mode: Mode::Auto, rule: Rule::Trusted });
@@ -58,7 +58,7 @@ fn a_trusted_workspace_lifts_every_prompt_but_those_of_its_overrides() {
 }
 
 #[test]
-fn a_tools_own_mode_wins_over_a_trusted_workspace() {
+fn tools_own_mode_overrides_a_trusted_workspace() {
     let policy = Policy::default().trusting([]).with_tool("t", Mode::PromptOnce);
     assert_eq!(
         policy.explain(&tool(SideEffects::Write), &Origin::Native),
@@ -67,7 +67,7 @@ fn a_tools_own_mode_wins_over_a_trusted_workspace() {
 }
 
 #[test]
-fn deny_wins_wherever_it_stands() {
+fn deny_always_wins() {
     let write = tool(SideEffects::Write);
     let trusted =
         Policy::default().trusting([(SideEffects::Write, Mode::Deny)]).with_tool("t", Mode::Auto);
@@ -101,7 +101,7 @@ fn file(plugin: &str) -> (Definition, Origin) {
 }
 
 #[test]
-fn a_bare_name_loosens_for_the_programs_own_tools_and_for_no_plugin_file() {
+fn bare_name_loosens_only_shipped_tools() {
     for mode in [Mode::Auto, Mode::PromptOnce] {
         let policy = Policy::default().with_tool("t", mode);
         let (definition, shipped) = plugin_tool("files", Source::Shipped);
@@ -115,7 +115,7 @@ fn a_bare_name_loosens_for_the_programs_own_tools_and_for_no_plugin_file() {
 }
 
 #[test]
-fn a_bare_name_tightens_for_whichever_plugin_offers_it() {
+fn bare_name_tightens_every_plugin() {
     let (definition, file) = file("aaa");
     let trusted = Policy::default().trusting([]);
     for mode in [Mode::PromptOnce, Mode::Prompt, Mode::Deny] {
@@ -129,7 +129,7 @@ fn a_bare_name_tightens_for_whichever_plugin_offers_it() {
 }
 
 #[test]
-fn a_name_with_its_plugin_holds_for_that_plugin_alone() {
+fn qualified_name_applies_to_its_plugin_only() {
     let policy = Policy::default().with_tool("csv/t", Mode::Auto);
     let holds = Decision { mode: Mode::Auto, rule: Rule::PluginTool };
     for (definition, origin) in [file("csv"), plugin_tool("csv", Source::Shipped)] {
@@ -148,7 +148,7 @@ fn a_name_with_its_plugin_holds_for_that_plugin_alone() {
 }
 
 #[test]
-fn of_two_names_for_one_tool_of_the_program_the_stricter_holds() {
+fn stricter_of_two_rules_for_a_tool_applies() {
     let (definition, shipped) = plugin_tool("files", Source::Shipped);
     for (bare, full, rule) in
         [(Mode::Prompt, Mode::Auto, Rule::Tool), (Mode::Auto, Mode::PromptOnce, Rule::PluginTool)]
@@ -160,7 +160,7 @@ fn of_two_names_for_one_tool_of_the_program_the_stricter_holds() {
 }
 
 #[test]
-fn rules_for_the_hosts_own_tools_give_a_file_of_that_name_nothing() {
+fn native_rules_do_not_loosen_plugins() {
     let definition = tool(SideEffects::Write);
     for mode in [Mode::Auto, Mode::PromptOnce, Mode::Deny] {
         let policy = Policy::default().with_tool("native/t", mode);
@@ -186,7 +186,7 @@ fn rules_for_the_hosts_own_tools_give_a_file_of_that_name_nothing() {
 }
 
 #[test]
-fn advice_names_the_key_that_would_hold() {
+fn advice_names_the_applicable_key() {
     let said = |(definition, origin): (Definition, Origin), rule: Rule| {
         rule.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::new("in mine"))
     };
@@ -202,7 +202,7 @@ fn advice_names_the_key_that_would_hold() {
 }
 
 #[test]
-fn no_rule_is_proposed_for_a_tool_whose_name_has_a_rule_for_another_plugin() {
+fn rule_of_another_plugin_prevents_advice() {
     let (definition, origin) = file("aaa");
     let said = |policy: Policy, rule| {
         policy
@@ -226,7 +226,7 @@ fn no_rule_is_proposed_for_a_tool_whose_name_has_a_rule_for_another_plugin() {
 }
 
 #[test]
-fn of_two_files_of_one_name_neither_gets_what_a_rule_loosens_and_both_what_it_tightens() {
+fn namesake_plugins_are_tightened_and_never_loosened() {
     let (definition, origin) = plugin_tool("csv", Source::Namesake("/p/csv.wasm".into()));
     let policy = Policy::default();
     for name in ["csv/t", "t"] {
@@ -250,7 +250,7 @@ fn of_two_files_of_one_name_neither_gets_what_a_rule_loosens_and_both_what_it_ti
 }
 
 #[test]
-fn modes_and_rules_are_told_by_the_names_that_stand_in_files() {
+fn modes_and_rules_have_their_configuration_names() {
     for (mode, name) in Mode::ALL.into_iter().zip(["auto", "prompt", "prompt_once", "deny"]) {
         assert_eq!(
             (mode.as_str(), mode.to_string().as_str(), name.parse()),
@@ -265,7 +265,7 @@ fn modes_and_rules_are_told_by_the_names_that_stand_in_files() {
 }
 
 #[test]
-fn advice_on_a_denial_names_the_setting_that_denies() {
+fn deny_advice_names_the_denying_setting() {
     let said = |rule: Rule| {
         let advice = rule.advice_on_deny(&tool(SideEffects::Write), &Origin::Native);
         advice.told(&crate::tool::Places::new("in mine"))

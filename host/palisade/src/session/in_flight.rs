@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_used_again_and_cancelling_reaches_the_calls_under_way_alone() {
+    fn entries_are_reused_and_cancel_only_active_calls() {
         let calls = CallsInFlight::default();
         let enter = |id| calls.enter(&CallId::new(id));
         let first = enter("first");

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_written_as_its_value_is() {
+    fn block_is_written_like_its_value() {
         let mime = "image/png".to_owned();
         let uri = "doc:a".to_owned();
         let data = vec![0, 1, 255, 7];

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_lower_case_letters_digits_and_underscores() {
+    fn name_has_lower_case_letters_digits_and_underscores() {
         for good in ["a", "read_file", "x1", &"a".repeat(64)] {
             assert!(ToolName::parse(good).is_ok(), "{good}");
         }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_name_comes_with_one_that_would_be_accepted() {
+    fn refused_name_has_a_suggestion() {
         for bad in ["Read-File", "9lives", "", "\u{202e}x", &"Z".repeat(200)] {
             let error = ToolName::parse(bad).err().map(|error| error.suggestion);
             assert!(error.is_some_and(|suggestion| is_valid(&suggestion)), "{bad}");

@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_names_of_changed_files_look_alike() {
+    fn changed_file_names_are_unambiguous() {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt as _;
         let names: [&[u8]; 6] =

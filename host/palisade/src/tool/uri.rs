@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_opens_a_file_is_told_from_one_that_does_not() {
+    fn file_uri_is_recognised() {
         for file in [
             "file:///etc/passwd",
             "FILE:/x",

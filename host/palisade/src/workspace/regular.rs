@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_is_refused_at_once_and_a_link_only_where_asked() {
+    fn pipe_is_refused_and_link_followed_on_request() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         let pipe = dir.path().join("pipe");

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_inside_come_back_relative() {
+    fn inside_paths_become_relative() {
         let (_keep, ws) = workspace();
         let absolute = ws.root().join("sub/../file.txt");
         for (given, expected) in [
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_lead_out_are_refused() {
+    fn outside_paths_are_refused() {
         let (_keep, ws) = workspace();
         for given in [
             "..",
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_removes_names_the_link_itself() {
+    fn removing_tool_gets_the_link_itself() {
         let (_keep, ws) = workspace();
         assert_eq!(ws.resolve("outside", LastLink::Keep).as_deref(), Ok("outside"));
         assert!(ws.resolve("up/secret", LastLink::Keep).is_err());
     }
 
     #[test]
-    fn what_cannot_be_a_path_is_named_as_such() {
+    fn invalid_path_is_reported_as_such() {
         let (_keep, ws) = workspace();
         for given in ["", "a\0b", &"x".repeat(5000)] {
             assert!(
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_the_longest_length_is_one() {
+    fn longest_path_is_valid() {
         let (_keep, ws) = workspace();
         let longest = "./".repeat(2_047) + "xy";
         assert_eq!(ws.resolve(&longest, LastLink::Follow).as_deref(), Ok("xy"));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_refuses_has_not_led_out() {
+    fn system_refusal_is_not_an_escape() {
         let own = |kind| io::Error::new(kind, "a path led outside of the filesystem");
         assert!(led_out(&own(ErrorKind::PermissionDenied)));
         assert!(!led_out(&own(ErrorKind::NotFound)) && !led_out(&rustix::io::Errno::ACCESS.into()));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_missing_directory_is_found_in_few_looks_and_within_the_budget() {
+    fn first_missing_directory_is_found_within_the_budget() {
         let (_keep, ws) = workspace();
         let there = "d/".repeat(500);
         std::fs::create_dir_all(ws.root().join(&there)).unwrap();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_before_what_is_missing_is_judged_wherever_it_stands() {
+    fn link_before_a_missing_part_is_judged() {
         let (outer, ws) = workspace();
         let deep = "sub/deep/".to_owned();
         for (name, target, inside) in [

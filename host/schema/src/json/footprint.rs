@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_has_the_sizes_of_the_types_that_it_describes() {
+    fn footprint_constants_match_the_types() {
         assert_eq!(size_of::<Value>() as u64, VALUE);
         assert_eq!(size_of::<String>(), 24);
         let leaf = CAPACITY * (24 + VALUE) + 16;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_elements_of_an_array_add_up_to_its_allocation() {
+    fn array_elements_add_up_to_the_allocation() {
         for count in [0, 1, 4, 5, 8, 9, 1000, 1024, 1025] {
             let sum: u64 = (1..=count).map(element).sum();
             assert!(sum.abs_diff(elements(count)) <= 32, "{count}: {sum} and {}", elements(count));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_of_many_members_is_counted_with_as_many_nodes_as_it_can_have() {
+    fn map_is_counted_with_its_maximum_of_nodes() {
         let sum = |count: usize| (1..=count).map(member).sum::<u64>();
         assert_eq!((sum(0), sum(1), sum(11)), (0, LEAF, LEAF));
         assert_eq!(sum(12), 2 * LEAF + INNER);

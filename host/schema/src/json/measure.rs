@@ -113,7 +113,7 @@ mod tests {
     const BOUNDS: JsonBounds = JsonBounds { bytes: 60, depth: 3, members: 6 };
 
     #[test]
-    fn a_value_and_its_text_take_the_same_memory() {
+    fn value_and_text_have_the_same_footprint() {
         let bounds = JsonBounds { bytes: 1 << 20, depth: 9, members: 100_000 };
         let many: serde_json::Map<String, Value> =
             (0..1000).map(|at| (format!("k{at}"), json!([at]))).collect();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_held_to_the_bounds_of_its_text() {
+    fn value_and_text_have_the_same_bounds() {
         for value in [
             json!(null),
             json!([[[]]]),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_those_of_the_text_but_for_a_comma() {
+    fn counted_bytes_equal_the_text_length() {
         for value in [
             json!(0),
             json!(-10),

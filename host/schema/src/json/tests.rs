@@ -12,7 +12,7 @@ fn refusal(text: &str) -> JsonError {
 }
 
 #[test]
-fn every_kind_of_value_reads_as_it_does_without_bounds() {
+fn every_value_parses_as_without_bounds() {
     let text = r#"{"a":[1,-2,2.5e1,true],"b":{"é\n😀":null}}"#;
     let bounds = JsonBounds { members: 10, ..SMALL };
     assert_eq!(
@@ -22,7 +22,7 @@ fn every_kind_of_value_reads_as_it_does_without_bounds() {
 }
 
 #[test]
-fn a_text_at_each_bound_passes_and_one_beyond_it_does_not() {
+fn text_at_a_bound_passes_and_beyond_fails() {
     assert!(parse_bounded("[[[]]]", SMALL).is_ok());
     assert!(matches!(refusal("[[[[]]]]"), JsonError::TooDeep { max: 3, .. }));
     assert!(parse_bounded("[1,2,[3,4]]", SMALL).is_ok());
@@ -32,7 +32,7 @@ fn a_text_at_each_bound_passes_and_one_beyond_it_does_not() {
 }
 
 #[test]
-fn a_key_that_occurs_twice_is_refused_with_its_place() {
+fn duplicate_key_is_refused_with_its_position() {
     let at = Position { offset: 10, line: 2, column: 3 };
     assert_eq!(refusal("{\"a\":1,\n\"a\":2}"), JsonError::DuplicateKey { key: "a".into(), at });
     assert!(
@@ -42,7 +42,7 @@ fn a_key_that_occurs_twice_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_is_not_json_is_refused_with_its_place_and_without_its_text() {
+fn invalid_json_is_refused_with_position_and_without_text() {
     for text in [
         "",
         "{",
@@ -64,14 +64,14 @@ fn what_is_not_json_is_refused_with_its_place_and_without_its_text() {
 }
 
 #[test]
-fn an_object_is_asked_for_and_nothing_stands_for_the_empty_one() {
+fn object_is_required_and_empty_text_is_an_empty_object() {
     assert!(parse_object("", SMALL).unwrap().is_empty());
     assert_eq!(parse_object(r#"{"a":1}"#, SMALL).unwrap().get("a"), Some(&json!(1)));
     assert_eq!(parse_object("[]", SMALL).unwrap_err(), JsonError::NotAnObject { got: "array" });
 }
 
 #[test]
-fn a_hostile_depth_ends_at_the_bound_and_not_at_the_end_of_the_stack() {
+fn hostile_depth_ends_at_the_bound() {
     let text = "[".repeat(1_000_000);
     let bounds = JsonBounds { bytes: 2_000_000, depth: 1_000_000, members: 1_000_000 };
     assert!(parse_bounded(&text, bounds).is_err());
@@ -92,7 +92,7 @@ mod text {
     const WIDE: JsonBounds = JsonBounds { bytes: 8 << 20, depth: 64, members: 1_000_000 };
 
     #[test]
-    fn a_text_is_kept_as_its_value_is_written() {
+    fn text_is_stored_in_canonical_form() {
         for text in [
             r#" {"b" : [1, -2, 2.50, 1e5, 1e400e] } "#,
             r#"{"b": [1, -2, 2.50, 1e5, 1e15, 1e16, -0, 0.0, 18446744073709551615, 18446744073709551616, -9223372036854775808], "a": null}"#,
@@ -114,7 +114,7 @@ mod text {
     }
 
     #[test]
-    fn a_text_has_the_bounds_of_a_value() {
+    fn text_and_value_have_the_same_bounds() {
         for text in [
             "[[[]]]",
             "[[[[]]]]",
@@ -143,7 +143,7 @@ mod text {
     }
 
     #[test]
-    fn the_keys_of_a_large_object_are_sorted_and_a_second_one_is_found_wherever_it_stands() {
+    fn large_object_is_sorted_and_checked_for_duplicates() {
         let members = |keys: &[usize]| {
             let members: Vec<String> =
                 keys.iter().map(|key| format!("\"{}\": {key}", key * 7919 % 10_007)).collect();
@@ -163,7 +163,7 @@ mod text {
     }
 
     #[test]
-    fn long_keys_are_sorted_as_their_values_are_and_within_the_budget() {
+    fn long_keys_are_sorted_within_the_budget() {
         for tail in ["", "\\\\", "\\n", "\\u0001", "\\\"x", "\\\\\\u001f"] {
             let key = |at: usize| {
                 format!(
@@ -190,7 +190,7 @@ mod text {
     }
 
     #[test]
-    fn a_string_with_an_escape_is_counted_while_the_parser_copies_it() {
+    fn escaped_string_is_charged_while_it_is_copied() {
         let text = format!("\"{}\\n\"", "x".repeat(1 << 20));
         for read in [
             |text: &str, budget: &Noting| {
@@ -214,7 +214,7 @@ mod text {
     }
 
     #[test]
-    fn a_value_of_any_depth_goes_out_as_json_that_can_be_read() {
+    fn deep_value_serializes_to_readable_json() {
         let deep = |levels: usize| {
             (0..levels).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]))
         };
@@ -232,7 +232,7 @@ mod text {
     }
 
     #[test]
-    fn a_value_goes_out_as_it_would_without_the_text() {
+    fn stored_text_serializes_like_its_value() {
         let value = serde_json::json!({"a": [1, -2, 2.5, null, true, "é\n"], "b": {}, "c": []});
         let json = Json::from(value.clone());
         assert_eq!(json.to_value(), value);
@@ -287,7 +287,7 @@ mod text {
     }
 
     #[test]
-    fn a_text_that_expands_as_a_value_takes_its_own_length_and_no_more() {
+    fn expanding_text_is_charged_for_its_length() {
         let text = expanding();
         let budget = Noting::new(8 << 20);
         let (json, kept) = Json::parse_within(&text, WIDE, &budget).unwrap();
@@ -308,7 +308,7 @@ mod text {
     }
 
     #[test]
-    fn keys_that_are_out_of_order_take_a_multiple_of_the_text() {
+    fn unordered_keys_cost_a_multiple_of_the_text() {
         let members: Vec<String> =
             (0..400_000).rev().map(|key| format!("\"{key:06}\":0")).collect();
         let text = format!("{{{}}}", members.join(","));
@@ -319,7 +319,7 @@ mod text {
     }
 
     #[test]
-    fn a_deadline_ends_the_pass_wherever_it_is() {
+    fn deadline_ends_parsing_at_any_point() {
         let members: Vec<String> =
             (0..100_000).rev().map(|key| format!("\"{key:06}\":0")).collect();
         for text in [expanding(), format!("{{{}}}", members.join(","))] {

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_the_decimal_that_it_is_written_as() {
+    fn number_has_its_decimal_value() {
         for (number, digits, exponent) in [
             (json!(0), 0, 0),
             (json!(-12), 12, 0),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_multiple_is_told_exactly_however_large_or_small_the_numbers_are() {
+    fn multiple_of_is_exact_for_any_magnitude() {
         for (divisor, number) in [
             (json!(0.5), json!(1.797e308)),
             (json!(5e-324), json!(1.797e308)),

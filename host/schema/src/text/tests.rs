@@ -3,12 +3,12 @@
 use super::*;
 
 #[test]
-fn what_could_deceive_a_reader_is_shown_as_an_escape() {
+fn deceptive_characters_are_escaped() {
     assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\nd"), "a\\u{1b}[2Jb\\u{202e}c\nd");
 }
 
 #[test]
-fn what_shows_as_nothing_is_shown_as_an_escape() {
+fn invisible_characters_are_escaped() {
     let blank = [
         "\u{ad}\u{34f}\u{115f}\u{1160}\u{17b4}\u{180b}\u{200b}\u{206a}\u{2800}\u{3164}",
         "\u{fe0d}\u{feff}\u{ffa0}\u{fff0}\u{1bca0}\u{1d173}\u{e0041}\u{e0100}",
@@ -19,7 +19,7 @@ fn what_shows_as_nothing_is_shown_as_an_escape() {
 }
 
 #[test]
-fn a_selector_counts_only_where_it_has_a_symbol_to_select_for() {
+fn variation_selector_requires_a_symbol() {
     for seen in [
         "⚠\u{fe0f}",
         "☎\u{fe0e}!",
@@ -50,13 +50,13 @@ fn a_selector_counts_only_where_it_has_a_symbol_to_select_for() {
 }
 
 #[test]
-fn what_can_be_seen_is_left_alone() {
+fn visible_characters_are_unchanged() {
     let text = "\tgrün 한글 ﾊﾝ ⠃⠗ 漢字 עברית ไทย 🦀 ⚠\u{fe0f}\n";
     assert_eq!(visible(text), text);
 }
 
 #[test]
-fn a_json_text_is_escaped_in_jsons_own_way_and_means_the_same() {
+fn json_escaping_keeps_the_meaning() {
     let value = serde_json::json!({"a\u{202e}": "b\u{2028}\u{e0041}\u{7f}\u{85}c"});
     let escaped = visible_json(&value.to_string());
     assert_eq!(escaped, r#"{"a\u202e":"b\u2028\udb40\udc41\u007f\u0085c"}"#);
@@ -64,7 +64,7 @@ fn a_json_text_is_escaped_in_jsons_own_way_and_means_the_same() {
 }
 
 #[test]
-fn a_json_text_that_is_written_in_pieces_reads_as_one_that_is_whole() {
+fn json_in_parts_is_escaped_like_the_whole() {
     use std::io::Write as _;
     const PIECE: usize = VisibleJson::<Vec<u8>>::PIECE;
     for part in [
@@ -94,14 +94,14 @@ fn a_json_text_that_is_written_in_pieces_reads_as_one_that_is_whole() {
 }
 
 #[test]
-fn a_cut_never_splits_a_character() {
+fn cut_never_splits_a_character() {
     assert_eq!(cut("aé", 2), "a");
     assert_eq!(cut("aé", 3), "aé");
     assert_eq!(cut("a", 9), "a");
 }
 
 #[test]
-fn a_text_that_is_cut_first_reads_as_one_that_is_cut_last() {
+fn cutting_before_or_after_escaping_is_the_same() {
     for part in
         ["abc", "a\nb\tc", "ä漢🦀", "a\u{202e}", "⚠\u{fe0f}", "1\u{fe0f}\u{20e3}", "\u{e0001}"]
     {
@@ -120,13 +120,13 @@ fn a_text_that_is_cut_first_reads_as_one_that_is_cut_last() {
 }
 
 #[test]
-fn what_is_not_shown_is_counted_and_not_escaped() {
+fn omitted_text_is_counted_unescaped() {
     let text = format!("a{}z", "\u{1b}".repeat(1 << 20));
     assert_eq!(elided(&text, 4), "a\\ … 1048574 characters … }z");
 }
 
 #[test]
-fn of_a_long_value_the_beginning_is_shown() {
+fn long_value_shows_its_beginning() {
     let value = serde_json::json!({"a": "x".repeat(1 << 20)});
     assert_eq!(elided_json(&value, 8), "{\"a\":\"xx …");
     assert_eq!(elided_json(&serde_json::json!({"a": 1}), 8), "{\"a\":1}");
@@ -134,7 +134,7 @@ fn of_a_long_value_the_beginning_is_shown() {
 }
 
 #[test]
-fn a_long_text_keeps_its_ends_and_says_what_is_missing() {
+fn long_text_keeps_its_ends_and_counts_the_rest() {
     assert_eq!(elided("abcdefghij", 4), "ab … 6 characters … ij");
     assert_eq!(elided("ab\ncd", 10), "ab\\ncd");
 }

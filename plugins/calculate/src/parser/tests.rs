@@ -18,7 +18,7 @@ fn text(expression: &str) -> String {
 }
 
 #[test]
-fn operators_bind_as_in_school() {
+fn operators_have_the_usual_precedence() {
     assert_eq!(value("1 + 2 * 3"), 7.0);
     assert_eq!(value("(1 + 2) * 3"), 9.0);
     assert_eq!(value("10 - 4 - 3"), 3.0);
@@ -27,7 +27,7 @@ fn operators_bind_as_in_school() {
 }
 
 #[test]
-fn powers_group_from_the_right_and_bind_stronger_than_a_sign() {
+fn powers_are_right_associative_above_signs() {
     assert_eq!(value("2 ^ 3 ^ 2"), 512.0);
     assert_eq!(value("-2 ^ 2"), -4.0);
     assert_eq!(value("2 ^ -1"), 0.5);
@@ -36,7 +36,7 @@ fn powers_group_from_the_right_and_bind_stronger_than_a_sign() {
 }
 
 #[test]
-fn signs_may_stand_before_any_operand() {
+fn operand_may_have_several_signs() {
     assert_eq!(value("-3 + +2"), -1.0);
     assert_eq!(value("3 - -2"), 5.0);
     assert_eq!(value("--3"), 3.0);
@@ -44,7 +44,7 @@ fn signs_may_stand_before_any_operand() {
 }
 
 #[test]
-fn the_remainder_has_the_sign_of_its_left_side() {
+fn remainder_has_the_sign_of_the_dividend() {
     assert_eq!(value("7 % 3"), 1.0);
     assert_eq!(value("-7 % 3"), -1.0);
     assert_eq!(value("7.5 % -2"), 1.5);
@@ -59,7 +59,7 @@ fn numbers_may_have_fractions_exponents_and_separators() {
 }
 
 #[test]
-fn what_only_looks_like_a_number_is_named() {
+fn malformed_number_is_named() {
     for (bad, at) in [
         ("1.2.3", 1),
         ("2 + 1_", 5),
@@ -78,7 +78,7 @@ fn what_only_looks_like_a_number_is_named() {
 }
 
 #[test]
-fn every_function_does_what_its_name_says() {
+fn every_function_computes_its_name() {
     for (expression, wanted) in [
         ("sqrt(16)", 4.0),
         ("abs(-3)", 3.0),
@@ -110,14 +110,14 @@ fn every_function_does_what_its_name_says() {
 }
 
 #[test]
-fn whole_numbers_are_exact_up_to_two_to_the_53() {
+fn whole_numbers_are_exact_up_to_2_to_the_53() {
     assert_eq!(value("2 ^ 53"), 9_007_199_254_740_992.0);
     assert_eq!(value("2 ^ 53 - 1"), 9_007_199_254_740_991.0);
     assert_eq!(value("94906265 * 94906265"), 9_007_199_136_250_225.0);
 }
 
 #[test]
-fn a_syntax_error_says_what_belongs_where() {
+fn syntax_error_names_the_expected_token() {
     assert_eq!(text("1 + )"), "expected a number, a name, a sign or `(` at character 5, found `)`");
     assert_eq!(text("(1 + 2"), "expected an operator or `)` at character 7, found the end");
     assert_eq!(text("2 pi"), "expected an operator or the end at character 3, found `pi`");
@@ -138,14 +138,14 @@ fn a_syntax_error_says_what_belongs_where() {
 }
 
 #[test]
-fn a_wrong_number_of_arguments_says_how_many_there_should_be() {
+fn argument_count_error_has_the_expected_count() {
     assert_eq!(text("pow(2)"), "`pow` at character 1 takes 2 arguments, not 1");
     assert_eq!(text("1 + sqrt(1, 2)"), "`sqrt` at character 5 takes 1 argument, not 2");
     assert_eq!(text("min()"), "`min` at character 1 takes 1 argument or more, not 0");
 }
 
 #[test]
-fn division_by_zero_is_an_error_in_each_of_its_forms() {
+fn division_by_zero_is_an_error() {
     for expression in ["1 / 0", "1 % 0", "0 ^ -1", "1 / (2 - 2)", "0 / -0"] {
         assert!(
             matches!(evaluate(expression), Err(Problem::DivisionByZero { .. })),
@@ -155,7 +155,7 @@ fn division_by_zero_is_an_error_in_each_of_its_forms() {
 }
 
 #[test]
-fn what_is_not_finite_is_an_error_that_names_the_place() {
+fn non_finite_value_is_an_error_with_its_place() {
     assert_eq!(text("1 + sqrt(-1)"), "`sqrt(-1)` at character 5 has no finite real value");
     assert_eq!(text("ln(0)"), "`ln(0)` at character 1 has no finite real value");
     assert_eq!(text("(-8) ^ .5"), "`-8 ^ 0.5` at character 6 has no finite real value");
@@ -168,7 +168,7 @@ fn what_is_not_finite_is_an_error_that_names_the_place() {
 }
 
 #[test]
-fn an_empty_expression_is_an_error() {
+fn empty_expression_is_an_error() {
     assert_eq!(evaluate(" \t\n"), Err(Problem::Empty));
 }
 
@@ -183,7 +183,7 @@ fn length_is_bounded() {
 }
 
 #[test]
-fn every_way_of_nesting_is_bounded() {
+fn every_form_of_nesting_is_bounded() {
     let parentheses = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
     let sums = |depth: usize| format!("{}1{}", "1+(".repeat(depth), ")".repeat(depth));
     let calls = |depth: usize| format!("{}1{}", "abs(".repeat(depth), ")".repeat(depth));
@@ -200,6 +200,6 @@ fn every_way_of_nesting_is_bounded() {
 }
 
 #[test]
-fn depth_is_given_back_when_a_level_ends() {
+fn depth_decreases_when_a_level_ends() {
     assert_eq!(value(&format!("0{}", "+(1)".repeat(200))), 200.0);
 }

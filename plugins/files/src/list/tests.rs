@@ -9,7 +9,7 @@ fn listed(directory: &TempDir, path: &str) -> Result<String> {
 }
 
 #[test]
-fn entries_are_sorted_and_directories_and_sizes_are_marked() {
+fn entries_are_sorted_with_type_and_size() {
     let directory = tempdir().unwrap();
     fs::create_dir_all(directory.path().join("src/deeper")).unwrap();
     fs::write(directory.path().join("b.txt"), "four").unwrap();
@@ -34,19 +34,19 @@ fn links_are_marked_and_not_followed() {
 
 #[cfg(unix)]
 #[test]
-fn a_name_with_a_line_break_stays_one_line() {
+fn line_break_in_a_name_is_escaped() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("a\nforged"), "").unwrap();
     assert_eq!(listed(&directory, "").unwrap(), "a\\nforged (0 bytes)\n");
 }
 
 #[test]
-fn an_empty_directory_says_so() {
+fn empty_directory_is_reported() {
     assert_eq!(listed(&tempdir().unwrap(), "").unwrap(), "[`.` is empty]");
 }
 
 #[test]
-fn a_thousand_entries_are_shown_whole_and_one_more_is_cut_with_a_marker() {
+fn more_than_a_thousand_entries_are_cut_with_a_marker() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join("many")).unwrap();
     let add =
@@ -67,7 +67,7 @@ fn a_thousand_entries_are_shown_whole_and_one_more_is_cut_with_a_marker() {
 }
 
 #[test]
-fn a_file_is_refused_with_the_tool_that_reads_it() {
+fn file_is_refused_with_advice() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("f"), "").unwrap();
     let said = listed(&directory, "f").unwrap_err().to_string();
@@ -75,7 +75,7 @@ fn a_file_is_refused_with_the_tool_that_reads_it() {
 }
 
 #[test]
-fn a_missing_directory_is_not_found() {
+fn missing_directory_is_not_found() {
     let said = listed(&tempdir().unwrap(), "d").unwrap_err().to_string();
     assert_eq!(said, "`d` does not exist; list_dir and find_files show what does");
 }

@@ -103,7 +103,7 @@ mod tests {
     const TEXT: &str = "fn main() {\n    let x  = 1;\n    let y = 2;\n}\n";
 
     #[test]
-    fn a_text_that_differs_only_in_white_space_is_quoted_as_it_stands_in_the_file() {
+    fn whitespace_difference_quotes_the_file() {
         let wanted = "line 1 differs from it only in white space (counted from 0), which must match, too:\n    let x  = 1;";
         assert_eq!(hint(TEXT, "let x = 1;"), wanted);
         let wanted = "lines 1 to 2 differ from it only in white space (counted from 0), which must match, too:\n    \
@@ -112,18 +112,18 @@ mod tests {
     }
 
     #[test]
-    fn a_text_may_begin_and_end_within_a_line() {
+    fn match_may_start_and_end_within_a_line() {
         assert!(hint(TEXT, "x = 1;\n  let y").starts_with("lines 1 to 2 differ"));
     }
 
     #[test]
-    fn other_line_endings_are_named() {
+    fn line_ending_difference_is_named() {
         assert!(hint("a b\r\nc\r\n", "a b\nc").contains("the file ends its lines with CRLF"));
         assert!(!hint("a  b\nc\n", "a b\nc").contains("CRLF"));
     }
 
     #[test]
-    fn a_text_that_only_begins_in_the_file_is_followed_to_where_it_differs() {
+    fn partial_match_is_followed_to_the_difference() {
         let said = hint(TEXT, "fn main() {\n    let x  = 1;\n    let z = 3;\n}");
         assert!(
             said.starts_with(
@@ -134,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_several_close_places_is_named() {
+    fn first_of_several_near_matches_is_named() {
         assert!(hint("a  b\nx\na  b\n", "a b").starts_with("line 0 differs"));
     }
 
     #[test]
-    fn where_nothing_is_close_there_is_only_advice() {
+    fn no_near_match_gives_only_advice() {
         assert_eq!(hint(TEXT, "struct"), ADVICE);
         assert_eq!(hint(TEXT, " \n "), ADVICE);
         assert_eq!(hint("", "a"), ADVICE);

@@ -27,7 +27,7 @@ fn refused(before: impl AsRef<[u8]>, old: &str, new: &str) -> String {
 }
 
 #[test]
-fn a_text_that_occurs_once_is_replaced_and_shown_as_a_diff() {
+fn unique_text_is_replaced_and_shown_as_diff() {
     let directory = holding("one\ntwo\nthree\n");
     let diff = patched(&directory, "two", "2").unwrap();
     assert_eq!(diff, "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
@@ -36,21 +36,21 @@ fn a_text_that_occurs_once_is_replaced_and_shown_as_a_diff() {
 }
 
 #[test]
-fn everything_around_it_is_kept_to_the_byte() {
+fn surrounding_bytes_are_unchanged() {
     let directory = holding("\u{feff}ä\r\nold\r\n\tß");
     patched(&directory, "old\r\n", "").unwrap();
     assert_eq!(content(&directory), "\u{feff}ä\r\n\tß".as_bytes());
 }
 
 #[test]
-fn the_new_text_is_taken_as_it_is() {
+fn new_text_is_inserted_verbatim() {
     let directory = holding("a");
     patched(&directory, "a", "$0 \\1 {}").unwrap();
     assert_eq!(content(&directory), b"$0 \\1 {}");
 }
 
 #[test]
-fn a_text_that_occurs_more_than_once_is_refused_with_its_places() {
+fn repeated_text_is_refused_with_its_places() {
     assert!(
         refused("x\ny\nx\n", "x", "z")
             .contains("it occurs 2 times in `f`, at lines 0, 2 (counted from 0)")
@@ -58,7 +58,7 @@ fn a_text_that_occurs_more_than_once_is_refused_with_its_places() {
 }
 
 #[test]
-fn a_text_that_does_not_occur_is_refused_with_what_comes_close() {
+fn missing_text_is_refused_with_near_matches() {
     assert!(
         refused("a  b\n", "a b", "c")
             .contains("it does not occur in `f`; line 0 differs from it only in white space")
@@ -66,7 +66,7 @@ fn a_text_that_does_not_occur_is_refused_with_what_comes_close() {
 }
 
 #[test]
-fn nothing_cannot_be_replaced_and_nothing_need_not_be_changed() {
+fn empty_and_unchanged_patches_are_refused() {
     assert_eq!(
         refused("a", "", "b"),
         "old: it is empty; give the text to replace, or use write_file to write a whole file"
@@ -75,13 +75,13 @@ fn nothing_cannot_be_replaced_and_nothing_need_not_be_changed() {
 }
 
 #[test]
-fn a_binary_file_is_refused() {
+fn binary_file_is_refused() {
     assert!(refused(b"a\0b", "a", "c").contains("`f` is binary: byte 1 is NUL"));
     assert!(refused(b"a\xff", "a", "c").contains("byte 1 is not valid UTF-8"));
 }
 
 #[test]
-fn a_file_too_large_to_hold_twice_is_refused_before_it_is_read() {
+fn oversized_file_is_refused_unread() {
     let directory = holding("");
     let file = fs::File::options().write(true).open(directory.path().join("f")).unwrap();
     file.set_len(MAX_FILE_BYTES + 1).unwrap();
@@ -90,7 +90,7 @@ fn a_file_too_large_to_hold_twice_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_missing_file_and_a_directory_are_refused() {
+fn missing_file_and_a_directory_are_refused() {
     let directory = tempdir().unwrap();
     assert!(patched(&directory, "a", "b").unwrap_err().to_string().contains("`f` does not exist"));
     fs::create_dir(directory.path().join("f")).unwrap();
@@ -99,7 +99,7 @@ fn a_missing_file_and_a_directory_are_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_is_refused_and_its_target_untouched() {
+fn link_is_refused_and_its_target_untouched() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("target"), "a").unwrap();
     std::os::unix::fs::symlink("target", directory.path().join("f")).unwrap();

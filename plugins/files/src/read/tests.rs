@@ -40,14 +40,14 @@ fn page(output: &str) -> (&str, Option<Value>) {
 }
 
 #[test]
-fn a_whole_file_is_returned_to_the_byte() {
+fn whole_file_is_returned_verbatim() {
     for content in [FIVE, "", "\n", "\u{feff}bom", "no end", "\r\r\n\n\r"] {
         assert_eq!(call(&holding(content), json!({"path": "f"})).unwrap(), content);
     }
 }
 
 #[test]
-fn a_range_counts_from_zero_and_includes_its_end() {
+fn range_is_zero_based_and_inclusive() {
     assert_eq!(lines(FIVE, 0, 0), "zero\n");
     assert_eq!(lines(FIVE, 1, 2), "one\r\ntwo\n");
     assert_eq!(lines(FIVE, 3, 3), "\n");
@@ -55,7 +55,7 @@ fn a_range_counts_from_zero_and_includes_its_end() {
 }
 
 #[test]
-fn minus_one_or_nothing_is_the_end_of_the_file() {
+fn end_of_minus_one_or_null_is_the_last_line() {
     assert_eq!(lines(FIVE, 0, -1), FIVE);
     assert_eq!(lines(FIVE, 3, -1), "\nfour");
     assert_eq!(call(&holding(FIVE), json!({"path": "f", "start_line": 4})).unwrap(), "four");
@@ -63,13 +63,13 @@ fn minus_one_or_nothing_is_the_end_of_the_file() {
 }
 
 #[test]
-fn an_end_behind_the_end_of_the_file_is_the_end_of_the_file() {
+fn end_beyond_the_file_is_the_last_line() {
     assert_eq!(lines(FIVE, 2, 99), "two\n\nfour");
     assert_eq!(lines("", 0, 7), "");
 }
 
 #[test]
-fn a_start_behind_the_end_is_an_error_that_names_the_number_of_lines() {
+fn start_beyond_the_file_is_an_error_with_the_count() {
     let said = |content: &str, start: u64| {
         refused(&holding(content), json!({"path": "f", "start_line": start}))
     };
@@ -84,7 +84,7 @@ fn a_start_behind_the_end_is_an_error_that_names_the_number_of_lines() {
 }
 
 #[test]
-fn an_end_before_the_start_is_an_error() {
+fn end_before_the_start_is_an_error() {
     assert!(
         refused(&holding(FIVE), json!({"path": "f", "start_line": 3, "end_line": 2}))
             .contains("2 is before start_line 3")
@@ -96,7 +96,7 @@ fn an_end_before_the_start_is_an_error() {
 }
 
 #[test]
-fn a_limit_is_at_least_one_byte_and_at_most_what_the_host_takes() {
+fn limit_is_at_least_one_byte_and_bounded() {
     for limit in [0, MAX_BYTES + 1] {
         let said = refused(&holding(FIVE), json!({"path": "f", "limit": limit}));
         assert!(said.contains(&format!("{limit} is not between 1 and 4000000 bytes")), "{said}");
@@ -104,7 +104,7 @@ fn a_limit_is_at_least_one_byte_and_at_most_what_the_host_takes() {
 }
 
 #[test]
-fn a_large_file_is_cut_after_a_whole_line_and_the_marker_leads_through_all_of_it() {
+fn large_file_is_cut_at_a_line_with_a_marker() {
     let content: String = (0..40_000).map(|line| format!("line number {line}\n")).collect();
     let directory = holding(&content);
     let first = call(&directory, json!({"path": "f"})).unwrap();
@@ -126,7 +126,7 @@ fn a_large_file_is_cut_after_a_whole_line_and_the_marker_leads_through_all_of_it
 }
 
 #[test]
-fn the_marker_keeps_the_end_and_the_limit_of_the_caller() {
+fn marker_keeps_the_callers_end_and_limit() {
     let output =
         call(&holding(FIVE), json!({"path": "f", "start_line": 1, "end_line": 3, "limit": 8}))
             .unwrap();
@@ -137,7 +137,7 @@ fn the_marker_keeps_the_end_and_the_limit_of_the_caller() {
 }
 
 #[test]
-fn a_limit_that_is_just_enough_does_not_cut() {
+fn sufficient_limit_does_not_cut() {
     assert_eq!(call(&holding(FIVE), json!({"path": "f", "limit": 19})).unwrap(), FIVE);
     assert_eq!(
         call(&holding(FIVE), json!({"path": "f", "start_line": 4, "limit": 4})).unwrap(),
@@ -150,7 +150,7 @@ fn a_limit_that_is_just_enough_does_not_cut() {
 }
 
 #[test]
-fn a_line_longer_than_the_limit_is_cut_between_characters_and_the_marker_says_so() {
+fn long_line_is_cut_between_characters_with_a_marker() {
     let output = call(&holding("äöü\nnext"), json!({"path": "f", "limit": 3})).unwrap();
     let (text, next) = page(&output);
     assert_eq!(text, "ä\n");
@@ -165,7 +165,7 @@ fn a_line_longer_than_the_limit_is_cut_between_characters_and_the_marker_says_so
 }
 
 #[test]
-fn a_line_longer_than_any_limit_can_be_passed() {
+fn line_longer_than_any_limit_can_be_skipped() {
     let directory = holding(format!("{}\nlast", "x".repeat(4_000_001)));
     let output = call(&directory, json!({"path": "f", "limit": MAX_BYTES})).unwrap();
     let (text, next) = page(&output);
@@ -175,7 +175,7 @@ fn a_line_longer_than_any_limit_can_be_passed() {
 }
 
 #[test]
-fn a_binary_file_is_refused_with_the_place_of_the_first_byte_that_is_not_text() {
+fn binary_file_is_refused_with_the_first_bad_byte() {
     let directory = holding(b"text\nmore\0\n");
     assert!(refused(&directory, json!({"path": "f"})).contains("`f` is binary: byte 9 is NUL"));
     assert!(refused(&directory, json!({"path": "f", "start_line": 1})).contains("byte 9 is NUL"));
@@ -186,7 +186,7 @@ fn a_binary_file_is_refused_with_the_place_of_the_first_byte_that_is_not_text() 
 }
 
 #[test]
-fn a_directory_is_refused_with_the_tool_that_reads_it() {
+fn directory_is_refused_with_advice() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join("d")).unwrap();
     assert_eq!(
@@ -196,7 +196,7 @@ fn a_directory_is_refused_with_the_tool_that_reads_it() {
 }
 
 #[test]
-fn a_missing_file_is_not_found() {
+fn missing_file_is_not_found() {
     assert_eq!(
         refused(&tempdir().unwrap(), json!({"path": "a/b"})),
         "`a/b` does not exist; list_dir and find_files show what does"

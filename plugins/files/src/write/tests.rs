@@ -17,7 +17,7 @@ fn content(directory: &TempDir, path: &str) -> String {
 }
 
 #[test]
-fn a_new_file_is_created_with_its_directories() {
+fn new_file_is_created_with_its_directories() {
     let directory = tempdir().unwrap();
     assert_eq!(
         wrote(&directory, "a/b/c.txt", "héllo\r\n").unwrap(),
@@ -27,7 +27,7 @@ fn a_new_file_is_created_with_its_directories() {
 }
 
 #[test]
-fn an_existing_file_is_overwritten_and_its_old_size_told() {
+fn existing_file_is_overwritten_and_its_size_reported() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("a.txt"), "twelve bytes").unwrap();
     assert_eq!(wrote(&directory, "a.txt", "").unwrap(), "Overwrote `a.txt` (0 bytes, before 12).");
@@ -35,7 +35,7 @@ fn an_existing_file_is_overwritten_and_its_old_size_told() {
 }
 
 #[test]
-fn writing_twice_leaves_the_same_state_as_writing_once() {
+fn writing_is_idempotent() {
     let directory = tempdir().unwrap();
     wrote(&directory, "a.txt", "same").unwrap();
     wrote(&directory, "a.txt", "same").unwrap();
@@ -44,7 +44,7 @@ fn writing_twice_leaves_the_same_state_as_writing_once() {
 }
 
 #[test]
-fn a_directory_is_not_overwritten() {
+fn directory_is_not_overwritten() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join("d")).unwrap();
     assert_eq!(
@@ -58,7 +58,7 @@ fn a_directory_is_not_overwritten() {
 }
 
 #[test]
-fn a_file_on_the_way_is_left_alone() {
+fn file_in_place_of_a_parent_is_unchanged() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join("d")).unwrap();
     fs::write(directory.path().join("d/file"), "kept").unwrap();
@@ -75,7 +75,7 @@ fn a_file_on_the_way_is_left_alone() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_is_neither_replaced_nor_written_through() {
+fn link_is_neither_replaced_nor_written_through() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("target"), "kept").unwrap();
     std::os::unix::fs::symlink("target", directory.path().join("link")).unwrap();

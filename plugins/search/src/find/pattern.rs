@@ -101,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_slash_the_name_is_matched_at_any_depth() {
+    fn pattern_without_slash_matches_names_at_any_depth() {
         assert!(matches("*.rs", "lib.rs") && matches("*.rs", "src/deep/lib.rs"));
         assert!(matches("lib.rs", "src/lib.rs") && matches("**", "a/b"));
         assert!(!matches("src", "src/lib.rs") && !matches("*.rs", "lib.rs.bak"));
     }
 
     #[test]
-    fn with_a_slash_the_whole_path_is_matched() {
+    fn pattern_with_slash_matches_the_whole_path() {
         assert!(
             matches("src/*.rs", "src/lib.rs")
                 && matches("./src/*.rs", "src/lib.rs")
@@ -128,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_glob_is_refused_with_the_compilers_words() {
+    fn invalid_glob_is_refused_with_the_compilers_error() {
         assert!(refused("[a").contains("unclosed character class"), "{}", refused("[a"));
         assert!(refused("{a").starts_with("pattern: "));
     }
 
     #[test]
-    fn what_can_match_no_file_is_refused() {
+    fn unmatchable_pattern_is_refused() {
         assert!(refused("").contains("it is empty") && refused("./").contains("it is empty"));
         assert!(refused("src/").contains("use `src/**` for all files in it"));
     }

@@ -29,14 +29,14 @@ fn paths_are_relative_to_the_workspace_and_sorted() {
 }
 
 #[test]
-fn a_pattern_with_a_slash_is_held_against_the_path_below_the_directory() {
+fn pattern_with_slash_matches_below_the_directory() {
     let directory = holding(["host/src/lib.rs", "src/lib.rs"]);
     assert_eq!(found(&directory, "src/*.rs", "").unwrap(), "src/lib.rs\n");
     assert_eq!(found(&directory, "src/*.rs", "host").unwrap(), "host/src/lib.rs\n");
 }
 
 #[test]
-fn finding_nothing_says_so_and_how_much_was_looked_at() {
+fn empty_result_has_the_number_of_files() {
     let directory = holding(["a", "d/b"]);
     assert_eq!(
         found(&directory, "*.rs", "").unwrap(),
@@ -46,7 +46,7 @@ fn finding_nothing_says_so_and_how_much_was_looked_at() {
 }
 
 #[test]
-fn a_thousand_files_are_shown_whole_and_more_are_cut_with_a_marker() {
+fn more_than_a_thousand_files_are_cut_with_a_marker() {
     let directory = tempdir().unwrap();
     let add = |number: usize| fs::write(directory.path().join(format!("{number:05}")), "").unwrap();
     (0..1_000).for_each(add);
@@ -65,12 +65,12 @@ fn a_thousand_files_are_shown_whole_and_more_are_cut_with_a_marker() {
 }
 
 #[test]
-fn a_wrong_pattern_is_an_error_of_its_field() {
+fn invalid_pattern_is_a_field_error() {
     assert_eq!(found(&holding([]), "[", "").unwrap_err().field(), Some("pattern"));
 }
 
 #[test]
-fn a_path_that_is_no_directory_is_refused() {
+fn path_other_than_a_directory_is_refused() {
     let directory = holding(["a"]);
     assert_eq!(
         found(&directory, "*", "a").unwrap_err().to_string(),
@@ -80,12 +80,12 @@ fn a_path_that_is_no_directory_is_refused() {
 }
 
 #[test]
-fn a_line_feed_in_a_name_forges_no_line() {
+fn line_feed_in_a_name_is_escaped() {
     assert_eq!(found(&holding(["a\nb"]), "*", "").unwrap(), "a\\nb\n");
 }
 
 #[test]
-fn a_caller_that_cancels_is_heard() {
+fn cancellation_ends_the_search() {
     let directory = holding(["a"]);
     let input = json!({"pattern": "*", "path": directory.path()});
     assert_eq!(

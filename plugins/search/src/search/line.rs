@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_shown_without_its_end() {
+    fn line_is_shown_without_its_ending() {
         assert_eq!(shown(b"  a\tb \r\n", 0), "  a\tb ");
         assert_eq!(shown(b"a\n", 0), "a");
         assert_eq!(shown(b"a", 0), "a");
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_line_the_part_around_the_match_is_shown() {
+    fn long_line_is_cut_around_the_match() {
         let line = format!("{}MATCH{}\n", "a".repeat(10_000), "b".repeat(10_000));
         let part = format!("…{}MATCH{}… [line of 20005 bytes]", "a".repeat(100), "b".repeat(395));
         assert_eq!(shown(line.as_bytes(), 10_000), part);

@@ -40,7 +40,7 @@ fn refused(pattern: &str) -> String {
 }
 
 #[test]
-fn matches_are_sorted_by_path_and_lines_count_from_zero() {
+fn matches_are_sorted_with_zero_based_lines() {
     let directory =
         holding(&[("b", b"one\ntwo one"), ("a/x", b"\n\none\n"), ("c", b"none? no: on")]);
     assert_eq!(found(&directory, "one\\b"), "a/x:2:one\nb:0:one\nb:1:two one\nc:0:none? no: on\n");
@@ -48,13 +48,13 @@ fn matches_are_sorted_by_path_and_lines_count_from_zero() {
 }
 
 #[test]
-fn a_line_feed_in_a_name_forges_no_line() {
+fn line_feed_in_a_name_is_escaped() {
     let directory = holding(&[("a\nsecret:0:x", b"one")]);
     assert_eq!(found(&directory, "one"), "a\\nsecret:0:x:0:one\n");
 }
 
 #[test]
-fn a_directory_or_a_file_can_be_searched_alone() {
+fn single_directory_or_file_can_be_searched() {
     let directory = holding(&[("a/x", b"one"), ("b", b"one"), (".gitignore", b"b")]);
     assert_eq!(found_in(&directory, "a", "one", 0).unwrap(), "a/x:0:one\n");
     assert_eq!(found_in(&directory, "b", "one", 0).unwrap(), "b:0:one\n");
@@ -67,7 +67,7 @@ fn a_directory_or_a_file_can_be_searched_alone() {
 }
 
 #[test]
-fn context_is_marked_apart_and_groups_are_separated() {
+fn context_lines_are_marked_and_groups_separated() {
     let directory = holding(&[("a", b"1\nx\n3\n4\n5\nx\n"), ("b", b"x\n")]);
     assert_eq!(
         found_in(&directory, "", "x", 1).unwrap(),
@@ -86,12 +86,12 @@ fn context_is_marked_apart_and_groups_are_separated() {
 }
 
 #[test]
-fn windows_line_ends_are_line_ends() {
+fn crlf_is_a_line_ending() {
     assert_eq!(found(&holding(&[("a", b"one\r\ntwo\r\n")]), "(one|two)$"), "a:0:one\na:1:two\n");
 }
 
 #[test]
-fn case_counts_unless_the_pattern_says_otherwise() {
+fn search_is_case_sensitive_by_default() {
     let directory = holding(&[("a", "Straße\nSTRASSE\nÄ\n".as_bytes())]);
     assert_eq!(
         found(&directory, "straße|ä"),
@@ -101,7 +101,7 @@ fn case_counts_unless_the_pattern_says_otherwise() {
 }
 
 #[test]
-fn binary_files_are_left_out_even_where_they_begin_as_text() {
+fn binary_files_are_skipped() {
     let late = [b"one\n", b"text\n".repeat(50_000).as_slice(), b"\0"].concat();
     let directory =
         holding(&[("a", b"\0one"), ("b", &late), ("c", b"one"), ("latin1", b"one \xe9")]);
@@ -113,7 +113,7 @@ fn binary_files_are_left_out_even_where_they_begin_as_text() {
 }
 
 #[test]
-fn two_hundred_matches_are_shown_whole_and_one_more_is_cut_with_a_marker() {
+fn more_than_two_hundred_matches_are_cut_with_a_marker() {
     let directory =
         holding(&[("a", "x\n".repeat(150).as_bytes()), ("b", "x\n".repeat(50).as_bytes())]);
     assert_eq!(found(&directory, "x").lines().count(), 200);
@@ -131,7 +131,7 @@ fn two_hundred_matches_are_shown_whole_and_one_more_is_cut_with_a_marker() {
 }
 
 #[test]
-fn lines_around_a_match_that_is_no_longer_shown_are_not_shown_either() {
+fn context_of_omitted_matches_is_omitted() {
     let directory = holding(&[("a", "x\nafter\n3\n4\nbefore\n".repeat(201).as_bytes())]);
     let output = found_in(&directory, "", "x", 1).unwrap();
     let lines: Vec<_> = output.lines().rev().take(3).collect();
@@ -141,7 +141,7 @@ fn lines_around_a_match_that_is_no_longer_shown_are_not_shown_either() {
 }
 
 #[test]
-fn output_is_cut_at_a_whole_line_before_it_grows_too_long() {
+fn output_is_cut_at_a_line_before_its_limit() {
     let line = format!("{}\n", "y".repeat(499));
     let content = format!("{}x\n", line.repeat(19)).repeat(100);
     let output = found_in(&holding(&[("a", content.as_bytes())]), "", "x", 19).unwrap();
@@ -154,14 +154,14 @@ fn output_is_cut_at_a_whole_line_before_it_grows_too_long() {
 }
 
 #[test]
-fn long_lines_are_shown_around_the_match() {
+fn long_lines_are_cut_around_the_match() {
     let content = format!("{}needle{}\n", "a".repeat(100_000), "b".repeat(100_000));
     let output = found(&holding(&[("a", content.as_bytes())]), "needle");
     assert!(output.len() < 600 && output.contains("aneedleb"), "{output}");
 }
 
 #[test]
-fn a_line_longer_than_memory_allows_is_named_and_the_search_goes_on() {
+fn overlong_line_is_named_and_the_search_continues() {
     let long = b"x".repeat(MAX_LINE_BYTES + 1);
     let output = found(&holding(&[("a", &long), ("b", b"x")]), "x");
     assert!(
@@ -171,7 +171,7 @@ fn a_line_longer_than_memory_allows_is_named_and_the_search_goes_on() {
 }
 
 #[test]
-fn a_wrong_pattern_is_refused_with_the_compilers_words() {
+fn invalid_pattern_is_refused_with_the_compilers_error() {
     assert!(refused("(a").contains("unclosed group"), "{}", refused("(a"));
     assert!(refused("a(?=b)").contains("look-around"));
     assert!(refused("a\\nb").contains("line by line"), "{}", refused("a\\nb"));
@@ -179,7 +179,7 @@ fn a_wrong_pattern_is_refused_with_the_compilers_words() {
 }
 
 #[test]
-fn the_size_of_a_pattern_is_bounded() {
+fn pattern_size_is_bounded() {
     assert!(refused(&"a".repeat(4_097)).contains("4097 bytes long, and 4096 is the most"));
     assert!(refused(&format!("{}a{}", "(".repeat(100), ")".repeat(100))).contains("nest"));
     let said = refused("(\\w{50}){20}");
@@ -195,7 +195,7 @@ fn links_are_not_followed() {
 }
 
 #[test]
-fn a_caller_that_cancels_is_heard_and_one_that_waits_hears_of_the_progress() {
+fn search_honors_cancellation_and_reports_progress() {
     let directory = tempdir().unwrap();
     (0..600).for_each(|number| fs::write(directory.path().join(number.to_string()), "").unwrap());
     let input = json!({"pattern": "x", "path": directory.path()});

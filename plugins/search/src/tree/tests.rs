@@ -27,7 +27,7 @@ fn walked(directory: &TempDir, base: &str) -> Vec<String> {
 }
 
 #[test]
-fn files_come_sorted_within_their_directory_and_hidden_ones_are_among_them() {
+fn files_are_sorted_and_include_hidden_ones() {
     let directory = holding(&["b/2", "b/1", "a.txt", ".github/ci.yml", "c"]);
     assert_eq!(walked(&directory, ""), [".github/ci.yml", "a.txt", "b/1", "b/2", "c"]);
     assert_eq!(walked(&directory, "./b/."), ["b/1", "b/2"]);
@@ -35,14 +35,14 @@ fn files_come_sorted_within_their_directory_and_hidden_ones_are_among_them() {
 }
 
 #[test]
-fn the_repository_itself_is_skipped_unless_asked_for() {
+fn repository_directory_is_skipped_unless_requested() {
     let directory = holding(&[".git/config", "sub/.git", "sub/a"]);
     assert_eq!(walked(&directory, ""), ["sub/a"]);
     assert_eq!(walked(&directory, ".git"), [".git/config"]);
 }
 
 #[test]
-fn what_is_to_be_ignored_is_ignored_without_a_repository_too() {
+fn ignore_rules_apply_without_a_repository() {
     let directory = holding(&[
         ".gitignore=*.log\n/out/\n",
         "a.log",
@@ -56,7 +56,7 @@ fn what_is_to_be_ignored_is_ignored_without_a_repository_too() {
 }
 
 #[test]
-fn the_rules_of_the_directories_above_hold_below() {
+fn ignore_rules_of_parents_apply() {
     let directory = holding(&[
         ".gitignore=*.log",
         "a/.gitignore=!b/keep.log\n*.tmp",
@@ -69,7 +69,7 @@ fn the_rules_of_the_directories_above_hold_below() {
 }
 
 #[test]
-fn an_ignored_directory_or_file_is_walked_when_it_is_asked_for() {
+fn ignored_path_is_searched_on_request() {
     let directory = holding(&[".gitignore=target/\n*.log", "target/a", "target/b/c", "x.log"]);
     assert_eq!(walked(&directory, "target"), ["target/a", "target/b/c"]);
     assert_eq!(walked(&directory, "target/b"), ["target/b/c"]);
@@ -78,7 +78,7 @@ fn an_ignored_directory_or_file_is_walked_when_it_is_asked_for() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_found_and_not_followed() {
+fn links_are_listed_and_not_followed() {
     let directory = holding(&["d/a"]);
     std::os::unix::fs::symlink(".", directory.path().join("d/loop")).unwrap();
     assert_eq!(walked(&directory, ""), ["d/a", "d/loop"]);
@@ -92,7 +92,7 @@ fn links_are_found_and_not_followed() {
 }
 
 #[test]
-fn a_visitor_that_has_enough_ends_the_walk() {
+fn visitor_may_end_the_walk() {
     let directory = holding(&["a", "b", "c"]);
     let mut count = 0;
     let visit = |_| {
@@ -104,7 +104,7 @@ fn a_visitor_that_has_enough_ends_the_walk() {
 }
 
 #[test]
-fn what_cannot_be_read_is_noted_and_the_walk_goes_on() {
+fn unreadable_entry_is_recorded_and_skipped() {
     let directory = holding(&["a"]);
     let tree = Tree::of(directory.path(), Path::new("gone"));
     let note = tree.each(|_| Ok(Next::More)).unwrap().note();

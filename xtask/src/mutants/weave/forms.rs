@@ -1,15 +1,16 @@
-//! The forms that faults are woven in. Each line that a fault alone needs holds its switch, so that
-//! an error of the compiler tells which one does not compile.
+//! The forms: code around an expression that switches its faults. Each line that only one fault
+//! needs contains its switch, so that a compiler error shows which fault does not compile.
 //!
-//! What an expression is made of stays where it is, and nothing stands twice, so that faults of its
-//! parts can be woven as well.
+//! The parts of an expression keep their places and occur once, so that their own faults can be
+//! woven as well.
 
 use super::Fault;
 use std::fmt::Write as _;
 
-/// What asks for a fault.
+/// The start of a switch, before the number of its fault.
 pub(super) const SWITCH: &str = "crate::fault(";
-/// Begins a form, with the numbers of its faults, and ends it, without.
+/// The start of a comment that marks a form: with the numbers of its faults at its start, and
+/// without numbers at its end.
 pub(super) const MARK: &str = "/*fault:";
 pub(super) const END: &str = "/*fault:*/";
 
@@ -22,12 +23,12 @@ fn on(fault: &Fault) -> String {
     format!("{SWITCH}{})", fault.number)
 }
 
-/// What an expression of two becomes: what stands before it, in place of the operator, and behind
-/// it.
+/// Returns the form of a binary expression: the texts before it, in place of the operator, and
+/// after it.
 pub(super) fn binary(op: &str, faults: &[&Fault]) -> [String; 3] {
     let (begin, only) = (begin(faults), faults.first().map(|fault| on(fault)).unwrap_or_default());
     match op {
-        // The right side is looked at where the other operator would.
+        // Evaluate the right side if the other operator would.
         "&&" | "||" => {
             let asks = if op == "&&" { "!=" } else { "==" };
             [
@@ -60,8 +61,8 @@ pub(super) fn binary(op: &str, faults: &[&Fault]) -> [String; 3] {
     }
 }
 
-/// What a change of a place (`place op value`) becomes: what stands in place of the place and the
-/// operator, and behind the value.
+/// Returns the form of a compound assignment (`place op value`): the texts in place of `place op`,
+/// and after the value.
 pub(super) fn assignment(place: &str, op: &str, faults: &[&Fault]) -> [String; 2] {
     let other = |fault: &Fault| format!("{place} {} __r", fault.replacement);
     let end =
@@ -69,7 +70,8 @@ pub(super) fn assignment(place: &str, op: &str, faults: &[&Fault]) -> [String; 2
     [format!("{}(match (", begin(faults)), end]
 }
 
-/// What an operator before an expression becomes, and what stands behind the expression.
+/// Returns the form of a unary expression: the texts in place of the operator, and after the
+/// operand.
 pub(super) fn unary(op: &str, faults: &[&Fault]) -> [String; 2] {
     let end = format!(
         ") {{ __v => {} }}){END}",
@@ -78,7 +80,7 @@ pub(super) fn unary(op: &str, faults: &[&Fault]) -> [String; 2] {
     [format!("{}(match (", begin(faults)), end]
 }
 
-/// What a body begins with.
+/// Returns the text at the start of a function body.
 pub(super) fn body(faults: &[&Fault]) -> String {
     let mut text = begin(faults);
     for fault in faults {
@@ -92,7 +94,7 @@ pub(super) fn body(faults: &[&Fault]) -> String {
     format!("{text}\n{END}")
 }
 
-/// What stands before and behind a guard: the faults of the guard, and that of its arm.
+/// Returns the texts before and after a guard, for the faults of the guard and of its arm.
 pub(super) fn guard(guards: &[&Fault], arm: &[&Fault]) -> [String; 2] {
     let all: Vec<&Fault> = guards.iter().chain(arm).copied().collect();
     let mut end = ") { __g => (__g".to_owned();
@@ -106,14 +108,14 @@ pub(super) fn guard(guards: &[&Fault], arm: &[&Fault]) -> [String; 2] {
     [format!("{}(match (", begin(&all)), format!("{end}\n}}){END}")]
 }
 
-/// The guard of an arm that has none.
+/// Returns the guard for an arm without one.
 pub(super) fn arm(faults: &[&Fault]) -> String {
     let switches: Vec<String> = faults.iter().map(|fault| format!("!{}", on(fault))).collect();
     format!("{} if\n{}\n{END}", begin(faults), switches.join(" && "))
 }
 
-/// What stands before and behind the value of a field of a structure that takes its other fields
-/// from `rest`.
+/// Returns the texts before and after the value of a field, in a struct expression with the base
+/// `rest`.
 pub(super) fn field(name: &str, structure: &str, rest: &str, faults: &[&Fault]) -> [String; 2] {
     let kept = || format!("let __rest: {structure} = {}; __rest.{name}", rest.replace('\n', " "));
     let mut begin = begin(faults);

@@ -1,4 +1,4 @@
-//! What the weaving makes of small sources.
+//! Tests weaving with small sources.
 
 use super::*;
 use crate::mutants::fault::Kind;
@@ -14,7 +14,7 @@ fn fault(number: usize, kind: Kind, line: usize, column: usize, replacement: &st
     }
 }
 
-/// The woven source in one line.
+/// Returns the woven source on one line.
 fn woven(source: &str, faults: &[Fault]) -> String {
     let woven = weave(source, &faults.iter().collect::<Vec<_>>()).expect("it parses");
     assert_eq!(woven.faults.len(), faults.len(), "all of them");
@@ -23,7 +23,7 @@ fn woven(source: &str, faults: &[Fault]) -> String {
 }
 
 #[test]
-fn a_body_begins_with_its_faults() {
+fn body_starts_with_its_faults() {
     let faults = [fault(1, Kind::Body, 1, 18, "true"), fault(2, Kind::Body, 1, 18, "false")];
     assert_eq!(
         woven("fn f() -> bool { g() }", &faults),
@@ -33,7 +33,7 @@ fn a_body_begins_with_its_faults() {
 }
 
 #[test]
-fn a_comparison_asks_for_a_fault_only_where_that_changes_it() {
+fn comparison_checks_a_fault_only_if_relevant() {
     let text = woven("fn f() -> bool { 1 < 2 }", &[fault(3, Kind::Binary, 1, 20, "<=")]);
     assert!(text.contains(
         "(match (&(1 ), &( 2)) { (__l, __r) => { let __is = *__l < *__r; __is != (false"
@@ -42,7 +42,7 @@ fn a_comparison_asks_for_a_fault_only_where_that_changes_it() {
 }
 
 #[test]
-fn faults_of_parts_stay_within_those_of_the_whole() {
+fn nested_faults_stay_inside_the_outer_ones() {
     let faults = [
         fault(1, Kind::Binary, 1, 26, "||"),
         fault(2, Kind::Unary, 1, 23, ""),
@@ -66,7 +66,7 @@ fn faults_of_parts_stay_within_those_of_the_whole() {
 }
 
 #[test]
-fn a_change_of_a_place_keeps_its_value_in_one_place() {
+fn place_change_keeps_a_single_value() {
     let text = woven("fn f(n: &mut u8) { *n += 1; }", &[fault(1, Kind::Binary, 1, 23, "-=")]);
     assert!(
         text.contains(
@@ -77,7 +77,7 @@ fn a_change_of_a_place_keeps_its_value_in_one_place() {
 }
 
 #[test]
-fn an_arm_is_taken_away_by_a_guard_and_a_guard_by_a_switch() {
+fn arm_is_removed_by_a_guard_and_a_guard_by_a_switch() {
     let faults = [
         fault(1, Kind::Arm, 1, 29, ""),
         fault(2, Kind::Guard, 1, 46, "true"),
@@ -92,7 +92,7 @@ fn an_arm_is_taken_away_by_a_guard_and_a_guard_by_a_switch() {
 }
 
 #[test]
-fn a_field_may_keep_what_the_rest_has() {
+fn deleted_field_keeps_the_base_value() {
     let text =
         woven("fn f(a: A) -> A { A { b, ..a.other() } }", &[fault(1, Kind::Field, 1, 23, "")]);
     assert!(text.contains("b: /*fault:1*/") || text.contains("b: "), "{text}");
@@ -103,7 +103,7 @@ fn a_field_may_keep_what_the_rest_has() {
 }
 
 #[test]
-fn what_is_worked_out_while_building_and_chains_with_let_are_left_alone() {
+fn const_code_and_let_chains_are_unchanged() {
     let source = "const A: u8 = 1 << 2;\nconst fn f() -> u8 { 1 }\nfn g() -> bool { if let A = h() && i { } }";
     let faults = [
         fault(1, Kind::Binary, 1, 17, ">>"),
@@ -116,7 +116,7 @@ fn what_is_worked_out_while_building_and_chains_with_let_are_left_alone() {
 }
 
 #[test]
-fn an_error_is_blamed_on_the_fault_of_its_line_or_on_the_innermost_form() {
+fn error_is_attributed_to_its_line_or_innermost_form() {
     let faults = [fault(1, Kind::Body, 2, 1, "7"), fault(2, Kind::Binary, 2, 3, "-")];
     let text = weave("fn f() -> T {\na + b\n}", &faults.iter().collect::<Vec<_>>())
         .expect("it parses")

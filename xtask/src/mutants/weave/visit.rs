@@ -1,7 +1,7 @@
-//! Looks for the places of faults in a parsed source, and makes the changes there.
+//! Finds the places of faults in a parsed source, and returns the edits there.
 //!
-//! What is worked out while building (constants, lengths of arrays, `const fn`) is not looked into:
-//! there is nothing to be switched in it.
+//! Code that is evaluated at compile time (constants, array lengths, `const fn`) is skipped: it
+//! cannot query a switch.
 
 use super::{Fault, Site, forms};
 use crate::mutants::fault::Kind;
@@ -10,15 +10,15 @@ use std::ops::Range;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// A text in place of another.
+/// A replacement of a range of the source.
 #[derive(Debug)]
 pub(super) struct Edit {
     pub(super) place: Range<usize>,
     pub(super) text: String,
 }
 
-/// All changes of a source, the numbers of the faults that are in them, and those of which the
-/// language itself says that they do not compile.
+/// All edits of a source, the numbers of their faults, and the numbers of the faults that Rust's
+/// grammar does not allow.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
     pub(super) found: Vec<Edit>,
@@ -69,7 +69,7 @@ impl<'a> Weaver<'a> {
         if signature.constness.is_some() {
             return;
         }
-        // With `impl Trait` the body says which type it is.
+        // The body determines the type behind `impl Trait`, so a constant may have another type.
         let is_open = matches!(&signature.output, syn::ReturnType::Type(_, of) if self.text(of).contains("impl "));
         if let Some(first) = body.stmts.first().filter(|_| !is_open) {
             let faults = self.faults(Kind::Body, first);
@@ -81,8 +81,8 @@ impl<'a> Weaver<'a> {
         self.visit_block(body);
     }
 
-    /// What stands before, for an operator, and behind.
-    fn between(&mut self, node: &syn::ExprBinary, faults: &[&'a Fault]) {
+    /// Weaves the faults of a binary operator.
+    fn weave_binary(&mut self, node: &syn::ExprBinary, faults: &[&'a Fault]) {
         let [begin, middle, end] = forms::binary(self.text(&node.op), faults);
         let whole = node.span().byte_range();
         self.insert(whole.start, begin);
@@ -93,8 +93,9 @@ impl<'a> Weaver<'a> {
         self.note(faults);
     }
 
-    /// The place stands twice then, so that its own faults are not woven.
-    fn changed(&mut self, node: &syn::ExprBinary, faults: &[&'a Fault]) {
+    /// Weaves the faults of a compound assignment. Its form repeats the assigned place, so the
+    /// faults inside that place are not woven.
+    fn weave_assignment(&mut self, node: &syn::ExprBinary, faults: &[&'a Fault]) {
         let [begin, end] = forms::assignment(self.text(&node.left), self.text(&node.op), faults);
         self.put(node.span().byte_range().start..node.right.span().byte_range().start, begin);
         self.visit_expr(&node.right);
@@ -145,9 +146,9 @@ impl<'ast> Visit<'ast> for Weaver<'_> {
         match self.text(&node.op) {
             _ if faults.is_empty() || is_chain => visit::visit_expr_binary(self, node),
             op if op.ends_with('=') && !["==", "!=", "<=", ">="].contains(&op) => {
-                self.changed(node, &faults);
+                self.weave_assignment(node, &faults);
             }
-            _ => self.between(node, &faults),
+            _ => self.weave_binary(node, &faults),
         }
     }
 
@@ -201,7 +202,7 @@ impl<'ast> Visit<'ast> for Weaver<'_> {
     }
 }
 
-/// Whether a condition is a chain with `let`, in which an operator cannot be another one.
+/// Returns whether a condition is a `let` chain, in which `&&` cannot be replaced.
 fn has_let(condition: &syn::Expr) -> bool {
     match condition {
         syn::Expr::Let(_) => true,

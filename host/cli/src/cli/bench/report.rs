@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_has_three_digits() {
+    fn time_has_three_digits() {
         let times = [8_421, 12_345, 123_456, 1_234_567, 123_456_789, 12_345_678_901]
             .map(Duration::from_nanos);
         assert_eq!(

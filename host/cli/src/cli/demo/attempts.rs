@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_got_is_out_and_what_it_was_told_is_held() {
+    fn attempt_verdict_compares_output_with_host_facts() {
         let said = |text: &str| ToolResult::success(CallId::new("c"), WRITER, text);
         assert_eq!(
             verdict("parent_path", &said("out: root:x:0:0")),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_counts_only_where_it_is_the_one_that_should_have_come() {
+    fn attempt_is_held_only_by_its_expected_error() {
         let failed = |kind| ToolResult::failure(CallId::new("c"), WRITER, kind);
         let limit = |limit| failed(ErrorKind::ResourceExhausted { limit, value: 7 });
         assert!(verdict("memory", &limit(Limit::Memory)).is_ok());

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_with_the_members_of_an_event_is_one_and_nothing_else_is() {
+    fn event_line_requires_the_members_of_an_event() {
         let event = r#"{"v":1,"seq":0,"time":"2026-01-01T00:00:00.000Z","event":"tool.called"}"#;
         assert!(is_event(event.as_bytes()) && is_event(format!("{event}\n").as_bytes()));
         assert!(!is_event(br#"{"event":"birthday","time":"today"}"#), "a log of another program");

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_waited_in_vain_does_not_wait_as_long_again() {
+    fn second_wait_uses_short_timeout() {
         let patience = Patience::default();
         assert!(
             patience.within(|| ()).is_ok()

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_options_stand_behind_serve_in_one_order_and_only_those_that_are_needed() {
+    fn serve_options_are_minimal_and_ordered() {
         let mut program = Program {
             path: "/opt/palisade".to_owned(),
             workspace: "/srv/my own".to_owned(),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_carried_whole_and_absolute() {
+    fn path_is_complete_and_absolute() {
         let odd = "/srv/it's \"my\" own $HOME\\ ~ ünï";
         assert_eq!(carried(Path::new(odd)).expect("a path"), odd);
         let here = std::env::current_dir().expect("a directory").join("plug ins");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_a_file_would_not_show_as_it_is_is_refused() {
+    fn unprintable_path_is_refused() {
         for path in
             ["", "/a\nb", "/a\tb", "/a\u{1b}[2J", "/a\u{202e}b", "/a\u{200b}b", "/${HOME}/a"]
         {

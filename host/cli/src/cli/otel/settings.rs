@@ -82,7 +82,7 @@ mod tests {
     const SOMEWHERE: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318");
 
     #[test]
-    fn nothing_is_sent_that_nobody_asked_for() {
+    fn telemetry_is_off_by_default() {
         assert_eq!(with(&[]), Ok(None));
         assert_eq!(with(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]), Ok(None));
         assert_eq!(
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_protobuf_unless_json_is_asked_for() {
+    fn protobuf_is_the_default_protocol() {
         assert_eq!(with(&[SOMEWHERE]), Ok(Some(Protocol::HttpBinary)));
         assert_eq!(
             with(&[SOMEWHERE, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_refused_by_the_name_of_its_variable() {
+    fn unsupported_setting_is_refused_by_variable() {
         let name = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
         for address in ["https://collector:4318", "localhost:4318", "é", "unix:/run/collector"] {
             assert_eq!(

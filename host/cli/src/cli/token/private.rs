@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_kept_where_nobody_else_can_reach_it_and_goes_with_its_server() {
+    fn token_file_is_private_and_removed_with_its_server() {
         let base = tempfile::tempdir().unwrap();
         let directory = Directory::make(&base.path().join("new")).unwrap();
         let first = directory.write("a.token", "first").unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_can_reach_or_that_is_a_link_holds_no_token() {
+    fn shared_or_linked_token_directory_is_refused() {
         let base = tempfile::tempdir().unwrap();
         drop(Directory::make(base.path()).unwrap());
         let folder = folder(base.path());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_another_user_could_replace_holds_no_token() {
+    fn replaceable_token_directory_is_refused() {
         let base = tempfile::tempdir().unwrap();
         let open = base.path().join("open");
         std::fs::create_dir(&open).unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_or_change_is_refused_with_the_remedy() {
+    fn shared_token_file_is_refused_with_remedy() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let judged = |mode| {
             set_permissions(file.path(), Permissions::from_mode(mode)).unwrap();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_user_is_refused() {
+    fn file_of_another_user_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         // Only root can change the owner of a file.
         if std::os::unix::fs::chown(file.path(), Some(65_534), None).is_ok() {

@@ -26,7 +26,7 @@ const EXAMPLE: &str = r#"
 "#;
 
 #[test]
-fn the_documented_example_is_accepted() {
+fn documented_example_is_accepted() {
     let config = FileConfig::parse(EXAMPLE).unwrap();
     assert_eq!(config.classes.get(&SideEffects::Write), Some(&Mode::Prompt));
     assert_eq!(config.tools.get("git/git_status"), Some(&Mode::Auto));
@@ -39,7 +39,7 @@ fn the_documented_example_is_accepted() {
 }
 
 #[test]
-fn the_largest_of_each_time_is_accepted() {
+fn largest_times_are_accepted() {
     let text = "[confirm]\ntimeout = \"24h\"\n[limits]\ntimeout = \"600s\"\ncompile_time = \"1h\"";
     let config = FileConfig::parse(text).unwrap();
     let seconds = [config.confirm_timeout, config.timeout, config.compile_time]
@@ -48,13 +48,13 @@ fn the_largest_of_each_time_is_accepted() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_the_nearest_one() {
+fn unknown_key_is_refused_with_suggestion() {
     let error = FileConfig::parse("[limits]\nmemroy = \"1MiB\"").unwrap_err();
     assert!(error.contains("did you mean `memory`?"), "{error}");
 }
 
 #[test]
-fn a_value_out_of_range_is_refused_with_what_would_be_accepted() {
+fn out_of_range_value_is_refused_with_the_range() {
     for (text, expected) in [
         ("[limits]\nmemory = \"1TiB\"", "1MiB to 512MiB"),
         ("[limits]\nmemory = \"much\"", "like 128MiB"),

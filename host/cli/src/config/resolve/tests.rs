@@ -13,7 +13,7 @@ fn settings(user: &str, project: &str) -> Result<Settings, ConfigError> {
 }
 
 #[test]
-fn the_project_wins_where_it_tightens() {
+fn stricter_project_setting_wins() {
     let settings = settings(
         "[limits]\nmemory = \"256MiB\"\ntimeout = \"30s\"",
         "[limits]\nmemory = \"64MiB\"\n[confirm]\nread = \"deny\"",
@@ -27,7 +27,7 @@ fn the_project_wins_where_it_tightens() {
 }
 
 #[test]
-fn a_project_that_loosens_is_an_error_that_names_key_and_file() {
+fn loosening_project_is_refused_with_key_and_file() {
     for (project, key) in [
         ("[confirm]\nwrite = \"auto\"", "confirm.write"),
         ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
@@ -54,7 +54,7 @@ fn a_project_that_loosens_is_an_error_that_names_key_and_file() {
 }
 
 #[test]
-fn what_a_trusted_workspace_still_asks_about_no_project_lifts() {
+fn project_cannot_lift_a_trusted_workspaces_prompt() {
     let user = "[confirm]\nwrite = \"auto\"\nexecute = \"auto\"\nnetwork = \"auto\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"prompt\"";
     for mode in ["auto", "prompt_once"] {
         let error = settings(user, &format!("[confirm.tools]\nshell = \"{mode}\""))
@@ -66,7 +66,7 @@ fn what_a_trusted_workspace_still_asks_about_no_project_lifts() {
 }
 
 #[test]
-fn of_several_entries_for_one_workspace_the_strictest_counts() {
+fn strictest_of_several_workspace_entries_applies() {
     let user = "[[trusted]]\nworkspace = \"/\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"deny\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"auto\"";
     let policy = settings(user, "").unwrap().policy(Path::new("/"));
     let tool = palisade::tool::Definition::new(
@@ -79,7 +79,7 @@ fn of_several_entries_for_one_workspace_the_strictest_counts() {
 }
 
 #[test]
-fn a_project_lowers_the_time_of_a_tool_and_raises_none() {
+fn project_may_only_lower_a_tool_timeout() {
     let project = "[limits.tool_timeout]\nslow = \"5s\"";
     let five = Duration::from_secs(5);
     let of = |held: Settings| held.tool_time("slow", held.tool_timeout["slow"].value);
@@ -94,7 +94,7 @@ fn a_project_lowers_the_time_of_a_tool_and_raises_none() {
 }
 
 #[test]
-fn a_project_refuses_files_with_several_names_where_the_user_allows_them() {
+fn project_may_refuse_hard_links() {
     let user = "[workspace]\nhard_links = \"allow\"";
     assert_eq!(settings(user, "").unwrap().hard_links.value, HardLinks::Allow);
     assert_eq!(
@@ -104,7 +104,7 @@ fn a_project_refuses_files_with_several_names_where_the_user_allows_them() {
 }
 
 #[test]
-fn the_environment_wins_over_files() {
+fn environment_overrides_files() {
     let mut settings = settings("[limits]\nmemory = \"256MiB\"", "").unwrap();
     settings
         .apply_environment(|name| (name == "PALISADE_MEMORY").then(|| "32MiB".to_owned()))
@@ -116,7 +116,7 @@ fn the_environment_wins_over_files() {
 }
 
 #[test]
-fn a_project_tightens_a_rule_of_the_users_under_either_name() {
+fn project_tightens_a_users_rule_under_either_name() {
     let user = "[confirm.tools]\n\"csv/chart\" = \"auto\"";
     for (name, mode) in [("chart", "prompt"), ("csv/chart", "prompt_once"), ("csv/chart", "deny")] {
         let held = settings(user, &format!("[confirm.tools]\n\"{name}\" = \"{mode}\"")).unwrap();

@@ -93,7 +93,7 @@ fn asked_about(signer: &StateSigner, code: Option<Digest>) -> String {
 }
 
 #[test]
-fn a_yes_counts_for_the_code_that_was_asked_about() {
+fn yes_applies_to_the_confirmed_code() {
     let signer = StateSigner::new().unwrap();
     let round = begin(&signer, FIRST, with(&asked_about(&signer, FIRST), &[yes()]));
     assert!(is_allowed(&round.confirm(&request(FIRST))));
@@ -101,7 +101,7 @@ fn a_yes_counts_for_the_code_that_was_asked_about() {
 }
 
 #[test]
-fn a_yes_to_one_code_counts_for_no_other_whenever_the_code_has_changed() {
+fn yes_does_not_apply_to_changed_code() {
     let signer = StateSigner::new().unwrap();
     let answered = || with(&asked_about(&signer, FIRST), &[yes()]);
     // The code changed before the call was repeated.
@@ -121,7 +121,7 @@ fn a_yes_to_one_code_counts_for_no_other_whenever_the_code_has_changed() {
 }
 
 #[test]
-fn who_is_asked_anew_about_other_code_answers_for_that_code() {
+fn new_question_about_changed_code_is_answered_for_it() {
     let signer = StateSigner::new().unwrap();
     let round = begin(&signer, FIRST, with(&asked_about(&signer, FIRST), &[yes()]));
     assert!(is_later(&round.confirm(&request(OTHER))));
@@ -144,7 +144,7 @@ fn told(signer: &StateSigner, code: Option<Digest>) -> String {
 }
 
 #[test]
-fn what_the_plugin_of_one_code_was_told_that_of_another_is_not() {
+fn answers_are_not_passed_to_changed_code() {
     let signer = StateSigner::new().unwrap();
     let round = begin(&signer, FIRST, with(&told(&signer, FIRST), &[name("Bob")]));
     assert_eq!(round.answers(&who()), Ok(vec![r#"{"name":"Ann"}"#.to_owned()]));
@@ -159,7 +159,7 @@ fn what_the_plugin_of_one_code_was_told_that_of_another_is_not() {
 }
 
 #[test]
-fn rounds_are_counted_also_where_the_code_changes_in_each() {
+fn rounds_with_changed_code_are_counted() {
     let signer = StateSigner::new().unwrap();
     let mut input = RoundInput::default();
     for number in 0..MAX_ROUNDS {

@@ -26,7 +26,7 @@ fn refused(kind: AskKind, params: &Value, why: &str) {
 }
 
 #[test]
-fn a_form_says_whose_it_is_and_shows_no_more_than_a_person_reads() {
+fn form_names_its_plugin_and_is_bounded() {
     let mut params = field("name", &json!({"type": "string"}));
     let form = asking(AskKind::Elicitation, &params).unwrap();
     assert_eq!(form["method"], "elicitation/create");
@@ -41,7 +41,7 @@ fn a_form_says_whose_it_is_and_shows_no_more_than_a_person_reads() {
 }
 
 #[test]
-fn a_form_is_no_place_for_secrets_or_for_anything_but_a_form() {
+fn form_refuses_secrets_and_other_modes() {
     let text = json!({"type": "string"});
     for name in ["password", "apiKey", "API_KEY", "github-token", "clientSecret", "token"] {
         refused(AskKind::Elicitation, &field(name, &text), "secret");
@@ -72,7 +72,7 @@ fn a_form_is_no_place_for_secrets_or_for_anything_but_a_form() {
 }
 
 #[test]
-fn a_model_is_asked_without_what_others_have_told_it() {
+fn sampling_request_excludes_other_context() {
     let message = json!({"role": "user", "content": {"type": "text", "text": "Hi"}});
     let mut params = json!({"messages": [message], "maxTokens": 100});
     let asked = asking(AskKind::Sampling, &params).unwrap();
@@ -97,7 +97,7 @@ fn a_model_is_asked_without_what_others_have_told_it() {
 }
 
 #[test]
-fn an_answer_is_one_of_its_kind_or_none() {
+fn answer_is_checked_against_its_kind() {
     let asked = field("n", &json!({"type": "integer"}));
     let said = |kind, text: &str| {
         convert_answer(&request(kind, &asked), &serde_json::from_str(text).unwrap())
@@ -121,7 +121,7 @@ fn an_answer_is_one_of_its_kind_or_none() {
 }
 
 #[test]
-fn a_form_that_is_filled_in_otherwise_than_it_asks_is_no_answer() {
+fn form_content_that_breaks_its_schema_is_refused() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -167,7 +167,7 @@ fn a_form_that_is_filled_in_otherwise_than_it_asks_is_no_answer() {
 }
 
 #[test]
-fn a_pattern_which_no_client_is_shown_is_neither_compiled_nor_checked() {
+fn hidden_pattern_is_neither_compiled_nor_checked() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "(", "maxLength": 3}}});
     let asked = json!({"message": "Who?", "requestedSchema": schema});
     let form = asking(AskKind::Elicitation, &asked).unwrap();
@@ -186,7 +186,7 @@ fn a_pattern_which_no_client_is_shown_is_neither_compiled_nor_checked() {
 }
 
 #[test]
-fn what_is_missing_is_named_as_the_protocol_names_it() {
+fn missing_capabilities_have_protocol_names() {
     let named = |kinds: &[AskKind]| serde_json::to_value(required_capabilities(kinds)).unwrap();
     assert_eq!(named(&[AskKind::Sampling]), json!({"sampling": {}}));
     assert_eq!(

@@ -62,7 +62,7 @@ mod tests {
     use hyper::header::{HeaderName, HeaderValue};
 
     #[test]
-    fn headers_of_a_plain_call_say_each_thing_once_and_what_its_body_says() {
+    fn plain_call_headers_match_the_body() {
         let fields = [
             ("mcp-protocol-version", "2026-07-28"),
             ("mcp-method", "tools/call"),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_twice_goes_the_long_way() {
+    fn repeated_header_takes_the_slow_path() {
         let mut headers = HeaderMap::new();
         headers.append("mcp-name", HeaderValue::from_static("echo"));
         assert_eq!(only(&headers, "mcp-name"), Some("echo"));

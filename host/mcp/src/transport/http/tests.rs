@@ -28,7 +28,7 @@ async fn both_lifecycles_are_answered_side_by_side() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_message_is_refused_with_an_error_of_the_protocol() {
+async fn invalid_message_gets_a_protocol_error() {
     let world = World::new();
     let ping = |params: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"a":{params}}}}}"#)
@@ -55,7 +55,7 @@ async fn what_is_no_message_is_refused_with_an_error_of_the_protocol() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_library_refuses_in_plain_text_is_an_error_of_the_request() {
+async fn plain_text_rejection_becomes_a_json_error() {
     let world = World::new();
     let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
     let unknown = [("mcp-protocol-version", "1999-01-01")];
@@ -79,7 +79,7 @@ async fn what_the_library_refuses_in_plain_text_is_an_error_of_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_was_deleted_is_not_found_any_more() {
+async fn deleted_session_is_not_found() {
     let world = World::new();
     let session = world.session().await;
     let delete = [("mcp-session-id", session.as_str())];
@@ -163,7 +163,7 @@ async fn a_stateful_client_that_comes_back_is_told_what_was_said_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_id_is_used_once_at_a_time_and_sixty_four_are_answered_at_once() {
+async fn session_has_64_concurrent_calls_with_unique_ids() {
     let world = World::new();
     let session = world.session().await;
     let mut open = vec![world.call(&session, 1, "wait").await];
@@ -191,7 +191,7 @@ async fn in_use(world: &World) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_are_sixty_four_sessions_and_the_longest_left_makes_room() {
+async fn oldest_of_64_idle_sessions_is_evicted() {
     let world = World::new();
     let first = in_use(&world).await;
     for _ in 1..64 {
@@ -212,7 +212,7 @@ async fn there_are_sixty_four_sessions_and_the_longest_left_makes_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_that_only_begin_keep_nobody_out_and_end_nobody_else() {
+async fn new_sessions_evict_no_session_in_use() {
     let world = World::new();
     let mine = in_use(&world).await;
     let old = world.session().await;
@@ -232,7 +232,7 @@ async fn sessions_that_only_begin_keep_nobody_out_and_end_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_in_use_make_no_room() {
+async fn sessions_in_use_are_not_evicted() {
     let world = World::new();
     let mut open = Vec::new();
     for _ in 0..64 {
@@ -247,7 +247,7 @@ async fn sessions_in_use_make_no_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_ends_five_minutes_after_its_last_use_and_not_while_a_call_runs() {
+async fn idle_session_expires_after_five_minutes() {
     let mut world = World::new();
     let session = world.session().await;
     let mut answer = world.call(&session, 1, "wait").await;
@@ -262,7 +262,7 @@ async fn a_session_ends_five_minutes_after_its_last_use_and_not_while_a_call_run
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_reads_nothing_holds_up_no_other_and_not_itself_for_ever() {
+async fn slow_reader_delays_no_other_client() {
     let world = World::new();
     let deaf = world.session().await;
     let other = world.session().await;
@@ -285,7 +285,7 @@ async fn a_client_that_reads_nothing_holds_up_no_other_and_not_itself_for_ever()
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_end_all_streams_end_and_all_calls_are_cancelled() {
+async fn shutdown_ends_streams_and_cancels_calls() {
     let mut world = World::new();
     let session = world.session().await;
     let mut listening = world.send("GET", &[("mcp-session-id", session.as_str())], "").await;
@@ -300,7 +300,7 @@ async fn at_the_end_all_streams_end_and_all_calls_are_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_there_for_whoever_began_it_only() {
+async fn session_is_visible_only_to_its_creator() {
     let sessions = Sessions::default();
     let caller = |text: &str| Caller::Bearer(blake3::hash(text.as_bytes()));
     let seen = |caller| CallerSessions::new(&sessions, caller, Limits::default().account());
@@ -316,7 +316,7 @@ async fn a_session_is_there_for_whoever_began_it_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_knows_who_asks_and_in_which_session_until_that_ends() {
+async fn handler_knows_caller_and_session() {
     let mut world = World::with(Some(TOKEN));
     let bearer = Caller::Bearer(blake3::hash(TOKEN.as_bytes()));
     let authorization = format!("Bearer {TOKEN}");
@@ -337,7 +337,7 @@ async fn a_handler_knows_who_asks_and_in_which_session_until_that_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_token_there_is_no_session() {
+async fn session_requires_the_token() {
     let world = World::with(Some(TOKEN));
     assert_eq!(world.initialize().await.status(), 401);
     let authorization = format!("Bearer {TOKEN}");

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_messages_and_so_many_bytes_are_held_back() {
+    fn held_messages_are_bounded_in_number_and_bytes() {
         let mut backlog = Backlog::default();
         let fills = |backlog: &mut Backlog, length| {
             (0..1000)
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_leave_in_order_and_without_the_cancelled_ones() {
+    fn messages_leave_in_order_without_cancelled_ones() {
         let mut backlog = Backlog::default();
         for id in 0..3 {
             backlog.push_line(request(id, 1)).unwrap();

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_read_as_they_come_and_what_has_no_end_is_none() {
+    async fn lines_are_read_as_they_arrive() {
         let (input, mut output) = pipe().unwrap();
         let mut ready = NonblockingReader::new(input.into()).unwrap();
         output.write_all(b"a\nb\nc").unwrap();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_input_that_has_nothing_holds_up_nobody() {
+    async fn empty_input_does_not_block() {
         let (input, mut output) = pipe().unwrap();
         let mut ready = NonblockingReader::new(input.into()).unwrap();
         for _ in 0..3 {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_pipe_takes_nothing_and_a_long_line_is_not_tried() {
+    fn full_pipe_accepts_no_partial_line() {
         let (mut input, output) = pipe().unwrap();
         let writer = NonblockingWriter::new(output.into());
         let line = [b'x'; MAX_WRITE];
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_does_not_block_is_waited_for() {
+    fn nonblocking_pipe_is_written_completely() {
         use rustix::fs::{OFlags, fcntl_setfl};
         let (mut input, output) = pipe().unwrap();
         fcntl_setfl(&output, OFlags::NONBLOCK).unwrap();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pipes_and_sockets_tell() {
+    fn readiness_is_known_for_pipes_and_sockets_only() {
         let (input, output) = pipe().unwrap();
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert!(is_pollable(&input) && is_pollable(&output) && is_pollable(&one));

@@ -77,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_as_they_stand_and_blank_ones_are_passed_over() {
+    fn lines_are_read_verbatim_and_blank_ones_skipped() {
         let whole = |text: &str| Line::Whole(text.as_bytes().to_vec());
         assert_eq!(lines(&b"a\n\n \r\n b \r\nc"[..]), [whole("a"), whole(" b \r")]);
         assert_eq!(lines(&b""[..]), []);
     }
 
     #[test]
-    fn a_line_beyond_the_bound_is_told_and_the_next_one_is_read() {
+    fn long_line_is_reported_and_the_next_is_read() {
         let long = vec![b'x'; BOUNDS.bytes];
         let input = [&long[..], b"\n", &long[..], b"y\n", b"z\n"].concat();
         assert_eq!(
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_costs_no_memory() {
+    fn endless_line_uses_no_memory() {
         // 1 GiB, which is discarded as it is read.
         let endless = io::repeat(b'x').take(1 << 30).chain(&b"\nz\n"[..]);
         assert_eq!(lines(endless), [Line::TooLong(None), Line::Whole(b"z".to_vec())]);

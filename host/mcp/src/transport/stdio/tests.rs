@@ -61,7 +61,7 @@ impl Write for Closed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_takes_nothing_is_given_up_with_an_error() {
+async fn stalled_client_is_dropped_with_an_error() {
     let (_holds, stuck) = threads::channel();
     let ended = served(Stuck(stuck)).await;
     assert!(matches!(ended, Err(ServeError::Stalled)), "{ended:?}");
@@ -69,7 +69,7 @@ async fn a_client_that_takes_nothing_is_given_up_with_an_error() {
 
 /// Runs in real time: a paused clock would advance while the writer thread meets the closed end.
 #[tokio::test]
-async fn a_client_that_closes_its_end_has_left() {
+async fn closed_connection_ends_the_session() {
     assert!(served(Closed).await.is_ok());
 }
 
@@ -143,7 +143,7 @@ impl Deaf {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_can_cancel_a_call() {
+async fn stalled_client_can_cancel_a_call() {
     let mut client = Deaf::calling().await;
     client.fills_the_output();
     client.says(
@@ -153,7 +153,7 @@ async fn a_client_that_does_not_read_can_cancel_a_call() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_input_ends_the_calls_of_a_client_that_does_not_read() {
+async fn end_of_input_cancels_calls_of_a_stalled_client() {
     let mut client = Deaf::calling().await;
     client.fills_the_output();
     let Deaf { asks, mut seen, _holds } = client;
@@ -172,7 +172,7 @@ async fn now(transport: &mut StdioTransport) -> Option<ClientJsonRpcMessage> {
 }
 
 #[tokio::test]
-async fn so_much_is_read_of_a_client_that_does_not_read_and_no_more() {
+async fn input_of_a_stalled_client_is_bounded() {
     let (_holds, stuck) = threads::channel();
     let (asks, asked) = mpsc::channel(1000);
     let host = Host::builder().shipped(Shipped::LeftOut).build().unwrap();

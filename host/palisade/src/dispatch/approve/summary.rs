@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn member_outside_of_the_schema_is_shown_with_its_value() {
+    fn member_outside_of_the_schema_is_shown() {
         let text = summary_of(
             SideEffects::Execute,
             json!({"zone": "just listing", "run": format!("true{}; harm", " ".repeat(900))}),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn many_long_values_are_shortened_with_their_length() {
+    fn long_values_are_cut_with_their_length() {
         let many: Map<String, Value> =
             (0..64).map(|n| (format!("m{n}"), json!("y".repeat(PROGRAM)))).collect();
         let text = summary_of(SideEffects::Execute, Value::Object(many));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_shown_whole_where_other_values_are_shortened() {
+    fn command_is_shown_whole_for_class_execute() {
         let command = format!("ls{}\necho harm # {}", " ".repeat(3000), "x".repeat(3000));
         assert!(
             summary_of(SideEffects::Execute, json!({"command": command})).contains("echo harm")
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_with_very_many_members_stays_short_and_says_so() {
+    fn input_with_many_members_is_summarised() {
         let many: Map<String, Value> = (0..5000).map(|n| (format!("m{n}"), json!(n))).collect();
         let text = summary_of(SideEffects::Write, Value::Object(many));
         assert!(text.len() < 4000 && text.contains("5000 outside of the tool's schema"), "{text}");

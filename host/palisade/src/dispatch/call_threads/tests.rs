@@ -26,7 +26,7 @@ fn run<T: Send + 'static>(pool: &Arc<WorkerPool>, work: impl FnOnce() -> T + Sen
 }
 
 #[test]
-fn places_are_exact_whatever_is_lost_and_comes_back() {
+fn thread_counts_survive_loss_and_return() {
     let pool = WorkerPool::new(4, 1);
     let first = permit(&pool);
     let second = permit(&pool);
@@ -42,7 +42,7 @@ fn places_are_exact_whatever_is_lost_and_comes_back() {
 }
 
 #[test]
-fn a_thread_that_has_nothing_to_do_takes_the_next_work() {
+fn idle_thread_is_reused() {
     let pool = WorkerPool::new(4, 1);
     let threads: HashSet<_> =
         (0..200).map(|_| run(&pool, || std::thread::current().id())).collect();
@@ -50,14 +50,14 @@ fn a_thread_that_has_nothing_to_do_takes_the_next_work() {
 }
 
 #[test]
-fn a_panic_at_the_end_of_work_costs_no_thread() {
+fn panic_after_work_keeps_the_thread() {
     let pool = WorkerPool::new(1, 1);
     pool.start(Box::new(|| panic!("something that is dropped last"))).unwrap();
     assert_eq!(run(&pool, || 42), 42);
 }
 
 #[test]
-fn threads_that_idle_end_with_their_host() {
+fn idle_threads_end_with_their_host() {
     let pool = WorkerPool::new(1, 1);
     run(&pool, || ());
     pool.close();

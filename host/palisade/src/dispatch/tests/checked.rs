@@ -73,7 +73,7 @@ const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn the_check_of_a_long_input_ends_midway_at_the_deadline_and_at_the_cancellation() {
+async fn input_check_ends_at_deadline_and_cancellation() {
     for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
         let never = CancellationToken::new;
         let (_, parsing) = called_until(0, host(mode, 1), LONG, never(), || {}).await;

@@ -44,7 +44,7 @@ impl Subscriber for Failures {
 }
 
 #[tokio::test]
-async fn what_a_tool_had_said_when_its_caller_went_is_in_the_event_that_ends_the_call() {
+async fn partial_output_survives_a_dropped_caller() {
     let failures = Arc::new(Failures::default());
     let definition =
         Definition::new("endless", "A tool.", SideEffects::None, json!({"type": "object"}))

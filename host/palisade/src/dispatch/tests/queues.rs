@@ -57,8 +57,7 @@ fn waiting(builder: HostBuilder, schema: Value) -> (Host, Seen, Arc<Semaphore>) 
 }
 
 #[tokio::test]
-async fn what_waits_for_a_thread_to_be_checked_is_bounded_and_spends_its_patience_and_not_its_time()
-{
+async fn queued_input_check_is_bounded_without_using_call_time() {
     const WAIT: Duration = Duration::from_millis(200);
     let path = json!({"type": "string", "format": "workspace-path"});
     let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
@@ -94,7 +93,7 @@ async fn what_waits_for_a_thread_to_be_checked_is_bounded_and_spends_its_patienc
 }
 
 #[tokio::test]
-async fn the_time_in_the_sessions_queue_counts_for_the_sandboxs_queue_too() {
+async fn time_in_the_session_queue_reduces_the_sandbox_queue() {
     let (host, seen, gate) = waiting(Host::builder().concurrency(1), json!({"type": "object"}));
     let session = host.new_session("s").build();
     let call = |id: &str| Call::new("waiting", json!({})).with_id(id);
@@ -116,7 +115,7 @@ async fn the_time_in_the_sessions_queue_counts_for_the_sandboxs_queue_too() {
 }
 
 #[tokio::test]
-async fn a_prediction_waits_for_a_thread_as_its_call_would() {
+async fn explanation_waits_for_a_thread() {
     let path = json!({"type": "string", "format": "workspace-path"});
     let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
     let (host, seen, gate) =
@@ -144,7 +143,7 @@ async fn a_prediction_waits_for_a_thread_as_its_call_would() {
 }
 
 #[tokio::test]
-async fn a_prediction_that_waits_for_a_thread_ends_with_its_cancellation() {
+async fn queued_explanation_ends_when_cancelled() {
     let path = json!({"type": "string", "format": "workspace-path"});
     let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
     let (host, seen, gate) =

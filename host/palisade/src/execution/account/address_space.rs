@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_address_space_grants_small_steps_only_up_to_a_bound() {
+    fn full_address_space_grants_small_steps_up_to_a_bound() {
         let granted = AddressSpaceGrant::default();
         let steps =
             (0..10_000).take_while(|_| granted.grow_where(1 << 10, LIMIT, full).is_ok()).count();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_the_address_space_counts_what_others_have_not_allocated_yet() {
+    fn address_space_check_counts_pending_grants() {
         let one = AddressSpaceGrant::default();
         let other = AddressSpaceGrant::default();
         assert_eq!(one.grow_where(5 << 20, LIMIT, |_| true), Ok(()));

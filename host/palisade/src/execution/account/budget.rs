@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_ends_at_the_deadline_and_at_the_cancellation() {
+    fn work_ends_at_deadline_and_cancellation() {
         let account = Account::exactly(MemoryLimits { call: 90, total: u64::MAX });
         let cancel = CancellationToken::new();
         let far = Instant::now() + std::time::Duration::from_secs(600);

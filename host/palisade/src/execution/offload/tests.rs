@@ -42,7 +42,7 @@ async fn polled_once<T>(work: &mut std::pin::Pin<Box<impl Future<Output = T>>>) 
 }
 
 #[tokio::test]
-async fn work_ends_at_the_deadline_and_at_the_cancellation() {
+async fn work_ends_at_deadline_and_cancellation() {
     let cancel = CancellationToken::new();
     let turns = turns(1, b"a plugin");
     let late =
@@ -56,7 +56,7 @@ async fn work_ends_at_the_deadline_and_at_the_cancellation() {
 }
 
 #[tokio::test]
-async fn work_ends_with_the_future_that_waits_for_it() {
+async fn work_ends_with_its_future() {
     let cancel = CancellationToken::new();
     let turns = turns(1, b"a plugin");
     let (ended, end) = oneshot::channel();
@@ -73,7 +73,7 @@ async fn work_ends_with_the_future_that_waits_for_it() {
 }
 
 #[tokio::test]
-async fn the_runtime_goes_on_beside_the_work() {
+async fn runtime_continues_during_offloaded_work() {
     let cancel = CancellationToken::new();
     let turns = turns(1, b"a plugin");
     let (freed, free) = mpsc::channel();
@@ -84,7 +84,7 @@ async fn the_runtime_goes_on_beside_the_work() {
 }
 
 #[tokio::test]
-async fn work_begins_in_a_turn_and_gives_it_back() {
+async fn work_starts_in_a_turn_and_releases_it() {
     let cancel = CancellationToken::new();
     let turns = turns(1, b"a plugin");
     let both = budget(LONG, &cancel);
@@ -108,7 +108,7 @@ async fn work_begins_in_a_turn_and_gives_it_back() {
 }
 
 #[test]
-fn work_that_outlasts_its_tick_goes_on_in_its_next_turn() {
+fn work_beyond_a_tick_waits_for_its_next_turn() {
     let cancel = CancellationToken::new();
     let turns = turns(1, b"a plugin");
     let begin = |budget| TurnBudget::new(budget, &turns, None).with_tick(Duration::ZERO);
@@ -144,7 +144,7 @@ fn work_that_outlasts_its_tick_goes_on_in_its_next_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_owner_leaves_half_of_the_threads_to_others() {
+async fn one_owner_leaves_half_of_the_threads() {
     let pool = Pool::new(1_000);
     let flood = pool.share(Digest::of(b"a flood"));
     let other = pool.share(Digest::of(b"another"));
@@ -187,7 +187,7 @@ impl Drop for Large {
 }
 
 #[test]
-fn a_large_value_is_dropped_in_a_turn_on_a_thread_of_its_own() {
+fn large_value_is_dropped_on_another_thread() {
     let _alone = ALONE.lock();
     let turns = turns(1, b"a plugin");
     let dropped = Arc::<Mutex<Vec<_>>>::default();
@@ -202,7 +202,7 @@ fn a_large_value_is_dropped_in_a_turn_on_a_thread_of_its_own() {
 }
 
 #[test]
-fn whoever_finds_no_memory_drops_first_what_waits_to_be_dropped() {
+fn memory_shortage_runs_pending_drops_first() {
     let _alone = ALONE.lock();
     let turns = turns(1, b"a plugin");
     let dropped = Arc::<Mutex<Vec<_>>>::default();

@@ -36,7 +36,7 @@ fn poll(request: &mut Acquire, waker: &Arc<Woken>) -> Poll<Grant> {
 }
 
 #[test]
-fn an_owner_that_holds_nothing_takes_as_much_at_once_as_is_free() {
+fn first_request_may_take_all_free_units() {
     let pool = Pool::new(10);
     let one = pool.share(owner(1));
     let other = pool.share(owner(2));
@@ -46,7 +46,7 @@ fn an_owner_that_holds_nothing_takes_as_much_at_once_as_is_free() {
 }
 
 #[test]
-fn one_owner_gets_half_and_greedy_owners_leave_their_part_to_the_next() {
+fn one_owner_takes_half_of_the_pool() {
     for (greedy, free) in [(1, 50), (2, 34), (3, 25), (9, 10)] {
         let pool = Pool::new(100);
         let shares: Vec<_> = (0..greedy).map(|number| pool.share(owner(number))).collect();
@@ -67,7 +67,7 @@ fn one_owner_gets_half_and_greedy_owners_leave_their_part_to_the_next() {
 }
 
 #[test]
-fn of_greedy_owners_that_come_one_after_the_other_each_leaves_half_of_what_it_found() {
+fn successive_greedy_owners_each_leave_half() {
     let pool = Pool::new(100);
     let held: Vec<Vec<Grant>> = (0..3).map(|number| all(&pool.share(owner(number)))).collect();
     assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [50, 25, 12]);
@@ -75,7 +75,7 @@ fn of_greedy_owners_that_come_one_after_the_other_each_leaves_half_of_what_it_fo
 }
 
 #[test]
-fn what_is_refused_says_which_bound_it_met() {
+fn refusal_names_the_bound() {
     let pool = Pool::new(4);
     let one = pool.share(owner(1));
     let other = pool.share(owner(2));
@@ -90,7 +90,7 @@ fn what_is_refused_says_which_bound_it_met() {
 }
 
 #[test]
-fn the_last_unit_goes_to_an_owner_that_has_none() {
+fn last_unit_is_kept_for_an_owner_without_any() {
     let pool = Pool::new(1);
     let one = pool.share(owner(1));
     let other = pool.share(owner(2));
@@ -101,7 +101,7 @@ fn the_last_unit_goes_to_an_owner_that_has_none() {
 }
 
 #[test]
-fn an_owner_at_its_threshold_waits_in_its_own_queue_and_never_in_front_of_others() {
+fn owner_at_its_threshold_waits_in_its_own_queue() {
     let pool = Pool::new(4);
     let woken = Arc::new(Woken::default());
     let greedy = pool.share(owner(1));
@@ -122,7 +122,7 @@ fn an_owner_at_its_threshold_waits_in_its_own_queue_and_never_in_front_of_others
 }
 
 #[test]
-fn a_request_that_is_dropped_passes_on_what_it_was_granted() {
+fn dropped_request_passes_its_grant_on() {
     let pool = Pool::new(1);
     let woken = Arc::new(Woken::default());
     let share = pool.share(owner(1));
@@ -144,7 +144,7 @@ fn a_request_that_is_dropped_passes_on_what_it_was_granted() {
 }
 
 #[test]
-fn owners_come_and_go_without_a_trace() {
+fn inactive_owners_leave_nothing() {
     let pool = Pool::new(10);
     for number in 0..1000 {
         drop(pool.share(owner(number)).try_take(3));
@@ -162,7 +162,7 @@ fn owners_come_and_go_without_a_trace() {
 }
 
 #[test]
-fn a_lease_that_is_written_off_frees_its_units_once() {
+fn written_off_lease_releases_its_units_once() {
     let pool = Pool::leased(2);
     let share = pool.share(owner(1));
     let held = share.try_take(1).unwrap();
@@ -190,7 +190,7 @@ impl Dice {
 
 /// In random order, the holdings match the books and no grantable request stays queued.
 #[test]
-fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
+fn accounts_stay_exact_in_any_order_of_operations() {
     for seed in 1..400 {
         let mut dice = Dice(seed * 0x9e37_79b9);
         let pool = Pool::leased(1 + seed % 9);
@@ -235,7 +235,7 @@ fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn under_threads_that_take_wait_and_give_up_every_request_is_granted() {
+async fn concurrent_requests_are_all_granted() {
     const CAPACITY: u64 = 3;
     let pool = Pool::new(CAPACITY);
     let most = Arc::new(AtomicU64::new(0));
@@ -276,7 +276,7 @@ async fn under_threads_that_take_wait_and_give_up_every_request_is_granted() {
 }
 
 #[test]
-fn an_owner_without_competition_takes_everything_where_the_pool_says_so() {
+fn uncontended_owner_takes_the_whole_leased_pool() {
     static CONTENDED: AtomicBool = AtomicBool::new(false);
     let pool = Pool::leased_while(2, || CONTENDED.load(Ordering::Relaxed));
     let one = pool.share(owner(1));
@@ -292,7 +292,7 @@ fn an_owner_without_competition_takes_everything_where_the_pool_says_so() {
 }
 
 #[test]
-fn a_request_without_a_future_is_served_in_its_turn_by_the_thread_that_frees_the_units() {
+fn blocking_request_is_served_in_turn() {
     let pool = Pool::new(1);
     let one = pool.share(owner(1));
     let other = pool.share(owner(2));

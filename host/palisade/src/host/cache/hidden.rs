@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_is_held_open_only_where_a_workspace_holds_it_and_looked_for_once() {
+    fn cache_is_held_open_only_inside_a_workspace() {
         let outer = tempfile::tempdir().unwrap();
         let at = |path: &str| outer.path().join(path);
         fs::create_dir_all(at("ws/cache")).unwrap();

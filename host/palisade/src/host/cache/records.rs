@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_opened_once_is_remembered_once_and_what_is_gone_is_forgotten_among_many() {
+    fn cache_records_are_unique_and_bounded() {
         let outer = tempfile::tempdir().unwrap();
         let records = CacheRecords { dir: outer.path().join("state/caches") };
         assert!(records.all().is_empty());
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_no_absolute_path_names_nothing() {
+    fn record_without_absolute_path_is_ignored() {
         let outer = tempfile::tempdir().unwrap();
         for (name, content) in [("a", "relative"), ("b", ""), ("c", "/with\0zero")] {
             fs::write(outer.path().join(name), content).unwrap();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_lost_in_part_is_written_again() {
+    fn truncated_record_is_rewritten() {
         let outer = tempfile::tempdir().unwrap();
         let records = CacheRecords { dir: outer.path().join("caches") };
         let cache = Path::new("/a/cache");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_a_bound_no_cache_is_remembered_while_all_the_others_are_there() {
+    fn records_of_existing_caches_are_bounded() {
         let outer = tempfile::tempdir().unwrap();
         let records = CacheRecords { dir: outer.path().join("records") };
         drop(records.private().unwrap());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_written_only_where_no_other_user_can_replace_it() {
+    fn record_directory_replaceable_by_others_is_refused() {
         use std::os::unix::fs::PermissionsExt as _;
         let outer = tempfile::tempdir().unwrap();
         let open = outer.path().join("open");
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_another_user_can_write_names_nothing() {
+    fn record_writable_by_others_is_ignored() {
         use std::os::unix::fs::{PermissionsExt as _, chown};
         let outer = tempfile::tempdir().unwrap();
         let records = CacheRecords { dir: outer.path().join("caches") };

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_young_file_may_differ_once_when_it_has_settled() {
+    fn young_file_may_differ_once_after_settling() {
         let snapshot = |is_fresh| Snapshot { directories: Vec::new(), files: Vec::new(), is_fresh };
         assert!(snapshot(true).may_differ(&snapshot(false)));
         assert!(!snapshot(true).may_differ(&snapshot(true)));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_young_for_two_seconds() {
+    fn file_is_young_for_two_seconds() {
         let now = SystemTime::now();
         let stat = |modified| FileStat { length: 0, modified, changed: (0, 0), inode: (0, 0) };
         let written = |age: u64| stat(now.checked_sub(Duration::from_millis(age)));

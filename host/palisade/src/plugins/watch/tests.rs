@@ -27,7 +27,7 @@ fn watched() -> (TempDir, StopHandle, Receiver<()>) {
 }
 
 #[test]
-fn a_scan_runs_at_the_start_and_after_each_change() {
+fn scan_runs_at_start_and_after_changes() {
     let (directory, _stop_handle, scans) = watched();
     scans.recv_timeout(LONG).unwrap();
     fs::write(directory.path().join("a.wasm"), "a").unwrap();
@@ -68,7 +68,7 @@ fn quiet_periods(changes: u32) -> u32 {
 }
 
 #[test]
-fn many_changes_are_one_scan_and_constant_changes_one_each_second() {
+fn frequent_changes_are_one_scan_per_second() {
     assert_eq!([0, 7, u32::MAX].map(quiet_periods), [1, 8, 10]);
     assert_eq!(QUIET * MAX_QUIET_PERIODS, Duration::from_secs(1));
     let closed = after_quiet(0, || 0, |_| ControlFlow::Break(()));
@@ -83,7 +83,7 @@ fn old_file(path: &std::path::Path) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_idle_poll_reads_metadata_only() {
+fn idle_poll_reads_only_metadata() {
     use rustix::fs::inotify::{self, ReadFlags};
     let directory = tempfile::tempdir().unwrap();
     let path = |number: u32| directory.path().join(format!("{number}.wasm"));

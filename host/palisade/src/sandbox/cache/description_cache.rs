@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_comes_back_as_it_was_said_to_this_very_version() {
+    fn cached_description_is_valid_for_this_version_only() {
         let said = Definition {
             name: "t".to_owned(),
             title: None,

@@ -12,7 +12,7 @@ fn opened(cache: &Cache) -> &Opened {
 }
 
 #[test]
-fn an_entry_under_the_name_of_another_counts_as_absent() {
+fn renamed_entry_counts_as_absent() {
     let outer = tempfile::tempdir().unwrap();
     let cache = Cache::open(&outer.path().join("cache")).unwrap();
     let entry = |name: &str| opened(&cache).entry(name.to_owned());
@@ -25,7 +25,7 @@ fn an_entry_under_the_name_of_another_counts_as_absent() {
 }
 
 #[test]
-fn each_cache_has_a_key_of_its_own_and_keeps_it() {
+fn each_cache_keeps_its_own_key() {
     let outer = tempfile::tempdir().unwrap();
     let open = |name: &str| Cache::open(&outer.path().join(name)).unwrap();
     let one = open("one");
@@ -38,7 +38,7 @@ fn each_cache_has_a_key_of_its_own_and_keeps_it() {
 }
 
 #[test]
-fn the_key_of_a_cache_is_not_in_its_debug_output() {
+fn debug_output_omits_the_cache_key() {
     let outer = tempfile::tempdir().unwrap();
     let cache = Cache::open(&outer.path().join("cache")).unwrap();
     let key = opened(&cache).key.map(|byte| byte.to_string()).join(", ");
@@ -55,7 +55,7 @@ fn engines_of_different_kinds_have_different_entries() {
 }
 
 #[test]
-fn an_entry_that_is_larger_than_any_is_not_read() {
+fn oversized_entry_is_not_read() {
     let outer = tempfile::tempdir().unwrap();
     let cache = Cache::open(&outer.path().join("cache")).unwrap();
     let entry = opened(&cache).entry("large".to_owned());
@@ -67,7 +67,7 @@ fn an_entry_that_is_larger_than_any_is_not_read() {
 }
 
 #[test]
-fn what_helps_against_an_unusable_directory_is_said_and_none_is_deleted_that_may_be_no_cache() {
+fn unusable_cache_has_safe_advice() {
     use io::ErrorKind::{
         NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
     };
@@ -94,7 +94,7 @@ fn what_helps_against_an_unusable_directory_is_said_and_none_is_deleted_that_may
 }
 
 #[test]
-fn the_end_of_a_name_is_told_from_the_begin_of_the_content() {
+fn entry_name_and_content_are_delimited() {
     let outer = tempfile::tempdir().unwrap();
     let cache = Cache::open(&outer.path().join("cache")).unwrap();
     opened(&cache).entry("on".to_owned()).write(b"e content").unwrap();
@@ -104,7 +104,7 @@ fn the_end_of_a_name_is_told_from_the_begin_of_the_content() {
 }
 
 #[test]
-fn a_directory_that_is_put_in_the_place_of_the_cache_is_neither_read_nor_written() {
+fn directory_in_place_of_the_cache_is_not_used() {
     let outer = tempfile::tempdir().unwrap();
     let at = |path: &str| outer.path().join(path);
     let cache = Cache::open(&at("cache")).unwrap();
@@ -118,7 +118,7 @@ fn a_directory_that_is_put_in_the_place_of_the_cache_is_neither_read_nor_written
 }
 
 #[test]
-fn a_digest_is_remembered_only_where_the_file_had_settled_and_was_not_changed_while_it_was_read() {
+fn digest_is_remembered_for_an_unchanged_settled_file() {
     let Some((fresh, settled, other)) = identities() else { return };
     let outer = tempfile::tempdir().unwrap();
     let digest = Digest::of(b"plugin");
@@ -134,7 +134,7 @@ fn a_digest_is_remembered_only_where_the_file_had_settled_and_was_not_changed_wh
 }
 
 #[test]
-fn how_a_compilation_ended_is_remembered_for_the_content_and_within_the_limits() {
+fn compile_outcome_is_remembered_per_content_and_limits() {
     let outer = tempfile::tempdir().unwrap();
     let runtime = Runtime::shared().unwrap();
     let engine = &runtime.engine;

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_holds_for_the_same_limits_and_stricter_ones_and_not_for_wider_ones() {
+    fn verdict_applies_to_equal_and_stricter_limits() {
         let time = CompileError::Time { max: Duration::from_secs(5) };
         let verdict =
             Verdict::from_error(&time).and_then(|verdict| Verdict::parse(&verdict.to_bytes()));
@@ -113,8 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_not_done_is_kept_as_such_and_one_that_says_nothing_of_the_component_is_not()
-     {
+    fn only_verdicts_about_the_component_are_stored() {
         for error in [
             CompileError::Wall { max: Duration::from_secs(1) },
             CompileError::Crashed(String::new()),

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_document_bears_the_name_that_was_asked_for() {
+    fn document_parts_have_the_requested_uri() {
         let named = document("of:caller", parts(3));
         assert_eq!(named.len(), 3);
         let is_asked_for =
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_names_are_made_than_show_that_they_are_too_many() {
+    fn excessive_completions_are_not_created() {
         let uri = "a".repeat(1 << 20);
         let bytes = document(&uri, parts(1_000)).len() * uri.len();
         let most = limits::RESULT as usize;

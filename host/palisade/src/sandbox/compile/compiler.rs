@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limits_are_those_of_whoever_compiles() {
+    fn limits_are_those_of_the_compiler() {
         let limits = CompileLimits { time: Duration::from_secs(7), memory: 8 };
         let child = ChildCompiler::palisade("/bin/palisade").limits(limits);
         for compiler in [Compiler::InProcess(limits), Compiler::Child(child)] {

@@ -54,7 +54,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_child_gets_its_processor_time_in_whole_seconds_and_ten_times_as_long_to_be_done() {
+    fn child_has_whole_cpu_seconds_and_ten_times_the_wall_time() {
         for (millis, seconds) in [(1, 1), (999, 1), (1_000, 1), (1_001, 2), (180_000, 180)] {
             let limits =
                 CompileLimits { time: Duration::from_millis(millis), ..CompileLimits::default() };
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_survives_the_command_line() {
+    fn order_survives_the_command_line() {
         for allocation in [Allocation::Pooled, Allocation::OnDemand, Allocation::Scarce] {
             let order = Order::new(allocation, CompileLimits::default());
             assert_eq!(Order::parse(&order.arguments()), Some(order));

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_process_needs_is_checked_and_named() {
+    fn process_requirements_are_checked_by_name() {
         assert!(judge(DESCRIPTORS, ADDRESS_SPACE).is_ok());
         let refusal =
             |descriptors, space| judge(descriptors, space).err().map(|error| error.to_string());

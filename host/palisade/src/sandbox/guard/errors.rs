@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_table_of_wasmtime_leaves_out_is_told_by_its_own_code() {
+    fn errno_codes_missing_in_wasmtime_are_mapped() {
         for (errno, code) in [
             (Errno::XDEV, ErrorCode::CrossDevice),
             (Errno::ROFS, ErrorCode::ReadOnly),

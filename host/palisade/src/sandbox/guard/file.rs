@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn a_write_goes_on_until_it_is_whole_or_stopped() {
+    fn write_continues_until_complete_or_stopped() {
         assert_eq!(written(&[Ok(4), Err(Interrupted), Ok(6)]), (10, None));
         assert_eq!(written(&[Ok(4), Err(StorageFull)]), (4, Some(StorageFull)));
         assert_eq!(written(&[Ok(4), Ok(0)]), (4, Some(WriteZero)));
     }
 
     #[test]
-    fn what_stopped_a_write_is_told_where_nothing_was_written() {
+    fn write_error_is_reported_if_nothing_was_written() {
         let stopped = |written| Progress { written, stopped: Some(StorageFull.into()) }.outcome();
         assert!(matches!(stopped(0), Err(Fault::Os(error)) if error.kind() == StorageFull));
         assert_eq!(stopped(3).unwrap(), 3);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_written_is_given_back_and_is_no_change() {
+    fn failed_write_is_refunded_and_not_a_change() {
         let ledger =
             Ledger::new(Quotas { write_bytes: 10, ..Quotas::default() }, None, Default::default());
         // The file is opened for reading only, so the system refuses the write.

@@ -44,7 +44,7 @@ mod tests {
     use crate::tool::Digest;
 
     #[test]
-    fn what_one_plugin_cannot_take_is_there_for_another() {
+    fn one_plugin_leaves_descriptors_to_another() {
         let pool = Pool::new(4);
         let plugin = |name: &[u8]| PluginFiles::of(pool.share(Digest::of(name)));
         let (one, other) = (plugin(b"one"), plugin(b"other"));

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_holds_is_bounded_in_bytes_whatever_the_names_are() {
+    fn change_log_is_bounded_in_bytes() {
         let mut journal = Journal::default();
         for number in 0..4_200 {
             journal.note_moved(&deep(126, number), &deep(126, number + 1), Origin::Call);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_makes_room_again_and_nothing_is_counted_twice() {
+    fn removed_changes_release_their_space() {
         let mut journal = Journal::default();
         for number in 0..100 {
             journal.note("a", Origin::Before);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_something_was_moved_away_from_are_kept_up_to_their_number() {
+    fn source_names_of_moves_are_bounded() {
         let mut journal = Journal::default();
         for number in 0..MAX_PATHS {
             journal.note_left(&number.to_string());

@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quota_is_told_with_its_number_and_by_what_it_counts() {
+    fn quota_message_has_number_and_unit() {
         for (exhausted, words) in [
             (Exhausted::ReadBytes(1), "1 bytes read"),
             (Exhausted::WriteBytes(2), "2 bytes written"),

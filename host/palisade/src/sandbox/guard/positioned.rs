@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn appending_by_flag_goes_to_the_end_and_leaves_the_flag_as_it_was() {
+    fn append_by_flag_writes_at_the_end_and_restores_the_flag() {
         let file = tempfile::tempfile().unwrap();
         file.write_at(b"begin", 0).unwrap();
         assert_eq!(append_by_flag(&file, b"+end").unwrap(), 4);

@@ -50,14 +50,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_of_the_machine_is_read_in_kib() {
+    fn machine_memory_is_read_in_kib() {
         assert_eq!(of_machine("MemFree: 1 kB\nMemTotal:  2048 kB\n"), Some(2 << 20));
         assert_eq!(of_machine("MemFree: 1 kB\n"), None);
         assert!(usable().is_some());
     }
 
     #[test]
-    fn the_least_limit_of_a_group_and_its_ancestors_applies() {
+    fn lowest_cgroup_limit_applies() {
         let mounted = tempfile::tempdir().unwrap();
         let limited = |directory: &str, file: &str, limit: &str| {
             let directory = mounted.path().join(directory);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_output_is_judged_until_the_deadline_or_the_cancellation() {
+    async fn long_output_check_ends_at_deadline_or_cancellation() {
         let cancel = CancellationToken::new();
         let costly = json!({"allOf": vec![json!({"minimum": -1}); 20]});
         let unhindered =
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_short_output_is_judged_at_once() {
+    async fn short_output_is_checked_at_once() {
         let integers = json!({"type": "integer"});
         let judge = async |output| {
             let cancel = CancellationToken::new();

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_block_that_is_left_out_is_no_longer_than_it_counted_for() {
+    fn placeholder_is_not_longer_than_its_block() {
         for uri in [
             "file:",
             "\u{200b}",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_in_a_block_counts() {
+    fn every_part_of_a_block_counts() {
         let media = || wit::Media { mime: "i/p".to_owned(), data: vec![0; 5] };
         let body = wit::ResourceBody::Bytes(vec![0; 7]);
         let resource =
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_point_at_files_are_left_out_and_told_once_for_all_of_them() {
+    fn file_links_are_omitted_with_one_note() {
         let mut converter = ContentConverter::default();
         assert!(matches!(
             converter.convert(link("https://example.org"), &Unlimited),

@@ -204,8 +204,7 @@ mod tests {
     use wasmtime::ResourceLimiter as _;
 
     #[test]
-    fn a_guest_that_made_do_without_memory_says_itself_what_it_has_not_found()
-    -> wasmtime::Result<()> {
+    fn handled_memory_refusal_keeps_the_guests_error() -> wasmtime::Result<()> {
         let owner = OwnerShares::new(Digest::of(b"made do"));
         let account = limits::Limits::default().account();
         let mut limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_an_output_holds_counts() {
+    fn every_part_of_an_output_counts() {
         assert_eq!(size(&output()), 4 + 7 + 8 + 2);
         assert_eq!(size(&exported::Output { command_executed: None, ..output() }), 4 + 7 + 8);
         assert_eq!(
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_is_taken_over_but_for_what_the_host_knows_better() {
+    fn output_is_kept_except_claimed_changes() {
         let Ok(Converted { output: taken, left_out: None }) = convert(output(), &Unlimited) else {
             panic!("nothing is left out")
         };
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_output_up_to_its_bound_is_reserved_for_the_call_and_a_larger_one_is_refused() {
+    async fn output_memory_is_reserved_up_to_its_bound() {
         let whole = usize::try_from(limits::RESULT).unwrap_or(usize::MAX);
         for (length, fits) in [(whole, true), (whole + 1, false)] {
             let account = limits::Limits::default().account();
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_an_object_and_may_be_left_out() {
+    fn metadata_is_an_optional_object() {
         for (text, members) in [("", 0), ("{}", 0), (" { } ", 0), (r#"{"a":1}"#, 1)] {
             assert_eq!(
                 metadata(text, &Unlimited).map(|map| map.len()).ok(),
@@ -303,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_guest_says_is_shown_within_bounds_and_never_empty() {
+    fn guest_message_is_bounded_and_never_empty() {
         assert_eq!(message(" no\u{202e} "), visible("no\u{202e}"));
         assert_eq!(message(" \n"), "the tool failed without saying why");
         assert_eq!(message(&"x".repeat(MESSAGE + 1)).len(), MESSAGE);

@@ -23,14 +23,14 @@ fn too_many(cap: Cap, component: &str) -> u64 {
 }
 
 #[test]
-fn the_shipped_plugins_pass() {
+fn shipped_plugins_pass() {
     for plugin in palisade_plugins::all() {
         check(&plugin.bytes()).unwrap_or_else(|refused| panic!("{}: {refused}", plugin.name));
     }
 }
 
 #[test]
-fn a_refusal_says_what_and_how_many_and_the_cap() {
+fn refusal_has_subject_count_and_cap() {
     let refused = PrecheckError::Cap { cap: Cap::Nesting, found: 17 };
     assert_eq!(
         refused.to_string(),

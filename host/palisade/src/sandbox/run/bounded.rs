@@ -80,8 +80,7 @@ mod tests {
     use crate::tool::Digest;
 
     #[tokio::test]
-    async fn a_call_that_has_used_up_its_patience_elsewhere_takes_a_free_sandbox_and_waits_for_none()
-     {
+    async fn call_without_queue_time_takes_only_a_free_sandbox() {
         let sandboxes = Pool::new(1).share(Digest::of(b"a plugin"));
         let nobody_cancels = CancellationToken::new();
         let taken = take_sandbox(&sandboxes, 1, &nobody_cancels, Duration::ZERO).await.unwrap();

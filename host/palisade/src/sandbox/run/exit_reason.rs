@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn of_frames_no_more_is_written_than_is_kept() {
+    fn formatted_frames_are_bounded() {
         let frames = Frames(&"ä".repeat(700), Cell::new(0));
         assert_eq!(beginning(&frames, FRAMES), "ä".repeat(FRAMES / 2));
         assert_eq!(frames.1.get(), FRAMES / 1400 + 1);

@@ -203,8 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_tables_count_in_the_account_of_the_call_and_come_back_with_it()
-    -> wasmtime::Result<()> {
+    fn memory_and_tables_are_charged_and_released() -> wasmtime::Result<()> {
         let (account, mut limiter) = call_limiter(u64::MAX);
         assert!(limiter.memory_growing(0, 90, None)?);
         assert!(limiter.table_growing(0, 10, None)?);
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_all_calls_bounds_each() -> wasmtime::Result<()> {
+    fn total_memory_bounds_each_call() -> wasmtime::Result<()> {
         // Memory held by other tests of this process does not matter: the limit is zero.
         let (_, mut limiter) = call_limiter(0);
         assert!(!limiter.memory_growing(0, 1, None)?);
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_that_is_copied_as_it_grows_counts_twice_for_that_moment() -> wasmtime::Result<()> {
+    fn memory_copied_on_growth_counts_twice() -> wasmtime::Result<()> {
         const MIB: usize = 1 << 20;
         let limits = limits::Limits::default();
         for (allocation, grown) in
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_without_pages_grows_in_the_address_space_that_it_has() {
+    fn memory_without_pages_grows_in_place() {
         let mut limiter = limiter_of(Allocation::OnDemand, &call_limiter(u64::MAX).0);
         let reservation = Allocation::OnDemand.reservation() as usize;
         assert_eq!(limiter.mapped(0, 0), Some(reservation));
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_as_many_elements_as_in_the_pool_whoever_allocates_it() -> wasmtime::Result<()> {
+    fn table_size_is_bounded_without_a_pool() -> wasmtime::Result<()> {
         let (_, mut limiter) = call_limiter(u64::MAX);
         assert!(limiter.table_growing(0, limits::ELEMENTS_PER_TABLE, None)?);
         assert!(!limiter.table_growing(0, limits::ELEMENTS_PER_TABLE + 1, None)?);
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_holds_for_a_call_leaves_room_for_its_guest() -> wasmtime::Result<()> {
+    fn host_memory_leaves_room_for_the_guest() -> wasmtime::Result<()> {
         let (account, mut limiter) = call_limiter(u64::MAX);
         assert_eq!(account.reserve(limits::HOST_DATA), Ok(()));
         assert!(limiter.memory_growing(0, 100, None)?);
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_over_all_memories_is_bounded() -> wasmtime::Result<()> {
+    fn sum_of_memories_is_bounded() -> wasmtime::Result<()> {
         let (_, mut limiter) = call_limiter(u64::MAX);
         assert!(limiter.memory_growing(0, 60, None)?);
         assert!(!limiter.memory_growing(0, 60, None)?);
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_growth_that_failed_below_is_given_back() -> wasmtime::Result<()> {
+    fn failed_growth_is_refunded() -> wasmtime::Result<()> {
         let (_, mut limiter) = call_limiter(u64::MAX);
         assert!(limiter.memory_growing(0, 90, None)?);
         limiter.memory_grow_failed(wasmtime::Error::msg("no"))?;
@@ -306,15 +305,14 @@ mod tests {
     }
 
     #[test]
-    fn a_store_has_as_many_instances_memories_and_tables_as_the_pool() {
+    fn store_has_the_instance_counts_of_the_pool() {
         let (_, limiter) = call_limiter(u64::MAX);
         let most = (limits::INSTANCES, limits::MEMORIES, limits::TABLES);
         assert_eq!((limiter.instances(), limiter.memories(), limiter.tables()), most);
     }
 
     #[test]
-    fn outside_of_the_pool_no_memory_is_begun_for_which_the_process_has_no_room()
-    -> wasmtime::Result<()> {
+    fn memory_without_address_space_is_refused() -> wasmtime::Result<()> {
         // No process has this much address space.
         let nowhere = isize::MAX as usize;
         let limits = limits::Limits { memory: u64::MAX, ..limits::Limits::default() };
@@ -330,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_was_refused_is_told_with_its_value() {
+    fn refused_limit_is_reported_with_its_value() {
         let value = |limit| {
             Limiter { denied: Some(limit), ..call_limiter(u64::MAX).1 }
                 .denied()

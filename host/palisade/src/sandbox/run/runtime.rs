@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_makes_the_code_that_this_process_would() {
+    fn child_compiles_the_same_code() {
         for allocation in [Allocation::OnDemand, Allocation::Scarce] {
             assert_eq!(number(&for_compilation(allocation)), number(&on_demand(allocation)));
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_that_have_their_sandboxes_never_use_up_the_pool() {
+    async fn admitted_calls_never_exhaust_the_pool() {
         let runtime = Runtime::shared().unwrap();
         let pool = Pool::new(u64::from(limits::LIVE_SANDBOXES));
         let component = with_memories(limits::MEMORIES);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_takes_as_many_units_as_it_needs_of_the_pool() {
+    fn call_takes_pool_units_by_its_memories() {
         let units = [0, 1, 2, 3, 16].map(|memories| sandbox_units(&with_memories(memories)));
         assert_eq!(units, [1, 1, 1, 2, 8]);
     }

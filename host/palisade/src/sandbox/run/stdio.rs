@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_beyond_the_bound_is_dropped_and_counted() {
+    fn excess_output_is_dropped_and_counted() {
         let captured = Captured::default();
         captured.append(&vec![b'x'; limits::STDIO - 1]);
         captured.append(b"abc");

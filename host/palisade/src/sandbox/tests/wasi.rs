@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const DIRECTORY: &str = "PALISADE_WASI";
 
 #[test]
-fn wasmtimes_programs_behave_as_the_lists_say() {
+fn wasmtime_programs_match_their_lists() {
     let Some(directory) = env::var_os(DIRECTORY) else {
         let _ = writeln!(
             io::stderr(),
@@ -156,7 +156,7 @@ fn judge(list: List, run: &Run, outcome: &Outcome) -> Result<(), String> {
 }
 
 #[test]
-fn every_program_is_in_the_list_that_says_what_it_does_and_nowhere_else() {
+fn listed_programs_have_one_list_and_a_reason() {
     let lists = Lists::read();
     let mut seen = BTreeSet::new();
     for (list, title, run) in lists.all() {
@@ -170,7 +170,7 @@ fn every_program_is_in_the_list_that_says_what_it_does_and_nowhere_else() {
 }
 
 #[test]
-fn a_program_that_does_otherwise_than_its_list_says_is_found() {
+fn behaviour_outside_the_lists_is_found() {
     let fails = |words: &str| Run {
         reason: Some("So it is.".to_owned()),
         fails: Some(words.to_owned()),

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_advice_names_the_place_that_wins_for_its_key() {
+    fn advice_names_the_place_with_precedence() {
         let places = Places::new("in mine").with("limits.memory", "with PALISADE_MEMORY");
         let said = |key: &'static str| Advice::setting("raise it", key).told(&places);
         assert_eq!(said("limits.memory"), "raise it with PALISADE_MEMORY");

@@ -33,7 +33,7 @@ fn refuses(offer: &Offer, why: &str) {
 }
 
 #[test]
-fn a_uri_has_a_scheme_of_its_own() {
+fn uri_has_its_own_scheme() {
     for right in ["test://static-text", "note:1", "a+b.c-d://x", "ab:/x"] {
         assert_eq!(offer(vec![item(right)], vec![], vec![]).check(), Ok(()), "{right}");
     }
@@ -59,7 +59,7 @@ fn a_uri_has_a_scheme_of_its_own() {
 }
 
 #[test]
-fn what_is_offered_has_a_bound_and_nothing_twice() {
+fn offers_are_bounded_and_unique() {
     let many =
         |count: usize| (0..count).map(|number| item(&format!("aa:{number}"))).collect::<Vec<_>>();
     assert_eq!(offer(many(256), vec![], vec![]).check(), Ok(()));
@@ -71,7 +71,7 @@ fn what_is_offered_has_a_bound_and_nothing_twice() {
 }
 
 #[test]
-fn names_are_shown_as_what_they_are() {
+fn invalid_offer_fields_are_refused() {
     refuses(&offer(vec![Item { name: " ".into(), ..item("aa:1") }], vec![], vec![]), "one line");
     refuses(
         &offer(vec![Item { title: Some("a\u{202e}b".into()), ..item("aa:1") }], vec![], vec![]),
@@ -90,7 +90,7 @@ fn names_are_shown_as_what_they_are() {
 }
 
 #[test]
-fn of_two_that_claim_one_thing_the_thing_is_named() {
+fn conflict_names_the_item() {
     let first = offer(vec![item("aa:1")], vec![template("aa://{x}")], vec![prompt("p")]);
     assert_eq!(
         first.clash(&offer(vec![item("aa:2")], vec![template("aa://{y}")], vec![prompt("q")])),

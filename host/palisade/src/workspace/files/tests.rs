@@ -79,7 +79,7 @@ impl World {
 }
 
 #[test]
-fn a_file_is_read_as_text_or_as_bytes_through_links_that_stay_inside_too() {
+fn file_is_read_as_text_or_bytes() {
     let world = World::new();
     world.link("sub/link", "../file");
     let absolute = world.at("file");
@@ -98,7 +98,7 @@ fn a_file_is_read_as_text_or_as_bytes_through_links_that_stay_inside_too() {
 }
 
 #[test]
-fn a_file_that_is_too_large_is_neither_read_nor_written_nor_grown() {
+fn oversized_file_is_refused() {
     let world = World::new();
     let files = world.workspace.files();
     fs::File::create(world.at("sparse")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
@@ -113,7 +113,7 @@ fn a_file_that_is_too_large_is_neither_read_nor_written_nor_grown() {
 }
 
 #[test]
-fn writing_creates_the_file_and_its_directories_and_leaves_nothing_beside_it() {
+fn writing_creates_file_and_directories() {
     let world = World::new();
     world.workspace.files().write("new/deep/file", "text").unwrap();
     world.workspace.files().write_bytes("new/deep/file", b"other").unwrap();
@@ -122,7 +122,7 @@ fn writing_creates_the_file_and_its_directories_and_leaves_nothing_beside_it() {
 }
 
 #[test]
-fn writing_replaces_a_file_in_one_step_and_keeps_who_may_run_it() {
+fn writing_is_atomic_and_keeps_permissions() {
     let world = World::new();
     fs::set_permissions(world.at("file"), fs::Permissions::from_mode(0o4750)).unwrap();
     let reader = fs::File::open(world.at("file")).unwrap();
@@ -141,7 +141,7 @@ fn writing_replaces_a_file_in_one_step_and_keeps_who_may_run_it() {
 }
 
 #[test]
-fn writing_through_a_link_that_stays_inside_changes_its_target_and_keeps_the_link() {
+fn writing_through_a_link_changes_its_target() {
     let world = World::new();
     world.link("sub/link", "../file");
     world.workspace.files().write("sub/link", "through").unwrap();
@@ -151,7 +151,7 @@ fn writing_through_a_link_that_stays_inside_changes_its_target_and_keeps_the_lin
 }
 
 #[test]
-fn appending_adds_to_the_same_file_or_creates_one() {
+fn appending_extends_or_creates_a_file() {
     let world = World::new();
     let before = fs::metadata(world.at("file")).unwrap().ino();
     world.workspace.files().append("file", " more").unwrap();
@@ -165,7 +165,7 @@ fn appending_adds_to_the_same_file_or_creates_one() {
 }
 
 #[test]
-fn existing_is_told_of_files_and_directories_and_not_of_links_to_nowhere() {
+fn exists_is_false_for_a_dangling_link() {
     let world = World::new();
     world.link("dangling", "nowhere");
     world.link("good", "file");
@@ -184,7 +184,7 @@ fn existing_is_told_of_files_and_directories_and_not_of_links_to_nowhere() {
 }
 
 #[test]
-fn a_listing_is_sorted_and_tells_directories_and_links() {
+fn listing_is_sorted_with_types() {
     let world = World::new();
     world.link("b", "file");
     world.pipe("a");
@@ -195,7 +195,7 @@ fn a_listing_is_sorted_and_tells_directories_and_links() {
 }
 
 #[test]
-fn a_directory_with_too_many_entries_is_refused_and_not_half_listed() {
+fn oversized_directory_is_refused() {
     let world = World::new();
     fs::create_dir(world.at("many")).unwrap();
     fs::write(world.at("many/0"), "").unwrap();
@@ -218,7 +218,7 @@ fn a_directory_with_too_many_entries_is_refused_and_not_half_listed() {
 }
 
 #[test]
-fn deleting_removes_a_file_or_a_link_itself_and_no_directory() {
+fn deleting_removes_files_and_links_only() {
     let world = World::new();
     let files = world.workspace.files();
     world.link("out", "../outside/secret");
@@ -237,7 +237,7 @@ fn deleting_removes_a_file_or_a_link_itself_and_no_directory() {
 }
 
 #[test]
-fn a_patch_replaces_what_occurs_once_and_says_how_often_it_does_otherwise() {
+fn patch_replaces_a_unique_text() {
     let world = World::new();
     let files = world.workspace.files();
     files.write("text", "one two two aaa").unwrap();
@@ -254,7 +254,7 @@ fn a_patch_replaces_what_occurs_once_and_says_how_often_it_does_otherwise() {
 }
 
 #[test]
-fn what_goes_wrong_reaches_the_caller_under_the_right_class() {
+fn errors_have_their_class() {
     let world = World::new();
     let files = world.workspace.files();
     let class = |error: FileError| {

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_is_asked_once_and_only_where_it_matters() {
+    fn mounts_are_read_once_and_on_demand() {
         let asked = std::cell::Cell::new(0);
         let mounts = Mounts::asking(Path::new("/"), || {
             asked.set(asked.get() + 1);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_escape_stay() {
+    fn invalid_escape_is_kept() {
         for path in ["/a\\04", "/a\\9", "/\\"] {
             assert_eq!(unescaped(path.as_bytes()).as_os_str().as_bytes(), path.as_bytes());
         }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_that_some_file_system_takes_for_git_is_known() {
+    fn every_file_system_spelling_of_git_is_recognised() {
         for name in [
             ".git",
             ".GIT",
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_that_some_file_system_takes_for_a_part_of_a_repository_is_known() {
+    fn every_spelling_of_a_repository_part_is_recognised() {
         for name in
             ["HEAD", "head", "Head.", "HEAD ", "HEAD::$DATA", "HE\u{200c}AD", "\u{feff}head"]
         {
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_is_named_by_the_path_up_to_it() {
+    fn tree_is_named_by_its_path() {
         assert_eq!(git_tree("a/b/.git/hooks/x"), Some("a/b/.git"));
         assert_eq!(git_tree("é/.Git/.git"), Some("é/.Git"));
     }
 
     #[test]
-    fn names_that_only_look_alike_are_free() {
+    fn similar_names_are_allowed() {
         for name in [
             ".gitignore",
             ".gi\u{2800}t",
@@ -174,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_is_part_of_a_name() {
+    fn backslash_is_part_of_a_name() {
         assert_eq!(git_tree("a\\.git\\x"), None);
     }
 
     #[test]
-    fn two_names_are_one_where_some_file_system_folds_either() {
+    fn names_are_compared_case_folded() {
         let same = |one: &str, other: &str| is_same(one.as_ref(), other.as_ref());
         for (one, other) in [
             ("plugins", "PLUGINS"),

@@ -33,7 +33,7 @@ fn world(hard_links: HardLinks) -> (TempDir, Workspace) {
 }
 
 #[test]
-fn native_tools_change_nothing_of_the_host_s() {
+fn native_tools_cannot_change_host_files() {
     let (outer, workspace) = world(HardLinks::Refuse);
     std::os::unix::fs::symlink("lib/plugins", outer.path().join("ws/innocent")).unwrap();
     let files = workspace.files();
@@ -63,7 +63,7 @@ fn native_tools_change_nothing_of_the_host_s() {
 }
 
 #[test]
-fn native_tools_do_not_read_what_is_the_host_s_own() {
+fn native_tools_cannot_read_hidden_files() {
     let (_outer, workspace) = world(HardLinks::Refuse);
     let files = workspace.files();
     assert!(matches!(files.read("cache/key"), Err(FileError::Hidden { .. })));
@@ -73,7 +73,7 @@ fn native_tools_do_not_read_what_is_the_host_s_own() {
 }
 
 #[test]
-fn what_is_hidden_stays_so_while_a_link_on_the_way_turns() {
+fn hidden_file_stays_hidden_behind_a_changing_link() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let (outer, workspace) = world(HardLinks::Refuse);
     let at = |path: &str| outer.path().join("ws").join(path);
@@ -105,7 +105,7 @@ fn what_is_hidden_stays_so_while_a_link_on_the_way_turns() {
 }
 
 #[test]
-fn a_file_with_several_names_is_replaced_and_not_added_to_unless_the_operator_allows_it() {
+fn hard_linked_file_is_replaced_unless_allowed() {
     let (outer, workspace) = world(HardLinks::Refuse);
     assert!(matches!(workspace.files().append("package", "+"), Err(FileError::HardLinked(_))));
     workspace.files().write("package", "own").unwrap();
@@ -116,7 +116,7 @@ fn a_file_with_several_names_is_replaced_and_not_added_to_unless_the_operator_al
 }
 
 #[test]
-fn of_two_hosts_in_one_workspace_the_strictest_counts_and_each_protects_its_own() {
+fn rules_of_two_hosts_are_combined_strictly() {
     let (outer, workspace) = world(HardLinks::Allow);
     let tree = Arc::new(Tree::open(&outer.path().join("ws/ordinary"), Reading::Allowed).unwrap());
     let other = Arc::new(HostRules { hard_links: HardLinks::Refuse, trees: vec![tree] });
@@ -133,7 +133,7 @@ fn of_two_hosts_in_one_workspace_the_strictest_counts_and_each_protects_its_own(
 }
 
 #[test]
-fn what_is_done_about_several_names_is_read_as_it_is_written() {
+fn hard_links_setting_round_trips() {
     for (links, name) in [(HardLinks::Refuse, "refuse"), (HardLinks::Allow, "allow")] {
         assert_eq!((links.to_string().as_str(), name.parse()), (name, Ok(links)));
     }
@@ -141,7 +141,7 @@ fn what_is_done_about_several_names_is_read_as_it_is_written() {
 }
 
 #[test]
-fn a_path_is_judged_by_its_name_before_anything_is_done_and_only_a_hidden_one_is_not_read() {
+fn paths_are_judged_by_name_before_use() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let root = outer.path().join("ws");
     let rules = workspace.rules();
@@ -163,7 +163,7 @@ fn a_path_is_judged_by_its_name_before_anything_is_done_and_only_a_hidden_one_is
 }
 
 #[test]
-fn what_lies_elsewhere_is_no_business_of_a_workspace() {
+fn paths_outside_the_workspace_are_not_judged() {
     let outer = TempDir::new().unwrap();
     fs::create_dir_all(outer.path().join("ws")).unwrap();
     fs::create_dir_all(outer.path().join("plugins")).unwrap();
@@ -175,7 +175,7 @@ fn what_lies_elsewhere_is_no_business_of_a_workspace() {
 }
 
 #[test]
-fn native_tools_do_not_read_what_has_been_replaced_either() {
+fn native_tools_cannot_read_replaced_hidden_files() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let root = outer.path().join("ws");
     fs::write(root.join("own"), "first").unwrap();
@@ -195,7 +195,7 @@ fn native_tools_do_not_read_what_has_been_replaced_either() {
 }
 
 #[test]
-fn native_tools_do_not_replace_a_link_on_the_way_to_what_is_the_host_s() {
+fn native_tools_cannot_replace_links_to_host_files() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let root = outer.path().join("ws");
     std::os::unix::fs::symlink("lib", root.join("way")).unwrap();
@@ -206,7 +206,7 @@ fn native_tools_do_not_replace_a_link_on_the_way_to_what_is_the_host_s() {
 }
 
 #[test]
-fn what_lies_in_a_tree_that_comes_to_its_own_name_later_is_protected() {
+fn tree_created_later_is_protected() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let root = outer.path().join("ws");
     let files = workspace.files();
@@ -231,7 +231,7 @@ fn what_lies_in_a_tree_that_comes_to_its_own_name_later_is_protected() {
 }
 
 #[test]
-fn a_tree_whose_way_comes_later_is_protected_as_far_as_it_is_there() {
+fn tree_with_missing_parents_is_protected_as_they_appear() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let root = outer.path().join("ws");
     let files = workspace.files();
@@ -271,7 +271,7 @@ fn a_tree_whose_way_comes_later_is_protected_as_far_as_it_is_there() {
 }
 
 #[test]
-fn a_directory_lies_inside_where_the_way_up_from_it_leads_to_the_workspace() {
+fn directory_is_inside_if_its_ancestors_are() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let inside = |path: &str| {
         let dir = fs::File::open(outer.path().join(path)).unwrap();
@@ -281,7 +281,7 @@ fn a_directory_lies_inside_where_the_way_up_from_it_leads_to_the_workspace() {
 }
 
 #[test]
-fn a_path_is_followed_through_as_many_links_as_the_system_follows() {
+fn followed_links_match_the_systems_limit() {
     let outer = TempDir::new().unwrap();
     let at = |number: usize| outer.path().join(number.to_string());
     fs::create_dir(at(0)).unwrap();
@@ -294,7 +294,7 @@ fn a_path_is_followed_through_as_many_links_as_the_system_follows() {
 }
 
 #[test]
-fn a_name_that_a_path_passes_and_ends_at_is_its_end() {
+fn name_passed_and_reached_has_the_role_of_the_end() {
     let outer = TempDir::new().unwrap();
     fs::create_dir_all(outer.path().join("dir/sub")).unwrap();
     std::os::unix::fs::symlink("dir", outer.path().join("link")).unwrap();
@@ -308,7 +308,7 @@ fn a_name_that_a_path_passes_and_ends_at_is_its_end() {
 }
 
 #[test]
-fn only_what_is_not_read_counts_as_hidden_and_by_the_path_that_was_named() {
+fn only_unreadable_trees_are_hidden() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let hidden = |path: &str| workspace.rules().hide(&outer.path().join("ws").join(path));
     assert!(hidden("cache") && !hidden("lib/plugins") && !hidden("ordinary"));

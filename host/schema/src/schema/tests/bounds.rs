@@ -33,7 +33,7 @@ fn chained(length: usize, step: impl Fn(Value) -> Value, end: Value) -> Value {
 }
 
 #[test]
-fn a_schema_that_applies_itself_to_the_same_value_is_refused() {
+fn self_applying_schema_is_refused() {
     for schema in [
         json!({"$ref": "#"}),
         json!({"allOf": [{"$ref": "#"}]}),
@@ -45,7 +45,7 @@ fn a_schema_that_applies_itself_to_the_same_value_is_refused() {
 }
 
 #[test]
-fn a_recursive_schema_is_accepted_and_validates_to_the_depth_of_the_value() {
+fn recursive_schema_validates_nested_values() {
     let tree = json!({"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "n": {"type": "integer"}}, "required": ["n"]});
     let schema = Schema::input(tree).unwrap();
     let deep = nested(60, json!({"n": 1}), |inner| json!({"n": 1, "left": inner}));
@@ -58,7 +58,7 @@ fn a_recursive_schema_is_accepted_and_validates_to_the_depth_of_the_value() {
 }
 
 #[test]
-fn subschemas_are_counted_as_they_stand_and_with_every_reference_written_out() {
+fn subschemas_are_counted_also_with_references_expanded() {
     let wide = |width: usize| json!({"properties": (0..width).map(|at| (format!("p{at}"), json!(true))).collect::<Map<_, _>>()});
     assert!(Schema::output(wide(MAX_SUBSCHEMAS - 1)).is_ok());
     assert!(matches!(
@@ -71,7 +71,7 @@ fn subschemas_are_counted_as_they_stand_and_with_every_reference_written_out() {
 }
 
 #[test]
-fn as_many_subschemas_as_are_allowed_with_every_reference_written_out_are_accepted() {
+fn maximum_of_expanded_subschemas_is_accepted() {
     let leaves: Map<_, _> = (0..18).map(|at| (format!("l{at}"), json!(true))).collect();
     // The root, twenty for each reference with what it leads to, and one for each property more.
     let referring = |more: usize| {
@@ -86,7 +86,7 @@ fn as_many_subschemas_as_are_allowed_with_every_reference_written_out_are_accept
 }
 
 #[test]
-fn what_judges_one_value_is_bounded_in_number_and_length() {
+fn subschemas_per_value_are_bounded() {
     let twice = chained(11, |next| json!({"allOf": [next, next]}), json!(true));
     assert!(matches!(refusal(twice), SchemaError::TooMuch { max: MAX_VISITS | MAX_CHAIN, .. }));
     assert!(Schema::output(chained(MAX_CHAIN - 2, |next| next, json!(true))).is_ok());
@@ -100,7 +100,7 @@ fn what_judges_one_value_is_bounded_in_number_and_length() {
 }
 
 #[test]
-fn patterns_are_bounded_in_length_in_number_and_together() {
+fn patterns_are_bounded_in_length_and_number() {
     let many = |count: usize| json!({"allOf": (0..count).map(|at| json!({"pattern": format!("^{at}a")})).collect::<Vec<_>>()});
     assert!(Schema::output(many(MAX_PATTERNS)).is_ok());
     assert!(matches!(refusal(many(MAX_PATTERNS + 1)), SchemaError::Pattern { .. }));
@@ -114,7 +114,7 @@ fn patterns_are_bounded_in_length_in_number_and_together() {
 }
 
 #[test]
-fn the_worst_accepted_schema_compiles_and_validates_in_a_small_stack() {
+fn worst_schema_fits_in_a_small_stack() {
     in_a_small_stack(|| {
         let end = json!({"type": "array", "items": {"$ref": "#/$defs/d0"}});
         for half in [true, false] {
@@ -133,7 +133,7 @@ fn the_worst_accepted_schema_compiles_and_validates_in_a_small_stack() {
 }
 
 #[test]
-fn a_value_that_is_too_deep_is_refused_before_the_stack_ends() {
+fn too_deep_value_is_refused_before_stack_overflow() {
     in_a_small_stack(|| {
         let schema = Schema::output(json!({"items": {"$ref": "#"}, "uniqueItems": true})).unwrap();
         let said = schema.validate(&nested(500, json!(1), |inner| json!([inner]))).unwrap_err();
@@ -143,7 +143,7 @@ fn a_value_that_is_too_deep_is_refused_before_the_stack_ends() {
 }
 
 #[test]
-fn a_value_that_costs_too_many_steps_is_refused() {
+fn too_expensive_value_is_refused() {
     let heavy = json!({"items": {"allOf": (0..1500).map(|at| json!({"minimum": -at})).collect::<Vec<_>>()}});
     assert_eq!(complaint(heavy, &Value::Array(vec![json!(1); 50_000])), TOO_LARGE);
     let unique = json!({"items": {"allOf": (0..500).map(|_| json!({"uniqueItems": true})).collect::<Vec<_>>()}});
@@ -157,7 +157,7 @@ fn a_value_that_costs_too_many_steps_is_refused() {
 }
 
 #[test]
-fn a_costly_pattern_runs_on_short_texts_and_a_cheap_one_on_long_texts() {
+fn pattern_cost_depends_on_the_text_length() {
     let costly = Schema::output(json!({"pattern": "(?:a|b)*a(?:a|b){2000}c"})).unwrap();
     let text = "ab".repeat(1 << 19);
     assert!(
@@ -169,14 +169,14 @@ fn a_costly_pattern_runs_on_short_texts_and_a_cheap_one_on_long_texts() {
 }
 
 #[test]
-fn listing_a_hundred_thousand_errors_tells_the_first() {
+fn many_errors_are_listed_without_delay() {
     let said =
         complaint(json!({"items": {"type": "string"}}), &Value::Array(vec![json!(1); 100_000]));
     assert_eq!(said, "`/0`: want string, got integer");
 }
 
 #[test]
-fn alternatives_that_multiply_with_the_depth_come_to_an_end() {
+fn exponential_alternatives_end() {
     let branch = |kind: &str| json!({"properties": {"a": {"$ref": "#/$defs/e"}, "z": {"const": kind}}, "required": ["z"]});
     let schema =
         json!({"$ref": "#/$defs/e", "$defs": {"e": {"oneOf": [branch("p"), branch("q")]}}});
@@ -187,7 +187,7 @@ fn alternatives_that_multiply_with_the_depth_come_to_an_end() {
 }
 
 #[test]
-fn an_account_that_was_emptied_is_full_again_for_the_next_value() {
+fn step_account_is_reset_for_each_value() {
     let schema =
         Schema::output(json!({"items": {"allOf": vec![json!({"minimum": 0}); 1500]}})).unwrap();
     assert!(schema.validate(&Value::Array(vec![json!(1); 50_000])).is_err());
@@ -195,7 +195,7 @@ fn an_account_that_was_emptied_is_full_again_for_the_next_value() {
 }
 
 #[test]
-fn an_account_that_ends_in_the_middle_of_any_keyword_ends_the_validation_without_a_panic() {
+fn step_account_may_end_within_any_keyword() {
     let schemas = [
         json!({"type": "array", "items": {"type": "object"}, "minItems": 2, "maxItems": 3, "uniqueItems": true, "contains": {"minProperties": 1}, "minContains": 1}),
         json!({"prefixItems": [{"pattern": "^a"}], "items": {"required": ["a"]}, "unevaluatedItems": false}),
@@ -233,7 +233,7 @@ fn an_account_that_ends_in_the_middle_of_any_keyword_ends_the_validation_without
 }
 
 #[test]
-fn a_validator_that_is_built_at_its_first_use_judges_as_one_that_is_built_at_once() {
+fn lazy_and_eager_validators_agree() {
     let text = r#"{"type": "object", "properties": {"path": {"type": "string", "pattern": "^[a-z]+$"}}, "required": ["path"]}"#;
     let [now, later] = [Building::Now, Building::AtFirstUse]
         .map(|building| Schema::parse_input_built(text, building).unwrap());

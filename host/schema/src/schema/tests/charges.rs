@@ -36,7 +36,7 @@ fn all_of(count: usize, keyword: Value) -> Value {
 }
 
 #[test]
-fn a_keyword_costs_by_the_size_of_what_it_looks_at() {
+fn keyword_cost_depends_on_the_value_size() {
     let long = || json!("x".repeat(64_000));
     let ones = || list(1000, |_| json!(1));
     let thousand = || object(1000, |at| format!("{at:04}"));
@@ -89,7 +89,7 @@ fn a_keyword_costs_by_the_size_of_what_it_looks_at() {
 }
 
 #[test]
-fn finding_a_name_costs_a_comparison_at_each_level_of_a_tree() {
+fn member_lookup_costs_a_comparison_per_level() {
     let name = |at: usize| format!("{at:06400}");
     let required = Schema::output(json!({"required": [name(1)]})).unwrap();
     let took = [1, 1000].map(|count| steps(&required, &object(count, name)));
@@ -98,7 +98,7 @@ fn finding_a_name_costs_a_comparison_at_each_level_of_a_tree() {
 }
 
 #[test]
-fn subschemas_that_look_at_nothing_are_charged_with_each_value_that_they_judge() {
+fn trivial_subschemas_cost_a_step_per_value() {
     for silent in [
         json!({}),
         json!(true),
@@ -123,7 +123,7 @@ fn subschemas_that_look_at_nothing_are_charged_with_each_value_that_they_judge()
 }
 
 #[test]
-fn large_numbers_are_divided_within_the_account_or_refused_at_once() {
+fn large_numbers_are_divided_within_the_account() {
     let huge = |count| list(count, |_| json!(1.797e308));
     let items = |count| json!({"items": all_of(count, json!({"multipleOf": 0.5}))});
     assert_eq!(complaint(items(1900), &huge(5200)), TOO_LARGE);
@@ -133,7 +133,7 @@ fn large_numbers_are_divided_within_the_account_or_refused_at_once() {
 }
 
 #[test]
-fn a_million_elements_that_all_differ_are_told_apart() {
+fn million_unique_elements_are_compared() {
     let unique = Schema::output(json!({"uniqueItems": true})).unwrap();
     assert_eq!(unique.validate(&list(1_000_000, |at| json!(at))), Ok(()));
     // As floats they round to five hundred different values.
@@ -143,7 +143,7 @@ fn a_million_elements_that_all_differ_are_told_apart() {
 }
 
 #[test]
-fn elements_are_the_same_however_they_are_written() {
+fn elements_are_equal_in_any_notation() {
     let unique = Schema::output(json!({"uniqueItems": true})).unwrap();
     let pairs = [
         (json!(1), json!(1.0)),
@@ -221,7 +221,7 @@ fn within(ends: &Arc<Ends>, schema: Value, value: &Value) -> Result<bool, Exhaus
 }
 
 #[test]
-fn validation_ends_where_its_budget_does_whatever_it_is_at() {
+fn validation_ends_with_its_budget() {
     let heavy = list(20_000, |_| json!(1));
     for (schema, value) in [
         (json!({"items": all_of(100, json!({"multipleOf": 0.5}))}), &heavy),
@@ -243,7 +243,7 @@ fn validation_ends_where_its_budget_does_whatever_it_is_at() {
 }
 
 #[test]
-fn the_budget_is_asked_at_least_every_two_thousand_steps() {
+fn budget_is_checked_every_two_thousand_steps() {
     let schema = json!({"items": {"minimum": 0}});
     let value = list(100_000, |_| json!(1));
     let ends = Ends::after(u64::MAX, 0);
@@ -253,7 +253,7 @@ fn the_budget_is_asked_at_least_every_two_thousand_steps() {
 }
 
 #[test]
-fn the_memory_of_a_comparison_is_reserved_and_given_back() {
+fn comparison_memory_is_reserved_and_released() {
     let elements = list(1000, |at| json!(at));
     let ends = Ends::after(u64::MAX, 1 << 20);
     assert_eq!(within(&ends, json!({"uniqueItems": true}), &elements), Ok(true));
@@ -263,7 +263,7 @@ fn the_memory_of_a_comparison_is_reserved_and_given_back() {
 }
 
 #[test]
-fn the_memory_of_an_explanation_is_reserved_bounded_and_given_back() {
+fn explanation_memory_is_bounded_and_released() {
     let closed = json!({"properties": {"a": {}}, "additionalProperties": false});
     let schema = Schema::output(json!({"anyOf": vec![closed; 33]})).unwrap();
     let said = |names: usize, memory: u64| {
@@ -288,7 +288,7 @@ fn the_memory_of_an_explanation_is_reserved_bounded_and_given_back() {
 }
 
 #[test]
-fn an_error_counts_what_it_repeats_of_the_schema() {
+fn quoted_schema_counts_in_an_error() {
     let excluded: Map<String, Value> =
         (0..1000).map(|at| (format!("p{at}"), json!({"type": "null"}))).collect();
     let schema = json!({"items": {"not": {"properties": excluded}}});
@@ -298,7 +298,7 @@ fn an_error_counts_what_it_repeats_of_the_schema() {
 }
 
 #[test]
-fn a_validator_that_takes_long_to_build_is_not_built_at_once() {
+fn slow_validator_is_not_built_immediately() {
     let pattern =
         json!({"type": "object", "properties": {"p": {"pattern": "a{2000}"}}}).to_string();
     let schema = Schema::parse_input_built(&pattern, Building::AtFirstUse).unwrap();
@@ -310,7 +310,7 @@ fn a_validator_that_takes_long_to_build_is_not_built_at_once() {
 }
 
 #[test]
-fn what_takes_longer_than_a_moment_is_not_judged_at_once() {
+fn slow_validation_is_not_done_immediately() {
     let schema = Schema::output(json!({"items": {"type": "integer"}})).unwrap();
     assert_eq!(schema.validate_at_once(&list(1000, |_| json!(1))), Some(Ok(())));
     let wrong = schema.validate_at_once(&json!([1, "2"])).unwrap().unwrap_err();
@@ -319,7 +319,7 @@ fn what_takes_longer_than_a_moment_is_not_judged_at_once() {
 }
 
 #[test]
-fn an_error_about_many_names_is_told_as_soon_as_one_about_few() {
+fn error_about_many_names_is_fast() {
     let closed = all_of(900, json!({"additionalProperties": false}));
     let value = object(50_000, |at| format!("n{at:05}"));
     let said = complaint(closed, &value);

@@ -53,7 +53,7 @@ impl Budget for Questions {
 }
 
 #[test]
-fn looking_for_paths_costs_by_the_size_of_the_input_and_ends_with_its_budget() {
+fn path_search_is_charged_and_ends_with_its_budget() {
     let many: Map<String, Value> = (0..1990).map(|at| (format!("p{at:04}"), path())).collect();
     let schema = Schema::output(json!({"items": {"properties": many}})).unwrap();
     let mut pathless: Value = (0..100_000).map(|_| json!({})).collect();
@@ -74,7 +74,7 @@ fn looking_for_paths_costs_by_the_size_of_the_input_and_ends_with_its_budget() {
 }
 
 #[test]
-fn paths_are_found_through_properties_items_and_references() {
+fn paths_are_found_in_properties_items_and_references() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -91,7 +91,7 @@ fn paths_are_found_through_properties_items_and_references() {
 }
 
 #[test]
-fn a_recursive_schema_finds_paths_at_every_depth_and_each_once() {
+fn recursive_schema_finds_each_path_once() {
     let schema = json!({
         "properties": {"at": path(), "next": {"$ref": "#"}}, "$ref": "#/$defs/twin",
         "$defs": {"twin": {"properties": {"at": path(), "next": {"$ref": "#"}}}},
@@ -101,13 +101,13 @@ fn a_recursive_schema_finds_paths_at_every_depth_and_each_once() {
 }
 
 #[test]
-fn items_after_a_tuple_are_counted_from_where_they_begin() {
+fn items_after_a_tuple_start_at_its_end() {
     let schema = json!({"prefixItems": [true, true], "items": path()});
     assert_eq!(found(schema, &json!(["a", "b", "c"])), ["/2=c"]);
 }
 
 #[test]
-fn what_is_no_string_is_no_path() {
+fn non_string_is_not_a_path() {
     let schema =
         json!({"properties": {"x": {"type": ["string", "null"], "format": "workspace-path"}}});
     assert!(found(schema.clone(), &json!({"x": null})).is_empty());
@@ -115,7 +115,7 @@ fn what_is_no_string_is_no_path() {
 }
 
 #[test]
-fn a_path_anywhere_else_is_refused_with_its_place_and_the_keyword_on_the_way() {
+fn path_elsewhere_is_refused_with_place_and_keyword() {
     for (schema, pointer, keyword) in [
         (json!({"anyOf": [path(), {"type": "null"}]}), "/anyOf/0", "anyOf"),
         (json!({"allOf": [with_x(path())]}), "/allOf/0/properties/x", "allOf"),
@@ -146,7 +146,7 @@ fn a_path_anywhere_else_is_refused_with_its_place_and_the_keyword_on_the_way() {
 }
 
 #[test]
-fn draft_07_counts_neither_tuples_nor_what_stands_beside_a_reference() {
+fn draft_07_ignores_tuples_and_reference_siblings() {
     let draft = "http://json-schema.org/draft-07/schema#";
     let tuple = refusal(json!({"$schema": draft, "items": [path()]}));
     assert!(matches!(tuple, SchemaError::PathPlace { .. }), "{tuple}");
@@ -157,7 +157,7 @@ fn draft_07_counts_neither_tuples_nor_what_stands_beside_a_reference() {
 }
 
 #[test]
-fn a_schema_without_paths_has_nothing_to_look_for() {
+fn schema_without_paths_is_not_searched() {
     let without = json!({"properties": {"x": {"format": "date"}}, "$defs": {"unused": path()}});
     assert!(!Schema::output(without).unwrap().has_workspace_paths());
     assert!(Schema::output(with_x(path())).unwrap().has_workspace_paths());
@@ -166,7 +166,7 @@ fn a_schema_without_paths_has_nothing_to_look_for() {
 }
 
 #[test]
-fn mapping_replaces_each_path_and_nothing_else() {
+fn mapping_replaces_only_paths() {
     let schema =
         Schema::output(json!({"properties": {"a": path(), "b": {"items": path()}, "c": true}}))
             .unwrap();

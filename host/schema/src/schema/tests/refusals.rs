@@ -7,7 +7,7 @@ use super::{refusal, with_x};
 use crate::json::JsonError;
 
 #[test]
-fn an_input_schema_has_an_object_at_its_root() {
+fn input_schema_root_is_an_object() {
     for (schema, got) in [
         (json!({"type": "array"}), "\"array\""),
         (json!({"type": ["object", "null"]}), "[\"object\",\"null\"]"),
@@ -25,7 +25,7 @@ fn an_input_schema_has_an_object_at_its_root() {
 }
 
 #[test]
-fn an_output_schema_may_have_any_root_that_is_a_schema() {
+fn output_schema_root_may_be_any_schema() {
     for schema in [
         json!(true),
         json!(false),
@@ -44,7 +44,7 @@ fn an_output_schema_may_have_any_root_that_is_a_schema() {
 }
 
 #[test]
-fn references_out_of_the_document_are_refused_and_never_followed() {
+fn external_references_are_refused_and_not_followed() {
     for target in [
         "https://example.com/a.json",
         "file:///etc/passwd",
@@ -63,7 +63,7 @@ fn references_out_of_the_document_are_refused_and_never_followed() {
 }
 
 #[test]
-fn references_lead_to_subschemas_only() {
+fn references_target_subschemas_only() {
     for target in
         ["#/nowhere", "#/properties", "#/enum/0", "#/x-mine/a", "#nobody", "#/%zz", "#/%ff"]
     {
@@ -81,7 +81,7 @@ fn references_lead_to_subschemas_only() {
 }
 
 #[test]
-fn keywords_that_reach_beyond_the_document_are_refused_with_their_place() {
+fn external_keywords_are_refused_with_their_place() {
     for (keyword, value) in [
         ("$dynamicRef", json!("#a")),
         ("$dynamicAnchor", json!("a")),
@@ -102,13 +102,13 @@ fn keywords_that_reach_beyond_the_document_are_refused_with_their_place() {
 }
 
 #[test]
-fn the_root_may_have_a_name_of_its_own() {
+fn root_may_have_an_id() {
     let schema = json!({"$id": "https://example.com/tool.json", "properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "string"}}});
     assert!(Schema::output(schema).unwrap().validate(&json!({"x": 1})).is_err());
 }
 
 #[test]
-fn dialects_are_2020_12_and_draft_07_and_stand_at_the_root() {
+fn only_2020_12_and_draft_07_are_accepted_at_the_root() {
     for uri in [
         "https://json-schema.org/draft/2020-12/schema",
         "http://json-schema.org/draft-07/schema#",
@@ -131,7 +131,7 @@ fn dialects_are_2020_12_and_draft_07_and_stand_at_the_root() {
 }
 
 #[test]
-fn draft_07_means_what_it_says() {
+fn draft_07_semantics_apply() {
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "properties": {
@@ -149,7 +149,7 @@ fn draft_07_means_what_it_says() {
 }
 
 #[test]
-fn patterns_that_take_more_than_linear_time_are_refused() {
+fn superlinear_patterns_are_refused() {
     for pattern in [r"(a)\1", "(?=a)", "(?<!a)b", "(a{1000}){1000}", "(", "[z-a]"] {
         let SchemaError::Pattern { keyword, pointer, .. } =
             refusal(with_x(json!({"pattern": pattern})))
@@ -170,7 +170,7 @@ fn patterns_that_take_more_than_linear_time_are_refused() {
 }
 
 #[test]
-fn names_that_hide_something_are_refused() {
+fn deceptive_names_are_refused() {
     for name in ["a\r\nb", "a\u{0}", "\u{202e}gpj", "zero\u{200b}width", &"n".repeat(257)] {
         let error = refusal(json!({"properties": {name: {}}}));
         assert!(matches!(error, SchemaError::Name { .. }), "{error}");
@@ -181,7 +181,7 @@ fn names_that_hide_something_are_refused() {
 }
 
 #[test]
-fn a_header_annotation_cannot_smuggle_a_line() {
+fn header_annotation_is_one_token() {
     for header in [json!("X-A\r\nSet-Cookie: b"), json!(""), json!(3), json!("a b")] {
         let error = refusal(with_x(json!({"x-mcp-header": header})));
         assert!(matches!(error, SchemaError::Keyword { keyword: "x-mcp-header", .. }), "{error}");
@@ -190,7 +190,7 @@ fn a_header_annotation_cannot_smuggle_a_line() {
 }
 
 #[test]
-fn a_keyword_with_the_wrong_kind_of_value_is_named_with_what_it_has_to_be() {
+fn keyword_of_a_wrong_type_is_refused_with_the_expected() {
     for (schema, pointer, accepted) in [
         (json!({"type": "strnig"}), "/type", "\"string\""),
         (
@@ -212,7 +212,7 @@ fn a_keyword_with_the_wrong_kind_of_value_is_named_with_what_it_has_to_be() {
 }
 
 #[test]
-fn a_text_is_bounded_before_it_is_parsed() {
+fn text_is_bounded_before_parsing() {
     let long = format!("{{\"title\":\"{}\"}}", "a".repeat(MAX_SCHEMA));
     assert!(matches!(
         Schema::parse_output(&long),
@@ -232,7 +232,7 @@ fn a_text_is_bounded_before_it_is_parsed() {
 }
 
 #[test]
-fn a_value_meets_the_same_bounds_as_a_text() {
+fn value_meets_the_same_bounds_as_a_text() {
     let deep = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"not": inner}));
     assert!(Schema::output(deep(15)).is_ok());
     assert!(matches!(
@@ -244,7 +244,7 @@ fn a_value_meets_the_same_bounds_as_a_text() {
 }
 
 #[test]
-fn every_assertion_and_applicator_of_2020_12_is_accepted() {
+fn all_2020_12_assertions_and_applicators_are_accepted() {
     let all = r##"{
         "type": ["object", "array", "string", "number", "null"], "const": {}, "enum": [{}], "multipleOf": 2, "maximum": 3,
         "exclusiveMaximum": 4, "minimum": 1, "exclusiveMinimum": 0, "maxLength": 3, "minLength": 0, "pattern": "^a",

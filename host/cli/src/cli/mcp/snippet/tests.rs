@@ -47,7 +47,7 @@ fn read(client: Client, launch: &Launch) -> Value {
 }
 
 #[test]
-fn each_client_starts_the_program_by_its_own_keys() {
+fn local_server_snippet_matches_each_client() {
     let path = "/opt/my tools/palisade";
     let args = ["serve", "--workspace", "/srv/my \"own\""];
     let plain = json!({"command": path, "args": args, "env": {}});
@@ -81,7 +81,7 @@ fn each_client_starts_the_program_by_its_own_keys() {
 }
 
 #[test]
-fn each_client_reaches_a_server_by_its_own_keys_and_none_holds_a_token() {
+fn http_server_snippet_matches_each_client_without_token() {
     let url = "http://127.0.0.1:8080/mcp";
     let bearer = |token: &str| json!({"Authorization": format!("Bearer {token}")});
     let code = json!({"type": "http", "url": url, "headers": bearer("${PALISADE_SERVE_TOKEN}")});
@@ -105,7 +105,7 @@ fn each_client_reaches_a_server_by_its_own_keys_and_none_holds_a_token() {
 }
 
 #[test]
-fn a_person_reads_the_command_before_its_words_and_each_word_on_a_line_of_its_own() {
+fn displayed_snippet_has_one_word_per_line() {
     let launch = program("/srv/my \"own\"", &[]);
     let json = r#"{
   "mcpServers": {
@@ -136,7 +136,7 @@ tool_timeout_sec = 600
 }
 
 #[test]
-fn whatever_a_path_holds_comes_back_from_every_form() {
+fn every_format_round_trips_any_path() {
     for path in [
         "/a b",
         "/it's",
@@ -158,7 +158,7 @@ fn whatever_a_path_holds_comes_back_from_every_form() {
 }
 
 #[test]
-fn the_clients_that_have_a_command_for_it_are_given_one() {
+fn one_step_command_exists_for_supporting_clients() {
     let step = |client, launch: &Launch| made(client, launch).one_step.unwrap_or_default();
     let here = program("/srv/it's", &[]);
     let there = server();
@@ -199,7 +199,7 @@ fn the_clients_that_have_a_command_for_it_are_given_one() {
 }
 
 #[test]
-fn every_other_client_is_told_what_happens_where_it_shows_no_form() {
+fn other_clients_are_warned_about_missing_forms() {
     for client in CLIENTS.into_iter().filter(|client| *client != Client::Zed) {
         let told = made(client, &program("/srv", &[])).notes.join("\n");
         assert!(
@@ -214,7 +214,7 @@ fn every_other_client_is_told_what_happens_where_it_shows_no_form() {
 }
 
 #[test]
-fn zed_is_told_the_classes_that_are_not_allowed_yet() {
+fn zed_note_lists_classes_not_yet_allowed() {
     let told = |launch: &Launch| made(Client::Zed, launch).notes.join("\n");
     assert!(
         told(&program("/srv", &[]))
@@ -226,7 +226,7 @@ fn zed_is_told_the_classes_that_are_not_allowed_yet() {
 }
 
 #[test]
-fn where_a_server_keeps_its_token_each_client_is_told_the_file_and_no_snippet_holds_it() {
+fn token_file_is_noted_and_absent_from_snippets() {
     let Launch::Http { address, .. } = server() else { panic!("it runs already") };
     let kept = Launch::Http { address, token: Some("/run/user/it's/127.0.0.1-8080.token".into()) };
     let file = r"'/run/user/it'\''s/127.0.0.1-8080.token'";

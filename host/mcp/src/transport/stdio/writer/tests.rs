@@ -47,7 +47,7 @@ impl Write for Slow {
 }
 
 #[tokio::test]
-async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_are_waited_for() {
+async fn lines_are_written_in_submission_order() {
     let output = Shared::default();
     let writer = LineWriter::start(output.clone()).unwrap();
     let mut written: Vec<_> = (0..100).map(|id| writer.write(message(id))).collect();
@@ -62,7 +62,7 @@ async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_a
 }
 
 #[tokio::test]
-async fn lines_that_find_room_and_lines_that_wait_for_it_keep_their_order() {
+async fn immediate_and_waiting_lines_keep_their_order() {
     use std::io::Read as _;
     let (mut input, output) = io::pipe().unwrap();
     let inline = NonblockingWriter::new(output.try_clone().unwrap().into());
@@ -101,7 +101,7 @@ async fn soon<T>(mut future: impl Future<Output = T> + Unpin) -> T {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
+async fn stalled_client_is_dropped_after_a_timeout() {
     let (_holds, words) = mpsc::channel();
     let (taken, _) = mpsc::channel();
     let writer = LineWriter::start(Slow { words, taken }).unwrap();
@@ -113,7 +113,7 @@ async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn patience_counts_from_the_last_byte_that_was_taken_and_not_from_queueing() {
+async fn write_timeout_counts_from_the_last_progress() {
     let (says, words) = mpsc::channel();
     let (taken, seen) = mpsc::channel();
     let writer = LineWriter::start(Slow { words, taken }).unwrap();
@@ -135,7 +135,7 @@ async fn patience_counts_from_the_last_byte_that_was_taken_and_not_from_queueing
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_line_is_taken_piece_by_piece() {
+async fn long_line_is_written_in_parts() {
     let (says, words) = mpsc::channel();
     let (taken, seen) = mpsc::channel();
     let writer = LineWriter::start(Slow { words, taken }).unwrap();
@@ -158,7 +158,7 @@ async fn a_long_line_is_taken_piece_by_piece() {
 }
 
 #[tokio::test]
-async fn a_client_that_has_closed_its_end_is_gone_at_once() {
+async fn closed_pipe_is_detected_at_once() {
     struct Closed;
     impl Write for Closed {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -13,7 +13,7 @@ fn charged(account: &Account, bytes: u64) -> Result<Charge, Exhausted> {
 }
 
 #[test]
-fn what_is_not_released_is_given_back_with_the_account() {
+fn remaining_memory_is_released_with_the_account() {
     static COUNTER: Counter = Counter::new();
     let call = account(&COUNTER);
     assert_eq!((call.reserve(40), call.reserve(50)), (Ok(()), Ok(())));
@@ -28,7 +28,7 @@ fn what_is_not_released_is_given_back_with_the_account() {
 }
 
 #[test]
-fn a_call_holds_at_most_its_own_limit() {
+fn call_is_bounded_by_its_own_limit() {
     static COUNTER: Counter = Counter::new();
     let call = account(&COUNTER);
     let held = charged(&call, 100);
@@ -40,7 +40,7 @@ fn a_call_holds_at_most_its_own_limit() {
 }
 
 #[test]
-fn all_calls_together_hold_at_most_the_total() {
+fn all_calls_are_bounded_by_the_total() {
     static COUNTER: Counter = Counter::new();
     let one = account(&COUNTER);
     let other = account(&COUNTER);
@@ -67,7 +67,7 @@ fn greedy(process: &'static Counter, owner: &Arc<Counter>) -> Vec<Account> {
 }
 
 #[test]
-fn the_calls_of_one_plugin_hold_half_of_the_memory_and_leave_some_to_each_that_comes() {
+fn one_plugin_holds_at_most_half_of_the_memory() {
     static COUNTER: Counter = Counter::new();
     let owners = [(); 4].map(|()| Arc::<Counter>::default());
     let calls = owners.each_ref().map(|owner| greedy(&COUNTER, owner));
@@ -77,7 +77,7 @@ fn the_calls_of_one_plugin_hold_half_of_the_memory_and_leave_some_to_each_that_c
 }
 
 #[test]
-fn memory_that_a_call_holds_before_it_has_an_owner_counts_in_the_share_from_then_on() {
+fn earlier_memory_counts_in_the_owners_share() {
     static COUNTER: Counter = Counter::new();
     let owner = Arc::<Counter>::default();
     let call = account(&COUNTER);
@@ -100,7 +100,7 @@ fn memory_that_a_call_holds_before_it_has_an_owner_counts_in_the_share_from_then
 }
 
 #[test]
-fn what_outlives_its_call_counts_among_the_memory_of_all_calls_alone() {
+fn memory_outliving_its_call_counts_in_the_total_only() {
     static COUNTER: Counter = Counter::new();
     let call = account(&COUNTER);
     let owed = call.charge(60).map(Charge::into_owed);

@@ -44,7 +44,7 @@ pub(crate) fn identities() -> Option<(Identity, Identity, Identity)> {
 }
 
 #[test]
-fn a_file_is_recognised_until_anything_about_it_changes() {
+fn file_is_recognised_until_it_changes() {
     let Some((_folder, path)) = dated() else { return };
     let digest = Digest::of(b"plugin");
     let entry = identity(&path).to_entry(digest);
@@ -65,7 +65,7 @@ fn a_file_is_recognised_until_anything_about_it_changes() {
 }
 
 #[test]
-fn a_file_that_was_written_just_now_is_not_remembered() {
+fn recently_written_file_is_not_remembered() {
     let Some((_folder, path)) = dated() else { return };
     let fresh = identity(&path);
     assert!(!fresh.is_settled());
@@ -77,7 +77,7 @@ fn a_file_that_was_written_just_now_is_not_remembered() {
 /// A write through a memory mapping does not show in the times of the file.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_lies_in_memory_is_not_remembered() {
+fn file_in_memory_is_not_remembered() {
     use rustix::fs::{MemfdFlags, memfd_create};
     let file = File::from(memfd_create("plugin", MemfdFlags::CLOEXEC).unwrap());
     assert!(Identity::new(Path::new("/plugin"), &file).is_none());

@@ -20,7 +20,7 @@ fn holding(files: &[&str]) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_directory_that_holds_something_else_is_no_cache_and_stays_as_it_was() {
+fn directory_with_other_files_is_not_a_cache() {
     for foreign in ["main.rs", ".git", "Makefile", "code"] {
         let outer = holding(&["key", foreign]);
         let mut made = false;
@@ -41,7 +41,7 @@ fn a_directory_that_holds_something_else_is_no_cache_and_stays_as_it_was() {
 }
 
 #[test]
-fn a_file_of_the_cache_is_no_link_and_no_pipe() {
+fn links_and_pipes_in_the_cache_are_refused() {
     let outer = holding(&[]);
     let at = |name: &str| outer.path().join("dir").join(name);
     let private = PrivateDir::open(&outer.path().join("dir"), None).unwrap();

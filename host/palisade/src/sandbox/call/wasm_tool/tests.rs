@@ -47,7 +47,7 @@ fn context(cancel: &CancellationToken, account: &Account) -> ToolContext {
 }
 
 #[test]
-fn the_memory_of_a_guest_is_cleared_after_its_answer_and_counts_until_then() {
+fn guest_memory_is_charged_until_cleared() {
     let _alone = ALONE.lock();
     // `prepare` starts a runtime of its own, so it is called outside of a runtime.
     let (sandbox, plugin) = looping();

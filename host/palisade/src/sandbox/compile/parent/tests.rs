@@ -22,7 +22,7 @@ fn answer(kind: u8, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_answer_counts_where_it_is_whole_and_its_child_has_ended_well() {
+fn only_a_complete_answer_of_a_successful_child_counts() {
     let memory = CompileLimits::MEMORY;
     assert_eq!(judged(&answer(CODE, b"code"), "", DONE), Ok(b"code".to_vec()));
     assert_eq!(judged(&answer(CODE, b""), "", DONE), Ok(Vec::new()));
@@ -47,7 +47,7 @@ fn an_answer_counts_where_it_is_whole_and_its_child_has_ended_well() {
 }
 
 #[test]
-fn a_refusal_is_cut_and_code_beyond_the_bound_is_refused() {
+fn refusal_is_cut_and_oversized_code_refused() {
     let words = |length: usize| match judged(&answer(REFUSED, &vec![b'x'; length]), "", DONE) {
         Err(CompileError::Invalid(words)) => words,
         other => panic!("{other:?}"),
@@ -62,7 +62,7 @@ fn a_refusal_is_cut_and_code_beyond_the_bound_is_refused() {
 }
 
 #[test]
-fn a_child_without_an_answer_is_judged_by_its_end_and_by_what_it_complained_of() {
+fn silent_child_is_judged_by_exit_and_stderr() {
     let time = CompileLimits::TIME;
     let memory = CompileLimits::MEMORY;
     assert_eq!(judged(b"", "", CPU), Err(CompileError::Time { max: time }));

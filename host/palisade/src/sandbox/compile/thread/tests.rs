@@ -10,7 +10,7 @@ fn within(time: Duration, memory: u64) -> CompileLimits {
 }
 
 #[test]
-fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_all_others() {
+fn slow_compilations_are_abandoned_up_to_a_bound() {
     let never = CancellationToken::new();
     let costly = seconds_to_compile("costly");
     let small = cheap_to_compile("small");
@@ -41,7 +41,7 @@ fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_a
 }
 
 #[test]
-fn a_compilation_that_is_given_up_is_not_waited_for() {
+fn cancelled_compilation_is_not_awaited() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let slot = CompileSlots::default().take(&CancellationToken::new()).unwrap();
@@ -51,7 +51,7 @@ fn a_compilation_that_is_given_up_is_not_waited_for() {
 }
 
 #[test]
-fn of_many_that_begin_together_no_more_are_left_than_there_are_places() {
+fn abandoned_compilations_never_exceed_their_places() {
     let never = CancellationToken::new();
     let costly = seconds_to_compile("costly");
     let slots = CompileSlots::default();
@@ -67,7 +67,7 @@ fn of_many_that_begin_together_no_more_are_left_than_there_are_places() {
 }
 
 #[test]
-fn who_waits_for_a_place_and_gives_up_waits_no_longer() {
+fn cancelled_waiter_stops_waiting() {
     let cancel = CancellationToken::new();
     let slots = CompileSlots::default();
     let _taken: Vec<_> = (0..AT_ONCE).map(|_| slots.take(&cancel).unwrap()).collect();
@@ -79,7 +79,7 @@ fn who_waits_for_a_place_and_gives_up_waits_no_longer() {
 }
 
 #[test]
-fn a_plugin_is_not_blamed_for_memory_that_the_system_does_not_have() {
+fn system_memory_shortage_is_not_the_plugins_fault() {
     let io =
         |kind: std::io::ErrorKind| engine::is_out_of_memory(&std::io::Error::from(kind).into());
     assert!(io(std::io::ErrorKind::OutOfMemory) && !io(std::io::ErrorKind::PermissionDenied));

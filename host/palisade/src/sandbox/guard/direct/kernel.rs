@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_judged_by_its_own_file_system() {
+    fn directory_is_judged_by_its_file_system() {
         let files = tempfile::tempdir().expect("a directory can be made");
         assert!(!is_refused(files.path()));
         for own in ["/proc", "/proc/self", "/proc/self/fd"] {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mounted_file_system_is_judged_by_its_name() {
+    fn mounted_file_systems_are_judged_by_type() {
         let mounts =
             fs::read_to_string("/proc/self/mountinfo").expect("the kernel tells its mounts");
         let mut judged = 0;

@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_race_is_lost_where_a_name_vanished_that_was_there_or_came_that_was_not() {
+    fn lost_race_is_a_vanished_or_new_name() {
         let lost = |kind: io::ErrorKind, existed| lost_race(&kind.into(), existed);
         assert!(lost(io::ErrorKind::NotFound, true) && lost(io::ErrorKind::AlreadyExists, false));
         assert!(!lost(io::ErrorKind::NotFound, false) && !lost(io::ErrorKind::AlreadyExists, true));

@@ -28,7 +28,7 @@ fn additions(call: &mut Call, path: &str) -> Vec<(&'static str, Result<(), Error
 }
 
 #[test]
-fn whichever_part_of_a_repository_comes_second_is_refused() {
+fn second_part_of_a_bare_repository_is_refused() {
     let forms = [
         "HEAD",
         "head",
@@ -65,7 +65,7 @@ fn whichever_part_of_a_repository_comes_second_is_refused() {
 }
 
 #[test]
-fn a_part_that_stands_alone_and_names_that_only_begin_like_one_are_free() {
+fn single_part_and_similar_names_are_allowed() {
     everywhere(|call| {
         for path in ["dir/objects", "dir/refs", "dir/sub/HEAD"] {
             call.mkdir(path).unwrap();
@@ -81,7 +81,7 @@ fn a_part_that_stands_alone_and_names_that_only_begin_like_one_are_free() {
 }
 
 #[test]
-fn a_part_that_is_there_already_can_be_replaced_and_written() {
+fn existing_part_can_be_replaced_and_written() {
     everywhere(|call| {
         // Created by the user; without `refs` git does not take them for a repository.
         fs::create_dir(call.host("dir/objects")).unwrap();
@@ -117,7 +117,7 @@ fn changes(call: &mut Call, path: &str) -> Vec<(&'static str, Result<(), ErrorCo
 }
 
 #[test]
-fn nothing_is_changed_in_a_repository_of_the_users_however_it_is_made() {
+fn users_bare_repository_cannot_be_changed() {
     everywhere(|call| {
         repository(call, "store.git");
         fs::create_dir(call.host("linked")).unwrap();
@@ -145,7 +145,7 @@ fn nothing_is_changed_in_a_repository_of_the_users_however_it_is_made() {
 }
 
 #[test]
-fn a_repository_that_has_a_name_is_told_by_it() {
+fn repository_is_reported_by_its_name() {
     everywhere(|call| {
         repository(call, "draft");
         let dir = call.open_to_read("draft/hooks").unwrap();
@@ -157,7 +157,7 @@ fn a_repository_that_has_a_name_is_told_by_it() {
 }
 
 #[test]
-fn a_repository_is_moved_as_a_whole_and_the_working_trees_in_it_are_free() {
+fn repository_moves_as_a_whole_with_free_working_trees() {
     everywhere(|call| {
         repository(call, "store.git");
         fs::create_dir_all(call.host("store.git/main/src")).unwrap();
@@ -174,7 +174,7 @@ fn a_repository_is_moved_as_a_whole_and_the_working_trees_in_it_are_free() {
 }
 
 #[test]
-fn a_workspace_that_is_a_repository_itself_is_changed_in_its_working_trees_only() {
+fn bare_workspace_is_changed_only_in_working_trees() {
     everywhere(|call| {
         repository(call, "");
         fs::create_dir(call.host("main")).unwrap();
@@ -187,7 +187,7 @@ fn a_workspace_that_is_a_repository_itself_is_changed_in_its_working_trees_only(
 }
 
 #[test]
-fn a_directory_with_the_entries_of_a_repository_is_one_whatever_its_git_is() {
+fn directory_with_repository_entries_is_a_repository() {
     everywhere(|call| {
         for name in ["a", "b", "c"] {
             repository(call, name);
@@ -204,7 +204,7 @@ fn a_directory_with_the_entries_of_a_repository_is_one_whatever_its_git_is() {
 }
 
 #[test]
-fn a_directory_of_a_repository_is_no_working_tree_whatever_git_it_has() {
+fn repository_directory_is_never_a_working_tree() {
     everywhere(|call| {
         repository(call, "store.git");
         fs::write(call.host("store.git/hooks/.git"), "gitdir: ../worktrees/main").unwrap();
@@ -218,7 +218,7 @@ fn a_directory_of_a_repository_is_no_working_tree_whatever_git_it_has() {
 }
 
 #[test]
-fn of_two_calls_at_once_that_each_put_one_part_there_one_is_refused() {
+fn concurrent_creation_of_two_parts_is_refused() {
     const ROUNDS: usize = 1_500;
     for resolver in resolvers() {
         let mut one = Call::new(resolver, Access::ReadWrite, Quotas::default());
@@ -256,7 +256,7 @@ fn of_two_calls_at_once_that_each_put_one_part_there_one_is_refused() {
 }
 
 #[test]
-fn a_directory_that_another_program_keeps_locked_is_not_waited_for_without_end() {
+fn wait_for_a_locked_directory_is_bounded() {
     everywhere(|call| {
         let lock = fs::File::open(call.host("dir")).unwrap();
         lock.lock().unwrap();
@@ -268,7 +268,7 @@ fn a_directory_that_another_program_keeps_locked_is_not_waited_for_without_end()
 }
 
 #[test]
-fn a_directory_that_another_program_keeps_locked_for_a_moment_is_waited_for() {
+fn briefly_locked_directory_is_awaited() {
     everywhere(|call| {
         let turn = Barrier::new(2);
         for _ in 0..20 {
@@ -290,7 +290,7 @@ fn a_directory_that_another_program_keeps_locked_for_a_moment_is_waited_for() {
 }
 
 #[test]
-fn in_a_directory_with_too_many_entries_to_be_looked_through_no_part_is_made() {
+fn crowded_directory_allows_no_repository_part() {
     everywhere(|call| {
         for number in 0..20_000 {
             fs::hard_link(call.host("file.txt"), call.host("dir").join(number.to_string()))

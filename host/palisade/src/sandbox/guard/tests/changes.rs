@@ -14,7 +14,7 @@ use super::{ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, eve
 use crate::sandbox::guard::journal::MAX_PATHS;
 
 #[test]
-fn changes_are_noted_once_in_order_and_only_where_something_changed() {
+fn changes_are_recorded_once_in_order() {
     everywhere(|call| {
         call.write("new.txt", "x").unwrap();
         call.mkdir("made").unwrap();
@@ -30,7 +30,7 @@ fn changes_are_noted_once_in_order_and_only_where_something_changed() {
 }
 
 #[test]
-fn what_a_call_makes_and_removes_again_is_not_noted() {
+fn created_and_removed_file_is_no_change() {
     everywhere(|call| {
         call.write("temporary", "x").unwrap();
         call.rename("temporary", "file.txt").unwrap();
@@ -46,7 +46,7 @@ fn what_a_call_makes_and_removes_again_is_not_noted() {
 }
 
 #[test]
-fn what_was_made_in_a_directory_is_noted_where_the_directory_went() {
+fn creation_is_recorded_at_its_directorys_new_path() {
     everywhere(|call| {
         call.mkdir("made").unwrap();
         call.write("made/x", "x").unwrap();
@@ -57,7 +57,7 @@ fn what_was_made_in_a_directory_is_noted_where_the_directory_went() {
 }
 
 #[test]
-fn what_is_changed_through_a_directory_that_was_moved_stays_noted() {
+fn change_through_a_moved_directory_is_recorded() {
     everywhere(|call| {
         let dir = call.open("dir", FOLLOW, OpenFlags::DIRECTORY, READ).unwrap().rep();
         call.rename("dir", "elsewhere").unwrap();
@@ -86,7 +86,7 @@ fn what_is_changed_through_a_directory_that_was_moved_stays_noted() {
 }
 
 #[test]
-fn what_fails_or_changes_nothing_is_not_noted() {
+fn failed_or_empty_change_is_not_recorded() {
     everywhere(|call| {
         call.open_to_write("file.txt").unwrap();
         call.read("file.txt").unwrap();
@@ -103,7 +103,7 @@ fn what_fails_or_changes_nothing_is_not_noted() {
 }
 
 #[test]
-fn truncation_by_open_is_a_change_and_needs_no_write_flag() {
+fn truncating_open_is_a_change() {
     everywhere(|call| {
         call.open("file.txt", FOLLOW, OpenFlags::TRUNCATE, READ).unwrap();
         assert_eq!(fs::metadata(call.host("file.txt")).unwrap().len(), 0);
@@ -112,7 +112,7 @@ fn truncation_by_open_is_a_change_and_needs_no_write_flag() {
 }
 
 #[test]
-fn truncation_of_an_empty_file_is_no_change() {
+fn truncating_an_empty_file_is_no_change() {
     everywhere(|call| {
         fs::write(call.host("empty"), "").unwrap();
         call.open("empty", FOLLOW, OpenFlags::TRUNCATE, WRITE).unwrap();
@@ -121,7 +121,7 @@ fn truncation_of_an_empty_file_is_no_change() {
 }
 
 #[test]
-fn the_list_of_changes_is_bounded_and_says_what_it_leaves_out() {
+fn change_list_is_bounded_and_counts_omissions() {
     everywhere(|call| {
         for i in 0..MAX_PATHS + 3 {
             call.mkdir(&format!("d{i}")).unwrap();
@@ -138,7 +138,7 @@ fn the_list_of_changes_is_bounded_and_says_what_it_leaves_out() {
 }
 
 #[test]
-fn a_call_has_changed_something_from_its_first_change_on_also_where_nothing_is_left_of_it() {
+fn call_has_changes_even_if_undone() {
     everywhere(|call| {
         call.read("file.txt").unwrap();
         call.open_to_write("file.txt").unwrap();
@@ -155,7 +155,7 @@ fn a_call_has_changed_something_from_its_first_change_on_also_where_nothing_is_l
 }
 
 #[test]
-fn a_write_into_what_was_there_is_noted_when_it_has_written() {
+fn write_to_an_existing_file_is_recorded_afterwards() {
     everywhere(|call| {
         let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap();
         assert_eq!(call.guard.modified(), [""; 0]);
@@ -165,7 +165,7 @@ fn a_write_into_what_was_there_is_noted_when_it_has_written() {
 }
 
 #[test]
-fn what_a_stopped_call_has_begun_to_write_is_removed_and_nothing_else() {
+fn unfinished_file_of_a_stopped_call_is_removed() {
     const BEGUN: &str = ".palisade-0123456789abcdef.tmp";
     let others = [
         ".palisade-0123456789abcde.tmp",
@@ -191,7 +191,7 @@ fn what_a_stopped_call_has_begun_to_write_is_removed_and_nothing_else() {
 }
 
 #[test]
-fn a_new_file_gets_the_permissions_that_any_program_would_give_it() {
+fn new_file_has_the_usual_permissions() {
     everywhere(|call| {
         call.write("guest", "").unwrap();
         fs::write(call.host("host"), "").unwrap();
@@ -201,7 +201,7 @@ fn a_new_file_gets_the_permissions_that_any_program_would_give_it() {
 }
 
 #[test]
-fn times_are_set_on_files_directories_and_links_as_asked() {
+fn times_are_set_on_files_directories_and_links() {
     everywhere(|call| {
         call.link("link", "file.txt");
         let at =
@@ -230,7 +230,7 @@ fn times_are_set_on_files_directories_and_links_as_asked() {
 }
 
 #[test]
-fn times_of_open_handles_are_set_even_of_the_mount_itself() {
+fn times_of_open_handles_are_set() {
     everywhere(|call| {
         let at = NewTimestamp::Timestamp(Datetime { seconds: 77, nanoseconds: 0 });
         let file = call.open_to_read("file.txt").unwrap();
@@ -248,7 +248,7 @@ fn times_of_open_handles_are_set_even_of_the_mount_itself() {
 }
 
 #[test]
-fn metadata_is_what_the_host_sees() {
+fn metadata_equals_the_hosts() {
     everywhere(|call| {
         call.hard_link("file.txt", "second").unwrap();
         let stat = call.stat("file.txt", FOLLOW).unwrap();
@@ -266,7 +266,7 @@ fn metadata_is_what_the_host_sees() {
 }
 
 #[test]
-fn the_same_file_has_the_same_identity_under_every_name_and_another_has_another() {
+fn file_identity_is_the_same_under_every_name() {
     everywhere(|call| {
         call.hard_link("file.txt", "second").unwrap();
         let mut hash = |path: &str| {
@@ -289,7 +289,7 @@ fn the_same_file_has_the_same_identity_under_every_name_and_another_has_another(
 }
 
 #[test]
-fn a_file_that_was_changed_can_be_brought_to_the_disk() {
+fn changed_file_can_be_synced() {
     everywhere(|call| {
         let file = call.open_to_write("file.txt").unwrap().rep();
         code(now(call.view().write(Resource::new_borrow(file), b"x".to_vec(), 0))).unwrap();
@@ -301,7 +301,7 @@ fn a_file_that_was_changed_can_be_brought_to_the_disk() {
 }
 
 #[test]
-fn synchronised_opens_are_not_supported_and_contradictions_are_invalid() {
+fn synchronised_open_is_unsupported() {
     everywhere(|call| {
         let synchronised = call.open(
             "file.txt",
@@ -317,7 +317,7 @@ fn synchronised_opens_are_not_supported_and_contradictions_are_invalid() {
 }
 
 #[test]
-fn a_handle_says_what_it_is_good_for() {
+fn handle_reports_its_access() {
     everywhere(|call| {
         let opened = [READ, WRITE, READ | WRITE].map(|flags| {
             let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), flags).unwrap();
@@ -331,7 +331,7 @@ fn a_handle_says_what_it_is_good_for() {
 }
 
 #[test]
-fn a_handle_that_was_dropped_ends_the_call() {
+fn dropped_handle_ends_the_call() {
     everywhere(|call| {
         let file = call.open_to_read("file.txt").unwrap().rep();
         HostDescriptor::drop(&mut call.view(), Resource::new_own(file)).unwrap();

@@ -9,7 +9,7 @@ use super::{
 };
 
 #[test]
-fn a_link_that_stays_inside_is_followed() {
+fn link_inside_is_followed() {
     everywhere(|call| {
         call.link("to_file", "file.txt");
         call.link("to_dir", "dir");
@@ -37,7 +37,7 @@ fn a_link_that_stays_inside_is_followed() {
 }
 
 #[test]
-fn a_link_that_leads_out_is_not_permitted_wherever_it_stands_in_the_path() {
+fn link_outside_is_refused_anywhere_in_a_path() {
     everywhere(|call| {
         let outside = call.outer.path().join("outside");
         call.link("up", "..");
@@ -75,7 +75,7 @@ fn a_link_that_leads_out_is_not_permitted_wherever_it_stands_in_the_path() {
 }
 
 #[test]
-fn nothing_is_made_moved_or_removed_through_a_link_that_leads_out() {
+fn changes_through_an_outside_link_are_refused() {
     everywhere(|call| {
         call.link("out", "../outside");
         assert_eq!(call.write("out/new.txt", "x"), Err(ErrorCode::NotPermitted));
@@ -96,7 +96,7 @@ fn nothing_is_made_moved_or_removed_through_a_link_that_leads_out() {
 }
 
 #[test]
-fn a_link_that_is_not_followed_is_seen_and_not_opened() {
+fn unfollowed_link_is_inspected_and_not_opened() {
     everywhere(|call| {
         call.link("out", "../outside/secret.txt");
         call.link("in", "file.txt");
@@ -117,7 +117,7 @@ fn a_link_that_is_not_followed_is_seen_and_not_opened() {
 }
 
 #[test]
-fn links_in_a_circle_end_in_an_error() {
+fn circular_links_are_an_error() {
     everywhere(|call| {
         call.link("self", "self");
         call.link("a", "b");
@@ -131,7 +131,7 @@ fn links_in_a_circle_end_in_an_error() {
 }
 
 #[test]
-fn a_chain_of_forty_links_is_followed_and_a_longer_one_is_not() {
+fn at_most_forty_links_are_followed() {
     everywhere(|call| {
         call.link("l0", "file.txt");
         for i in 1..=40 {
@@ -143,7 +143,7 @@ fn a_chain_of_forty_links_is_followed_and_a_longer_one_is_not() {
 }
 
 #[test]
-fn a_dangling_link_is_missing_to_a_reader_and_a_new_file_to_a_writer() {
+fn dangling_link_is_missing_or_creates_its_target() {
     everywhere(|call| {
         call.link("dangling", "dir/new.txt");
         call.link("dangling_out", "../outside/new.txt");
@@ -157,7 +157,7 @@ fn a_dangling_link_is_missing_to_a_reader_and_a_new_file_to_a_writer() {
 }
 
 #[test]
-fn a_slash_after_a_link_asks_for_the_directory_behind_it() {
+fn slash_after_a_link_means_its_directory() {
     everywhere(|call| {
         call.link("to_dir", "dir");
         call.link("to_file", "file.txt");
@@ -183,7 +183,7 @@ fn a_slash_after_a_link_asks_for_the_directory_behind_it() {
 }
 
 #[test]
-fn removing_or_moving_a_link_touches_the_link_alone() {
+fn removing_or_moving_a_link_affects_only_the_link() {
     everywhere(|call| {
         call.link("out", "../outside");
         call.link("in", "file.txt");
@@ -197,7 +197,7 @@ fn removing_or_moving_a_link_touches_the_link_alone() {
 }
 
 #[test]
-fn no_link_is_made_by_any_means() {
+fn link_creation_is_refused() {
     everywhere(|call| {
         call.link("in", "dir");
         let root = call.root();
@@ -215,7 +215,7 @@ fn no_link_is_made_by_any_means() {
 }
 
 #[test]
-fn a_link_tells_where_it_points_unless_that_is_a_path_of_the_host() {
+fn readlink_hides_host_paths() {
     everywhere(|call| {
         call.link("in", "dir/deep.txt");
         let outside = call.outer.path().join("outside");
@@ -227,7 +227,7 @@ fn a_link_tells_where_it_points_unless_that_is_a_path_of_the_host() {
 }
 
 #[test]
-fn what_is_changed_through_a_link_is_noted_under_its_real_name() {
+fn change_through_a_link_is_recorded_by_real_name() {
     everywhere(|call| {
         call.link("to_dir", "dir");
         call.link("to_file", "file.txt");
@@ -241,7 +241,7 @@ fn what_is_changed_through_a_link_is_noted_under_its_real_name() {
 }
 
 #[test]
-fn a_path_made_to_be_slow_is_refused() {
+fn expensive_path_is_refused() {
     everywhere(|call| {
         call.link("to_dir", "dir");
         // Each `..` walks down again from the start, so this would open a million directories.
@@ -258,7 +258,7 @@ fn a_path_made_to_be_slow_is_refused() {
 /// Repeatedly swaps a directory for a link that leads out, while a guest opens and writes through
 /// it.
 #[test]
-fn a_directory_swapped_for_a_link_while_a_path_is_resolved_leads_nowhere() {
+fn link_swapped_in_during_resolution_cannot_escape() {
     everywhere(|call| {
         let (dir, aside, link) = (call.host("swap"), call.host("aside"), call.host("link"));
         fs::create_dir(&dir).unwrap();

@@ -33,7 +33,7 @@ fn list(call: &mut Call, path: &str) -> Result<Vec<(String, DescriptorType)>, Er
 }
 
 #[test]
-fn a_listing_names_every_entry_once_with_its_type() {
+fn listing_has_every_entry_once_with_its_type() {
     everywhere(|call| {
         call.link("link", "file.txt");
         let expected = [
@@ -47,7 +47,7 @@ fn a_listing_names_every_entry_once_with_its_type() {
 }
 
 #[test]
-fn a_large_directory_is_listed_whole() {
+fn large_directory_is_listed_completely() {
     everywhere(|call| {
         for i in 0..3_000 {
             fs::write(call.host(&format!("dir/sub/a-rather-long-file-name-{i}")), "").unwrap();
@@ -59,7 +59,7 @@ fn a_large_directory_is_listed_whole() {
 /// Other systems reject such names.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_name_that_is_not_utf8_hides_no_other_name() {
+fn invalid_utf8_name_hides_no_other_entry() {
     use std::os::unix::ffi::OsStrExt;
 
     everywhere(|call| {
@@ -71,7 +71,7 @@ fn a_name_that_is_not_utf8_hides_no_other_name() {
 }
 
 #[test]
-fn two_listings_of_one_directory_do_not_share_a_place() {
+fn concurrent_listings_are_independent() {
     everywhere(|call| {
         let (a, b) = (start(call, "dir"), start(call, "dir"));
         let first = next(call, &a).unwrap().unwrap().name;
@@ -87,7 +87,7 @@ fn two_listings_of_one_directory_do_not_share_a_place() {
 }
 
 #[test]
-fn a_listing_up_to_the_quota_is_obeyed_and_one_beyond_it_is_violated() {
+fn listing_beyond_the_quota_is_refused() {
     for resolver in resolvers() {
         let quotas = Quotas { listed_entries: 4, ..Quotas::default() };
         let mut call = Call::new(resolver, Access::ReadOnly, quotas);
@@ -101,7 +101,7 @@ fn a_listing_up_to_the_quota_is_obeyed_and_one_beyond_it_is_violated() {
 }
 
 #[test]
-fn a_dropped_listing_leaves_the_table() {
+fn dropped_listing_leaves_the_table() {
     everywhere(|call| {
         let stream = start(call, ".");
         let before = call.table.iter_mut().count();

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now};
 
 #[test]
-fn nothing_that_is_open_for_a_guest_is_inherited_by_a_program_that_the_host_starts() {
+fn guest_descriptors_are_not_inherited() {
     const CLOSED_ON_EXEC: u32 = 0o2_000_000;
     everywhere(|call| {
         call.link("link", "dir/deep.txt");
@@ -41,7 +41,7 @@ fn nothing_that_is_open_for_a_guest_is_inherited_by_a_program_that_the_host_star
 }
 
 #[test]
-fn a_program_that_is_running_is_busy_and_stays_as_it_is() {
+fn running_program_is_busy_and_unchanged() {
     everywhere(|call| {
         fs::copy("/bin/sleep", call.host("program")).unwrap();
         let mut running = Command::new(call.host("program")).arg("1000").spawn().unwrap();

@@ -28,7 +28,7 @@ fn every_operation(call: &mut Call, path: &str) -> Vec<Result<(), ErrorCode>> {
 }
 
 #[test]
-fn a_path_out_of_the_workspace_is_not_permitted_in_any_operation() {
+fn path_outside_is_refused_in_every_operation() {
     everywhere(|call| {
         let absolute = call.outer.path().join("outside/secret.txt");
         let outs = [
@@ -50,7 +50,7 @@ fn a_path_out_of_the_workspace_is_not_permitted_in_any_operation() {
 }
 
 #[test]
-fn the_parent_of_the_workspace_is_not_permitted() {
+fn parent_of_the_workspace_is_refused() {
     everywhere(|call| {
         for path in ["..", "../", "../.", "dir/../..", "./..", ".//..//"] {
             assert_eq!(call.open_to_read(path).map(drop), Err(ErrorCode::NotPermitted), "{path}");
@@ -60,7 +60,7 @@ fn the_parent_of_the_workspace_is_not_permitted() {
 }
 
 #[test]
-fn a_path_that_turns_back_inside_is_followed() {
+fn parent_components_inside_are_followed() {
     everywhere(|call| {
         for path in
             ["dir/../file.txt", "./file.txt", "dir/sub/../../file.txt", "dir//sub/.././../file.txt"]
@@ -73,7 +73,7 @@ fn a_path_that_turns_back_inside_is_followed() {
 }
 
 #[test]
-fn a_malformed_path_is_refused_before_the_file_system_sees_it() {
+fn malformed_path_is_refused_before_use() {
     everywhere(|call| {
         let long = "x/".repeat(2_100);
         let malformed = [
@@ -91,7 +91,7 @@ fn a_malformed_path_is_refused_before_the_file_system_sees_it() {
 }
 
 #[test]
-fn a_trailing_slash_means_a_directory() {
+fn trailing_slash_means_a_directory() {
     everywhere(|call| {
         assert_eq!(call.open_to_read("file.txt/").map(drop), Err(ErrorCode::NotDirectory));
         assert_eq!(call.open_to_write("file.txt/").map(drop), Err(ErrorCode::NotDirectory));
@@ -111,7 +111,7 @@ fn a_trailing_slash_means_a_directory() {
 }
 
 #[test]
-fn a_path_that_ends_in_a_dot_names_a_directory_that_stays_where_it_is() {
+fn trailing_dot_means_a_directory() {
     everywhere(|call| {
         for path in [".", "dir/.", "dir/..", "dir/sub/../"] {
             assert_eq!(call.stat(path, FOLLOW).unwrap().type_, DescriptorType::Directory, "{path}");
@@ -126,7 +126,7 @@ fn a_path_that_ends_in_a_dot_names_a_directory_that_stays_where_it_is() {
 }
 
 #[test]
-fn a_directory_handle_reaches_what_is_below_it_and_nothing_beside_it() {
+fn directory_handle_reaches_only_its_contents() {
     everywhere(|call| {
         let dir = call.open("dir", FOLLOW, OpenFlags::DIRECTORY, READ).unwrap();
         let mut open = |path: &str| {
@@ -141,7 +141,7 @@ fn a_directory_handle_reaches_what_is_below_it_and_nothing_beside_it() {
 }
 
 #[test]
-fn a_directory_asked_for_and_a_file_found_is_an_error_and_the_reverse_too() {
+fn open_flags_must_match_the_file_type() {
     everywhere(|call| {
         let directory =
             |call: &mut Call, path| call.open(path, FOLLOW, OpenFlags::DIRECTORY, READ).map(drop);
@@ -160,7 +160,7 @@ fn a_directory_asked_for_and_a_file_found_is_an_error_and_the_reverse_too() {
 }
 
 #[test]
-fn the_one_preopen_is_the_root_directory() {
+fn only_preopen_is_the_root() {
     everywhere(|call| {
         let names: Vec<String> =
             call.view().get_directories().unwrap().into_iter().map(|(_, name)| name).collect();
@@ -169,7 +169,7 @@ fn the_one_preopen_is_the_root_directory() {
 }
 
 #[test]
-fn without_a_mount_there_is_no_directory() {
+fn no_mount_means_no_preopen() {
     let mut table = ResourceTable::new();
     let mut guard = Guard::closed(&crate::sandbox::guard::PluginFiles::default());
     let mut view = GuardView { guard: &mut guard, table: &mut table };
@@ -177,7 +177,7 @@ fn without_a_mount_there_is_no_directory() {
 }
 
 #[test]
-fn a_workspace_that_is_moved_away_stays_the_one_that_guests_see() {
+fn moved_workspace_stays_visible() {
     everywhere(|call| {
         let (here, there) = (call.host(""), call.outer.path().join("moved"));
         std::fs::rename(&here, there).unwrap();
@@ -188,7 +188,7 @@ fn a_workspace_that_is_moved_away_stays_the_one_that_guests_see() {
 }
 
 #[test]
-fn a_mount_made_from_a_handle_finds_the_best_way_of_resolving() {
+fn mount_selects_the_best_resolver() {
     let mut call = Call::new(super::resolvers()[0], Access::ReadOnly, Quotas::default());
     let mount = crate::sandbox::guard::Mount::new(call.workspace.dir()).unwrap();
     call.guard = Guard::new(
@@ -201,7 +201,7 @@ fn a_mount_made_from_a_handle_finds_the_best_way_of_resolving() {
 }
 
 #[test]
-fn a_path_of_the_longest_length_is_looked_up_and_a_longer_one_is_not() {
+fn path_length_is_bounded() {
     everywhere(|call| {
         let longest = format!("{}no", "./".repeat(2_046) + "/");
         assert_eq!(longest.len(), 4_095);
@@ -211,7 +211,7 @@ fn a_path_of_the_longest_length_is_looked_up_and_a_longer_one_is_not() {
 }
 
 #[test]
-fn a_guest_whose_directory_was_let_go_finds_none() {
+fn closed_guard_has_no_directory() {
     everywhere(|call| {
         call.guard.close();
         assert!(call.view().get_directories().unwrap().is_empty());

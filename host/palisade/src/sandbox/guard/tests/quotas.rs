@@ -16,7 +16,7 @@ fn limited(quotas: Quotas, test: impl Fn(&mut Call)) {
 }
 
 #[test]
-fn reading_up_to_the_quota_is_obeyed() {
+fn reading_up_to_the_quota_is_allowed() {
     limited(Quotas { read_bytes: 12, ..Quotas::default() }, |call| {
         assert_eq!(call.read("file.txt").unwrap(), "inside");
         assert_eq!(call.read("file.txt").unwrap(), "inside");
@@ -25,7 +25,7 @@ fn reading_up_to_the_quota_is_obeyed() {
 }
 
 #[test]
-fn reading_beyond_the_quota_is_violated() {
+fn reading_beyond_the_quota_is_refused() {
     limited(Quotas { read_bytes: 11, ..Quotas::default() }, |call| {
         assert_eq!(call.read("file.txt").unwrap(), "inside");
         assert_eq!(call.read("file.txt"), Err(ErrorCode::Quota));
@@ -36,7 +36,7 @@ fn reading_beyond_the_quota_is_violated() {
 }
 
 #[test]
-fn reading_by_offset_counts_as_well() {
+fn positioned_reads_count() {
     limited(Quotas { read_bytes: 8, ..Quotas::default() }, |call| {
         let rep = call.open_to_read("file.txt").unwrap().rep();
         let mut read =
@@ -52,7 +52,7 @@ fn reading_by_offset_counts_as_well() {
 }
 
 #[test]
-fn writing_up_to_the_quota_is_obeyed() {
+fn writing_up_to_the_quota_is_allowed() {
     limited(Quotas { write_bytes: 10, ..Quotas::default() }, |call| {
         assert_eq!(call.write("new.txt", "0123456789"), Ok(()));
         assert_eq!((call.guard.bytes_written(), call.guard.exhausted()), (10, None));
@@ -61,7 +61,7 @@ fn writing_up_to_the_quota_is_obeyed() {
 }
 
 #[test]
-fn writing_beyond_the_quota_is_violated_and_closes_the_stream() {
+fn writing_beyond_the_quota_closes_the_stream() {
     limited(Quotas { write_bytes: 10, ..Quotas::default() }, |call| {
         let file = call.open("new.txt", FOLLOW, OpenFlags::CREATE, WRITE).unwrap();
         let stream = code(call.view().append_via_stream(file)).unwrap();
@@ -77,7 +77,7 @@ fn writing_beyond_the_quota_is_violated_and_closes_the_stream() {
 }
 
 #[test]
-fn a_hole_counts_as_if_it_had_been_written() {
+fn hole_counts_as_written() {
     limited(Quotas { write_bytes: 1_000, ..Quotas::default() }, |call| {
         let rep = call.open_to_write("file.txt").unwrap().rep();
         let file = || Resource::new_borrow(rep);
@@ -101,7 +101,7 @@ fn a_hole_counts_as_if_it_had_been_written() {
 }
 
 #[test]
-fn overwriting_and_shrinking_leave_no_hole() {
+fn overwriting_and_shrinking_add_no_hole() {
     limited(Quotas { write_bytes: 6, ..Quotas::default() }, |call| {
         let rep = call.open_to_write("file.txt").unwrap().rep();
         let file = || Resource::new_borrow(rep);
@@ -115,7 +115,7 @@ fn overwriting_and_shrinking_leave_no_hole() {
 }
 
 #[test]
-fn a_growth_that_the_system_refuses_is_given_back() {
+fn refused_growth_is_refunded() {
     limited(Quotas { write_bytes: u64::MAX, ..Quotas::default() }, |call| {
         let rep = call.open_to_write("file.txt").unwrap().rep();
         for _ in 0..2 {
@@ -129,7 +129,7 @@ fn a_growth_that_the_system_refuses_is_given_back() {
 }
 
 #[test]
-fn new_entries_up_to_the_quota_are_obeyed_and_one_more_is_violated() {
+fn entries_beyond_the_quota_are_refused() {
     limited(Quotas { new_entries: 3, ..Quotas::default() }, |call| {
         assert_eq!(call.mkdir("made"), Ok(()));
         assert_eq!(call.mkdir("made"), Err(ErrorCode::Exist));
@@ -147,7 +147,7 @@ fn new_entries_up_to_the_quota_are_obeyed_and_one_more_is_violated() {
 }
 
 #[test]
-fn a_missing_file_that_is_only_read_is_no_new_entry() {
+fn reading_a_missing_file_creates_nothing() {
     limited(Quotas { new_entries: 0, ..Quotas::default() }, |call| {
         assert_eq!(call.read("missing"), Err(ErrorCode::NoEntry));
         assert_eq!(call.guard.exhausted(), None);
@@ -156,7 +156,7 @@ fn a_missing_file_that_is_only_read_is_no_new_entry() {
 }
 
 #[test]
-fn a_read_ends_where_the_quota_does_even_within_one_host_call() {
+fn read_ends_at_the_quota_within_one_call() {
     limited(Quotas { read_bytes: 4, ..Quotas::default() }, |call| {
         let file = call.open_to_read("file.txt").unwrap();
         let stream = code(call.view().read_via_stream(file, 0)).unwrap();
@@ -172,7 +172,7 @@ fn nested(call: &mut Call, name: &str, depth: usize) {
 }
 
 #[test]
-fn directories_nest_to_the_bound_and_no_further() {
+fn directory_depth_is_bounded() {
     limited(Quotas { depth: 3, ..Quotas::default() }, |call| {
         call.mkdir("dir/sub/third").unwrap();
         assert_eq!(call.mkdir("dir/sub/third/fourth"), Err(ErrorCode::Quota));
@@ -184,7 +184,7 @@ fn directories_nest_to_the_bound_and_no_further() {
 }
 
 #[test]
-fn a_tree_is_moved_as_deep_as_the_bound_and_no_deeper() {
+fn moved_tree_depth_is_bounded() {
     limited(Quotas { depth: 4, ..Quotas::default() }, |call| {
         nested(call, "two", 2);
         nested(call, "three", 3);
@@ -202,7 +202,7 @@ fn a_tree_is_moved_as_deep_as_the_bound_and_no_deeper() {
 }
 
 #[test]
-fn the_walk_of_a_moved_tree_counts_as_a_listing_of_it() {
+fn moving_a_tree_counts_as_listing() {
     limited(Quotas { listed_entries: 3, ..Quotas::default() }, |call| {
         fs::create_dir(call.host("many")).unwrap();
         (0..4).for_each(|number| fs::write(call.host(&format!("many/{number}")), "x").unwrap());
@@ -213,7 +213,7 @@ fn the_walk_of_a_moved_tree_counts_as_a_listing_of_it() {
 }
 
 #[test]
-fn a_directory_that_was_moved_deeper_while_it_was_open_is_as_deep_as_it_is_now() {
+fn moved_directory_has_its_new_depth() {
     limited(Quotas { depth: 3, ..Quotas::default() }, |call| {
         fs::create_dir(call.host("made")).unwrap();
         let dir = call.open("made", FOLLOW, OpenFlags::DIRECTORY, super::READ).unwrap().rep();
@@ -238,7 +238,7 @@ fn a_directory_that_was_moved_deeper_while_it_was_open_is_as_deep_as_it_is_now()
 }
 
 #[test]
-fn a_hard_link_lies_as_deep_as_the_bound_and_no_deeper() {
+fn hard_link_depth_is_bounded() {
     limited(Quotas { depth: 2, ..Quotas::default() }, |call| {
         assert_eq!(call.hard_link("file.txt", "dir/linked"), Ok(()));
         assert_eq!(call.hard_link("file.txt", "dir/sub/linked"), Err(ErrorCode::Quota));

@@ -34,7 +34,7 @@ fn snapshot(call: &Call) -> Vec<String> {
 }
 
 #[test]
-fn every_way_of_opening_that_could_change_something_is_not_permitted() {
+fn writable_opens_are_refused() {
     read_only(|call| {
         let before = snapshot(call);
         let opens =
@@ -59,7 +59,7 @@ fn every_way_of_opening_that_could_change_something_is_not_permitted() {
 }
 
 #[test]
-fn every_change_of_a_directory_is_not_permitted() {
+fn directory_changes_are_refused() {
     read_only(|call| {
         let before = snapshot(call);
         assert_eq!(call.mkdir("new"), Err(ErrorCode::NotPermitted));
@@ -77,7 +77,7 @@ fn every_change_of_a_directory_is_not_permitted() {
 }
 
 #[test]
-fn every_change_of_an_open_file_is_not_permitted() {
+fn open_file_changes_are_refused() {
     read_only(|call| {
         let before = snapshot(call);
         let rep = call.open_to_read("file.txt").unwrap().rep();
@@ -98,7 +98,7 @@ fn every_change_of_an_open_file_is_not_permitted() {
 }
 
 #[test]
-fn reading_listing_and_looking_work_and_refuse_nothing() {
+fn reading_operations_succeed() {
     read_only(|call| {
         assert_eq!(call.read("file.txt").unwrap(), "inside");
         assert_eq!(call.stat("dir", FOLLOW).unwrap().link_count, 3);

@@ -42,7 +42,7 @@ fn every_open(call: &mut Call, path: &str) {
 }
 
 #[test]
-fn a_pipe_is_refused_at_once() {
+fn pipe_is_refused_at_once() {
     at_once(|| {
         everywhere(|call| {
             pipe(call, "pipe");
@@ -72,7 +72,7 @@ fn however_opened(test: impl Fn(&mut Call)) {
 }
 
 #[test]
-fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
+fn pipe_is_recognised_before_opening() {
     use rustix::fs::inotify;
     however_opened(|call| {
         pipe(call, "pipe");
@@ -93,7 +93,7 @@ fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
 }
 
 #[test]
-fn what_is_seen_is_what_is_opened_however_it_is_opened() {
+fn inspected_file_is_opened_by_every_method() {
     however_opened(|call| {
         call.link("to_file", "file.txt");
         for path in ["file.txt", "to_file", "dir/../file.txt"] {
@@ -116,7 +116,7 @@ fn hangs_up(reader: &OwnedFd) -> bool {
 }
 
 #[test]
-fn a_pipe_with_a_reader_is_not_disturbed_by_an_open_for_writing() {
+fn pipe_reader_is_not_disturbed_by_an_open() {
     use super::Access::{ReadOnly, ReadWrite};
     for (resolver, access) in
         super::resolvers().into_iter().flat_map(|way| [(way, ReadOnly), (way, ReadWrite)])
@@ -135,7 +135,7 @@ fn a_pipe_with_a_reader_is_not_disturbed_by_an_open_for_writing() {
 }
 
 #[test]
-fn a_socket_is_refused_at_once() {
+fn socket_is_refused_at_once() {
     everywhere(|call| {
         let _socket = UnixListener::bind(call.host("socket")).unwrap();
         every_open(call, "socket");
@@ -144,7 +144,7 @@ fn a_socket_is_refused_at_once() {
 }
 
 #[test]
-fn a_device_is_refused_at_once() {
+fn device_is_refused_at_once() {
     // Creating a device node takes privileges, so the test uses those in `/dev`.
     for resolver in super::resolvers() {
         let mut call = of_the_machine("/dev", resolver, super::Access::ReadWrite);
@@ -170,7 +170,7 @@ fn of_the_machine(directory: &str, resolver: super::Resolver, access: super::Acc
 
 #[cfg(target_os = "linux")]
 #[test]
-fn files_of_the_kernel_are_refused_wherever_their_file_system_is_mounted() {
+fn kernel_files_are_refused_on_any_mount() {
     for resolver in super::resolvers() {
         for (root, paths) in [
             ("/", ["proc/version", "proc/self/environ", "proc"]),
@@ -206,7 +206,7 @@ const CHANGES: [(&str, Change); 6] = [
 ];
 
 #[test]
-fn no_entry_of_a_directory_of_the_kernel_is_created_renamed_or_removed() {
+fn kernel_directory_entries_cannot_be_changed() {
     use crate::sandbox::guard::Refusal;
     for resolver in super::resolvers() {
         for (name, change) in CHANGES {
@@ -219,7 +219,7 @@ fn no_entry_of_a_directory_of_the_kernel_is_created_renamed_or_removed() {
 }
 
 #[test]
-fn no_entry_of_a_mounted_file_system_of_the_kernel_is_created() {
+fn kernel_mount_accepts_no_new_entries() {
     use crate::sandbox::guard::Refusal;
     // In these the kernel lets a process create entries, if it has the privileges.
     let mounted = ["/dev/mqueue", "/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/kernel/config"];
@@ -256,7 +256,7 @@ fn is_own(path: &str) -> bool {
 }
 
 #[test]
-fn a_second_name_is_for_files_and_each_other_kind_has_its_reason() {
+fn hard_links_are_for_regular_files_only() {
     use crate::sandbox::guard::Refusal;
     everywhere(|call| {
         assert_eq!(call.hard_link("dir", "second"), Err(ErrorCode::NotPermitted));
@@ -272,7 +272,7 @@ fn a_second_name_is_for_files_and_each_other_kind_has_its_reason() {
 }
 
 #[test]
-fn a_special_file_can_be_seen_and_removed() {
+fn special_file_can_be_inspected_and_removed() {
     everywhere(|call| {
         pipe(call, "pipe");
         assert_eq!(call.stat("pipe", PathFlags::empty()).unwrap().type_, DescriptorType::Fifo);

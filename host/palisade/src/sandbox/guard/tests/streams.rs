@@ -14,7 +14,7 @@ use super::{
 use crate::sandbox::guard::file::MAX_CHUNK;
 
 #[test]
-fn a_read_is_as_large_as_asked_for_up_to_one_chunk() {
+fn read_returns_at_most_one_chunk() {
     everywhere(|call| {
         fs::write(call.host("big"), vec![7; MAX_CHUNK + 100]).unwrap();
         let file = call.open_to_read("big").unwrap();
@@ -30,7 +30,7 @@ fn a_read_is_as_large_as_asked_for_up_to_one_chunk() {
 }
 
 #[test]
-fn a_stream_follows_a_file_that_grows() {
+fn stream_follows_a_growing_file() {
     everywhere(|call| {
         let file = call.open_to_read("file.txt").unwrap();
         let stream = code(call.view().read_via_stream(file, 6)).unwrap();
@@ -46,7 +46,7 @@ fn a_stream_follows_a_file_that_grows() {
 }
 
 #[test]
-fn a_file_that_has_grown_is_read_in_large_pieces_again_after_the_first() {
+fn grown_file_is_read_in_large_chunks() {
     everywhere(|call| {
         let file = call.open_to_read("file.txt").unwrap();
         let stream = code(call.view().read_via_stream(file, 0)).unwrap();
@@ -61,7 +61,7 @@ fn a_file_that_has_grown_is_read_in_large_pieces_again_after_the_first() {
 }
 
 #[test]
-fn an_error_of_a_stream_is_told_as_a_code_and_nothing_else_is() {
+fn only_stream_errors_have_a_code() {
     everywhere(|call| {
         let told = |call: &mut super::Call, error: wasmtime::Error| {
             let error = call.table.push(error).unwrap();
@@ -74,7 +74,7 @@ fn an_error_of_a_stream_is_told_as_a_code_and_nothing_else_is() {
 }
 
 #[test]
-fn a_read_by_offset_tells_the_end_only_if_it_asked_for_bytes() {
+fn positioned_read_reports_the_end_only_for_bytes() {
     everywhere(|call| {
         let file = call.open_to_read("file.txt").unwrap();
         let mut read = |length, offset| {
@@ -88,7 +88,7 @@ fn a_read_by_offset_tells_the_end_only_if_it_asked_for_bytes() {
 }
 
 #[test]
-fn a_file_that_shrinks_under_a_reader_just_ends() {
+fn shrinking_file_just_ends() {
     everywhere(|call| {
         let file = call.open_to_read("file.txt").unwrap();
         fs::write(call.host("file.txt"), "in").unwrap();
@@ -100,7 +100,7 @@ fn a_file_that_shrinks_under_a_reader_just_ends() {
 }
 
 #[test]
-fn a_writer_starts_at_its_offset_and_goes_on_from_there() {
+fn writer_starts_at_its_offset() {
     everywhere(|call| {
         let file = call.open_to_write("file.txt").unwrap();
         let stream = code(call.view().write_via_stream(file, 2)).unwrap();
@@ -113,7 +113,7 @@ fn a_writer_starts_at_its_offset_and_goes_on_from_there() {
 }
 
 #[test]
-fn an_appender_writes_at_the_end_wherever_that_is() {
+fn appender_writes_at_the_end() {
     everywhere(|call| {
         let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap();
         let stream = code(call.view().append_via_stream(file)).unwrap();
@@ -125,7 +125,7 @@ fn an_appender_writes_at_the_end_wherever_that_is() {
 }
 
 #[test]
-fn a_write_larger_than_permitted_ends_the_call() {
+fn excessive_write_ends_the_call() {
     everywhere(|call| {
         let file = call.open_to_write("file.txt").unwrap();
         let stream = code(call.view().write_via_stream(file, 0)).unwrap();
@@ -139,7 +139,7 @@ fn a_write_larger_than_permitted_ends_the_call() {
 }
 
 #[test]
-fn a_file_is_read_only_if_opened_for_reading_and_written_only_if_opened_for_writing() {
+fn open_mode_limits_reads_and_writes() {
     everywhere(|call| {
         let reader = call.open("file.txt", FOLLOW, OpenFlags::empty(), READ).unwrap().rep();
         let writer = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap().rep();
@@ -158,7 +158,7 @@ fn a_file_is_read_only_if_opened_for_reading_and_written_only_if_opened_for_writ
 }
 
 #[test]
-fn nothing_is_written_only_where_something_could_be() {
+fn empty_write_requires_write_access() {
     everywhere(|call| {
         for (flags, outcome) in [(READ, Err(ErrorCode::BadDescriptor)), (WRITE, Ok(()))] {
             for append in [false, true] {

@@ -13,7 +13,7 @@ fn module(fields: &str) -> String {
 }
 
 #[test]
-fn features_of_core_modules_that_are_off_are_refused_by_name() {
+fn disabled_core_features_are_refused_by_name() {
     for (feature, fields) in [
         (Feature::Memory64, "(memory i64 1)"),
         (Feature::Memory64, "(table i64 1 funcref)"),
@@ -38,7 +38,7 @@ fn features_of_core_modules_that_are_off_are_refused_by_name() {
 }
 
 #[test]
-fn what_stands_beside_them_passes() {
+fn enabled_features_pass() {
     for fields in [
         "(memory 1)",
         "(memory 1 2)",
@@ -52,7 +52,7 @@ fn what_stands_beside_them_passes() {
 }
 
 #[test]
-fn features_of_the_component_model_that_are_off_are_refused_by_name() {
+fn disabled_component_features_are_refused_by_name() {
     for component in [
         "(component (type (stream u8)))",
         "(component (type (future)))",
@@ -70,7 +70,7 @@ fn features_of_the_component_model_that_are_off_are_refused_by_name() {
 }
 
 #[test]
-fn resources_and_plain_functions_of_the_component_model_pass() {
+fn resources_and_plain_functions_pass() {
     for component in [
         r#"(component (type $r (resource (rep i32))) (core func (canon resource.new $r)) (core func (canon resource.drop $r)))"#,
         r#"(component (import "f" (func $f)) (core func (canon lower (func $f))))"#,
@@ -81,7 +81,7 @@ fn resources_and_plain_functions_of_the_component_model_pass() {
 }
 
 #[test]
-fn every_refusal_of_a_feature_says_what_to_do() {
+fn every_feature_refusal_has_advice() {
     let refused = check(&binary(&module("(memory i64 1)"))).unwrap_err().to_string();
     assert_eq!(
         refused,

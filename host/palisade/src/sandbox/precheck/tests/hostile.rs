@@ -23,14 +23,14 @@ fn instances_within(levels: usize) -> Vec<u8> {
 }
 
 #[test]
-fn types_of_instances_nest_to_the_cap_and_no_deeper() {
+fn instance_types_nest_to_the_cap() {
     assert_eq!(check(&instances_within(cap::TYPE_NESTING as usize)), Ok(()));
     let refused = check(&instances_within(cap::TYPE_NESTING as usize + 1));
     assert_eq!(refused, Err(PrecheckError::Cap { cap: Cap::TypeNesting, found: 65 }));
 }
 
 #[test]
-fn types_nested_a_million_times_cost_no_stack() {
+fn million_nested_types_use_no_stack() {
     let bytes = instances_within(1_000_000);
     let start = Instant::now();
     assert!(matches!(check(&bytes), Err(PrecheckError::Cap { cap: Cap::TypeNesting, .. })));
@@ -38,7 +38,7 @@ fn types_nested_a_million_times_cost_no_stack() {
 }
 
 #[test]
-fn what_is_no_component_is_told_apart() {
+fn foreign_file_formats_are_recognised() {
     for (bytes, what) in [
         (b"".as_slice(), Foreign::Empty),
         (&[0; 4096], Foreign::Zeros),
@@ -58,7 +58,7 @@ fn what_is_no_component_is_told_apart() {
 }
 
 #[test]
-fn a_component_beyond_the_size_is_refused_unread() {
+fn oversized_component_is_refused_unread() {
     let mut bytes = binary("(component)");
     bytes.resize((64 << 20) + 1, 0);
     assert!(
@@ -67,13 +67,13 @@ fn a_component_beyond_the_size_is_refused_unread() {
 }
 
 #[test]
-fn a_module_inside_that_is_not_one_is_refused() {
+fn malformed_inner_module_is_refused() {
     let gzip = [b"\0asm\x0d\0\x01\0".as_slice(), &[1, 8], b"\x1f\x8b\x08\0\0\0\0\0"].concat();
     assert!(matches!(check(&gzip), Err(PrecheckError::Malformed { .. })));
 }
 
 #[test]
-fn every_truncation_and_many_turned_bits_are_judged_without_a_panic() {
+fn truncations_and_bit_flips_never_panic() {
     let whole = palisade_plugins::all().iter().min_by_key(|plugin| plugin.size).unwrap().bytes();
     let start = Instant::now();
     let mut passed = 0;

@@ -10,7 +10,7 @@ fn nested(levels: u64) -> String {
 }
 
 #[test]
-fn components_lie_sixteen_deep_and_no_deeper() {
+fn components_nest_at_most_sixteen_deep() {
     assert_eq!(text(&nested(cap::NESTING)), Ok(()));
     assert_eq!(too_many(Cap::Nesting, &nested(cap::NESTING + 1)), 17);
 }
@@ -39,7 +39,7 @@ fn flat_doubling(levels: u32) -> String {
 }
 
 #[test]
-fn two_to_the_thirtieth_instances_are_refused_in_milliseconds() {
+fn exponential_instances_are_refused_at_once() {
     let component = binary(&flat_doubling(30));
     let start = Instant::now();
     let refused = check(&component);
@@ -53,12 +53,12 @@ fn two_to_the_thirtieth_instances_are_refused_in_milliseconds() {
 }
 
 #[test]
-fn a_number_of_instances_beyond_any_number_is_refused_as_such() {
+fn overflowing_instance_count_is_refused() {
     assert_eq!(too_many(Cap::Instances, &flat_doubling(90)), u64::MAX);
 }
 
 #[test]
-fn instances_are_multiplied_out_to_the_last_one() {
+fn instance_count_is_exact() {
     // 2^n core instances and 2^(n+1) - 2 component instances: 94 for n = 5, 190 for n = 6.
     assert_eq!(text(&doubling(5)), Ok(()));
     assert_eq!(too_many(Cap::Instances, &doubling(6)), 190);
@@ -72,13 +72,13 @@ fn instances(count: u64) -> String {
 }
 
 #[test]
-fn as_many_instances_pass_as_a_call_can_hold() {
+fn as_many_instances_as_a_call_holds_pass() {
     assert_eq!(text(&instances(cap::INSTANCES)), Ok(()));
     assert_eq!(too_many(Cap::Instances, &instances(cap::INSTANCES + 1)), cap::INSTANCES + 1);
 }
 
 #[test]
-fn bundles_of_exports_are_no_instances() {
+fn export_bundles_are_not_counted_as_instances() {
     let bundles = "(core instance (export \"m\" (memory 0)))".repeat(500);
     let component = format!(
         "(component (core module $m (memory (export \"m\") 1)) (core instance $i (instantiate $m)) (alias core export $i \"m\" (core memory)) {bundles})"
@@ -87,12 +87,12 @@ fn bundles_of_exports_are_no_instances() {
 }
 
 #[test]
-fn a_component_that_is_never_instantiated_counts_for_nothing() {
+fn uninstantiated_component_counts_nothing() {
     assert_eq!(text(&format!("(component {})", instances(cap::INSTANCES + 1))), Ok(()));
 }
 
 #[test]
-fn parts_are_multiplied_out_as_instances_are() {
+fn parts_are_multiplied_like_instances() {
     let exports = |count: usize| -> String {
         let bundle: String =
             (0..10_000).map(|n| format!("(export \"e{n}\" (memory $x))")).collect();
@@ -107,7 +107,7 @@ fn parts_are_multiplied_out_as_instances_are() {
 }
 
 #[test]
-fn a_component_that_is_given_from_outside_cannot_be_instantiated() {
+fn imported_component_cannot_be_instantiated() {
     let given =
         r#"(component (component $c (import "x" (component $x)) (instance (instantiate $x))))"#;
     assert_eq!(text(given), Err(PrecheckError::ForeignComponent));
@@ -116,7 +116,7 @@ fn a_component_that_is_given_from_outside_cannot_be_instantiated() {
 }
 
 #[test]
-fn a_component_exported_by_an_instance_cannot_be_instantiated() {
+fn exported_component_cannot_be_instantiated() {
     let taken = r#"(component
         (component $c (component $x) (export "x" (component $x)))
         (instance $i (instantiate $c)) (alias export $i "x" (component $y)) (instance (instantiate $y)))"#;
@@ -129,7 +129,7 @@ fn record(fields: u64) -> String {
 }
 
 #[test]
-fn a_record_has_a_thousand_fields_and_no_more() {
+fn record_has_at_most_a_thousand_fields() {
     assert_eq!(text(&record(cap::TYPE_WIDTH)), Ok(()));
     assert_eq!(too_many(Cap::TypeWidth, &record(cap::TYPE_WIDTH + 1)), 1001);
 }
@@ -142,14 +142,14 @@ fn lists(levels: u64) -> String {
 }
 
 #[test]
-fn types_nest_to_the_cap_and_no_deeper() {
+fn types_nest_to_the_cap() {
     let nested = |levels: u64| format!("(component {})", lists(levels));
     assert_eq!(text(&nested(cap::TYPE_NESTING)), Ok(()));
     assert_eq!(too_many(Cap::TypeNesting, &nested(cap::TYPE_NESTING + 1)), 65);
 }
 
 #[test]
-fn types_do_not_nest_deeper_by_way_of_a_component_inside() {
+fn inner_components_do_not_extend_type_nesting() {
     let through = |levels: u64| {
         let types = lists(levels);
         let last = levels - 1;
@@ -166,7 +166,7 @@ fn function(nops: usize) -> String {
 }
 
 #[test]
-fn a_function_has_a_mebibyte_and_no_more() {
+fn function_has_at_most_a_mebibyte() {
     // The local count and the end opcode take one byte each.
     let full = cap::FUNCTION as usize - 2;
     assert_eq!(text(&function(full)), Ok(()));
@@ -178,7 +178,7 @@ fn locals(count: u64) -> String {
 }
 
 #[test]
-fn a_function_has_so_many_locals_and_no_more() {
+fn function_locals_are_bounded() {
     assert_eq!(text(&locals(cap::LOCALS)), Ok(()));
     assert_eq!(too_many(Cap::Locals, &locals(cap::LOCALS + 1)), cap::LOCALS + 1);
 }
@@ -208,7 +208,7 @@ fn claims(section: u8, count: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_claim_beyond_a_cap_is_refused_before_its_items_are_read() {
+fn excessive_count_is_refused_before_its_items() {
     for (section, cap) in [
         (1, Cap::Types),
         (2, Cap::Imports),
@@ -232,7 +232,7 @@ fn a_claim_beyond_a_cap_is_refused_before_its_items_are_read() {
 }
 
 #[test]
-fn custom_sections_are_counted_by_their_bytes() {
+fn custom_sections_count_by_bytes() {
     let with = |data: usize| {
         let mut bytes = b"\0asm\x0d\0\x01\0".to_vec();
         for _ in 0..2 {
@@ -255,7 +255,7 @@ fn custom_sections_are_counted_by_their_bytes() {
 }
 
 #[test]
-fn a_module_has_the_memories_and_tables_that_the_pool_has_for_one_and_no_more() {
+fn module_memories_and_tables_match_the_pool() {
     let module = |parts: &str| format!("(component (core module {parts}))");
     assert_eq!(text(&module("(memory 8192)")), Ok(()));
     assert_eq!(too_many(Cap::Pages, &module("(memory 8193)")), 8193);

@@ -67,7 +67,7 @@ fn interrupted(error: &wasmtime::Error) -> Interrupted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guest_that_is_resumed_after_its_deadline_gets_no_further_tick() {
+async fn guest_resumed_after_deadline_gets_no_tick() {
     let guest = Fixture::new(1);
     let other = guest.pool.share(Digest::of(b"other"));
     let taken = other.try_take(1).unwrap();
@@ -86,7 +86,7 @@ async fn a_guest_that_is_resumed_after_its_deadline_gets_no_further_tick() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guest_that_is_resumed_after_its_cancellation_gets_no_further_tick() {
+async fn guest_resumed_after_cancellation_gets_no_tick() {
     let guest = Fixture::new(1);
     let _ = guest.clock.deadline();
     let cancelled = async {
@@ -102,7 +102,7 @@ async fn a_guest_that_is_resumed_after_its_cancellation_gets_no_further_tick() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guest_that_asks_for_its_cancellation_may_react_until_its_deadline() {
+async fn polling_guest_may_react_until_its_deadline() {
     let guest = Fixture::new(1);
     guest.signals.note_cancellation_poll();
     guest.cancel.cancel();
@@ -116,7 +116,7 @@ async fn a_guest_that_asks_for_its_cancellation_may_react_until_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guests_of_one_plugin_take_turns_and_leave_half_of_the_turns() {
+async fn guests_of_one_plugin_leave_half_of_the_turns() {
     let first = Fixture::new(4);
     let guests = [first.another(), first.another(), first.another(), first];
     let passes = async {
@@ -136,7 +136,7 @@ async fn guests_of_one_plugin_take_turns_and_leave_half_of_the_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guest_gets_its_first_tick_in_its_turn_where_it_is_told_so() {
+async fn first_tick_may_require_a_turn() {
     let guest = Fixture::new(1);
     let taken = guest.pool.share(Digest::of(b"other")).try_take(1).unwrap();
     let waits = guest.another();
@@ -160,7 +160,7 @@ async fn a_guest_gets_its_first_tick_in_its_turn_where_it_is_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guest_holds_no_turn_while_it_waits_for_the_host() {
+async fn guest_waiting_for_the_host_holds_no_turn() {
     let guest = Fixture::new(1);
     let polls = AtomicU64::new(0);
     let sleeping = async {
@@ -185,7 +185,7 @@ async fn a_guest_holds_no_turn_while_it_waits_for_the_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_was_granted_and_is_not_taken_goes_to_another_guest_in_the_end() {
+async fn unused_turn_is_passed_on() {
     let guest = Fixture::new(1);
     let taken = guest.turns.try_take(1).unwrap();
     let idle = guest.turns.take(1);

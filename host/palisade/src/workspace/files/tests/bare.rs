@@ -14,7 +14,7 @@ fn additions(world: &World, path: &str) -> Vec<(&'static str, Result<(), FileErr
 }
 
 #[test]
-fn whichever_part_of_a_repository_comes_second_is_refused() {
+fn second_part_of_a_bare_repository_is_refused() {
     for (first, second) in [
         ("HEAD", "objects"),
         ("refs", "HEAD"),
@@ -40,7 +40,7 @@ fn whichever_part_of_a_repository_comes_second_is_refused() {
 }
 
 #[test]
-fn nothing_is_changed_in_a_repository_of_the_users_and_all_can_be_read() {
+fn users_repository_is_readable_but_unchangeable() {
     let world = World::new();
     for part in ["objects", "refs", "main"] {
         fs::create_dir_all(world.at("store.git").join(part)).unwrap();
@@ -64,7 +64,7 @@ fn nothing_is_changed_in_a_repository_of_the_users_and_all_can_be_read() {
 }
 
 #[test]
-fn of_two_calls_at_once_that_each_put_one_part_there_one_is_refused() {
+fn concurrent_creation_of_two_parts_is_refused() {
     let world = World::new();
     let turn = Barrier::new(2);
     let files = world.workspace.files();

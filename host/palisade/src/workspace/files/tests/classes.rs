@@ -4,7 +4,7 @@ use super::*;
 use crate::tool::SideEffects;
 
 #[test]
-fn a_tool_gets_the_files_that_its_class_gives_it_and_no_others() {
+fn tool_files_match_its_class() {
     for class in SideEffects::ALL {
         let world = World::new();
         let files = world.workspace.files_for(class.files());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const KEEPS: &[&str] = &["delete"];
 
 #[test]
-fn no_operation_leaves_the_workspace_by_any_path() {
+fn no_path_escapes_the_workspace() {
     let world = World::new();
     world.link("leaf", "../outside/secret");
     world.link("absolute", world.outer.path().join("outside/secret"));
@@ -44,7 +44,7 @@ fn no_operation_leaves_the_workspace_by_any_path() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_not_written_through() {
+fn dangling_link_is_not_written_through() {
     let world = World::new();
     world.link("dangling", "sub/none");
     world.link("behind", "none");
@@ -64,7 +64,7 @@ fn a_link_that_leads_nowhere_is_not_written_through() {
 }
 
 #[test]
-fn nothing_waits_for_a_pipe_or_writes_into_one() {
+fn pipe_neither_blocks_nor_is_written() {
     let world = World::new();
     world.pipe("pipe");
     world.link("link", "pipe");
@@ -85,7 +85,7 @@ fn nothing_waits_for_a_pipe_or_writes_into_one() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
+fn pipe_is_recognised_before_opening() {
     use crate::workspace::{LastLink, open_regular};
     use rustix::fs::inotify;
     let world = World::new();
@@ -113,7 +113,7 @@ fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
 }
 
 #[test]
-fn nothing_is_changed_in_a_git_directory_however_it_is_spelt_or_reached_and_all_can_be_read() {
+fn git_directory_is_readable_but_unchangeable() {
     let world = World::new();
     fs::create_dir(world.at("sub/.GIT")).unwrap();
     fs::write(world.at("sub/.GIT/config"), "[core]").unwrap();
@@ -169,7 +169,7 @@ fn while_swapping(world: &World, entry: &str, link: &str, attempt: impl Fn()) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_link_that_is_swapped_in_while_a_call_runs_leads_nowhere() {
+fn link_swapped_in_during_a_call_cannot_escape() {
     for target in ["../outside", "sub/.git"] {
         let world = World::new();
         fs::create_dir(world.at("dir")).unwrap();
@@ -198,7 +198,7 @@ fn a_link_that_is_swapped_in_while_a_call_runs_leads_nowhere() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_is_swapped_for_a_link_while_a_call_runs_is_not_written_through() {
+fn file_swapped_for_a_link_is_not_written_through() {
     let world = World::new();
     world.link("link", "../outside/secret");
     let files = world.workspace.files();

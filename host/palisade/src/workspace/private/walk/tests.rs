@@ -11,7 +11,7 @@ const ME: u32 = 1000;
 const OTHER: u32 = 1001;
 
 #[test]
-fn a_parent_is_safe_only_where_no_other_user_can_replace_what_lies_in_it() {
+fn parent_is_safe_only_if_others_cannot_replace_it() {
     for (owner, mode, risk) in [
         (ROOT, 0o755, None),
         (ME, 0o700, None),
@@ -42,7 +42,7 @@ fn reason(path: &Path) -> String {
 }
 
 #[test]
-fn a_parent_that_others_can_write_is_refused_with_the_remedy_and_nothing_is_made_there() {
+fn writable_parent_is_refused_with_remedy() {
     let outer = tempfile::tempdir().unwrap();
     let open = outer.path().join("open");
     fs::create_dir(&open).unwrap();
@@ -62,7 +62,7 @@ fn a_parent_that_others_can_write_is_refused_with_the_remedy_and_nothing_is_made
 }
 
 #[test]
-fn a_missing_directory_is_made_only_where_it_is_asked_for() {
+fn missing_directory_is_created_only_on_request() {
     let outer = tempfile::tempdir().unwrap();
     let path = outer.path().join("a/b");
     let missing = open_private(&path, Missing::Refused, None);
@@ -75,7 +75,7 @@ fn a_missing_directory_is_made_only_where_it_is_asked_for() {
 }
 
 #[test]
-fn the_directory_itself_is_private_and_no_file() {
+fn directory_itself_is_private() {
     let outer = tempfile::tempdir().unwrap();
     let made = outer.path().join("a/b/cache");
     open_private(&made, Missing::Made, None).unwrap();
@@ -88,7 +88,7 @@ fn the_directory_itself_is_private_and_no_file() {
 }
 
 #[test]
-fn what_lies_in_the_workspace_is_known_by_identity_and_nothing_is_made_there() {
+fn path_inside_the_workspace_is_recognised_by_identity() {
     let outer = tempfile::tempdir().unwrap();
     let root = outer.path().join("ws");
     fs::create_dir_all(root.join("there")).unwrap();
@@ -107,7 +107,7 @@ fn what_lies_in_the_workspace_is_known_by_identity_and_nothing_is_made_there() {
 
 /// Needs root, because only root can change the owner of a file.
 #[test]
-fn a_parent_or_a_link_of_another_user_is_refused_with_the_remedy() {
+fn parent_or_link_of_another_user_is_refused() {
     let outer = tempfile::tempdir().unwrap();
     let theirs = outer.path().join("theirs");
     let link = outer.path().join("link");
@@ -137,7 +137,7 @@ fn a_parent_or_a_link_of_another_user_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_circle_of_links_ends() {
+fn circular_links_end() {
     let outer = tempfile::tempdir().unwrap();
     symlink("two", outer.path().join("one")).unwrap();
     symlink("one", outer.path().join("two")).unwrap();
@@ -148,7 +148,7 @@ fn a_circle_of_links_ends() {
 }
 
 #[test]
-fn as_many_links_are_followed_as_the_system_follows_and_no_more() {
+fn followed_links_match_the_systems_limit() {
     let outer = tempfile::tempdir().unwrap();
     let at = |number: usize| outer.path().join(number.to_string());
     fs::create_dir(at(0)).unwrap();
@@ -164,7 +164,7 @@ fn as_many_links_are_followed_as_the_system_follows_and_no_more() {
 }
 
 #[test]
-fn above_the_root_directory_is_the_root_directory() {
+fn parent_of_the_root_is_the_root() {
     let outer = tempfile::tempdir().unwrap();
     let cache = outer.path().join("cache");
     open_private(&Path::new("/../..").join(cache.strip_prefix("/").unwrap()), Missing::Made, None)

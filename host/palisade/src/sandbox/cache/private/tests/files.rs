@@ -25,7 +25,7 @@ fn names(outer: &tempfile::TempDir) -> Vec<String> {
 }
 
 #[test]
-fn the_first_to_take_a_name_keeps_it_and_no_draft_is_left() {
+fn first_writer_of_a_name_wins_without_leftovers() {
     let (outer, private) = private();
     private.write("name", &[b"fir", b"st"], Existing::Kept).unwrap();
     symlink("nowhere", outer.path().join("cache/link")).unwrap();
@@ -42,7 +42,7 @@ fn the_first_to_take_a_name_keeps_it_and_no_draft_is_left() {
 }
 
 #[test]
-fn a_file_that_others_can_read_or_change_is_not_opened() {
+fn file_accessible_to_others_is_not_opened() {
     let (outer, private) = private();
     private.put("name", &[b"content"]).unwrap();
     assert!(private.file("name").is_ok() && private.has_file("name") && !private.has_file("other"));
@@ -58,7 +58,7 @@ fn a_file_that_others_can_read_or_change_is_not_opened() {
 }
 
 #[test]
-fn a_key_that_somebody_may_know_is_replaced_and_what_is_no_file_is_not() {
+fn exposed_key_is_replaced() {
     let (outer, private) = private();
     let key = outer.path().join("cache/key");
     let first = private.key().unwrap();
@@ -77,7 +77,7 @@ fn a_key_that_somebody_may_know_is_replaced_and_what_is_no_file_is_not() {
 }
 
 #[test]
-fn all_who_start_at_once_end_with_one_key() {
+fn concurrent_starts_share_one_key() {
     const PROCESSES: usize = 8;
     for _ in 0..20 {
         let (outer, _) = private();
@@ -96,7 +96,7 @@ fn all_who_start_at_once_end_with_one_key() {
 }
 
 #[test]
-fn only_drafts_of_long_ago_are_cleared() {
+fn only_old_drafts_are_removed() {
     let (outer, private) = private();
     for (name, age) in
         [(".tmp0", ABANDONED * 2), (".tmp1", ABANDONED / 2), ("entry", ABANDONED * 2)]

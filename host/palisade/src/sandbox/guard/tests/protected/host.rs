@@ -28,7 +28,7 @@ fn host_state(call: &mut Call) {
 }
 
 #[test]
-fn nothing_is_changed_in_what_belongs_to_the_host() {
+fn host_files_cannot_be_changed() {
     everywhere(|call| {
         host_state(call);
         call.link("innocent", "lib/plugins");
@@ -52,7 +52,7 @@ fn nothing_is_changed_in_what_belongs_to_the_host() {
 }
 
 #[test]
-fn what_is_the_host_s_own_is_not_even_read() {
+fn hidden_host_files_cannot_be_read() {
     for resolver in resolvers() {
         for access in [Access::ReadOnly, Access::ReadWrite] {
             let mut call = Call::new(resolver, access, Quotas::default());
@@ -81,7 +81,7 @@ fn what_is_the_host_s_own_is_not_even_read() {
 }
 
 #[test]
-fn what_another_program_put_beside_it_under_a_form_of_its_name_is_not_read_either() {
+fn similar_name_of_a_hidden_file_cannot_be_read() {
     everywhere(|call| {
         host_state(call);
         fs::write(call.host("OWN.toml"), "x").unwrap();
@@ -92,7 +92,7 @@ fn what_another_program_put_beside_it_under_a_form_of_its_name_is_not_read_eithe
 }
 
 #[test]
-fn no_directory_above_what_belongs_to_the_host_is_moved_or_removed() {
+fn parents_of_host_files_cannot_be_moved() {
     everywhere(|call| {
         host_state(call);
         assert_eq!(call.rename("lib", "elsewhere"), REFUSED);
@@ -107,7 +107,7 @@ fn no_directory_above_what_belongs_to_the_host_is_moved_or_removed() {
 }
 
 #[test]
-fn a_second_name_of_a_file_of_the_host_is_protected_as_well() {
+fn hard_link_to_a_host_file_is_protected() {
     everywhere(|call| {
         host_state(call);
         fs::hard_link(call.host("own.toml"), call.host("second")).unwrap();

@@ -11,7 +11,7 @@ use crate::sandbox::guard::tests::{
 };
 
 #[test]
-fn a_descriptor_is_judged_by_where_it_leads_and_not_by_how_it_was_come_by() {
+fn descriptor_is_judged_by_its_location() {
     everywhere(|call| {
         repositories(call);
         let [sub, git, hooks] = ["sub", "sub/.git", "sub/.git/hooks"]
@@ -55,7 +55,7 @@ fn a_descriptor_is_judged_by_where_it_leads_and_not_by_how_it_was_come_by() {
 }
 
 #[test]
-fn a_repository_that_somebody_else_moves_stays_protected_for_whoever_holds_it() {
+fn moved_repository_stays_protected_for_open_handles() {
     everywhere(|call| {
         repositories(call);
         fs::create_dir(call.host("draft")).unwrap();
@@ -112,7 +112,7 @@ fn a_repository_that_somebody_else_moves_stays_protected_for_whoever_holds_it() 
 }
 
 #[test]
-fn a_file_that_is_moved_or_removed_while_it_is_open_can_be_written_on() {
+fn file_moved_or_removed_while_open_is_writable() {
     everywhere(|call| {
         let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap().rep();
         let write = |call: &mut Call| {
@@ -128,7 +128,7 @@ fn a_file_that_is_moved_or_removed_while_it_is_open_can_be_written_on() {
 }
 
 #[test]
-fn a_file_that_somebody_takes_out_of_the_workspace_is_not_written_on() {
+fn file_moved_outside_while_open_is_not_written() {
     everywhere(|call| {
         let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap().rep();
         fs::rename(call.host("file.txt"), call.outer.path().join("outside/file.txt")).unwrap();

@@ -11,7 +11,7 @@ use crate::sandbox::guard::tests::{
 use crate::workspace::{HardLinks, HostRules};
 
 #[test]
-fn nothing_is_changed_in_a_repository_at_any_depth_and_in_any_case() {
+fn repository_is_protected_at_any_depth_and_case() {
     everywhere(|call| {
         repositories(call);
         for path in [
@@ -43,7 +43,7 @@ fn nothing_is_changed_in_a_repository_at_any_depth_and_in_any_case() {
 }
 
 #[test]
-fn a_repository_is_read_like_anything_else() {
+fn repository_is_readable() {
     everywhere(|call| {
         repositories(call);
         for path in [".git/config", "sub/.git/config", "sub/.GIT/config"] {
@@ -55,7 +55,7 @@ fn a_repository_is_read_like_anything_else() {
 }
 
 #[test]
-fn names_that_only_look_like_a_repository_are_free() {
+fn similar_names_are_not_protected() {
     everywhere(|call| {
         repositories(call);
         for path in [".gitignore", "sub/.gitattributes", "git", "dir/x.git"] {
@@ -68,7 +68,7 @@ fn names_that_only_look_like_a_repository_are_free() {
 }
 
 #[test]
-fn a_link_into_a_repository_opens_no_way() {
+fn link_into_a_repository_is_refused() {
     everywhere(|call| {
         repositories(call);
         call.link("innocent", "sub/.git");
@@ -90,7 +90,7 @@ fn a_link_into_a_repository_opens_no_way() {
 }
 
 #[test]
-fn a_repository_behind_a_link_or_a_file_is_protected_under_its_own_name() {
+fn repository_behind_a_link_or_file_is_protected() {
     for resolver in resolvers() {
         for by_file in [false, true] {
             let mut call = Call::new(resolver, Access::ReadWrite, Quotas::default());
@@ -110,7 +110,7 @@ fn a_repository_behind_a_link_or_a_file_is_protected_under_its_own_name() {
 }
 
 #[test]
-fn a_directory_that_holds_a_repository_may_be_moved_and_takes_its_protection_along() {
+fn moved_parent_of_a_repository_stays_protected() {
     everywhere(|call| {
         repositories(call);
         assert_eq!(call.rename("sub", "other"), Ok(()));

@@ -11,7 +11,7 @@ use crate::sandbox::guard::tests::{
 };
 
 #[test]
-fn a_file_with_several_names_is_read_and_replaced_and_not_changed_in_place() {
+fn hard_linked_file_is_replaced_but_not_changed() {
     for resolver in resolvers() {
         let mut call = Call::strict(resolver, Access::ReadWrite, Quotas::default());
         let store = call.outer.path().join("outside/store");
@@ -51,7 +51,7 @@ fn a_file_with_several_names_is_read_and_replaced_and_not_changed_in_place() {
 }
 
 #[test]
-fn a_file_with_one_name_and_a_directory_are_changed_in_place() {
+fn single_file_and_directory_are_changed_in_place() {
     for resolver in resolvers() {
         let mut call = Call::strict(resolver, Access::ReadWrite, Quotas::default());
         call.write("file.txt", "changed").unwrap();

@@ -28,7 +28,7 @@ fn put(call: &Call, path: &str, text: &str) {
 }
 
 #[test]
-fn a_repository_is_protected_in_whatever_way_its_place_is_written() {
+fn repository_is_protected_under_every_path_form() {
     let file = |text: &dyn Fn(&Path) -> String, root: &Path| {
         fs::write(root.join(".git"), text(root)).unwrap();
     };
@@ -59,7 +59,7 @@ fn a_repository_is_protected_in_whatever_way_its_place_is_written() {
 }
 
 #[test]
-fn the_directory_that_worktrees_have_in_common_is_protected() {
+fn common_directory_of_worktrees_is_protected() {
     for common in ["../..\n", "../../../.bare"] {
         everywhere(|call| {
             put(call, ".bare/config", "[core]");
@@ -75,7 +75,7 @@ fn the_directory_that_worktrees_have_in_common_is_protected() {
 }
 
 #[test]
-fn a_repository_that_is_named_and_not_there_is_not_made() {
+fn missing_named_repository_is_not_created() {
     everywhere(|call| {
         put(call, ".git", "gitdir: .repo\n");
         protect(call, &[]);
@@ -85,7 +85,7 @@ fn a_repository_that_is_named_and_not_there_is_not_made() {
 }
 
 #[test]
-fn a_repository_elsewhere_protects_nothing_here() {
+fn repository_elsewhere_protects_nothing() {
     for text in ["gitdir: ../outside", "gitdir: ", "ref: dir", "gitdir: \u{0}"] {
         everywhere(|call| {
             put(call, ".git", text);
@@ -106,7 +106,7 @@ fn linked_settings(call: &mut Call, link: &str, target: PathBuf) {
 }
 
 #[test]
-fn a_file_behind_a_link_is_not_replaced_by_replacing_the_link() {
+fn link_to_a_protected_file_is_not_replaced() {
     for resolver in resolvers() {
         for absolute in [false, true] {
             let mut call = Call::new(resolver, Access::ReadWrite, Quotas::default());
@@ -135,7 +135,7 @@ fn a_file_behind_a_link_is_not_replaced_by_replacing_the_link() {
 }
 
 #[test]
-fn a_file_below_a_linked_directory_is_not_replaced_by_replacing_the_directory() {
+fn linked_parent_of_a_protected_file_is_not_replaced() {
     for (link, target) in [(".config/palisade", "../dotfiles/palisade"), (".config", "dotfiles")] {
         everywhere(|call| {
             linked_settings(call, link, target.into());
@@ -154,7 +154,7 @@ fn a_file_below_a_linked_directory_is_not_replaced_by_replacing_the_directory() 
 }
 
 #[test]
-fn each_link_of_a_chain_is_kept_and_so_is_one_that_leads_nowhere_yet() {
+fn every_link_of_a_protected_chain_is_kept() {
     everywhere(|call| {
         call.link("one", "dir/two");
         call.link("dir/two", "../three");
@@ -170,7 +170,7 @@ fn each_link_of_a_chain_is_kept_and_so_is_one_that_leads_nowhere_yet() {
 }
 
 #[test]
-fn links_in_a_circle_and_paths_through_files_are_kept_as_far_as_they_go() {
+fn circular_links_of_a_protected_path_are_kept() {
     everywhere(|call| {
         call.link("round", "about");
         call.link("about", "round");
@@ -183,7 +183,7 @@ fn links_in_a_circle_and_paths_through_files_are_kept_as_far_as_they_go() {
 }
 
 #[test]
-fn a_link_to_what_lies_elsewhere_is_kept() {
+fn link_to_an_outside_path_is_kept() {
     everywhere(|call| {
         symlink(call.outer.path().join("outside"), call.host("plugs")).unwrap();
         protect(call, &[("plugs", Reading::Allowed)]);
@@ -193,7 +193,7 @@ fn a_link_to_what_lies_elsewhere_is_kept() {
 }
 
 #[test]
-fn a_linked_directory_of_plugins_is_not_made_anew() {
+fn linked_plugin_directory_is_not_recreated() {
     everywhere(|call| {
         put(call, "real/a.wasm", "plugin");
         call.link("plugs", "real");
@@ -208,7 +208,7 @@ fn a_linked_directory_of_plugins_is_not_made_anew() {
 }
 
 #[test]
-fn what_is_hidden_stays_hidden_when_it_is_replaced_or_made_later() {
+fn hidden_path_stays_hidden_when_replaced() {
     for resolver in resolvers() {
         for access in [Access::ReadOnly, Access::ReadWrite] {
             let mut call = Call::new(resolver, access, Quotas::default());
@@ -248,7 +248,7 @@ fn what_is_hidden_stays_hidden_when_it_is_replaced_or_made_later() {
 }
 
 #[test]
-fn what_some_file_system_folds_to_a_kept_name_is_kept() {
+fn folded_spelling_of_a_protected_name_is_protected() {
     everywhere(|call| {
         protect(call, &[("palisade.toml", Reading::Allowed)]);
         for name in [
@@ -265,7 +265,7 @@ fn what_some_file_system_folds_to_a_kept_name_is_kept() {
 }
 
 #[test]
-fn a_directory_that_somebody_makes_anew_is_protected_as_the_old_one_was() {
+fn recreated_directory_is_protected() {
     everywhere(|call| {
         put(call, "plugs/a.wasm", "plugin");
         put(call, "real/a.wasm", "plugin");
@@ -282,7 +282,7 @@ fn a_directory_that_somebody_makes_anew_is_protected_as_the_old_one_was() {
 }
 
 #[test]
-fn a_directory_that_holds_something_hidden_is_listed_with_what_stat_tells_of_it() {
+fn stat_of_a_hidden_file_is_allowed() {
     everywhere(|call| {
         put(call, "own.toml", "own");
         protect(call, &[("own.toml", Reading::Refused)]);

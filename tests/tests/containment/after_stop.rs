@@ -71,7 +71,7 @@ fn cancel_at(call: Call, path: PathBuf, size: u64) -> Call {
 }
 
 #[test]
-fn after_a_cancellation_not_a_byte_changes() {
+fn no_byte_changes_after_a_cancellation() {
     let rounds = std::sync::atomic::AtomicU64::new(0);
     stopped(
         |call, path| {
@@ -82,7 +82,7 @@ fn after_a_cancellation_not_a_byte_changes() {
 }
 
 #[test]
-fn after_a_timeout_not_a_byte_changes() {
+fn no_byte_changes_after_a_timeout() {
     stopped(|call, _| call.with_timeout(Duration::from_millis(20)), "timeout");
 }
 
@@ -94,7 +94,7 @@ fn begun(host: &Host, path: PathBuf) -> ToolResult {
 }
 
 #[test]
-fn what_a_stopped_call_has_begun_is_listed_and_its_temporary_file_is_gone() {
+fn stopped_call_lists_changes_and_removes_its_temporary_file() {
     let world = World::new();
     let host = Case::new(CONTAINMENT_FILES, "in_write")
         .allow(SideEffects::Write)
@@ -113,7 +113,7 @@ fn what_a_stopped_call_has_begun_is_listed_and_its_temporary_file_is_gone() {
 }
 
 #[test]
-fn a_temporary_file_that_was_there_before_is_left_alone() {
+fn existing_temporary_file_is_kept() {
     let world = World::new();
     let name = ".palisade-0123456789abcdef.tmp";
     world.file(name, "x");

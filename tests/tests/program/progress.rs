@@ -32,7 +32,7 @@ fn emitted_text_and_progress_are_shown_on_a_terminal() {
 }
 
 #[test]
-fn of_the_log_a_terminal_shows_warnings_and_with_verbose_everything() {
+fn terminal_shows_warnings_and_verbose_everything() {
     let (shown, _) = watched(&["call", "speak"]);
     assert!(
         shown.contains("  warn: four")
@@ -48,21 +48,21 @@ fn of_the_log_a_terminal_shows_warnings_and_with_verbose_everything() {
 }
 
 #[test]
-fn a_script_sees_none_of_it() {
+fn script_sees_no_progress() {
     let world = World::new();
-    let ran = with_guest(&world, guest::CONTRACT_HOST, &["call", "speak"]).run().left_with(0);
+    let ran = with_guest(&world, guest::CONTRACT_HOST, &["call", "speak"]).run().exits_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("cancelled: false", ""));
 }
 
 #[test]
-fn verbose_names_the_limits_that_hold() {
+fn verbose_names_the_limits() {
     let world = World::new();
     let words = ["call", "speak", "--verbose", "--timeout", "7s"];
     let ran = with_guest(&world, guest::CONTRACT_HOST, &words)
         .env("PALISADE_MEMORY", "32MiB")
         .run()
-        .left_with(0);
-    ran.complains(&[
+        .exits_with(0);
+    ran.stderr_contains(&[
         "tool: speak (class none)",
         "workspace: ",
         "time: 7s",
@@ -73,7 +73,7 @@ fn verbose_names_the_limits_that_hold() {
 }
 
 #[test]
-fn how_a_plugin_crashed_is_shown_on_a_terminal_and_not_in_a_pipe() {
+fn crash_details_are_shown_on_a_terminal_only() {
     let words = ["call", "end", r#"{"how": "panic"}"#];
     let (world, terminal) = (World::new(), Terminal::new());
     let mut command = terminal.command(&world, &words);
@@ -101,7 +101,7 @@ fn how_a_plugin_crashed_is_shown_on_a_terminal_and_not_in_a_pipe() {
     let piped = with_guest(&world, guest::CONTRACT_END, &words)
         .env("PALISADE_LOG", "off")
         .run()
-        .left_with(5);
+        .exits_with(5);
     assert_eq!(
         (piped.stdout.as_str(), piped.stderr.as_str()),
         ("", "execution_error: the plugin crashed\n")

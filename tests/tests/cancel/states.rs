@@ -8,14 +8,14 @@ use palisade::{
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP};
-use palisade_tests::native::{Told, Waiting};
+use palisade_tests::native::{StopSignal, Waiting};
 use palisade_tests::{Case, Recorder};
 use tokio::sync::Notify;
 
 use super::{is_started, was_cancelled};
 
 #[test]
-fn a_call_that_is_cancelled_before_its_start_never_starts() {
+fn call_cancelled_before_start_never_starts() {
     let token = CancellationToken::new();
     token.cancel();
     let seen =
@@ -25,7 +25,7 @@ fn a_call_that_is_cancelled_before_its_start_never_starts() {
 }
 
 #[test]
-fn cancelling_twice_is_cancelling_once() {
+fn second_cancellation_has_no_effect() {
     let token = CancellationToken::new();
     let trigger = token.clone();
     let recorder = Recorder::reacting(move |event| {
@@ -35,24 +35,24 @@ fn cancelling_twice_is_cancelling_once() {
         }
     });
     let seen = Case::new(CANCEL_SLEEP, "sleep")
-        .check_heard(&recorder, |call| call.with_cancellation(token));
+        .check_with_recorder(&recorder, |call| call.with_cancellation(token));
     was_cancelled(&seen);
 }
 
 #[test]
-fn cancelling_after_the_end_changes_nothing() {
+fn cancellation_after_the_end_has_no_effect() {
     let token = CancellationToken::new();
     let recorder = Recorder::default();
     let case = Case::new(palisade_tests::guest::CONTRACT_END, "end")
         .input(serde_json::json!({"how": "return"}));
-    let seen = case.check_heard(&recorder, |call| call.with_cancellation(token.clone()));
+    let seen = case.check_with_recorder(&recorder, |call| call.with_cancellation(token.clone()));
     let before = recorder.events().len();
     token.cancel();
     assert_eq!((seen.output(), recorder.events().len()), ("returned", before));
 }
 
 #[test]
-fn a_cancelled_session_ends_its_calls_and_takes_no_more() {
+fn cancelled_session_ends_its_calls_and_takes_no_more() {
     let case = Case::new(CANCEL_SLEEP, "sleep");
     let world = case.world();
     let session = Arc::new(std::sync::OnceLock::<Session>::new());
@@ -91,7 +91,7 @@ impl Confirmer for Silent {
 }
 
 #[test]
-fn a_call_that_waits_for_an_answer_can_be_cancelled() {
+fn call_waiting_for_an_answer_can_be_cancelled() {
     let (asked, token, recorder) =
         (Arc::new(Notify::new()), CancellationToken::new(), Recorder::default());
     let case = Case::new(CANCEL_POLL, "tidy");
@@ -115,7 +115,7 @@ fn a_call_that_waits_for_an_answer_can_be_cancelled() {
 const SANDBOXES_OF_ONE: usize = 128;
 
 #[test]
-fn a_call_that_waits_for_a_free_sandbox_can_be_cancelled() {
+fn call_waiting_for_a_sandbox_can_be_cancelled() {
     let case = Case::new(CANCEL_SLEEP, "sleep");
     let world = case.world();
     let (started, all, queued) =
@@ -159,7 +159,7 @@ fn spawn(
 }
 
 /// Starts a native tool that waits, cancels its call, and returns the result.
-fn native_tool_cancelled(told: Told) -> (palisade::ToolResult, Waiting, Recorder) {
+fn native_tool_cancelled(told: StopSignal) -> (palisade::ToolResult, Waiting, Recorder) {
     let (token, recorder) = (CancellationToken::new(), Recorder::default());
     let case = Case::new(CANCEL_SLEEP, "sleep");
     let world = case.world();
@@ -177,15 +177,15 @@ fn native_tool_cancelled(told: Told) -> (palisade::ToolResult, Waiting, Recorder
 }
 
 #[test]
-fn a_native_tool_that_watches_its_context_was_cancelled_whatever_it_returns() {
-    let (result, _, recorder) = native_tool_cancelled(Told::ByContext);
+fn native_tool_watching_its_context_is_cancelled() {
+    let (result, _, recorder) = native_tool_cancelled(StopSignal::ByContext);
     assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"));
     assert_eq!(recorder.names(), ["tool.called", "tool.failed"]);
 }
 
 #[test]
-fn a_native_tool_is_told_once_from_outside() {
-    let (result, waiting, recorder) = native_tool_cancelled(Told::ByCancel);
+fn native_cancel_is_called_once() {
+    let (result, waiting, recorder) = native_tool_cancelled(StopSignal::ByCancel);
     assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"));
     assert_eq!(waiting.cancellations(), 1);
     assert_eq!(recorder.names(), ["tool.called", "tool.failed"]);

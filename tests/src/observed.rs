@@ -75,7 +75,7 @@ impl Run {
 }
 
 /// The observations of a case.
-pub struct Seen {
+pub struct Observed {
     /// The result, in the format of `call --json`.
     pub result: Value,
     /// The events of the run through the library.
@@ -83,7 +83,7 @@ pub struct Seen {
     runs: Vec<Run>,
 }
 
-impl Seen {
+impl Observed {
     #[track_caller]
     pub(crate) fn compare(mut library: Run, program: Run, varying: &[&str]) -> Self {
         let (one, other) = (library.comparable(varying), program.comparable(varying));
@@ -173,7 +173,7 @@ impl Seen {
 
     /// Returns the results of the runs as they were told, each with its world. The text of
     /// [`result`](Self::result) holds no path of a world if the runs were compared.
-    pub fn told(&self) -> impl Iterator<Item = (&World, &Value)> {
+    pub fn results(&self) -> impl Iterator<Item = (&World, &Value)> {
         // The result of a single run was moved.
         self.runs
             .iter()
@@ -265,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn a_run_through_the_library_without_its_events_is_found() {
+    fn library_run_without_events_is_found() {
         let run = || Run::start(Arc::new(World::new()));
         assert!(!holds(|| run().ended_in_library(result("fine"), Vec::new())));
         assert!(holds(|| run().ended_in_program(result("fine"))));
     }
 
     #[test]
-    fn whatever_changes_around_a_workspace_is_found() {
+    fn every_change_around_a_workspace_is_found() {
         let write = |path: &'static str| {
             move |world: &World| std::fs::write(world.outer().join(path), "x").expect("written")
         };
@@ -288,12 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_result_tells_of_a_canary_is_found() {
+    fn canary_in_any_part_of_a_result_is_found() {
         assert!(!passes(SECRET, |_| {}));
     }
 
     #[test]
-    fn a_difference_is_named_with_its_place() {
+    fn difference_is_named_with_its_place() {
         let found = differences("", &json!({"a": {"b": 1}, "c": 2}), &json!({"a": {"b": 3}}));
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].starts_with("  /a/b: 1 in the library, 3"), "{found:?}");

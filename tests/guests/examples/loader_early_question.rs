@@ -24,7 +24,7 @@ impl Guest for Plugin {
     }
 
     fn execute(_: Call) -> Result<WitOutput, ToolError> {
-        Err(ToolError::Failed("nobody calls it".to_owned()))
+        Err(ToolError::Failed("it is never called".to_owned()))
     }
 }
 

@@ -3,7 +3,7 @@
 use palisade_guest::prompts::{Message, Prompt, Prompts};
 use palisade_guest::{Result, tool};
 
-/// Is there.
+/// Does nothing.
 #[tool(side_effects = "none")]
 fn there() -> &'static str {
     "there"

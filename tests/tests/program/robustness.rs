@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 #[test]
-fn a_pipe_in_place_of_the_projects_file_does_not_hold_the_program() {
+fn pipe_as_project_file_does_not_block() {
     let world = World::new();
     let pipe = world.root().join("palisade.toml");
     rustix::fs::mknodat(
@@ -21,32 +21,32 @@ fn a_pipe_in_place_of_the_projects_file_does_not_hold_the_program() {
     .expect("a pipe");
     program(&world, &["list"])
         .run()
-        .left_with(2)
-        .complains(&["palisade.toml", "not a regular file"]);
+        .exits_with(2)
+        .stderr_contains(&["palisade.toml", "not a regular file"]);
 }
 
 #[test]
-fn a_projects_file_that_is_a_link_is_not_followed_and_quotes_nobody() {
+fn linked_project_file_is_not_followed_or_quoted() {
     let world = World::new();
     let other = world.home().join("notes");
     fs::write(&other, "my secret = is here\n").expect("a file can be written");
     std::os::unix::fs::symlink(&other, world.root().join("palisade.toml"))
         .expect("a link can be made");
-    let ran = program(&world, &["list"]).run().left_with(2);
-    ran.complains(&["symbolic link"]);
+    let ran = program(&world, &["list"]).run().exits_with(2);
+    ran.stderr_contains(&["symbolic link"]);
     assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
 }
 
 #[test]
-fn what_a_projects_file_says_cannot_play_tricks_on_a_terminal() {
+fn project_file_text_is_escaped() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nwrite = \"\u{1b}[2J\u{202e}otua\"\n");
-    let ran = program(&world, &["list"]).run().left_with(2);
+    let ran = program(&world, &["list"]).run().exits_with(2);
     assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{:?}", ran.stderr);
 }
 
 #[test]
-fn a_directory_that_somebody_named_cannot_play_tricks_on_a_terminal() {
+fn directory_name_is_escaped() {
     let world = World::new();
     let named = world.root().join("w\u{1b}]0;x\u{7}\u{202e}y\n\u{9b}z");
     fs::create_dir(&named).expect("a directory can be made");
@@ -61,7 +61,7 @@ fn a_directory_that_somebody_named_cannot_play_tricks_on_a_terminal() {
 }
 
 #[test]
-fn a_full_standard_error_is_no_reason_to_panic() {
+fn full_stderr_causes_no_panic() {
     let world = World::new();
     let script =
         format!("{} call nosuch 2>/dev/full", palisade_tests::program::executable().display());
@@ -71,7 +71,7 @@ fn a_full_standard_error_is_no_reason_to_panic() {
 }
 
 #[test]
-fn the_doctor_runs_no_compiler_that_a_workspace_brings() {
+fn doctor_runs_no_compiler_from_the_workspace() {
     let world = World::new();
     world.file("rust-toolchain.toml", "[toolchain]\npath = \"/proc/self/cwd/evil\"\n");
     world.file("evil/bin/rustc", "#!/bin/sh\ntouch ran\necho rustc 1.95.0 '(evil)'\n");
@@ -91,10 +91,10 @@ fn the_doctor_runs_no_compiler_that_a_workspace_brings() {
 /// directory.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_the_system_refuses_to_a_command_is_in_the_log_and_its_paths_are_not_in_the_result() {
+fn system_error_of_a_command_is_logged_without_paths_in_the_result() {
     let world = World::new();
     let words = ["call", "shell", r#"{"command": "true"}"#, "--allow", "execute", "--json"];
-    let ran = program(&world, &words).env("TMPDIR", "/proc").run().left_with(5);
+    let ran = program(&world, &words).env("TMPDIR", "/proc").run().exits_with(5);
     let error = &ran.json()["error"];
     assert_eq!(
         (&error["class"], &error["detail"]["kind"]),
@@ -106,7 +106,7 @@ fn what_the_system_refuses_to_a_command_is_in_the_log_and_its_paths_are_not_in_t
         "{}",
         ran.stdout
     );
-    ran.complains(&["/proc/palisade-shell-"]);
+    ran.stderr_contains(&["/proc/palisade-shell-"]);
     let doctor = program(&world, &["doctor"]).env("TMPDIR", "/proc").run();
     assert!(
         doctor.stdout.contains("/proc/palisade-shell-"),
@@ -116,12 +116,12 @@ fn what_the_system_refuses_to_a_command_is_in_the_log_and_its_paths_are_not_in_t
 }
 
 #[test]
-fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_there() {
+fn cache_in_the_workspace_is_refused_by_every_verb() {
     let world = World::new();
     let cache = world.root().join("cache");
     for words in [&["list"][..], &["call", "list_dir"], &["doctor"]] {
         let ran =
-            program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(2);
+            program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().exits_with(2);
         let said = [ran.stdout, ran.stderr].concat();
         assert!(said.contains("lies inside the workspace"), "{said}");
         assert!(world.inside().is_empty(), "{words:?}: {:?}", world.inside());
@@ -131,12 +131,12 @@ fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_t
 /// Not even root can create a directory in `/sys`.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_cache_that_cannot_be_written_costs_time_and_not_the_call() {
+fn unwritable_cache_does_not_affect_the_call() {
     let world = World::new();
     let run = |words: &[&str]| {
-        program(&world, words).env("PALISADE_CACHE", "/sys/palisade").run().left_with(0)
+        program(&world, words).env("PALISADE_CACHE", "/sys/palisade").run().exits_with(0)
     };
-    run(&["call", "list_dir"]).complains(&[
+    run(&["call", "list_dir"]).stderr_contains(&[
         "every start compiles",
         "`/sys/palisade`",
         "PALISADE_CACHE",
@@ -148,11 +148,11 @@ fn a_cache_that_cannot_be_written_costs_time_and_not_the_call() {
 }
 
 #[test]
-fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
+fn truncated_cache_key_is_replaced() {
     let world = World::new();
     let cache = world.home().join("cache");
     let list =
-        || program(&world, &["list"]).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(0);
+        || program(&world, &["list"]).env("PALISADE_CACHE", cache.as_os_str()).run().exits_with(0);
     list();
     fs::write(cache.join("key"), "short").expect("a file can be written");
     list();
@@ -162,35 +162,35 @@ fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
 const SUM: [&str; 3] = ["call", "calculate", r#"{"expression": "6 * 7"}"#];
 
 #[test]
-fn too_few_descriptors_are_an_error_that_names_them() {
+fn descriptor_shortage_is_an_error_naming_it() {
     let world = World::new();
     for files in ["6", "9", "10", "11", "63"] {
         for words in [&SUM[..], &["list"]] {
-            let ran = program(&world, words).limited(&format!("-n {files}")).run().left_with(1);
-            ran.complains(&[files, "ulimit -n"]);
+            let ran = program(&world, words).limited(&format!("-n {files}")).run().exits_with(1);
+            ran.stderr_contains(&[files, "ulimit -n"]);
         }
     }
-    assert_eq!(program(&world, &SUM).limited("-n 64").run().left_with(0).stdout, "42");
+    assert_eq!(program(&world, &SUM).limited("-n 64").run().exits_with(0).stdout, "42");
 }
 
 #[test]
-fn too_little_address_space_is_an_error_that_names_it() {
+fn address_space_shortage_is_an_error_naming_it() {
     let world = World::new();
     for kib in ["100000", "200000"] {
-        let ran = program(&world, &SUM).limited(&format!("-v {kib}")).run().left_with(1);
-        ran.complains(&["address space", "ulimit -v"]);
+        let ran = program(&world, &SUM).limited(&format!("-v {kib}")).run().exits_with(1);
+        ran.stderr_contains(&["address space", "ulimit -v"]);
     }
 }
 
 #[test]
-fn what_the_program_may_not_have_its_compiler_does_not_ask_for() {
+fn compile_child_stays_within_the_programs_limits() {
     let world = World::new();
     for (number, limit) in ["-t 100", "-v 8000000"].into_iter().enumerate() {
         let list = with_guest(&world, LOADER_GOOD, &["list"]).limited(limit);
         let ran = list
             .env("PALISADE_CACHE", world.home().join(format!("cache-{number}")))
             .run()
-            .left_with(0);
+            .exits_with(0);
         assert!(
             ran.stdout.contains("better") && !ran.stderr.contains("rejected"),
             "{limit}: {ran:?}"
@@ -199,37 +199,37 @@ fn what_the_program_may_not_have_its_compiler_does_not_ask_for() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
+fn file_size_limit_does_not_kill_a_loading_program() {
     let world = World::new();
     // 4 KiB hold neither compiled code nor a guest's memory, which the system counts as a file.
     let list = with_guest(&world, CONCURRENCY_COUNT, &["list"]).limited("-f 8");
-    let ran = list.env("PALISADE_CACHE", world.home().join("cache")).run().left_with(0);
-    ran.complains(&["compiled code was not cached", "rejected", "File too large"]);
+    let ran = list.env("PALISADE_CACHE", world.home().join("cache")).run().exits_with(0);
+    ran.stderr_contains(&["compiled code was not cached", "rejected", "File too large"]);
 }
 
 #[test]
-fn a_look_at_the_machine_leaves_nothing_in_the_temporary_directory() {
+fn machine_check_leaves_no_temporary_files() {
     let world = World::new();
     let scratch = world.outer().join("scratch");
     fs::create_dir(&scratch).unwrap();
-    let _ = program(&world, &["doctor"]).env("TMPDIR", &scratch).run().left_with(0);
+    let _ = program(&world, &["doctor"]).env("TMPDIR", &scratch).run().exits_with(0);
     assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
 }
 
 #[test]
-fn a_workspace_that_is_a_file_is_told_as_that() {
+fn file_as_workspace_is_reported() {
     let world = World::new();
     world.file("a.txt", "x");
     let ran = program(&world, &["list", "--workspace"])
         .args([world.root().join("a.txt")])
         .run()
-        .left_with(2);
-    ran.complains(&["cannot open the workspace", "a.txt", "ot a directory"]);
+        .exits_with(2);
+    ran.stderr_contains(&["cannot open the workspace", "a.txt", "ot a directory"]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_that_is_killed_leaves_no_process_of_a_command_and_not_its_directory() {
+fn killed_program_leaves_no_process_or_directory() {
     let world = World::new();
     let daemon = "setsid sh -c 'echo $$ > daemon; exec sleep 1000' >/dev/null 2>&1 &";
     let command = format!(
@@ -254,27 +254,27 @@ fn a_program_that_is_killed_leaves_no_process_of_a_command_and_not_its_directory
 }
 
 #[test]
-fn the_verb_that_holds_a_command_is_for_no_person() {
+fn helper_verb_is_hidden() {
     let world = World::new();
     program(&world, &["shell-helper"])
         .stdin("{}")
         .run()
-        .left_with(2)
-        .complains(&["for palisade itself"]);
+        .exits_with(2)
+        .stderr_contains(&["for palisade itself"]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_network_of_a_command_is_opened_by_the_users_own_file_and_by_no_project() {
+fn only_the_users_file_opens_the_network_of_commands() {
     let socket =
         r#"{"command": "perl -e 'use Socket; socket(S, PF_INET, SOCK_DGRAM, 0) or die $!'"}"#;
     let words = ["call", "shell", socket, "--allow", "execute"];
     let world = World::new();
-    let ran = program(&world, &words).run().left_with(5);
-    ran.complains(&["not permitted"]);
+    let ran = program(&world, &words).run().exits_with(5);
+    ran.stderr_contains(&["not permitted"]);
     crate::user_file(&world, "[shell]\nnetwork = true");
-    let _ = program(&world, &words).run().left_with(0);
+    let _ = program(&world, &words).run().exits_with(0);
     let world = World::new();
     world.file("palisade.toml", "[shell]\nnetwork = true");
-    program(&world, &words).run().left_with(2).complains(&["shell.network", "would loosen"]);
+    program(&world, &words).run().exits_with(2).stderr_contains(&["shell.network", "would loosen"]);
 }

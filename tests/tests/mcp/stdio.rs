@@ -14,7 +14,7 @@ fn code(answer: &Value) -> i64 {
 }
 
 #[test]
-fn a_handshake_agrees_on_the_revision_that_both_know() {
+fn handshake_agrees_on_a_common_revision() {
     for (asked, agreed) in [
         (LEGACY, LEGACY),
         ("2025-06-18", "2025-06-18"),
@@ -28,19 +28,19 @@ fn a_handshake_agrees_on_the_revision_that_both_know() {
         let answer = client.initialize(asked, &json!({}));
         assert_eq!(answer["result"]["protocolVersion"], agreed, "{asked}");
         assert_eq!(answer["result"]["serverInfo"]["name"], "palisade");
-        assert!(client.ask("tools/list", &json!({}))["result"]["tools"].is_array());
+        assert!(client.request("tools/list", &json!({}))["result"]["tools"].is_array());
     }
 }
 
 #[test]
-fn a_request_of_the_current_revision_needs_no_handshake() {
+fn modern_request_needs_no_handshake() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
-    let found = client.ask_modern("server/discover", json!({}), &json!({}));
+    let found = client.request_modern("server/discover", json!({}), &json!({}));
     let versions =
         found["result"]["supportedVersions"].as_array().unwrap_or_else(|| panic!("{found}"));
     assert!(versions.contains(&json!(MODERN)) && versions.contains(&json!(LEGACY)), "{found}");
-    let listed = client.ask_modern("tools/list", json!({}), &json!({}));
+    let listed = client.request_modern("tools/list", json!({}), &json!({}));
     assert_eq!(listed["result"]["resultType"], "complete", "{listed}");
     assert!(
         listed["result"]["ttlMs"].is_u64() && listed["result"]["cacheScope"].is_string(),
@@ -49,22 +49,22 @@ fn a_request_of_the_current_revision_needs_no_handshake() {
 }
 
 #[test]
-fn whoever_says_neither_who_they_are_nor_a_revision_is_told_what_to_say() {
+fn request_without_handshake_or_revision_is_refused() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
-    let refused = client.ask("tools/list", &json!({}));
+    let refused = client.request("tools/list", &json!({}));
     assert_eq!(code(&refused), -32600);
     assert!(
         refused["error"]["message"].as_str().unwrap().contains("`initialize` first"),
         "{refused}"
     );
-    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
     client.initialize(LEGACY, &json!({}));
-    assert!(client.ask("tools/list", &json!({}))["result"].is_object());
+    assert!(client.request("tools/list", &json!({}))["result"].is_object());
 }
 
 #[test]
-fn what_is_no_message_is_answered_and_the_next_line_is_read() {
+fn invalid_message_is_answered_and_the_next_line_read() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     let no_id = Value::Null;
@@ -82,7 +82,7 @@ fn what_is_no_message_is_answered_and_the_next_line_is_read() {
         (b"{\"id\":9}", -32600, &json!(9)),
     ] {
         client.write(&[line, b"\n"].concat());
-        let refused = client.hear();
+        let refused = client.receive();
         assert_eq!(
             (code(&refused), &refused["id"]),
             (expected, id),
@@ -91,11 +91,11 @@ fn what_is_no_message_is_answered_and_the_next_line_is_read() {
         );
     }
     client.write(b"\n\r\n  \n");
-    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
 }
 
 #[test]
-fn a_request_that_cannot_be_accepted_is_refused_under_its_id() {
+fn unacceptable_request_is_refused_under_its_id() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     let deep = format!("\"a\":{}{}", "[".repeat(100), "]".repeat(100));
@@ -110,7 +110,7 @@ fn a_request_that_cannot_be_accepted_is_refused_under_its_id() {
                 "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\",\"params\":{{{params}}}}}\n"
             );
             client.write(line.as_bytes());
-            let refused = client.hear();
+            let refused = client.receive();
             assert_eq!(
                 (code(&refused), refused["id"].to_string().as_str()),
                 (expected, id),
@@ -118,11 +118,11 @@ fn a_request_that_cannot_be_accepted_is_refused_under_its_id() {
             );
         }
     }
-    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
 }
 
 #[test]
-fn a_line_beyond_the_bound_is_refused_and_its_bytes_are_not_kept() {
+fn oversized_line_is_refused_and_not_stored() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
     let before = client.memory_kib("VmRSS:");
@@ -131,39 +131,39 @@ fn a_line_beyond_the_bound_is_refused_and_its_bytes_are_not_kept() {
         client.write(&part);
     }
     client.write(b"\n");
-    let refused = client.hear();
+    let refused = client.receive();
     assert_eq!(code(&refused), -32600);
     assert!(refused["error"]["message"].as_str().unwrap().contains("2097152 bytes"), "{refused}");
     let grown = client.memory_kib("VmRSS:").saturating_sub(before);
     assert!(grown < 64 << 10, "{grown} KiB more than before");
-    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
 }
 
 #[test]
-fn an_unknown_method_and_parameters_that_are_none_are_told_apart() {
+fn unknown_method_and_invalid_parameters_differ() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
-    assert_eq!(code(&client.ask("no/such", &json!({}))), -32601);
-    assert_eq!(code(&client.ask("tools/call", &json!({"name": 3}))), -32602);
-    let nameless = client.ask("tools/call", &json!({"arguments": {}}));
+    assert_eq!(code(&client.request("no/such", &json!({}))), -32601);
+    assert_eq!(code(&client.request("tools/call", &json!({"name": 3}))), -32602);
+    let nameless = client.request("tools/call", &json!({"arguments": {}}));
     assert_eq!(
         (code(&nameless), &nameless["error"]["message"]),
         (-32602, &json!("`tools/call` needs `name`, the name of the tool"))
     );
-    assert_eq!(code(&client.ask_modern("tools/call", json!({"name": 3}), &json!({}))), -32602);
-    assert_eq!(code(&client.ask_modern("ping", json!({}), &json!({}))), -32601);
+    assert_eq!(code(&client.request_modern("tools/call", json!({"name": 3}), &json!({}))), -32602);
+    assert_eq!(code(&client.request_modern("ping", json!({}), &json!({}))), -32601);
     assert_eq!(
-        code(&client.ask_modern("logging/setLevel", json!({"level": "info"}), &json!({}))),
+        code(&client.request_modern("logging/setLevel", json!({"level": "info"}), &json!({}))),
         -32601
     );
 }
 
 #[test]
-fn a_request_under_an_id_in_use_and_one_too_many_are_refused() {
+fn duplicate_id_and_excess_request_are_refused() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     let first = client.begin("tools/call", &call("compute", json!({})));
-    client.say(&json!({"jsonrpc": "2.0", "id": first, "method": "ping"}));
+    client.send(&json!({"jsonrpc": "2.0", "id": first, "method": "ping"}));
     let refused = client.answer(first);
     assert!(
         refused["error"]["message"].as_str().unwrap().contains("still being answered"),
@@ -171,18 +171,18 @@ fn a_request_under_an_id_in_use_and_one_too_many_are_refused() {
     );
     let more: Vec<u64> =
         (1..64).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
-    let refused = client.ask("tools/call", &call("compute", json!({})));
+    let refused = client.request("tools/call", &call("compute", json!({})));
     assert!(refused["error"]["message"].as_str().unwrap().starts_with("64 requests"), "{refused}");
-    client.tell("notifications/cancelled", &json!({"requestId": more[0]}));
+    client.notify("notifications/cancelled", &json!({"requestId": more[0]}));
     let again = client.begin("tools/call", &call("compute", json!({})));
-    client.tell("notifications/cancelled", &json!({"requestId": again}));
-    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    client.notify("notifications/cancelled", &json!({"requestId": again}));
+    assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
     let (ran, _) = client.end();
     assert_eq!(ran.code, 0, "{ran:?}");
 }
 
 #[test]
-fn a_ping_and_a_list_are_answered_beside_as_many_calls_as_may_be_under_way() {
+fn ping_and_list_are_answered_beside_the_maximum_of_calls() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     for _ in 0..64 {
@@ -190,45 +190,45 @@ fn a_ping_and_a_list_are_answered_beside_as_many_calls_as_may_be_under_way() {
     }
     // Four calls run, the limit of a session; the others are queued.
     for _ in 0..4 {
-        client.hear_of("notifications/message");
+        client.receive_method("notifications/message");
     }
     for _ in 0..100 {
-        assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+        assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
     }
-    assert!(client.ask("tools/list", &json!({}))["result"]["tools"].is_array());
+    assert!(client.request("tools/list", &json!({}))["result"]["tools"].is_array());
     let (ran, _) = client.end();
     assert_eq!(ran.code, 0, "{ran:?}");
 }
 
 #[test]
-fn an_endless_call_that_is_cancelled_is_not_answered_and_what_comes_next_is() {
+fn cancelled_endless_call_gets_no_answer() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     let ids: Vec<u64> =
         (0..8).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
     // Four calls run, the limit of a session; the others are queued.
     for _ in 0..4 {
-        client.hear_of("notifications/message");
+        client.receive_method("notifications/message");
     }
     for id in &ids {
-        client.tell("notifications/cancelled", &json!({"requestId": id, "reason": "enough"}));
+        client.notify("notifications/cancelled", &json!({"requestId": id, "reason": "enough"}));
     }
     let next = client.begin("tools/call", &call("compute", json!({})));
-    client.hear_of("notifications/message");
-    client.tell("notifications/cancelled", &json!({"requestId": next}));
+    client.receive_method("notifications/message");
+    client.notify("notifications/cancelled", &json!({"requestId": next}));
     let (ran, rest) = client.end();
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(rest.iter().all(|message| message.get("id").is_none()), "{rest:?}");
 }
 
 #[test]
-fn the_end_of_the_input_ends_the_program_and_every_call() {
+fn end_of_input_ends_the_program_and_its_calls() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     for _ in 0..8 {
         client.begin("tools/call", &call("compute", json!({})));
     }
-    client.hear_of("notifications/message");
+    client.receive_method("notifications/message");
     let start = Instant::now();
     let (ran, _) = client.end();
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -236,10 +236,10 @@ fn the_end_of_the_input_ends_the_program_and_every_call() {
 }
 
 #[test]
-fn whatever_a_plugin_prints_is_no_line_of_the_protocol() {
+fn plugin_output_is_never_a_protocol_line() {
     let world = World::new();
     let mut client = plain(&world, LIMITS_OUTPUT);
-    let listed = client.ask("tools/list", &json!({}));
+    let listed = client.request("tools/list", &json!({}));
     let names: Vec<&str> = listed["result"]["tools"]
         .as_array()
         .unwrap()
@@ -248,18 +248,18 @@ fn whatever_a_plugin_prints_is_no_line_of_the_protocol() {
         .collect();
     assert!(names.contains(&"print"), "{names:?}");
     // The test client checks that every line is a message.
-    let answer = client.ask("tools/call", &call("print", json!({"bytes": 100_000})));
+    let answer = client.request("tools/call", &call("print", json!({"bytes": 100_000})));
     assert!(answer["result"].is_object(), "{}", text(&answer));
 }
 
 #[test]
-fn the_id_of_a_request_that_was_cancelled_is_not_used_again() {
+fn id_of_a_cancelled_request_cannot_be_reused() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     let id = client.begin("tools/call", &call("compute", json!({})));
-    client.hear_of("notifications/message");
-    client.tell("notifications/cancelled", &json!({"requestId": id}));
-    client.say(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+    client.receive_method("notifications/message");
+    client.notify("notifications/cancelled", &json!({"requestId": id}));
+    client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
     let refused = client.answer(id);
     assert_eq!(code(&refused), -32600);
     assert!(
@@ -277,26 +277,26 @@ fn nothing_but_a_call(id: u64, (tool, arguments): (&str, Value)) -> Value {
 }
 
 #[test]
-fn whoever_has_read_an_answer_may_use_its_id_again_at_once() {
+fn id_of_an_answered_request_can_be_reused_at_once() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LIMITS_OUTPUT));
     // Answers that fit into the pipe at once, and answers that wait for room.
     for bytes in [10, 8192] {
         for _ in 0..150 {
-            client.say(&nothing_but_a_call(7, ("text", json!({"bytes": bytes}))));
-            let answer = client.hear();
+            client.send(&nothing_but_a_call(7, ("text", json!({"bytes": bytes}))));
+            let answer = client.receive();
             assert_eq!(text(&answer).len(), bytes, "{answer}");
         }
     }
 }
 
 #[test]
-fn whatever_was_asked_before_the_end_of_the_input_is_answered() {
+fn requests_before_the_end_of_input_are_answered() {
     let world = World::new();
     for _ in 0..5 {
         let mut client = Client::start(serving(&world, LOADER_GOOD));
-        client.ask_modern("tools/list", json!({}), &json!({}));
-        (100..140).for_each(|id| client.say(&nothing_but_a_call(id, ("good", json!({})))));
+        client.request_modern("tools/list", json!({}), &json!({}));
+        (100..140).for_each(|id| client.send(&nothing_but_a_call(id, ("good", json!({})))));
         let (ran, answers) = client.end();
         let mut answered: Vec<u64> =
             answers.iter().filter_map(|answer| answer["id"].as_u64()).collect();
@@ -310,7 +310,7 @@ fn whatever_was_asked_before_the_end_of_the_input_is_answered() {
 }
 
 #[test]
-fn an_input_has_the_same_bounds_as_on_the_command_line() {
+fn input_has_the_bounds_of_the_command_line() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LOADER_GOOD));
     let deep = (0..65).fold(json!(1), |inner, _| json!([inner]));
@@ -318,8 +318,8 @@ fn an_input_has_the_same_bounds_as_on_the_command_line() {
         (json!({"text": "x".repeat(1 << 20)}), "1048576 bytes"),
         (json!({"text": deep}), "64 levels"),
     ] {
-        client.say(&nothing_but_a_call(1, ("good", arguments)));
-        let answer = client.hear();
+        client.send(&nothing_but_a_call(1, ("good", arguments)));
+        let answer = client.receive();
         assert!(text(&answer).contains(said), "{answer}");
     }
 }

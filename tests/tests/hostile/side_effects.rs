@@ -23,7 +23,7 @@ fn furnished(world: &World) {
 }
 
 #[test]
-fn a_tool_that_claims_to_read_writes_nothing_and_the_one_that_says_so_does() {
+fn read_tool_cannot_write_and_write_tool_can() {
     let case = |tool: &str| {
         let input = json!({"ops": ["create", "truncate", "append", "unlink", "mkdir"], "paths": ["file.txt"]});
         Case::new(HOSTILE_PROBE, tool)
@@ -40,7 +40,7 @@ fn a_tool_that_claims_to_read_writes_nothing_and_the_one_that_says_so_does() {
 }
 
 #[test]
-fn a_tool_that_claims_to_do_nothing_finds_no_files_no_network_and_no_environment() {
+fn class_none_has_no_files_network_or_environment() {
     let seen = around_both(
         &Case::new(HOSTILE_ABUSE, "abuse")
             .input(json!({"how": "look-around"}))
@@ -56,7 +56,7 @@ fn a_tool_that_claims_to_do_nothing_finds_no_files_no_network_and_no_environment
 }
 
 #[test]
-fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() {
+fn allowance_of_one_plugin_does_not_apply_to_its_namesake() {
     // Two plugins with the same name and class but different digests: an allowance for one must not
     // cover the other.
     let bytes = |text: &str| {
@@ -111,7 +111,7 @@ fn hosting(world: &World, asked: &Arc<AtomicUsize>, told: Told) -> Host {
 }
 
 #[test]
-fn what_was_always_allowed_is_asked_again_after_any_update_and_not_of_what_is_the_same() {
+fn always_allowance_ends_with_any_update() {
     let (world, asked) = (World::new(), Arc::new(AtomicUsize::new(0)));
     let told = || Told { class: 2, ..Told::new("raw") };
     let updates = [
@@ -142,7 +142,7 @@ fn what_was_always_allowed_is_asked_again_after_any_update_and_not_of_what_is_th
 }
 
 #[test]
-fn an_update_that_does_more_than_the_policy_allows_is_not_even_asked_about() {
+fn update_denied_by_the_policy_causes_no_question() {
     let (world, asked) = (World::new(), Arc::new(AtomicUsize::new(0)));
     let first = hosting(&world, &asked, Told { class: 1, ..Told::new("raw") });
     let policy = Policy::default().with_class(SideEffects::Execute, Mode::Deny);
@@ -154,7 +154,7 @@ fn an_update_that_does_more_than_the_policy_allows_is_not_even_asked_about() {
 }
 
 #[test]
-fn silence_is_no_yes_and_the_calls_own_time_has_not_begun() {
+fn no_answer_is_no_yes_and_uses_no_call_time() {
     let oracle = Oracle::new(|_, builder| {
         builder.plugins(DISPATCHER_GATE.directory()).confirmation_timeout(SHORT)
     });
@@ -164,7 +164,7 @@ fn silence_is_no_yes_and_the_calls_own_time_has_not_begun() {
 }
 
 #[test]
-fn an_answer_to_another_question_or_a_second_one_changes_nothing() {
+fn wrong_or_second_answer_has_no_effect() {
     let oracle = Oracle::new(|_, builder| builder.plugins(DISPATCHER_GATE.directory()));
     let results = oracle.watch(ENOUGH, |stage: &Stage| {
         let (host, confirmations) = (stage.host.clone(), stage.confirmations.clone());
@@ -216,7 +216,7 @@ fn question(number: &Value) -> (String, Vec<String>) {
 }
 
 #[test]
-fn a_question_shows_what_was_written_and_not_what_it_draws() {
+fn question_shows_escaped_text() {
     let padding = " ".repeat(100_000);
     for content in [
         "a\u{1b}[2J\u{1b}[1;1Hallow",
@@ -245,7 +245,7 @@ fn a_question_shows_what_was_written_and_not_what_it_draws() {
 }
 
 #[test]
-fn a_plugin_of_a_taken_name_gets_no_allowance_of_the_first() {
+fn namesake_plugin_gets_no_allowance_of_the_first() {
     let twin = Wat::new(Told::new("echo")).build();
     let loaded = oracle::loading(ENOUGH, |world| {
         std::fs::copy(palisade_tests::guest::HOSTILE_ECHO.file(), world.plugins().join("a.wasm"))

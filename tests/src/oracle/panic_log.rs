@@ -11,9 +11,9 @@ static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// A listener to the panics and the log of the process.
-pub(super) struct Heard(());
+pub(super) struct PanicLog(());
 
-impl Heard {
+impl PanicLog {
     /// Installs the panic hook and the log subscriber for the lifetime of the process.
     pub(super) fn listening() -> Self {
         static ONCE: Once = Once::new();

@@ -18,16 +18,16 @@ fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn progress_is_told_under_the_token_that_came_with_the_call_and_before_its_answer() {
+fn progress_has_the_calls_token_and_precedes_its_answer() {
     let world = World::new();
     for token in [json!("a-token"), json!(7)] {
         let mut client = plain(&world, CONTRACT_HOST);
         let mut params = call("speak", json!({}));
         params["_meta"] = json!({"progressToken": token});
-        let answer = client.ask("tools/call", &params);
+        let answer = client.request("tools/call", &params);
         assert!(answer["result"].is_object(), "{answer}");
         // Logs arrive as well.
-        let before = std::mem::take(&mut client.aside);
+        let before = std::mem::take(&mut client.pending);
         let told = before.iter().filter(|message| message["method"] == "notifications/progress");
         let told: Vec<&Value> = told.map(|message| &message["params"]).collect();
         let expected = [
@@ -41,21 +41,21 @@ fn progress_is_told_under_the_token_that_came_with_the_call_and_before_its_answe
 }
 
 #[test]
-fn nobody_hears_of_progress_who_has_not_asked_for_it() {
+fn progress_requires_a_token() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_HOST);
-    client.ask("tools/call", &call("speak", json!({})));
-    assert!(client.told("notifications/progress").is_empty());
+    client.request("tools/call", &call("speak", json!({})));
+    assert!(client.received("notifications/progress").is_empty());
 }
 
 #[test]
-fn a_client_of_the_previous_revision_hears_the_log_from_the_level_that_it_set() {
+fn legacy_client_gets_the_log_from_its_level() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_HOST);
-    client.ask("tools/call", &call("speak", json!({})));
+    client.request("tools/call", &call("speak", json!({})));
     let usual = [("info", "three"), ("warning", "four"), ("error", "five")];
-    assert_eq!(logged(&client.told("notifications/message")), pairs(&usual));
-    assert_eq!(client.told("notifications/message")[0]["params"]["logger"], "contract_host");
+    assert_eq!(logged(&client.received("notifications/message")), pairs(&usual));
+    assert_eq!(client.received("notifications/message")[0]["params"]["logger"], "contract_host");
     for (level, heard) in [
         (
             "debug",
@@ -70,42 +70,47 @@ fn a_client_of_the_previous_revision_hears_the_log_from_the_level_that_it_set() 
         ("notice", &[("warning", "four"), ("error", "five")]),
         ("critical", &[]),
     ] {
-        assert_eq!(client.ask("logging/setLevel", &json!({"level": level}))["result"], json!({}));
-        client.aside.clear();
-        client.ask("tools/call", &call("speak", json!({})));
-        assert_eq!(logged(&client.told("notifications/message")), pairs(heard), "{level}");
+        assert_eq!(
+            client.request("logging/setLevel", &json!({"level": level}))["result"],
+            json!({})
+        );
+        client.pending.clear();
+        client.request("tools/call", &call("speak", json!({})));
+        assert_eq!(logged(&client.received("notifications/message")), pairs(heard), "{level}");
     }
-    assert_eq!(client.ask("logging/setLevel", &json!({"level": "loud"}))["error"]["code"], -32602);
+    assert_eq!(
+        client.request("logging/setLevel", &json!({"level": "loud"}))["error"]["code"],
+        -32602
+    );
 }
 
 #[test]
-fn a_client_of_the_current_revision_hears_the_log_of_the_call_that_asks_for_it() {
+fn modern_client_gets_the_log_of_the_requesting_call() {
     let world = World::new();
     let mut client = palisade_tests::mcp::Client::start(super::serving(&world, CONTRACT_HOST));
-    client.ask_modern("tools/call", call("speak", json!({})), &json!({}));
-    assert!(client.told("notifications/message").is_empty());
+    client.request_modern("tools/call", call("speak", json!({})), &json!({}));
+    assert!(client.received("notifications/message").is_empty());
     let mut params = call("speak", json!({}));
     params["_meta"] = json!({"io.modelcontextprotocol/logLevel": "warning"});
-    client.ask_modern("tools/call", params, &json!({}));
+    client.request_modern("tools/call", params, &json!({}));
     assert_eq!(
-        logged(&client.told("notifications/message")),
+        logged(&client.received("notifications/message")),
         pairs(&[("warning", "four"), ("error", "five")])
     );
 }
 
 #[test]
-fn a_flood_of_messages_is_cut_and_the_answer_comes_all_the_same() {
+fn message_flood_is_cut_and_the_answer_arrives() {
     let world = World::new();
     let mut client = plain(&world, LIMITS_OUTPUT);
-    let answer = client.ask("tools/call", &call("log", json!({"bytes": 1 << 20})));
+    let answer = client.request("tools/call", &call("log", json!({"bytes": 1 << 20})));
     assert!(answer["result"].is_object(), "{answer}");
-    let heard = client.told("notifications/message").len();
+    let heard = client.received("notifications/message").len();
     assert!((1..=120).contains(&heard), "{heard} messages");
 }
 
 #[test]
-fn a_server_that_is_to_say_more_says_what_was_asked_and_how_it_ended_and_nothing_of_what_is_in_it()
-{
+fn verbose_server_logs_requests_without_contents() {
     let world = World::new();
     let verbose = super::serving(&world, CONTRACT_ERRORS).args(["--verbose"]);
     let said = said_of_two_calls(verbose);
@@ -128,21 +133,21 @@ fn a_server_that_is_to_say_more_says_what_was_asked_and_how_it_ended_and_nothing
 /// Returns standard error after a list, a failing call, and a call of an unknown tool.
 fn said_of_two_calls(program: Program<'_>) -> String {
     let mut client = palisade_tests::mcp::Client::legacy(program, &json!({}));
-    client.ask("tools/list", &json!({}));
-    client.ask("tools/call", &call("fail", json!({"with": "not-found"})));
-    client.ask("tools/call", &call("surely_not", json!({})));
+    client.request("tools/list", &json!({}));
+    client.request("tools/call", &call("fail", json!({"with": "not-found"})));
+    client.request("tools/call", &call("surely_not", json!({})));
     client.end().0.stderr
 }
 
 #[test]
-fn a_line_of_the_log_says_which_trace_of_the_caller_its_call_belongs_to() {
+fn log_line_has_the_callers_trace() {
     let world = World::new();
     let program = super::serving(&world, CONTRACT_ERRORS).env("PALISADE_LOG", "palisade=debug");
     let mut client = palisade_tests::mcp::Client::legacy(program, &json!({}));
     let mut params = call("fail", json!({"with": "failed"}));
     let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
     params["_meta"] = json!({"traceparent": format!("00-{trace}-{span}-01")});
-    client.ask("tools/call", &params);
+    client.request("tools/call", &params);
     let (ran, _) = client.end();
     let line = ran
         .stderr

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::{MEMORY, Report};
 use crate::case::block_on;
 use crate::guest::{HOSTILE_ECHO, LIMITS_FILES, cache};
-use crate::oracle::{Books, HOST_ROOM, Peak, rounds};
-use crate::{World, swell};
+use crate::oracle::{HOST_ROOM, Peak, Resources, rounds};
+use crate::{World, expanding_json};
 
 /// The number of members of a result of 3.5 MB, and of an input of 343 KB.
 const RESULT: u32 = 500_000;
@@ -36,7 +36,7 @@ pub fn results(count: usize) -> Report {
 ///
 /// If the host cannot be built.
 pub fn inputs(count: usize) -> Report {
-    let text = format!("{{\"text\":\"hello\",\"more\":{}}}", swell::list(INPUT));
+    let text = format!("{{\"text\":\"hello\",\"more\":{}}}", expanding_json::list(INPUT));
     swollen(count, || Call::new("echo", text.clone()))
 }
 
@@ -60,10 +60,10 @@ fn swollen(count: usize, call: impl Fn() -> Call) -> Report {
     assert!(small.is_success(), "{small}");
     let peak = Peak::of_this();
     (0..WARM).for_each(|_| drop(one()));
-    let (mut before, mut failures) = (Books::now(), Vec::new());
+    let (mut before, mut failures) = (Resources::now(), Vec::new());
     // Only a leak grows in every round.
     for _ in 0..rounds() {
-        before = Books::now();
+        before = Resources::now();
         failures.extend((0..count).map(|_| one()).filter_map(|result| wrong(&result)));
         if !failures.is_empty() || !before.have_grown(MEMORY) {
             break;
@@ -79,7 +79,7 @@ fn swollen(count: usize, call: impl Fn() -> Call) -> Report {
 }
 
 fn host(world: &World) -> Host {
-    let plugin = swell::answering("swell", RESULT).build();
+    let plugin = expanding_json::answering("swell", RESULT).build();
     std::fs::write(world.plugins().join("swell.wasm"), plugin).expect("a plugin can be written");
     let builder =
         Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());

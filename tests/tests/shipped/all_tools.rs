@@ -26,7 +26,7 @@ fn host(world: &World) -> Host {
 }
 
 #[test]
-fn there_are_nine_of_the_documented_classes() {
+fn nine_tools_have_the_documented_classes() {
     let world = World::new();
     let host = host(&world);
     assert!(host.rejected().is_empty());
@@ -42,7 +42,7 @@ fn there_are_nine_of_the_documented_classes() {
 }
 
 #[test]
-fn each_works_and_only_those_of_class_write_change_anything() {
+fn each_tool_works_and_only_class_write_changes_files() {
     for (name, class, input) in tools() {
         let seen = allowed(name, input)
             .arrange(|world| {
@@ -59,7 +59,7 @@ fn each_works_and_only_those_of_class_write_change_anything() {
 }
 
 #[test]
-fn each_refuses_an_input_that_is_no_object() {
+fn each_tool_refuses_a_non_object_input() {
     for (name, _, _) in tools() {
         let seen = call(name, json!(["f"])).check_library(|call| call);
         let _ = seen.error("validation_error");
@@ -67,7 +67,7 @@ fn each_refuses_an_input_that_is_no_object() {
 }
 
 #[test]
-fn each_ignores_a_field_that_it_does_not_know() {
+fn each_tool_ignores_unknown_fields() {
     for (name, _, mut input) in tools() {
         input["reason"] = json!("the model says why");
         let seen = allowed(name, input)
@@ -80,7 +80,7 @@ fn each_ignores_a_field_that_it_does_not_know() {
 }
 
 #[test]
-fn a_tool_of_class_read_cannot_write_whatever_its_code_does() {
+fn class_read_cannot_write_with_any_code() {
     for op in ["create", "write", "append", "truncate", "mkdir", "unlink", "rename", "link"] {
         let input = json!({"op": op, "path": if op == "create" || op == "mkdir" { "new" } else { "f" }, "to": "new"});
         let seen = Case::new(guest::CONTAINMENT_FILES, "in_read")
@@ -95,7 +95,7 @@ fn a_tool_of_class_read_cannot_write_whatever_its_code_does() {
 }
 
 #[test]
-fn each_call_starts_afresh_and_leaves_no_temporary_file() {
+fn each_call_starts_anew_without_temporary_files() {
     let world = World::new();
     let host = Case::new(Plugins::Shipped, "")
         .allow(SideEffects::Write)

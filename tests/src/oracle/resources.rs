@@ -10,7 +10,7 @@ const MEMORY: usize = 4 << 20;
 
 /// The resources of a process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Books {
+pub struct Resources {
     /// The number of threads.
     pub threads: usize,
     /// The number of open file descriptors.
@@ -22,7 +22,7 @@ pub struct Books {
     pub maps: usize,
 }
 
-impl Books {
+impl Resources {
     /// Returns the current resources of this process.
     ///
     /// # Panics

@@ -25,7 +25,7 @@ pub(crate) async fn all(stage: &Stage, calls: impl Iterator<Item = Call>) -> Vec
 }
 
 #[test]
-fn sixty_four_calls_of_a_plugin_that_counts_each_see_one() {
+fn sixty_four_counting_calls_each_see_one() {
     let oracle = Oracle::new(|_, builder| builder.plugins(CONCURRENCY_COUNT.directory()));
     for tool in ["count", "count_slowly"] {
         let results = oracle.watch(ENOUGH, |stage| {
@@ -67,7 +67,7 @@ pub(crate) fn searching() -> Vec<u8> {
 }
 
 #[test]
-fn what_one_plugin_leaves_in_memory_no_other_finds() {
+fn memory_is_cleared_between_plugins() {
     let (mark, search) = (marking(), searching());
     let oracle = Oracle::new(|world, builder| {
         std::fs::write(world.plugins().join("mark.wasm"), &mark).unwrap();
@@ -85,7 +85,7 @@ fn what_one_plugin_leaves_in_memory_no_other_finds() {
 }
 
 #[test]
-fn a_plugin_that_goes_while_it_runs_ends_its_call_as_what_it_was() {
+fn plugin_removed_during_its_call_completes_it() {
     let oracle = Oracle::new(|_, builder| builder.plugins(CONCURRENCY_COUNT.directory()));
     let digest = oracle.stage.host.plugins()[0].digest();
     // `watch` may repeat its work, but the tool can be unregistered only once.
@@ -121,7 +121,7 @@ fn a_plugin_that_goes_while_it_runs_ends_its_call_as_what_it_was() {
 }
 
 #[test]
-fn more_calls_than_there_are_sandboxes_wait_and_are_cancelled_all_together() {
+fn calls_beyond_the_sandboxes_wait_and_are_cancelled_together() {
     let oracle = Oracle::new(|_, builder| builder.plugins(CANCEL_SLEEP.directory()));
     let results = oracle.watch(ENOUGH, |stage| {
         let stage = stage.clone();

@@ -4,7 +4,7 @@ use palisade::{Call, Limits, SideEffects};
 use palisade_tests::guest::{HOSTILE_ABUSE, LIMITS_FILES};
 use palisade_tests::oracle::{Oracle, around, served};
 use palisade_tests::program::test_again;
-use palisade_tests::{Case, Plugins, swell};
+use palisade_tests::{Case, Plugins, expanding_json};
 use serde_json::json;
 
 use super::{ENOUGH, SHORT, case, raw};
@@ -13,12 +13,12 @@ use super::{ENOUGH, SHORT, case, raw};
 const MANY: u32 = 500_000;
 
 fn expanding(members: u32) -> Case {
-    let plugin = swell::answering("raw", members).build();
+    let plugin = expanding_json::answering("raw", members).build();
     Case::new(Plugins::Component("raw".to_owned(), plugin), "raw").timeout(ENOUGH)
 }
 
 #[test]
-fn a_result_that_expands_when_it_is_read_keeps_its_deadline() {
+fn expanding_result_keeps_its_deadline() {
     let seen = around(&expanding(MANY).timeout(SHORT));
     assert!(
         seen.result["success"] == true
@@ -27,14 +27,14 @@ fn a_result_that_expands_when_it_is_read_keeps_its_deadline() {
 }
 
 #[test]
-fn results_that_expand_at_once_are_bounded_together_and_given_back() {
+fn concurrent_expanding_results_are_bounded_and_released() {
     let told = served(&expanding(MANY), 4);
     assert_eq!(told.answers.len(), 4);
     assert_eq!(served(&expanding(1000), 4).answers.len(), 4);
 }
 
 #[test]
-fn renames_below_deep_directories_are_counted_by_their_length() {
+fn renames_below_deep_directories_count_by_length() {
     let shuffle = |amount: u64| {
         let case = Case::new(LIMITS_FILES, "shuffle").input(json!({"amount": amount}));
         case.allow(SideEffects::Write).timeout(ENOUGH * 2).memory_mib(16)
@@ -47,7 +47,7 @@ fn renames_below_deep_directories_are_counted_by_their_length() {
 }
 
 #[test]
-fn events_that_wait_for_a_reader_are_counted_by_their_length() {
+fn waiting_events_count_by_length() {
     let oracle = Oracle::new(|_, builder| {
         let limits = Limits { memory: 32 << 20, ..Limits::default() };
         builder.plugins(HOSTILE_ABUSE.directory()).limits(limits)
@@ -70,10 +70,10 @@ fn events_that_wait_for_a_reader_are_counted_by_their_length() {
 const IN_PLACE: &str = "PALISADE_TESTS_GROWS_WITHOUT_A_POOL";
 /// Set in the environment of the child process in which each memory that grows is copied.
 const COPIED: &str = "PALISADE_TESTS_GROWS_BY_COPYING";
-const TEST: &str = "swelling::memory_that_grows_without_a_pool_counts_while_it_is_copied";
+const TEST: &str = "memory_account::memory_growing_without_a_pool_counts_while_copied";
 
 #[test]
-fn memory_that_grows_without_a_pool_counts_while_it_is_copied() {
+fn memory_growing_without_a_pool_counts_while_copied() {
     // A copy exists beside the memory, so little more than half of the limit can be reached.
     for (variable, mib) in [(IN_PLACE, 120..=128), (COPIED, 64..=96)] {
         if std::env::var_os(variable).is_some() {

@@ -87,7 +87,7 @@ fn is_whole(answer: &Value) -> bool {
 }
 
 #[test]
-fn a_call_in_a_short_address_space_prints_an_answer_that_grows() {
+fn call_in_a_small_address_space_prints_a_growing_answer() {
     let _turn = turn();
     for kib in [300_000, 500_000, 600_000] {
         let world = world();
@@ -95,7 +95,7 @@ fn a_call_in_a_short_address_space_prints_an_answer_that_grows() {
             .args(["call", "raw", "{}", "--json"])
             .limited(&format!("-v {kib}"))
             .run()
-            .left_with(0);
+            .exits_with(0);
         let result = ran.json();
         for text in [&result["output"], &result["content"][0]["text"]] {
             assert_eq!(text.as_str().map(str::len), Some(LENGTH));
@@ -104,14 +104,14 @@ fn a_call_in_a_short_address_space_prints_an_answer_that_grows() {
 }
 
 #[test]
-fn the_results_of_one_reply_are_printed_in_a_short_address_space() {
+fn reply_results_are_printed_in_a_small_address_space() {
     let _turn = turn();
     let used = |id: usize| json!({"type": "tool_use", "id": format!("call-{id}"), "name": "raw", "input": {}});
     let reply = json!({"role": "assistant", "content": (0..CALLS).map(used).collect::<Vec<_>>()});
     let world = world_of(b'a');
     let dispatch =
         program(&world).args(["dispatch", "--from", "anthropic"]).stdin(reply.to_string());
-    let messages = dispatch.limited("-v 300000").run().left_with(0).json();
+    let messages = dispatch.limited("-v 300000").run().exits_with(0).json();
     let blocks = messages[0]["content"].as_array().unwrap();
     let text = |block: &Value| block["content"][0]["text"].as_str().unwrap_or_default().to_owned();
     let (whole, refused): (Vec<_>, Vec<_>) =
@@ -139,7 +139,7 @@ fn held_when_it_prints(words: &[&str]) -> usize {
 }
 
 #[test]
-fn a_call_prints_an_answer_that_grows_without_a_copy_of_it() {
+fn growing_answer_is_printed_without_a_copy() {
     let _turn = turn();
     let (text, json) = (held_when_it_prints(&[]), held_when_it_prints(&["--json"]));
     assert!(json < text + (8 << 20), "{} MiB as JSON, {} MiB as text", json >> 20, text >> 20);
@@ -213,7 +213,7 @@ fn some_are_whole(answers: &[Value]) {
 }
 
 #[test]
-fn a_server_in_a_gigabyte_of_address_space_answers_forty_that_grow_and_that_nobody_reads() {
+fn server_in_1_gib_answers_forty_unread_growing_calls() {
     let _turn = turn();
     let world = world();
     let (answers, _) = unread(&world, program(&world).limited("-v 1000000"), 40);
@@ -221,7 +221,7 @@ fn a_server_in_a_gigabyte_of_address_space_answers_forty_that_grow_and_that_nobo
 }
 
 #[test]
-fn answers_that_nobody_reads_are_bounded_together() {
+fn unread_answers_are_bounded_together() {
     let _turn = turn();
     let world = world();
     let (answers, growth) = unread(&world, bounded(&world), UNREAD);
@@ -235,7 +235,7 @@ enum Way {
     /// A plain call of the current revision.
     Plain,
     /// A call with a progress token, so that the protocol library serializes the answer.
-    Told,
+    WithProgress,
     /// A call in a session of the previous revision, answered as an event.
     Session,
 }
@@ -250,7 +250,7 @@ fn unread_over_http(way: Way) {
     let session = if way == Way::Session { session(&endpoint) } else { String::new() };
     let request = |id: usize| {
         let mut params = call();
-        if way == Way::Told {
+        if way == Way::WithProgress {
             params["_meta"] = json!({"progressToken": id});
         }
         let params = if way == Way::Session { params } else { modern(params, &json!({})) };
@@ -286,9 +286,9 @@ fn session(endpoint: &Endpoint) -> String {
 }
 
 #[test]
-fn answers_that_nobody_reads_over_http_are_bounded_together() {
+fn unread_http_answers_are_bounded_together() {
     let _turn = turn();
-    for way in [Way::Plain, Way::Told, Way::Session] {
+    for way in [Way::Plain, Way::WithProgress, Way::Session] {
         unread_over_http(way);
     }
 }

@@ -16,16 +16,16 @@ const CALL: [&str; 3] = ["call", "calculate", r#"{"expression": "1"}"#];
 const VERBS: [&[&str]; 3] = [&CALL, &["serve"], &["mcp", "config", "--client", "cursor"]];
 
 #[test]
-fn every_verb_that_runs_tools_says_that_the_workspace_is_the_home_directory_or_above_it() {
+fn tool_verbs_warn_of_a_home_workspace() {
     let world = World::new();
     let below = world.root().join("ann");
     std::fs::create_dir(&below).expect("a directory can be made");
     for (home, holds) in [(world.root(), "is"), (below, "contains")] {
         let said = format!("the workspace {holds} {REACH}; name a project with --workspace");
         for words in VERBS {
-            at_home(&world, &home, words).run().left_with(0).complains(&[&said]);
+            at_home(&world, &home, words).run().exits_with(0).stderr_contains(&[&said]);
         }
-        let checks = at_home(&world, &home, &["doctor", "--json"]).run().left_with(0).json();
+        let checks = at_home(&world, &home, &["doctor", "--json"]).run().exits_with(0).json();
         let checks = checks["checks"].as_array().expect("a list");
         let check = checks.iter().find(|check| check["name"] == "workspace").expect("the check");
         assert_eq!(
@@ -42,14 +42,14 @@ fn every_verb_that_runs_tools_says_that_the_workspace_is_the_home_directory_or_a
 }
 
 #[test]
-fn no_verb_warns_of_a_project_and_no_other_verb_of_the_home_directory() {
+fn project_workspace_and_other_verbs_cause_no_warning() {
     let world = World::new();
     for words in VERBS {
-        let ran = program(&world, words).run().left_with(0);
+        let ran = program(&world, words).run().exits_with(0);
         assert!(!ran.stderr.contains("home directory"), "{ran:?}");
     }
     for words in [&["list"][..], &["config", "show"]] {
-        let ran = at_home(&world, &world.root(), words).run().left_with(0);
+        let ran = at_home(&world, &world.root(), words).run().exits_with(0);
         assert!(!ran.stderr.contains("home directory"), "{ran:?}");
     }
 }

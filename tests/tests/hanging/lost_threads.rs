@@ -15,7 +15,7 @@ async fn lose_all(host: &Host) {
 }
 
 #[test]
-fn with_all_lost_that_may_be_calls_are_refused_at_once_until_the_threads_come_back() {
+fn calls_are_refused_while_all_threads_are_lost() {
     Scene::play(|scene| {
         let host = scene.host();
         scene.frozen.stop();
@@ -37,7 +37,7 @@ fn with_all_lost_that_may_be_calls_are_refused_at_once_until_the_threads_come_ba
                 ("resource_exhausted", &json!("lost_threads"), &json!(2))
             );
             assert!(detail["advice"].as_str().unwrap().contains("file system"));
-            scene.frozen.go_on();
+            scene.frozen.resume();
             until(|| host.lost_threads() == 0).await;
             // The pool has recovered exactly its size: three concurrent calls share two threads.
             let again = tokio::join!(
@@ -53,7 +53,7 @@ fn with_all_lost_that_may_be_calls_are_refused_at_once_until_the_threads_come_ba
 }
 
 #[test]
-fn calls_that_wait_for_a_thread_are_refused_as_soon_as_too_many_are_lost() {
+fn queued_calls_are_refused_once_too_many_threads_are_lost() {
     Scene::play(|scene| {
         let host = scene.host();
         scene.frozen.stop();
@@ -78,7 +78,7 @@ fn calls_that_wait_for_a_thread_are_refused_as_soon_as_too_many_are_lost() {
 }
 
 #[test]
-fn neither_a_host_nor_a_runtime_waits_for_threads_that_are_lost() {
+fn shutdown_does_not_wait_for_lost_threads() {
     Scene::play(|scene| {
         let host = scene.host();
         scene.frozen.stop();
@@ -96,7 +96,7 @@ fn neither_a_host_nor_a_runtime_waits_for_threads_that_are_lost() {
 }
 
 #[test]
-fn limits_of_own_threads_are_checked_when_the_host_is_built() {
+fn own_thread_limits_are_checked_on_build() {
     for (mode, named) in [
         (CallMode::OwnThreads { threads: 0, lost: 1 }, "`threads`"),
         (CallMode::OwnThreads { threads: 257, lost: 1 }, "1 to 256"),

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::{ENOUGH, SHORT, abuse};
 
 #[test]
-fn whatever_a_guest_says_an_event_is_one_line_and_draws_nothing() {
+fn every_guest_message_is_one_escaped_event_line() {
     let case = abuse("say-odd-things", 0);
     let world = case.world();
     let file = world.outer().join("events.jsonl");
     let program = case.program(&world).args(["--events"]).args([&file]);
-    let _ = program.run().left_with(0);
+    let _ = program.run().exits_with(0);
     let text = std::fs::read_to_string(file).unwrap();
     let mut names = BTreeSet::new();
     for line in text.split('\n').filter(|line| !line.is_empty()) {
@@ -34,7 +34,7 @@ fn whatever_a_guest_says_an_event_is_one_line_and_draws_nothing() {
 }
 
 #[test]
-fn an_id_or_a_name_of_any_characters_is_one_line_as_well() {
+fn ids_and_names_are_one_escaped_line() {
     let world = World::new();
     for name in
         ["no\nsuch\r\u{2028}tool", "\u{1b}]52;c;aGVsbG8=\u{7}", "{\"event\":\"tool.completed\"}"]
@@ -43,7 +43,7 @@ fn an_id_or_a_name_of_any_characters_is_one_line_as_well() {
         let program = Program::new(&world)
             .args(["call", name, "{}", "--no-builtin", "--events"])
             .args([&file]);
-        let ran = program.run().left_with(3);
+        let ran = program.run().exits_with(3);
         assert!(!ran.stderr.contains(['\u{1b}', '\u{7}', '\r', '\u{2028}']), "{:?}", ran.stderr);
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{text:?}");
@@ -66,13 +66,13 @@ fn of_the_host(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn a_guest_learns_nothing_of_the_hosts_machine_from_errors() {
+fn guest_errors_disclose_nothing_of_the_machine() {
     let seen = around_both(
         &Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "look-around"})).timeout(ENOUGH),
     );
     assert!(!seen.output().is_empty(), "the guest tells what it found");
-    assert_eq!(seen.told().count(), 2, "through the library and through the program");
-    for (world, result) in seen.told() {
+    assert_eq!(seen.results().count(), 2, "through the library and through the program");
+    for (world, result) in seen.results() {
         for secret in of_the_host(world) {
             assert!(!result.to_string().contains(&secret), "{secret}: {result:#}");
         }
@@ -81,15 +81,15 @@ fn a_guest_learns_nothing_of_the_hosts_machine_from_errors() {
     let case = Case::new(HOSTILE_PROBE, "probe_read").input(input).timeout(ENOUGH);
     let seen = around_both(&case.arrange(|world| drop(world.link("out", "@/outside").read(""))));
     assert!(!seen.output().is_empty());
-    for (world, result) in seen.told() {
+    for (world, result) in seen.results() {
         assert!(!result.to_string().contains(&*world.outer().to_string_lossy()), "{result:#}");
     }
 }
 
 #[test]
-fn what_a_failed_call_tells_has_no_path_of_the_host_and_no_backtrace() {
+fn failed_call_discloses_no_host_path_or_backtrace() {
     let case = abuse("splice", u64::MAX);
-    let oracle = Oracle::of(&case);
+    let oracle = Oracle::for_case(&case);
     for how in ["zeroes", "random", "poll-copies", "no-such-way", "fail"] {
         let heard = std::sync::Mutex::new(Vec::new());
         let result = oracle.watch(ENOUGH, |stage| {
@@ -123,7 +123,7 @@ fn what_a_failed_call_tells_has_no_path_of_the_host_and_no_backtrace() {
 }
 
 #[test]
-fn what_a_call_says_is_cut_and_counted() {
+fn call_messages_are_cut_and_counted() {
     let seen = around_both(&abuse("say", 1 << 20));
     assert_eq!(seen.result["usage"]["truncated_bytes"], (1 << 20) - (4 << 10));
     let spoken: usize = seen
@@ -168,8 +168,8 @@ fn conversation(oracle: &Oracle, messages: usize, call: impl Fn(usize) -> Call) 
 }
 
 #[test]
-fn a_call_adds_no_more_to_a_conversation_than_its_bound_and_a_session_keeps_nothing_of_it() {
-    let oracle = Oracle::of(&abuse("emit-often", 0));
+fn call_adds_bounded_text_to_a_conversation() {
+    let oracle = Oracle::for_case(&abuse("emit-often", 0));
     // The guest emits 160 KiB and then times out, so the answer is the end of that output and a
     // message. The oracle checks the memory that remains in use.
     let emits = Call::new("abuse", json!({"how": "emit-and-sleep", "amount": 80 << 10}));

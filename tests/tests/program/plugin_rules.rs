@@ -21,11 +21,11 @@ fn with_plugins<'w>(world: &'w World, words: &[&str]) -> Program<'w> {
 
 #[track_caller]
 fn call(world: &World, more: &[&str], code: i32) -> Ran {
-    with_plugins(world, &[&["call", "csv_chart"], more].concat()).run().left_with(code)
+    with_plugins(world, &[&["call", "csv_chart"], more].concat()).run().exits_with(code)
 }
 
 #[test]
-fn a_rule_that_loosens_under_a_bare_name_lets_no_plugin_file_run_unasked_and_says_what_to_write() {
+fn bare_loosening_rule_does_not_apply_to_a_plugin_file() {
     for mode in ["auto", "prompt_once"] {
         let world = World::new();
         let file = offering(&world, "aaa", &["csv_chart"]);
@@ -36,18 +36,18 @@ fn a_rule_that_loosens_under_a_bare_name_lets_no_plugin_file_run_unasked_and_say
             own.display()
         );
         let ran = call(&world, &[], 4);
-        ran.complains(&[&said, "set `\"aaa/csv_chart\" = \"auto\"` under `[confirm.tools]`"]);
+        ran.stderr_contains(&[&said, "set `\"aaa/csv_chart\" = \"auto\"` under `[confirm.tools]`"]);
         for words in [&["policy", "explain", "csv_chart"][..], &["config", "show"], &["doctor"]] {
-            with_plugins(&world, words).run().complains(&[&said]);
+            with_plugins(&world, words).run().stderr_contains(&[&said]);
         }
         let explained = with_plugins(&world, &["policy", "explain", "csv_chart", "--json"])
             .run()
-            .left_with(4)
+            .exits_with(4)
             .json();
         assert_eq!((&explained["mode"], &explained["rule"]), (&"prompt".into(), &"class".into()));
         let other = with_plugins(&world, &["call", "calculate", r#"{"expression": "1"}"#])
             .run()
-            .left_with(0);
+            .exits_with(0);
         assert!(
             !other.stderr.contains("csv_chart"),
             "a call of another tool says nothing of it: {other:?}"
@@ -56,13 +56,13 @@ fn a_rule_that_loosens_under_a_bare_name_lets_no_plugin_file_run_unasked_and_say
 }
 
 #[test]
-fn a_rule_with_the_name_of_the_plugin_holds_for_that_plugin_and_no_other() {
+fn qualified_rule_applies_to_its_plugin_only() {
     let world = World::new();
     offering(&world, "csv", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"csv/csv_chart\" = \"auto\"");
     let ran = call(&world, &[], 0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("done", ""));
-    let explained = with_plugins(&world, &["policy", "explain", "csv_chart"]).run().left_with(0);
+    let explained = with_plugins(&world, &["policy", "explain", "csv_chart"]).run().exits_with(0);
     assert!(
         explained.stdout.contains("the tool csv_chart of the plugin csv is `auto`"),
         "{explained:?}"
@@ -72,36 +72,36 @@ fn a_rule_with_the_name_of_the_plugin_holds_for_that_plugin_and_no_other() {
 }
 
 #[test]
-fn a_name_clash_is_told_at_every_call_with_both_files() {
+fn name_clash_is_reported_at_every_call_with_both_files() {
     let world = World::new();
     let right = offering(&world, "csv", &["csv_chart", "csv_sum"]);
     // The plugin is cached by an earlier run, before the other file is added.
-    let _ = with_plugins(&world, &["list"]).run().left_with(0);
+    let _ = with_plugins(&world, &["list"]).run().exits_with(0);
     let wrong = offering(&world, "aaa", &["csv_chart"]);
     let said = format!(
         "rejected {right}: the tool `csv_chart` already exists, in {wrong}; use another name"
     );
     for _ in 0..2 {
-        call(&world, &["--allow", "write"], 0).complains(&[&said]);
-        call(&world, &[], 4).complains(&[&said]);
+        call(&world, &["--allow", "write"], 0).stderr_contains(&[&said]);
+        call(&world, &[], 4).stderr_contains(&[&said]);
     }
     with_plugins(&world, &["call", "calculate", r#"{"expression": "1"}"#])
         .run()
-        .left_with(0)
-        .complains(&[&said]);
+        .exits_with(0)
+        .stderr_contains(&[&said]);
     with_plugins(&world, &["policy", "explain", "csv_chart"])
         .run()
-        .left_with(4)
-        .complains(&[&said]);
+        .exits_with(4)
+        .stderr_contains(&[&said]);
     let reply = r#"{"content": [{"type": "tool_use", "id": "t", "name": "calculate", "input": {"expression": "1"}}]}"#;
     let dispatched = with_plugins(&world, &["dispatch", "--from", "anthropic"]).stdin(reply);
-    dispatched.run().left_with(0).complains(&[&said]);
+    dispatched.run().exits_with(0).stderr_contains(&[&said]);
     let served = with_plugins(&world, &["serve"]).stdin("");
-    served.run().left_with(0).complains(&[&said]);
+    served.run().exits_with(0).stderr_contains(&[&said]);
 }
 
 #[test]
-fn a_bare_name_tightens_for_whichever_file_offers_the_tool() {
+fn bare_name_tightens_any_plugin_file() {
     let world = World::new();
     offering(&world, "aaa", &["csv_chart"]);
     user_file(
@@ -109,37 +109,37 @@ fn a_bare_name_tightens_for_whichever_file_offers_the_tool() {
         "[confirm]\nwrite = \"auto\"\n[confirm.tools]\ncsv_chart = \"deny\"\n\"aaa/csv_chart\" = \"auto\"",
     );
     call(&world, &["--allow", "write"], 4)
-        .complains(&["no flag lifts `confirm.tools.csv_chart = \"deny\"`"]);
+        .stderr_contains(&["no flag lifts `confirm.tools.csv_chart = \"deny\"`"]);
     user_file(&world, "[confirm]\nwrite = \"auto\"");
     world.file("palisade.toml", "[confirm.tools]\ncsv_chart = \"prompt\"");
     call(&world, &[], 4)
-        .complains(&["nobody can be asked", "or change `confirm.tools.csv_chart` in "]);
+        .stderr_contains(&["nobody can be asked", "or change `confirm.tools.csv_chart` in "]);
     world.file("palisade.toml", "[confirm.tools]\n\"aaa/csv_chart\" = \"prompt\"");
-    call(&world, &[], 4).complains(&["or change `confirm.tools.aaa/csv_chart` in "]);
+    call(&world, &[], 4).stderr_contains(&["or change `confirm.tools.aaa/csv_chart` in "]);
 }
 
 #[test]
-fn a_tool_that_ships_with_the_program_is_named_by_its_name_or_with_its_plugin() {
+fn shipped_tool_is_named_with_or_without_its_plugin() {
     for name in ["write_file", "files/write_file"] {
         let world = World::new();
         user_file(&world, &format!("[confirm.tools]\n\"{name}\" = \"auto\""));
         let words = ["call", "write_file", r#"{"path": "made.txt", "content": "made"}"#];
-        assert_eq!(program(&world, &words).run().left_with(0).stderr, "", "{name}");
+        assert_eq!(program(&world, &words).run().exits_with(0).stderr, "", "{name}");
     }
 }
 
 #[test]
-fn a_slip_in_the_name_of_a_plugin_is_told_with_the_nearest() {
+fn misspelt_plugin_name_has_a_suggestion() {
     let world = World::new();
     offering(&world, "csv", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"cvs/csv_chart\" = \"auto\"");
     let said = "holds for no tool that is loaded; did you mean `csv/csv_chart`?";
-    call(&world, &[], 4).complains(&["`confirm.tools.cvs/csv_chart`", said]);
-    with_plugins(&world, &["config", "show"]).run().left_with(0).complains(&[said]);
+    call(&world, &[], 4).stderr_contains(&["`confirm.tools.cvs/csv_chart`", said]);
+    with_plugins(&world, &["config", "show"]).run().exits_with(0).stderr_contains(&[said]);
 }
 
 #[test]
-fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule_names() {
+fn namesake_files_match_no_rule_that_loosens() {
     let world = World::new();
     let right = offering(&world, "csv", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"csv/csv_chart\" = \"auto\"");
@@ -151,11 +151,11 @@ fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule
             .args(["--plugins"])
             .args([world.plugins()])
     };
-    let _ = call().run().left_with(0);
+    let _ = call().run().exits_with(0);
     let wrong = other.join("csv.wasm");
     std::fs::copy(&right, &wrong).unwrap();
-    let ran = call().run().left_with(4);
-    ran.complains(&[
+    let ran = call().run().exits_with(4);
+    ran.stderr_contains(&[
         &format!(
             "loosens nothing for the tool of {}, which stays `prompt`: several files bear",
             wrong.display()
@@ -165,7 +165,7 @@ fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule
 }
 
 #[test]
-fn a_name_is_the_first_files_whichever_is_compiled_first_and_whatever_the_cache_has() {
+fn first_file_owns_a_name_regardless_of_the_cache() {
     let world = World::new();
     let wrong = offering(&world, "zzz", &["csv_chart"]);
     // Many tools make the other file larger, so that it compiles later.
@@ -174,7 +174,7 @@ fn a_name_is_the_first_files_whichever_is_compiled_first_and_whatever_the_cache_
     for tools in [many, vec!["csv_sum"]] {
         let right = offering(&world, "charts", &[&["csv_chart"], &tools[..]].concat());
         let said = format!("rejected {wrong}: the tool `csv_chart` already exists, in {right}");
-        call(&world, &["--allow", "write"], 0).complains(&[&said]);
+        call(&world, &["--allow", "write"], 0).stderr_contains(&[&said]);
         // From here on the cache holds the wrong file, and the right one changes.
         std::fs::remove_file(&right).unwrap();
         call(&world, &["--allow", "write"], 0);
@@ -182,12 +182,11 @@ fn a_name_is_the_first_files_whichever_is_compiled_first_and_whatever_the_cache_
 }
 
 #[test]
-fn a_tool_that_changes_nothing_is_called_from_the_cache_at_once_and_the_files_before_it_are_named()
-{
+fn read_tool_is_called_from_the_cache_at_once() {
     let world = World::new();
     let path = world.plugins().join("good.wasm");
     std::fs::write(&path, Wat::new(Told::new("good")).build()).unwrap();
-    let good = || with_plugins(&world, &["call", "good"]).run().left_with(0);
+    let good = || with_plugins(&world, &["call", "good"]).run().exits_with(0);
     assert_eq!(good().stderr, "");
     let before = offering(&world, "aaa", &["good"]);
     let after = offering(&world, "zzz", &["good"]);
@@ -195,17 +194,17 @@ fn a_tool_that_changes_nothing_is_called_from_the_cache_at_once_and_the_files_be
         "`good` is the tool of {}, but {before} stands before that, is not compiled",
         path.display()
     );
-    good().complains(&[&said]);
+    good().stderr_contains(&[&said]);
     assert!(!good().stderr.contains(&after), "a file behind it cannot take the name");
-    let _ = with_plugins(&world, &["list"]).run().left_with(0);
+    let _ = with_plugins(&world, &["list"]).run().exits_with(0);
     with_plugins(&world, &["call", "good"])
         .run()
-        .left_with(4)
-        .complains(&[&format!("already exists, in {before}")]);
+        .exits_with(4)
+        .stderr_contains(&[&format!("already exists, in {before}")]);
 }
 
 #[test]
-fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
+fn rule_for_one_plugin_is_not_suggested_to_a_namesake() {
     // However similar the name of the other plugin is.
     for near in ["aaa", "chart"] {
         let world = World::new();
@@ -214,7 +213,7 @@ fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
         user_file(&world, "[confirm.tools]\n\"charts/csv_chart\" = \"auto\"");
         let hint = format!("the tool `csv_chart` is of {wrong}, and not of a plugin `charts`");
         let ran = call(&world, &[], 4);
-        ran.complains(&[&hint, "the rule for `charts/csv_chart` is about another plugin"]);
+        ran.stderr_contains(&[&hint, "the rule for `charts/csv_chart` is about another plugin"]);
         assert!(
             !ran.stderr.contains("did you mean") && !ran.stderr.contains("= \"auto\"` under"),
             "{ran:?}"
@@ -224,7 +223,7 @@ fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn of_two_files_whose_names_are_shown_alike_neither_is_the_plugin_that_a_rule_names() {
+fn similarly_displayed_names_match_no_rule() {
     use std::os::unix::ffi::OsStrExt as _;
     let world = World::new();
     let made = offering(&world, "made", &["csv_chart"]);
@@ -233,5 +232,5 @@ fn of_two_files_whose_names_are_shown_alike_neither_is_the_plugin_that_a_rule_na
     }
     std::fs::remove_file(&made).unwrap();
     user_file(&world, "[confirm.tools]\n\"a\u{fffd}/csv_chart\" = \"auto\"");
-    call(&world, &[], 4).complains(&["several files bear the plugin's name"]);
+    call(&world, &[], 4).stderr_contains(&["several files bear the plugin's name"]);
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use palisade::{Call, ToolResult};
 use palisade_tests::oracle::{Oracle, around, around_both, served};
 use palisade_tests::wat::Told;
-use palisade_tests::{Case, Plugins, Wat, World, swell};
+use palisade_tests::{Case, Plugins, Wat, World, expanding_json};
 use serde_json::{Value, json};
 
 use super::{ENOUGH, raw};
@@ -67,17 +67,20 @@ fn is_judged(name: &str, result: &Value) {
 }
 
 #[test]
-fn judging_an_output_ends_with_the_call() {
+fn output_validation_ends_with_the_call() {
     for (name, schema, value) in costly() {
-        let plugin = plugin(&swell::described(
+        let plugin = plugin(&expanding_json::described(
             "raw",
             &with(&schema).to_string(),
             &format!("{{\"p\":{value}}}"),
         ));
         is_judged(name, &around(&Case::new(plugin, "raw").timeout(SECOND)).result);
     }
-    let fine =
-        swell::described("raw", &with(&json!({"multipleOf": 0.5})).to_string(), "{\"p\":1.5}");
+    let fine = expanding_json::described(
+        "raw",
+        &with(&json!({"multipleOf": 0.5})).to_string(),
+        "{\"p\":1.5}",
+    );
     assert_eq!(
         around_both(&Case::new(plugin(&fine), "raw").timeout(ENOUGH)).output(),
         "{\"p\":1.5}"
@@ -85,7 +88,7 @@ fn judging_an_output_ends_with_the_call() {
 }
 
 #[test]
-fn judging_an_input_ends_with_the_call() {
+fn input_validation_ends_with_the_call() {
     for (name, schema, value) in costly() {
         let told = Told::new("raw").with_input(with(&schema).to_string());
         let case = Case::new(plugin(&Wat::new(told)), "raw").text(&format!("{{\"p\":{value}}}"));
@@ -94,10 +97,10 @@ fn judging_an_input_ends_with_the_call() {
 }
 
 #[test]
-fn judging_holds_up_no_other_call_of_a_server() {
+fn validation_delays_no_other_call_of_a_server() {
     let (_, schema, value) = costly().swap_remove(0);
     let json = format!("{{\"p\":{value}}}");
-    let output = swell::described("raw", &with(&schema).to_string(), &json);
+    let output = expanding_json::described("raw", &with(&schema).to_string(), &json);
     assert_eq!(served(&Case::new(plugin(&output), "raw").timeout(SECOND), 1).answers.len(), 1);
     let input = Wat::new(Told::new("raw").with_input(with(&schema).to_string()));
     assert_eq!(
@@ -107,7 +110,7 @@ fn judging_holds_up_no_other_call_of_a_server() {
 }
 
 #[test]
-fn looking_for_paths_ends_with_the_call() {
+fn path_search_ends_with_the_call() {
     let schema =
         with(&json!({"type": "array", "items": {"type": "string", "format": "workspace-path"}}));
     let case = |paths: usize, there: usize, missing: usize| {
@@ -139,13 +142,13 @@ fn pathless(elements: usize) -> Case {
 }
 
 #[test]
-fn looking_for_paths_where_there_are_none_takes_no_time() {
+fn path_search_without_paths_is_fast() {
     assert_eq!(around_both(&pathless(99_000).timeout(SECOND)).output(), "done");
     assert_eq!(served(&pathless(10_000).timeout(SECOND), 4).answers.len(), 4);
 }
 
 #[test]
-fn telling_what_is_wrong_with_very_many_names_takes_little_memory() {
+fn error_about_many_names_uses_little_memory() {
     let branch = json!({"properties": {"a": {}}, "additionalProperties": false});
     let told = || {
         Told::new("raw").with_input(with(&json!({"anyOf": vec![branch.clone(); 33]})).to_string())
@@ -202,7 +205,7 @@ fn unseen(length: u32) -> String {
 const GLANCE: Duration = Duration::from_millis(100);
 
 #[test]
-fn a_field_of_mebibytes_is_cut_before_it_is_looked_at() {
+fn huge_error_field_is_cut_before_escaping() {
     let wrong = |length: u32| {
         raw().answering(&unseen(length), &[(256, 1), (260, 0), (264, FAR), (268, length)])
     };
@@ -212,7 +215,7 @@ fn a_field_of_mebibytes_is_cut_before_it_is_looked_at() {
 }
 
 #[test]
-fn claims_about_files_are_cut_before_they_are_looked_at() {
+fn claimed_files_are_cut_before_parsing() {
     let list = "(local.set $at (i32.const 5000000))
         (loop (i32.store (local.get $at) (i32.const 131072)) (i32.store offset=4 (local.get $at) (i32.const 400))
           (br_if 0 (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 8))) (i32.const 5080000))))";

@@ -13,7 +13,7 @@ impl Guest for Plugin {
         vec![Definition {
             name: "needing".to_owned(),
             title: None,
-            description: "It needs somebody.".to_owned(),
+            description: "It requires a client.".to_owned(),
             input_schema: r#"{"type": "object"}"#.to_owned(),
             output_schema: None,
             side_effects: SideEffects::None,
@@ -24,7 +24,7 @@ impl Guest for Plugin {
     }
 
     fn execute(_: Call) -> Result<WitOutput, ToolError> {
-        Err(ToolError::Failed("nobody calls it".to_owned()))
+        Err(ToolError::Failed("it is never called".to_owned()))
     }
 }
 

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_as_long_as_it_says() {
+    fn list_has_its_declared_length() {
         for members in [1, 2, 1000] {
             let text = list(members as usize);
             assert_eq!(text.len(), length(members) as usize);
