@@ -13,7 +13,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 
 mod bindings {
     wasmtime::component::bindgen!({
-        path: "../wit",
+        path: "../palisade/wit",
         world: "plugin",
         ownership: Borrowing { duplicate_if_necessary: true },
         exports: { default: async },
