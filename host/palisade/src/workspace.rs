@@ -1,5 +1,6 @@
 //! The one directory that a call may see, opened once as a handle and never resolved by path again.
 
+pub(crate) mod advice;
 mod files;
 pub(crate) mod private;
 pub(crate) mod regular;
@@ -7,6 +8,7 @@ mod resolve;
 mod rules;
 mod seen;
 
+pub(crate) use files::is_temporary;
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
 pub(crate) use private::{Missing, Obstacle, open_private};
 pub(crate) use regular::{open_regular, open_regular_at};

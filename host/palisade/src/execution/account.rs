@@ -26,6 +26,17 @@ pub(crate) const HOST_DATA: u64 = 24 << 20;
 /// memory.
 static PROCESS: Sum = Sum::new();
 
+/// Counts memory that is in use regardless of the limits towards the process's total, in bytes. Its
+/// holder bounds it.
+pub(crate) fn hold_always(bytes: u64) {
+    PROCESS.add_always(bytes);
+}
+
+/// Ends the count of [`hold_always`], in bytes.
+pub(crate) fn release_always(bytes: u64) {
+    PROCESS.subtract(bytes);
+}
+
 /// The limits on memory held at once, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryLimits {

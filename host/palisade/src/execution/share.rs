@@ -143,6 +143,21 @@ impl Share {
         Ok(Grant { share: self.clone(), units, lease })
     }
 
+    /// Takes one unit without a [`Grant`], of a pool without leases. The caller returns it by
+    /// [`return_unit`](Self::return_unit), and references the share until then.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_take`](Self::try_take).
+    pub(crate) fn take_unit(&self) -> Result<(), Full> {
+        self.pool.book().take(self.index, 1).map(|_| ())
+    }
+
+    /// Returns a unit that [`take_unit`](Self::take_unit) has taken.
+    pub(crate) fn return_unit(&self) {
+        self.give_back(1, None);
+    }
+
     /// Waits for units. The requests of one owner are served in order, the owners round-robin.
     pub(crate) fn take(self: &Arc<Self>, units: u64) -> Taking {
         Taking::new(self.clone(), units)
@@ -177,6 +192,15 @@ impl Share {
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }
+
+    fn give_back(&self, units: u64, lease: Option<u64>) {
+        let woken = {
+            let mut book = self.pool.book();
+            book.give_back(self.index, units, lease);
+            book.serve()
+        };
+        wake(woken);
+    }
 }
 
 impl Drop for Share {
@@ -194,12 +218,7 @@ impl Grant {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        let woken = {
-            let mut book = self.share.pool.book();
-            book.give_back(self.share.index, self.units, self.lease);
-            book.serve()
-        };
-        wake(woken);
+        self.share.give_back(self.units, self.lease);
     }
 }
 

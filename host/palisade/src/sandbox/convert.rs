@@ -4,9 +4,9 @@
 use super::bindings::exports::palisade::tool::tool as exported;
 use super::bindings::palisade::tool::types as wit;
 use super::blocks::{self, Blocks, Unfit};
-use super::guard::Refusal;
 use super::limits;
 use super::prepare::PluginRefused;
+use super::refusal::denied;
 use super::state::State;
 use crate::execution::account::CallBudget;
 use crate::execution::offload::{IN_PLACE, ended, offload};
@@ -148,7 +148,7 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
             ErrorKind::execution(ExecutionKind::NotFound, message(&text))
         }
         exported::ToolError::PermissionDenied(text) => match state.guard.refusal() {
-            Some(refusal) => denied(&text, refusal),
+            Some(refusal) => denied(refusal, &message(&text)),
             None => ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text)),
         },
         exported::ToolError::Failed(text) => {
@@ -158,17 +158,6 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
             ExecutionKind::Cancelled,
             "the tool says that it was cancelled; nobody cancelled it",
         ),
-    }
-}
-
-/// Returns the host's refusal, followed by the tool's own message.
-fn denied(text: &str, refusal: &Refusal) -> ErrorKind {
-    let tree = refusal.tree().cloned();
-    ErrorKind::PermissionDenied {
-        reason: refusal.reason(),
-        message: format!("{refusal}; the tool says: {}", message(text)),
-        advice: refusal.advice(),
-        tree,
     }
 }
 
@@ -254,14 +243,12 @@ pub(super) fn compact_object(map: &Map<String, Value>) -> Cow<'static, str> {
 mod tests {
     use super::super::ask::Asking;
     use super::super::engine::Allocation;
-    use super::super::guard::{Guard, PluginFiles};
+    use super::super::guard::Guard;
     use super::super::limiter::Limiter;
     use super::super::talk::Talk;
     use super::*;
-    use crate::execution::Owner;
     use crate::execution::owner::input_turns;
     use crate::tool::Content;
-    use crate::tool::Digest;
     use crate::tool::budget::Unlimited;
     use tokio_util::sync::CancellationToken;
     use wasmtime::ResourceLimiter as _;
@@ -269,11 +256,10 @@ mod tests {
     #[test]
     fn a_guest_that_made_do_without_memory_says_itself_what_it_has_not_found()
     -> wasmtime::Result<()> {
-        let owner = Owner::of(Digest::of(b"made do"));
         let account = limits::Limits::default().account();
         let mut limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
         assert!(!limiter.table_growing(0, usize::MAX, None)?);
-        let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
+        let guard = Guard::closed();
         let now = std::time::Instant::now();
         let state = State::new(guard, limiter, Talk::silent(), Asking::nobody(), now);
         let said = tool_error(exported::ToolError::NotFound("no such thing".to_owned()), &state);

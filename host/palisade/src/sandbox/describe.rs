@@ -5,7 +5,7 @@ use super::ask::Asking;
 use super::bindings::PluginIndices;
 use super::bindings::exports::palisade::tool::tool as wit;
 use super::ended::Ended;
-use super::guard::{Guard, PluginFiles};
+use super::guard::Guard;
 use super::limiter::Limiter;
 use super::linked::Linked;
 use super::prepare::{PluginRefused, brief};
@@ -77,7 +77,7 @@ impl Sandbox {
         let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
         account.assign(&owner.memory).map_err(|why| PluginRefused::Describe(why.to_string()))?;
         let state = State::new(
-            Guard::closed(&PluginFiles::of(owner.descriptors.clone())),
+            Guard::closed(),
             Limiter::new(limits::MEMORY, self.runtime.allocation, &account),
             talk,
             Asking::nobody(),

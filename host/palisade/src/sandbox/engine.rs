@@ -295,12 +295,11 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot make an engine has failed")]
     use super::super::ask::Asking;
     use super::super::border::Cap;
-    use super::super::guard::{Guard, PluginFiles};
+    use super::super::guard::Guard;
     use super::super::limiter::Limiter;
     use super::super::run::store;
     use super::super::talk::Talk;
     use super::*;
-    use crate::execution::Owner;
     use crate::tool::Digest;
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -368,10 +367,9 @@ mod tests {
 
     /// Returns the state of a guest that does nothing.
     fn idle() -> State {
-        let owner = Owner::of(Digest::of(b"idle"));
         let account = limits::Limits::default().account();
         let limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
-        let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
+        let guard = Guard::closed();
         State::new(
             guard,
             limiter,

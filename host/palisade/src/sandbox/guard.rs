@@ -6,6 +6,7 @@
 //! first (`direct/locate.rs`), every host call is bounded, and every byte and entry is counted
 //! ([`ledger`]).
 
+mod budget;
 mod direct;
 mod errors;
 mod file;
@@ -27,9 +28,11 @@ use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::WasiView;
 use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 
+#[cfg(test)]
+pub(crate) use budget::DescriptorLimit;
+pub(crate) use budget::{NoDescriptor, ResourceBudget};
 pub(crate) use direct::Mount;
 pub(crate) use errors::Refusal;
-pub(crate) use held::PluginFiles;
 pub(crate) use ledger::{Exhausted, Quotas};
 
 use crate::workspace::Rules;
@@ -61,6 +64,42 @@ impl Access {
     }
 }
 
+/// The bounds of one call, and the name of its preopened directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    quotas: Quotas,
+    budget: Arc<dyn ResourceBudget>,
+    preopen_name: Cow<'static, str>,
+}
+
+impl Options {
+    /// Creates the options of a call with default quotas. The call's file descriptors, and the
+    /// memory of its change log, are counted in `budget`.
+    pub(crate) fn new(budget: Arc<dyn ResourceBudget>) -> Self {
+        Self { quotas: Quotas::default(), budget, preopen_name: PREOPEN_NAME.into() }
+    }
+
+    /// Sets the quotas.
+    #[cfg(test)]
+    pub(crate) fn with_quotas(self, quotas: Quotas) -> Self {
+        Self { quotas, ..self }
+    }
+
+    /// Sets another name of the preopened directory, for guests that expect one.
+    #[cfg(test)]
+    pub(crate) fn with_preopen_name(self, name: String) -> Self {
+        Self { preopen_name: name.into(), ..self }
+    }
+}
+
+/// Default quotas, and a budget that no other call shares.
+#[cfg(test)]
+impl Default for Options {
+    fn default() -> Self {
+        Self::new(Arc::new(DescriptorLimit::default()))
+    }
+}
+
 /// The file system of one call: its mount, its usage and its change log.
 pub(crate) struct Guard {
     root: Option<Root>,
@@ -70,26 +109,17 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Creates the guard of one call. `files` counts the open files of the plugin.
-    pub(crate) fn new(
-        mount: (&Mount, Access, Arc<Rules>),
-        quotas: Quotas,
-        files: &PluginFiles,
-    ) -> Self {
-        let (mount, access, rules) = mount;
-        let ledger = Ledger::new(quotas, Some(rules), files.clone());
-        Self {
-            root: Some(mount.root()),
-            name: PREOPEN_NAME.into(),
-            access,
-            ledger: Arc::new(ledger),
-        }
+    /// Creates the guard of one call.
+    pub(crate) fn new(mount: &Mount, access: Access, rules: Arc<Rules>, options: Options) -> Self {
+        let Options { quotas, budget, preopen_name } = options;
+        let ledger = Ledger::new(quotas, Some(rules), Some(budget));
+        Self { root: Some(mount.root()), name: preopen_name, access, ledger: Arc::new(ledger) }
     }
 
     /// Creates the guard of a call without a mount: the guest has no preopened directory, and so
     /// cannot name any file.
-    pub(crate) fn closed(files: &PluginFiles) -> Self {
-        let ledger = Ledger::new(Quotas::default(), None, files.clone());
+    pub(crate) fn closed() -> Self {
+        let ledger = Ledger::new(Quotas::default(), None, None);
         Self {
             root: None,
             name: PREOPEN_NAME.into(),
@@ -101,12 +131,6 @@ impl Guard {
     /// Releases the mounted directory.
     pub(crate) fn close(&mut self) {
         self.root = None;
-    }
-
-    /// Sets another name for the preopened directory, for foreign guests that expect one.
-    #[cfg(test)]
-    pub(crate) fn named(self, name: String) -> Self {
-        Self { name: name.into(), ..self }
     }
 
     /// Returns whether this layer has refused an operation in this call.
@@ -151,12 +175,12 @@ impl Guard {
         self.bytes_written() > 0 || self.modified_unlisted() > 0 || !self.modified().is_empty()
     }
 
-    /// Removes the temporary files of an interrupted call: files that the call created under the
-    /// name `.palisade-`, sixteen hexadecimal digits, `.tmp`, and has not renamed. Files that
-    /// cannot be removed stay in [`Guard::modified`].
-    pub(crate) fn tidy(&self) {
+    /// Removes the temporary files of an interrupted call: the files that the call created, and has
+    /// not renamed, under a name that `is_temporary` accepts. Files that cannot be removed stay in
+    /// [`Guard::modified`].
+    pub(crate) fn tidy(&self, is_temporary: impl Fn(&str) -> bool) {
         let Some(root) = &self.root else { return };
-        for path in self.ledger.temporaries() {
+        for path in self.ledger.created(is_temporary) {
             if let Err(error) = direct::unlink(root, &path, &self.ledger) {
                 tracing::debug!("a temporary file was left behind: {error}");
             }

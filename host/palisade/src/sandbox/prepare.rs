@@ -5,6 +5,7 @@ use super::border::{self, BorderRefused};
 use super::cache::About;
 use super::compile::{self, CompileError, Compiled, Compiler};
 use super::engine::Allocation;
+use super::guest_files::GuestFiles;
 use super::imports::{self, Import};
 use super::linked::Linked;
 use super::recall::Code;
@@ -28,6 +29,8 @@ pub struct Prepared {
     pub(super) freshness: Freshness,
     /// The shares that all calls of the plugin use.
     pub(super) owner: Owner,
+    /// The resources that the file systems of all calls of the plugin share.
+    pub(super) files: Arc<GuestFiles>,
 }
 
 impl fmt::Debug for Prepared {
@@ -172,6 +175,7 @@ impl Sandbox {
             digest,
             &About::new(imports, &described.0, &described.1),
         );
+        let owner = Owner::of(digest);
         Ok(Arc::new(Prepared {
             code: Code::linked(pre),
             digest,
@@ -179,7 +183,8 @@ impl Sandbox {
             definitions,
             offer: described.1,
             freshness,
-            owner: Owner::of(digest),
+            files: GuestFiles::new(&owner),
+            owner,
         }))
     }
 

@@ -2,6 +2,7 @@
 //! loaded at the first call.
 
 use super::describe::checked;
+use super::guest_files::GuestFiles;
 use super::linked::Linked;
 use super::prepare::{Freshness, PluginRefused, Prepared, Trust};
 use super::{Sandbox, border, imports};
@@ -89,7 +90,17 @@ impl Sandbox {
         let code = Code { linked: OnceLock::new(), stored, turn: Arc::default() };
         let freshness = Freshness::Cached;
         let owner = Owner::of(digest);
-        Some(Arc::new(Prepared { code, digest, imports, definitions, offer, freshness, owner }))
+        let files = GuestFiles::new(&owner);
+        Some(Arc::new(Prepared {
+            code,
+            digest,
+            imports,
+            definitions,
+            offer,
+            freshness,
+            owner,
+            files,
+        }))
     }
 }
 

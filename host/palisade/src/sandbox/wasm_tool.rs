@@ -5,7 +5,7 @@ use super::bindings::exports::palisade::tool::tool as wit;
 use super::conform::conforming;
 use super::ended::Ended;
 use super::engine::Allocation;
-use super::guard::{Access, Guard, Mount, PluginFiles, Quotas};
+use super::guard::{Access, Guard, Mount, Options};
 use super::limiter::Limiter;
 use super::linked::Linked;
 use super::offer::{self, Offered};
@@ -21,6 +21,7 @@ use crate::execution::{
     BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput, wait,
 };
 use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
+use crate::workspace::is_temporary;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -175,7 +176,7 @@ impl WasmTool {
                 Err(kind) => Err(kind),
             }),
             Err(stop) => {
-                store.data().guard.tidy();
+                store.data().guard.tidy(is_temporary);
                 Err(stop.into_ended(&store))
             }
         };
@@ -252,9 +253,8 @@ impl WasmTool {
     /// Returns the guard with the workspace mounted as the tool's class allows: a tool of class
     /// `read` cannot write, whatever its code does.
     fn guard(&self, context: &ToolContext) -> Result<Guard, ErrorKind> {
-        let files = PluginFiles::of(self.plugin.owner.descriptors.clone());
         let access = match self.definition.side_effects().files() {
-            FileAccess::None => return Ok(Guard::closed(&files)),
+            FileAccess::None => return Ok(Guard::closed()),
             FileAccess::Read => Access::ReadOnly,
             FileAccess::ReadWrite => Access::ReadWrite,
         };
@@ -265,7 +265,8 @@ impl WasmTool {
                 field: None,
                 source: Some(Arc::new(error)),
             })?;
-        Ok(Guard::new((&*mount, access, context.workspace().rules()), Quotas::default(), &files))
+        let options = Options::new(self.plugin.files.clone());
+        Ok(Guard::new(&mount, access, context.workspace().rules(), options))
     }
 }
 

@@ -7,6 +7,7 @@ mod place;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use atomic::is_temporary;
 pub use error::FileError;
 
 use super::{HardLinks, LastLink, Rules, Workspace};

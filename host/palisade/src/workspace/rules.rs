@@ -18,7 +18,6 @@ mod tree;
 pub(crate) use mounts::Mounts;
 pub(crate) use tree::{Reading, Tree};
 
-use crate::tool::Advice;
 #[cfg(target_os = "linux")]
 pub(crate) use ascent::PIN_ANY;
 pub(crate) use ascent::{Identity, PIN};
@@ -43,13 +42,6 @@ pub enum HardLinks {
     Refuse,
     /// The file is treated like any other file.
     Allow,
-}
-
-impl HardLinks {
-    /// Returns the setting by which an operator can allow changes to such files.
-    pub(crate) fn advice() -> Advice {
-        Advice::setting("set `workspace.hard_links` to \"allow\"", "workspace.hard_links")
-    }
 }
 
 impl fmt::Display for HardLinks {
@@ -122,7 +114,7 @@ pub(crate) enum Forbidden {
 
 impl Rules {
     /// Creates the rules of a workspace without hosts: they protect its git repository.
-    pub(super) fn new(dir: &Dir, root: &Path) -> io::Result<Self> {
+    pub(crate) fn new(dir: &Dir, root: &Path) -> io::Result<Self> {
         let bare = Self { root: Identity::of(dir)?, trees: Vec::new(), hosts: Vec::new() };
         let repository = repository::trees(root)?.into_iter().filter(|tree| bare.holds(tree));
         let trees = repository.chain(Mounts::below(root).of_repositories());
@@ -136,7 +128,7 @@ impl Rules {
     }
 
     /// Returns a copy of the rules, extended by those of a host.
-    pub(super) fn with(&self, host: &Arc<HostRules>, root: &Path) -> Self {
+    pub(crate) fn with(&self, host: &Arc<HostRules>, root: &Path) -> Self {
         let mounts = Mounts::below(root);
         let reachable: Vec<_> =
             host.trees.iter().filter(|tree| self.reaches(tree, &mounts)).cloned().collect();

@@ -9,8 +9,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, FsResult, StreamError};
 
 use super::ledger::{Exhausted, Ledger};
-use crate::tool::{Advice, PermissionReason};
-use crate::workspace::{Forbidden, HardLinks, Reading};
+use crate::workspace::Forbidden;
 
 /// The reason why this layer refused an operation. The guest sees not-permitted for each of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,32 +70,6 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// Returns the setting by which an operator can allow the operation.
-    pub(crate) fn advice(&self) -> Option<Advice> {
-        match self {
-            Self::HardLinked => Some(HardLinks::advice()),
-            Self::Hidden(_) => Some(Reading::advice()),
-            _ => None,
-        }
-    }
-
-    /// Returns the reason code for the result of the call.
-    pub(crate) fn reason(&self) -> PermissionReason {
-        match self {
-            Self::Protected(_) | Self::Hidden(_) | Self::Bare | Self::Repository { .. } => {
-                PermissionReason::Protected
-            }
-            Self::Escape
-            | Self::ReadOnly
-            | Self::SpecialFile
-            | Self::Kernel
-            | Self::Symlink
-            | Self::HardLinked
-            | Self::HardLink
-            | Self::Moved => PermissionReason::Sandbox,
-        }
-    }
-
     /// Returns the protected tree that caused the refusal, if any.
     pub(crate) fn tree(&self) -> Option<&Arc<str>> {
         match self {

@@ -294,8 +294,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_written_is_given_back_and_is_no_change() {
-        let ledger =
-            Ledger::new(Quotas { write_bytes: 10, ..Quotas::default() }, None, Default::default());
+        let ledger = Ledger::new(Quotas { write_bytes: 10, ..Quotas::default() }, None, None);
         // The file is opened for reading only, so the system refuses the write.
         let place = tempfile::NamedTempFile::new().unwrap();
         let file = OpenFile::new(

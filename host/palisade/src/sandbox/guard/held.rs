@@ -1,58 +1,49 @@
-//! The budget of file descriptors that guests hold: each plugin has a share, and at least half of
-//! the process's descriptors stay with the host.
+//! The file descriptors that a guest holds, each counted in the budget of the host.
 
-use crate::execution::share::{Full, Grant, Share};
 use std::sync::Arc;
 
-use super::ledger::Exhausted;
-
-/// The file descriptors available to all calls of one plugin together.
-#[derive(Clone, Debug)]
-pub(crate) struct PluginFiles(Arc<Share>);
+use super::budget::ResourceBudget;
+use super::ledger::{Exhausted, Ledger};
 
 /// One file descriptor held by a guest, returned to the budget on drop.
 #[derive(Debug)]
-pub(super) struct Held(#[allow(dead_code, reason = "held, and nothing else")] Grant);
-
-impl PluginFiles {
-    /// Creates the budget from a plugin's share.
-    pub(crate) fn of(share: Arc<Share>) -> Self {
-        Self(share)
-    }
-}
+pub(super) struct Held(Arc<dyn ResourceBudget>);
 
 impl Held {
     /// Reserves one file descriptor. Must run before the open.
-    pub(super) fn one(plugin: &PluginFiles) -> Result<Self, Exhausted> {
-        plugin.0.try_take(1).map(Self).map_err(|Full { bound }| Exhausted::OpenFiles(bound))
+    pub(super) fn one(ledger: &Ledger) -> Result<Self, Exhausted> {
+        // Without a budget there is no mount, and so nothing to open.
+        let budget = ledger.budget().ok_or(Exhausted::OpenFiles(0))?;
+        budget.take_descriptor().map_err(|full| Exhausted::OpenFiles(full.limit))?;
+        Ok(Self(Arc::clone(budget)))
     }
 }
 
-#[cfg(test)]
-impl Default for PluginFiles {
-    fn default() -> Self {
-        use crate::execution::share::Pool;
-        use crate::tool::Digest;
-        Self(Pool::new(u64::from(u32::MAX)).share(Digest::of(b"a plugin by itself")))
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.return_descriptor();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::budget::DescriptorLimit;
+    use super::super::ledger::Quotas;
     use super::*;
-    use crate::execution::share::Pool;
-    use crate::tool::Digest;
 
     #[test]
-    fn what_one_plugin_cannot_take_is_there_for_another() {
-        let pool = Pool::new(4);
-        let plugin = |name: &[u8]| PluginFiles::of(pool.share(Digest::of(name)));
-        let (one, other) = (plugin(b"one"), plugin(b"other"));
-        let (first, second) = (Held::one(&one), Held::one(&one));
+    fn a_descriptor_beyond_the_budget_is_refused_until_one_is_returned() {
+        let budget: Arc<dyn ResourceBudget> = Arc::new(DescriptorLimit::new(2));
+        let call = || Ledger::new(Quotas::default(), None, Some(Arc::clone(&budget)));
+        let (one, other) = (call(), call());
+        let (first, second) = (Held::one(&one), Held::one(&other));
         assert!(first.is_ok() && second.is_ok());
         assert_eq!(Held::one(&one).map(drop), Err(Exhausted::OpenFiles(2)));
-        assert!(Held::one(&other).is_ok());
         drop(first);
-        assert!(Held::one(&one).is_ok());
+        assert!(Held::one(&other).is_ok());
+        assert_eq!(
+            Held::one(&Ledger::new(Quotas::default(), None, None)).map(drop),
+            Err(Exhausted::OpenFiles(0))
+        );
     }
 }

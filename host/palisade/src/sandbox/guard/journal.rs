@@ -1,8 +1,10 @@
 //! The change log of a call: the paths that it has changed.
 
-use crate::execution::account::Owed;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+use super::budget::ResourceBudget;
+use super::file::wide;
 
 /// The maximum number of listed paths: more than a person reads, and enough for a tool that renames
 /// across a project.
@@ -27,8 +29,8 @@ pub(super) struct Journal {
     left_more: bool,
     /// The memory of both tables, in bytes.
     bytes: usize,
-    /// The same amount, charged to the memory account of all calls.
-    owed: Owed,
+    /// The part of it that is counted in the budget of the host.
+    counted: usize,
     count: u64,
     unlisted: u64,
 }
@@ -118,9 +120,20 @@ impl Journal {
         let bytes = self.bytes.saturating_add(letters).saturating_add(PER_NAME);
         let fits = bytes <= MAX_BYTES;
         if fits {
-            self.hold(bytes);
+            self.bytes = bytes;
         }
         fits
+    }
+
+    /// Counts the current memory of both tables in a budget, in place of the memory counted before.
+    pub(super) fn count_memory(&mut self, budget: &dyn ResourceBudget) {
+        let before = std::mem::replace(&mut self.counted, self.bytes);
+        count(budget, before, self.bytes);
+    }
+
+    /// Ends the count in a budget.
+    pub(super) fn release_memory(&mut self, budget: &dyn ResourceBudget) {
+        count(budget, std::mem::take(&mut self.counted), 0);
     }
 
     /// Returns the paths in the order of their first change.
@@ -133,10 +146,12 @@ impl Journal {
             .collect()
     }
 
-    /// Returns the temporary files that the call created and that still exist.
-    pub(super) fn temporaries(&self) -> Vec<String> {
+    /// Returns the entries that the call created, that still exist, and whose name is `meant`.
+    pub(super) fn created(&self, meant: impl Fn(&str) -> bool) -> Vec<String> {
         let made = self.changes.iter().filter(|(_, change)| change.origin == Origin::Call);
-        made.filter(|(path, _)| is_temporary(path)).map(|(path, _)| path.to_string()).collect()
+        made.filter(|(path, _)| meant(path.rsplit('/').next().unwrap_or(path)))
+            .map(|(path, _)| path.to_string())
+            .collect()
     }
 
     /// Returns the number of changes that did not fit into the list. Repeated changes of one
@@ -156,25 +171,17 @@ impl Journal {
     fn forget(&mut self, path: &str) {
         if self.changes.remove(path).is_some() {
             let letters = if self.left.contains(path) { 0 } else { path.len() };
-            self.hold(self.bytes.saturating_sub(letters.saturating_add(PER_NAME)));
+            self.bytes = self.bytes.saturating_sub(letters.saturating_add(PER_NAME));
         }
-    }
-
-    fn hold(&mut self, bytes: usize) {
-        self.bytes = bytes;
-        self.owed.set(bytes);
     }
 }
 
-/// Returns whether a path has the form of a temporary file, which the shipped tools and other tools
-/// with atomic replacement create before a rename: `.palisade-`, sixteen hexadecimal digits,
-/// `.tmp`.
-fn is_temporary(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let digits = name.strip_prefix(".palisade-").and_then(|name| name.strip_suffix(".tmp"));
-    digits.is_some_and(|digits| {
-        digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-    })
+fn count(budget: &dyn ResourceBudget, before: usize, now: usize) {
+    if now > before {
+        budget.hold_memory(wide(now - before));
+    } else if now < before {
+        budget.release_memory(wide(before - now));
+    }
 }
 
 #[cfg(test)]
@@ -202,7 +209,6 @@ mod tests {
         for number in 0..4_200 {
             journal.note_moved(&deep(126, number), &deep(126, number + 1), Origin::Call);
             assert!(journal.bytes <= MAX_BYTES && held(&journal) == journal.bytes, "{number}");
-            assert_eq!(journal.owed.get(), journal.bytes as u64);
         }
         assert!(journal.unlisted > 0 && journal.left_more && !journal.paths().is_empty());
     }
@@ -218,7 +224,7 @@ mod tests {
             let made = deep(3, number);
             journal.note(&made, Origin::Call);
             journal.note_gone(&made);
-            assert_eq!((held(&journal), journal.owed.get()), (journal.bytes, journal.bytes as u64));
+            assert_eq!(held(&journal), journal.bytes);
         }
         assert_eq!((journal.unlisted, journal.left_more), (0, false));
     }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::budget::ResourceBudget;
 use super::errors::Refusal;
-use super::held::PluginFiles;
 use super::journal::{Journal, Origin};
 use crate::workspace::{HardLinks, Rules};
 
@@ -98,11 +98,15 @@ pub(super) struct Ledger {
     journal: Mutex<Journal>,
     depth: u64,
     rules: Option<Arc<Rules>>,
-    files: PluginFiles,
+    budget: Option<Arc<dyn ResourceBudget>>,
 }
 
 impl Ledger {
-    pub(super) fn new(quotas: Quotas, rules: Option<Arc<Rules>>, files: PluginFiles) -> Self {
+    pub(super) fn new(
+        quotas: Quotas,
+        rules: Option<Arc<Rules>>,
+        budget: Option<Arc<dyn ResourceBudget>>,
+    ) -> Self {
         Self {
             read: Meter::new(quotas.read_bytes),
             write: Meter::new(quotas.write_bytes),
@@ -114,13 +118,13 @@ impl Ledger {
             journal: Mutex::new(Journal::default()),
             depth: quotas.depth,
             rules,
-            files,
+            budget,
         }
     }
 
-    /// Returns the budget of open files.
-    pub(super) fn files(&self) -> &PluginFiles {
-        &self.files
+    /// Returns the budget of the host. A call without a mount has none.
+    pub(super) fn budget(&self) -> Option<&Arc<dyn ResourceBudget>> {
+        self.budget.as_ref()
     }
 
     /// Returns the number of bytes that may still be read.
@@ -164,32 +168,32 @@ impl Ledger {
 
     /// Records a path whose contents or metadata were changed.
     pub(super) fn note_changed(&self, path: &str) {
-        self.journal().note(path, Origin::Before);
+        self.record(|journal| journal.note(path, Origin::Before));
     }
 
     /// Records a created path.
     pub(super) fn note_created(&self, path: &str) {
-        self.journal().note(path, Origin::Call);
+        self.record(|journal| journal.note(path, Origin::Call));
     }
 
     /// Records a removed path.
     pub(super) fn note_gone(&self, path: &str) {
-        self.journal().note_gone(path);
+        self.record(|journal| journal.note_gone(path));
     }
 
     /// Records the move of an entry. `replaces` tells whether an entry existed at the new path.
     pub(super) fn note_moved(&self, old: &str, new: &str, replaces: bool) {
         let origin = if replaces { Origin::Before } else { Origin::Call };
-        self.journal().note_moved(old, new, origin);
+        self.record(|journal| journal.note_moved(old, new, origin));
     }
 
     pub(super) fn modified(&self) -> Vec<String> {
         self.journal().paths()
     }
 
-    /// Returns the temporary files that the call created and that still exist.
-    pub(super) fn temporaries(&self) -> Vec<String> {
-        self.journal().temporaries()
+    /// Returns the entries that the call created, that still exist, and whose name is `meant`.
+    pub(super) fn created(&self, meant: impl Fn(&str) -> bool) -> Vec<String> {
+        self.journal().created(meant)
     }
 
     pub(super) fn modified_unlisted(&self) -> u64 {
@@ -256,9 +260,27 @@ impl Ledger {
         let _ = self.exhausted.set(which);
     }
 
+    /// Changes the change log, and counts its memory in the budget.
+    fn record(&self, change: impl FnOnce(&mut Journal)) {
+        let mut journal = self.journal();
+        change(&mut journal);
+        if let Some(budget) = &self.budget {
+            journal.count_memory(&**budget);
+        }
+    }
+
     fn journal(&self) -> MutexGuard<'_, Journal> {
         // Ignore lock poisoning: recording a path cannot leave the log half-changed.
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            let journal = self.journal.get_mut().unwrap_or_else(PoisonError::into_inner);
+            journal.release_memory(&**budget);
+        }
     }
 }
 
@@ -295,7 +317,52 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::budget::NoDescriptor;
     use super::*;
+
+    /// A budget that counts memory.
+    #[derive(Debug, Default)]
+    struct Memory(AtomicU64);
+
+    impl ResourceBudget for Memory {
+        fn take_descriptor(&self) -> Result<(), NoDescriptor> {
+            Ok(())
+        }
+
+        fn return_descriptor(&self) {}
+
+        fn hold_memory(&self, bytes: u64) {
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+        }
+
+        fn release_memory(&self, bytes: u64) {
+            self.0.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn the_memory_of_the_change_log_is_counted_as_it_changes_and_until_it_is_dropped() {
+        let memory = Arc::new(Memory::default());
+        let counted = || memory.0.load(Ordering::Relaxed);
+        let call = || Ledger::new(Quotas::default(), None, Some(memory.clone()));
+        let (one, other) = (call(), call());
+        assert_eq!(counted(), 0);
+        one.note_created("a");
+        let name = counted();
+        assert!(name > 0);
+        other.note_changed("b");
+        assert_eq!(counted(), 2 * name);
+        one.note_moved("a", "c", false);
+        other.note_gone("d");
+        let most = counted();
+        assert!(most > 3 * name);
+        one.note_gone("c");
+        assert!(counted() < most);
+        drop(one);
+        assert_eq!(counted(), 2 * name);
+        drop(other);
+        assert_eq!(counted(), 0);
+    }
 
     #[test]
     fn a_quota_is_told_with_its_number_and_by_what_it_counts() {

@@ -24,6 +24,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use cap_std::fs::Dir;
 use tempfile::TempDir;
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
@@ -34,8 +35,8 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, StreamError};
 
 use super::direct::Resolver;
 use super::ledger::Ledger;
-use super::{Access, Guard, GuardView, Mount, PREOPEN_NAME, PluginFiles, Quotas};
-use crate::workspace::{HardLinks, HostRules, Workspace};
+use super::{Access, DescriptorLimit, Guard, GuardView, Mount, Options, PREOPEN_NAME, Quotas};
+use crate::workspace::{HardLinks, HostRules, Rules};
 
 const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
 const READ: DescriptorFlags = DescriptorFlags::READ;
@@ -61,7 +62,7 @@ struct Call {
     outer: TempDir,
     table: ResourceTable,
     guard: Guard,
-    workspace: Workspace,
+    rules: Arc<Rules>,
     quotas: Quotas,
 }
 
@@ -84,16 +85,16 @@ impl Call {
         fs::write(outer.path().join("outside/secret.txt"), "secret").unwrap();
         let handle = fs::File::open(&workspace).unwrap();
         let mount = Mount::with_resolver(handle.into(), resolver);
-        let workspace = Workspace::open(&workspace).unwrap();
-        let guard =
-            Guard::new((&mount, access, workspace.rules()), quotas, &PluginFiles::default());
-        Self { outer, table: ResourceTable::new(), guard, workspace, quotas }
+        let rules = Arc::new(rules_of(&workspace));
+        let options = Options::default().with_quotas(quotas);
+        let guard = Guard::new(&mount, access, rules.clone(), options);
+        Self { outer, table: ResourceTable::new(), guard, rules, quotas }
     }
 
     /// Reopens the workspace for another call, with the rules of a host and the current repository.
     fn keep(&mut self, rules: HostRules) {
-        self.workspace = Workspace::open(&self.host("")).unwrap();
-        self.workspace.keep_rules_of(&Arc::new(rules));
+        let root = self.host("").canonicalize().unwrap();
+        self.rules = Arc::new(rules_of(&root).with(&Arc::new(rules), &root));
         self.again();
     }
 
@@ -101,11 +102,9 @@ impl Call {
     fn again(&mut self) {
         let root = self.guard.root.clone().unwrap();
         let access = self.guard.access;
-        let ledger = Arc::new(Ledger::new(
-            self.quotas,
-            Some(self.workspace.rules()),
-            PluginFiles::default(),
-        ));
+        let budget = Arc::new(DescriptorLimit::default());
+        let ledger = Ledger::new(self.quotas, Some(self.rules.clone()), Some(budget));
+        let ledger = Arc::new(ledger);
         self.guard = Guard { root: Some(root), name: PREOPEN_NAME.into(), access, ledger };
         self.table = ResourceTable::new();
     }
@@ -201,6 +200,13 @@ impl Call {
         let root = self.root();
         code(now(self.view().readlink_at(root, path.to_owned())))
     }
+}
+
+/// Returns the rules of a directory without those of a host.
+fn rules_of(directory: &Path) -> Rules {
+    let root = directory.canonicalize().unwrap();
+    let dir = Dir::open_ambient_dir(&root, cap_std::ambient_authority()).unwrap();
+    Rules::new(&dir, &root).unwrap()
 }
 
 /// Polls a future once, which must suffice for an operation that does not block.

@@ -1,7 +1,5 @@
 //! Recognises names of git repositories, in every form that some file system resolves to `.git`.
 
-use crate::tool::text::is_ignorable;
-
 /// Returns the path up to the first component that means a repository, if any.
 pub(super) fn git_tree(path: &str) -> Option<&str> {
     let mut end = 0;
@@ -77,6 +75,52 @@ pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
 fn folded(name: &str) -> String {
     let capitals = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_uppercase);
     capitals.flat_map(char::to_lowercase).collect()
+}
+
+/// Returns whether a character is a `Default_Ignorable_Code_Point` of Unicode, such as a direction
+/// mark, a joiner or a variation selector. Case-insensitive file systems skip these when they
+/// compare names, and fonts render them as nothing.
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The maximum length of a name in a message, in characters.
+const SHOWN: usize = 256;
+
+/// Shows a name on one line: escapes the characters that would hide or reorder text, and replaces
+/// the middle of a long name by a count.
+pub(super) fn shown(name: &str) -> String {
+    let mut line = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '\n' => line.push_str("\\n"),
+            '\t' => line.push_str("\\t"),
+            c if hides(c) => line.extend(c.escape_unicode()),
+            c => line.push(c),
+        }
+    }
+    let count = line.chars().count();
+    if count <= SHOWN {
+        return line;
+    }
+    let head: String = line.chars().take(SHOWN / 2).collect();
+    let tail: String = line.chars().skip(count - SHOWN / 2).collect();
+    format!("{head} … {} characters … {tail}", count - SHOWN)
+}
+
+/// Returns whether a reader could not see a character, or would see the others in another order.
+/// The selectors of emoji stay, since emoji carry them.
+fn hides(c: char) -> bool {
+    match c {
+        '\u{fe0e}' | '\u{fe0f}' => false,
+        '\u{2028}' | '\u{2029}' | '\u{2800}' | '\u{fff9}'..='\u{fffb}' => true,
+        c => c.is_control() || is_ignorable(c),
+    }
 }
 
 fn is_number(text: &str) -> bool {
@@ -170,6 +214,29 @@ mod tests {
             ".",
         ] {
             assert_eq!(git_tree(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_file_systems_ignore_is_what_readers_do_not_see() {
+        for c in '\0'..=char::MAX {
+            assert_eq!(is_ignorable(c), crate::tool::text::is_ignorable(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_shown_like_every_other_text() {
+        let elided = |name: &str| crate::tool::text::elided(name, SHOWN);
+        let long = "long\u{202e}".repeat(100);
+        for name in [
+            "plugins",
+            "é ❤\u{fe0f}",
+            "a\nb\tc",
+            "a\u{1b}[2J\u{200b}\u{2028}",
+            &long,
+            &"x".repeat(257),
+        ] {
+            assert_eq!(shown(name), elided(name), "{name:?}");
         }
     }
 

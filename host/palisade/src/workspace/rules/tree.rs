@@ -1,14 +1,12 @@
 //! A protected tree: a directory with all its contents, or a single file.
 
-use crate::tool::Advice;
-use crate::tool::text::elided;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ascent::{Identity, PIN_ANY};
-use super::names::git_tree;
+use super::names::{git_tree, shown};
 use super::trail::{Entry, Trail};
 
 /// Whether the contents of a protected tree may be read.
@@ -18,15 +16,6 @@ pub(crate) enum Reading {
     Allowed,
     /// Tools may not read the tree, since it holds the host's own files.
     Refused,
-}
-
-impl Reading {
-    /// Returns advice for an operator whose files are hidden by mistake.
-    pub(crate) fn advice() -> Advice {
-        Advice::new(
-            "what was taken for a cache by mistake has a record in `palisade/caches` of your state directory: remove that",
-        )
-    }
 }
 
 /// A protected tree. It is held open, so that its identity stays valid if it is renamed. Its name
@@ -74,7 +63,7 @@ impl Tree {
             .below(root)
             .or_else(|| self.paths().find_map(Path::file_name).map(Path::new))
             .unwrap_or(Path::new("."));
-        elided(&name.to_string_lossy(), 256).into()
+        shown(&name.to_string_lossy()).into()
     }
 
     /// Returns the path of the tree relative to a directory, judged by its names.

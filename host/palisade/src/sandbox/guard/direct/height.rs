@@ -40,7 +40,7 @@ struct Level {
 
 impl Level {
     fn open(dir: impl AsFd, name: impl rustix::path::Arg, ledger: &Ledger) -> Result<Self, Fault> {
-        let held = Held::one(ledger.files())?;
+        let held = Held::one(ledger)?;
         let handle = openat(dir, name, READ_DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
         Ok(Self { entries: Dir::new(handle)?, _held: held })
     }

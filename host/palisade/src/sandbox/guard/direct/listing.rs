@@ -21,7 +21,7 @@ impl Listing {
     /// Opens the directory again: a listing needs its own cursor, and the mount's handle may be
     /// `O_PATH`.
     pub(super) fn open(dir: &OpenDir, ledger: &Ledger) -> Result<Self, Fault> {
-        let held = Held::one(ledger.files())?;
+        let held = Held::one(ledger)?;
         let handle = openat(dir.handle(), HERE, READ_DIRECTORY, Mode::empty())?;
         Ok(Self { entries: Dir::new(handle)?, _held: held })
     }

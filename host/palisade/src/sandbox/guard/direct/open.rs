@@ -93,7 +93,7 @@ pub(super) fn open(
     access: Access,
     ledger: &Ledger,
 ) -> Result<Node, Fault> {
-    let held = Held::one(ledger.files())?;
+    let held = Held::one(ledger)?;
     if wish.changes() {
         return open_to_change(dir, &to_change(path, ledger)?, wish, ledger, held);
     }

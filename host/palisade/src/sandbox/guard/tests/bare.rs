@@ -1,11 +1,11 @@
 //! Bare git repositories: no operation creates one, in any order, or changes an existing one.
 
 use std::fs;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 
 use super::{
     Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE, code,
-    everywhere, now, resolvers,
+    everywhere, now, resolvers, rules_of,
 };
 use crate::sandbox::guard::{Mount, Refusal};
 
@@ -225,7 +225,7 @@ fn of_two_calls_at_once_that_each_put_one_part_there_one_is_refused() {
         let mut other = Call::new(resolver, Access::ReadWrite, Quotas::default());
         let root = fs::File::open(one.host("")).unwrap();
         other.guard.root = Some(Mount::with_resolver(root.into(), resolver).root());
-        other.workspace = crate::workspace::Workspace::open(&one.host("")).unwrap();
+        other.rules = Arc::new(rules_of(&one.host("")));
         other.again();
         let turn = Barrier::new(2);
         let both = [one.host("dir/HEAD"), one.host("dir/objects")];

@@ -166,13 +166,8 @@ fn a_write_into_what_was_there_is_noted_when_it_has_written() {
 
 #[test]
 fn what_a_stopped_call_has_begun_to_write_is_removed_and_nothing_else() {
-    const BEGUN: &str = ".palisade-0123456789abcdef.tmp";
-    let others = [
-        ".palisade-0123456789abcde.tmp",
-        ".palisade-0123456789abcdeg.tmp",
-        ".palisade-0123456789abcdef.txt",
-        "palisade-0123456789abcdef.tmp",
-    ];
+    const BEGUN: &str = "begun.tmp";
+    let others = ["tmp", "begun.tmp.txt"];
     everywhere(|call| {
         fs::write(call.host("dir").join(BEGUN), "the user's").unwrap();
         for path in
@@ -180,7 +175,7 @@ fn what_a_stopped_call_has_begun_to_write_is_removed_and_nothing_else() {
         {
             call.write(path, "x").unwrap();
         }
-        call.guard.tidy();
+        call.guard.tidy(|name| name.ends_with(".tmp"));
         assert!(!call.host(BEGUN).exists() && !call.host("dir/sub").join(BEGUN).exists());
         let kept = format!("dir/{BEGUN}");
         let mut expected = vec![kept.as_str()];

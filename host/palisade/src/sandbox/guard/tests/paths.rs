@@ -3,10 +3,9 @@
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
 
 use super::{
-    Access, Call, ErrorCode, FOLLOW, Guard, GuardView, HostDescriptor, OpenFlags, Quotas, READ,
-    ResourceTable, code, everywhere, now,
+    Access, Call, Dir, ErrorCode, FOLLOW, Guard, GuardView, HostDescriptor, Mount, OpenFlags,
+    Options, PREOPEN_NAME, Quotas, READ, ResourceTable, code, everywhere, now,
 };
-use crate::sandbox::guard::PREOPEN_NAME;
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
 
 /// Returns the outcomes of all operations on a path.
@@ -171,7 +170,7 @@ fn the_one_preopen_is_the_root_directory() {
 #[test]
 fn without_a_mount_there_is_no_directory() {
     let mut table = ResourceTable::new();
-    let mut guard = Guard::closed(&crate::sandbox::guard::PluginFiles::default());
+    let mut guard = Guard::closed();
     let mut view = GuardView { guard: &mut guard, table: &mut table };
     assert!(view.get_directories().unwrap().is_empty());
 }
@@ -190,12 +189,9 @@ fn a_workspace_that_is_moved_away_stays_the_one_that_guests_see() {
 #[test]
 fn a_mount_made_from_a_handle_finds_the_best_way_of_resolving() {
     let mut call = Call::new(super::resolvers()[0], Access::ReadOnly, Quotas::default());
-    let mount = crate::sandbox::guard::Mount::new(call.workspace.dir()).unwrap();
-    call.guard = Guard::new(
-        (&mount, Access::ReadOnly, call.workspace.rules()),
-        Quotas::default(),
-        &crate::sandbox::guard::PluginFiles::default(),
-    );
+    let dir = Dir::open_ambient_dir(call.host(""), cap_std::ambient_authority()).unwrap();
+    let mount = Mount::new(&dir).unwrap();
+    call.guard = Guard::new(&mount, Access::ReadOnly, call.rules.clone(), Options::default());
     assert_eq!(call.read("file.txt").unwrap(), "inside");
     assert_eq!(call.open_to_read("../x").map(drop), Err(ErrorCode::NotPermitted));
 }

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
@@ -159,12 +160,8 @@ fn of_the_machine(directory: &str, resolver: super::Resolver, access: super::Acc
     let call = Call::new(resolver, access, super::Quotas::default());
     let mount =
         super::Mount::with_resolver(std::fs::File::open(directory).unwrap().into(), resolver);
-    let rules = super::Workspace::open(directory.as_ref()).unwrap().rules();
-    let guard = super::Guard::new(
-        (&mount, access, rules),
-        super::Quotas::default(),
-        &super::PluginFiles::default(),
-    );
+    let rules = Arc::new(super::rules_of(directory.as_ref()));
+    let guard = super::Guard::new(&mount, access, rules, super::Options::default());
     Call { guard, ..call }
 }
 

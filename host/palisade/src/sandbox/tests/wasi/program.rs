@@ -10,7 +10,7 @@ use crate::sandbox::ask::Asking;
 use crate::sandbox::compile;
 use crate::sandbox::ended::Ended;
 use crate::sandbox::engine::Runtime;
-use crate::sandbox::guard::{Access, Guard, Mount, PluginFiles, Quotas};
+use crate::sandbox::guard::{Access, Guard, Mount, Options};
 use crate::sandbox::limiter::Limiter;
 use crate::sandbox::prepare::{PluginRefused, brief};
 use crate::sandbox::run::{Stop, bounded, store};
@@ -195,12 +195,9 @@ fn guard(workspace: &Path, run: &Run, paths: Paths) -> Guard {
     let mount =
         workspace.mount(if paths == Paths::Best { Mount::new } else { Mount::walked }).unwrap();
     let access = if run.read_only { Access::ReadOnly } else { Access::ReadWrite };
-    let guard = Guard::new(
-        (&*mount, access, workspace.rules()),
-        Quotas::default(),
-        &PluginFiles::default(),
-    );
-    run.preopen.clone().into_iter().fold(guard, Guard::named)
+    let named = run.preopen.clone().into_iter();
+    let options = named.fold(Options::default(), Options::with_preopen_name);
+    Guard::new(&mount, access, workspace.rules(), options)
 }
 
 /// Describes the end of a run as the host does, with the first refusal of the file system, if there
