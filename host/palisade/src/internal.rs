@@ -21,6 +21,6 @@ pub use crate::sandbox::machine::check as check_machine;
 pub use crate::sandbox::offer::{Offered, ROLES};
 pub use crate::tool::result::millis;
 pub use crate::workspace::private::{Missing, open_private_directory};
-pub use crate::workspace::regular::{open_regular, open_regular_at};
 pub use crate::workspace::within;
 pub use palisade_schema::schema::hidden_in;
+pub use palisade_wasi_fs::internal::{open_regular, open_regular_at};

@@ -13,7 +13,6 @@ mod convert;
 mod describe;
 mod ended;
 mod engine;
-mod guard;
 mod guest_files;
 mod imports;
 mod limiter;

@@ -3,23 +3,21 @@
 pub(crate) mod advice;
 mod files;
 pub(crate) mod private;
-pub(crate) mod regular;
 mod resolve;
-mod rules;
-mod seen;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use files::is_temporary;
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
-pub(crate) use private::{Missing, Obstacle, open_private};
-pub(crate) use regular::{open_regular, open_regular_at};
-pub use resolve::{LastLink, PathRefused};
-pub use rules::HardLinks;
-#[cfg(target_os = "linux")]
-pub(crate) use rules::PIN_ANY;
-pub(crate) use rules::{
-    Admission, Forbidden, HostRules, Identity, Mounts, PIN, Reading, Rules, Tree,
+pub use palisade_wasi_fs::HardLinks;
+pub use palisade_wasi_fs::internal::LastLink;
+pub(crate) use palisade_wasi_fs::internal::{
+    Admission, Forbidden, Identity, Mounts, Opener, QUIETLY, READ_DIRECTORY, Seen, open_regular,
+    open_regular_at,
 };
-pub(crate) use seen::{Opener, QUIETLY, READ_DIRECTORY, Seen};
+pub(crate) use palisade_wasi_fs::{HostRules, Reading, Rules, Tree};
+pub(crate) use private::{Missing, Obstacle, open_private};
+pub use resolve::PathRefused;
 
 use crate::tool::FileAccess;
 use crate::tool::budget::{Budget, Exhausted, Unlimited};

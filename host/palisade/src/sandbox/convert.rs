@@ -4,6 +4,7 @@
 use super::bindings::exports::palisade::tool::tool as exported;
 use super::bindings::palisade::tool::types as wit;
 use super::blocks::{self, Blocks, Unfit};
+use super::ended::quota;
 use super::limits;
 use super::prepare::PluginRefused;
 use super::refusal::denied;
@@ -132,7 +133,7 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
     // it; a more specific error is the guest's own.
     let memory =
         if let exported::ToolError::Failed(_) = &error { state.limiter.denied() } else { None };
-    if let Some((limit, value)) = memory.or_else(|| state.guard.exhausted().map(Into::into)) {
+    if let Some((limit, value)) = memory.or_else(|| state.guard.exhausted().map(quota)) {
         return ErrorKind::ResourceExhausted { limit, value };
     }
     match error {
@@ -243,13 +244,13 @@ pub(super) fn compact_object(map: &Map<String, Value>) -> Cow<'static, str> {
 mod tests {
     use super::super::ask::Asking;
     use super::super::engine::Allocation;
-    use super::super::guard::Guard;
     use super::super::limiter::Limiter;
     use super::super::talk::Talk;
     use super::*;
     use crate::execution::owner::input_turns;
     use crate::tool::Content;
     use crate::tool::budget::Unlimited;
+    use palisade_wasi_fs::Guard;
     use tokio_util::sync::CancellationToken;
     use wasmtime::ResourceLimiter as _;
 

@@ -3,12 +3,12 @@
 
 use super::ask::Parted;
 use super::engine::{Runtime, is_out_of_memory};
-use super::guard::Exhausted;
 use super::limits;
 use super::run::Interrupted;
 use super::state::State;
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{ErrorKind, Limit, SideEffects};
+use palisade_wasi_fs::Exhausted;
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 use wasmtime::Trap;
@@ -105,7 +105,7 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
         return Some(limit);
     }
     if let Some(exhausted) = state.guard.exhausted() {
-        return Some(exhausted.into());
+        return Some(quota(exhausted));
     }
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
         return Some((Limit::Sandboxes, u64::from(limits::LIVE_SANDBOXES)));
@@ -171,16 +171,15 @@ fn trap_text(error: &wasmtime::Error, state: &State) -> String {
     }
 }
 
-impl From<Exhausted> for (Limit, u64) {
-    fn from(exhausted: Exhausted) -> Self {
-        match exhausted {
-            Exhausted::ReadBytes(limit) => (Limit::BytesRead, limit),
-            Exhausted::WriteBytes(limit) => (Limit::BytesWritten, limit),
-            Exhausted::NewEntries(limit) => (Limit::NewEntries, limit),
-            Exhausted::ListedEntries(limit) => (Limit::ListedEntries, limit),
-            Exhausted::Depth(limit) => (Limit::Depth, limit),
-            Exhausted::OpenFiles(limit) => (Limit::OpenFiles, limit),
-        }
+/// Returns the limit of an exhausted quota, with its value.
+pub(super) fn quota(exhausted: Exhausted) -> (Limit, u64) {
+    match exhausted {
+        Exhausted::ReadBytes(limit) => (Limit::BytesRead, limit),
+        Exhausted::WriteBytes(limit) => (Limit::BytesWritten, limit),
+        Exhausted::NewEntries(limit) => (Limit::NewEntries, limit),
+        Exhausted::ListedEntries(limit) => (Limit::ListedEntries, limit),
+        Exhausted::Depth(limit) => (Limit::Depth, limit),
+        Exhausted::OpenFiles(limit) => (Limit::OpenFiles, limit),
     }
 }
 

@@ -295,12 +295,12 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot make an engine has failed")]
     use super::super::ask::Asking;
     use super::super::border::Cap;
-    use super::super::guard::Guard;
     use super::super::limiter::Limiter;
     use super::super::run::store;
     use super::super::talk::Talk;
     use super::*;
     use crate::tool::Digest;
+    use palisade_wasi_fs::Guard;
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
     /// Returns the compatibility number of an engine. Engines with the same number load each

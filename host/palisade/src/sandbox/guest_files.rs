@@ -1,9 +1,9 @@
 //! The resources that the file systems of all calls of one plugin share.
 
-use super::guard::{NoDescriptor, ResourceBudget};
 use crate::execution::Owner;
 use crate::execution::account::{hold_always, release_always};
 use crate::execution::share::Share;
+use palisade_wasi_fs::{NoDescriptor, ResourceBudget};
 use std::sync::Arc;
 
 /// A plugin's share of the file descriptors for guests. The memory of change logs counts towards

@@ -2,7 +2,6 @@
 
 use super::bindings::asking::palisade::tool::client;
 use super::bindings::palisade::tool::host;
-use super::guard;
 use super::prepare::{PluginRefused, shown};
 use super::state::State;
 use wasmtime::Engine;
@@ -28,7 +27,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     // Streams need only the resource table. Through `IoView`, a stream operation does not create
     // the lazy WASI context.
     wasmtime_wasi_io::add_to_linker_async(&mut linker)?;
-    guard::add_to_linker(&mut linker)?;
+    palisade_wasi_fs::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     host::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
     client::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;

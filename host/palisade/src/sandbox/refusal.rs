@@ -1,8 +1,8 @@
 //! The refusals of a guest's file system, as the result of a call reports them.
 
-use super::guard::Refusal;
 use crate::tool::{Advice, ErrorKind, PermissionReason};
 use crate::workspace::advice;
+use palisade_wasi_fs::Refusal;
 
 /// Returns the error of a call that failed because of a refusal. `said` is the message of the tool.
 pub(super) fn denied(refusal: &Refusal, said: &str) -> ErrorKind {

@@ -1,11 +1,11 @@
 //! The data of one store: everything that one call can reach.
 
 use super::ask::Asking;
-use super::guard::{Guard, GuardView, HasGuard};
 use super::limiter::Limiter;
 use super::limits;
 use super::surroundings::Surroundings;
 use super::talk::Talk;
+use palisade_wasi_fs::{Guard, GuardView, HasGuard};
 use std::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtxView, WasiView};

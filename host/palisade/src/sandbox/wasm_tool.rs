@@ -5,7 +5,6 @@ use super::bindings::exports::palisade::tool::tool as wit;
 use super::conform::conforming;
 use super::ended::Ended;
 use super::engine::Allocation;
-use super::guard::{Access, Guard, Mount, Options};
 use super::limiter::Limiter;
 use super::linked::Linked;
 use super::offer::{self, Offered};
@@ -22,6 +21,7 @@ use crate::execution::{
 };
 use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
 use crate::workspace::is_temporary;
+use palisade_wasi_fs::{Access, Guard, Mount, Options};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,0 +1,241 @@
+//! Native tools and the rules of a workspace; the tests of `palisade-wasi-fs` cover guests.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+
+use super::{FileError, HardLinks, HostRules, Reading, Tree, Workspace};
+use std::fs;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// Creates a workspace with plugins and a cache in it, next to a package store.
+fn world(hard_links: HardLinks) -> (TempDir, Workspace) {
+    let outer = TempDir::new().unwrap();
+    let root = outer.path().join("ws");
+    for dir in ["lib/plugins", "cache"] {
+        fs::create_dir_all(root.join(dir)).unwrap();
+    }
+    for file in ["lib/plugins/a.wasm", "cache/key", "ordinary"] {
+        fs::write(root.join(file), "as it was").unwrap();
+    }
+    fs::write(outer.path().join("store"), "shared").unwrap();
+    fs::hard_link(outer.path().join("store"), root.join("package")).unwrap();
+    let workspace = Workspace::open(&root).unwrap();
+    let trees = [
+        ("lib/plugins", Reading::Allowed),
+        ("cache", Reading::Refused),
+        ("later/x", Reading::Allowed),
+    ];
+    let trees = trees
+        .map(|(path, reading)| Arc::new(Tree::open(&root.join(path), reading).unwrap()))
+        .into();
+    workspace.keep_rules_of(&Arc::new(HostRules { hard_links, trees }));
+    (outer, workspace)
+}
+
+#[test]
+fn native_tools_change_nothing_of_the_host_s() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    std::os::unix::fs::symlink("lib/plugins", outer.path().join("ws/innocent")).unwrap();
+    let files = workspace.files();
+    for path in [
+        "lib/plugins/a.wasm",
+        "lib/plugins/b.wasm",
+        "innocent/a.wasm",
+        "lib/plugins/new/deep",
+        "later/x/y",
+        "LATER",
+    ] {
+        for outcome in [files.write(path, "x"), files.append(path, "x"), files.delete(path)] {
+            // Deleting a missing file reports it as missing.
+            let missing = matches!(outcome, Err(FileError::NotFound(_)));
+            assert!(
+                missing || matches!(outcome, Err(FileError::Protected { .. })),
+                "{path}: {outcome:?}"
+            );
+        }
+    }
+    assert_eq!(files.read("innocent/a.wasm").unwrap(), "as it was");
+    assert!(
+        !outer.path().join("ws/later").exists()
+            && !outer.path().join("ws/lib/plugins/new").exists()
+    );
+    files.write("lib/other", "x").unwrap();
+}
+
+#[test]
+fn native_tools_do_not_read_what_is_the_host_s_own() {
+    let (_outer, workspace) = world(HardLinks::Refuse);
+    let files = workspace.files();
+    assert!(matches!(files.read("cache/key"), Err(FileError::Hidden { .. })));
+    assert!(matches!(files.list("cache"), Err(FileError::Hidden { .. })));
+    assert_eq!(files.read("ordinary").unwrap(), "as it was");
+    assert!(files.list(".").unwrap().contains(&"ordinary".to_owned()));
+}
+
+#[test]
+fn what_is_hidden_stays_so_while_a_link_on_the_way_turns() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let at = |path: &str| outer.path().join("ws").join(path);
+    fs::create_dir(at("open")).unwrap();
+    fs::write(at("open/key"), "for everybody").unwrap();
+    for (target, name) in [("open", "turn0"), ("cache", "turn1")] {
+        std::os::unix::fs::symlink(target, at(name)).unwrap();
+    }
+    fs::rename(at("turn0"), at("turn")).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                for target in ["cache", "open"] {
+                    let _ = std::os::unix::fs::symlink(target, at("next"));
+                    let _ = fs::rename(at("next"), at("turn"));
+                }
+            }
+        });
+        let files = workspace.files();
+        let read = (0..20_000)
+            .filter_map(|_| files.read("turn/key").ok())
+            .find(|text| text != "for everybody");
+        let listed = (0..5_000).filter_map(|_| files.list("turn").ok()).count();
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(read, None);
+        assert!(listed > 0);
+    });
+}
+
+#[test]
+fn a_file_with_several_names_is_replaced_and_not_added_to_unless_the_operator_allows_it() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    assert!(matches!(workspace.files().append("package", "+"), Err(FileError::HardLinked(_))));
+    workspace.files().write("package", "own").unwrap();
+    assert_eq!(fs::read_to_string(outer.path().join("store")).unwrap(), "shared");
+    let (outer, workspace) = world(HardLinks::Allow);
+    workspace.files().append("package", "+").unwrap();
+    assert_eq!(fs::read_to_string(outer.path().join("store")).unwrap(), "shared+");
+}
+
+#[test]
+fn of_two_hosts_in_one_workspace_the_strictest_counts_and_each_protects_its_own() {
+    let (outer, workspace) = world(HardLinks::Allow);
+    let tree = Arc::new(Tree::open(&outer.path().join("ws/ordinary"), Reading::Allowed).unwrap());
+    let other = Arc::new(HostRules { hard_links: HardLinks::Refuse, trees: vec![tree] });
+    workspace.keep_rules_of(&other);
+    let rules = workspace.rules();
+    workspace.keep_rules_of(&other);
+    assert!(Arc::ptr_eq(&rules, &workspace.rules()), "rules that are kept already add nothing");
+    assert_eq!(workspace.rules().hard_links(), HardLinks::Refuse);
+    assert!(matches!(workspace.files().write("ordinary", "x"), Err(FileError::Protected { .. })));
+    assert!(matches!(
+        workspace.files().write("lib/plugins/a.wasm", "x"),
+        Err(FileError::Protected { .. })
+    ));
+}
+
+#[test]
+fn what_lies_elsewhere_is_no_business_of_a_workspace() {
+    let outer = TempDir::new().unwrap();
+    fs::create_dir_all(outer.path().join("ws")).unwrap();
+    fs::create_dir_all(outer.path().join("plugins")).unwrap();
+    let workspace = Workspace::open(&outer.path().join("ws")).unwrap();
+    let tree = Arc::new(Tree::open(&outer.path().join("plugins"), Reading::Refused).unwrap());
+    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![tree], ..HostRules::default() }));
+    assert!(!workspace.rules().hide_anything());
+    workspace.files().write("plugins/x", "free").unwrap();
+}
+
+#[test]
+fn native_tools_do_not_read_what_has_been_replaced_either() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let root = outer.path().join("ws");
+    fs::write(root.join("own"), "first").unwrap();
+    let tree = Arc::new(Tree::open(&root.join("own"), Reading::Refused).unwrap());
+    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![tree], ..HostRules::default() }));
+    for (new, name) in [("new", "own"), ("newer", "cache")] {
+        let _ = fs::rename(root.join(name), root.join(format!("old {name}")));
+        fs::create_dir(root.join(new)).unwrap();
+        fs::write(root.join(new).join("key"), "x").unwrap();
+        fs::rename(root.join(new), root.join(name)).unwrap();
+        assert!(
+            matches!(workspace.files().read(&format!("{name}/key")), Err(FileError::Hidden { .. })),
+            "{name}"
+        );
+        assert!(matches!(workspace.files().list(name), Err(FileError::Hidden { .. })), "{name}");
+    }
+}
+
+#[test]
+fn native_tools_do_not_replace_a_link_on_the_way_to_what_is_the_host_s() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let root = outer.path().join("ws");
+    std::os::unix::fs::symlink("lib", root.join("way")).unwrap();
+    let tree = Arc::new(Tree::open(&root.join("way/plugins"), Reading::Allowed).unwrap());
+    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![tree], ..HostRules::default() }));
+    assert!(matches!(workspace.files().delete("way"), Err(FileError::Protected { .. })));
+    workspace.files().write("way/other", "free").unwrap();
+}
+
+#[test]
+fn what_lies_in_a_tree_that_comes_to_its_own_name_later_is_protected() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let root = outer.path().join("ws");
+    let files = workspace.files();
+    fs::create_dir(root.join("state")).unwrap();
+    let tree = Tree::open(&root.join("state/own"), Reading::Refused).unwrap();
+    workspace.keep_rules_of(&Arc::new(HostRules {
+        trees: vec![Arc::new(tree)],
+        ..HostRules::default()
+    }));
+    files.write("state/other", "free").unwrap();
+    fs::create_dir(root.join("state/own")).unwrap();
+    fs::write(root.join("state/own/key"), "as it was").unwrap();
+    for path in ["state/own/key", "state/own/new"] {
+        let outcome = files.write(path, "x");
+        assert!(
+            matches!(outcome, Err(FileError::Protected { .. } | FileError::Hidden { .. })),
+            "{path}: {outcome:?}"
+        );
+    }
+    assert_eq!(fs::read_to_string(root.join("state/own/key")).unwrap(), "as it was");
+    files.write("state/other", "still free").unwrap();
+}
+
+#[test]
+fn a_tree_whose_way_comes_later_is_protected_as_far_as_it_is_there() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let root = outer.path().join("ws");
+    let files = workspace.files();
+    let tree = Tree::open(&root.join("far/off/own"), Reading::Refused).unwrap();
+    workspace.keep_rules_of(&Arc::new(HostRules {
+        trees: vec![Arc::new(tree)],
+        ..HostRules::default()
+    }));
+    let refused = |path: &str| {
+        let outcome = files.write(path, "x");
+        assert!(
+            matches!(outcome, Err(FileError::Protected { .. } | FileError::Hidden { .. })),
+            "{path}: {outcome:?}"
+        );
+    };
+    refused("far/other");
+    // The user creates one directory after the other, and finally the tree.
+    fs::create_dir(root.join("far")).unwrap();
+    files.write("far/other", "free").unwrap();
+    refused("far/off");
+    refused("far/off/own");
+    fs::create_dir(root.join("far/off")).unwrap();
+    files.write("far/off/other", "free").unwrap();
+    refused("far/off/own");
+    refused("far/off/own/key");
+    fs::create_dir(root.join("far/off/own")).unwrap();
+    fs::write(root.join("far/off/own/key"), "as it was").unwrap();
+    refused("far/off/own/key");
+    refused("far/off/own/new");
+    assert!(matches!(
+        files.delete("far/off/own/key"),
+        Err(FileError::Protected { .. } | FileError::Hidden { .. })
+    ));
+    assert!(matches!(files.read("far/off/own/key"), Err(FileError::Hidden { .. })));
+    assert_eq!(fs::read_to_string(root.join("far/off/own/key")).unwrap(), "as it was");
+    files.write("far/off/other", "still free").unwrap();
+}

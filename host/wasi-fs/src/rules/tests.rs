@@ -1,0 +1,100 @@
+//! The rules of a directory, without guests.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+
+use super::*;
+use std::fs;
+use tempfile::TempDir;
+
+/// Creates a directory with plugins and a cache in it, and its rules.
+fn world() -> (TempDir, PathBuf, Rules) {
+    let outer = TempDir::new().unwrap();
+    let root = outer.path().join("ws");
+    for dir in ["lib/plugins", "cache"] {
+        fs::create_dir_all(root.join(dir)).unwrap();
+    }
+    let root = root.canonicalize().unwrap();
+    let trees = [
+        ("lib/plugins", Reading::Allowed),
+        ("cache", Reading::Refused),
+        ("later/x", Reading::Allowed),
+    ];
+    let trees = trees
+        .map(|(path, reading)| Arc::new(Tree::open(&root.join(path), reading).unwrap()))
+        .into();
+    let host = Arc::new(HostRules { hard_links: HardLinks::Refuse, trees });
+    let dir = Dir::open_ambient_dir(&root, cap_std::ambient_authority()).unwrap();
+    let rules = Rules::new(&dir, &root).unwrap().with(&host, &root);
+    (outer, root, rules)
+}
+
+#[test]
+fn what_is_done_about_several_names_is_read_as_it_is_written() {
+    for (links, name) in [(HardLinks::Refuse, "refuse"), (HardLinks::Allow, "allow")] {
+        assert_eq!((links.to_string().as_str(), name.parse()), (name, Ok(links)));
+    }
+    assert!("both".parse::<HardLinks>().is_err_and(|error| error.contains("both")));
+}
+
+#[test]
+fn a_path_is_judged_by_its_name_before_anything_is_done_and_only_a_hidden_one_is_not_read() {
+    let (_outer, root, rules) = world();
+    for (path, changed, read) in [
+        ("ordinary", true, true),
+        ("lib/other", true, true),
+        ("lib/plugins-not", true, true),
+        ("sub/.git/config", false, true),
+        ("lib/plugins/a.wasm", false, true),
+        ("./lib/./plugins", false, true),
+        ("later/x/y", false, true),
+        ("cache", false, false),
+        ("./cache/key", false, false),
+    ] {
+        assert_eq!(rules.check_places(path, &root).is_ok(), changed, "{path}");
+        assert_eq!(rules.check_hidden(path, &root).is_ok(), read, "{path}");
+    }
+}
+
+#[test]
+fn a_directory_lies_inside_where_the_way_up_from_it_leads_to_the_workspace() {
+    let (outer, _, rules) = world();
+    let inside = |path: &str| {
+        let dir = fs::File::open(outer.path().join(path)).unwrap();
+        rules.lies_inside(std::os::fd::AsFd::as_fd(&dir)).unwrap()
+    };
+    assert!(inside("ws") && inside("ws/lib/plugins") && !inside("."));
+}
+
+#[test]
+fn a_path_is_followed_through_as_many_links_as_the_system_follows() {
+    let outer = TempDir::new().unwrap();
+    let at = |number: usize| outer.path().join(number.to_string());
+    fs::create_dir(at(0)).unwrap();
+    for number in 1..=41 {
+        std::os::unix::fs::symlink(at(number - 1), at(number)).unwrap();
+    }
+    let real = |number| trail::Trail::follow(&at(number)).unwrap().real;
+    assert_eq!(real(40), Some(at(0).canonicalize().unwrap()));
+    assert_eq!(real(41), None);
+}
+
+#[test]
+fn a_name_that_a_path_passes_and_ends_at_is_its_end() {
+    let outer = TempDir::new().unwrap();
+    fs::create_dir_all(outer.path().join("dir/sub")).unwrap();
+    std::os::unix::fs::symlink("dir", outer.path().join("link")).unwrap();
+    let role = |path: &str| {
+        let entries = trail::Trail::follow(&outer.path().join(path)).unwrap().entries;
+        entries.iter().find(|entry| entry.name == "link").map(|entry| entry.role)
+    };
+    assert_eq!(role("link"), Some(trail::Role::End));
+    assert_eq!(role("link/../link"), Some(trail::Role::End));
+    assert_eq!(role("link/../link/sub"), Some(trail::Role::OnTheWay));
+}
+
+#[test]
+fn only_what_is_not_read_counts_as_hidden_and_by_the_path_that_was_named() {
+    let (_outer, root, rules) = world();
+    let hidden = |path: &str| rules.hide(&root.join(path));
+    assert!(hidden("cache") && !hidden("lib/plugins") && !hidden("ordinary"));
+}

@@ -1,0 +1,113 @@
+//! The host's own files and its plugins, where they lie in the workspace.
+
+use std::fs;
+use std::sync::Arc;
+
+use super::{REFUSED, nothing_changes};
+use crate::Refusal;
+use crate::rules::{HardLinks, HostRules, Reading, Tree};
+use crate::tests::{Access, Call, Quotas, everywhere, resolvers};
+
+/// Creates host files and plugins in the workspace.
+fn host_state(call: &mut Call) {
+    for dir in ["lib/plugins", "cache"] {
+        fs::create_dir_all(call.host(dir)).unwrap();
+    }
+    for file in ["lib/plugins/a.wasm", "cache/key", "own.toml"] {
+        fs::write(call.host(file), "host").unwrap();
+    }
+    let trees = [
+        ("lib/plugins", Reading::Allowed),
+        ("later/plugins", Reading::Allowed),
+        ("cache", Reading::Refused),
+        ("own.toml", Reading::Refused),
+    ];
+    let trees =
+        trees.map(|(path, reading)| Arc::new(Tree::open(&call.host(path), reading).unwrap()));
+    call.keep(HostRules { hard_links: HardLinks::Allow, trees: trees.into() });
+}
+
+#[test]
+fn nothing_is_changed_in_what_belongs_to_the_host() {
+    everywhere(|call| {
+        host_state(call);
+        call.link("innocent", "lib/plugins");
+        for path in [
+            "lib/plugins",
+            "lib/plugins/a.wasm",
+            "lib/plugins/b.wasm",
+            "lib/PLUGINS",
+            "innocent/a.wasm",
+            "cache/key",
+            "cache",
+            "own.toml",
+            "Own.toml",
+            "later",
+        ] {
+            nothing_changes(call, path);
+        }
+        call.write("lib/other", "x").unwrap();
+        assert_eq!(call.read("lib/plugins/a.wasm").unwrap(), "host");
+    });
+}
+
+#[test]
+fn what_is_the_host_s_own_is_not_even_read() {
+    for resolver in resolvers() {
+        for access in [Access::ReadOnly, Access::ReadWrite] {
+            let mut call = Call::new(resolver, access, Quotas::default());
+            host_state(&mut call);
+            call.link("innocent", "cache");
+            call.link("own", "own.toml");
+            for path in [
+                "cache",
+                "cache/key",
+                "own.toml",
+                "innocent/key",
+                "innocent",
+                "own",
+                "lib/../cache/key",
+            ] {
+                assert_eq!(call.open_to_read(path).map(drop), REFUSED, "{path}");
+            }
+            assert_eq!(call.read("file.txt").unwrap(), "inside");
+            assert_eq!(call.guard.refusal(), Some(&Refusal::Hidden("cache".into())));
+        }
+    }
+}
+
+#[test]
+fn what_another_program_put_beside_it_under_a_form_of_its_name_is_not_read_either() {
+    everywhere(|call| {
+        host_state(call);
+        fs::write(call.host("OWN.toml"), "x").unwrap();
+        assert_eq!(call.open_to_read("OWN.toml").map(drop), REFUSED);
+        fs::write(call.host("lib/own.toml"), "x").unwrap();
+        assert_eq!(call.read("lib/own.toml").unwrap(), "x");
+    });
+}
+
+#[test]
+fn no_directory_above_what_belongs_to_the_host_is_moved_or_removed() {
+    everywhere(|call| {
+        host_state(call);
+        assert_eq!(call.rename("lib", "elsewhere"), REFUSED);
+        fs::create_dir(call.host("empty")).unwrap();
+        assert_eq!(call.rename("empty", "lib"), REFUSED);
+        assert_eq!(
+            call.guard.refusal().and_then(Refusal::tree).map(|tree| &**tree),
+            Some("lib/plugins")
+        );
+        assert_eq!(call.rename("dir", "elsewhere"), Ok(()));
+    });
+}
+
+#[test]
+fn a_second_name_of_a_file_of_the_host_is_protected_as_well() {
+    everywhere(|call| {
+        host_state(call);
+        fs::hard_link(call.host("own.toml"), call.host("second")).unwrap();
+        nothing_changes(call, "second");
+        assert_eq!(call.open_to_read("second").map(drop), REFUSED);
+    });
+}

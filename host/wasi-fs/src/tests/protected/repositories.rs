@@ -1,0 +1,119 @@
+//! The workspace's git repositories, at any depth and under any form of their names.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::{REFUSED, nothing_changes, repositories};
+use crate::Refusal;
+use crate::rules::{HardLinks, HostRules};
+use crate::tests::{Access, Call, FOLLOW, OpenFlags, Quotas, WRITE, everywhere, resolvers};
+
+#[test]
+fn nothing_is_changed_in_a_repository_at_any_depth_and_in_any_case() {
+    everywhere(|call| {
+        repositories(call);
+        for path in [
+            ".git/config",
+            ".git/new",
+            ".git/hooks",
+            ".git/hooks/post-commit",
+            ".git",
+            "sub/.git/config",
+            "sub/.GIT/config",
+            "sub/.gIt/x",
+            "sub/.git/hooks/pre-commit.sample",
+            "sub/../sub/.git/config",
+            "dir/../.git/config",
+            ".//.git//config",
+            "tree/.git",
+            "new/.git",
+            "dir/.git",
+            "dir/.GIT",
+            "dir/git~1",
+            "dir/.git.",
+            "dir/.g\u{200c}it",
+            "dir/.g\u{ad}it",
+        ] {
+            nothing_changes(call, path);
+        }
+        assert_eq!(call.guard.refusal().and_then(Refusal::tree).map(|tree| &**tree), Some(".git"));
+    });
+}
+
+#[test]
+fn a_repository_is_read_like_anything_else() {
+    everywhere(|call| {
+        repositories(call);
+        for path in [".git/config", "sub/.git/config", "sub/.GIT/config"] {
+            assert_eq!(call.read(path).unwrap(), "[core]", "{path}");
+        }
+        assert_eq!(call.read("tree/.git").unwrap(), "gitdir: ../.git/worktrees/tree");
+        assert!(!call.guard.refused());
+    });
+}
+
+#[test]
+fn names_that_only_look_like_a_repository_are_free() {
+    everywhere(|call| {
+        repositories(call);
+        for path in [".gitignore", "sub/.gitattributes", "git", "dir/x.git"] {
+            call.write(path, "x").unwrap();
+        }
+        call.mkdir(".github").unwrap();
+        call.write("sub/file", "x").unwrap();
+        assert!(!call.guard.refused());
+    });
+}
+
+#[test]
+fn a_link_into_a_repository_opens_no_way() {
+    everywhere(|call| {
+        repositories(call);
+        call.link("innocent", "sub/.git");
+        call.link("config", ".git/config");
+        call.link("dir/up", "..");
+        call.link("dangling", ".git/new");
+        for path in ["innocent/config", "innocent/new", "innocent/hooks/new", "dir/up/.git/config"]
+        {
+            nothing_changes(call, path);
+        }
+        for path in ["config", "dangling"] {
+            for open in [OpenFlags::CREATE, OpenFlags::TRUNCATE | OpenFlags::CREATE] {
+                assert_eq!(call.open(path, FOLLOW, open, WRITE).map(drop), REFUSED, "{path}");
+            }
+        }
+        assert!(!call.host(".git/new").exists());
+        assert_eq!(call.read("config").unwrap(), "[core]");
+    });
+}
+
+#[test]
+fn a_repository_behind_a_link_or_a_file_is_protected_under_its_own_name() {
+    for resolver in resolvers() {
+        for by_file in [false, true] {
+            let mut call = Call::new(resolver, Access::ReadWrite, Quotas::default());
+            fs::create_dir(call.host("meta")).unwrap();
+            fs::write(call.host("meta/config"), "[core]").unwrap();
+            if by_file {
+                fs::write(call.host(".git"), "gitdir: meta\n").unwrap();
+            } else {
+                symlink("meta", call.host(".git")).unwrap();
+            }
+            call.keep(HostRules { hard_links: HardLinks::Allow, ..HostRules::default() });
+            nothing_changes(&mut call, "meta/config");
+            nothing_changes(&mut call, ".git/config");
+            assert_eq!(call.rename("meta", "other"), REFUSED);
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_holds_a_repository_may_be_moved_and_takes_its_protection_along() {
+    everywhere(|call| {
+        repositories(call);
+        assert_eq!(call.rename("sub", "other"), Ok(()));
+        call.again();
+        nothing_changes(call, "other/.git/config");
+        call.write("other/file", "x").unwrap();
+    });
+}
