@@ -35,7 +35,7 @@ use crate::sandbox::{Limits, limits};
 use crate::session::Session;
 use crate::tool::error::named;
 use crate::tool::{Call, Definition, ErrorKind, ExecutionKind, Places, SideEffects, ToolResult};
-use crate::workspace::HostRules;
+use crate::workspace::Protection;
 use late::Late;
 use pipeline::Road;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub struct Dispatcher {
     pub(crate) confirmation_timeout: Duration,
     /// The host's own threads, if calls run on them.
     pub(crate) threads: Option<Arc<Threads>>,
-    pub(crate) rules: Arc<HostRules>,
+    pub(crate) rules: Arc<Protection>,
     /// Adds rules for paths that must be hidden from tools since the host started.
     pub(crate) late: Late,
     pub(crate) places: Arc<Places>,

@@ -10,12 +10,13 @@ mod tests;
 pub(crate) use files::is_temporary;
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
 pub use palisade_wasi_fs::HardLinks;
+use palisade_wasi_fs::Mount;
 pub use palisade_wasi_fs::internal::LastLink;
 pub(crate) use palisade_wasi_fs::internal::{
-    Admission, Forbidden, Identity, Mounts, Opener, QUIETLY, READ_DIRECTORY, Seen, open_regular,
-    open_regular_at,
+    Admission, Forbidden, Identity, Inspected, Mounts, Opener, QUIETLY, READ_DIRECTORY,
+    open_regular, open_regular_at,
 };
-pub(crate) use palisade_wasi_fs::{HostRules, Reading, Rules, Tree};
+pub(crate) use palisade_wasi_fs::{ProtectedPaths, ProtectedTree, Protection, Reading};
 pub(crate) use private::{Missing, Obstacle, open_private};
 pub use resolve::PathRefused;
 
@@ -24,7 +25,6 @@ use crate::tool::budget::{Budget, Exhausted, Unlimited};
 use arc_swap::ArcSwap;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -56,8 +56,8 @@ pub fn within<T: Send + 'static>(
 pub struct Workspace {
     root: PathBuf,
     dir: Dir,
-    mount: OnceLock<Arc<dyn Any + Send + Sync>>,
-    rules: ArcSwap<Rules>,
+    mount: OnceLock<Mount>,
+    rules: ArcSwap<ProtectedPaths>,
 }
 
 impl Workspace {
@@ -70,7 +70,7 @@ impl Workspace {
         let fail = |source| WorkspaceError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(fail)?;
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(fail)?;
-        let rules = Rules::new(&dir, &root).map_err(fail)?;
+        let rules = ProtectedPaths::new(&dir, &root).map_err(fail)?;
         Ok(Self { root, dir, mount: OnceLock::new(), rules: ArcSwap::from_pointee(rules) })
     }
 
@@ -136,7 +136,7 @@ impl Workspace {
     }
 
     /// Returns the rules of the workspace.
-    pub(crate) fn rules(&self) -> Arc<Rules> {
+    pub(crate) fn rules(&self) -> Arc<ProtectedPaths> {
         self.rules.load_full()
     }
 
@@ -153,7 +153,7 @@ impl Workspace {
 
     /// Adds the rules of a host before its first tool runs here. From then on they apply to the
     /// tools of every host.
-    pub(crate) fn keep_rules_of(&self, host: &Arc<HostRules>) {
+    pub(crate) fn keep_rules_of(&self, host: &Arc<Protection>) {
         if self.rules.load().include(host) {
             return;
         }
@@ -164,7 +164,7 @@ impl Workspace {
 
     /// Returns true if tools may reach a tree: it, or a link to it, lies in this workspace, or
     /// something is mounted here.
-    pub(crate) fn reaches(&self, tree: &Tree, mounts: &Mounts<'_>) -> bool {
+    pub(crate) fn reaches(&self, tree: &ProtectedTree, mounts: &Mounts<'_>) -> bool {
         self.rules.load().reaches(tree, mounts)
     }
 
@@ -173,22 +173,14 @@ impl Workspace {
         Mounts::below(&self.root)
     }
 
-    /// Returns the sandbox's form of the directory handle, created on first use.
-    pub(crate) fn mount<T: Any + Send + Sync>(
-        &self,
-        make: impl FnOnce(&Dir) -> io::Result<T>,
-    ) -> io::Result<Arc<T>> {
-        let mount = match self.mount.get() {
-            Some(mount) => mount.clone(),
-            None => {
-                // Racy by design: if two threads create one, the first one stored wins.
-                let made: Arc<dyn Any + Send + Sync> = Arc::new(make(&self.dir)?);
-                self.mount.get_or_init(|| made).clone()
-            }
-        };
-        mount
-            .downcast()
-            .map_err(|_| io::Error::other("another kind of sandbox mounted this workspace"))
+    /// Returns the directory as guests see it, created on first use.
+    pub(crate) fn mount(&self) -> io::Result<&Mount> {
+        if let Some(mount) = self.mount.get() {
+            return Ok(mount);
+        }
+        // Racy by design: if two threads create one, the first one stored wins.
+        let made = Mount::new(&self.dir)?;
+        Ok(self.mount.get_or_init(|| made))
     }
 }
 

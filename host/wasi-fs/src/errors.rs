@@ -8,10 +8,13 @@ use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, FsResult, StreamError};
 
-use super::ledger::{Exhausted, Ledger};
-use super::rules::Forbidden;
+use super::protected_paths::Forbidden;
+use super::usage::{Exhausted, Usage};
 
-/// The reason why this layer refused an operation. The guest sees not-permitted for each of them.
+/// The reason why an operation was refused. The guest sees not-permitted for each of them. The texts
+/// call the mounted directory the workspace, and the guest a tool.
+///
+/// The enum is exhaustive, so that a host maps each refusal to an error of its own.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The path is absolute, or leads out of its starting directory by `..` or by a link.
@@ -82,10 +85,10 @@ impl Refusal {
 /// The reason why a file operation failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
-    /// This layer forbids the operation.
+    /// The operation is refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A quota of the call is exhausted.
+    /// A quota is exhausted.
     #[error("the call may not use more: {0}")]
     Exhausted(#[from] Exhausted),
     /// The operation is invalid in itself.
@@ -130,7 +133,7 @@ impl From<ErrorCode> for Fault {
     }
 }
 
-impl Ledger {
+impl Usage {
     /// Converts an outcome for the bindings, and records a refusal or an exhausted quota.
     pub(super) fn answer<T>(&self, outcome: Result<T, Fault>) -> FsResult<T> {
         outcome.map_err(|fault| {

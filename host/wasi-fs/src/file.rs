@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::errors::Fault;
-use super::held::Held;
-use super::keeper::Keeper;
-use super::ledger::Ledger;
+use super::fd_budget::HeldFd;
+use super::fd_location::FdLocation;
 use super::positioned;
+use super::usage::Usage;
 
 /// The maximum number of bytes that one host call reads or writes. A host call cannot be
 /// interrupted, so this bounds the overrun of a call's deadline. It stays below the size from which
@@ -56,34 +56,35 @@ pub(super) struct OpenFile {
     /// timestamps, which a read-only handle can set.
     name: Option<String>,
     changed: AtomicBool,
-    keeper: Keeper,
-    _held: Option<Held>,
+    location: FdLocation,
+    _fd: Option<HeldFd>,
 }
 
 impl OpenFile {
     pub(super) fn new(file: File, mode: Mode, size: u64, name: Option<String>) -> Self {
         // The path of a file opened for writing was checked at open. The path of a read-only one is
         // checked when its metadata is changed.
-        let keeper = if mode.writes() { Keeper::judged(&file) } else { Keeper::default() };
+        let location =
+            if mode.writes() { FdLocation::checked(&file) } else { FdLocation::default() };
         Self {
             file,
             mode,
             size: AtomicU64::new(size),
             name,
             changed: AtomicBool::new(false),
-            keeper,
-            _held: None,
+            location,
+            _fd: None,
         }
     }
 
     /// Counts the file against the open files of its plugin.
-    pub(super) fn counted(self, held: Held) -> Self {
-        Self { _held: Some(held), ..self }
+    pub(super) fn counted(self, fd: HeldFd) -> Self {
+        Self { _fd: Some(fd), ..self }
     }
 
     /// Wraps a file that the guest has just created.
-    pub(super) fn created(file: File, mode: Mode, name: &str, ledger: &Ledger) -> Self {
-        ledger.note_created(name);
+    pub(super) fn created(file: File, mode: Mode, name: &str, usage: &Usage) -> Self {
+        usage.note_created(name);
         // The creation is in the change log already, so later changes need no name.
         Self { changed: AtomicBool::new(true), ..Self::new(file, mode, 0, None) }
     }
@@ -103,16 +104,16 @@ impl OpenFile {
 
     /// Reads up to `len` bytes at an offset, at most [`MAX_CHUNK`]. An empty result means the end
     /// of the file or a `len` of zero.
-    pub(super) fn read(&self, ledger: &Ledger, len: u64, offset: u64) -> Result<Vec<u8>, Fault> {
+    pub(super) fn read(&self, usage: &Usage, len: u64, offset: u64) -> Result<Vec<u8>, Fault> {
         if !self.mode.reads() {
             return Err(ErrorCode::BadDescriptor.into());
         }
-        let capacity = self.read_size(ledger, len, offset);
+        let capacity = self.read_size(usage, len, offset);
         if capacity == 0 {
             return Ok(Vec::new());
         }
         let bytes = positioned::read(&self.file, capacity, offset)?;
-        ledger.charge_read(wide(bytes.len()))?;
+        usage.charge_read(wide(bytes.len()))?;
         self.notice_growth(offset, &bytes);
         Ok(bytes)
     }
@@ -120,9 +121,9 @@ impl OpenFile {
     /// Returns the buffer size: bounded by the request, the quota and the known rest of the file.
     /// It is at least one byte even if the quota is exhausted, to tell the end of the file from an
     /// exceeded quota.
-    fn read_size(&self, ledger: &Ledger, len: u64, offset: u64) -> usize {
+    fn read_size(&self, usage: &Usage, len: u64, offset: u64) -> usize {
         let known = self.size.load(Ordering::Relaxed).saturating_sub(offset).max(PROBE);
-        let allowed = ledger.readable().max(1);
+        let allowed = usage.readable().max(1);
         usize::try_from(len.min(known).min(allowed)).unwrap_or(MAX_CHUNK).min(MAX_CHUNK)
     }
 
@@ -135,63 +136,63 @@ impl OpenFile {
     }
 
     /// Writes at most [`MAX_CHUNK`] bytes at an offset, and returns the number of bytes written.
-    pub(super) fn write(&self, ledger: &Ledger, bytes: &[u8], offset: u64) -> Result<usize, Fault> {
+    pub(super) fn write(&self, usage: &Usage, bytes: &[u8], offset: u64) -> Result<usize, Fault> {
         let bytes = bytes.get(..MAX_CHUNK).unwrap_or(bytes);
         let hole = self.check_write(bytes, offset)?;
         if bytes.is_empty() {
             return Ok(0);
         }
-        self.check_place(ledger)?;
-        ledger.charge_write(wide(bytes.len()), hole)?;
+        self.check_place(usage)?;
+        usage.charge_write(wide(bytes.len()), hole)?;
         let at = |done| offset.saturating_add(wide(done));
         let progress = write_all(bytes, |rest, done| positioned::write(&self.file, rest, at(done)));
-        self.book_write(ledger, &progress, bytes.len(), hole, at(progress.written));
+        self.book_write(usage, &progress, bytes.len(), hole, at(progress.written));
         progress.outcome()
     }
 
     /// Appends at most [`MAX_CHUNK`] bytes at the current end of the file, and returns the number
     /// of bytes written.
-    pub(super) fn append(&self, ledger: &Ledger, bytes: &[u8]) -> Result<usize, Fault> {
+    pub(super) fn append(&self, usage: &Usage, bytes: &[u8]) -> Result<usize, Fault> {
         let bytes = bytes.get(..MAX_CHUNK).unwrap_or(bytes);
         self.check_write(bytes, 0)?;
         if bytes.is_empty() {
             return Ok(0);
         }
-        self.check_place(ledger)?;
-        ledger.charge_write(wide(bytes.len()), 0)?;
+        self.check_place(usage)?;
+        usage.charge_write(wide(bytes.len()), 0)?;
         let progress = write_all(bytes, |rest, _| positioned::append(&self.file, rest));
         let end = self.size.load(Ordering::Relaxed).saturating_add(wide(progress.written));
-        self.book_write(ledger, &progress, bytes.len(), 0, end);
+        self.book_write(usage, &progress, bytes.len(), 0, end);
         progress.outcome()
     }
 
     /// Resizes the file. Growth counts as written bytes. POSIX demands another error code here than
     /// for a write if the file is open for reading only.
-    pub(super) fn set_size(&self, ledger: &Ledger, size: u64) -> Result<(), Fault> {
+    pub(super) fn set_size(&self, usage: &Usage, size: u64) -> Result<(), Fault> {
         if !self.mode.writes() {
             return Err(ErrorCode::Invalid.into());
         }
-        self.check_place(ledger)?;
+        self.check_place(usage)?;
         let growth = size.saturating_sub(self.refresh_size()?);
-        ledger.charge_write(0, growth)?;
-        self.file.set_len(size).inspect_err(|_| ledger.refund_write(0, growth))?;
+        usage.charge_write(0, growth)?;
+        self.file.set_len(size).inspect_err(|_| usage.refund_write(0, growth))?;
         self.size.store(size, Ordering::Relaxed);
-        self.note_change(ledger);
+        self.note_change(usage);
         Ok(())
     }
 
     /// Checks the file's current path, and refuses the change if it has moved into a protected
     /// tree.
-    pub(super) fn check_place(&self, ledger: &Ledger) -> Result<(), Fault> {
-        self.keeper.check(&self.file, ledger)
+    pub(super) fn check_place(&self, usage: &Usage) -> Result<(), Fault> {
+        self.location.check(&self.file, usage)
     }
 
     /// Records the first change of the file in the change log.
-    pub(super) fn note_change(&self, ledger: &Ledger) {
+    pub(super) fn note_change(&self, usage: &Usage) {
         if !self.changed.swap(true, Ordering::Relaxed)
             && let Some(name) = &self.name
         {
-            ledger.note_changed(name);
+            usage.note_changed(name);
         }
     }
 
@@ -209,14 +210,14 @@ impl OpenFile {
         Ok(offset.saturating_sub(self.refresh_size()?))
     }
 
-    fn book_write(&self, ledger: &Ledger, progress: &Progress, asked: usize, hole: u64, end: u64) {
+    fn book_write(&self, usage: &Usage, progress: &Progress, asked: usize, hole: u64, end: u64) {
         if progress.written == 0 {
-            ledger.refund_write(wide(asked), hole);
+            usage.refund_write(wide(asked), hole);
             return;
         }
-        ledger.refund_write(wide(asked.saturating_sub(progress.written)), 0);
+        usage.refund_write(wide(asked.saturating_sub(progress.written)), 0);
         self.size.fetch_max(end, Ordering::Relaxed);
-        self.note_change(ledger);
+        self.note_change(usage);
     }
 
     fn refresh_size(&self) -> Result<u64, Fault> {
@@ -266,7 +267,7 @@ pub(super) fn wide(len: usize) -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use super::super::ledger::Quotas;
+    use super::super::usage::Quotas;
     use super::*;
     use io::ErrorKind::{Interrupted, StorageFull, WriteZero};
 
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_written_is_given_back_and_is_no_change() {
-        let ledger = Ledger::new(Quotas { write_bytes: 10, ..Quotas::default() }, None, None);
+        let usage = Usage::new(Quotas { write_bytes: 10, ..Quotas::default() }, None, None);
         // The file is opened for reading only, so the system refuses the write.
         let place = tempfile::NamedTempFile::new().unwrap();
         let file = OpenFile::new(
@@ -304,15 +305,15 @@ mod tests {
             Some("file".to_owned()),
         );
         for _ in 0..2 {
-            assert!(matches!(file.write(&ledger, &[0; 6], 4), Err(Fault::Os(_))));
-            assert!(matches!(file.append(&ledger, &[0; 10]), Err(Fault::Os(_))));
+            assert!(matches!(file.write(&usage, &[0; 6], 4), Err(Fault::Os(_))));
+            assert!(matches!(file.append(&usage, &[0; 10]), Err(Fault::Os(_))));
         }
         assert_eq!(
-            (ledger.bytes_written(), ledger.modified(), file.is_changed()),
+            (usage.bytes_written(), usage.modified(), file.is_changed()),
             (0, Vec::new(), false)
         );
         let file = OpenFile::new(place.reopen().unwrap(), Mode::Write, 0, Some("file".to_owned()));
-        assert_eq!(file.write(&ledger, &[0; 6], 4).unwrap(), 6);
-        assert_eq!((ledger.bytes_written(), file.is_changed()), (6, true));
+        assert_eq!(file.write(&usage, &[0; 6], 4).unwrap(), 6);
+        assert_eq!((usage.bytes_written(), file.is_changed()), (6, true));
     }
 }

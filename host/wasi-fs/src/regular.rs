@@ -1,6 +1,6 @@
 //! Opens files of unknown type, which may be pipes, devices or links.
 
-use super::seen::LastLink;
+use super::inspect::LastLink;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -26,10 +26,10 @@ pub fn open_regular_at(
     path: &Path,
     last: LastLink,
 ) -> io::Result<File> {
-    use super::seen::{Opener, QUIETLY, Seen};
+    use super::inspect::{Inspected, Opener, QUIETLY};
     use rustix::fs::{FileType, Mode, OFlags, openat};
     use rustix::io::retry_on_intr;
-    let seen = Seen::at(&dir, path, last)?;
+    let seen = Inspected::at(&dir, path, last)?;
     match seen.file_type() {
         FileType::RegularFile => {}
         FileType::Symlink => {

@@ -9,18 +9,18 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 
 use super::errors::Fault;
 use super::file::{MAX_CHUNK, OpenFile, wide};
-use super::ledger::Ledger;
+use super::usage::Usage;
 
 /// An input stream that reads a file from an offset on.
 pub(super) struct Reader {
     file: Arc<OpenFile>,
-    ledger: Arc<Ledger>,
+    usage: Arc<Usage>,
     offset: u64,
 }
 
 impl Reader {
-    pub(super) fn new(file: Arc<OpenFile>, ledger: Arc<Ledger>, offset: u64) -> Self {
-        Self { file, ledger, offset }
+    pub(super) fn new(file: Arc<OpenFile>, usage: Arc<Usage>, offset: u64) -> Self {
+        Self { file, usage, offset }
     }
 }
 
@@ -30,8 +30,8 @@ impl InputStream for Reader {
         if size == 0 {
             return Ok(Bytes::new());
         }
-        let outcome = self.file.read(&self.ledger, wide(size), self.offset);
-        let bytes = self.ledger.answer_stream(outcome)?;
+        let outcome = self.file.read(&self.usage, wide(size), self.offset);
+        let bytes = self.usage.answer_stream(outcome)?;
         if bytes.is_empty() {
             return Err(StreamError::Closed);
         }
@@ -61,14 +61,14 @@ pub(super) enum Position {
 /// An output stream that writes a file.
 pub(super) struct Writer {
     file: Arc<OpenFile>,
-    ledger: Arc<Ledger>,
+    usage: Arc<Usage>,
     position: Position,
     failed: bool,
 }
 
 impl Writer {
-    pub(super) fn new(file: Arc<OpenFile>, ledger: Arc<Ledger>, position: Position) -> Self {
-        Self { file, ledger, position, failed: false }
+    pub(super) fn new(file: Arc<OpenFile>, usage: Arc<Usage>, position: Position) -> Self {
+        Self { file, usage, position, failed: false }
     }
 
     /// Writes all bytes. An empty write runs the checks as well, since it may be refused.
@@ -84,9 +84,9 @@ impl Writer {
 
     fn write_some(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
         match &mut self.position {
-            Position::End => self.file.append(&self.ledger, bytes),
+            Position::End => self.file.append(&self.usage, bytes),
             Position::At(offset) => {
-                let written = self.file.write(&self.ledger, bytes, *offset)?;
+                let written = self.file.write(&self.usage, bytes, *offset)?;
                 *offset = offset.saturating_add(wide(written));
                 Ok(written)
             }
@@ -109,7 +109,7 @@ impl OutputStream for Writer {
         let outcome = self.write_all(&bytes);
         // `wasi:io/streams`: a stream is closed after its first failed operation.
         self.failed = outcome.is_err();
-        self.ledger.answer_stream(outcome)
+        self.usage.answer_stream(outcome)
     }
 
     fn flush(&mut self) -> StreamResult<()> {

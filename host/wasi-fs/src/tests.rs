@@ -1,4 +1,4 @@
-//! Tests of the guard on real directories, through the host traits of the bindings and with every
+//! Tests of the file system on real directories, through the host traits of the bindings and with every
 //! path resolver of this system.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
@@ -24,7 +24,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use cap_std::fs::Dir;
 use tempfile::TempDir;
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
@@ -34,10 +33,10 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, StreamError};
 
 use super::direct::Resolver;
-use super::guard::PREOPEN_NAME;
-use super::ledger::Ledger;
-use super::{Access, DescriptorLimit, Guard, GuardView, Mount, Options, Quotas};
-use crate::rules::{HardLinks, HostRules, Rules};
+use super::filesystem::PREOPEN_NAME;
+use super::usage::Usage;
+use super::{Access, DescriptorLimit, Filesystem, FilesystemView, Mount, Options, Quotas};
+use crate::protected_paths::{HardLinks, ProtectedPaths, Protection};
 
 const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
 const READ: DescriptorFlags = DescriptorFlags::READ;
@@ -58,12 +57,13 @@ fn everywhere(test: impl Fn(&mut Call)) {
     }
 }
 
-/// One call: a guard over a workspace, next to a file outside of it that must stay unreachable.
+/// One call: a file system over a workspace, next to a file outside of it that must stay
+/// unreachable.
 struct Call {
     outer: TempDir,
     table: ResourceTable,
-    guard: Guard,
-    rules: Arc<Rules>,
+    fs: Filesystem,
+    rules: Arc<ProtectedPaths>,
     quotas: Quotas,
 }
 
@@ -71,7 +71,7 @@ impl Call {
     /// Creates a call that allows files with several hard links, which have their own tests.
     fn new(resolver: Resolver, access: Access, quotas: Quotas) -> Self {
         let mut call = Self::strict(resolver, access, quotas);
-        call.keep(HostRules { hard_links: HardLinks::Allow, ..HostRules::default() });
+        call.keep(Protection::new(HardLinks::Allow, Vec::new()));
         call
     }
 
@@ -88,12 +88,12 @@ impl Call {
         let mount = Mount::with_resolver(handle.into(), resolver);
         let rules = Arc::new(rules_of(&workspace));
         let options = Options::default().with_quotas(quotas);
-        let guard = Guard::new(&mount, access, rules.clone(), options);
-        Self { outer, table: ResourceTable::new(), guard, rules, quotas }
+        let fs = Filesystem::new(&mount, access, rules.clone(), options);
+        Self { outer, table: ResourceTable::new(), fs, rules, quotas }
     }
 
     /// Reopens the workspace for another call, with the rules of a host and the current repository.
-    fn keep(&mut self, rules: HostRules) {
+    fn keep(&mut self, rules: Protection) {
         let root = self.host("").canonicalize().unwrap();
         self.rules = Arc::new(rules_of(&root).with(&Arc::new(rules), &root));
         self.again();
@@ -101,17 +101,17 @@ impl Call {
 
     /// Starts another call in the same workspace.
     fn again(&mut self) {
-        let root = self.guard.root.clone().unwrap();
-        let access = self.guard.access;
+        let root = self.fs.root.clone().unwrap();
+        let access = self.fs.access;
         let budget = Arc::new(DescriptorLimit::default());
-        let ledger = Ledger::new(self.quotas, Some(self.rules.clone()), Some(budget));
-        let ledger = Arc::new(ledger);
-        self.guard = Guard { root: Some(root), name: PREOPEN_NAME.into(), access, ledger };
+        let usage = Usage::new(self.quotas, Some(self.rules.clone()), Some(budget));
+        let usage = Arc::new(usage);
+        self.fs = Filesystem { root: Some(root), name: PREOPEN_NAME.into(), access, usage };
         self.table = ResourceTable::new();
     }
 
-    fn view(&mut self) -> GuardView<'_> {
-        GuardView { guard: &mut self.guard, table: &mut self.table }
+    fn view(&mut self) -> FilesystemView<'_> {
+        FilesystemView { filesystem: &mut self.fs, table: &mut self.table }
     }
 
     /// Returns the host path of an entry in the workspace.
@@ -204,10 +204,9 @@ impl Call {
 }
 
 /// Returns the rules of a directory without those of a host.
-fn rules_of(directory: &Path) -> Rules {
+fn rules_of(directory: &Path) -> ProtectedPaths {
     let root = directory.canonicalize().unwrap();
-    let dir = Dir::open_ambient_dir(&root, cap_std::ambient_authority()).unwrap();
-    Rules::new(&dir, &root).unwrap()
+    ProtectedPaths::new(fs::File::open(&root).unwrap(), &root).unwrap()
 }
 
 /// Polls a future once, which must suffice for an operation that does not block.

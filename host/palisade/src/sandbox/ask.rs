@@ -130,7 +130,7 @@ impl State {
             return Err(AskError::Unavailable);
         }
         // Some clients restart the call from its beginning, which would repeat its changes.
-        if self.guard.has_changed_anything() {
+        if self.filesystem.has_changed_anything() {
             return Err(AskError::TooLate);
         }
         let left = self.asking.asks_left.checked_sub(1);

@@ -133,7 +133,7 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
     // it; a more specific error is the guest's own.
     let memory =
         if let exported::ToolError::Failed(_) = &error { state.limiter.denied() } else { None };
-    if let Some((limit, value)) = memory.or_else(|| state.guard.exhausted().map(quota)) {
+    if let Some((limit, value)) = memory.or_else(|| state.filesystem.exhausted().map(quota)) {
         return ErrorKind::ResourceExhausted { limit, value };
     }
     match error {
@@ -148,7 +148,7 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
         exported::ToolError::NotFound(text) => {
             ErrorKind::execution(ExecutionKind::NotFound, message(&text))
         }
-        exported::ToolError::PermissionDenied(text) => match state.guard.refusal() {
+        exported::ToolError::PermissionDenied(text) => match state.filesystem.refusal() {
             Some(refusal) => denied(refusal, &message(&text)),
             None => ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text)),
         },
@@ -250,7 +250,7 @@ mod tests {
     use crate::execution::owner::input_turns;
     use crate::tool::Content;
     use crate::tool::budget::Unlimited;
-    use palisade_wasi_fs::Guard;
+    use palisade_wasi_fs::Filesystem;
     use tokio_util::sync::CancellationToken;
     use wasmtime::ResourceLimiter as _;
 
@@ -260,9 +260,9 @@ mod tests {
         let account = limits::Limits::default().account();
         let mut limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
         assert!(!limiter.table_growing(0, usize::MAX, None)?);
-        let guard = Guard::closed();
+        let filesystem = Filesystem::closed();
         let now = std::time::Instant::now();
-        let state = State::new(guard, limiter, Talk::silent(), Asking::nobody(), now);
+        let state = State::new(filesystem, limiter, Talk::silent(), Asking::nobody(), now);
         let said = tool_error(exported::ToolError::NotFound("no such thing".to_owned()), &state);
         assert!(
             matches!(said, ErrorKind::Execution { kind: ExecutionKind::NotFound, .. }),

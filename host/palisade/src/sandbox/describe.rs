@@ -21,7 +21,7 @@ use crate::execution::{FirstTick, Owner};
 use crate::tool::offer::Offer;
 use crate::tool::schema::Building;
 use crate::tool::{Definition, Digest};
-use palisade_wasi_fs::Guard;
+use palisade_wasi_fs::Filesystem;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +77,7 @@ impl Sandbox {
         let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
         account.assign(&owner.memory).map_err(|why| PluginRefused::Describe(why.to_string()))?;
         let state = State::new(
-            Guard::closed(),
+            Filesystem::closed(),
             Limiter::new(limits::MEMORY, self.runtime.allocation, &account),
             talk,
             Asking::nobody(),

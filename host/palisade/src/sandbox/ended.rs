@@ -104,7 +104,7 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     if let Some(limit) = state.limiter.denied() {
         return Some(limit);
     }
-    if let Some(exhausted) = state.guard.exhausted() {
+    if let Some(exhausted) = state.filesystem.exhausted() {
         return Some(quota(exhausted));
     }
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {

@@ -300,7 +300,7 @@ mod tests {
     use super::super::talk::Talk;
     use super::*;
     use crate::tool::Digest;
-    use palisade_wasi_fs::Guard;
+    use palisade_wasi_fs::Filesystem;
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
     /// Returns the compatibility number of an engine. Engines with the same number load each
@@ -369,9 +369,9 @@ mod tests {
     fn idle() -> State {
         let account = limits::Limits::default().account();
         let limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
-        let guard = Guard::closed();
+        let filesystem = Filesystem::closed();
         State::new(
-            guard,
+            filesystem,
             limiter,
             Talk::silent(),
             Asking::nobody(),

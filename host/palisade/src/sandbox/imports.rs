@@ -22,7 +22,7 @@ pub struct Import {
 pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    // The guard's file system shadows that of wasmtime-wasi.
+    // The guarded file system shadows that of wasmtime-wasi.
     linker.allow_shadowing(true);
     // Streams need only the resource table. Through `IoView`, a stream operation does not create
     // the lazy WASI context.

@@ -5,7 +5,7 @@ use super::limiter::Limiter;
 use super::limits;
 use super::surroundings::Surroundings;
 use super::talk::Talk;
-use palisade_wasi_fs::{Guard, GuardView, HasGuard};
+use palisade_wasi_fs::{Filesystem, FilesystemView, HasFilesystem};
 use std::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtxView, WasiView};
@@ -15,7 +15,7 @@ use wasmtime_wasi_io::IoView;
 pub(super) struct State {
     pub(super) surroundings: Surroundings,
     table: ResourceTable,
-    pub(super) guard: Guard,
+    pub(super) filesystem: Filesystem,
     pub(super) limiter: Limiter,
     pub(super) talk: Talk,
     pub(super) asking: Asking,
@@ -23,10 +23,10 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Creates the data of a call. The default is deny: file access comes only from `guard`, and
+    /// Creates the data of a call. The default is deny: file access comes only from `filesystem`, and
     /// everything else from [`Surroundings`].
     pub(super) fn new(
-        guard: Guard,
+        filesystem: Filesystem,
         limiter: Limiter,
         talk: Talk,
         asking: Asking,
@@ -37,7 +37,7 @@ impl State {
         Self {
             surroundings: Surroundings::default(),
             table,
-            guard,
+            filesystem,
             limiter,
             talk,
             asking,
@@ -48,7 +48,7 @@ impl State {
     /// Closes all files. May block for long, or forever, where the file system hangs.
     pub(super) fn close_files(&mut self) {
         self.table = ResourceTable::new();
-        self.guard.close();
+        self.filesystem.close();
     }
 
     /// Replaces the surroundings of a call by others.
@@ -69,8 +69,8 @@ impl WasiView for State {
     }
 }
 
-impl HasGuard for State {
-    fn guard(&mut self) -> GuardView<'_> {
-        GuardView { guard: &mut self.guard, table: &mut self.table }
+impl HasFilesystem for State {
+    fn filesystem(&mut self) -> FilesystemView<'_> {
+        FilesystemView { filesystem: &mut self.filesystem, table: &mut self.table }
     }
 }

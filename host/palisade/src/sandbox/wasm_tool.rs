@@ -21,7 +21,7 @@ use crate::execution::{
 };
 use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
 use crate::workspace::is_temporary;
-use palisade_wasi_fs::{Access, Guard, Mount, Options};
+use palisade_wasi_fs::{Access, Filesystem, Options};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -134,8 +134,8 @@ impl WasmTool {
         };
         // Starts the call's clock, because the workspace may block.
         let deadline = context.deadline();
-        let guard = match self.guard(context) {
-            Ok(guard) => guard,
+        let filesystem = match self.filesystem(context) {
+            Ok(filesystem) => filesystem,
             Err(kind) => return Ok(Err(kind)),
         };
         let talk = Talk::new(context.sink().clone(), context.cancel().clone());
@@ -146,7 +146,7 @@ impl WasmTool {
         }
         let limiter = Limiter::new(self.limits.memory, runtime.allocation, &account);
         let mut store =
-            store(runtime, State::new(guard, limiter, talk, Asking::of(context), deadline));
+            store(runtime, State::new(filesystem, limiter, talk, Asking::of(context), deadline));
         let _running = runtime.running();
         let ended = {
             let work = pin!(self.call(plugin, &mut store, input, context));
@@ -176,7 +176,7 @@ impl WasmTool {
                 Err(kind) => Err(kind),
             }),
             Err(stop) => {
-                store.data().guard.tidy(is_temporary);
+                store.data().filesystem.remove_temp_files(is_temporary);
                 Err(stop.into_ended(&store))
             }
         };
@@ -250,23 +250,22 @@ impl WasmTool {
         plugin.execute(store, call).await
     }
 
-    /// Returns the guard with the workspace mounted as the tool's class allows: a tool of class
+    /// Returns the file system with the workspace mounted as the tool's class allows: a tool of class
     /// `read` cannot write, whatever its code does.
-    fn guard(&self, context: &ToolContext) -> Result<Guard, ErrorKind> {
+    fn filesystem(&self, context: &ToolContext) -> Result<Filesystem, ErrorKind> {
         let access = match self.definition.side_effects().files() {
-            FileAccess::None => return Ok(Guard::closed()),
+            FileAccess::None => return Ok(Filesystem::closed()),
             FileAccess::Read => Access::ReadOnly,
             FileAccess::ReadWrite => Access::ReadWrite,
         };
-        let mount =
-            context.workspace().mount(Mount::new).map_err(|error| ErrorKind::Execution {
-                kind: ExecutionKind::Internal,
-                message: "the workspace could not be mounted".to_owned(),
-                field: None,
-                source: Some(Arc::new(error)),
-            })?;
+        let mount = context.workspace().mount().map_err(|error| ErrorKind::Execution {
+            kind: ExecutionKind::Internal,
+            message: "the workspace could not be mounted".to_owned(),
+            field: None,
+            source: Some(Arc::new(error)),
+        })?;
         let options = Options::new(self.plugin.files.clone());
-        Ok(Guard::new(&mount, access, context.workspace().rules(), options))
+        Ok(Filesystem::new(mount, access, context.workspace().rules(), options))
     }
 }
 
@@ -312,13 +311,13 @@ fn report(store: &mut Store<State>) -> Report {
     Report {
         usage: Usage {
             peak_memory_bytes: state.limiter.peak(),
-            bytes_read: state.guard.bytes_read(),
-            bytes_written: state.guard.bytes_written(),
+            bytes_read: state.filesystem.bytes_read(),
+            bytes_written: state.filesystem.bytes_written(),
             truncated_bytes: state.talk.dropped() + stdout_dropped + stderr_dropped,
         },
         // Unescaped: the code that shows a path to a user or a model escapes it.
-        files_modified: state.guard.modified().into_iter().map(PathBuf::from).collect(),
-        files_unlisted: state.guard.modified_unlisted(),
+        files_modified: state.filesystem.modified().into_iter().map(PathBuf::from).collect(),
+        files_unlisted: state.filesystem.modified_unlisted(),
         stopped: None,
     }
 }

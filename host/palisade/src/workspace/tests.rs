@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
-use super::{FileError, HardLinks, HostRules, Reading, Tree, Workspace};
+use super::{FileError, HardLinks, ProtectedTree, Protection, Reading, Workspace};
 use std::fs;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -26,9 +26,9 @@ fn world(hard_links: HardLinks) -> (TempDir, Workspace) {
         ("later/x", Reading::Allowed),
     ];
     let trees = trees
-        .map(|(path, reading)| Arc::new(Tree::open(&root.join(path), reading).unwrap()))
+        .map(|(path, reading)| Arc::new(ProtectedTree::open(&root.join(path), reading).unwrap()))
         .into();
-    workspace.keep_rules_of(&Arc::new(HostRules { hard_links, trees }));
+    workspace.keep_rules_of(&Arc::new(Protection::new(hard_links, trees)));
     (outer, workspace)
 }
 
@@ -118,8 +118,9 @@ fn a_file_with_several_names_is_replaced_and_not_added_to_unless_the_operator_al
 #[test]
 fn of_two_hosts_in_one_workspace_the_strictest_counts_and_each_protects_its_own() {
     let (outer, workspace) = world(HardLinks::Allow);
-    let tree = Arc::new(Tree::open(&outer.path().join("ws/ordinary"), Reading::Allowed).unwrap());
-    let other = Arc::new(HostRules { hard_links: HardLinks::Refuse, trees: vec![tree] });
+    let tree =
+        Arc::new(ProtectedTree::open(&outer.path().join("ws/ordinary"), Reading::Allowed).unwrap());
+    let other = Arc::new(Protection::new(HardLinks::Refuse, vec![tree]));
     workspace.keep_rules_of(&other);
     let rules = workspace.rules();
     workspace.keep_rules_of(&other);
@@ -138,8 +139,9 @@ fn what_lies_elsewhere_is_no_business_of_a_workspace() {
     fs::create_dir_all(outer.path().join("ws")).unwrap();
     fs::create_dir_all(outer.path().join("plugins")).unwrap();
     let workspace = Workspace::open(&outer.path().join("ws")).unwrap();
-    let tree = Arc::new(Tree::open(&outer.path().join("plugins"), Reading::Refused).unwrap());
-    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![tree], ..HostRules::default() }));
+    let tree =
+        Arc::new(ProtectedTree::open(&outer.path().join("plugins"), Reading::Refused).unwrap());
+    workspace.keep_rules_of(&Arc::new(Protection::new(HardLinks::Refuse, vec![tree])));
     assert!(!workspace.rules().hide_anything());
     workspace.files().write("plugins/x", "free").unwrap();
 }
@@ -149,8 +151,8 @@ fn native_tools_do_not_read_what_has_been_replaced_either() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let root = outer.path().join("ws");
     fs::write(root.join("own"), "first").unwrap();
-    let tree = Arc::new(Tree::open(&root.join("own"), Reading::Refused).unwrap());
-    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![tree], ..HostRules::default() }));
+    let tree = Arc::new(ProtectedTree::open(&root.join("own"), Reading::Refused).unwrap());
+    workspace.keep_rules_of(&Arc::new(Protection::new(HardLinks::Refuse, vec![tree])));
     for (new, name) in [("new", "own"), ("newer", "cache")] {
         let _ = fs::rename(root.join(name), root.join(format!("old {name}")));
         fs::create_dir(root.join(new)).unwrap();
@@ -169,8 +171,8 @@ fn native_tools_do_not_replace_a_link_on_the_way_to_what_is_the_host_s() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let root = outer.path().join("ws");
     std::os::unix::fs::symlink("lib", root.join("way")).unwrap();
-    let tree = Arc::new(Tree::open(&root.join("way/plugins"), Reading::Allowed).unwrap());
-    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![tree], ..HostRules::default() }));
+    let tree = Arc::new(ProtectedTree::open(&root.join("way/plugins"), Reading::Allowed).unwrap());
+    workspace.keep_rules_of(&Arc::new(Protection::new(HardLinks::Refuse, vec![tree])));
     assert!(matches!(workspace.files().delete("way"), Err(FileError::Protected { .. })));
     workspace.files().write("way/other", "free").unwrap();
 }
@@ -181,11 +183,8 @@ fn what_lies_in_a_tree_that_comes_to_its_own_name_later_is_protected() {
     let root = outer.path().join("ws");
     let files = workspace.files();
     fs::create_dir(root.join("state")).unwrap();
-    let tree = Tree::open(&root.join("state/own"), Reading::Refused).unwrap();
-    workspace.keep_rules_of(&Arc::new(HostRules {
-        trees: vec![Arc::new(tree)],
-        ..HostRules::default()
-    }));
+    let tree = ProtectedTree::open(&root.join("state/own"), Reading::Refused).unwrap();
+    workspace.keep_rules_of(&Arc::new(Protection::new(HardLinks::Refuse, vec![Arc::new(tree)])));
     files.write("state/other", "free").unwrap();
     fs::create_dir(root.join("state/own")).unwrap();
     fs::write(root.join("state/own/key"), "as it was").unwrap();
@@ -205,11 +204,8 @@ fn a_tree_whose_way_comes_later_is_protected_as_far_as_it_is_there() {
     let (outer, workspace) = world(HardLinks::Refuse);
     let root = outer.path().join("ws");
     let files = workspace.files();
-    let tree = Tree::open(&root.join("far/off/own"), Reading::Refused).unwrap();
-    workspace.keep_rules_of(&Arc::new(HostRules {
-        trees: vec![Arc::new(tree)],
-        ..HostRules::default()
-    }));
+    let tree = ProtectedTree::open(&root.join("far/off/own"), Reading::Refused).unwrap();
+    workspace.keep_rules_of(&Arc::new(Protection::new(HardLinks::Refuse, vec![Arc::new(tree)])));
     let refused = |path: &str| {
         let outcome = files.write(path, "x");
         assert!(

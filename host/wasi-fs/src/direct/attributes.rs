@@ -17,8 +17,8 @@ use super::locate::{Follow, is_directory, look};
 use super::mount::OpenDir;
 use super::node::Node;
 use crate::errors::Fault;
-use crate::ledger::Ledger;
 use crate::path::{GuestPath, HERE};
+use crate::usage::Usage;
 
 /// Returns the current metadata of an open file or directory.
 pub(super) fn stat(node: &Node) -> Result<DescriptorStat, Fault> {
@@ -55,22 +55,22 @@ pub(super) fn set_times(
     node: &Node,
     access: NewTimestamp,
     modification: NewTimestamp,
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<(), Fault> {
     let times = timestamps(access, modification)?;
     match node {
         Node::File(file) => {
-            file.check_place(ledger)?;
-            check_links(&fstat(file.as_file())?, ledger)?;
+            file.check_place(usage)?;
+            check_links(&fstat(file.as_file())?, usage)?;
             futimens(file.as_file(), &times)?;
-            file.note_change(ledger);
+            file.note_change(usage);
         }
         // By path: the mount's own handle may be `O_PATH`, which `futimens` rejects.
         Node::Dir(dir) => {
-            ledger.rules()?.check_names(dir.name())?;
-            ledger.rules()?.check_dir(dir.handle())?;
+            usage.protected()?.check_names(dir.name())?;
+            usage.protected()?.check_dir(dir.handle())?;
             utimensat(dir.handle(), HERE, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-            ledger.note_changed(dir.name());
+            usage.note_changed(dir.name());
         }
     }
     Ok(())
@@ -82,23 +82,23 @@ pub(super) fn set_times_at(
     path: &str,
     follow: Follow,
     (access, modification): (NewTimestamp, NewTimestamp),
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<(), Fault> {
     let times = timestamps(access, modification)?;
-    let (place, found) = look(dir, &to_change(path, ledger)?, follow)?;
-    place.check_change(ledger)?;
+    let (place, found) = look(dir, &to_change(path, usage)?, follow)?;
+    place.check_change(usage)?;
     let found = found.ok_or(ErrorCode::NoEntry)?;
-    check_links(&found, ledger)?;
+    check_links(&found, usage)?;
     utimensat(place.handle(), &*place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-    ledger.note_changed(&place.real_name());
+    usage.note_changed(&place.real_name());
     Ok(())
 }
 
 /// Refuses changes to a file with several hard links, since timestamps belong to the inode and not
 /// to a name. A directory always has several links, so its count is ignored.
-fn check_links(stat: &Stat, ledger: &Ledger) -> Result<(), Fault> {
+fn check_links(stat: &Stat, usage: &Usage) -> Result<(), Fault> {
     let names = if is_directory(stat) { 1 } else { number(stat.st_nlink).unwrap_or(u64::MAX) };
-    Ok(ledger.check_links(names)?)
+    Ok(usage.check_links(names)?)
 }
 
 fn found(dir: &OpenDir, path: &str, follow: Follow) -> Result<Stat, Fault> {

@@ -18,19 +18,19 @@ use super::open::Wish;
 use super::{attributes, entries, open, sync};
 use crate::errors::{Fault, Refusal};
 use crate::file::{Mode, OpenFile, wide};
-use crate::ledger::Ledger;
 use crate::streams::{Position, Reader, Writer};
-use crate::{Access, GuardView};
+use crate::usage::Usage;
+use crate::{Access, FilesystemView};
 
-impl preopens::Host for GuardView<'_> {
+impl preopens::Host for FilesystemView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-        let Some(root) = &self.guard.root else { return Ok(Vec::new()) };
+        let Some(root) = &self.filesystem.root else { return Ok(Vec::new()) };
         let root = Node::Dir(Arc::clone(root));
-        Ok(vec![(self.push(root)?, self.guard.name.to_string())])
+        Ok(vec![(self.push(root)?, self.filesystem.name.to_string())])
     }
 }
 
-impl types::Host for GuardView<'_> {
+impl types::Host for FilesystemView<'_> {
     fn convert_error_code(&mut self, err: FsError) -> wasmtime::Result<ErrorCode> {
         err.downcast()
     }
@@ -43,15 +43,15 @@ impl types::Host for GuardView<'_> {
     }
 }
 
-impl types::HostDescriptor for GuardView<'_> {
+impl types::HostDescriptor for FilesystemView<'_> {
     fn read_via_stream(
         &mut self,
         fd: Resource<Descriptor>,
         offset: u64,
     ) -> FsResult<Resource<DynInputStream>> {
         let file = self.file(&fd, ErrorCode::IsDirectory).cloned();
-        let file = self.ledger().answer(file)?;
-        let stream: DynInputStream = Box::new(Reader::new(file, Arc::clone(self.ledger()), offset));
+        let file = self.usage().answer(file)?;
+        let stream: DynInputStream = Box::new(Reader::new(file, Arc::clone(self.usage()), offset));
         Ok(self.table.push(stream)?)
     }
 
@@ -80,24 +80,26 @@ impl types::HostDescriptor for GuardView<'_> {
         _: Advice,
     ) -> FsResult<()> {
         let outcome = self.file(&fd, ErrorCode::BadDescriptor).map(|_| ());
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     async fn sync_data(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        let outcome =
-            self.node(&fd).and_then(|node| sync::sync(node, self.guard.access, sync::What::Data));
-        self.ledger().answer(outcome)
+        let outcome = self
+            .node(&fd)
+            .and_then(|node| sync::sync(node, self.filesystem.access, sync::What::Data));
+        self.usage().answer(outcome)
     }
 
     async fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        let outcome =
-            self.node(&fd).and_then(|node| sync::sync(node, self.guard.access, sync::What::All));
-        self.ledger().answer(outcome)
+        let outcome = self
+            .node(&fd)
+            .and_then(|node| sync::sync(node, self.filesystem.access, sync::What::All));
+        self.usage().answer(outcome)
     }
 
     async fn get_flags(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
-        let outcome = self.node(&fd).map(|node| flags(node, self.guard.access));
-        self.ledger().answer(outcome)
+        let outcome = self.node(&fd).map(|node| flags(node, self.filesystem.access));
+        self.usage().answer(outcome)
     }
 
     async fn get_type(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorType> {
@@ -105,13 +107,13 @@ impl types::HostDescriptor for GuardView<'_> {
             Node::Dir(_) => DescriptorType::Directory,
             Node::File(_) => DescriptorType::RegularFile,
         });
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     async fn set_size(&mut self, fd: Resource<Descriptor>, size: u64) -> FsResult<()> {
         let file = self.check_writable().and_then(|()| self.file(&fd, ErrorCode::BadDescriptor));
-        let outcome = file.and_then(|file| file.set_size(self.ledger(), size));
-        self.ledger().answer(outcome)
+        let outcome = file.and_then(|file| file.set_size(self.usage(), size));
+        self.usage().answer(outcome)
     }
 
     async fn set_times(
@@ -122,8 +124,8 @@ impl types::HostDescriptor for GuardView<'_> {
     ) -> FsResult<()> {
         let node = self.check_writable().and_then(|()| self.node(&fd));
         let outcome =
-            node.and_then(|node| attributes::set_times(node, access, modification, self.ledger()));
-        self.ledger().answer(outcome)
+            node.and_then(|node| attributes::set_times(node, access, modification, self.usage()));
+        self.usage().answer(outcome)
     }
 
     async fn read(
@@ -133,8 +135,8 @@ impl types::HostDescriptor for GuardView<'_> {
         offset: u64,
     ) -> FsResult<(Vec<u8>, bool)> {
         let file = self.file(&fd, ErrorCode::BadDescriptor);
-        let outcome = file.and_then(|file| file.read(self.ledger(), len, offset));
-        let bytes = self.ledger().answer(outcome)?;
+        let outcome = file.and_then(|file| file.read(self.usage(), len, offset));
+        let bytes = self.usage().answer(outcome)?;
         let end = bytes.is_empty() && len > 0;
         Ok((bytes, end))
     }
@@ -146,16 +148,16 @@ impl types::HostDescriptor for GuardView<'_> {
         offset: u64,
     ) -> FsResult<u64> {
         let file = self.check_writable().and_then(|()| self.file(&fd, ErrorCode::BadDescriptor));
-        let outcome = file.and_then(|file| file.write(self.ledger(), &bytes, offset));
-        self.ledger().answer(outcome).map(wide)
+        let outcome = file.and_then(|file| file.write(self.usage(), &bytes, offset));
+        self.usage().answer(outcome).map(wide)
     }
 
     async fn read_directory(
         &mut self,
         fd: Resource<Descriptor>,
     ) -> FsResult<Resource<DirectoryEntryStream>> {
-        let outcome = self.dir(&fd).and_then(|dir| Listing::open(dir, self.ledger()));
-        let listing = self.ledger().answer(outcome)?;
+        let outcome = self.dir(&fd).and_then(|dir| Listing::open(dir, self.usage()));
+        let listing = self.usage().answer(outcome)?;
         let listing = self.table.push(listing)?;
         Ok(Resource::new_own(listing.rep()))
     }
@@ -166,13 +168,13 @@ impl types::HostDescriptor for GuardView<'_> {
         path: String,
     ) -> FsResult<()> {
         let dir = self.check_writable().and_then(|()| self.dir(&fd));
-        let outcome = dir.and_then(|dir| entries::create_directory(dir, &path, self.ledger()));
-        self.ledger().answer(outcome)
+        let outcome = dir.and_then(|dir| entries::create_directory(dir, &path, self.usage()));
+        self.usage().answer(outcome)
     }
 
     async fn stat(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorStat> {
         let outcome = self.node(&fd).and_then(attributes::stat);
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     async fn stat_at(
@@ -183,7 +185,7 @@ impl types::HostDescriptor for GuardView<'_> {
     ) -> FsResult<DescriptorStat> {
         let outcome =
             self.dir(&fd).and_then(|dir| attributes::stat_at(dir, &path, Follow::from(flags)));
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     async fn set_times_at(
@@ -201,10 +203,10 @@ impl types::HostDescriptor for GuardView<'_> {
                 &path,
                 Follow::from(flags),
                 (access, modification),
-                self.ledger(),
+                self.usage(),
             )
         };
-        self.ledger().answer(dir.and_then(set))
+        self.usage().answer(dir.and_then(set))
     }
 
     async fn link_at(
@@ -217,9 +219,9 @@ impl types::HostDescriptor for GuardView<'_> {
     ) -> FsResult<()> {
         let dirs = self.check_writable().and_then(|()| Ok((self.dir(&fd)?, self.dir(&new_fd)?)));
         let outcome = dirs.and_then(|(old, new)| {
-            entries::link((old, &old_path), Follow::from(flags), (new, &new_path), self.ledger())
+            entries::link((old, &old_path), Follow::from(flags), (new, &new_path), self.usage())
         });
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     async fn open_at(
@@ -234,15 +236,15 @@ impl types::HostDescriptor for GuardView<'_> {
             if wish.changes() {
                 self.check_writable()?;
             }
-            open::open(self.dir(&fd)?, &path, wish, self.guard.access, self.ledger())
+            open::open(self.dir(&fd)?, &path, wish, self.filesystem.access, self.usage())
         });
-        let node = self.ledger().answer(outcome)?;
+        let node = self.usage().answer(outcome)?;
         Ok(self.push(node)?)
     }
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
         let outcome = self.dir(&fd).and_then(|dir| entries::read_link(dir, &path));
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     async fn remove_directory_at(
@@ -251,8 +253,8 @@ impl types::HostDescriptor for GuardView<'_> {
         path: String,
     ) -> FsResult<()> {
         let dir = self.check_writable().and_then(|()| self.dir(&fd));
-        let outcome = dir.and_then(|dir| entries::remove_directory(dir, &path, self.ledger()));
-        self.ledger().answer(outcome)
+        let outcome = dir.and_then(|dir| entries::remove_directory(dir, &path, self.usage()));
+        self.usage().answer(outcome)
     }
 
     async fn rename_at(
@@ -264,21 +266,21 @@ impl types::HostDescriptor for GuardView<'_> {
     ) -> FsResult<()> {
         let dirs = self.check_writable().and_then(|()| Ok((self.dir(&fd)?, self.dir(&new_fd)?)));
         let outcome = dirs.and_then(|(old, new)| {
-            entries::rename((old, &old_path), (new, &new_path), self.ledger())
+            entries::rename((old, &old_path), (new, &new_path), self.usage())
         });
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     async fn symlink_at(&mut self, fd: Resource<Descriptor>, _: String, _: String) -> FsResult<()> {
         let dir = self.check_writable().and_then(|()| self.dir(&fd));
         let outcome = dir.and_then(|_| Err(Refusal::Symlink.into()));
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     async fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
         let dir = self.check_writable().and_then(|()| self.dir(&fd));
-        let outcome = dir.and_then(|dir| entries::unlink(dir, &path, self.ledger()));
-        self.ledger().answer(outcome)
+        let outcome = dir.and_then(|dir| entries::unlink(dir, &path, self.usage()));
+        self.usage().answer(outcome)
     }
 
     async fn is_same_object(
@@ -294,7 +296,7 @@ impl types::HostDescriptor for GuardView<'_> {
 
     async fn metadata_hash(&mut self, fd: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
         let outcome = self.node(&fd).and_then(attributes::hash);
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     async fn metadata_hash_at(
@@ -305,7 +307,7 @@ impl types::HostDescriptor for GuardView<'_> {
     ) -> FsResult<MetadataHashValue> {
         let outcome =
             self.dir(&fd).and_then(|dir| attributes::hash_at(dir, &path, Follow::from(flags)));
-        self.ledger().answer(outcome)
+        self.usage().answer(outcome)
     }
 
     fn drop(&mut self, fd: Resource<Descriptor>) -> wasmtime::Result<()> {
@@ -314,14 +316,14 @@ impl types::HostDescriptor for GuardView<'_> {
     }
 }
 
-impl types::HostDirectoryEntryStream for GuardView<'_> {
+impl types::HostDirectoryEntryStream for FilesystemView<'_> {
     async fn read_directory_entry(
         &mut self,
         stream: Resource<DirectoryEntryStream>,
     ) -> FsResult<Option<DirectoryEntry>> {
         let listing = self.table.get_mut(&Resource::<Listing>::new_borrow(stream.rep()))?;
-        let outcome = listing.next(&self.guard.ledger);
-        self.ledger().answer(outcome)
+        let outcome = listing.next(&self.filesystem.usage);
+        self.usage().answer(outcome)
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {
@@ -330,7 +332,7 @@ impl types::HostDirectoryEntryStream for GuardView<'_> {
     }
 }
 
-impl GuardView<'_> {
+impl FilesystemView<'_> {
     /// Inserts a node into the table under the type of the bindings; only the index is shared.
     fn push(
         &mut self,
@@ -341,11 +343,11 @@ impl GuardView<'_> {
     }
 
     fn check_writable(&self) -> Result<(), Fault> {
-        self.guard.access.check_writable()
+        self.filesystem.access.check_writable()
     }
 
-    fn ledger(&self) -> &Arc<Ledger> {
-        &self.guard.ledger
+    fn usage(&self) -> &Arc<Usage> {
+        &self.filesystem.usage
     }
 
     fn node(&self, fd: &Resource<Descriptor>) -> Result<&Node, Fault> {
@@ -371,9 +373,9 @@ impl GuardView<'_> {
     ) -> FsResult<Resource<DynOutputStream>> {
         let file =
             self.check_writable().and_then(|()| self.file(fd, ErrorCode::BadDescriptor)).cloned();
-        let file = self.ledger().answer(file)?;
+        let file = self.usage().answer(file)?;
         let stream: DynOutputStream =
-            Box::new(Writer::new(file, Arc::clone(self.ledger()), position));
+            Box::new(Writer::new(file, Arc::clone(self.usage()), position));
         Ok(self.table.push(stream)?)
     }
 }

@@ -9,48 +9,48 @@ use super::height::check_tree;
 use super::locate::{Follow, Located, is_directory, locate};
 use super::mount::OpenDir;
 use crate::errors::{Fault, Refusal};
-use crate::ledger::Ledger;
 use crate::path::GuestPath;
+use crate::usage::Usage;
 
 /// Creates a directory.
-pub(super) fn create_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
-    let place = locate(dir, &to_change(path, ledger)?)?;
+pub(super) fn create_directory(dir: &OpenDir, path: &str, usage: &Usage) -> Result<(), Fault> {
+    let place = locate(dir, &to_change(path, usage)?)?;
     if place.is_here() {
         return Err(ErrorCode::Exist.into());
     }
-    ledger.check_depth(place.check_change(ledger)?)?;
-    let _admission = place.admit(ledger)?;
+    usage.check_depth(place.check_change(usage)?)?;
+    let _admission = place.admit(usage)?;
     // The default of ordinary programs; the user's umask restricts it.
     let permissions = Mode::from_raw_mode(0o777);
-    ledger.charge_entry()?;
-    mkdirat(place.handle(), &*place.name, permissions).inspect_err(|_| ledger.refund_entry())?;
-    ledger.note_created(&place.real_name());
+    usage.charge_entry()?;
+    mkdirat(place.handle(), &*place.name, permissions).inspect_err(|_| usage.refund_entry())?;
+    usage.note_created(&place.real_name());
     Ok(())
 }
 
 /// Removes an empty directory.
-pub(super) fn remove_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
-    let (place, _) = named(dir, path, ledger)?;
-    check_moved(&place, ledger)?;
+pub(super) fn remove_directory(dir: &OpenDir, path: &str, usage: &Usage) -> Result<(), Fault> {
+    let (place, _) = named(dir, path, usage)?;
+    check_moved(&place, usage)?;
     unlinkat(place.handle(), &*place.name, AtFlags::REMOVEDIR)?;
-    ledger.note_gone(&place.real_name());
+    usage.note_gone(&place.real_name());
     Ok(())
 }
 
 /// Removes an entry that is not a directory. A symbolic link itself is removed, not its target.
-pub(crate) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
-    let place = locate(dir, &to_change(path, ledger)?)?;
+pub(crate) fn unlink(dir: &OpenDir, path: &str, usage: &Usage) -> Result<(), Fault> {
+    let place = locate(dir, &to_change(path, usage)?)?;
     if place.is_here() {
         return Err(ErrorCode::IsDirectory.into());
     }
-    place.check_change(ledger)?;
+    place.check_change(usage)?;
     // POSIX: a trailing slash names a directory, which `unlink` never removes.
     if place.slash {
         let directory = place.stat()?.is_some_and(|stat| is_directory(&stat));
         return Err(if directory { ErrorCode::IsDirectory } else { ErrorCode::NotDirectory }.into());
     }
     unlinkat(place.handle(), &*place.name, AtFlags::empty())?;
-    ledger.note_gone(&place.real_name());
+    usage.note_gone(&place.real_name());
     Ok(())
 }
 
@@ -58,23 +58,23 @@ pub(crate) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), F
 pub(super) fn rename(
     from: (&OpenDir, &str),
     to: (&OpenDir, &str),
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<(), Fault> {
-    let ((old, above), (new, depth)) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
-    check_moved(&old, ledger)?;
-    check_moved(&new, ledger)?;
-    ledger.check_depth(depth)?;
+    let ((old, above), (new, depth)) = (named(from.0, from.1, usage)?, named(to.0, to.1, usage)?);
+    check_moved(&old, usage)?;
+    check_moved(&new, usage)?;
+    usage.check_depth(depth)?;
     // A tree that does not go deeper is not walked.
     if depth > above && old.stat()?.is_some_and(|stat| is_directory(&stat)) {
-        check_tree(&old, depth, ledger)?;
+        check_tree(&old, depth, usage)?;
     }
     if (old.slash || new.slash) && !old.stat()?.is_some_and(|stat| is_directory(&stat)) {
         return Err(ErrorCode::NotDirectory.into());
     }
-    let _admission = new.admit(ledger)?;
+    let _admission = new.admit(usage)?;
     let replaces = new.stat()?.is_some();
     renameat(old.handle(), &*old.name, new.handle(), &*new.name)?;
-    ledger.note_moved(&old.real_name(), &new.real_name(), replaces);
+    usage.note_moved(&old.real_name(), &new.real_name(), replaces);
     Ok(())
 }
 
@@ -84,14 +84,14 @@ pub(super) fn link(
     from: (&OpenDir, &str),
     follow: Follow,
     to: (&OpenDir, &str),
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<(), Fault> {
-    ledger.check_linking()?;
+    usage.check_linking()?;
     // As wasmtime-wasi: `link-at` does not follow links.
     if follow == Follow::Yes {
         return Err(ErrorCode::Invalid.into());
     }
-    let ((old, _), (new, depth)) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
+    let ((old, _), (new, depth)) = (named(from.0, from.1, usage)?, named(to.0, to.1, usage)?);
     let stat = old.stat()?.ok_or(ErrorCode::NoEntry)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if old.slash => return Err(ErrorCode::NotDirectory.into()),
@@ -105,12 +105,12 @@ pub(super) fn link(
         FileType::Symlink => return Err(Refusal::Symlink.into()),
         _ => return Err(Refusal::SpecialFile.into()),
     }
-    ledger.check_depth(depth)?;
-    let _admission = new.admit(ledger)?;
-    ledger.charge_entry()?;
+    usage.check_depth(depth)?;
+    let _admission = new.admit(usage)?;
+    usage.charge_entry()?;
     let made = linkat(old.handle(), &*old.name, new.handle(), &*new.name, AtFlags::empty());
-    made.inspect_err(|_| ledger.refund_entry())?;
-    ledger.note_created(&new.real_name());
+    made.inspect_err(|_| usage.refund_entry())?;
+    usage.note_created(&new.real_name());
     Ok(())
 }
 
@@ -127,27 +127,23 @@ pub(super) fn read_link(dir: &OpenDir, path: &str) -> Result<String, Fault> {
 
 /// Locates a path that names a directory entry, and checks that it may be changed. Also returns its
 /// depth.
-fn named<'a>(
-    dir: &'a OpenDir,
-    path: &'a str,
-    ledger: &Ledger,
-) -> Result<(Located<'a>, u64), Fault> {
-    let place = locate(dir, &to_change(path, ledger)?)?;
+fn named<'a>(dir: &'a OpenDir, path: &'a str, usage: &Usage) -> Result<(Located<'a>, u64), Fault> {
+    let place = locate(dir, &to_change(path, usage)?)?;
     if place.is_here() {
         return Err(ErrorCode::Invalid.into());
     }
-    let depth = place.check_change(ledger)?;
+    let depth = place.check_change(usage)?;
     Ok((place, depth))
 }
 
 /// Parses a path that is to be changed. The written path is checked in addition to the resolved
 /// one: a link called `.git` is as dangerous as the repository itself.
-pub(super) fn to_change<'p>(path: &'p str, ledger: &Ledger) -> Result<GuestPath<'p>, Fault> {
+pub(super) fn to_change<'p>(path: &'p str, usage: &Usage) -> Result<GuestPath<'p>, Fault> {
     let path = GuestPath::parse(path)?;
-    ledger.rules()?.check_names(path.whole)?;
+    usage.protected()?.check_names(path.whole)?;
     Ok(path)
 }
 
-fn check_moved(place: &Located<'_>, ledger: &Ledger) -> Result<(), Fault> {
-    Ok(ledger.rules()?.check_moved(place.handle(), OsStr::new(&*place.name))?)
+fn check_moved(place: &Located<'_>, usage: &Usage) -> Result<(), Fault> {
+    Ok(usage.protected()?.check_moved(place.handle(), OsStr::new(&*place.name))?)
 }

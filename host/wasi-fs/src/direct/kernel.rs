@@ -12,7 +12,7 @@ pub(super) struct Device(Option<u64>);
 
 impl Device {
     /// Returns the device of a mount's root, or none if the kernel owns that file system.
-    pub(super) fn of(root: impl AsFd) -> Self {
+    pub(super) fn new(root: impl AsFd) -> Self {
         let stat = rustix::fs::fstat(&root).ok();
         Self(stat.filter(|_| !is_the_kernels(&root)).and_then(|stat| device(&stat)))
     }

@@ -6,37 +6,37 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEn
 
 use super::mount::OpenDir;
 use crate::errors::Fault;
-use crate::held::Held;
-use crate::ledger::Ledger;
+use crate::fd_budget::HeldFd;
+use crate::inspect::READ_DIRECTORY;
 use crate::path::HERE;
-use crate::seen::READ_DIRECTORY;
+use crate::usage::Usage;
 
 /// A listing in progress: one file descriptor and a buffer of some ten kilobytes at most.
 pub(super) struct Listing {
     entries: Dir,
-    _held: Held,
+    _fd: HeldFd,
 }
 
 impl Listing {
     /// Opens the directory again: a listing needs its own cursor, and the mount's handle may be
     /// `O_PATH`.
-    pub(super) fn open(dir: &OpenDir, ledger: &Ledger) -> Result<Self, Fault> {
-        let held = Held::one(ledger)?;
+    pub(super) fn open(dir: &OpenDir, usage: &Usage) -> Result<Self, Fault> {
+        let fd = HeldFd::take(usage)?;
         let handle = openat(dir.handle(), HERE, READ_DIRECTORY, Mode::empty())?;
-        Ok(Self { entries: Dir::new(handle)?, _held: held })
+        Ok(Self { entries: Dir::new(handle)?, _fd: fd })
     }
 
     /// Returns the next entry, or none at the end. Skips `.`, `..` and names that are not UTF-8: a
     /// guest cannot address those, and an error would make wasi-libc end the listing and hide all
     /// later entries.
-    pub(super) fn next(&mut self, ledger: &Ledger) -> Result<Option<DirectoryEntry>, Fault> {
+    pub(super) fn next(&mut self, usage: &Usage) -> Result<Option<DirectoryEntry>, Fault> {
         while let Some(entry) = self.entries.read() {
             let entry = entry?;
             if matches!(entry.file_name().to_bytes(), b"." | b"..") {
                 continue;
             }
             // Skipped names are charged as well: reading them costs the same.
-            ledger.charge_listed()?;
+            usage.charge_listed()?;
             if let Ok(name) = entry.file_name().to_str() {
                 let type_ = self.type_of(&entry)?;
                 return Ok(Some(DirectoryEntry { type_, name: name.to_owned() }));

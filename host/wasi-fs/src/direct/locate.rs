@@ -20,11 +20,11 @@ use super::walk::walk;
 use crate::errors::Fault;
 #[cfg(target_os = "linux")]
 use crate::errors::Refusal;
-use crate::ledger::Ledger;
 use crate::path::{self, GuestPath, HERE};
-use crate::rules::Admission;
+use crate::protected_paths::Admission;
 #[cfg(target_os = "linux")]
-use crate::rules::PIN;
+use crate::protected_paths::PIN;
+use crate::usage::Usage;
 
 /// The treatment of a symbolic link in the last component. Links in earlier components are always
 /// followed, as long as they stay inside.
@@ -79,8 +79,8 @@ impl Located<'_> {
     /// Refuses to create, change or remove the entry if it is a protected tree or lies in one.
     /// Returns its depth in the workspace. The depth is counted through the handle, since a
     /// directory that a guest holds open may have been moved since it was named.
-    pub(super) fn check_change(&self, ledger: &Ledger) -> Result<u64, Fault> {
-        let rules = ledger.rules()?;
+    pub(super) fn check_change(&self, usage: &Usage) -> Result<u64, Fault> {
+        let rules = usage.protected()?;
         rules.check_names(&self.real_name())?;
         // A directory in `cgroup` is a control group.
         kernel::check_directory(self.handle())?;
@@ -93,8 +93,8 @@ impl Located<'_> {
 
     /// Reserves the name in the directory. The caller keeps the admission until the entry is
     /// created.
-    pub(super) fn admit(&self, ledger: &Ledger) -> Result<Admission, Fault> {
-        Ok(ledger.rules()?.admit(self.handle(), OsStr::new(&*self.name))?)
+    pub(super) fn admit(&self, usage: &Usage) -> Result<Admission, Fault> {
+        Ok(usage.protected()?.admit(self.handle(), OsStr::new(&*self.name))?)
     }
 
     /// Returns the metadata of the entry, or none if it does not exist. Never follows a link.

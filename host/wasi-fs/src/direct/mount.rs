@@ -1,15 +1,20 @@
-//! The directory that guests see, opened once and shared by all calls.
+//! The directory that guests see, held open and shared by all calls.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use super::kernel::Device;
-use super::locate;
-use crate::held::Held;
-use crate::seen::Opener;
+use rustix::fs::fstat;
 
-/// A workspace directory that any number of calls can mount at the same time.
+use super::kernel::Device;
+use super::locate::{self, is_directory};
+use crate::fd_budget::HeldFd;
+use crate::inspect::Opener;
+
+/// A directory that any number of guests can see at the same time.
+///
+/// It is made once from an open directory, such as a [`File`](std::fs::File) or a `cap_std` `Dir`,
+/// and shared by all calls.
 #[derive(Clone, Debug)]
 pub struct Mount {
     root: Arc<OpenDir>,
@@ -21,18 +26,18 @@ impl Mount {
     ///
     /// # Errors
     ///
-    /// Fails if the handle cannot be duplicated, mostly because the process has too many open
-    /// files.
-    pub fn new(dir: &cap_std::fs::Dir) -> io::Result<Self> {
-        let handle = OwnedFd::from(dir.try_clone()?.into_std_file());
+    /// Fails if the handle is not that of a directory, or cannot be duplicated, mostly because the
+    /// process has too many open files.
+    pub fn new(dir: impl AsFd) -> io::Result<Self> {
+        let handle = duplicate(dir)?;
         let resolver = locate::best_resolver(handle.as_fd());
         Ok(Self::with_resolver(handle, resolver))
     }
 
     /// Mounts the directory as on a system without `openat2`.
-    pub fn walked(dir: &cap_std::fs::Dir) -> io::Result<Self> {
-        let handle = OwnedFd::from(dir.try_clone()?.into_std_file());
-        Ok(Self::with_resolver(handle, Resolver::Walk))
+    #[doc(hidden)]
+    pub fn walked(dir: impl AsFd) -> io::Result<Self> {
+        Ok(Self::with_resolver(duplicate(dir)?, Resolver::Walk))
     }
 
     pub(crate) fn with_resolver(handle: OwnedFd, resolver: Resolver) -> Self {
@@ -41,7 +46,7 @@ impl Mount {
 
     /// Uses an explicit way of opening files instead of the best one of this system.
     pub(crate) fn with_ways(handle: OwnedFd, resolver: Resolver, opener: Opener) -> Self {
-        let device = Device::of(&handle);
+        let device = Device::new(&handle);
         Self {
             root: Arc::new(OpenDir {
                 handle,
@@ -49,7 +54,7 @@ impl Mount {
                 resolver,
                 opener,
                 device,
-                _held: None,
+                _fd: None,
             }),
         }
     }
@@ -59,7 +64,16 @@ impl Mount {
     }
 }
 
-/// A guard's reference to a mount.
+fn duplicate(dir: impl AsFd) -> io::Result<OwnedFd> {
+    let handle = dir.as_fd().try_clone_to_owned()?;
+    if is_directory(&fstat(&handle)?) {
+        Ok(handle)
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    }
+}
+
+/// The reference of a file system to a mount.
 pub(crate) type Root = Arc<OpenDir>;
 
 /// The method of resolving paths beneath a directory.
@@ -82,14 +96,14 @@ pub(crate) struct OpenDir {
     resolver: Resolver,
     opener: Opener,
     device: Device,
-    _held: Option<Held>,
+    _fd: Option<HeldFd>,
 }
 
 impl OpenDir {
     /// Creates a directory that a guest has opened beneath this one.
-    pub(super) fn below(&self, handle: OwnedFd, name: String, held: Held) -> Self {
+    pub(super) fn below(&self, handle: OwnedFd, name: String, fd: HeldFd) -> Self {
         let (resolver, opener, device) = (self.resolver, self.opener, self.device);
-        Self { handle, name, resolver, opener, device, _held: Some(held) }
+        Self { handle, name, resolver, opener, device, _fd: Some(fd) }
     }
 
     pub(super) fn handle(&self) -> BorrowedFd<'_> {

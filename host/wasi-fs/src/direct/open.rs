@@ -22,14 +22,14 @@ use super::node::Node;
 use super::walk::walk;
 use crate::Access;
 use crate::errors::{Fault, Refusal};
+use crate::fd_budget::HeldFd;
 use crate::file::{Mode, OpenFile};
-use crate::held::Held;
-use crate::ledger::Ledger;
+use crate::inspect::{Inspected, LastLink, QUIETLY};
 use crate::path::{self, GuestPath};
-use crate::rules::Identity;
+use crate::protected_paths::Identity;
 #[cfg(target_os = "linux")]
-use crate::rules::PIN_ANY;
-use crate::seen::{LastLink, QUIETLY, Seen};
+use crate::protected_paths::PIN_ANY;
+use crate::usage::Usage;
 
 /// The number of attempts of an open that races with the creation or removal of its file.
 const ATTEMPTS: usize = 4;
@@ -92,24 +92,24 @@ pub(super) fn open(
     path: &str,
     wish: Wish,
     access: Access,
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<Node, Fault> {
-    let held = Held::one(ledger)?;
+    let fd = HeldFd::take(usage)?;
     if wish.changes() {
-        return open_to_change(dir, &to_change(path, ledger)?, wish, ledger, held);
+        return open_to_change(dir, &to_change(path, usage)?, wish, usage, fd);
     }
     let path = GuestPath::parse(path)?;
-    let (opened, name) = open_to_read(dir, &path, wish, ledger)?;
+    let (opened, name) = open_to_read(dir, &path, wish, usage)?;
     let name = || name.unwrap_or_else(|| path::join(dir.name(), path.whole));
     if opened.is_directory() {
-        return Ok(Node::Dir(Arc::new(dir.below(opened.handle, name(), held))));
+        return Ok(Node::Dir(Arc::new(dir.below(opened.handle, name(), fd))));
     }
     // Only changes need the name, and a read-only mount has none.
     let name = match access {
         Access::ReadOnly => None,
         Access::ReadWrite => Some(name()),
     };
-    Ok(counted(file(opened, wish.mode, name), held))
+    Ok(counted(file(opened, wish.mode, name), fd))
 }
 
 /// An open handle and the metadata from the type check before the open.
@@ -125,7 +125,7 @@ impl Opened {
 
     /// Opens a file after its type check. Refuses everything except regular files and directories.
     fn from_seen(
-        seen: Seen,
+        seen: Inspected,
         dir: &OpenDir,
         flags: OFlags,
         by_name: impl FnOnce(OFlags) -> Result<OwnedFd, Fault>,
@@ -155,8 +155,8 @@ impl Opened {
     }
 }
 
-fn counted(file: OpenFile, held: Held) -> Node {
-    Node::File(Arc::new(file.counted(held)))
+fn counted(file: OpenFile, fd: HeldFd) -> Node {
+    Node::File(Arc::new(file.counted(fd)))
 }
 
 fn mode(open: OpenFlags, flags: DescriptorFlags) -> Mode {
@@ -193,15 +193,15 @@ fn open_to_read(
     dir: &OpenDir,
     path: &GuestPath<'_>,
     wish: Wish,
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<(Opened, Option<String>), Fault> {
-    if ledger.hides() {
-        return open_walked(dir, path, wish, ledger);
+    if usage.hides() {
+        return open_walked(dir, path, wish, usage);
     }
     match dir.resolver() {
         #[cfg(target_os = "linux")]
-        Resolver::Kernel => open_plain(dir, path, wish, ledger),
-        Resolver::Walk => open_walked(dir, path, wish, ledger),
+        Resolver::Kernel => open_plain(dir, path, wish, usage),
+        Resolver::Walk => open_walked(dir, path, wish, usage),
     }
 }
 
@@ -210,12 +210,12 @@ fn open_plain(
     dir: &OpenDir,
     path: &GuestPath<'_>,
     wish: Wish,
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<(Opened, Option<String>), Fault> {
     let own = if wish.directory || path.slash { OFlags::DIRECTORY } else { OFlags::empty() };
     let seen = match open_beneath(dir, path.whole, PIN_ANY | own) {
-        Ok(handle) => Seen::of(handle)?,
-        Err(Stopped::Symlink) => return open_walked(dir, path, wish, ledger),
+        Ok(handle) => Inspected::from_handle(handle)?,
+        Err(Stopped::Symlink) => return open_walked(dir, path, wish, usage),
         Err(stopped) => return Err(stopped.into()),
     };
     let again = |flags| open_beneath(dir, path.whole, flags).map_err(Fault::from);
@@ -226,12 +226,12 @@ fn open_walked(
     dir: &OpenDir,
     path: &GuestPath<'_>,
     wish: Wish,
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<(Opened, Option<String>), Fault> {
     let follow = if path.slash { Follow::Yes } else { wish.follow };
     let place = walk(dir, path, follow)?;
-    if ledger.hides() {
-        ledger.rules()?.check_readable(place.handle(), OsStr::new(&*place.name))?;
+    if usage.hides() {
+        usage.protected()?.check_readable(place.handle(), OsStr::new(&*place.name))?;
     }
     let opened = open_at(&place, wish, dir)?;
     Ok((opened, Some(place.real_name())))
@@ -243,24 +243,24 @@ fn open_to_change(
     dir: &OpenDir,
     path: &GuestPath<'_>,
     wish: Wish,
-    ledger: &Ledger,
-    held: Held,
+    usage: &Usage,
+    fd: HeldFd,
 ) -> Result<Node, Fault> {
     let follow = if wish.create == Create::Always { Follow::No } else { wish.follow };
     for _ in 0..ATTEMPTS {
         let (place, found) = look(dir, path, follow)?;
-        let depth = place.check_change(ledger)?;
+        let depth = place.check_change(usage)?;
         let opened = match found {
             Some(stat) => {
                 check_changeable(&stat, wish)?;
-                open_existing(&place, wish, dir, ledger)
+                open_existing(&place, wish, dir, usage)
             }
-            None => create_new((&place, depth), wish, ledger),
+            None => create_new((&place, depth), wish, usage),
         };
         match opened {
             Err(Fault::Os(error))
                 if wish.create == Create::IfMissing && lost_race(&error, found.is_some()) => {}
-            opened => return Ok(counted(opened?, held)),
+            opened => return Ok(counted(opened?, fd)),
         }
     }
     Err(ErrorCode::Busy.into())
@@ -288,7 +288,7 @@ fn open_existing(
     place: &Located<'_>,
     wish: Wish,
     dir: &OpenDir,
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<OpenFile, Fault> {
     let opened = open_at(place, wish, dir)?;
     if opened.is_directory() {
@@ -296,13 +296,13 @@ fn open_existing(
     }
     // Check the opened file, not the earlier look-up: the entry may have been replaced in between.
     let stat = opened.stat;
-    ledger.rules()?.check_identity(Identity::from_stat(&stat))?;
+    usage.protected()?.check_identity(Identity::from_stat(&stat))?;
     if wish.mode.writes() {
-        ledger.check_links(number(stat.st_nlink).unwrap_or(u64::MAX))?;
+        usage.check_links(number(stat.st_nlink).unwrap_or(u64::MAX))?;
     }
     let file = file(opened, wish.mode, Some(place.real_name()));
     if wish.truncate && stat.st_size != 0 {
-        file.set_size(ledger, 0)?;
+        file.set_size(usage, 0)?;
     }
     Ok(file)
 }
@@ -310,7 +310,7 @@ fn open_existing(
 fn create_new(
     (place, depth): (&Located<'_>, u64),
     wish: Wish,
-    ledger: &Ledger,
+    usage: &Usage,
 ) -> Result<OpenFile, Fault> {
     if wish.create == Create::Never {
         return Err(ErrorCode::NoEntry.into());
@@ -322,18 +322,18 @@ fn create_new(
     let flags = access_flags(wish.mode) | OFlags::CREATE | OFlags::EXCL;
     // The default of ordinary programs; the user's umask restricts it.
     let permissions = Permissions::from_raw_mode(0o666);
-    ledger.check_depth(depth)?;
-    let _admission = place.admit(ledger)?;
-    ledger.charge_entry()?;
+    usage.check_depth(depth)?;
+    let _admission = place.admit(usage)?;
+    usage.charge_entry()?;
     let made = openat(place.handle(), &*place.name, flags, permissions);
-    let handle = made.inspect_err(|_| ledger.refund_entry())?;
-    Ok(OpenFile::created(File::from(handle), wish.mode, &place.real_name(), ledger))
+    let handle = made.inspect_err(|_| usage.refund_entry())?;
+    Ok(OpenFile::created(File::from(handle), wish.mode, &place.real_name(), usage))
 }
 
 /// Opens the entry of a place without following a link.
 fn open_at(place: &Located<'_>, wish: Wish, dir: &OpenDir) -> Result<Opened, Fault> {
     let own = if wish.directory || place.slash { OFlags::DIRECTORY } else { OFlags::empty() };
-    let seen = Seen::at(place.handle(), &*place.name, LastLink::Keep)?;
+    let seen = Inspected::at(place.handle(), &*place.name, LastLink::Keep)?;
     if !own.is_empty() && seen.file_type() != FileType::Directory {
         return Err(ErrorCode::NotDirectory.into());
     }

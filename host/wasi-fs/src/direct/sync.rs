@@ -7,8 +7,8 @@ use rustix::fs::{Mode, fsync, openat};
 use super::node::Node;
 use crate::Access;
 use crate::errors::Fault;
+use crate::inspect::READ_DIRECTORY;
 use crate::path::HERE;
-use crate::seen::READ_DIRECTORY;
 
 /// The extent of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

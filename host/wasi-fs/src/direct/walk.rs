@@ -16,7 +16,7 @@ use super::locate::{Follow, Located, Pinned};
 use super::mount::OpenDir;
 use crate::errors::{Fault, Refusal};
 use crate::path::{self, GuestPath, HERE};
-use crate::rules::PIN;
+use crate::protected_paths::PIN;
 
 /// The maximum number of symbolic links in one resolution, the same as on Linux.
 const MAX_LINKS: u32 = 40;

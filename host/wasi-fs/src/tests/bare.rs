@@ -60,7 +60,7 @@ fn whichever_part_of_a_repository_comes_second_is_refused() {
             fs::remove_dir_all(call.host("docs")).unwrap();
         }
         let named = |refusal: &Refusal| matches!(refusal, Refusal::Repository { .. });
-        assert!(call.guard.refusal().is_some_and(named), "{:?}", call.guard.refusal());
+        assert!(call.fs.refusal().is_some_and(named), "{:?}", call.fs.refusal());
     });
 }
 
@@ -76,7 +76,7 @@ fn a_part_that_stands_alone_and_names_that_only_begin_like_one_are_free() {
         call.write("dir/objects/HEAD", "x").unwrap();
         call.rename("dir/objects", "dir/Objects").unwrap();
         call.rename("dir/sub/HEAD", "dir/sub/head").unwrap();
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }
 
@@ -138,9 +138,9 @@ fn nothing_is_changed_in_a_repository_of_the_users_however_it_is_made() {
                 assert_eq!(outcome, REFUSED, "{operation} {path}");
             }
         }
-        assert_eq!(call.guard.refusal(), Some(&Refusal::Bare));
+        assert_eq!(call.fs.refusal(), Some(&Refusal::Bare));
         assert_eq!(call.read("store.git/config").unwrap(), "as it was");
-        assert_eq!(call.guard.modified(), [""; 0]);
+        assert_eq!(call.fs.modified(), [""; 0]);
     });
 }
 
@@ -152,7 +152,7 @@ fn a_repository_that_has_a_name_is_told_by_it() {
         fs::rename(call.host("draft"), call.host("dir/.git")).unwrap();
         let made = code(now(call.view().create_directory_at(dir, "new".to_owned())));
         assert_eq!(made, REFUSED);
-        assert_eq!(call.guard.refusal().and_then(Refusal::tree).map(|tree| &**tree), Some(".git"));
+        assert_eq!(call.fs.refusal().and_then(Refusal::tree).map(|tree| &**tree), Some(".git"));
     });
 }
 
@@ -167,7 +167,7 @@ fn a_repository_is_moved_as_a_whole_and_the_working_trees_in_it_are_free() {
         call.rename("store.git", "dir/moved").unwrap();
         call.write("dir/moved/main/file", "y").unwrap();
         call.write("dir/file", "x").unwrap();
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
         assert_eq!(call.write("dir/moved/config", "x"), REFUSED);
         assert_eq!(call.write("dir/moved/main/.git", "x"), REFUSED);
     });
@@ -224,7 +224,7 @@ fn of_two_calls_at_once_that_each_put_one_part_there_one_is_refused() {
         let mut one = Call::new(resolver, Access::ReadWrite, Quotas::default());
         let mut other = Call::new(resolver, Access::ReadWrite, Quotas::default());
         let root = fs::File::open(one.host("")).unwrap();
-        other.guard.root = Some(Mount::with_resolver(root.into(), resolver).root());
+        other.fs.root = Some(Mount::with_resolver(root.into(), resolver).root());
         other.rules = Arc::new(rules_of(&one.host("")));
         other.again();
         let turn = Barrier::new(2);

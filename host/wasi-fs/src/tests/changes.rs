@@ -11,7 +11,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 use super::{ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now};
-use crate::journal::MAX_PATHS;
+use crate::change_log::MAX_PATHS;
 
 #[test]
 fn changes_are_noted_once_in_order_and_only_where_something_changed() {
@@ -24,8 +24,8 @@ fn changes_are_noted_once_in_order_and_only_where_something_changed() {
         call.rmdir("dir/sub").unwrap();
         call.hard_link("file.txt", "second").unwrap();
         let expected = ["made", "made/moved.txt", "dir/deep.txt", "dir/sub", "second"];
-        assert_eq!(call.guard.modified(), expected);
-        assert_eq!(call.guard.modified_unlisted(), 0);
+        assert_eq!(call.fs.modified(), expected);
+        assert_eq!(call.fs.modified_unlisted(), 0);
     });
 }
 
@@ -41,7 +41,7 @@ fn what_a_call_makes_and_removes_again_is_not_noted() {
         call.unlink("dir/deep.txt").unwrap();
         call.write("dir/deep.txt", "again").unwrap();
         call.unlink("dir/deep.txt").unwrap();
-        assert_eq!(call.guard.modified(), ["file.txt", "dir/deep.txt"]);
+        assert_eq!(call.fs.modified(), ["file.txt", "dir/deep.txt"]);
     });
 }
 
@@ -52,7 +52,7 @@ fn what_was_made_in_a_directory_is_noted_where_the_directory_went() {
         call.write("made/x", "x").unwrap();
         call.write("made-not", "x").unwrap();
         call.rename("made", "dir/moved").unwrap();
-        assert_eq!(call.guard.modified(), ["made-not", "dir/moved/x", "dir/moved"]);
+        assert_eq!(call.fs.modified(), ["made-not", "dir/moved/x", "dir/moved"]);
     });
 }
 
@@ -75,7 +75,7 @@ fn what_is_changed_through_a_directory_that_was_moved_stays_noted() {
         call.rmdir("dir").unwrap();
         call.rename("elsewhere", "dir").unwrap();
         assert_eq!(fs::read_to_string(call.host("dir/deep.txt")).unwrap(), "changed");
-        let modified = call.guard.modified();
+        let modified = call.fs.modified();
         assert!(
             ["dir/deep.txt", "dir/new.txt"]
                 .iter()
@@ -98,7 +98,7 @@ fn what_fails_or_changes_nothing_is_not_noted() {
         let exclusive =
             call.open("file.txt", FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE);
         assert_eq!(exclusive.map(drop), Err(ErrorCode::Exist));
-        assert_eq!(call.guard.modified(), [""; 0]);
+        assert_eq!(call.fs.modified(), [""; 0]);
     });
 }
 
@@ -107,7 +107,7 @@ fn truncation_by_open_is_a_change_and_needs_no_write_flag() {
     everywhere(|call| {
         call.open("file.txt", FOLLOW, OpenFlags::TRUNCATE, READ).unwrap();
         assert_eq!(fs::metadata(call.host("file.txt")).unwrap().len(), 0);
-        assert_eq!(call.guard.modified(), ["file.txt"]);
+        assert_eq!(call.fs.modified(), ["file.txt"]);
     });
 }
 
@@ -116,7 +116,7 @@ fn truncation_of_an_empty_file_is_no_change() {
     everywhere(|call| {
         fs::write(call.host("empty"), "").unwrap();
         call.open("empty", FOLLOW, OpenFlags::TRUNCATE, WRITE).unwrap();
-        assert_eq!(call.guard.modified(), [""; 0]);
+        assert_eq!(call.fs.modified(), [""; 0]);
     });
 }
 
@@ -127,13 +127,13 @@ fn the_list_of_changes_is_bounded_and_says_what_it_leaves_out() {
             call.mkdir(&format!("d{i}")).unwrap();
             call.table = wasmtime::component::ResourceTable::new();
         }
-        assert_eq!(call.guard.modified().len(), MAX_PATHS);
-        assert_eq!(call.guard.modified_unlisted(), 3);
+        assert_eq!(call.fs.modified().len(), MAX_PATHS);
+        assert_eq!(call.fs.modified_unlisted(), 3);
         for i in 0..MAX_PATHS {
             call.rmdir(&format!("d{i}")).unwrap();
         }
-        assert_eq!((call.guard.modified(), call.guard.modified_unlisted()), (Vec::new(), 3));
-        assert!(call.guard.has_changed_anything(), "what is not listed has changed as well");
+        assert_eq!((call.fs.modified(), call.fs.modified_unlisted()), (Vec::new(), 3));
+        assert!(call.fs.has_changed_anything(), "what is not listed has changed as well");
     });
 }
 
@@ -142,15 +142,15 @@ fn a_call_has_changed_something_from_its_first_change_on_also_where_nothing_is_l
     everywhere(|call| {
         call.read("file.txt").unwrap();
         call.open_to_write("file.txt").unwrap();
-        assert!(!call.guard.has_changed_anything());
+        assert!(!call.fs.has_changed_anything());
         call.mkdir("made").unwrap();
-        assert!(call.guard.has_changed_anything());
+        assert!(call.fs.has_changed_anything());
         call.rmdir("made").unwrap();
-        assert!(!call.guard.has_changed_anything(), "an empty directory that came and went");
+        assert!(!call.fs.has_changed_anything(), "an empty directory that came and went");
         call.write("made", "x").unwrap();
         call.unlink("made").unwrap();
-        assert_eq!(call.guard.modified(), [""; 0]);
-        assert!(call.guard.has_changed_anything(), "somebody may have read what was written");
+        assert_eq!(call.fs.modified(), [""; 0]);
+        assert!(call.fs.has_changed_anything(), "somebody may have read what was written");
     });
 }
 
@@ -158,9 +158,9 @@ fn a_call_has_changed_something_from_its_first_change_on_also_where_nothing_is_l
 fn a_write_into_what_was_there_is_noted_when_it_has_written() {
     everywhere(|call| {
         let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap();
-        assert_eq!(call.guard.modified(), [""; 0]);
+        assert_eq!(call.fs.modified(), [""; 0]);
         assert_eq!(code(now(call.view().write(file, b"IN".to_vec(), 0))), Ok(2));
-        assert_eq!(call.guard.modified(), ["file.txt"]);
+        assert_eq!(call.fs.modified(), ["file.txt"]);
     });
 }
 
@@ -175,12 +175,12 @@ fn what_a_stopped_call_has_begun_to_write_is_removed_and_nothing_else() {
         {
             call.write(path, "x").unwrap();
         }
-        call.guard.tidy(|name| name.ends_with(".tmp"));
+        call.fs.remove_temp_files(|name| name.ends_with(".tmp"));
         assert!(!call.host(BEGUN).exists() && !call.host("dir/sub").join(BEGUN).exists());
         let kept = format!("dir/{BEGUN}");
         let mut expected = vec![kept.as_str()];
         expected.extend(others);
-        assert_eq!(call.guard.modified(), expected);
+        assert_eq!(call.fs.modified(), expected);
         assert!(expected.iter().all(|path| call.host(path).exists()));
     });
 }
@@ -220,7 +220,7 @@ fn times_are_set_on_files_directories_and_links_as_asked() {
         let modified = |name| fs::symlink_metadata(call.host(name)).unwrap().modified().unwrap();
         let time = |seconds: u64| SystemTime::UNIX_EPOCH + Duration::new(seconds + 1, 500_000_000);
         assert_eq!(["file.txt", "link", "dir"].map(modified), [1_000, 2_000, 3_000].map(time));
-        assert_eq!(call.guard.modified(), ["file.txt", "link", "dir"]);
+        assert_eq!(call.fs.modified(), ["file.txt", "link", "dir"]);
     });
 }
 
@@ -232,7 +232,7 @@ fn times_of_open_handles_are_set_even_of_the_mount_itself() {
         code(now(call.view().set_times(file, at, NewTimestamp::Now))).unwrap();
         let root = call.root();
         code(now(call.view().set_times(root, NewTimestamp::NoChange, at))).unwrap();
-        assert_eq!(call.guard.modified(), ["file.txt", "."]);
+        assert_eq!(call.fs.modified(), ["file.txt", "."]);
         assert_eq!(fs::metadata(call.host("file.txt")).unwrap().atime(), 77);
         assert_eq!(fs::metadata(call.host("")).unwrap().mtime(), 77);
         assert_eq!(

@@ -32,7 +32,7 @@ fn a_link_that_stays_inside_is_followed() {
                 "{path}"
             );
         }
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }
 
@@ -69,7 +69,7 @@ fn a_link_that_leads_out_is_not_permitted_wherever_it_stands_in_the_path() {
             assert_eq!(call.stat(path, FOLLOW).map(drop), Err(ErrorCode::NotPermitted), "{path}");
             assert_eq!(call.open_to_write(path).map(drop), Err(ErrorCode::NotPermitted), "{path}");
         }
-        assert!(call.guard.refused());
+        assert!(call.fs.refused());
         assert_eq!(call.secret(), "secret");
     });
 }
@@ -91,7 +91,7 @@ fn nothing_is_made_moved_or_removed_through_a_link_that_leads_out() {
             Err(ErrorCode::NotPermitted)
         );
         assert_eq!(fs::read_dir(call.outer.path().join("outside")).unwrap().count(), 1);
-        assert_eq!(call.guard.modified(), [""; 0]);
+        assert_eq!(call.fs.modified(), [""; 0]);
     });
 }
 
@@ -150,7 +150,7 @@ fn a_dangling_link_is_missing_to_a_reader_and_a_new_file_to_a_writer() {
         assert_eq!(call.read("dangling"), Err(ErrorCode::NoEntry));
         assert_eq!(call.write("dangling", "made"), Ok(()));
         assert_eq!(fs::read_to_string(call.host("dir/new.txt")).unwrap(), "made");
-        assert_eq!(call.guard.modified(), ["dir/new.txt"]);
+        assert_eq!(call.fs.modified(), ["dir/new.txt"]);
         assert_eq!(call.write("dangling_out", "x"), Err(ErrorCode::NotPermitted));
         assert!(!call.outer.path().join("outside/new.txt").exists());
     });
@@ -192,7 +192,7 @@ fn removing_or_moving_a_link_touches_the_link_alone() {
         assert_eq!(call.unlink("in"), Ok(()));
         assert_eq!(call.read("file.txt").unwrap(), "inside");
         assert_eq!(call.secret(), "secret");
-        assert_eq!(call.guard.modified(), ["out", "in"]);
+        assert_eq!(call.fs.modified(), ["out", "in"]);
     });
 }
 
@@ -210,7 +210,7 @@ fn no_link_is_made_by_any_means() {
             now(call.view().link_at(from, FOLLOW, "in".to_owned(), to, "link".to_owned()));
         assert_eq!(code(followed), Err(ErrorCode::Invalid));
         assert!(call.host("link").symlink_metadata().is_err());
-        assert!(call.guard.refused());
+        assert!(call.fs.refused());
     });
 }
 
@@ -236,7 +236,7 @@ fn what_is_changed_through_a_link_is_noted_under_its_real_name() {
         call.mkdir("to_dir/../dir/./made").unwrap();
         let dir = call.open("to_dir", FOLLOW, OpenFlags::DIRECTORY, READ).unwrap();
         code(now(call.view().create_directory_at(dir, "sub/below".to_owned()))).unwrap();
-        assert_eq!(call.guard.modified(), ["dir/new.txt", "file.txt", "dir/made", "dir/sub/below"]);
+        assert_eq!(call.fs.modified(), ["dir/new.txt", "file.txt", "dir/made", "dir/sub/below"]);
     });
 }
 

@@ -93,10 +93,10 @@ fn a_listing_up_to_the_quota_is_obeyed_and_one_beyond_it_is_violated() {
         let mut call = Call::new(resolver, Access::ReadOnly, quotas);
         assert_eq!(list(&mut call, ".").unwrap().len(), 2);
         assert_eq!(list(&mut call, "dir").unwrap().len(), 2);
-        assert_eq!(call.guard.exhausted(), None);
+        assert_eq!(call.fs.exhausted(), None);
         assert_eq!(list(&mut call, "dir"), Err(ErrorCode::Quota));
-        assert_eq!(call.guard.exhausted(), Some(Exhausted::ListedEntries(4)));
-        assert!(!call.guard.refused());
+        assert_eq!(call.fs.exhausted(), Some(Exhausted::ListedEntries(4)));
+        assert!(!call.fs.refused());
     }
 }
 

@@ -3,7 +3,7 @@
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
 
 use super::{
-    Access, Call, Dir, ErrorCode, FOLLOW, Guard, GuardView, HostDescriptor, Mount, OpenFlags,
+    Access, Call, ErrorCode, FOLLOW, Filesystem, FilesystemView, HostDescriptor, Mount, OpenFlags,
     Options, PREOPEN_NAME, Quotas, READ, ResourceTable, code, everywhere, now,
 };
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
@@ -42,8 +42,8 @@ fn a_path_out_of_the_workspace_is_not_permitted_in_any_operation() {
                 assert_eq!(outcome, Err(ErrorCode::NotPermitted), "{path}");
             }
         }
-        assert!(call.guard.refused());
-        assert_eq!(call.guard.modified(), [""; 0]);
+        assert!(call.fs.refused());
+        assert_eq!(call.fs.modified(), [""; 0]);
         assert_eq!(call.secret(), "secret");
     });
 }
@@ -67,7 +67,7 @@ fn a_path_that_turns_back_inside_is_followed() {
             assert_eq!(call.read(path).unwrap(), "inside", "{path}");
             assert_eq!(call.stat(path, PathFlags::empty()).unwrap().size, 6, "{path}");
         }
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }
 
@@ -170,8 +170,8 @@ fn the_one_preopen_is_the_root_directory() {
 #[test]
 fn without_a_mount_there_is_no_directory() {
     let mut table = ResourceTable::new();
-    let mut guard = Guard::closed();
-    let mut view = GuardView { guard: &mut guard, table: &mut table };
+    let mut filesystem = Filesystem::closed();
+    let mut view = FilesystemView { filesystem: &mut filesystem, table: &mut table };
     assert!(view.get_directories().unwrap().is_empty());
 }
 
@@ -189,9 +189,11 @@ fn a_workspace_that_is_moved_away_stays_the_one_that_guests_see() {
 #[test]
 fn a_mount_made_from_a_handle_finds_the_best_way_of_resolving() {
     let mut call = Call::new(super::resolvers()[0], Access::ReadOnly, Quotas::default());
-    let dir = Dir::open_ambient_dir(call.host(""), cap_std::ambient_authority()).unwrap();
-    let mount = Mount::new(&dir).unwrap();
-    call.guard = Guard::new(&mount, Access::ReadOnly, call.rules.clone(), Options::default());
+    let open = |path: &str| std::fs::File::open(call.host(path)).unwrap();
+    let is_no_directory = Mount::new(open("file.txt")).unwrap_err();
+    assert_eq!(is_no_directory.kind(), std::io::ErrorKind::NotADirectory);
+    let mount = Mount::new(open("")).unwrap();
+    call.fs = Filesystem::new(&mount, Access::ReadOnly, call.rules.clone(), Options::default());
     assert_eq!(call.read("file.txt").unwrap(), "inside");
     assert_eq!(call.open_to_read("../x").map(drop), Err(ErrorCode::NotPermitted));
 }
@@ -209,7 +211,7 @@ fn a_path_of_the_longest_length_is_looked_up_and_a_longer_one_is_not() {
 #[test]
 fn a_guest_whose_directory_was_let_go_finds_none() {
     everywhere(|call| {
-        call.guard.close();
+        call.fs.close();
         assert!(call.view().get_directories().unwrap().is_empty());
     });
 }

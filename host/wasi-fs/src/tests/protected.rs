@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use wasmtime_wasi::p2::bindings::filesystem::types::NewTimestamp;
 
 use super::{Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, now};
-use crate::rules::{HardLinks, HostRules};
+use crate::protected_paths::{HardLinks, Protection};
 
 const REFUSED: Result<(), ErrorCode> = Err(ErrorCode::NotPermitted);
 
@@ -27,7 +27,7 @@ fn repositories(call: &mut Call) {
         fs::write(call.host(file), "[core]").unwrap();
     }
     fs::write(call.host("tree/.git"), "gitdir: ../.git/worktrees/tree").unwrap();
-    call.keep(HostRules { hard_links: HardLinks::Allow, ..HostRules::default() });
+    call.keep(Protection::new(HardLinks::Allow, Vec::new()));
 }
 
 /// Tries every operation that could change the entry at a path.
@@ -71,7 +71,7 @@ fn nothing_changes(call: &mut Call, path: &str) {
         assert_eq!(outcome, REFUSED, "{operation} {path}");
     }
     assert_eq!(snapshot(call), before, "{path}");
-    assert_eq!(call.guard.modified(), [""; 0], "{path}");
+    assert_eq!(call.fs.modified(), [""; 0], "{path}");
 }
 
 /// Returns every entry with its time, inode and contents.

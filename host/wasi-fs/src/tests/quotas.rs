@@ -20,7 +20,7 @@ fn reading_up_to_the_quota_is_obeyed() {
     limited(Quotas { read_bytes: 12, ..Quotas::default() }, |call| {
         assert_eq!(call.read("file.txt").unwrap(), "inside");
         assert_eq!(call.read("file.txt").unwrap(), "inside");
-        assert_eq!((call.guard.bytes_read(), call.guard.exhausted()), (12, None));
+        assert_eq!((call.fs.bytes_read(), call.fs.exhausted()), (12, None));
     });
 }
 
@@ -29,9 +29,9 @@ fn reading_beyond_the_quota_is_violated() {
     limited(Quotas { read_bytes: 11, ..Quotas::default() }, |call| {
         assert_eq!(call.read("file.txt").unwrap(), "inside");
         assert_eq!(call.read("file.txt"), Err(ErrorCode::Quota));
-        assert_eq!(call.guard.bytes_read(), 11);
-        assert_eq!(call.guard.exhausted(), Some(Exhausted::ReadBytes(11)));
-        assert!(!call.guard.refused());
+        assert_eq!(call.fs.bytes_read(), 11);
+        assert_eq!(call.fs.exhausted(), Some(Exhausted::ReadBytes(11)));
+        assert!(!call.fs.refused());
     });
 }
 
@@ -47,7 +47,7 @@ fn reading_by_offset_counts_as_well() {
         assert_eq!(read(100, u64::MAX), Err(ErrorCode::Invalid));
         assert_eq!(read(u64::MAX, 0), Ok((b"in".to_vec(), false)));
         assert_eq!(read(1, 2), Err(ErrorCode::Quota));
-        assert_eq!(call.guard.exhausted(), Some(Exhausted::ReadBytes(8)));
+        assert_eq!(call.fs.exhausted(), Some(Exhausted::ReadBytes(8)));
     });
 }
 
@@ -55,7 +55,7 @@ fn reading_by_offset_counts_as_well() {
 fn writing_up_to_the_quota_is_obeyed() {
     limited(Quotas { write_bytes: 10, ..Quotas::default() }, |call| {
         assert_eq!(call.write("new.txt", "0123456789"), Ok(()));
-        assert_eq!((call.guard.bytes_written(), call.guard.exhausted()), (10, None));
+        assert_eq!((call.fs.bytes_written(), call.fs.exhausted()), (10, None));
         assert_eq!(fs::read_to_string(call.host("new.txt")).unwrap(), "0123456789");
     });
 }
@@ -70,9 +70,9 @@ fn writing_beyond_the_quota_is_violated_and_closes_the_stream() {
         assert_eq!(write_some(stream, "89a"), Err(ErrorCode::Quota));
         assert!(stream.check_write().is_err());
         assert_eq!(fs::read_to_string(call.host("new.txt")).unwrap(), "01234567");
-        assert_eq!(call.guard.bytes_written(), 8);
-        assert_eq!(call.guard.exhausted(), Some(Exhausted::WriteBytes(10)));
-        assert_eq!(call.guard.modified(), ["new.txt"]);
+        assert_eq!(call.fs.bytes_written(), 8);
+        assert_eq!(call.fs.exhausted(), Some(Exhausted::WriteBytes(10)));
+        assert_eq!(call.fs.modified(), ["new.txt"]);
     });
 }
 
@@ -83,7 +83,7 @@ fn a_hole_counts_as_if_it_had_been_written() {
         let file = || Resource::new_borrow(rep);
         assert_eq!(code(now(call.view().set_size(file(), 506))), Ok(()));
         assert_eq!(code(now(call.view().write(file(), b"end".to_vec(), 900))), Ok(3));
-        assert_eq!(call.guard.bytes_written(), 3);
+        assert_eq!(call.fs.bytes_written(), 3);
         assert_eq!(code(now(call.view().set_size(file(), 1 << 62))), Err(ErrorCode::Quota));
         assert_eq!(
             code(now(call.view().write(file(), b"x".to_vec(), 1 << 40))),
@@ -108,7 +108,7 @@ fn overwriting_and_shrinking_leave_no_hole() {
         assert_eq!(code(now(call.view().set_size(file(), 2))), Ok(()));
         assert_eq!(code(now(call.view().write(file(), b"side".to_vec(), 2))), Ok(4));
         assert_eq!(code(now(call.view().write(file(), b"in".to_vec(), 0))), Ok(2));
-        assert_eq!(call.guard.exhausted(), None);
+        assert_eq!(call.fs.exhausted(), None);
         assert_eq!(code(now(call.view().write(file(), b"x".to_vec(), 0))), Err(ErrorCode::Quota));
         assert_eq!(fs::read_to_string(call.host("file.txt")).unwrap(), "inside");
     });
@@ -124,7 +124,7 @@ fn a_growth_that_the_system_refuses_is_given_back() {
                 Err(ErrorCode::Invalid)
             );
         }
-        assert_eq!(call.guard.exhausted(), None);
+        assert_eq!(call.fs.exhausted(), None);
     });
 }
 
@@ -137,12 +137,12 @@ fn new_entries_up_to_the_quota_are_obeyed_and_one_more_is_violated() {
         assert_eq!(call.write("new.txt", ""), Ok(()));
         assert_eq!(call.write("new.txt", "again"), Ok(()));
         assert_eq!(call.rename("new.txt", "renamed"), Ok(()));
-        assert_eq!(call.guard.exhausted(), None);
+        assert_eq!(call.fs.exhausted(), None);
         assert_eq!(call.mkdir("another"), Err(ErrorCode::Quota));
         assert_eq!(call.write("another", ""), Err(ErrorCode::Quota));
         assert_eq!(call.hard_link("file.txt", "another"), Err(ErrorCode::Quota));
         assert!(!call.host("another").exists());
-        assert_eq!(call.guard.exhausted(), Some(Exhausted::NewEntries(3)));
+        assert_eq!(call.fs.exhausted(), Some(Exhausted::NewEntries(3)));
     });
 }
 
@@ -150,7 +150,7 @@ fn new_entries_up_to_the_quota_are_obeyed_and_one_more_is_violated() {
 fn a_missing_file_that_is_only_read_is_no_new_entry() {
     limited(Quotas { new_entries: 0, ..Quotas::default() }, |call| {
         assert_eq!(call.read("missing"), Err(ErrorCode::NoEntry));
-        assert_eq!(call.guard.exhausted(), None);
+        assert_eq!(call.fs.exhausted(), None);
         assert_eq!(call.write("missing", ""), Err(ErrorCode::Quota));
     });
 }
@@ -179,7 +179,7 @@ fn directories_nest_to_the_bound_and_no_further() {
         assert_eq!(call.open_to_write("dir/sub/third/file").map(drop), Err(ErrorCode::Quota));
         assert_eq!(call.rename("file.txt", "dir/sub/third/file"), Err(ErrorCode::Quota));
         assert_eq!(call.rename("file.txt", "dir/sub/file"), Ok(()));
-        assert_eq!(call.guard.exhausted(), Some(Exhausted::Depth(3)));
+        assert_eq!(call.fs.exhausted(), Some(Exhausted::Depth(3)));
     });
 }
 
@@ -189,7 +189,7 @@ fn a_tree_is_moved_as_deep_as_the_bound_and_no_deeper() {
         nested(call, "two", 2);
         nested(call, "three", 3);
         assert_eq!(call.rename("three", "dir/sub/three"), Err(ErrorCode::Quota));
-        assert_eq!(call.guard.exhausted(), Some(Exhausted::Depth(4)));
+        assert_eq!(call.fs.exhausted(), Some(Exhausted::Depth(4)));
         assert!(call.host("three/in/in").is_dir() && !call.host("dir/sub/three").exists());
         assert_eq!(call.rename("two", "dir/sub/two"), Ok(()));
         assert_eq!(call.rename("dir/sub/two", "dir/sub/other"), Ok(()));
@@ -208,7 +208,7 @@ fn the_walk_of_a_moved_tree_counts_as_a_listing_of_it() {
         (0..4).for_each(|number| fs::write(call.host(&format!("many/{number}")), "x").unwrap());
         assert_eq!(call.rename("many", "beside"), Ok(()), "the depth stays the same");
         assert_eq!(call.rename("beside", "dir/many"), Err(ErrorCode::Quota));
-        assert_eq!(call.guard.exhausted(), Some(Exhausted::ListedEntries(3)));
+        assert_eq!(call.fs.exhausted(), Some(Exhausted::ListedEntries(3)));
     });
 }
 
@@ -242,6 +242,6 @@ fn a_hard_link_lies_as_deep_as_the_bound_and_no_deeper() {
     limited(Quotas { depth: 2, ..Quotas::default() }, |call| {
         assert_eq!(call.hard_link("file.txt", "dir/linked"), Ok(()));
         assert_eq!(call.hard_link("file.txt", "dir/sub/linked"), Err(ErrorCode::Quota));
-        assert_eq!(call.guard.exhausted(), Some(Exhausted::Depth(2)));
+        assert_eq!(call.fs.exhausted(), Some(Exhausted::Depth(2)));
     });
 }

@@ -54,7 +54,7 @@ fn every_way_of_opening_that_could_change_something_is_not_permitted() {
             );
         }
         assert_eq!(snapshot(call), before);
-        assert_eq!(call.guard.refusal(), Some(&Refusal::ReadOnly));
+        assert_eq!(call.fs.refusal(), Some(&Refusal::ReadOnly));
     });
 }
 
@@ -71,8 +71,8 @@ fn every_change_of_a_directory_is_not_permitted() {
         let made = code(now(call.view().symlink_at(root, "a".to_owned(), "b".to_owned())));
         assert_eq!(made, Err(ErrorCode::NotPermitted));
         assert_eq!(snapshot(call), before);
-        assert!(call.guard.refused());
-        assert_eq!(call.guard.modified(), [""; 0]);
+        assert!(call.fs.refused());
+        assert_eq!(call.fs.modified(), [""; 0]);
     });
 }
 
@@ -93,7 +93,7 @@ fn every_change_of_an_open_file_is_not_permitted() {
         let set = now(call.view().set_times_at(root, FOLLOW, "file.txt".to_owned(), time, time));
         assert_eq!(code(set), refused);
         assert_eq!(snapshot(call), before);
-        assert!(call.guard.refused());
+        assert!(call.fs.refused());
     });
 }
 
@@ -109,6 +109,6 @@ fn reading_listing_and_looking_work_and_refuse_nothing() {
         assert_eq!(code(now(call.view().sync_data(file()))), Ok(()));
         let root = call.root();
         assert_eq!(code(now(call.view().get_flags(root))), Ok(DescriptorFlags::READ));
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }

@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Mode, OFlags, mknodat};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
 
 use super::{Call, ErrorCode, FOLLOW, OpenFlags, READ, WRITE, everywhere};
-use crate::seen::Opener;
+use crate::inspect::Opener;
 
 fn pipe(call: &Call, name: &str) {
     let root = std::fs::File::open(call.host("")).unwrap();
@@ -50,16 +50,16 @@ fn a_pipe_is_refused_at_once() {
             call.link("to_pipe", "pipe");
             every_open(call, "pipe");
             every_open(call, "to_pipe");
-            assert!(call.guard.refused());
+            assert!(call.fs.refused());
         });
     });
 }
 
 /// Makes a call open files by name, as without `/proc`.
 fn by_name(call: &mut Call) {
-    let resolver = call.guard.root.as_ref().unwrap().resolver();
+    let resolver = call.fs.root.as_ref().unwrap().resolver();
     let root = std::fs::File::open(call.host("")).unwrap();
-    call.guard.root = Some(super::Mount::with_ways(root.into(), resolver, Opener::Name).root());
+    call.fs.root = Some(super::Mount::with_ways(root.into(), resolver, Opener::Name).root());
 }
 
 /// Runs a test with every resolver and every opener.
@@ -105,7 +105,7 @@ fn what_is_seen_is_what_is_opened_however_it_is_opened() {
         assert_eq!(call.read("file.txt").unwrap(), "again");
         assert!(call.open_to_read("dir").is_ok() && call.open_to_read("dir/").is_ok());
         assert_eq!(call.open_to_read("file.txt/").map(drop), Err(ErrorCode::NotDirectory));
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }
 
@@ -140,7 +140,7 @@ fn a_socket_is_refused_at_once() {
     everywhere(|call| {
         let _socket = UnixListener::bind(call.host("socket")).unwrap();
         every_open(call, "socket");
-        assert!(call.guard.refused());
+        assert!(call.fs.refused());
     });
 }
 
@@ -151,7 +151,7 @@ fn a_device_is_refused_at_once() {
         let mut call = of_the_machine("/dev", resolver, super::Access::ReadWrite);
         every_open(&mut call, "null");
         every_open(&mut call, "zero");
-        assert!(call.guard.refused());
+        assert!(call.fs.refused());
     }
 }
 
@@ -161,8 +161,8 @@ fn of_the_machine(directory: &str, resolver: super::Resolver, access: super::Acc
     let mount =
         super::Mount::with_resolver(std::fs::File::open(directory).unwrap().into(), resolver);
     let rules = Arc::new(super::rules_of(directory.as_ref()));
-    let guard = super::Guard::new(&mount, access, rules, super::Options::default());
-    Call { guard, ..call }
+    let fs = super::Filesystem::new(&mount, access, rules, super::Options::default());
+    Call { fs, ..call }
 }
 
 #[cfg(target_os = "linux")]
@@ -176,7 +176,7 @@ fn files_of_the_kernel_are_refused_wherever_their_file_system_is_mounted() {
             for path in paths {
                 let mut call = of_the_machine(root, resolver, super::Access::ReadOnly);
                 assert!(call.open_to_read(path).is_err(), "{root} {path}");
-                let refusal = call.guard.refusal().map(ToString::to_string).unwrap_or_default();
+                let refusal = call.fs.refusal().map(ToString::to_string).unwrap_or_default();
                 // A path through a magic link of the kernel is refused for the same reason.
                 assert!(refusal.contains("file system of the kernel"), "{root} {path}: {refusal}");
             }
@@ -185,7 +185,7 @@ fn files_of_the_kernel_are_refused_wherever_their_file_system_is_mounted() {
         assert!(call.open_to_read("etc").is_ok() && call.open_to_read("etc/passwd").is_ok());
         // Usually a separate mount, but of an ordinary file system.
         assert!(call.open_to_read("dev").is_ok());
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     }
 }
 
@@ -209,8 +209,8 @@ fn no_entry_of_a_directory_of_the_kernel_is_created_renamed_or_removed() {
         for (name, change) in CHANGES {
             let mut call = of_the_machine("/proc/self", resolver, super::Access::ReadWrite);
             assert_eq!(change(&mut call), Err(ErrorCode::NotPermitted), "{name} with {resolver:?}");
-            // The kernel would refuse most of these as well: the guard has to do so before.
-            assert_eq!(call.guard.refusal(), Some(&Refusal::Kernel), "{name} with {resolver:?}");
+            // The kernel would refuse most of these as well: this crate has to do so before.
+            assert_eq!(call.fs.refusal(), Some(&Refusal::Kernel), "{name} with {resolver:?}");
         }
     }
 }
@@ -239,7 +239,7 @@ fn no_entry_of_a_mounted_file_system_of_the_kernel_is_created() {
         let outcome = call.mkdir(&made);
         let _ = std::fs::remove_dir(std::path::Path::new(directory).join(made));
         assert_eq!(outcome, Err(ErrorCode::NotPermitted), "{directory} with {resolver:?}");
-        assert_eq!(call.guard.refusal(), Some(&Refusal::Kernel), "{directory} with {resolver:?}");
+        assert_eq!(call.fs.refusal(), Some(&Refusal::Kernel), "{directory} with {resolver:?}");
     }
 }
 
@@ -257,14 +257,14 @@ fn a_second_name_is_for_files_and_each_other_kind_has_its_reason() {
     use crate::Refusal;
     everywhere(|call| {
         assert_eq!(call.hard_link("dir", "second"), Err(ErrorCode::NotPermitted));
-        assert!(!call.guard.refused(), "no system links directories");
+        assert!(!call.fs.refused(), "no system links directories");
         call.link("link", "file.txt");
         assert_eq!(call.hard_link("link", "second"), Err(ErrorCode::NotPermitted));
-        assert_eq!(call.guard.refusal(), Some(&Refusal::Symlink));
+        assert_eq!(call.fs.refusal(), Some(&Refusal::Symlink));
         call.again();
         pipe(call, "pipe");
         assert_eq!(call.hard_link("pipe", "second"), Err(ErrorCode::NotPermitted));
-        assert_eq!(call.guard.refusal(), Some(&Refusal::SpecialFile));
+        assert_eq!(call.fs.refusal(), Some(&Refusal::SpecialFile));
     });
 }
 

@@ -25,7 +25,7 @@ fn a_read_is_as_large_as_asked_for_up_to_one_chunk() {
         assert_eq!(stream.read(60).unwrap().len(), 40);
         assert!(matches!(stream.read(60), Err(StreamError::Closed)));
         assert_eq!(stream.read(0).unwrap().len(), 0);
-        assert_eq!(call.guard.bytes_read(), MAX_CHUNK as u64 + 100);
+        assert_eq!(call.fs.bytes_read(), MAX_CHUNK as u64 + 100);
     });
 }
 
@@ -153,7 +153,7 @@ fn a_file_is_read_only_if_opened_for_reading_and_written_only_if_opened_for_writ
         assert_eq!(code(read).map(drop), Err(ErrorCode::BadDescriptor));
         let nothing = now(call.view().read(Resource::new_borrow(writer), 0, 0));
         assert_eq!(code(nothing).map(drop), Err(ErrorCode::BadDescriptor));
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }
 
@@ -174,6 +174,6 @@ fn nothing_is_written_only_where_something_could_be() {
             }
         }
         assert_eq!(fs::read_to_string(call.host("file.txt")).unwrap(), "inside");
-        assert!(!call.guard.refused() && call.guard.modified().is_empty());
+        assert!(!call.fs.refused() && call.fs.modified().is_empty());
     });
 }

@@ -11,7 +11,7 @@ use crate::native::{Shell, ShellOptions};
 use crate::plugins::{Loading, Shipped, Sources, Task};
 use crate::registry::Registry;
 use crate::sandbox::{Limits, Sandbox, limits};
-use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace};
+use crate::workspace::{HardLinks, ProtectedTree, Protection, Reading, Workspace};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,17 +78,17 @@ fn rules(
     hard_links: HardLinks,
     named: Vec<(PathBuf, Reading)>,
     sources: &Sources,
-) -> Result<HostRules, BuildError> {
+) -> Result<Protection, BuildError> {
     let plugins =
         sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
     let plugins = plugins.map(|path| (path, Reading::Allowed));
     let open = |(path, reading): (PathBuf, Reading)| {
-        Tree::open(&path, reading)
+        ProtectedTree::open(&path, reading)
             .map(Arc::new)
             .map_err(|source| BuildError::Protected { path, source })
     };
     let trees = named.into_iter().chain(plugins).map(open).collect::<Result<_, _>>()?;
-    Ok(HostRules { hard_links, trees })
+    Ok(Protection::new(hard_links, trees))
 }
 
 fn check(given: &Limits) -> Result<(), BuildError> {

@@ -6,7 +6,7 @@ use super::known::{Known, Stamp};
 use super::{CacheMode, default_cache, usual_place};
 use crate::dispatch::LateRules;
 use crate::sandbox::Cache;
-use crate::workspace::{HardLinks, HostRules, Workspace};
+use crate::workspace::{HardLinks, Protection, Workspace};
 use arc_swap::ArcSwap;
 use look::Looks;
 use std::io;
@@ -100,7 +100,7 @@ impl LateRules for Hidden {
         paths.retain(|path| !rules.hide(path));
         let trees = self.looks.at(paths, workspace)?;
         if !trees.is_empty() {
-            workspace.keep_rules_of(&Arc::new(HostRules { hard_links: self.hard_links, trees }));
+            workspace.keep_rules_of(&Arc::new(Protection::new(self.hard_links, trees)));
         }
         self.settle(stamps, workspace);
         Ok(())

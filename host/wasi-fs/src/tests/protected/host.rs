@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{REFUSED, nothing_changes};
 use crate::Refusal;
-use crate::rules::{HardLinks, HostRules, Reading, Tree};
+use crate::protected_paths::{HardLinks, ProtectedTree, Protection, Reading};
 use crate::tests::{Access, Call, Quotas, everywhere, resolvers};
 
 /// Creates host files and plugins in the workspace.
@@ -22,9 +22,9 @@ fn host_state(call: &mut Call) {
         ("cache", Reading::Refused),
         ("own.toml", Reading::Refused),
     ];
-    let trees =
-        trees.map(|(path, reading)| Arc::new(Tree::open(&call.host(path), reading).unwrap()));
-    call.keep(HostRules { hard_links: HardLinks::Allow, trees: trees.into() });
+    let trees = trees
+        .map(|(path, reading)| Arc::new(ProtectedTree::open(&call.host(path), reading).unwrap()));
+    call.keep(Protection::new(HardLinks::Allow, trees.into()));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn what_is_the_host_s_own_is_not_even_read() {
                 assert_eq!(call.open_to_read(path).map(drop), REFUSED, "{path}");
             }
             assert_eq!(call.read("file.txt").unwrap(), "inside");
-            assert_eq!(call.guard.refusal(), Some(&Refusal::Hidden("cache".into())));
+            assert_eq!(call.fs.refusal(), Some(&Refusal::Hidden("cache".into())));
         }
     }
 }
@@ -95,7 +95,7 @@ fn no_directory_above_what_belongs_to_the_host_is_moved_or_removed() {
         fs::create_dir(call.host("empty")).unwrap();
         assert_eq!(call.rename("empty", "lib"), REFUSED);
         assert_eq!(
-            call.guard.refusal().and_then(Refusal::tree).map(|tree| &**tree),
+            call.fs.refusal().and_then(Refusal::tree).map(|tree| &**tree),
             Some("lib/plugins")
         );
         assert_eq!(call.rename("dir", "elsewhere"), Ok(()));

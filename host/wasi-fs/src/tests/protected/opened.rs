@@ -123,7 +123,7 @@ fn a_file_that_is_moved_or_removed_while_it_is_open_can_be_written_on() {
         assert_eq!(fs::read_to_string(call.host("dir/moved.txt")).unwrap(), "ynside");
         call.unlink("dir/moved.txt").unwrap();
         assert_eq!(write(call), Ok(1));
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use super::{REFUSED, nothing_changes, repositories};
 use crate::Refusal;
-use crate::rules::{HardLinks, HostRules};
+use crate::protected_paths::{HardLinks, Protection};
 use crate::tests::{Access, Call, FOLLOW, OpenFlags, Quotas, WRITE, everywhere, resolvers};
 
 #[test]
@@ -36,7 +36,7 @@ fn nothing_is_changed_in_a_repository_at_any_depth_and_in_any_case() {
         ] {
             nothing_changes(call, path);
         }
-        assert_eq!(call.guard.refusal().and_then(Refusal::tree).map(|tree| &**tree), Some(".git"));
+        assert_eq!(call.fs.refusal().and_then(Refusal::tree).map(|tree| &**tree), Some(".git"));
     });
 }
 
@@ -48,7 +48,7 @@ fn a_repository_is_read_like_anything_else() {
             assert_eq!(call.read(path).unwrap(), "[core]", "{path}");
         }
         assert_eq!(call.read("tree/.git").unwrap(), "gitdir: ../.git/worktrees/tree");
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }
 
@@ -61,7 +61,7 @@ fn names_that_only_look_like_a_repository_are_free() {
         }
         call.mkdir(".github").unwrap();
         call.write("sub/file", "x").unwrap();
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }
 
@@ -99,7 +99,7 @@ fn a_repository_behind_a_link_or_a_file_is_protected_under_its_own_name() {
             } else {
                 symlink("meta", call.host(".git")).unwrap();
             }
-            call.keep(HostRules { hard_links: HardLinks::Allow, ..HostRules::default() });
+            call.keep(Protection::new(HardLinks::Allow, Vec::new()));
             nothing_changes(&mut call, "meta/config");
             nothing_changes(&mut call, ".git/config");
             assert_eq!(call.rename("meta", "other"), REFUSED);

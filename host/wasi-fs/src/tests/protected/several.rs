@@ -36,7 +36,7 @@ fn a_file_with_several_names_is_read_and_replaced_and_not_changed_in_place() {
         let root = call.root();
         let (name, time) = ("package".to_owned(), NewTimestamp::Now);
         assert_eq!(code(now(call.view().set_times_at(root, FOLLOW, name, time, time))), REFUSED);
-        assert_eq!(call.guard.refusal(), Some(&Refusal::HardLinked));
+        assert_eq!(call.fs.refusal(), Some(&Refusal::HardLinked));
         assert_eq!(call.hard_link("file.txt", "second"), REFUSED);
         assert!(!call.host("second").exists());
         call.write("new", "own").unwrap();
@@ -55,6 +55,6 @@ fn a_file_with_one_name_and_a_directory_are_changed_in_place() {
             let opened = call.open_to_read(path).unwrap();
             code(now(call.view().set_times(opened, NewTimestamp::Now, NewTimestamp::Now))).unwrap();
         }
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{REFUSED, nothing_changes};
-use crate::rules::{HardLinks, HostRules, Reading, Tree};
+use crate::protected_paths::{HardLinks, ProtectedTree, Protection, Reading};
 use crate::tests::{
     Access, Call, FOLLOW, HostDescriptor, OpenFlags, PathFlags, Quotas, WRITE, code, everywhere,
     now, resolvers,
@@ -15,10 +15,10 @@ use crate::tests::{
 /// Protects trees, as a host does.
 fn protect(call: &mut Call, trees: &[(&str, Reading)]) {
     let open = |(path, reading): &(&str, Reading)| {
-        Arc::new(Tree::open(&call.host(path), *reading).unwrap())
+        Arc::new(ProtectedTree::open(&call.host(path), *reading).unwrap())
     };
     let trees = trees.iter().map(open).collect();
-    call.keep(HostRules { hard_links: HardLinks::Allow, trees });
+    call.keep(Protection::new(HardLinks::Allow, trees));
 }
 
 fn put(call: &Call, path: &str, text: &str) {
@@ -289,6 +289,6 @@ fn a_directory_that_holds_something_hidden_is_listed_with_what_stat_tells_of_it(
         let root = call.root();
         let stat = now(call.view().stat_at(root, PathFlags::empty(), "own.toml".to_owned()));
         assert_eq!(code(stat).map(|stat| stat.size), Ok(3));
-        assert!(!call.guard.refused());
+        assert!(!call.fs.refused());
     });
 }

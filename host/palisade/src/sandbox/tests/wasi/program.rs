@@ -20,7 +20,7 @@ use crate::sandbox::turns::Bounds;
 use crate::sandbox::{Limits, border, imports, limits};
 use crate::tool::Digest;
 use crate::workspace::Workspace;
-use palisade_wasi_fs::{Access, Guard, Mount, Options};
+use palisade_wasi_fs::{Access, Filesystem, Mount, Options};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,7 +78,7 @@ impl Program {
         let workspace = TempDir::new().unwrap();
         furnish(workspace.path(), run);
         let (result, stdout) = match &self.linked {
-            Ok(linked) => self.call(linked, run, guard(workspace.path(), run, paths)),
+            Ok(linked) => self.call(linked, run, filesystem(workspace.path(), run, paths)),
             Err(why) => (Err(why.clone()), Vec::new()),
         };
         Outcome { result, stdout, workspace }
@@ -88,7 +88,7 @@ impl Program {
         &self,
         linked: &CommandPre<State>,
         run: &Run,
-        guard: Guard,
+        filesystem: Filesystem,
     ) -> (Result<(), String>, Vec<u8>) {
         let runtime = Runtime::shared().unwrap();
         let clock = CallClock::new(run.seconds.map_or(limits::TIMEOUT, Duration::from_secs));
@@ -98,7 +98,7 @@ impl Program {
         let limiter =
             Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account());
         let signs = talk.signs().clone();
-        let state = State::new(guard, limiter, talk, Asking::nobody(), deadline);
+        let state = State::new(filesystem, limiter, talk, Asking::nobody(), deadline);
         let wasi = self.surroundings(run);
         let mut store = store(&runtime, state.within(Surroundings::by(move || wasi)));
         run.fuel.into_iter().for_each(|fuel| store.set_hostcall_fuel(fuel));
@@ -190,14 +190,17 @@ fn furnish(workspace: &Path, run: &Run) {
     }
 }
 
-fn guard(workspace: &Path, run: &Run, paths: Paths) -> Guard {
+fn filesystem(workspace: &Path, run: &Run, paths: Paths) -> Filesystem {
     let workspace = Workspace::open(workspace).unwrap();
-    let mount =
-        workspace.mount(if paths == Paths::Best { Mount::new } else { Mount::walked }).unwrap();
+    let mount = match paths {
+        Paths::Best => Mount::new(workspace.dir()),
+        Paths::Walked => Mount::walked(workspace.dir()),
+    }
+    .unwrap();
     let access = if run.read_only { Access::ReadOnly } else { Access::ReadWrite };
     let named = run.preopen.clone().into_iter();
     let options = named.fold(Options::default(), Options::with_preopen_name);
-    Guard::new(&mount, access, workspace.rules(), options)
+    Filesystem::new(&mount, access, workspace.rules(), options)
 }
 
 /// Describes the end of a run as the host does, with the first refusal of the file system, if there
@@ -219,7 +222,7 @@ fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(
             Ended::Trap(crash) => crash.message.replace('\n', " "),
         },
     };
-    match store.data().guard.refusal() {
+    match store.data().filesystem.refusal() {
         Some(refusal) => Err(format!("{what}; refused: {refusal}")),
         None => Err(what),
     }

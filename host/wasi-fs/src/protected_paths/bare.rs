@@ -1,10 +1,10 @@
 //! Protects git repositories without a `.git` directory, and prevents their creation: git takes
 //! every directory with `HEAD` and certain other names for a repository, and executes its settings.
 
-use super::ascent::{Identity, PIN};
+use super::ancestors::{Identity, PIN};
 use super::names::Part;
-use super::{Forbidden, Rules};
-use crate::seen::READ_DIRECTORY;
+use super::{Forbidden, ProtectedPaths};
+use crate::inspect::READ_DIRECTORY;
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, flock, openat, statat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -29,11 +29,12 @@ pub struct Admission {
     _lock: Option<OwnedFd>,
 }
 
-impl Rules {
+impl ProtectedPaths {
     /// Refuses a new name that forms a git repository together with an existing one. Locks the
     /// directory, so that concurrent calls cannot create both names. Other names need no lock.
+    #[doc(hidden)]
     pub fn admit(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<Admission, Forbidden> {
-        let Some(part) = Part::of(&name.to_string_lossy()) else {
+        let Some(part) = Part::from_name(&name.to_string_lossy()) else {
             return Ok(Admission { _lock: None });
         };
         let lock = locked(dir)?;
@@ -80,7 +81,7 @@ fn neighbour(dir: &OwnedFd, name: &OsStr, part: Part) -> Result<Option<Box<str>>
             return Err(io::Error::other(why).into());
         }
         let found = String::from_utf8_lossy(found);
-        if Part::of(&found).is_some_and(|other| part.meets(other)) {
+        if Part::from_name(&found).is_some_and(|other| part.meets(other)) {
             met = Some(found.into_owned().into());
         }
     }

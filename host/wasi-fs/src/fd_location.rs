@@ -11,28 +11,28 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{AtFlags, Mode, fstat, openat, statat};
 
 use super::errors::{Fault, Refusal};
-use super::ledger::Ledger;
-use crate::rules::PIN;
+use super::usage::Usage;
+use crate::protected_paths::PIN;
 
 /// The last checked path of an open file.
 #[derive(Default)]
-pub(super) struct Keeper {
-    judged: Mutex<Option<PathBuf>>,
+pub(super) struct FdLocation {
+    checked: Mutex<Option<PathBuf>>,
 }
 
-impl Keeper {
+impl FdLocation {
     /// Creates the state of a file whose path has just been checked.
-    pub(super) fn judged(file: &File) -> Self {
-        Self { judged: Mutex::new(current(file)) }
+    pub(super) fn checked(file: &File) -> Self {
+        Self { checked: Mutex::new(current(file)) }
     }
 
     /// Checks the path again if the file has moved. If the system cannot report the path, the
     /// check at open stands.
-    pub(super) fn check(&self, file: &File, ledger: &Ledger) -> Result<(), Fault> {
+    pub(super) fn check(&self, file: &File, usage: &Usage) -> Result<(), Fault> {
         // Ignore lock poisoning: the path is replaced as a whole.
-        let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(now) = current(file) else { return Ok(()) };
-        if judged.as_ref() == Some(&now) {
+        if checked.as_ref() == Some(&now) {
             return Ok(());
         }
         let stat = fstat(file)?;
@@ -49,8 +49,8 @@ impl Keeper {
         if (found.st_dev, found.st_ino) != (stat.st_dev, stat.st_ino) {
             return Err(Refusal::Moved.into());
         }
-        ledger.rules()?.check_entry(std::os::fd::AsFd::as_fd(&dir), name)?;
-        *judged = Some(now);
+        usage.protected()?.check_entry(std::os::fd::AsFd::as_fd(&dir), name)?;
+        *checked = Some(now);
         Ok(())
     }
 }

@@ -1,16 +1,22 @@
-//! The account of a call's use of the file system: counters, quotas and the change log.
+//! The usage of a file system by its guest: counters, quotas and the change log.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::budget::ResourceBudget;
-use super::errors::Refusal;
-use super::journal::{Journal, Origin};
-use crate::rules::{HardLinks, Rules};
+use crate::budget::ResourceBudget;
+use crate::change_log::{ChangeLog, Origin};
+use crate::errors::Refusal;
+use crate::protected_paths::{HardLinks, ProtectedPaths};
 
-/// The file system quotas of one call.
+/// The quotas of one [`Filesystem`](crate::Filesystem).
+///
+/// ```
+/// let mut quotas = palisade_wasi_fs::Quotas::default();
+/// quotas.write_bytes = 1 << 20;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Quotas {
     /// Total bytes read from files.
     pub read_bytes: u64,
@@ -54,7 +60,9 @@ impl Default for Quotas {
     }
 }
 
-/// The exhausted quota of a call, with its limit.
+/// An exhausted quota, with its limit. The guest sees a quota error.
+///
+/// The enum is exhaustive, so that a host maps each quota to an error of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Exhausted {
     /// [`Quotas::read_bytes`]
@@ -67,7 +75,7 @@ pub enum Exhausted {
     ListedEntries(u64),
     /// [`Quotas::depth`]
     Depth(u64),
-    /// Files and directories held open by all calls of one plugin together.
+    /// The file descriptors of the [`ResourceBudget`].
     OpenFiles(u64),
 }
 
@@ -79,51 +87,49 @@ impl fmt::Display for Exhausted {
             Self::NewEntries(limit) => write!(f, "{limit} files and directories created"),
             Self::ListedEntries(limit) => write!(f, "{limit} directory entries listed"),
             Self::Depth(limit) => write!(f, "{limit} directories inside each other"),
-            Self::OpenFiles(limit) => {
-                write!(f, "{limit} open files of all calls of one plugin together")
-            }
+            Self::OpenFiles(limit) => write!(f, "{limit} open files and directories"),
         }
     }
 }
 
-/// The account of one call, shared between its guard and its open streams.
+/// The usage of one file system, shared with its open streams.
 #[derive(Debug)]
-pub(super) struct Ledger {
-    read: Meter,
-    write: Meter,
+pub(super) struct Usage {
+    read: Counter,
+    write: Counter,
     holes: AtomicU64,
-    entries: Meter,
-    listed: Meter,
+    entries: Counter,
+    listed: Counter,
     refusal: OnceLock<Refusal>,
     exhausted: OnceLock<Exhausted>,
-    journal: Mutex<Journal>,
+    changes: Mutex<ChangeLog>,
     depth: u64,
-    rules: Option<Arc<Rules>>,
+    protected: Option<Arc<ProtectedPaths>>,
     budget: Option<Arc<dyn ResourceBudget>>,
 }
 
-impl Ledger {
+impl Usage {
     pub(super) fn new(
         quotas: Quotas,
-        rules: Option<Arc<Rules>>,
+        protected: Option<Arc<ProtectedPaths>>,
         budget: Option<Arc<dyn ResourceBudget>>,
     ) -> Self {
         Self {
-            read: Meter::new(quotas.read_bytes),
-            write: Meter::new(quotas.write_bytes),
+            read: Counter::new(quotas.read_bytes),
+            write: Counter::new(quotas.write_bytes),
             holes: AtomicU64::new(0),
-            entries: Meter::new(quotas.new_entries),
-            listed: Meter::new(quotas.listed_entries),
+            entries: Counter::new(quotas.new_entries),
+            listed: Counter::new(quotas.listed_entries),
             refusal: OnceLock::new(),
             exhausted: OnceLock::new(),
-            journal: Mutex::new(Journal::default()),
+            changes: Mutex::new(ChangeLog::default()),
             depth: quotas.depth,
-            rules,
+            protected,
             budget,
         }
     }
 
-    /// Returns the budget of the host. A call without a mount has none.
+    /// Returns the budget of the host. A file system without a mount has none.
     pub(super) fn budget(&self) -> Option<&Arc<dyn ResourceBudget>> {
         self.budget.as_ref()
     }
@@ -169,36 +175,36 @@ impl Ledger {
 
     /// Records a path whose contents or metadata were changed.
     pub(super) fn note_changed(&self, path: &str) {
-        self.record(|journal| journal.note(path, Origin::Before));
+        self.record(|log| log.note(path, Origin::Before));
     }
 
     /// Records a created path.
     pub(super) fn note_created(&self, path: &str) {
-        self.record(|journal| journal.note(path, Origin::Call));
+        self.record(|log| log.note(path, Origin::Call));
     }
 
     /// Records a removed path.
     pub(super) fn note_gone(&self, path: &str) {
-        self.record(|journal| journal.note_gone(path));
+        self.record(|log| log.note_gone(path));
     }
 
     /// Records the move of an entry. `replaces` tells whether an entry existed at the new path.
     pub(super) fn note_moved(&self, old: &str, new: &str, replaces: bool) {
         let origin = if replaces { Origin::Before } else { Origin::Call };
-        self.record(|journal| journal.note_moved(old, new, origin));
+        self.record(|log| log.note_moved(old, new, origin));
     }
 
     pub(super) fn modified(&self) -> Vec<String> {
-        self.journal().paths()
+        self.change_log().paths()
     }
 
     /// Returns the entries that the call created, that still exist, and whose name is `meant`.
     pub(super) fn created(&self, meant: impl Fn(&str) -> bool) -> Vec<String> {
-        self.journal().created(meant)
+        self.change_log().created(meant)
     }
 
     pub(super) fn modified_unlisted(&self) -> u64 {
-        self.journal().unlisted()
+        self.change_log().unlisted()
     }
 
     pub(super) fn bytes_read(&self) -> u64 {
@@ -213,14 +219,14 @@ impl Ledger {
         self.refusal.get()
     }
 
-    /// Returns the rules of the workspace. Without a workspace nothing may be changed.
-    pub(super) fn rules(&self) -> Result<&Rules, Refusal> {
-        self.rules.as_deref().ok_or(Refusal::ReadOnly)
+    /// Returns the protected paths of the mount. Without a mount nothing may be changed.
+    pub(super) fn protected(&self) -> Result<&ProtectedPaths, Refusal> {
+        self.protected.as_deref().ok_or(Refusal::ReadOnly)
     }
 
-    /// Returns whether the workspace contains trees that must not even be read.
+    /// Returns whether the mount contains trees that must not even be read.
     pub(super) fn hides(&self) -> bool {
-        self.rules.as_ref().is_some_and(|rules| rules.hide_anything())
+        self.protected.as_ref().is_some_and(|protected| protected.hide_anything())
     }
 
     /// Refuses to change a file in place if it has several hard links.
@@ -228,15 +234,15 @@ impl Ledger {
         if names <= 1 {
             return Ok(());
         }
-        match self.rules()?.hard_links() {
+        match self.protected()?.hard_links() {
             HardLinks::Refuse => Err(Refusal::HardLinked),
             HardLinks::Allow => Ok(()),
         }
     }
 
-    /// Refuses to create hard links, unless the workspace allows them.
+    /// Refuses to create hard links, unless the host allows them.
     pub(super) fn check_linking(&self) -> Result<(), Refusal> {
-        match self.rules()?.hard_links() {
+        match self.protected()?.hard_links() {
             HardLinks::Refuse => Err(Refusal::HardLink),
             HardLinks::Allow => Ok(()),
         }
@@ -262,37 +268,37 @@ impl Ledger {
     }
 
     /// Changes the change log, and counts its memory in the budget.
-    fn record(&self, change: impl FnOnce(&mut Journal)) {
-        let mut journal = self.journal();
-        change(&mut journal);
+    fn record(&self, change: impl FnOnce(&mut ChangeLog)) {
+        let mut log = self.change_log();
+        change(&mut log);
         if let Some(budget) = &self.budget {
-            journal.count_memory(&**budget);
+            log.count_memory(&**budget);
         }
     }
 
-    fn journal(&self) -> MutexGuard<'_, Journal> {
+    fn change_log(&self) -> MutexGuard<'_, ChangeLog> {
         // Ignore lock poisoning: recording a path cannot leave the log half-changed.
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Ledger {
+impl Drop for Usage {
     fn drop(&mut self) {
         if let Some(budget) = &self.budget {
-            let journal = self.journal.get_mut().unwrap_or_else(PoisonError::into_inner);
-            journal.release_memory(&**budget);
+            let log = self.changes.get_mut().unwrap_or_else(PoisonError::into_inner);
+            log.release_memory(&**budget);
         }
     }
 }
 
 /// A bounded counter. Relaxed ordering suffices, since it publishes no other data.
 #[derive(Debug)]
-struct Meter {
+struct Counter {
     used: AtomicU64,
     limit: u64,
 }
 
-impl Meter {
+impl Counter {
     fn new(limit: u64) -> Self {
         Self { used: AtomicU64::new(0), limit }
     }
@@ -319,8 +325,8 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::budget::NoDescriptor;
     use super::*;
+    use crate::budget::NoDescriptor;
 
     /// A budget that counts memory.
     #[derive(Debug, Default)]
@@ -346,7 +352,7 @@ mod tests {
     fn the_memory_of_the_change_log_is_counted_as_it_changes_and_until_it_is_dropped() {
         let memory = Arc::new(Memory::default());
         let counted = || memory.0.load(Ordering::Relaxed);
-        let call = || Ledger::new(Quotas::default(), None, Some(memory.clone()));
+        let call = || Usage::new(Quotas::default(), None, Some(memory.clone()));
         let (one, other) = (call(), call());
         assert_eq!(counted(), 0);
         one.note_created("a");

@@ -1,6 +1,6 @@
 //! Follows a path through its symbolic links, and records every name that decides where it leads.
 
-use super::ascent::{Identity, PIN};
+use super::ancestors::{Identity, PIN};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -32,14 +32,14 @@ pub(super) enum Role {
 }
 
 /// A followed path.
-pub(super) struct Trail {
+pub(super) struct SymlinkChain {
     /// The path with its links resolved, if it exists.
     pub(super) real: Option<PathBuf>,
     /// Each link of the path, and its end. If the path does not exist, its first missing name.
     pub(super) entries: Vec<Entry>,
 }
 
-impl Trail {
+impl SymlinkChain {
     /// Follows an absolute path. A component that cannot be inspected ends the path like a missing
     /// one.
     ///
@@ -160,15 +160,15 @@ impl Walk {
         }
     }
 
-    fn end(mut self) -> io::Result<Trail> {
+    fn end(mut self) -> io::Result<SymlinkChain> {
         self.keep_here(Role::End)?;
-        Ok(Trail { real: Some(self.here), entries: self.entries })
+        Ok(SymlinkChain { real: Some(self.here), entries: self.entries })
     }
 }
 
 impl Entry {
     fn open(dir: &Path, name: OsString, role: Role) -> io::Result<Self> {
         let dir = rustix::fs::open(dir, PIN, rustix::fs::Mode::empty())?;
-        Ok(Self { identity: Identity::of(&dir)?, dir, name, role })
+        Ok(Self { identity: Identity::from_handle(&dir)?, dir, name, role })
     }
 }

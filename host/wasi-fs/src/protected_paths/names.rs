@@ -45,7 +45,7 @@ impl Part {
     /// Returns the part that some file system finds under this name. Folds like the check for
     /// `.git`, except short names: a file created under a short name cannot be opened by a long
     /// one.
-    pub(crate) fn of(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         // Fast path: the first byte rules out most names.
         if name.is_ascii() && !name.starts_with(['h', 'H', 'o', 'O', 'r', 'R', 'c', 'C']) {
             return None;
@@ -164,7 +164,7 @@ mod tests {
         for name in
             ["HEAD", "head", "Head.", "HEAD ", "HEAD::$DATA", "HE\u{200c}AD", "\u{feff}head"]
         {
-            assert_eq!(Part::of(name), Some(Part::Head), "{name}");
+            assert_eq!(Part::from_name(name), Some(Part::Head), "{name}");
         }
         for (part, names) in [
             ("objects", ["objects", "OBJECTS", "object\u{17f}", "objects. ."]),
@@ -172,7 +172,7 @@ mod tests {
             ("commondir", ["commondir", "CommonDir", "common\u{ad}dir", "commondir "]),
         ] {
             for name in names {
-                assert_eq!(Part::of(name), Some(Part::Store(part)), "{name}");
+                assert_eq!(Part::from_name(name), Some(Part::Store(part)), "{name}");
             }
         }
         for name in [
@@ -187,7 +187,7 @@ mod tests {
             "config",
             "häd",
         ] {
-            assert_eq!(Part::of(name), None, "{name}");
+            assert_eq!(Part::from_name(name), None, "{name}");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::Forbidden;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-use crate::seen::QUIETLY;
+use crate::inspect::QUIETLY;
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,7 +22,7 @@ pub struct Identity {
 
 impl Identity {
     /// Returns the identity of an open file.
-    pub fn of(handle: impl AsFd) -> io::Result<Self> {
+    pub fn from_handle(handle: impl AsFd) -> io::Result<Self> {
         Ok(Self::from_stat(&fstat(handle)?))
     }
 
@@ -58,7 +58,7 @@ pub(super) fn ascend(
     mut visit: impl FnMut(Identity, BorrowedFd<'_>) -> Result<(), Forbidden>,
 ) -> Result<(), Forbidden> {
     let mut held: Option<OwnedFd> = None;
-    let mut here = Identity::of(dir)?;
+    let mut here = Identity::from_handle(dir)?;
     for _ in 0..MAX_STEPS {
         if here == root {
             return Ok(());
@@ -66,7 +66,7 @@ pub(super) fn ascend(
         let from = held.as_ref().map_or(dir, AsFd::as_fd);
         let above = openat(from, "..", PIN, Mode::empty()).map_err(io::Error::from)?;
         visit(here, above.as_fd())?;
-        let next = Identity::of(&above)?;
+        let next = Identity::from_handle(&above)?;
         if next == here {
             break;
         }

@@ -3,7 +3,7 @@
 
 use super::bare;
 use super::names::git_tree;
-use super::{Reading, Tree};
+use super::{ProtectedTree, Reading};
 use std::cell::LazyCell;
 use std::ffi::OsString;
 use std::fmt;
@@ -39,7 +39,7 @@ impl<'a> Mounts<'a> {
     }
 
     /// Returns the mount points with a part of this tree, or the whole tree.
-    pub(super) fn of_tree(&self, tree: &Tree) -> Vec<Tree> {
+    pub(super) fn of_tree(&self, tree: &ProtectedTree) -> Vec<ProtectedTree> {
         let of_tree = |table: &Table, mount: &Mount| {
             tree.paths()
                 .filter_map(|path| table.lookup(path))
@@ -49,17 +49,21 @@ impl<'a> Mounts<'a> {
     }
 
     /// Returns the mount points with a part of a git repository, or a whole repository.
-    pub(super) fn of_repositories(&self) -> Vec<Tree> {
+    pub(super) fn of_repositories(&self) -> Vec<ProtectedTree> {
         self.trees(Reading::Allowed, |table, mount| {
             git_tree(&mount.source.to_string_lossy()).is_some()
                 || table.other_paths(mount).any(|path| bare::lies_in_part(&path))
         })
     }
 
-    fn trees(&self, reading: Reading, is_met: impl Fn(&Table, &Mount) -> bool) -> Vec<Tree> {
+    fn trees(
+        &self,
+        reading: Reading,
+        is_met: impl Fn(&Table, &Mount) -> bool,
+    ) -> Vec<ProtectedTree> {
         let Some(table) = self.table.as_ref() else { return Vec::new() };
         let met = table.below(self.root).filter(|mount| is_met(table, mount));
-        met.map(|mount| Tree::mounted(&mount.point, reading)).collect()
+        met.map(|mount| ProtectedTree::mounted(&mount.point, reading)).collect()
     }
 }
 

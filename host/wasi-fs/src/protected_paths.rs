@@ -1,29 +1,29 @@
-//! The rules of a workspace: its protected trees, and the policy for files with several hard links.
+//! The protected paths of a directory, and the policy for its files with several hard links.
 //!
-//! Guests and native tools share these rules. Paths are checked by name, and by the device and
+//! Guests and the host's own tools share these rules. Paths are checked by name, and by the device and
 //! inode of each ancestor where names can deceive: a protected directory has the same identity by
 //! every path that leads to it.
 
-mod ascent;
+mod ancestors;
 mod bare;
+mod checks;
 mod mounts;
 mod names;
-mod place;
 mod repository;
+mod symlink_chain;
 #[cfg(test)]
 mod tests;
-mod trail;
 mod tree;
 
-pub use mounts::Mounts;
-pub use tree::{Reading, Tree};
-
-pub use ascent::{Identity, PIN, PIN_ANY};
+pub use ancestors::{Identity, PIN, PIN_ANY};
 pub use bare::Admission;
-use cap_std::fs::Dir;
+pub use mounts::Mounts;
+pub use tree::{ProtectedTree, Reading};
+
 use names::git_tree;
 use std::fmt;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// The policy for changing the contents of a regular file with several hard links in place.
 ///
 /// Package managers share files between projects by hard links, so another name may lie outside of
-/// the workspace. Replacing the file by a new one changes a single name only, and is always
+/// the mounted directory. Replacing the file by a new one changes a single name only, and is always
 /// possible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HardLinks {
@@ -63,23 +63,50 @@ impl FromStr for HardLinks {
     }
 }
 
-/// The rules that a host adds to every workspace of its tools.
+/// What a host protects in every directory that it mounts.
 #[derive(Debug, Default)]
-pub struct HostRules {
-    /// The policy of the operator for files with several hard links.
-    pub hard_links: HardLinks,
-    /// The files and directories of the host itself, wherever they lie.
-    pub trees: Vec<Arc<Tree>>,
+pub struct Protection {
+    hard_links: HardLinks,
+    trees: Vec<Arc<ProtectedTree>>,
 }
 
-/// The rules of one workspace.
+impl Protection {
+    /// Protects these files and directories, wherever they lie, and sets the policy for files with
+    /// several hard links.
+    #[must_use]
+    pub fn new(hard_links: HardLinks, trees: Vec<Arc<ProtectedTree>>) -> Self {
+        Self { hard_links, trees }
+    }
+}
+
+/// The protected paths of one directory that is mounted for guests.
+///
+/// Nothing in a git repository is changed: in a `.git` at any depth, in the repository that the
+/// directory belongs to by such a name, and in a bare repository. No new name turns a directory into
+/// a repository, whose settings git would execute.
+///
+/// ```
+/// use palisade_wasi_fs::{HardLinks, ProtectedPaths, ProtectedTree, Protection, Reading};
+/// use std::sync::Arc;
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path();
+/// let root = path.canonicalize()?;
+/// let handle = std::fs::File::open(&root)?;
+/// let settings = ProtectedTree::open(&root.join("settings"), Reading::Refused)?;
+/// let own = Arc::new(Protection::new(HardLinks::Refuse, vec![Arc::new(settings)]));
+/// let protected = ProtectedPaths::new(&handle, &root)?.with(&own, &root);
+/// # assert!(protected.hide_anything());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
-pub struct Rules {
+pub struct ProtectedPaths {
     root: Identity,
-    /// The protected trees in this workspace, each with its label from the time when the rules were
-    /// created.
-    trees: Vec<(Arc<str>, Arc<Tree>)>,
-    hosts: Vec<Arc<HostRules>>,
+    /// The protected trees in this directory, each with its label from the time when it was added.
+    trees: Vec<(Arc<str>, Arc<ProtectedTree>)>,
+    hosts: Vec<Arc<Protection>>,
 }
 
 /// The reason why a path may not be changed or read.
@@ -88,7 +115,7 @@ pub enum Forbidden {
     /// The path lies in a write-protected tree.
     #[error("`{0}` is protected")]
     Protected(Arc<str>),
-    /// The path lies in a tree of the host that tools may not even read.
+    /// The path lies in a tree of the host that guests may not even read.
     #[error("`{0}` belongs to the host")]
     Hidden(Arc<str>),
     /// The path lies in a bare git repository.
@@ -102,7 +129,7 @@ pub enum Forbidden {
         /// The existing name beside it.
         beside: Box<str>,
     },
-    /// The directory no longer lies in the workspace.
+    /// The directory no longer lies in the mounted one.
     #[error("it does not lie in the workspace any more")]
     Outside,
     /// The system cannot tell the location of the directory.
@@ -110,23 +137,31 @@ pub enum Forbidden {
     Unknown(#[from] io::Error),
 }
 
-impl Rules {
-    /// Creates the rules of a workspace without hosts: they protect its git repository.
-    pub fn new(dir: &Dir, root: &Path) -> io::Result<Self> {
-        let bare = Self { root: Identity::of(dir)?, trees: Vec::new(), hosts: Vec::new() };
+impl ProtectedPaths {
+    /// Protects the git repositories of an open directory. `root` is its absolute path without
+    /// symbolic links.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory of the repository cannot be held open, except for lack of permission.
+    pub fn new(dir: impl AsFd, root: &Path) -> io::Result<Self> {
+        let bare = Self { root: Identity::from_handle(dir)?, trees: Vec::new(), hosts: Vec::new() };
         let repository = repository::trees(root)?.into_iter().filter(|tree| bare.holds(tree));
         let trees = repository.chain(Mounts::below(root).of_repositories());
         let trees = trees.map(|tree| (tree.label(root), Arc::new(tree))).collect();
         Ok(Self { trees, ..bare })
     }
 
-    /// Returns the identity of the workspace directory.
+    /// Returns the identity of the directory.
+    #[doc(hidden)]
     pub fn root(&self) -> Identity {
         self.root
     }
 
-    /// Returns a copy of the rules, extended by those of a host.
-    pub fn with(&self, host: &Arc<HostRules>, root: &Path) -> Self {
+    /// Returns a copy that also protects the paths of a host. `root` is the path of the directory, as
+    /// in [`new`](Self::new).
+    #[must_use]
+    pub fn with(&self, host: &Arc<Protection>, root: &Path) -> Self {
         let mounts = Mounts::below(root);
         let reachable: Vec<_> =
             host.trees.iter().filter(|tree| self.reaches(tree, &mounts)).cloned().collect();
@@ -139,14 +174,16 @@ impl Rules {
         }
     }
 
-    /// Returns true if tools may reach a tree. A bind mount leads to a tree whose own path lies
-    /// outside, so with any mount in the workspace every tree is compared by its identity.
-    pub fn reaches(&self, tree: &Tree, mounts: &Mounts<'_>) -> bool {
+    /// Returns true if guests may reach a tree. A bind mount leads to a tree whose own path lies
+    /// outside, so with any mount in the directory every tree is compared by its identity.
+    #[doc(hidden)]
+    pub fn reaches(&self, tree: &ProtectedTree, mounts: &Mounts<'_>) -> bool {
         self.holds(tree) || mounts.any()
     }
 
-    /// Returns whether the rules of a host are included.
-    pub fn include(&self, host: &Arc<HostRules>) -> bool {
+    /// Returns whether the paths of a host are included.
+    #[doc(hidden)]
+    pub fn include(&self, host: &Arc<Protection>) -> bool {
         self.hosts.iter().any(|known| Arc::ptr_eq(known, host))
     }
 
@@ -156,19 +193,21 @@ impl Rules {
         self.hosts.iter().map(|host| host.hard_links).min().unwrap_or_default()
     }
 
-    /// Returns whether any tree in the workspace is hidden from reading. If not, reads skip the
+    /// Returns whether any tree in the directory is hidden from reading. If not, reads skip the
     /// check of their location.
     pub fn hide_anything(&self) -> bool {
         self.trees.iter().any(|(_, tree)| tree.is_hidden())
     }
 
     /// Returns whether a hidden tree with this path exists.
+    #[doc(hidden)]
     pub fn hide(&self, path: &Path) -> bool {
         self.trees.iter().any(|(_, tree)| tree.is_hidden() && tree.path() == path)
     }
 
     /// Refuses to change a path with a protected name in any component. The path is relative to the
-    /// workspace, either as the tool wrote it or resolved.
+    /// directory, either as the guest wrote it or resolved.
+    #[doc(hidden)]
     pub fn check_names(&self, path: &str) -> Result<(), Forbidden> {
         match git_tree(path) {
             Some(tree) => Err(Forbidden::Protected(tree.into())),
@@ -178,6 +217,7 @@ impl Rules {
 
     /// Checks the name of a path against the protected names and the host's trees. Used for
     /// explanations before an operation: links to a protected tree are detected only at the open.
+    #[doc(hidden)]
     pub fn check_places(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
         self.check_names(path)?;
         self.check_hidden(path, root)?;
@@ -187,13 +227,18 @@ impl Rules {
     }
 
     /// Refuses to read a path whose name lies in a hidden tree of the host.
+    #[doc(hidden)]
     pub fn check_hidden(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
         let hidden = self.around(path, root).find(|(_, tree)| tree.is_hidden());
         hidden.map_or(Ok(()), |(label, _)| Err(Forbidden::Hidden(label.clone())))
     }
 
     /// Returns the trees that contain a path by its name.
-    fn around(&self, path: &str, root: &Path) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
+    fn around(
+        &self,
+        path: &str,
+        root: &Path,
+    ) -> impl Iterator<Item = &(Arc<str>, Arc<ProtectedTree>)> {
         let is_plain = |part: &Component<'_>| *part != Component::CurDir;
         let path: PathBuf = Path::new(path).components().filter(is_plain).collect();
         self.trees

@@ -7,7 +7,7 @@ use std::fs;
 use tempfile::TempDir;
 
 /// Creates a directory with plugins and a cache in it, and its rules.
-fn world() -> (TempDir, PathBuf, Rules) {
+fn world() -> (TempDir, PathBuf, ProtectedPaths) {
     let outer = TempDir::new().unwrap();
     let root = outer.path().join("ws");
     for dir in ["lib/plugins", "cache"] {
@@ -20,11 +20,11 @@ fn world() -> (TempDir, PathBuf, Rules) {
         ("later/x", Reading::Allowed),
     ];
     let trees = trees
-        .map(|(path, reading)| Arc::new(Tree::open(&root.join(path), reading).unwrap()))
+        .map(|(path, reading)| Arc::new(ProtectedTree::open(&root.join(path), reading).unwrap()))
         .into();
-    let host = Arc::new(HostRules { hard_links: HardLinks::Refuse, trees });
-    let dir = Dir::open_ambient_dir(&root, cap_std::ambient_authority()).unwrap();
-    let rules = Rules::new(&dir, &root).unwrap().with(&host, &root);
+    let host = Arc::new(Protection::new(HardLinks::Refuse, trees));
+    let dir = fs::File::open(&root).unwrap();
+    let rules = ProtectedPaths::new(&dir, &root).unwrap().with(&host, &root);
     (outer, root, rules)
 }
 
@@ -60,7 +60,7 @@ fn a_directory_lies_inside_where_the_way_up_from_it_leads_to_the_workspace() {
     let (outer, _, rules) = world();
     let inside = |path: &str| {
         let dir = fs::File::open(outer.path().join(path)).unwrap();
-        rules.lies_inside(std::os::fd::AsFd::as_fd(&dir)).unwrap()
+        rules.lies_inside(dir.as_fd()).unwrap()
     };
     assert!(inside("ws") && inside("ws/lib/plugins") && !inside("."));
 }
@@ -73,7 +73,7 @@ fn a_path_is_followed_through_as_many_links_as_the_system_follows() {
     for number in 1..=41 {
         std::os::unix::fs::symlink(at(number - 1), at(number)).unwrap();
     }
-    let real = |number| trail::Trail::follow(&at(number)).unwrap().real;
+    let real = |number| symlink_chain::SymlinkChain::follow(&at(number)).unwrap().real;
     assert_eq!(real(40), Some(at(0).canonicalize().unwrap()));
     assert_eq!(real(41), None);
 }
@@ -84,12 +84,13 @@ fn a_name_that_a_path_passes_and_ends_at_is_its_end() {
     fs::create_dir_all(outer.path().join("dir/sub")).unwrap();
     std::os::unix::fs::symlink("dir", outer.path().join("link")).unwrap();
     let role = |path: &str| {
-        let entries = trail::Trail::follow(&outer.path().join(path)).unwrap().entries;
+        let entries =
+            symlink_chain::SymlinkChain::follow(&outer.path().join(path)).unwrap().entries;
         entries.iter().find(|entry| entry.name == "link").map(|entry| entry.role)
     };
-    assert_eq!(role("link"), Some(trail::Role::End));
-    assert_eq!(role("link/../link"), Some(trail::Role::End));
-    assert_eq!(role("link/../link/sub"), Some(trail::Role::OnTheWay));
+    assert_eq!(role("link"), Some(symlink_chain::Role::End));
+    assert_eq!(role("link/../link"), Some(symlink_chain::Role::End));
+    assert_eq!(role("link/../link/sub"), Some(symlink_chain::Role::OnTheWay));
 }
 
 #[test]

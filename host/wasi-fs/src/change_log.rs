@@ -21,7 +21,7 @@ const PER_NAME: usize = 112;
 /// The changed paths, with their existence before the call: creating and removing an entry again is
 /// no change. Allocates nothing before the first change.
 #[derive(Debug, Default)]
-pub(super) struct Journal {
+pub(super) struct ChangeLog {
     changes: HashMap<Arc<str>, Change>,
     /// The paths from which an entry was moved away.
     left: HashSet<Arc<str>>,
@@ -51,7 +51,7 @@ pub(super) enum Origin {
     Call,
 }
 
-impl Journal {
+impl ChangeLog {
     /// Records that the entry at a path was created or changed. The first recorded origin of a path
     /// stays.
     pub(super) fn note(&mut self, path: &str, origin: Origin) {
@@ -189,13 +189,13 @@ mod tests {
     use super::*;
 
     /// Computes the memory of both tables independently.
-    fn held(journal: &Journal) -> usize {
+    fn held(log: &ChangeLog) -> usize {
         let mut names: HashMap<*const u8, usize> = HashMap::new();
-        let kept = journal.changes.keys().chain(&journal.left);
+        let kept = log.changes.keys().chain(&log.left);
         for name in kept {
             names.insert(name.as_ptr(), name.len());
         }
-        names.values().sum::<usize>() + PER_NAME * (journal.changes.len() + journal.left.len())
+        names.values().sum::<usize>() + PER_NAME * (log.changes.len() + log.left.len())
     }
 
     /// Builds a path of `directories` nested directories with names of maximum length.
@@ -205,38 +205,38 @@ mod tests {
 
     #[test]
     fn what_it_holds_is_bounded_in_bytes_whatever_the_names_are() {
-        let mut journal = Journal::default();
+        let mut log = ChangeLog::default();
         for number in 0..4_200 {
-            journal.note_moved(&deep(126, number), &deep(126, number + 1), Origin::Call);
-            assert!(journal.bytes <= MAX_BYTES && held(&journal) == journal.bytes, "{number}");
+            log.note_moved(&deep(126, number), &deep(126, number + 1), Origin::Call);
+            assert!(log.bytes <= MAX_BYTES && held(&log) == log.bytes, "{number}");
         }
-        assert!(journal.unlisted > 0 && journal.left_more && !journal.paths().is_empty());
+        assert!(log.unlisted > 0 && log.left_more && !log.paths().is_empty());
     }
 
     #[test]
     fn what_is_forgotten_makes_room_again_and_nothing_is_counted_twice() {
-        let mut journal = Journal::default();
+        let mut log = ChangeLog::default();
         for number in 0..100 {
-            journal.note("a", Origin::Before);
-            journal.note_moved("a", "b", Origin::Call);
-            journal.note_moved("b", "a", Origin::Before);
-            journal.note_gone("b");
+            log.note("a", Origin::Before);
+            log.note_moved("a", "b", Origin::Call);
+            log.note_moved("b", "a", Origin::Before);
+            log.note_gone("b");
             let made = deep(3, number);
-            journal.note(&made, Origin::Call);
-            journal.note_gone(&made);
-            assert_eq!(held(&journal), journal.bytes);
+            log.note(&made, Origin::Call);
+            log.note_gone(&made);
+            assert_eq!(held(&log), log.bytes);
         }
-        assert_eq!((journal.unlisted, journal.left_more), (0, false));
+        assert_eq!((log.unlisted, log.left_more), (0, false));
     }
 
     #[test]
     fn names_that_something_was_moved_away_from_are_kept_up_to_their_number() {
-        let mut journal = Journal::default();
+        let mut log = ChangeLog::default();
         for number in 0..MAX_PATHS {
-            journal.note_left(&number.to_string());
+            log.note_left(&number.to_string());
         }
-        assert!(!journal.left_more);
-        journal.note_left("one more");
-        assert!(journal.left_more && journal.left.len() == MAX_PATHS);
+        assert!(!log.left_more);
+        log.note_left("one more");
+        assert!(log.left_more && log.left.len() == MAX_PATHS);
     }
 }

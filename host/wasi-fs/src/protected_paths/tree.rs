@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::ascent::{Identity, PIN_ANY};
+use super::ancestors::{Identity, PIN_ANY};
 use super::names::{git_tree, shown};
-use super::trail::{Entry, Trail};
+use super::symlink_chain::{Entry, SymlinkChain};
 
 /// Whether the contents of a protected tree may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Reading {
 /// A protected tree. It is held open, so that its identity stays valid if it is renamed. Its name
 /// and every link to it are reserved, so that nothing else takes its place.
 #[derive(Debug)]
-pub struct Tree {
+pub struct ProtectedTree {
     /// The path as configured.
     path: PathBuf,
     reading: Reading,
@@ -38,7 +38,7 @@ pub(super) struct Object {
     pub(super) is_dir: bool,
 }
 
-impl Tree {
+impl ProtectedTree {
     /// Returns the path as configured.
     pub(super) fn path(&self) -> &Path {
         &self.path
@@ -84,7 +84,7 @@ impl Tree {
     /// Fails if it, or one of its parent directories, cannot be held open.
     pub fn open(path: &Path, reading: Reading) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
-        let Trail { real, entries } = Trail::follow(&path)?;
+        let SymlinkChain { real, entries } = SymlinkChain::follow(&path)?;
         let object = real.as_deref().map(Object::open).transpose()?;
         Ok(Self { path, reading, real, object, entries })
     }

@@ -1,10 +1,10 @@
 //! Checks of a name in an open directory, by the identity and the real location of both.
 
-use super::ascent::{Identity, ascend};
+use super::ancestors::{Identity, ascend};
 use super::bare::{is_bare, is_part};
-use super::trail::{Entry, Role};
+use super::symlink_chain::{Entry, Role};
 use super::tree::Object;
-use super::{Forbidden, Rules, Tree, names};
+use super::{Forbidden, ProtectedPaths, ProtectedTree, names};
 use rustix::fs::{AtFlags, FileType, statat};
 use std::ffi::OsStr;
 use std::io;
@@ -14,18 +14,18 @@ use std::sync::Arc;
 /// The name of a repository.
 const GIT: &str = ".git";
 
-impl Rules {
+impl ProtectedPaths {
     /// Refuses to change the directory itself or its entries. A bare repository may be moved as a
     /// whole, since it stays a repository. Returns the depth of the directory, 0 for the workspace.
     pub(crate) fn check_dir(&self, dir: BorrowedFd<'_>) -> Result<u64, Forbidden> {
-        self.check_dir_beside(dir, &self.come())
+        self.check_dir_beside(dir, &self.appeared())
     }
 
     /// Checks the directory with a given list of trees that appeared after the rules were created.
     fn check_dir_beside(
         &self,
         dir: BorrowedFd<'_>,
-        come: &[(Arc<str>, Tree)],
+        appeared: &[(Arc<str>, ProtectedTree)],
     ) -> Result<u64, Forbidden> {
         let mut depth = 0_u64;
         let replaced: Vec<_> = self.replaced().collect();
@@ -36,7 +36,7 @@ impl Rules {
         let mut in_work_tree = Identity::at(dir, GIT).is_some();
         ascend(dir, self.root, |here, above| {
             self.check_identity(here)?;
-            if let Some((label, _)) = come.iter().find(|(_, tree)| tree.is(here)) {
+            if let Some((label, _)) = appeared.iter().find(|(_, tree)| tree.is(here)) {
                 return Err(Forbidden::Protected(label.clone()));
             }
             if let Some((label, _)) = replaced.iter().find(|(_, now)| *now == here) {
@@ -57,13 +57,14 @@ impl Rules {
 
     /// Refuses to create, change or remove a name in a directory. Returns the depth of the entry, 1
     /// for one of the workspace directory.
+    #[doc(hidden)]
     pub fn check_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<u64, Forbidden> {
         self.check_names(&name.to_string_lossy())?;
-        let come = self.come();
-        let depth = self.check_dir_beside(dir, &come)?.saturating_add(1);
+        let appeared = self.appeared();
+        let depth = self.check_dir_beside(dir, &appeared)?.saturating_add(1);
         self.check_reserved(dir, name)?;
         let found = Identity::at(dir, name);
-        check_come(&come, dir, name, found)?;
+        check_appeared(&appeared, dir, name, found)?;
         let Some(found) = found else { return Ok(depth) };
         self.check_identity(found)?;
         // An alternative form of the name, which this file system folds to `.git`.
@@ -86,9 +87,9 @@ impl Rules {
             return Ok(());
         }
         let moved = Identity::from_stat(&stat);
-        let come = self.come();
+        let appeared = self.appeared();
         let trees = self.trees.iter().map(|(label, tree)| (label, &**tree));
-        let trees = trees.chain(come.iter().map(|(label, tree)| (label, tree)));
+        let trees = trees.chain(appeared.iter().map(|(label, tree)| (label, tree)));
         let starts = trees.flat_map(|(label, tree)| tree.starts().map(move |start| (label, start)));
         for (label, start) in starts {
             let stays = |here| {
@@ -105,6 +106,7 @@ impl Rules {
 
     /// Refuses to read a name in a directory if it lies in a hidden tree: the original one or its
     /// current replacement.
+    #[doc(hidden)]
     pub fn check_readable(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         if !self.hide_anything() {
             return Ok(());
@@ -116,7 +118,7 @@ impl Rules {
         };
         check(self.root)?;
         ascend(dir, self.root, |here, _| check(here))?;
-        let own = Identity::of(dir)?;
+        let own = Identity::from_handle(dir)?;
         if let Some((label, ..)) = hidden.iter().find(|(_, tree, _)| tree.ends_at(own, name)) {
             return Err(Forbidden::Hidden(Arc::clone(label)));
         }
@@ -130,6 +132,7 @@ impl Rules {
     }
 
     /// Returns whether a directory is the workspace or lies in it.
+    #[doc(hidden)]
     pub fn lies_inside(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
         match ascend(dir, self.root, |_, _| Ok(())) {
             Ok(()) => Ok(true),
@@ -140,7 +143,7 @@ impl Rules {
 
     /// Returns whether a tree, or a link to it, lies in this workspace or is the workspace. Also
     /// true if the system cannot tell.
-    pub(crate) fn holds(&self, tree: &Tree) -> bool {
+    pub(crate) fn holds(&self, tree: &ProtectedTree) -> bool {
         let lies_outside =
             |start| matches!(ascend(start, self.root, |_, _| Ok(())), Err(Forbidden::Outside));
         tree.starts().any(|start| !lies_outside(start))
@@ -158,12 +161,12 @@ impl Rules {
     /// contents are protected only by identity, and a directory created since may lead to names
     /// that are not reserved yet. Costs one look-up for each missing name, and nothing if every
     /// tree existed.
-    fn come(&self) -> Vec<(Arc<str>, Tree)> {
-        let come = self.trees.iter().filter(|(_, tree)| tree.may_have_come());
-        come.filter_map(|(label, tree)| Some((label.clone(), tree.again().ok()?))).collect()
+    fn appeared(&self) -> Vec<(Arc<str>, ProtectedTree)> {
+        let appeared = self.trees.iter().filter(|(_, tree)| tree.may_have_appeared());
+        appeared.filter_map(|(label, tree)| Some((label.clone(), tree.again().ok()?))).collect()
     }
 
-    fn hidden(&self) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
+    fn hidden(&self) -> impl Iterator<Item = &(Arc<str>, Arc<ProtectedTree>)> {
         self.trees.iter().filter(|(_, tree)| tree.is_hidden())
     }
 
@@ -173,7 +176,7 @@ impl Rules {
         if self.trees.iter().all(|(_, tree)| tree.entries.is_empty()) {
             return Ok(());
         }
-        let dir = Identity::of(dir)?;
+        let dir = Identity::from_handle(dir)?;
         let met = self
             .trees
             .iter()
@@ -183,19 +186,19 @@ impl Rules {
 }
 
 /// Refuses a name that leads to a tree which appeared later, or whose entry is such a tree.
-fn check_come(
-    come: &[(Arc<str>, Tree)],
+fn check_appeared(
+    appeared: &[(Arc<str>, ProtectedTree)],
     dir: BorrowedFd<'_>,
     name: &OsStr,
     found: Option<Identity>,
 ) -> Result<(), Forbidden> {
-    if come.is_empty() {
+    if appeared.is_empty() {
         return Ok(());
     }
-    let dir = Identity::of(dir)?;
-    let leads = |tree: &Tree| tree.entries.iter().any(|entry| entry.is(dir, name));
+    let dir = Identity::from_handle(dir)?;
+    let leads = |tree: &ProtectedTree| tree.entries.iter().any(|entry| entry.is(dir, name));
     let met =
-        come.iter().find(|(_, tree)| leads(tree) || found.is_some_and(|found| tree.is(found)));
+        appeared.iter().find(|(_, tree)| leads(tree) || found.is_some_and(|found| tree.is(found)));
     met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
 }
 
@@ -205,14 +208,14 @@ impl Entry {
     }
 }
 
-impl Tree {
+impl ProtectedTree {
     fn is(&self, identity: Identity) -> bool {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
     }
 
     /// Returns whether the tree was missing when it was protected, and its name exists now or could
     /// not be reserved because a parent directory was missing.
-    fn may_have_come(&self) -> bool {
+    fn may_have_appeared(&self) -> bool {
         if self.object.is_some() {
             return false;
         }

@@ -4,7 +4,7 @@
 //! through `/proc/self/fd`, which reaches the same file. On other systems, and without `/proc`, the
 //! name is opened a second time and must refer to the inspected file.
 
-use super::rules::Identity;
+use super::protected_paths::Identity;
 #[cfg(target_os = "linux")]
 use rustix::fs::CWD;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
@@ -99,19 +99,24 @@ impl Descriptors {
 
 /// A file that was inspected and not opened.
 #[derive(Debug)]
-pub struct Seen {
+pub struct Inspected {
     #[cfg(target_os = "linux")]
     handle: OwnedFd,
     stat: Stat,
 }
 
-impl Seen {
+impl Inspected {
     /// Inspects the entry under a name in a directory.
     pub fn at(dir: impl AsFd, name: impl rustix::path::Arg, last: LastLink) -> Result<Self, Errno> {
         #[cfg(target_os = "linux")]
         {
             let own = if last == LastLink::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
-            Self::of(openat(dir, name, OFlags::PATH | OFlags::CLOEXEC | own, Mode::empty())?)
+            Self::from_handle(openat(
+                dir,
+                name,
+                OFlags::PATH | OFlags::CLOEXEC | own,
+                Mode::empty(),
+            )?)
         }
         #[cfg(not(target_os = "linux"))]
         {
@@ -124,7 +129,7 @@ impl Seen {
 
     /// Inspects the file behind an `O_PATH` handle.
     #[cfg(target_os = "linux")]
-    pub fn of(handle: OwnedFd) -> Result<Self, Errno> {
+    pub fn from_handle(handle: OwnedFd) -> Result<Self, Errno> {
         let stat = fstat(&handle)?;
         Ok(Self { handle, stat })
     }

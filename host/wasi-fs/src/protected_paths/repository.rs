@@ -1,8 +1,8 @@
 //! Finds the workspace's own git repository, in the way of git.
 
-use super::{Reading, Tree};
+use super::{ProtectedTree, Reading};
+use crate::inspect::LastLink;
 use crate::regular::open_regular;
-use crate::seen::LastLink;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
@@ -20,12 +20,12 @@ const MAX_POINTER: u64 = 4_200;
 /// # Errors
 ///
 /// Fails if a directory cannot be held open, except for lack of permission.
-pub(super) fn trees(root: &Path) -> io::Result<Vec<Tree>> {
+pub(super) fn trees(root: &Path) -> io::Result<Vec<ProtectedTree>> {
     let Some(own) = directory(root) else { return Ok(Vec::new()) };
     let common = pointer(&own.join("commondir"), b"").map(|path| own.join(path));
     let mut trees = Vec::new();
     for path in [Some(own), common].into_iter().flatten() {
-        match Tree::open(&path, Reading::Allowed) {
+        match ProtectedTree::open(&path, Reading::Allowed) {
             Ok(tree) => trees.push(tree.without_git_names()),
             Err(error)
                 if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
