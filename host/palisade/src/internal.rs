@@ -24,6 +24,6 @@ pub use crate::sandbox::engine::system_check::check as check_system;
 pub use crate::sandbox::limits::memory::usable as usable_memory;
 pub use crate::tool::result::millis;
 pub use crate::workspace::private::{Missing, open_private_directory};
-pub use crate::workspace::regular::{open_regular, open_regular_at};
 pub use crate::workspace::within;
 pub use palisade_schema::schema::hidden_in;
+pub use palisade_wasi_fs::internal::{open_regular, open_regular_at};

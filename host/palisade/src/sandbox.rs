@@ -13,12 +13,13 @@ mod description;
 mod deserialize;
 pub(crate) mod engine;
 mod error_text;
-mod guard;
+mod guest_files;
 mod handle;
 pub mod limits;
 mod load;
 mod output;
 mod precheck;
+mod refusal;
 mod run;
 #[cfg(test)]
 mod tests;

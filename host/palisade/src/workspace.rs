@@ -1,30 +1,30 @@
 //! The one directory that a call may see, opened once as a handle and never resolved by path again.
 
+pub(crate) mod advice;
 mod files;
 pub(crate) mod private;
-pub(crate) mod regular;
 mod resolve;
-mod rules;
-mod seen;
+#[cfg(test)]
+mod tests;
 
+pub(crate) use files::is_temporary;
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
-pub(crate) use private::{Missing, Obstacle, open_private};
-pub(crate) use regular::{open_regular, open_regular_at};
-pub use resolve::{LastLink, PathRefused};
-pub use rules::HardLinks;
-#[cfg(target_os = "linux")]
-pub(crate) use rules::PIN_ANY;
-pub(crate) use rules::{
-    Admission, Forbidden, HostRules, Identity, Mounts, PIN, Reading, Rules, Tree,
+pub use palisade_wasi_fs::HardLinks;
+use palisade_wasi_fs::Mount;
+pub use palisade_wasi_fs::internal::LastLink;
+pub(crate) use palisade_wasi_fs::internal::{
+    Admission, Forbidden, Identity, Inspected, Mounts, Opener, QUIETLY, READ_DIRECTORY,
+    open_regular, open_regular_at,
 };
-pub(crate) use seen::{Opener, QUIETLY, READ_DIRECTORY, Seen};
+pub(crate) use palisade_wasi_fs::{ProtectedPaths, ProtectedTree, Protection, Reading};
+pub(crate) use private::{Missing, Obstacle, open_private};
+pub use resolve::PathRefused;
 
 use crate::tool::FileAccess;
 use crate::tool::budget::{Budget, Exhausted, Unlimited};
 use arc_swap::ArcSwap;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -56,8 +56,8 @@ pub fn within<T: Send + 'static>(
 pub struct Workspace {
     root: PathBuf,
     dir: Dir,
-    mount: OnceLock<Arc<dyn Any + Send + Sync>>,
-    rules: ArcSwap<Rules>,
+    mount: OnceLock<Mount>,
+    rules: ArcSwap<ProtectedPaths>,
 }
 
 impl Workspace {
@@ -70,7 +70,7 @@ impl Workspace {
         let fail = |source| WorkspaceError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(fail)?;
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(fail)?;
-        let rules = Rules::new(&dir, &root).map_err(fail)?;
+        let rules = ProtectedPaths::new(&dir, &root).map_err(fail)?;
         Ok(Self { root, dir, mount: OnceLock::new(), rules: ArcSwap::from_pointee(rules) })
     }
 
@@ -136,7 +136,7 @@ impl Workspace {
     }
 
     /// Returns the rules of the workspace.
-    pub(crate) fn rules(&self) -> Arc<Rules> {
+    pub(crate) fn rules(&self) -> Arc<ProtectedPaths> {
         self.rules.load_full()
     }
 
@@ -153,7 +153,7 @@ impl Workspace {
 
     /// Adds the rules of a host before its first tool runs here. From then on they apply to the
     /// tools of every host.
-    pub(crate) fn keep_rules_of(&self, host: &Arc<HostRules>) {
+    pub(crate) fn keep_rules_of(&self, host: &Arc<Protection>) {
         if self.rules.load().include(host) {
             return;
         }
@@ -164,7 +164,7 @@ impl Workspace {
 
     /// Returns true if tools may reach a tree: it, or a link to it, lies in this workspace, or
     /// something is mounted here.
-    pub(crate) fn reaches(&self, tree: &Tree, mounts: &Mounts<'_>) -> bool {
+    pub(crate) fn reaches(&self, tree: &ProtectedTree, mounts: &Mounts<'_>) -> bool {
         self.rules.load().reaches(tree, mounts)
     }
 
@@ -173,22 +173,14 @@ impl Workspace {
         Mounts::below(&self.root)
     }
 
-    /// Returns the sandbox's form of the directory handle, created on first use.
-    pub(crate) fn mount<T: Any + Send + Sync>(
-        &self,
-        make: impl FnOnce(&Dir) -> io::Result<T>,
-    ) -> io::Result<Arc<T>> {
-        let mount = match self.mount.get() {
-            Some(mount) => mount.clone(),
-            None => {
-                // Racy by design: if two threads create one, the first one stored wins.
-                let made: Arc<dyn Any + Send + Sync> = Arc::new(make(&self.dir)?);
-                self.mount.get_or_init(|| made).clone()
-            }
-        };
-        mount
-            .downcast()
-            .map_err(|_| io::Error::other("another kind of sandbox mounted this workspace"))
+    /// Returns the directory as guests see it, created on first use.
+    pub(crate) fn mount(&self) -> io::Result<&Mount> {
+        if let Some(mount) = self.mount.get() {
+            return Ok(mount);
+        }
+        // Racy by design: if two threads create one, the first one stored wins.
+        let made = Mount::new(&self.dir)?;
+        Ok(self.mount.get_or_init(|| made))
     }
 }
 

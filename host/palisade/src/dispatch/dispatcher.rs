@@ -8,7 +8,7 @@ use crate::registry::{Registered, Registry, ToolNotFound};
 use crate::sandbox::{Limits, limits};
 use crate::tool::error::named;
 use crate::tool::{ErrorKind, Places, SideEffects};
-use crate::workspace::HostRules;
+use crate::workspace::Protection;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Dispatcher {
     pub(crate) confirmation_timeout: Duration,
     /// The host's own threads, if calls run on them.
     pub(crate) threads: Option<Arc<CallThreads>>,
-    pub(crate) rules: Arc<HostRules>,
+    pub(crate) rules: Arc<Protection>,
     /// Adds rules for paths that must be hidden from tools since the host started.
     pub(crate) late_rules: Arc<dyn LateRules>,
     pub(crate) places: Arc<Places>,

@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::plugins::Shipped;
 use crate::policy::Mode;
 use crate::tool::{Call, Definition, ErrorClass, ErrorKind, SideEffects};
-use crate::workspace::{HostRules, Reading, Tree};
+use crate::workspace::{HardLinks, ProtectedTree, Protection, Reading};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -198,8 +198,8 @@ async fn call_reading_a_hidden_path_is_refused_without_question() {
     host.registry().register(Arc::new(make)).unwrap();
     let session = host.new_session("s").build();
     let own = root.path().canonicalize().unwrap().join("own");
-    let trees = vec![Arc::new(Tree::open(&own, Reading::Refused).unwrap())];
-    session.workspace().keep_rules_of(&Arc::new(HostRules { trees, ..HostRules::default() }));
+    let trees = vec![Arc::new(ProtectedTree::open(&own, Reading::Refused).unwrap())];
+    session.workspace().keep_rules_of(&Arc::new(Protection::new(HardLinks::Refuse, trees)));
     for (path, runs) in [("own", false), ("other", true)] {
         let result = host.dispatch(&session, Call::new("native", json!({"path": path}))).await;
         assert_eq!(

@@ -13,5 +13,5 @@ pub(crate) use address_space::has_room;
 pub use budget::CallBudget;
 pub(crate) use call_account::HOST_DATA;
 pub use call_account::{Account, Charge, MemoryLimits};
-pub(crate) use counters::Counter;
 pub use counters::Owed;
+pub(crate) use counters::{Counter, hold_always, release_always};

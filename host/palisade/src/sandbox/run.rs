@@ -20,7 +20,7 @@ mod wasi_ctx;
 
 pub(super) use bounded::{Stop, run_bounded, take_sandbox};
 pub(super) use client_requests::ClientRequests;
-pub(super) use exit_reason::ExitReason;
+pub(super) use exit_reason::{ExitReason, quota};
 pub(super) use limiter::Limiter;
 pub(super) use linked::Linked;
 pub(super) use messages::Messages;

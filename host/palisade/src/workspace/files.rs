@@ -7,9 +7,10 @@ mod place;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use atomic::is_temporary;
 pub use error::FileError;
 
-use super::{HardLinks, LastLink, Rules, Workspace};
+use super::{HardLinks, LastLink, ProtectedPaths, Workspace};
 use crate::tool::FileAccess;
 use crate::tool::text::elided;
 use atomic::replace;

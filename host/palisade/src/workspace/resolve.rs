@@ -3,6 +3,7 @@
 //! This check gives the user and the model a clear error before the tool runs. It does not contain
 //! guests: the sandbox resolves every path again at the moment of use, on the same handle.
 
+use super::LastLink;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::text::elided;
 use cap_std::fs::Dir;
@@ -12,15 +13,6 @@ use std::path::{Component, Path, PathBuf};
 
 /// The maximum length of a path argument in bytes: `PATH_MAX` of Linux.
 const MAX_PATH: usize = 4096;
-
-/// The treatment of a symbolic link in the last component of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastLink {
-    /// The path names the target of the link, which must lie inside.
-    Follow,
-    /// The path names the link itself.
-    Keep,
-}
 
 /// A refused path argument.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -157,12 +149,13 @@ fn place(dir: &Dir, path: &Path, last: LastLink) -> Place {
 /// the reason.
 #[cfg(target_os = "linux")]
 fn lies_beneath(dir: &Dir, path: &Path, last: LastLink) -> bool {
+    use palisade_wasi_fs::internal::PIN_ANY;
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
     let own = if last == LastLink::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
     openat2(
         dir,
         path,
-        super::PIN_ANY | own,
+        PIN_ANY | own,
         Mode::empty(),
         ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
     )

@@ -6,6 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// memory.
 pub(super) static PROCESS: Counter = Counter::new();
 
+/// Counts memory that is in use regardless of the limits towards the process's total, in bytes. Its
+/// holder bounds it.
+pub(crate) fn hold_always(bytes: u64) {
+    PROCESS.add_always(bytes);
+}
+
+/// Ends the count of [`hold_always`], in bytes.
+pub(crate) fn release_always(bytes: u64) {
+    PROCESS.subtract(bytes);
+}
+
 /// A counter of reserved memory, in bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);

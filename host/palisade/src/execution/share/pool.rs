@@ -118,6 +118,21 @@ impl Share {
         Ok(Grant { share: self.clone(), units, lease })
     }
 
+    /// Takes one unit without a [`Grant`], of a pool without leases. The caller returns it by
+    /// [`return_unit`](Self::return_unit), and references the share until then.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_take`](Self::try_take).
+    pub(crate) fn take_unit(&self) -> Result<(), Full> {
+        self.pool.scheduler().take(self.index, 1).map(|_| ())
+    }
+
+    /// Returns a unit that [`take_unit`](Self::take_unit) has taken.
+    pub(crate) fn return_unit(&self) {
+        self.release(1, None);
+    }
+
     /// Returns the owner.
     pub(crate) fn owner(&self) -> Digest {
         self.owner
@@ -137,6 +152,15 @@ impl Share {
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }
+
+    fn release(&self, units: u64, lease: Option<u64>) {
+        let woken = {
+            let mut scheduler = self.pool.scheduler();
+            scheduler.release(self.index, units, lease);
+            scheduler.serve()
+        };
+        wake(woken);
+    }
 }
 
 impl Drop for Share {
@@ -154,12 +178,7 @@ impl Grant {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        let woken = {
-            let mut scheduler = self.share.pool.scheduler();
-            scheduler.release(self.share.index, self.units, self.lease);
-            scheduler.serve()
-        };
-        wake(woken);
+        self.share.release(self.units, self.lease);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::host::{BuildError, Host, cache, times};
 use crate::plugins::{Loading, Sources, Task};
 use crate::registry::Registry;
 use crate::sandbox::{Limits, Sandbox, limits};
-use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace};
+use crate::workspace::{HardLinks, ProtectedTree, Protection, Reading, Workspace};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,18 +69,18 @@ fn rules(
     hard_links: HardLinks,
     named: Vec<(PathBuf, Reading)>,
     sources: &Sources,
-) -> Result<HostRules, BuildError> {
+) -> Result<Protection, BuildError> {
     let plugins =
         sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
     let plugins = plugins.map(|path| (path, Reading::Allowed));
     let mut trees = Vec::new();
     for (path, reading) in named.into_iter().chain(plugins) {
-        match Tree::open(&path, reading) {
+        match ProtectedTree::open(&path, reading) {
             Ok(tree) => trees.push(Arc::new(tree)),
             Err(source) => return Err(BuildError::Protected { path, source }),
         }
     }
-    Ok(HostRules { hard_links, trees })
+    Ok(Protection::new(hard_links, trees))
 }
 
 fn check(given: &Limits) -> Result<(), BuildError> {

@@ -6,7 +6,7 @@ use super::records::{CacheRecords, Stamp};
 use super::{CacheMode, default_cache, usual_location};
 use crate::dispatch::LateRules;
 use crate::sandbox::Cache;
-use crate::workspace::{HardLinks, HostRules, Workspace};
+use crate::workspace::{HardLinks, Protection, Workspace};
 use arc_swap::ArcSwap;
 use probe::CacheProbe;
 use std::io;
@@ -112,7 +112,7 @@ impl LateRules for HiddenCaches {
         paths.retain(|path| !rules.hide(path));
         let trees = self.probe.open_all(paths, workspace)?;
         if !trees.is_empty() {
-            workspace.keep_rules_of(&Arc::new(HostRules { hard_links: self.hard_links, trees }));
+            workspace.keep_rules_of(&Arc::new(Protection::new(self.hard_links, trees)));
         }
         self.settle(stamps, workspace);
         Ok(())

@@ -12,7 +12,6 @@ use crate::execution::share::Grant;
 use crate::execution::{BoxFuture, Report, Tool, ToolContext, ToolOutput, ValidInput, enter_queue};
 use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::engine::Allocation;
-use crate::sandbox::guard::{Access, Guard, Mount, PluginFiles, Quotas};
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits::{self, Limits};
 use crate::sandbox::load::Prepared;
@@ -22,6 +21,8 @@ use crate::sandbox::run::{
     take_sandbox,
 };
 use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
+use crate::workspace::is_temporary;
+use palisade_wasi_fs::{Access, Filesystem, Options};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -134,7 +135,7 @@ impl WasmTool {
         account: &Account,
     ) -> Result<Store<State>, ErrorKind> {
         let deadline = context.deadline();
-        let guard = self.guard(context)?;
+        let filesystem = self.filesystem(context)?;
         let messages = Messages::new(context.sink().clone(), context.cancel().clone());
         let class = self.definition.side_effects();
         account
@@ -143,7 +144,7 @@ impl WasmTool {
         let runtime = &self.sandbox.runtime;
         let limiter = Limiter::new(self.limits.memory, runtime.allocation, account);
         let requests = ClientRequests::from_context(context);
-        let state = State::new(guard, limiter, messages, requests, deadline);
+        let state = State::new(filesystem, limiter, messages, requests, deadline);
         Ok(new_store(&runtime.engine, state))
     }
 
@@ -231,23 +232,22 @@ impl WasmTool {
         }
     }
 
-    /// Returns the guard with the workspace mounted as the tool's class allows: a tool of class
+    /// Returns the file system with the workspace mounted as the tool's class allows: a tool of class
     /// `read` cannot write, whatever its code does.
-    fn guard(&self, context: &ToolContext) -> Result<Guard, ErrorKind> {
-        let files = PluginFiles::of(self.plugin.owner.descriptors.clone());
+    fn filesystem(&self, context: &ToolContext) -> Result<Filesystem, ErrorKind> {
         let access = match self.definition.side_effects().files() {
-            FileAccess::None => return Ok(Guard::closed(&files)),
+            FileAccess::None => return Ok(Filesystem::closed()),
             FileAccess::Read => Access::ReadOnly,
             FileAccess::ReadWrite => Access::ReadWrite,
         };
-        let mount =
-            context.workspace().mount(Mount::new).map_err(|error| ErrorKind::Execution {
-                kind: ExecutionKind::Internal,
-                message: "the workspace could not be mounted".to_owned(),
-                field: None,
-                source: Some(Arc::new(error)),
-            })?;
-        Ok(Guard::new((&*mount, access, context.workspace().rules()), Quotas::default(), &files))
+        let mount = context.workspace().mount().map_err(|error| ErrorKind::Execution {
+            kind: ExecutionKind::Internal,
+            message: "the workspace could not be mounted".to_owned(),
+            field: None,
+            source: Some(Arc::new(error)),
+        })?;
+        let options = Options::new(self.plugin.files.clone());
+        Ok(Filesystem::new(mount, access, context.workspace().rules(), options))
     }
 }
 
@@ -256,7 +256,7 @@ fn returned(ended: Result<Returned, Stop>, store: &Store<State>) -> Result<wit::
     match ended {
         Ok(returned) => Ok(output::returned(returned, store.data())?),
         Err(stop) => {
-            store.data().guard.tidy();
+            store.data().filesystem.remove_temp_files(is_temporary);
             Err(stop.into_exit_reason(store).into())
         }
     }
@@ -279,13 +279,13 @@ fn report(store: &mut Store<State>) -> Report {
     Report {
         usage: Usage {
             peak_memory_bytes: state.limiter.peak(),
-            bytes_read: state.guard.bytes_read(),
-            bytes_written: state.guard.bytes_written(),
+            bytes_read: state.filesystem.bytes_read(),
+            bytes_written: state.filesystem.bytes_written(),
             truncated_bytes: state.messages.dropped() + stdout_dropped + stderr_dropped,
         },
         // Unescaped: the code that shows a path to a user or a model escapes it.
-        files_modified: state.guard.modified().into_iter().map(PathBuf::from).collect(),
-        files_unlisted: state.guard.modified_unlisted(),
+        files_modified: state.filesystem.modified().into_iter().map(PathBuf::from).collect(),
+        files_unlisted: state.filesystem.modified_unlisted(),
         stopped: None,
     }
 }

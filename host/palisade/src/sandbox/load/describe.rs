@@ -16,7 +16,6 @@ use crate::execution::{FirstTick, OwnerShares};
 use crate::sandbox::bindings::PluginIndices;
 use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::description::Description;
-use crate::sandbox::guard::{Guard, PluginFiles};
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits;
 use crate::sandbox::run::{
@@ -28,6 +27,7 @@ use crate::tool::schema::Building;
 use crate::tool::{Definition, Digest};
 use frozen::frozen;
 use offer::describe_offer;
+use palisade_wasi_fs::Filesystem;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -106,7 +106,7 @@ impl Sandbox {
         let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
         account.assign(&owner.memory).map_err(|why| PluginRefused::Describe(why.to_string()))?;
         let state = State::new(
-            Guard::closed(&PluginFiles::of(owner.descriptors.clone())),
+            Filesystem::closed(),
             Limiter::new(limits::MEMORY, self.runtime.allocation, &account),
             Messages::silent(),
             ClientRequests::without_client(),

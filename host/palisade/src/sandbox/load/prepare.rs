@@ -8,6 +8,7 @@ use super::lazy_code::{ByteSource, LazyCode};
 use super::prepared::Prepared;
 use super::provenance::{Freshness, Trust};
 use crate::execution::OwnerShares;
+use crate::sandbox::guest_files::GuestFiles;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::precheck;
 use crate::tool::Digest;
@@ -42,6 +43,7 @@ impl Sandbox {
         let linked = self.link(&component)?;
         let Described { description, definitions } = self.describe(&linked, digest, names)?;
         self.cache.keep_description(&self.runtime.engine, digest, &description);
+        let owner = OwnerShares::new(digest);
         Ok(Arc::new(Prepared {
             code: LazyCode::from_linked(linked),
             digest,
@@ -49,7 +51,8 @@ impl Sandbox {
             definitions,
             offer: description.offer,
             freshness,
-            owner: OwnerShares::new(digest),
+            files: GuestFiles::new(&owner),
+            owner,
         }))
     }
 
@@ -66,6 +69,7 @@ impl Sandbox {
             return None;
         }
         let definitions = checked(&description, Building::AtFirstUse).ok()?;
+        let owner = OwnerShares::new(digest);
         Some(Arc::new(Prepared {
             code: LazyCode::from_cache(self.clone(), source),
             digest,
@@ -73,7 +77,8 @@ impl Sandbox {
             definitions,
             offer: description.offer,
             freshness: Freshness::Cached,
-            owner: OwnerShares::new(digest),
+            files: GuestFiles::new(&owner),
+            owner,
         }))
     }
 }

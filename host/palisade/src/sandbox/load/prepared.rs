@@ -4,9 +4,11 @@ use super::imports::Import;
 use super::lazy_code::LazyCode;
 use super::provenance::Freshness;
 use crate::execution::OwnerShares;
+use crate::sandbox::guest_files::GuestFiles;
 use crate::tool::offer::Offer;
 use crate::tool::{Definition, Digest};
 use std::fmt;
+use std::sync::Arc;
 
 /// A plugin that is compiled and described. Its code is linked, or remains on disk until the first
 /// call.
@@ -19,6 +21,8 @@ pub struct Prepared {
     pub(crate) freshness: Freshness,
     /// The shares that all calls of the plugin use.
     pub(crate) owner: OwnerShares,
+    /// The resources that the file systems of all calls of the plugin share.
+    pub(crate) files: Arc<GuestFiles>,
 }
 
 impl fmt::Debug for Prepared {

@@ -9,9 +9,9 @@ use crate::execution::share::Share;
 use crate::execution::{Outcome, ToolOutput};
 use crate::sandbox::bindings::exports::palisade::tool::tool as exported;
 use crate::sandbox::bindings::palisade::tool::types as wit;
-use crate::sandbox::guard::Refusal;
 use crate::sandbox::limits;
-use crate::sandbox::run::State;
+use crate::sandbox::refusal::denied;
+use crate::sandbox::run::{State, quota};
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::json::{JsonBounds, JsonError, parse_within, type_name};
 use crate::tool::text::{cut, elided, visible};
@@ -99,7 +99,7 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
     // it; a more specific error is the guest's own.
     let memory =
         if let exported::ToolError::Failed(_) = &error { state.limiter.denied() } else { None };
-    if let Some((limit, value)) = memory.or_else(|| state.guard.exhausted().map(Into::into)) {
+    if let Some((limit, value)) = memory.or_else(|| state.filesystem.exhausted().map(quota)) {
         return ErrorKind::ResourceExhausted { limit, value };
     }
     match error {
@@ -114,8 +114,8 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
         exported::ToolError::NotFound(text) => {
             ErrorKind::execution(ExecutionKind::NotFound, message(&text))
         }
-        exported::ToolError::PermissionDenied(text) => match state.guard.refusal() {
-            Some(refusal) => denied(&text, refusal),
+        exported::ToolError::PermissionDenied(text) => match state.filesystem.refusal() {
+            Some(refusal) => denied(refusal, &message(&text)),
             None => ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text)),
         },
         exported::ToolError::Failed(text) => {
@@ -125,17 +125,6 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
             ExecutionKind::Cancelled,
             "the tool says that it was cancelled; nobody cancelled it",
         ),
-    }
-}
-
-/// Returns the host's refusal, followed by the tool's own message.
-fn denied(text: &str, refusal: &Refusal) -> ErrorKind {
-    let tree = refusal.tree().cloned();
-    ErrorKind::PermissionDenied {
-        reason: refusal.reason(),
-        message: format!("{refusal}; the tool says: {}", message(text)),
-        advice: refusal.advice(),
-        tree,
     }
 }
 
@@ -192,27 +181,29 @@ fn metadata(text: &str, budget: &dyn Budget) -> Result<Map<String, Value>, Unfit
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::execution::OwnerShares;
     use crate::execution::owner::input_turns;
     use crate::sandbox::engine::Allocation;
-    use crate::sandbox::guard::{Guard, PluginFiles};
     use crate::sandbox::run::{ClientRequests, Limiter, Messages};
     use crate::tool::Content;
-    use crate::tool::Digest;
     use crate::tool::budget::Unlimited;
+    use palisade_wasi_fs::Filesystem;
     use tokio_util::sync::CancellationToken;
     use wasmtime::ResourceLimiter as _;
 
     #[test]
     fn handled_memory_refusal_keeps_the_guests_error() -> wasmtime::Result<()> {
-        let owner = OwnerShares::new(Digest::of(b"made do"));
         let account = limits::Limits::default().account();
         let mut limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
         assert!(!limiter.table_growing(0, usize::MAX, None)?);
-        let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
+        let filesystem = Filesystem::closed();
         let now = std::time::Instant::now();
-        let state =
-            State::new(guard, limiter, Messages::silent(), ClientRequests::without_client(), now);
+        let state = State::new(
+            filesystem,
+            limiter,
+            Messages::silent(),
+            ClientRequests::without_client(),
+            now,
+        );
         let said = tool_error(exported::ToolError::NotFound("no such thing".to_owned()), &state);
         assert!(
             matches!(said, ErrorKind::Execution { kind: ExecutionKind::NotFound, .. }),

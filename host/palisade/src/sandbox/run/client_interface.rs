@@ -62,7 +62,7 @@ impl State {
             return Err(AskError::Unavailable);
         }
         // Some clients restart the call from its beginning, which would repeat its changes.
-        if self.guard.has_changed_anything() {
+        if self.filesystem.has_changed_anything() {
             return Err(AskError::TooLate);
         }
         self.client_requests.count().map_err(AskError::Invalid)?;

@@ -5,10 +5,10 @@ use super::client_requests::ClientExit;
 use super::interrupt::Interrupted;
 use super::state::State;
 use crate::sandbox::engine::{is_out_of_memory, live_sandboxes};
-use crate::sandbox::guard::Exhausted;
 use crate::sandbox::limits;
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{ErrorKind, Limit, SideEffects};
+use palisade_wasi_fs::Exhausted;
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 use wasmtime::Trap;
@@ -104,8 +104,8 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     if let Some(limit) = state.limiter.denied() {
         return Some(limit);
     }
-    if let Some(exhausted) = state.guard.exhausted() {
-        return Some(exhausted.into());
+    if let Some(exhausted) = state.filesystem.exhausted() {
+        return Some(quota(exhausted));
     }
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
         return Some((Limit::Sandboxes, u64::from(limits::LIVE_SANDBOXES)));
@@ -171,16 +171,15 @@ fn trap_text(error: &wasmtime::Error, state: &State) -> String {
     }
 }
 
-impl From<Exhausted> for (Limit, u64) {
-    fn from(exhausted: Exhausted) -> Self {
-        match exhausted {
-            Exhausted::ReadBytes(limit) => (Limit::BytesRead, limit),
-            Exhausted::WriteBytes(limit) => (Limit::BytesWritten, limit),
-            Exhausted::NewEntries(limit) => (Limit::NewEntries, limit),
-            Exhausted::ListedEntries(limit) => (Limit::ListedEntries, limit),
-            Exhausted::Depth(limit) => (Limit::Depth, limit),
-            Exhausted::OpenFiles(limit) => (Limit::OpenFiles, limit),
-        }
+/// Returns the limit of an exhausted quota, with its value.
+pub(crate) fn quota(exhausted: Exhausted) -> (Limit, u64) {
+    match exhausted {
+        Exhausted::ReadBytes(limit) => (Limit::BytesRead, limit),
+        Exhausted::WriteBytes(limit) => (Limit::BytesWritten, limit),
+        Exhausted::NewEntries(limit) => (Limit::NewEntries, limit),
+        Exhausted::ListedEntries(limit) => (Limit::ListedEntries, limit),
+        Exhausted::Depth(limit) => (Limit::Depth, limit),
+        Exhausted::OpenFiles(limit) => (Limit::OpenFiles, limit),
     }
 }
 

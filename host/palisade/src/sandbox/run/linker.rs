@@ -3,7 +3,6 @@
 use super::state::State;
 use crate::sandbox::bindings::asking::palisade::tool::client;
 use crate::sandbox::bindings::palisade::tool::host;
-use crate::sandbox::guard;
 use wasmtime::Engine;
 use wasmtime::component::{HasSelf, Linker};
 
@@ -17,7 +16,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     // Streams need only the resource table. Through `IoView`, a stream operation does not create
     // the lazy WASI context.
     wasmtime_wasi_io::add_to_linker_async(&mut linker)?;
-    guard::add_to_linker(&mut linker)?;
+    palisade_wasi_fs::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     host::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
     client::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;

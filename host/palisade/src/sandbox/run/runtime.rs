@@ -77,9 +77,9 @@ mod tests {
     use super::*;
     use crate::execution::OwnerShares;
     use crate::sandbox::engine::{for_compilation, sandbox_units};
-    use crate::sandbox::guard::{Guard, PluginFiles};
     use crate::sandbox::precheck::Cap;
     use crate::tool::Digest;
+    use palisade_wasi_fs::Filesystem;
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     use wasmtime::Config;
     use wasmtime::component::Component;
@@ -148,12 +148,11 @@ mod tests {
 
     /// Returns the state of a guest that does nothing.
     fn idle() -> State {
-        let owner = OwnerShares::new(Digest::of(b"idle"));
         let account = limits::Limits::default().account();
         let limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
-        let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
+        let filesystem = Filesystem::closed();
         State::new(
-            guard,
+            filesystem,
             limiter,
             Messages::silent(),
             ClientRequests::without_client(),

@@ -4,8 +4,8 @@ use super::client_requests::ClientRequests;
 use super::limiter::Limiter;
 use super::messages::Messages;
 use super::wasi_ctx::LazyWasiCtx;
-use crate::sandbox::guard::{Guard, GuardView, HasGuard};
 use crate::sandbox::limits;
+use palisade_wasi_fs::{Filesystem, FilesystemView, HasFilesystem};
 use std::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtxView, WasiView};
@@ -15,7 +15,7 @@ use wasmtime_wasi_io::IoView;
 pub(crate) struct State {
     pub(crate) wasi_ctx: LazyWasiCtx,
     table: ResourceTable,
-    pub(crate) guard: Guard,
+    pub(crate) filesystem: Filesystem,
     pub(crate) limiter: Limiter,
     pub(crate) messages: Messages,
     pub(crate) client_requests: ClientRequests,
@@ -23,10 +23,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Creates the data of a call. The default is deny: file access comes only from `guard`, and
+    /// Creates the data of a call. The default is deny: file access comes only from `filesystem`, and
     /// everything else from [`LazyWasiCtx`].
     pub(crate) fn new(
-        guard: Guard,
+        filesystem: Filesystem,
         limiter: Limiter,
         messages: Messages,
         client_requests: ClientRequests,
@@ -37,7 +37,7 @@ impl State {
         Self {
             wasi_ctx: LazyWasiCtx::default(),
             table,
-            guard,
+            filesystem,
             limiter,
             messages,
             client_requests,
@@ -48,7 +48,7 @@ impl State {
     /// Closes all files. May block for long, or forever, where the file system hangs.
     pub(crate) fn close_files(&mut self) {
         self.table = ResourceTable::new();
-        self.guard.close();
+        self.filesystem.close();
     }
 
     /// Replaces the WASI context.
@@ -69,8 +69,8 @@ impl WasiView for State {
     }
 }
 
-impl HasGuard for State {
-    fn guard(&mut self) -> GuardView<'_> {
-        GuardView { guard: &mut self.guard, table: &mut self.table }
+impl HasFilesystem for State {
+    fn filesystem(&mut self) -> FilesystemView<'_> {
+        FilesystemView { filesystem: &mut self.filesystem, table: &mut self.table }
     }
 }

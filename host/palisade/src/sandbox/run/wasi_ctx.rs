@@ -65,8 +65,8 @@ impl WasiCtxWithOutput {
         wasi.stdout(stdout.clone())
             .stderr(stderr.clone())
             .max_random_size(limits::RANDOM)
-            // File operations run on the guest's thread. The guard implements them, and no file
-            // that it opens can block.
+            // File operations run on the guest's thread. The guarded file system implements them,
+            // and no file that it opens can block.
             .allow_blocking_current_thread(true);
         Self { wasi: wasi.build(), stdout, stderr }
     }

@@ -26,6 +26,15 @@ pub(super) fn replace(place: &Place, content: &[u8], before: Option<&Metadata>) 
     temporary.rename(place)
 }
 
+/// Returns whether a name is one of a temporary file, of this API or of another tool that replaces
+/// files in the same way: `.palisade-`, sixteen hexadecimal digits, `.tmp`.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    let digits = name.strip_prefix(".palisade-").and_then(|name| name.strip_suffix(".tmp"));
+    digits.is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
 /// A temporary file that is removed on drop unless it was renamed.
 struct Temporary<'a> {
     dir: &'a Dir,
@@ -76,4 +85,26 @@ impl Drop for Temporary<'_> {
 fn keep_mode(file: &File, before: &Metadata) -> io::Result<()> {
     use cap_std::fs::{MetadataExt as _, Permissions, PermissionsExt as _};
     file.set_permissions(Permissions::from_mode(before.mode() & 0o777))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_form_is_the_name_of_a_temporary_file() {
+        for digits in ["0123456789abcdef", "0123456789ABCDEF"] {
+            assert!(is_temporary(&format!(".palisade-{digits}.tmp")), "{digits}");
+        }
+        for other in [
+            ".palisade-0123456789abcde.tmp",
+            ".palisade-0123456789abcdeg.tmp",
+            ".palisade-0123456789abcdef0.tmp",
+            ".palisade-0123456789abcdef.txt",
+            "palisade-0123456789abcdef.tmp",
+            ".palisade-.tmp",
+        ] {
+            assert!(!is_temporary(other), "{other}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use super::super::{Forbidden, PathRefused, resolve};
 use crate::tool::text::elided;
 use crate::tool::{ErrorKind, ExecutionKind, PermissionReason};
-use crate::workspace::{HardLinks, Reading};
+use crate::workspace::advice;
 use std::io;
 use std::sync::Arc;
 
@@ -191,11 +191,11 @@ impl From<FileError> for ErrorKind {
                 return Self::denied_with(
                     PermissionReason::Workspace,
                     message,
-                    HardLinks::advice(),
+                    advice::on_hard_links(),
                 );
             }
             FileError::Protected { ref tree, .. } | FileError::Hidden { ref tree, .. } => {
-                let advice = matches!(error, FileError::Hidden { .. }).then(Reading::advice);
+                let advice = matches!(error, FileError::Hidden { .. }).then(advice::on_hidden);
                 let tree = Some(tree.clone());
                 return Self::PermissionDenied {
                     reason: PermissionReason::Protected,

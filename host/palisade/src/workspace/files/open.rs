@@ -1,8 +1,8 @@
 //! Opens files of the workspace after a check that they are regular.
 
 use super::place::{Place, check_readable};
-use super::{FileError, HardLinks, Rules, elided};
-use crate::workspace::{LastLink, Opener, QUIETLY, Seen};
+use super::{FileError, HardLinks, ProtectedPaths, elided};
+use crate::workspace::{Inspected, LastLink, Opener, QUIETLY};
 use cap_std::fs::Dir;
 use rustix::fs::{FileType, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -16,7 +16,7 @@ const ATTEMPTS: usize = 4;
 /// Opens the file at a path, following links. The check for hidden trees uses the directory of
 /// the open itself, not an earlier resolution.
 pub(super) fn open_to_read(
-    (root, rules): (&Dir, &Rules),
+    (root, rules): (&Dir, &ProtectedPaths),
     relative: &str,
     path: &str,
 ) -> Result<File, FileError> {
@@ -28,17 +28,21 @@ pub(super) fn open_to_read(
     let above = real.parent().filter(|above| !above.as_os_str().is_empty());
     let dir = above.map_or_else(|| root.try_clone(), |above| root.open_dir(above)).map_err(fail)?;
     check_readable(rules, &dir, name).map_err(|why| FileError::forbidden(path, why))?;
-    let seen = Seen::at(&dir, name, LastLink::Keep).map_err(|errno| fail(errno.into()))?;
+    let seen = Inspected::at(&dir, name, LastLink::Keep).map_err(|errno| fail(errno.into()))?;
     regular(path, seen.file_type())?;
     open_seen(&seen, &dir, name, OFlags::RDONLY).map_err(fail)
 }
 
 /// Opens or creates the file of a place for appending.
-pub(super) fn open_to_append(place: &Place, rules: &Rules, path: &str) -> Result<File, FileError> {
+pub(super) fn open_to_append(
+    place: &Place,
+    rules: &ProtectedPaths,
+    path: &str,
+) -> Result<File, FileError> {
     let fail = |error| FileError::io("append to", path, error);
     let flags = OFlags::WRONLY | OFlags::APPEND;
     for _ in 0..ATTEMPTS {
-        let seen = match Seen::at(&place.dir, &*place.name, LastLink::Keep) {
+        let seen = match Inspected::at(&place.dir, &*place.name, LastLink::Keep) {
             Ok(seen) => seen,
             Err(Errno::NOENT) => {
                 let _admission = place.admit(rules, path)?;
@@ -65,7 +69,7 @@ pub(super) fn open_to_append(place: &Place, rules: &Rules, path: &str) -> Result
     Err(fail(io::Error::other("it appears and vanishes all the time")))
 }
 
-fn open_seen(seen: &Seen, dir: &Dir, name: &OsStr, flags: OFlags) -> io::Result<File> {
+fn open_seen(seen: &Inspected, dir: &Dir, name: &OsStr, flags: OFlags) -> io::Result<File> {
     let again = |flags| openat(dir, name, flags, Mode::empty());
     Ok(seen.open(Opener::best(), flags | QUIETLY | OFlags::NOFOLLOW, again)?.into())
 }

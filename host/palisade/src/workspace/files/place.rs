@@ -1,7 +1,7 @@
 //! The location of a file to change: a directory held open and a single name in it, which a
 //! concurrent rename cannot redirect.
 
-use super::super::{Admission, Forbidden, LastLink, Rules};
+use super::super::{Admission, Forbidden, LastLink, ProtectedPaths};
 use super::{FileError, regular};
 use cap_std::fs::{Dir, Metadata};
 use std::ffi::{OsStr, OsString};
@@ -28,7 +28,7 @@ impl Place {
     /// protected trees, and then walks that path without following links. A link swapped in after
     /// the check (a TOCTOU race) is met as a link and refused.
     pub(super) fn find(
-        (root, rules): (&Dir, &Rules),
+        (root, rules): (&Dir, &ProtectedPaths),
         relative: &Path,
         path: &str,
         last: LastLink,
@@ -88,24 +88,32 @@ impl Place {
 
     /// Reserves the name in the directory. The caller keeps the admission until the file is
     /// created.
-    pub(super) fn admit(&self, rules: &Rules, path: &str) -> Result<Admission, FileError> {
+    pub(super) fn admit(&self, rules: &ProtectedPaths, path: &str) -> Result<Admission, FileError> {
         admit(rules, &self.dir, &self.name).map_err(|why| FileError::forbidden(path, why))
     }
 }
 
 /// Refuses a new name that forms a git repository together with an existing one.
-fn admit(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<Admission, Forbidden> {
+fn admit(rules: &ProtectedPaths, dir: &Dir, name: &OsStr) -> Result<Admission, Forbidden> {
     use std::os::fd::AsFd as _;
     rules.admit(dir.as_fd(), name)
 }
 
-pub(super) fn check_entry(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<(), Forbidden> {
+pub(super) fn check_entry(
+    rules: &ProtectedPaths,
+    dir: &Dir,
+    name: &OsStr,
+) -> Result<(), Forbidden> {
     use std::os::fd::AsFd as _;
     rules.check_entry(dir.as_fd(), name).map(|_| ())
 }
 
 /// Refuses to read a name of an open directory if it lies in the host's own files.
-pub(super) fn check_readable(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<(), Forbidden> {
+pub(super) fn check_readable(
+    rules: &ProtectedPaths,
+    dir: &Dir,
+    name: &OsStr,
+) -> Result<(), Forbidden> {
     use std::os::fd::AsFd as _;
     rules.check_readable(dir.as_fd(), name)
 }

@@ -1,7 +1,7 @@
 //! Opens caches, each of which may lie on a file system that hangs. One thread opens them in
 //! sequence; if it hangs, it is abandoned and another thread continues with the rest.
 
-use crate::workspace::{Mounts, Reading, Tree, Workspace};
+use crate::workspace::{Mounts, ProtectedTree, Reading, Workspace};
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) struct CacheProbe {
 }
 
 /// The result for one cache: its tree, if it lies in the workspace.
-type Found = io::Result<Option<Arc<Tree>>>;
+type Found = io::Result<Option<Arc<ProtectedTree>>>;
 
 impl CacheProbe {
     /// Returns true if a cache must be opened again.
@@ -51,7 +51,7 @@ impl CacheProbe {
         self: &Arc<Self>,
         paths: Vec<PathBuf>,
         workspace: &Arc<Workspace>,
-    ) -> io::Result<Vec<Arc<Tree>>> {
+    ) -> io::Result<Vec<Arc<ProtectedTree>>> {
         let (stuck, mut left) = {
             let stuck = self.stuck();
             paths.into_iter().partition::<VecDeque<_>, _>(|path| stuck.contains(path))
@@ -120,7 +120,7 @@ impl CacheProbe {
         mounts: &Mounts<'_>,
         send: &Sender<Found>,
     ) -> bool {
-        let found = Tree::open(path, Reading::Refused);
+        let found = ProtectedTree::open(path, Reading::Refused);
         let found = found.map(|tree| workspace.reaches(&tree, mounts).then(|| Arc::new(tree)));
         // `answer` takes the same lock before it gives up, so a late result is received or counted.
         let mut stuck = self.stuck();

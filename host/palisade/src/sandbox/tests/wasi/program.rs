@@ -8,7 +8,6 @@ use crate::execution::clock::CallClock;
 use crate::execution::{FirstTick, OwnerShares};
 use crate::sandbox::compile::Target;
 use crate::sandbox::error_text::error_line;
-use crate::sandbox::guard::{Access, Guard, Mount, PluginFiles, Quotas};
 use crate::sandbox::load::{PluginRefused, check_imports, import_names};
 use crate::sandbox::run::{
     ClientRequests, ExitReason, LazyWasiCtx, Limiter, Messages, RunBounds, Runtime, State, Stop,
@@ -17,6 +16,7 @@ use crate::sandbox::run::{
 use crate::sandbox::{Limits, limits, precheck};
 use crate::tool::Digest;
 use crate::workspace::Workspace;
+use palisade_wasi_fs::{Access, Filesystem, Mount, Options};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,7 @@ impl Program {
         let workspace = TempDir::new().unwrap();
         furnish(workspace.path(), run);
         let (result, stdout) = match &self.linked {
-            Ok(linked) => self.call(linked, run, guard(workspace.path(), run, paths)),
+            Ok(linked) => self.call(linked, run, filesystem(workspace.path(), run, paths)),
             Err(why) => (Err(why.clone()), Vec::new()),
         };
         Outcome { result, stdout, workspace }
@@ -84,7 +84,7 @@ impl Program {
         &self,
         linked: &CommandPre<State>,
         run: &Run,
-        guard: Guard,
+        filesystem: Filesystem,
     ) -> (Result<(), String>, Vec<u8>) {
         let runtime = Runtime::shared().unwrap();
         let clock = CallClock::new(run.seconds.map_or(limits::TIMEOUT, Duration::from_secs));
@@ -95,7 +95,7 @@ impl Program {
             Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account());
         let signals = messages.signals().clone();
         let state =
-            State::new(guard, limiter, messages, ClientRequests::without_client(), deadline);
+            State::new(filesystem, limiter, messages, ClientRequests::without_client(), deadline);
         let wasi = self.wasi_ctx(run);
         let state = state.with_wasi_ctx(LazyWasiCtx::with_builder(move || wasi));
         let mut store = new_store(&runtime.engine, state);
@@ -189,17 +189,17 @@ fn furnish(workspace: &Path, run: &Run) {
     }
 }
 
-fn guard(workspace: &Path, run: &Run, paths: Paths) -> Guard {
+fn filesystem(workspace: &Path, run: &Run, paths: Paths) -> Filesystem {
     let workspace = Workspace::open(workspace).unwrap();
-    let mount =
-        workspace.mount(if paths == Paths::Best { Mount::new } else { Mount::walked }).unwrap();
+    let mount = match paths {
+        Paths::Best => Mount::new(workspace.dir()),
+        Paths::Walked => Mount::walked(workspace.dir()),
+    }
+    .unwrap();
     let access = if run.read_only { Access::ReadOnly } else { Access::ReadWrite };
-    let guard = Guard::new(
-        (&*mount, access, workspace.rules()),
-        Quotas::default(),
-        &PluginFiles::default(),
-    );
-    run.preopen.clone().into_iter().fold(guard, Guard::named)
+    let named = run.preopen.clone().into_iter();
+    let options = named.fold(Options::default(), Options::with_preopen_name);
+    Filesystem::new(&mount, access, workspace.rules(), options)
 }
 
 /// Describes the end of a run as the host does, with the first refusal of the file system, if there
@@ -221,7 +221,7 @@ fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(
             ExitReason::Trap(crash) => crash.message.replace('\n', " "),
         },
     };
-    match store.data().guard.refusal() {
+    match store.data().filesystem.refusal() {
         Some(refusal) => Err(format!("{what}; refused: {refusal}")),
         None => Err(what),
     }

@@ -1,0 +1,15 @@
+//! Advice for the operator about a refused file operation.
+
+use crate::tool::Advice;
+
+/// Returns the setting by which an operator can allow changes to files with several hard links.
+pub(crate) fn on_hard_links() -> Advice {
+    Advice::setting("set `workspace.hard_links` to \"allow\"", "workspace.hard_links")
+}
+
+/// Returns advice for an operator whose files are hidden by mistake.
+pub(crate) fn on_hidden() -> Advice {
+    Advice::new(
+        "what was taken for a cache by mistake has a record in `palisade/caches` of your state directory: remove that",
+    )
+}

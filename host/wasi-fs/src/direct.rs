@@ -1,0 +1,20 @@
+//! File operations by direct system calls.
+
+mod attributes;
+mod descriptor;
+mod entries;
+mod height;
+mod kernel;
+mod listing;
+mod locate;
+mod mount;
+mod node;
+mod open;
+mod sync;
+mod walk;
+
+pub(super) use entries::unlink;
+pub use mount::Mount;
+#[cfg(test)]
+pub(super) use mount::Resolver;
+pub(super) use mount::Root;

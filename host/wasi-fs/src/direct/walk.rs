@@ -1,0 +1,147 @@
+//! Path resolution component by component, for symbolic links and for systems without `openat2`.
+//!
+//! Each component is opened relative to its predecessor's handle, without following links. Links
+//! are read and their targets walked in turn. `..` reopens the names walked so far and never asks
+//! the kernel for a parent. The walk therefore cannot leave its starting directory, and it knows
+//! the real name of its destination.
+
+use std::borrow::Cow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, openat, readlinkat};
+use rustix::io::Errno;
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+use super::locate::{Follow, Located, Pinned};
+use super::mount::OpenDir;
+use crate::errors::{Fault, Refusal};
+use crate::path::{self, GuestPath, HERE};
+use crate::protected_paths::PIN;
+
+/// The maximum number of symbolic links in one resolution, the same as on Linux.
+const MAX_LINKS: u32 = 40;
+
+/// The maximum number of directories that one walk opens: twice the number of components of the
+/// longest path, so that only paths made to be slow are refused.
+const MAX_STEPS: u32 = 4_096;
+
+/// Locates a path by walking it.
+pub(super) fn walk<'a>(
+    dir: &'a OpenDir,
+    path: &GuestPath<'a>,
+    follow: Follow,
+) -> Result<Located<'a>, Fault> {
+    let mut walk = Walk::new(dir);
+    let mut name = Cow::Borrowed(path.name);
+    let mut slash = path.slash;
+    walk.descend(path.parent)?;
+    while follow == Follow::Yes && name != HERE {
+        let Some(target) = walk.read_link(&name)? else { break };
+        let target_path = GuestPath::parse(&target)?;
+        walk.descend(target_path.parent)?;
+        slash |= target_path.slash;
+        name = Cow::Owned(target_path.name.to_owned());
+    }
+    Ok(walk.end(name, slash))
+}
+
+/// A walk in progress: the current directory and the way to it.
+struct Walk<'a> {
+    start: &'a OpenDir,
+    here: Option<OwnedFd>,
+    /// The real names walked, relative to `start`.
+    way: String,
+    links: u32,
+    steps: u32,
+}
+
+impl<'a> Walk<'a> {
+    fn new(start: &'a OpenDir) -> Self {
+        Self { start, here: None, way: String::new(), links: 0, steps: 0 }
+    }
+
+    /// Walks all components of a path. Each must be a directory or a link to one.
+    fn descend(&mut self, path: &str) -> Result<(), Fault> {
+        let mut pending: Vec<Cow<'_, str>> = path.rsplit('/').map(Cow::Borrowed).collect();
+        while let Some(part) = pending.pop() {
+            match &*part {
+                "" | "." => {}
+                ".." => self.go_back()?,
+                name => {
+                    if !self.enter(name)? {
+                        let target = self.read_link(name)?.ok_or(ErrorCode::NotDirectory)?;
+                        let target = GuestPath::parse(&target)?;
+                        pending.extend(
+                            target.whole.rsplit('/').map(|part| Cow::Owned(part.to_owned())),
+                        );
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a directory. Returns false if the name is not a directory.
+    fn enter(&mut self, name: &str) -> Result<bool, Fault> {
+        self.steps = self.steps.saturating_add(1);
+        if self.steps > MAX_STEPS {
+            return Err(ErrorCode::NameTooLong.into());
+        }
+        match openat(self.handle(), name, PIN | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(handle) => {
+                self.here = Some(handle);
+                path::append(&mut self.way, name);
+                Ok(true)
+            }
+            // Systems differ in the error for a symbolic link.
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn go_back(&mut self) -> Result<(), Fault> {
+        if self.way.is_empty() {
+            return Err(Refusal::Escape.into());
+        }
+        path::pop(&mut self.way);
+        let way = std::mem::take(&mut self.way);
+        self.here = None;
+        for name in way.split('/').filter(|name| !name.is_empty()) {
+            if !self.enter(name)? {
+                // It was a directory a moment ago: the tree is being changed concurrently.
+                return Err(ErrorCode::NoEntry.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the target of a name, or none if it is not a symbolic link.
+    fn read_link(&mut self, name: &str) -> Result<Option<String>, Fault> {
+        let target = match readlinkat(self.handle(), name, Vec::new()) {
+            Ok(target) => target,
+            Err(Errno::INVAL | Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        self.links = self.links.saturating_add(1);
+        if self.links > MAX_LINKS {
+            return Err(ErrorCode::Loop.into());
+        }
+        target.into_string().map(Some).map_err(|_| ErrorCode::IllegalByteSequence.into())
+    }
+
+    fn handle(&self) -> BorrowedFd<'_> {
+        match &self.here {
+            Some(handle) => handle.as_fd(),
+            None => self.start.handle(),
+        }
+    }
+
+    fn end(self, name: Cow<'a, str>, slash: bool) -> Located<'a> {
+        let base = Cow::Owned(path::join(self.start.name(), &self.way));
+        let parent = match self.here {
+            Some(handle) => Pinned::Opened(handle),
+            None => Pinned::Borrowed(self.start),
+        };
+        Located { parent, name, slash, base, way: "" }
+    }
+}

@@ -1,0 +1,198 @@
+//! Mount points below a workspace. They lead to directories that lie elsewhere by their path, and a
+//! part of a protected tree may be mounted without the tree.
+
+use super::bare;
+use super::names::git_tree;
+use super::{ProtectedTree, Reading};
+use std::cell::LazyCell;
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+/// The mount points below a workspace. The system is asked at most once.
+pub struct Mounts<'a> {
+    root: &'a Path,
+    /// `None` if the system cannot tell.
+    table: LazyCell<Option<Table>, Box<dyn FnOnce() -> Option<Table> + 'a>>,
+}
+
+impl fmt::Debug for Mounts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mounts").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Mounts<'a> {
+    /// Prepares the question for a workspace.
+    pub fn below(root: &'a Path) -> Self {
+        Self::asking(root, Table::read)
+    }
+
+    fn asking(root: &'a Path, ask: impl FnOnce() -> Option<Table> + 'a) -> Self {
+        Self { root, table: LazyCell::new(Box::new(ask)) }
+    }
+
+    /// Returns true if anything is mounted there. Also true if the system cannot tell.
+    pub(super) fn any(&self) -> bool {
+        self.table.as_ref().is_none_or(|table| table.below(self.root).next().is_some())
+    }
+
+    /// Returns the mount points with a part of this tree, or the whole tree.
+    pub(super) fn of_tree(&self, tree: &ProtectedTree) -> Vec<ProtectedTree> {
+        let of_tree = |table: &Table, mount: &Mount| {
+            tree.paths()
+                .filter_map(|path| table.lookup(path))
+                .any(|(on, path)| on.device == mount.device && mount.source.starts_with(path))
+        };
+        self.trees(tree.reading(), of_tree)
+    }
+
+    /// Returns the mount points with a part of a git repository, or a whole repository.
+    pub(super) fn of_repositories(&self) -> Vec<ProtectedTree> {
+        self.trees(Reading::Allowed, |table, mount| {
+            git_tree(&mount.source.to_string_lossy()).is_some()
+                || table.other_paths(mount).any(|path| bare::lies_in_part(&path))
+        })
+    }
+
+    fn trees(
+        &self,
+        reading: Reading,
+        is_met: impl Fn(&Table, &Mount) -> bool,
+    ) -> Vec<ProtectedTree> {
+        let Some(table) = self.table.as_ref() else { return Vec::new() };
+        let met = table.below(self.root).filter(|mount| is_met(table, mount));
+        met.map(|mount| ProtectedTree::mounted(&mount.point, reading)).collect()
+    }
+}
+
+/// The mounts of this process, in the order of their mounting.
+struct Table(Vec<Mount>);
+
+struct Mount {
+    /// The number of the file system.
+    device: Vec<u8>,
+    /// The mounted directory or file, as a path within its file system.
+    source: PathBuf,
+    point: PathBuf,
+}
+
+impl Table {
+    /// Only Linux has bind mounts in unprivileged containers, and this file.
+    fn read() -> Option<Self> {
+        if cfg!(not(target_os = "linux")) {
+            return Some(Self(Vec::new()));
+        }
+        std::fs::read("/proc/self/mountinfo").ok().map(|text| Self::parse(&text))
+    }
+
+    /// Parses the form of `/proc/PID/mountinfo`; see proc_pid_mountinfo(5).
+    fn parse(text: &[u8]) -> Self {
+        let mount = |line: &[u8]| {
+            let mut fields = line.split(|byte| *byte == b' ').skip(2);
+            let [device, source, point] = [fields.next()?, fields.next()?, fields.next()?];
+            Some(Mount {
+                device: device.to_owned(),
+                source: unescaped(source),
+                point: unescaped(point),
+            })
+        };
+        Self(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
+    }
+
+    fn below(&self, root: &Path) -> impl Iterator<Item = &Mount> {
+        self.0.iter().filter(move |mount| mount.point != root && mount.point.starts_with(root))
+    }
+
+    /// Returns the mount that a path leads to, and the path within its file system.
+    fn lookup(&self, path: &Path) -> Option<(&Mount, PathBuf)> {
+        let around = self.0.iter().filter(|mount| path.starts_with(&mount.point));
+        // Of several mounts at one point, the last one hides the others.
+        let mount = around.max_by_key(|mount| mount.point.components().count())?;
+        let rest = path.strip_prefix(&mount.point).ok()?;
+        Some((mount, mount.source.join(rest)))
+    }
+
+    /// Returns the paths by which other mounts may lead to the source of a mount.
+    fn other_paths(&self, mount: &Mount) -> impl Iterator<Item = PathBuf> {
+        let others = self
+            .0
+            .iter()
+            .filter(|other| other.device == mount.device && other.point != mount.point);
+        others.filter_map(|other| {
+            Some(other.point.join(mount.source.strip_prefix(&other.source).ok()?))
+        })
+    }
+}
+
+/// Decodes the octal escapes of a path, such as `\040` for a space.
+fn unescaped(path: &[u8]) -> PathBuf {
+    let (mut decoded, mut rest) = (Vec::with_capacity(path.len()), path);
+    while let [first, tail @ ..] = rest {
+        let code = tail
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        (decoded, rest) = match (first, code) {
+            (b'\\', Some(code)) => (pushed(decoded, code), &tail[3..]),
+            _ => (pushed(decoded, *first), tail),
+        };
+    }
+    PathBuf::from(OsString::from_vec(decoded))
+}
+
+fn pushed(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
+    bytes.push(byte);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    const TABLE: &[u8] = b"22 1 0:20 / / rw - ext4 /dev/a rw\n\
+        25 22 0:21 /data /srv rw - ext4 /dev/b rw\n\
+        30 22 0:21 /data/a\\040b /home/a\\040b/ws/bm rw - ext4 /dev/b rw\n";
+
+    #[test]
+    fn mount_point_below_a_directory_is_found() {
+        let below = |root: &str| Table::parse(TABLE).below(Path::new(root)).next().is_some();
+        assert!(below("/home/a b/ws") && below("/") && below("/home"));
+        assert!(!below("/home/a b/ws/bm") && !below("/home/a b/w") && !below("/srv"));
+        assert_eq!(Table::parse(TABLE).0.len(), 3);
+        assert!(Mounts::below(Path::new("/")).any());
+    }
+
+    #[test]
+    fn every_path_to_a_mounted_directory_is_known() {
+        let table = Table::parse(TABLE);
+        let lookup = |path: &str| {
+            table.lookup(Path::new(path)).map(|(mount, path)| (mount.device.clone(), path))
+        };
+        assert_eq!(lookup("/srv/x/y"), Some((b"0:21".to_vec(), "/data/x/y".into())));
+        assert_eq!(lookup("/home/a b/ws/bm"), Some((b"0:21".to_vec(), "/data/a b/".into())));
+        assert_eq!(lookup("/home/a b/ws"), Some((b"0:20".to_vec(), "/home/a b/ws".into())));
+        let others: Vec<_> = table.other_paths(&table.0[2]).collect();
+        assert_eq!(others, [PathBuf::from("/srv/a b")]);
+    }
+
+    #[test]
+    fn mounts_are_read_once_and_on_demand() {
+        let asked = std::cell::Cell::new(0);
+        let mounts = Mounts::asking(Path::new("/"), || {
+            asked.set(asked.get() + 1);
+            None
+        });
+        assert_eq!(asked.get(), 0);
+        assert!(mounts.any() && mounts.any());
+        assert_eq!(asked.get(), 1);
+    }
+
+    #[test]
+    fn invalid_escape_is_kept() {
+        for path in ["/a\\04", "/a\\9", "/\\"] {
+            assert_eq!(unescaped(path.as_bytes()).as_os_str().as_bytes(), path.as_bytes());
+        }
+    }
+}
