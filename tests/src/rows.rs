@@ -44,8 +44,9 @@ fn row(line: &str, is_name: impl Fn(&str) -> bool) -> Option<Row> {
 }
 
 /// The crates of the host, by the folder of their sources.
-const HOST: [(&str, &str); 3] = [
+const HOST: [(&str, &str); 4] = [
     ("../host/palisade/src", "palisade"),
+    ("../host/wasi-fs/src", "palisade_wasi_fs"),
     ("../host/mcp/src", "palisade_mcp"),
     ("../host/cli/src", "palisade_cli"),
 ];

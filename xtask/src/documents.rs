@@ -14,7 +14,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 19] = [
+const DOCUMENTS: [&str; 20] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -25,6 +25,7 @@ const DOCUMENTS: [&str; 19] = [
     "host/palisade/README.md",
     "host/cli/README.md",
     "host/mcp/README.md",
+    "host/wasi-fs/README.md",
     "plugins/README.md",
     "docs/settings.md",
     "docs/events.md",

@@ -14,8 +14,14 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 5] =
-    ["palisade-plugins", "palisade-schema", "palisade", "palisade-mcp", "palisade-cli"];
+const HOSTS: [&str; 6] = [
+    "palisade-plugins",
+    "palisade-schema",
+    "palisade-wasi-fs",
+    "palisade",
+    "palisade-mcp",
+    "palisade-cli",
+];
 
 /// Packages the published crates and builds each from its package. The checkout is unchanged
 /// afterwards.

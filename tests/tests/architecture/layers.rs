@@ -34,7 +34,7 @@ struct Dependency {
 }
 
 const DEPENDENCIES: [Dependency; 8] = [
-    Dependency { name: "wasmtime", users: &["host/palisade/src/sandbox"] },
+    Dependency { name: "wasmtime", users: &["host/palisade/src/sandbox", "host/wasi-fs/src/"] },
     Dependency { name: "rmcp", users: &["host/mcp/"] },
     Dependency { name: "jsonschema", users: &["host/schema/src/"] },
     Dependency { name: "hyper", users: &["host/mcp/src/http", "host/mcp/src/endpoint", TELEMETRY] },
@@ -46,8 +46,8 @@ const DEPENDENCIES: [Dependency; 8] = [
 
 /// The macros and functions that print.
 const PRINTING: [&str; 6] = ["println", "print", "eprintln", "eprint", "io::stdout", "io::stderr"];
-/// The files that may print, and those of WASI's own standard streams.
-const PRINTERS: [&str; 2] = ["host/cli/", "host/palisade/src/sandbox/guard"];
+/// The folder whose files may print.
+const PRINTERS: [&str; 1] = ["host/cli/"];
 
 /// The pure folders, and the paths that none of them names.
 const PURE: [&str; 3] = ["host/palisade/src/tool", "host/palisade/src/policy", "host/schema/src"];
@@ -173,6 +173,11 @@ fn planted_violations_are_found() {
             "host/palisade/src/dispatch/planted.rs",
             "#[cfg(not(test))] fn f() -> wasmtime::Engine { x }",
         ),
+        (
+            "host/palisade/src/workspace/planted.rs",
+            "fn f(linker: &wasmtime::component::Linker<()>) {}",
+        ),
+        ("host/wasi-fs/src/planted.rs", "fn f() { std::io::stderr().flush() }"),
         ("host/palisade/src/plugins/planted.rs", "fn f() { tracing::info!(x = rmcp::y()) }"),
         ("host/mcp/src/http/planted.rs", "fn f() { println!(\"{}\", 1) }"),
         ("host/schema/src/planted.rs", "use std::{fs as files, path::Path};"),

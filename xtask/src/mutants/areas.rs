@@ -14,14 +14,8 @@ pub(super) struct Area {
 /// All areas.
 pub(super) const AREAS: [Area; 9] = [
     Area {
-        name: "guard",
-        files: &[
-            "host/palisade/src/sandbox/guard.rs",
-            "host/palisade/src/sandbox/guard/**/*.rs",
-            "host/palisade/src/workspace/resolve.rs",
-            "host/palisade/src/workspace/rules.rs",
-            "host/palisade/src/workspace/rules/**/*.rs",
-        ],
+        name: "wasi-fs",
+        files: &["host/wasi-fs/src/**/*.rs", "host/palisade/src/workspace/resolve.rs"],
         suites: &["containment", "limits"],
     },
     Area { name: "limiter", files: &["host/palisade/src/sandbox/limiter.rs"], suites: &["limits"] },
@@ -74,7 +68,11 @@ pub(super) const AREAS: [Area; 9] = [
     },
     Area {
         name: "conversion",
-        files: &["host/palisade/src/sandbox/convert.rs", "host/palisade/src/sandbox/blocks.rs"],
+        files: &[
+            "host/palisade/src/sandbox/convert.rs",
+            "host/palisade/src/sandbox/blocks.rs",
+            "host/palisade/src/sandbox/refusal.rs",
+        ],
         suites: &["contract", "limits"],
     },
 ];
@@ -121,7 +119,7 @@ mod tests {
     fn a_file_is_in_the_area_whose_globs_name_it() {
         let area = |file: &str| AREAS.iter().find(|area| area.has(file)).map(|area| area.name);
         assert_eq!(area("host/palisade/src/policy.rs"), Some("policy"));
-        assert_eq!(area("host/palisade/src/sandbox/guard/direct/open.rs"), Some("guard"));
+        assert_eq!(area("host/wasi-fs/src/direct/open.rs"), Some("wasi-fs"));
         assert_eq!(area("host/palisade/src/sandbox/cache/entry.rs"), Some("cache"));
         for file in ["meter.rs", "meter/account.rs", "meter/equal.rs", "multiple.rs", "cost.rs"] {
             assert_eq!(area(&format!("host/schema/src/schema/{file}")), Some("meter"), "{file}");

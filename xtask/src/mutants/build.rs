@@ -13,10 +13,14 @@ use std::process::{Command, Stdio};
 
 /// The module that the crates with faults get, and the files that it is added to.
 const SWITCH: &str = include_str!("switch.rs");
-const CRATES: [&str; 3] =
-    ["host/palisade/src/lib.rs", "host/mcp/src/lib.rs", "host/schema/src/lib.rs"];
+const CRATES: [&str; 4] = [
+    "host/palisade/src/lib.rs",
+    "host/mcp/src/lib.rs",
+    "host/schema/src/lib.rs",
+    "host/wasi-fs/src/lib.rs",
+];
 /// Whose unit tests are run.
-const UNITS: [&str; 3] = ["palisade", "palisade_mcp", "palisade_schema"];
+const UNITS: [&str; 4] = ["palisade", "palisade_mcp", "palisade_schema", "palisade_wasi_fs"];
 
 /// Why a fault is in no build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
