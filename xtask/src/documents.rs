@@ -15,7 +15,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 21] = [
+const DOCUMENTS: [&str; 22] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -28,6 +28,7 @@ const DOCUMENTS: [&str; 21] = [
     "host/formats/README.md",
     "host/mcp/README.md",
     "host/shell/README.md",
+    "host/wasi-fs/README.md",
     "plugins/README.md",
     "docs/settings.md",
     "docs/events.md",

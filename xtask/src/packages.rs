@@ -14,10 +14,11 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 7] = [
+const HOSTS: [&str; 8] = [
     "palisade-plugins",
     "palisade-schema",
     "palisade-formats",
+    "palisade-wasi-fs",
     "palisade",
     "palisade-shell",
     "palisade-mcp",

@@ -21,8 +21,8 @@
 
 #[cfg(not(unix))]
 compile_error!(
-    "Palisade does not run on this system yet: its file-system guard needs the system calls of Unix. \
-     It supports Linux; macOS and other Unix systems are untested."
+    "Palisade does not run on this system yet: its file system for plugins needs the system calls \
+     of Unix. It supports Linux; macOS and other Unix systems are untested."
 );
 
 pub mod confirm;

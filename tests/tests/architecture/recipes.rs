@@ -5,9 +5,10 @@ use super::{read, root, rust_files};
 use syn::{Attribute, Item, Meta};
 
 /// The folders that a path of a recipe may be relative to.
-const BASES: [&str; 7] = [
+const BASES: [&str; 8] = [
     "",
     "host/palisade/src/",
+    "host/wasi-fs/src/",
     "host/cli/src/",
     "host/cli/src/cli/",
     "host/cli/benches/suite/",

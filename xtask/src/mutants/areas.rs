@@ -14,14 +14,8 @@ pub(super) struct Area {
 /// All areas.
 pub(super) const AREAS: [Area; 9] = [
     Area {
-        name: "guard",
-        files: &[
-            "host/palisade/src/sandbox/guard.rs",
-            "host/palisade/src/sandbox/guard/**/*.rs",
-            "host/palisade/src/workspace/resolve.rs",
-            "host/palisade/src/workspace/rules.rs",
-            "host/palisade/src/workspace/rules/**/*.rs",
-        ],
+        name: "wasi-fs",
+        files: &["host/wasi-fs/src/**/*.rs", "host/palisade/src/workspace/resolve.rs"],
         suites: &["containment", "limits"],
     },
     Area {
@@ -88,6 +82,7 @@ pub(super) const AREAS: [Area; 9] = [
             "host/palisade/src/sandbox/output/convert.rs",
             "host/palisade/src/sandbox/load/definition.rs",
             "host/palisade/src/sandbox/call/compact_json.rs",
+            "host/palisade/src/sandbox/refusal.rs",
         ],
         suites: &["contract", "limits"],
     },
@@ -135,7 +130,7 @@ mod tests {
     fn file_is_in_the_area_with_its_glob() {
         let area = |file: &str| AREAS.iter().find(|area| area.has(file)).map(|area| area.name);
         assert_eq!(area("host/palisade/src/policy.rs"), Some("policy"));
-        assert_eq!(area("host/palisade/src/sandbox/guard/direct/open.rs"), Some("guard"));
+        assert_eq!(area("host/wasi-fs/src/direct/open.rs"), Some("wasi-fs"));
         assert_eq!(area("host/palisade/src/sandbox/cache/entry.rs"), Some("cache"));
         for file in ["meter.rs", "meter/account.rs", "meter/equal.rs", "multiple.rs", "cost.rs"] {
             assert_eq!(area(&format!("host/schema/src/schema/{file}")), Some("meter"), "{file}");

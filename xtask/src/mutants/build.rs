@@ -13,10 +13,15 @@ use std::process::{Command, Stdio};
 
 /// The module that switches the faults, and the root files of the crates that get it.
 const SWITCH: &str = include_str!("switch.rs");
-const CRATES: [&str; 3] =
-    ["host/palisade/src/lib.rs", "host/mcp/src/lib.rs", "host/schema/src/lib.rs"];
+const CRATES: [&str; 4] = [
+    "host/palisade/src/lib.rs",
+    "host/mcp/src/lib.rs",
+    "host/schema/src/lib.rs",
+    "host/wasi-fs/src/lib.rs",
+];
 /// The crates whose unit tests are run.
-const UNITS: [&str; 4] = ["palisade", "palisade_formats", "palisade_mcp", "palisade_schema"];
+const UNITS: [&str; 5] =
+    ["palisade", "palisade_formats", "palisade_mcp", "palisade_schema", "palisade_wasi_fs"];
 
 /// The reason why a fault is excluded from the build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
