@@ -7,8 +7,6 @@
 
 mod allowed_hosts;
 mod auth;
-mod body;
-mod body_guard;
 mod client_address;
 mod connection;
 mod connection_limit;
@@ -16,38 +14,20 @@ mod cors;
 mod disconnect;
 mod listener;
 mod rejection;
+mod request_body;
 mod request_rates;
+mod response_body;
+mod service;
 mod settings;
 mod socket;
 mod turn_away;
 
-pub(crate) use auth::{Admitted, Caller};
-pub(crate) use body_guard::{guarded_body, guarded_bytes};
-pub(crate) use connection::ConnectionHandler;
-pub(crate) use listener::Listener;
 pub use settings::{Access, Settings, SettingsError, Token, TokenRefused};
 
-use bytes::Bytes;
-use http_body_util::combinators::BoxBody;
-use hyper::Response;
-use palisade::execution::BoxFuture;
-use std::convert::Infallible;
-use std::sync::Arc;
-
-/// The log target of the per-request lines, which are logged at level *debug*.
-pub(crate) const LOG_TARGET: &str = "palisade::requests";
-
-/// The body of a response.
-pub(crate) type Body = BoxBody<Bytes, Infallible>;
-
-/// The head of an admitted request. Its extensions contain the [`Caller`].
-pub(crate) type RequestHead = hyper::http::request::Parts;
-
-/// A handler for one path.
-pub(crate) trait Service: Send + Sync {
-    /// Answers a request. The future is dropped if the client disconnects before the response.
-    fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>>;
-}
-
-/// The services, each with its path.
-pub(crate) type Routes = Vec<(&'static str, Arc<dyn Service>)>;
+pub(crate) use auth::{Admitted, Caller, RequestHead};
+#[cfg(test)]
+pub(crate) use connection::ConnectionHandler;
+pub(crate) use connection::LOG_TARGET;
+pub(crate) use listener::Listener;
+pub(crate) use response_body::{Body, guarded_body, guarded_bytes};
+pub(crate) use service::Service;

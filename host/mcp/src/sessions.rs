@@ -10,11 +10,6 @@ mod session;
 mod table;
 
 pub(crate) use error::SessionRejection;
-pub(crate) use manager::CallerSessions;
+pub(crate) use manager::{CallerSessions, RETRY_DELAY};
 pub(crate) use session::SessionRef;
 pub(crate) use table::Sessions;
-
-use std::time::Duration;
-
-/// The reconnection delay that clients are told.
-pub(crate) const RETRY_DELAY: Duration = Duration::from_secs(1);

@@ -1,13 +1,13 @@
 //! The checks that every request passes before routing: host, origin, path, rate limit, token,
 //! method and body.
 
-use super::Body;
 use super::allowed_hosts::AllowedHosts;
-use super::body;
 use super::client_address::ClientAddress;
 use super::cors;
 use super::rejection::Rejection;
+use super::request_body;
 use super::request_rates::RequestRates;
+use super::response_body::Body;
 use super::settings::{Access, Settings, Token};
 use bytes::Bytes;
 use hyper::body::Body as HttpBody;
@@ -19,6 +19,9 @@ use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
+
+/// The head of an admitted request. Its extensions contain the [`Caller`].
+pub(crate) type RequestHead = Parts;
 
 /// The identity of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,7 +83,7 @@ impl Auth {
     {
         let (mut head, body) = request.into_parts();
         let caller = self.check(&head, from.into())?;
-        let body = body::read(body).await?;
+        let body = request_body::read(body).await?;
         // Strip the credential, so that handlers cannot log it.
         head.headers.remove(AUTHORIZATION);
         head.extensions.insert(caller);

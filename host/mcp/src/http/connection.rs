@@ -3,8 +3,10 @@
 use super::auth::Auth;
 use super::cors;
 use super::rejection::Rejection;
+use super::response_body::Body;
+use super::service::Routes;
+use super::settings::Settings;
 use super::socket::Socket;
-use super::{Body, LOG_TARGET, Routes, Settings};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,6 +19,9 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
+
+/// The log target of the per-request lines, which are logged at level *debug*.
+pub(crate) const LOG_TARGET: &str = "palisade::requests";
 
 /// The deadline for a request head. It is also the idle timeout, since the wait for the next head
 /// counts.

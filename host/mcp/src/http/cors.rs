@@ -1,7 +1,7 @@
 //! Requests of web pages from other origins (CORS): the answer to a browser's preflight, and the
 //! headers by which the browser lets a page read a response.
 
-use super::Body;
+use super::response_body::Body;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::header::{

@@ -1,12 +1,13 @@
 //! The listener: accepts connections within the connection limit, and shuts them down at the end.
 
 use super::allowed_hosts::AllowedHosts;
-use super::connection::Connection;
+use super::connection::{Connection, ConnectionHandler};
 use super::connection_limit::{ConnectionLimit, ConnectionPermit};
 use super::disconnect::DisconnectWatch;
 use super::rejection::Rejection;
+use super::service::Routes;
+use super::settings::Settings;
 use super::turn_away::{TurnAwayLog, turn_away};
-use super::{ConnectionHandler, Routes, Settings};
 use palisade::internal::guest_descriptors;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

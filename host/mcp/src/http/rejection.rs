@@ -1,7 +1,6 @@
 //! Rejected connections and requests, and the responses that explain them.
 
-use super::Body;
-use super::body::MAX;
+use super::response_body::Body;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::header::{
@@ -40,8 +39,8 @@ pub(super) enum Rejection {
     WrongToken,
     #[error("the method is none of POST, GET and DELETE")]
     Method,
-    #[error("a body may have {MAX} bytes; this one has more")]
-    TooLong,
+    #[error("a body may have {0} bytes; this one has more")]
+    TooLong(usize),
     #[error("the body did not arrive within 10 s")]
     Slow,
     #[error("the body cannot be read: {0}")]
@@ -60,7 +59,7 @@ impl Rejection {
             Self::NoToken => "token_needed",
             Self::WrongToken => "token_refused",
             Self::Method => "method_not_allowed",
-            Self::TooLong => "body_too_long",
+            Self::TooLong(_) => "body_too_long",
             Self::Slow => "body_too_slow",
             Self::Broken(_) => "body_broken",
         }
@@ -74,7 +73,7 @@ impl Rejection {
             Self::Rate(_) | Self::FailureRate(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Broken(_) => StatusCode::BAD_REQUEST,
         }
@@ -119,7 +118,7 @@ impl Rejection {
             Self::Host
             | Self::Origin
             | Self::Path(_)
-            | Self::TooLong
+            | Self::TooLong(_)
             | Self::Slow
             | Self::Broken(_) => {}
         }

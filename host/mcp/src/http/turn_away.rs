@@ -1,9 +1,9 @@
 //! Connections above the limit: each is answered with a written 503 and closed, so that its client
 //! knows why and when to try again.
 
-use super::body;
 use super::connection::http_builder;
 use super::rejection::Rejection;
+use super::request_body;
 use crate::rate_limit::{Rate, TokenBucket};
 use hyper::Request;
 use hyper::body::Incoming;
@@ -44,7 +44,7 @@ where
         let _ = socket.shutdown().await;
         // Closing a socket with unread bytes resets the connection, and the client could lose the
         // answer. So the rest of the request is read, and discarded.
-        let _ = copy(&mut socket.take(body::MAX as u64), &mut sink()).await;
+        let _ = copy(&mut socket.take(request_body::MAX as u64), &mut sink()).await;
     }
 }
 

@@ -1,6 +1,6 @@
 //! A token bucket for each key, with a bound on the memory for keys that clients choose.
 
-use super::{Rate, TokenBucket};
+use super::token_bucket::{Rate, TokenBucket};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;

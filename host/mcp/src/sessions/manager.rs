@@ -1,6 +1,5 @@
 //! The session manager of one HTTP request: finds and creates the sessions of its caller.
 
-use super::RETRY_DELAY;
 use super::call_stream::{self, CallStream, EventPosition};
 use super::error::{ManagerError, SessionRejection};
 use super::session::Session;
@@ -19,6 +18,9 @@ use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
 use rmcp::transport::{Transport, WorkerTransport};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+/// The reconnection delay that clients are told.
+pub(crate) const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The sessions of one caller, as one request sees them. The sessions of other callers are hidden.
 pub(crate) struct CallerSessions {

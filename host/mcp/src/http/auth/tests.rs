@@ -211,7 +211,7 @@ fn rejections_have_their_status_and_headers() {
         Rejection::Host,
         Rejection::Origin,
         Rejection::Path(vec!["/mcp"]),
-        Rejection::TooLong,
+        Rejection::TooLong(1),
         Rejection::Slow,
         Rejection::ServerFull(1),
         Rejection::AddressFull(1),

@@ -25,7 +25,7 @@ where
     B::Error: Display,
 {
     if body.size_hint().lower() > MAX as u64 {
-        return Err(Rejection::TooLong);
+        return Err(Rejection::TooLong(MAX));
     }
     timeout(TIME, collect(body)).await.unwrap_or(Err(Rejection::Slow))
 }
@@ -43,7 +43,7 @@ where
         let frame = frame.map_err(|error| Rejection::Broken(error.to_string()))?;
         if let Ok(data) = frame.into_data() {
             if data.len() > MAX - read.len() {
-                return Err(Rejection::TooLong);
+                return Err(Rejection::TooLong(MAX));
             }
             read.extend_from_slice(&data);
         }
@@ -99,13 +99,13 @@ mod tests {
         let half = Bytes::from(vec![b'x'; MAX / 2]);
         let byte = Bytes::from_static(b"x");
         assert_eq!(of_chunks(vec![half.clone(), half.clone()]).await.unwrap().len(), MAX);
-        assert_eq!(of_chunks(vec![half.clone(), half, byte]).await, Err(Rejection::TooLong));
+        assert_eq!(of_chunks(vec![half.clone(), half, byte]).await, Err(Rejection::TooLong(MAX)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn announced_length_is_checked_before_reading() {
         let (_send, receive) = channel(1);
-        assert_eq!(read(Chunks(receive, MAX as u64 + 1)).await, Err(Rejection::TooLong));
+        assert_eq!(read(Chunks(receive, MAX as u64 + 1)).await, Err(Rejection::TooLong(MAX)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,13 +1,16 @@
-//! Guards that live as long as the bytes of a response: each data frame holds one, since hyper
-//! drops the body while its last frame is still queued for writing.
+//! The body of a response, and guards that live as long as its bytes: each data frame holds one,
+//! since hyper drops the body while its last frame is still queued for writing.
 
-use super::Body;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
+use http_body_util::combinators::BoxBody;
 use hyper::body::{Frame, SizeHint};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+
+/// The body of a response.
+pub(crate) type Body = BoxBody<Bytes, Infallible>;
 
 /// Returns bytes that hold a guard until the last reference to them is dropped.
 pub(crate) fn guarded_bytes(
