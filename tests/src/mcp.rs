@@ -207,7 +207,7 @@ impl Client {
         {
             assert!(
                 start.elapsed() < Duration::from_secs(120),
-                "a plugin never compiles to its end"
+                "a plugin did not finish compiling"
             );
         }
     }
@@ -225,7 +225,7 @@ impl Client {
         let line = status
             .lines()
             .find_map(|line| line.strip_prefix(field))
-            .expect("the kernel tells the field");
+            .expect("the status file has the field");
         line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
     }
 
