@@ -34,7 +34,7 @@ struct Args {
 /// The output of some tools here.
 #[derive(Serialize, JsonSchema)]
 struct Report {
-    /// How long the name is.
+    /// The length of the name.
     length: usize,
 }
 
@@ -197,7 +197,7 @@ fn definition_follows_attribute_and_comment() {
         "type": "object",
         "properties": { "name": { "type": "string", "description": "The name to greet." } },
         "required": ["name"],
-        "description": "What most tools here take.",
+        "description": "The arguments of most tools here.",
     });
     assert_eq!(testing::input_schema::<greet>(), schema);
 }

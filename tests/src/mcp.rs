@@ -126,8 +126,8 @@ impl Client {
         self.answer(id)
     }
 
-    /// Sends a request as [`request`](Self::request) does, in the current revision, with these client
-    /// capabilities.
+    /// Sends a request as [`request`](Self::request) does, in the current revision, with these
+    /// client capabilities.
     #[track_caller]
     pub fn request_modern(&mut self, method: &str, params: Value, capabilities: &Value) -> Value {
         self.request(method, &modern(params, capabilities))
