@@ -1,7 +1,8 @@
-//! Builds the guests of the suites, once for all of them, and writes down which there are.
+//! Builds the guests of all suites, and generates a list of them.
 //!
-//! For each guest there is a constant, and for each suite a macro `foreach_<suite>!` that names its guests. A suite hands that macro another one,
-//! which looks for a test or a module of the guest's name: a guest that no test runs does not compile.
+//! The list has a constant for each guest, and for each suite a macro `foreach_<suite>!` that
+//! passes the suite's guests to another macro. A suite passes a macro that requires a test or a
+//! module of the guest's name, so that the suite does not compile if no test runs a guest.
 
 #[path = "../plugins/build/guests.rs"]
 mod guests;
@@ -42,7 +43,7 @@ fn prepare(package: &Path, out: &Path) -> Result<(), Error> {
     fs::write(&list, listing(&names)).map_err(|source| Error::io("write", &list, source))
 }
 
-/// The guests there are: the names of the sources, in order.
+/// Returns the names of the guests, sorted: those of their source files.
 fn names(folder: &Path) -> Result<Vec<String>, Error> {
     let fail = |source| Error::io("list", folder, source);
     let entries =
@@ -53,7 +54,7 @@ fn names(folder: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// An empty directory that only its owner can enter.
+/// Creates an empty private directory in place of an existing one.
 fn remade(folder: &Path) -> Result<(), Error> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|source| Error::io("remove", folder, source))?;
@@ -63,7 +64,7 @@ fn remade(folder: &Path) -> Result<(), Error> {
     builder.create(folder).map_err(|source| Error::io("create", folder, source))
 }
 
-/// Each guest gets a directory of its own, so that a host can be given one of them.
+/// Copies a guest to its own directory, so that a host can load it alone.
 fn place(guest: &Built, home: &Path) -> Result<(), Error> {
     let folder = home.join(&guest.name);
     fs::create_dir_all(&folder).map_err(|source| Error::io("create", &folder, source))?;
@@ -71,7 +72,7 @@ fn place(guest: &Built, home: &Path) -> Result<(), Error> {
     fs::copy(&guest.path, &copy).map(drop).map_err(|source| Error::io("copy", &guest.path, source))
 }
 
-/// The Rust source that the library includes.
+/// Returns the Rust source that the library includes.
 fn listing(names: &[&str]) -> String {
     let mut source = String::new();
     let mut suites: BTreeMap<&str, String> = BTreeMap::new();
@@ -85,7 +86,7 @@ fn listing(names: &[&str]) -> String {
         );
     }
     for (suite, checks) in &suites {
-        let _ = writeln!(source, "/// Hands each guest of the suite to a macro.");
+        let _ = writeln!(source, "/// Passes each guest of the suite to a macro.");
         let _ = writeln!(
             source,
             "#[macro_export]\nmacro_rules! foreach_{suite} {{\n    ($check:ident) => {{\n{checks}    }};\n}}"

@@ -16,7 +16,8 @@
 //! fn greet_user() -> Result<String> {
 //!     let name = serde_json::json!({"type": "string"});
 //!     let form = serde_json::json!({"type": "object", "properties": {"name": name}});
-//!     let answer = match client::ask(&[Request::elicitation("who", "What is your name?", &form)]) {
+//!     let question = Request::elicitation("who", "What is your name?", &form);
+//!     let answer = match client::ask(&[question]) {
 //!         Ok(answers) => serde_json::from_str(&answers[0])?,
 //!         Err(AskError::Declined | AskError::Unavailable) => serde_json::Value::Null,
 //!         Err(error) => return Err(error.into()),

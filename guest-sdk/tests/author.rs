@@ -34,7 +34,7 @@ struct Args {
 /// The output of some tools here.
 #[derive(Serialize, JsonSchema)]
 struct Report {
-    /// How long the name is.
+    /// The length of the name.
     length: usize,
 }
 

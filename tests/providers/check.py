@@ -1,11 +1,13 @@
-"""Holds what Palisade reads and writes against the types in the providers' own libraries; `cargo xtask providers` runs it.
+"""Checks Palisade's provider formats against the providers' own libraries; `cargo xtask providers`
+runs it.
 
     check.py PROGRAM
 
-For each provider: its recorded reply (`tests/replies`) parses as the library's own response, with the calls that Palisade reads; the definitions that
-`palisade export` prints are what a request takes; the messages that `palisade dispatch` prints, and those in `tests/golden/conversation`, are what the next
-request takes, and say what the calls gave. Keys that a type does not know count as wrong everywhere, since the libraries pass them on and the interfaces may
-refuse them.
+For each provider, the recorded reply (`tests/replies`) parses as the library's response, with the
+calls that Palisade reads. The definitions of `palisade export` are valid in a request. The messages
+of `palisade dispatch` and those in `tests/golden/conversation` are valid in the next request, and
+contain the results of the calls. Unknown keys are errors everywhere: the libraries pass them on,
+and the providers may refuse them.
 """
 
 import json
@@ -29,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 NOTES = "Buy milk.\nOPEN: ask about the invoice\n"
 
-# Name, arguments, whether it fails, and what its answer has to say.
+# Each call: its name, its arguments, whether it fails, and texts that its answer contains.
 CALLS = [
     ("read_file", {"path": "notes.txt"}, False, [NOTES.strip()]),
     ("search_files", {"pattern": "OPEN"}, False, ["notes.txt", "ask about the invoice"]),
@@ -40,7 +42,7 @@ CALLS = [
 
 
 class Wrong(Exception):
-    """What does not hold."""
+    """A failed check."""
 
 
 def need(holds, what):
@@ -48,41 +50,54 @@ def need(holds, what):
         raise Wrong(what)
 
 
-MARKS = (typing_extensions.Required, typing_extensions.NotRequired, typing_extensions.ReadOnly, typing.Annotated)
+MARKS = (
+    typing_extensions.Required,
+    typing_extensions.NotRequired,
+    typing_extensions.ReadOnly,
+    typing.Annotated,
+)
 
 
 def bare(annotation):
-    """A type without what says only whether its key is required."""
+    """Returns a type without the marks of its key."""
     while typing.get_origin(annotation) in MARKS:
         annotation = typing.get_args(annotation)[0]
     return annotation
 
 
 def accept(value, annotation, at=""):
-    """Validates plain JSON by a type as a library declares it, down to the last key."""
+    """Validates plain JSON against a type of a library, recursively."""
     annotation = bare(annotation)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if typing_extensions.is_typeddict(annotation):
         accept_keys(value, annotation, at)
     elif origin in (typing.Union, types.UnionType):
         accept_one(value, arguments, at)
-    elif origin in (list, abc.Iterable, abc.Sequence) or getattr(origin, "__name__", "") == "SequenceNotStr":
-        need(isinstance(value, list), f"{at}: a list is wanted, not {value!r}")
+    elif is_list(origin):
+        need(isinstance(value, list), f"{at}: not a list: {value!r}")
         for index, inner in enumerate(value):
             accept(inner, arguments[0], f"{at}/{index}")
     else:
         accept_plain(value, annotation, at)
 
 
+def is_list(origin):
+    name = getattr(origin, "__name__", "")
+    return origin in (list, abc.Iterable, abc.Sequence) or name == "SequenceNotStr"
+
+
 def accept_keys(value, annotation, at):
-    """The libraries' annotations are text until they are asked for, so that only their hints know what is required."""
-    need(isinstance(value, dict), f"{at}: {annotation.__name__} is an object, not {value!r}")
+    """Validates an object. The annotations are evaluated here, because the libraries store them as
+    text, so that the class itself does not know its required keys."""
+    name = annotation.__name__
+    need(isinstance(value, dict), f"{at}: {name} is an object, not {value!r}")
     known = typing_extensions.get_type_hints(annotation, include_extras=True)
-    required = {key for key, inner in known.items() if typing.get_origin(inner) is typing_extensions.Required}
-    need(required <= value.keys(), f"{at}: {annotation.__name__} lacks {sorted(required - value.keys())}")
+    is_required = lambda inner: typing.get_origin(inner) is typing_extensions.Required
+    required = {key for key, inner in known.items() if is_required(inner)}
+    need(required <= value.keys(), f"{at}: {name} lacks {sorted(required - value.keys())}")
     takes_others = getattr(annotation, "__pydantic_config__", {}).get("extra") == "allow"
     for key, inner in value.items():
-        need(key in known or takes_others, f"{at}: {annotation.__name__} knows no key {key!r}")
+        need(key in known or takes_others, f"{at}: {name} has no key {key!r}")
         accept(inner, known.get(key, object), f"{at}/{key}")
 
 
@@ -102,13 +117,14 @@ def accept_one(value, alternatives, at):
             return accept(value, alternative, at)
         except Wrong as wrong:
             refusals.append(str(wrong))
-    raise Wrong(f"{at}: none of the alternatives holds:\n  " + "\n  ".join(refusals))
+    raise Wrong(f"{at}: no alternative matches:\n  " + "\n  ".join(refusals))
 
 
 def known_only(model, at=""):
-    """Refuses a parsed reply with a field that its class does not declare."""
+    """Rejects a parsed reply with a field that its class does not declare."""
     if isinstance(model, BaseModel):
-        need(not model.model_extra, f"{at}: {type(model).__name__} knows nothing of {sorted(model.model_extra or {})}")
+        unknown = sorted(model.model_extra or {})
+        need(not unknown, f"{at}: {type(model).__name__} has no fields {unknown}")
         for name in type(model).model_fields:
             known_only(getattr(model, name), f"{at}/{name}")
     elif isinstance(model, list):
@@ -123,7 +139,9 @@ class OpenAi:
 
     def calls(self, reply):
         calls = reply.choices[0].message.tool_calls
-        return [(call.id, call.function.name, json.loads(call.function.arguments)) for call in calls]
+        return [
+            (call.id, call.function.name, json.loads(call.function.arguments)) for call in calls
+        ]
 
     def answers(self, messages):
         return [(message["tool_call_id"], None, message["content"], False) for message in messages]
@@ -147,17 +165,20 @@ class Anthropic:
     marks_failures = True
 
     def calls(self, reply):
-        return [(block.id, block.name, block.input) for block in reply.content if block.type == "tool_use"]
+        calls = [block for block in reply.content if block.type == "tool_use"]
+        return [(call.id, call.name, call.input) for call in calls]
 
     def answers(self, messages):
-        need(len(messages) == 1 and messages[0]["role"] == "user", "one user message answers all calls")
+        roles = [message["role"] for message in messages]
+        need(roles == ["user"], "one user message answers all calls")
         for result in messages[0]["content"]:
             text = "".join(block.get("text", "") for block in result["content"])
             yield result["tool_use_id"], None, text, result["is_error"]
 
 
 class Gemini:
-    name, reply, tool, message = "gemini", gemini.GenerateContentResponse, gemini.Tool, gemini.Content
+    name, reply = "gemini", gemini.GenerateContentResponse
+    tool, message = gemini.Tool, gemini.Content
     marks_failures = True
 
     def calls(self, reply):
@@ -167,19 +188,21 @@ class Gemini:
         need(len(messages) == 1 and messages[0]["role"] == "user", "one content answers all calls")
         for part in messages[0]["parts"]:
             answer = part["functionResponse"]
-            said = answer["response"]
-            need(len(said) == 1, "a response has an output or an error")
-            yield answer.get("id"), answer["name"], str(next(iter(said.values()))), "error" in said
+            response = answer["response"]
+            need(len(response) == 1, "a response has an output or an error")
+            text = str(next(iter(response.values())))
+            yield answer.get("id"), answer["name"], text, "error" in response
 
 
 PROVIDERS = [OpenAi(), OpenAiResponses(), Anthropic(), Gemini()]
 
 
 def accept_all(values, annotation):
-    """Google's types are classes that forbid unknown fields by themselves."""
+    """Validates values. Google's types are classes that forbid unknown fields themselves."""
     for index, value in enumerate(values):
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            need(annotation.model_config.get("extra") == "forbid", f"{annotation.__name__} lets unknown fields pass")
+            forbids = annotation.model_config.get("extra") == "forbid"
+            need(forbids, f"{annotation.__name__} accepts unknown fields")
             known_only(annotation.model_validate_json(json.dumps(value)), f"/{index}")
         else:
             accept(value, annotation, f"/{index}")
@@ -187,7 +210,8 @@ def accept_all(values, annotation):
 
 def check_reply(provider, _world):
     text = (ROOT / f"tests/replies/{provider.name}.json").read_text()
-    # The classes of OpenAI and Anthropic convert nothing here: what they build of a response is not validated otherwise.
+    # Validates the reply. The libraries of OpenAI and Anthropic themselves build their classes from a
+    # response without validation.
     reply = provider.reply.model_validate_json(text)
     known_only(reply)
     calls = [(name, arguments) for _, name, arguments in provider.calls(reply)]
@@ -200,13 +224,14 @@ def check_definitions(provider, world):
         printed = world.run("export", "--format", provider.name, *strict)
         definitions = json.loads(printed)
         accept_all(definitions, provider.tool)
-        count = len(definitions[0]["functionDeclarations"]) if provider.name == "gemini" else len(definitions)
+        is_nested = provider.name == "gemini"
+        count = len(definitions[0]["functionDeclarations"] if is_nested else definitions)
         need(count >= 8, f"only {count} shipped tools are exported")
 
 
 def check_recorded_messages(provider, _world):
     recorded = json.loads((ROOT / f"tests/golden/conversation/{provider.name}.json").read_text())
-    need(recorded["messages"], "there are none")
+    need(recorded["messages"], "there are no messages")
     accept_all(recorded["messages"], provider.message)
 
 
@@ -216,12 +241,13 @@ def check_dispatched_messages(provider, world):
     accept_all(messages, provider.message)
     answers = list(provider.answers(messages))
     asked = provider.calls(provider.reply.model_validate_json(text))
-    need([answer[0] for answer in answers] == [call[0] for call in asked], f"the answers are to {answers}")
-    for (_, name, said, failed), (wanted, _, fails, words) in zip(answers, CALLS, strict=True):
-        need(name in (None, wanted), f"{wanted} is answered as {name}")
-        missing = [word for word in words if word not in said]
-        need(not missing, f"the answer of {wanted} does not say {missing}: {said!r}")
-        need(not provider.marks_failures or failed == fails, f"{wanted}: failed is {failed}")
+    ids = [answer[0] for answer in answers]
+    need(ids == [call[0] for call in asked], f"the answers have the ids {ids}")
+    for (_, name, text, failed), (called, _, fails, words) in zip(answers, CALLS, strict=True):
+        need(name in (None, called), f"{called} is answered as {name}")
+        missing = [word for word in words if word not in text]
+        need(not missing, f"the answer of {called} does not contain {missing}: {text!r}")
+        need(not provider.marks_failures or failed == fails, f"{called}: failed is {failed}")
 
 
 CHECKS = [
@@ -233,7 +259,7 @@ CHECKS = [
 
 
 class World:
-    """A workspace, and the program in it, away from whoever runs this."""
+    """A workspace and the program, isolated from the user's environment."""
 
     def __init__(self, program, directory):
         self.workspace = Path(directory, "workspace")
@@ -241,31 +267,39 @@ class World:
         (self.workspace / "notes.txt").write_text(NOTES)
         self.program = program
         cache = str(Path(directory, "cache"))
-        self.environment = {"HOME": directory, "PALISADE_CACHE": cache, "PATH": os.environ.get("PATH", "")}
+        path = os.environ.get("PATH", "")
+        self.environment = {"HOME": directory, "PALISADE_CACHE": cache, "PATH": path}
 
     def run(self, *arguments, text=""):
         command = [self.program, "--workspace", str(self.workspace), *arguments]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, env=self.environment, timeout=300)
-        need(done.returncode == 0, f"palisade {' '.join(arguments)} ends with {done.returncode}: {done.stderr.strip()}")
+        options = {"capture_output": True, "text": True, "timeout": 300}
+        done = subprocess.run(command, input=text, env=self.environment, **options)
+        line = f"palisade {' '.join(arguments)}"
+        need(done.returncode == 0, f"{line} exits with {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
 
 def holds(provider, name, check, world):
     try:
         check(provider, world)
-    except Exception as error:  # pylint: disable=broad-except: one that fails must not hide the others
+    # A failed check must not hide the others.
+    except Exception as error:  # pylint: disable=broad-except
         print(f"{provider.name}: {name}: WRONG: {type(error).__name__}: {error}")
         return False
-    print(f"{provider.name}: {name}: as {provider.reply.__module__.split('.')[0]} has it")
+    print(f"{provider.name}: {name}: valid for {provider.reply.__module__.split('.')[0]}")
     return True
 
 
 def main():
     with tempfile.TemporaryDirectory() as directory:
         world = World(sys.argv[1], directory)
-        verdicts = [holds(provider, name, check, world) for provider in PROVIDERS for name, check in CHECKS]
+        verdicts = [
+            holds(provider, name, check, world)
+            for provider in PROVIDERS
+            for name, check in CHECKS
+        ]
     if not all(verdicts):
-        sys.exit(f"{verdicts.count(False)} of {len(verdicts)} checks do not hold")
+        sys.exit(f"{verdicts.count(False)} of {len(verdicts)} checks fail")
 
 
 if __name__ == "__main__":

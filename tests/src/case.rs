@@ -330,6 +330,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// If no runtime can be started, or the future does not complete within two minutes.
 pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let bounded = async { tokio::time::timeout(PATIENCE, work).await.expect("it comes to an end") };
+    let bounded = async { tokio::time::timeout(PATIENCE, work).await.expect("it ends in time") };
     runtime.expect("a runtime can be started").block_on(bounded)
 }

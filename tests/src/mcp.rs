@@ -126,8 +126,8 @@ impl Client {
         self.answer(id)
     }
 
-    /// Sends a request as [`request`](Self::request) does, in the current revision, with these client
-    /// capabilities.
+    /// Sends a request as [`request`](Self::request) does, in the current revision, with these
+    /// client capabilities.
     #[track_caller]
     pub fn request_modern(&mut self, method: &str, params: Value, capabilities: &Value) -> Value {
         self.request(method, &modern(params, capabilities))
@@ -207,7 +207,7 @@ impl Client {
         {
             assert!(
                 start.elapsed() < Duration::from_secs(120),
-                "a plugin never compiles to its end"
+                "a plugin did not finish compiling"
             );
         }
     }
@@ -225,7 +225,7 @@ impl Client {
         let line = status
             .lines()
             .find_map(|line| line.strip_prefix(field))
-            .expect("the kernel tells the field");
+            .expect("the status file has the field");
         line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
     }
 

@@ -93,7 +93,7 @@ impl Endpoint {
     /// If the server does not accept a connection.
     #[must_use]
     pub fn begin(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
-        let mut socket = TcpStream::connect(&self.address).expect("somebody listens");
+        let mut socket = TcpStream::connect(&self.address).expect("the server listens");
         socket.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
         let mut head = format!(
             "{method} /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",

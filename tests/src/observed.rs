@@ -55,7 +55,7 @@ impl Run {
         let text = result.to_string();
         assert!(
             !text.contains(SECRET),
-            "the result holds what lies outside of the workspace: {text}"
+            "the result contains data from outside of the workspace: {text}"
         );
         Self { result, ..self }
     }

@@ -290,7 +290,10 @@ pub(crate) fn beside_tests(name: &str) -> PathBuf {
     let programs = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
     let found = programs.into_iter().find(|program| program.is_file());
     found.unwrap_or_else(|| {
-        panic!("there is no {name} for {}; `cargo build -p palisade-tests` makes it", own.display())
+        panic!(
+            "there is no {name} for {}; `cargo build -p palisade-tests` builds it",
+            own.display()
+        )
     })
 }
 

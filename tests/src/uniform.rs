@@ -138,7 +138,7 @@ pub fn check_events(result: &Value, events: &[Event]) {
         1,
         "one terminal event: {names:?}"
     );
-    let last = events.last().expect("there is one");
+    let last = events.last().expect("there is an event");
     let (class, kind) = (result["error"]["class"].as_str(), &result["error"]["detail"]["kind"]);
     match last {
         Event::Completed(_, completion) => {
@@ -147,7 +147,7 @@ pub fn check_events(result: &Value, events: &[Event]) {
         }
         Event::InputInvalid(..) => assert_eq!(class, Some("validation_error")),
         Event::Failed(_, failure) => assert_eq!(class, Some(ErrorClass::as_str(failure.class))),
-        other => panic!("the last event is {}, which ends nothing", other.name()),
+        other => panic!("the last event is {}, which is not terminal", other.name()),
     }
     let called = names.iter().filter(|name| **name == "tool.called").count();
     assert!(called <= 1, "{names:?}");
@@ -156,14 +156,14 @@ pub fn check_events(result: &Value, events: &[Event]) {
         assert_eq!(
             names.len() - asked,
             1,
-            "a call that never starts has nothing but its end, and what was asked: {names:?}"
+            "a call that never starts has only its terminal event and its confirmation events: {names:?}"
         );
     } else if called == 1 {
         let first = names.iter().find(|name| !name.starts_with("tool.confirmation_"));
         assert_eq!(
             first,
             Some(&"tool.called"),
-            "what was asked stands before the start: {names:?}"
+            "the confirmation events precede the start: {names:?}"
         );
     }
 }

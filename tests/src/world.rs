@@ -90,7 +90,7 @@ impl World {
     /// If the file cannot be written.
     pub fn file(&self, path: &str, contents: impl AsRef<[u8]>) -> &Self {
         let path = self.root().join(path);
-        fs::create_dir_all(path.parent().expect("it lies in the workspace"))
+        fs::create_dir_all(path.parent().expect("it is in the workspace"))
             .expect("a directory can be made");
         fs::write(path, contents).expect("a file can be written");
         self

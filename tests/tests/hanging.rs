@@ -90,7 +90,7 @@ fn was_given_up(result: &ToolResult) {
 async fn until(what: impl Fn() -> bool) {
     let start = Instant::now();
     while !what() {
-        assert!(start.elapsed() < Duration::from_secs(20), "it never holds");
+        assert!(start.elapsed() < Duration::from_secs(20), "the condition never holds");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

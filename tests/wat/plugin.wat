@@ -1,5 +1,5 @@
-;; The shell of a plugin in WebAssembly text: everything that the component model asks for, around a core module that a test fills in. The places
-;; in braces are filled by `Wat`.
+;; The frame of a plugin in WebAssembly text: the parts that the component model requires, around a
+;; core module that a test provides. `Wat` replaces the names in braces.
 (component
   (import "palisade:tool/types@0.1.0" (instance $types
     (type $side-effects' (enum "none" "read" "write" "execute" "network"))

@@ -15,7 +15,7 @@ use crate::npm;
 use crate::pip;
 use crate::place::Place;
 use crate::providers;
-use crate::served::{self, Served, Way};
+use crate::served::{self, Served, Transport};
 use anyhow::{Context as _, anyhow, ensure};
 use stage::Stage;
 use std::ffi::OsString;
@@ -55,17 +55,17 @@ pub(crate) fn run(place: &Place, profile: Profile) -> anyhow::Result<()> {
     })?;
     let stage = Stage::make(&home, &program, &built)?;
     let mut failed = Vec::new();
-    for way in [Way::Lines, Way::Http] {
+    for transport in [Transport::Stdio, Transport::Http] {
         for client in &clients {
-            println!("{} over {}", client.name, way.name());
-            if !client.is_content(&stage, way)? {
-                failed.push(format!("{} over {}", client.name, way.name()));
+            println!("{} over {}", client.name, transport.name());
+            if !client.passes(&stage, transport)? {
+                failed.push(format!("{} over {}", client.name, transport.name()));
             }
         }
     }
     ensure!(
         failed.is_empty(),
-        "promises are not kept to {}; {} has what was said",
+        "promises to these clients are broken: {}; their logs are in {}",
         failed.join(", "),
         stage.place()
     );
@@ -150,23 +150,23 @@ fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
 
 impl Client {
     /// Runs the client. Returns true if every promise is kept; the client prints one line for each.
-    fn is_content(&self, stage: &Stage, way: Way) -> anyhow::Result<bool> {
+    fn passes(&self, stage: &Stage, transport: Transport) -> anyhow::Result<bool> {
         let mut command = self.command(stage);
-        match way {
-            Way::Lines => {
+        match transport {
+            Transport::Stdio => {
                 command.arg(stage.program()).args(stage.serve());
                 finish(command)
             }
-            Way::Http => {
+            Transport::Http => {
                 let mut serve = served::bare(stage.program());
                 stage.settle(&mut serve);
                 serve.args(stage.serve()).args(["--http", "127.0.0.1:0", "--token", "none"]);
                 let server = Served::start(serve, stage.log("server"))?;
                 command.args(["--process", &server.process().to_string(), "--url", server.url()]);
-                let is_content = finish(command)?;
+                let passes = finish(command)?;
                 // An error of the server is more informative than the client's result.
                 server.stop()?;
-                Ok(is_content)
+                Ok(passes)
             }
         }
     }

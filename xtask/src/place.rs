@@ -18,9 +18,10 @@ pub(crate) struct Place {
 impl Place {
     /// Returns the checkout that built this program, whose path is `<target>/<profile>/xtask`.
     pub(crate) fn find() -> anyhow::Result<Self> {
-        let root =
-            Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in no workspace")?;
-        let own = std::env::current_exe().context("where this program lies")?;
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .context("xtask is not in a workspace")?;
+        let own = std::env::current_exe().context("the path of this program")?;
         let target = own.ancestors().nth(2).context("this program was not built by cargo")?;
         Ok(Self { root: root.to_owned(), target: target.to_owned() })
     }

@@ -15,7 +15,7 @@ mod wire;
 
 use crate::documents::Profile;
 use crate::place::Place;
-use crate::served::Way;
+use crate::served::Transport;
 use anyhow::{Context as _, bail, ensure};
 use contestant::{Contestant, Server};
 use load::{Measured, Times};
@@ -42,8 +42,8 @@ pub(crate) fn run(place: &Place, profile: Profile) -> anyhow::Result<()> {
     contestants.iter().for_each(|contestant| println!("{}", contestant.described()));
     println!("{}\n", conditions(profile));
     let mut rows = Vec::new();
-    for way in [Way::Lines, Way::Http] {
-        rows.extend(measure(&contestants, way)?);
+    for transport in [Transport::Stdio, Transport::Http] {
+        rows.extend(measure(&contestants, transport)?);
     }
     println!("\nrepeat it with: {}", command(profile));
     let behind = table::behind(&rows, contestant::OURS);
@@ -79,25 +79,29 @@ fn conditions(profile: Profile) -> String {
 type Servers<'a> = Vec<(&'a Contestant, Server)>;
 
 /// Measures all cells of one transport, each server in turn, so that disturbances affect all alike.
-fn measure(contestants: &[Contestant], way: Way) -> anyhow::Result<Vec<Row>> {
+fn measure(contestants: &[Contestant], transport: Transport) -> anyhow::Result<Vec<Row>> {
     let mut servers: Servers = Vec::new();
     for contestant in contestants {
-        match contestant.start(way) {
+        match contestant.start(transport) {
             Ok(server) => servers.push((contestant, server)),
             Err(error) if contestant.name() == contestant::OURS => bail!("{error:#}"),
-            Err(error) => println!("skipped: {} over {}: {error:#}", contestant.name(), way.name()),
+            Err(error) => {
+                println!("skipped: {} over {}: {error:#}", contestant.name(), transport.name())
+            }
         }
     }
     let mut rows = Vec::new();
     for tool in Tool::all() {
         for callers in CALLERS {
-            let cell = cell(&mut servers, (way, &tool, callers))?;
+            let cell = cell(&mut servers, (transport, &tool, callers))?;
             cell.iter().for_each(|row| println!("{row}"));
             rows.extend(cell);
         }
     }
     for (contestant, server) in servers {
-        server.stop().with_context(|| format!("{} over {}", contestant.name(), way.name()))?;
+        server
+            .stop()
+            .with_context(|| format!("{} over {}", contestant.name(), transport.name()))?;
     }
     Ok(rows)
 }
@@ -105,7 +109,7 @@ fn measure(contestants: &[Contestant], way: Way) -> anyhow::Result<Vec<Row>> {
 /// Returns one row per server.
 fn cell(
     servers: &mut Servers,
-    (way, tool, callers): (Way, &Tool, usize),
+    (transport, tool, callers): (Transport, &Tool, usize),
 ) -> anyhow::Result<Vec<Row>> {
     let mut rounds = vec![Vec::new(); servers.len()];
     for _ in 0..ROUNDS {
@@ -113,7 +117,7 @@ fn cell(
             let Measured { latencies, time } = server.load(tool, callers, TIMES)?;
             rows.push(Row::new(
                 contestant.name(),
-                (way.name(), tool.name, callers),
+                (transport.name(), tool.name, callers),
                 latencies,
                 time,
             ));

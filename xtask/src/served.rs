@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 
 /// The transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    Lines,
+pub(crate) enum Transport {
+    Stdio,
     Http,
 }
 
-impl Way {
+impl Transport {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Lines => "stdio",
+            Self::Stdio => "stdio",
             Self::Http => "HTTP",
         }
     }

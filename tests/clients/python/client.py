@@ -1,9 +1,11 @@
-"""Holds `palisade serve` against the official Python client; `cargo xtask clients` runs it.
+"""Tests `palisade serve` with the official Python client; `cargo xtask clients` runs it.
 
     client.py --workspace DIR [--process PID --url URL | COMMAND…]
 
-The server serves `DIR`, has the guests that are named below beside the shipped tools, and waits two seconds for the answer to a question. Everything is tried
-in both eras of the protocol: with a handshake, and with requests that stand for themselves. Each promise is a line, `ok ERA NAME` or `failed ERA NAME: why`.
+The server has the workspace `DIR`, the tools listed below, and a timeout of two seconds for the
+answer to a question. Each promise is checked in both eras of the protocol: with a handshake, and
+with self-contained requests. The output has a line per promise: `ok ERA NAME` or
+`failed ERA NAME: why`.
 """
 
 import argparse
@@ -22,27 +24,37 @@ from mcp.client.streamable_http import streamable_http_client
 ERAS = [("legacy", "legacy", "2025-11-25"), ("modern", "auto", "2026-07-28")]
 
 # The tools of the guests, and some of the shipped ones.
-TOOLS = ["better", "calculate", "compute", "fail", "good", "promise", "read_file", "test_tool_with_progress", "write_file"]
+TOOLS = [
+    "better",
+    "calculate",
+    "compute",
+    "fail",
+    "good",
+    "promise",
+    "read_file",
+    "test_tool_with_progress",
+    "write_file",
+]
 
-# What no answer takes, however slow the machine is, in seconds.
+# An upper bound for the time until an answer arrives, also on a slow machine, in seconds.
 PATIENCE = 60
-# How long the server waits for the answer to a question, in seconds: `confirm.timeout` of its settings.
+# The server's timeout for the answer to a question, in seconds: `confirm.timeout` of its settings.
 QUESTION = 2
-# How long is listened for what must not come, in seconds.
+# The time to wait for messages that must not arrive, in seconds.
 QUIET = 1
 
 
-class Wrong(Exception):
-    """What does not hold."""
+class Broken(Exception):
+    """A broken promise."""
 
 
-def need(holds, what):
+def ensure(holds, what):
     if not holds:
-        raise Wrong(what)
+        raise Broken(what)
 
 
 class Wire:
-    """Everything that is sent and received, read off the transport below the library."""
+    """Records all sent and received messages, at the transport below the library."""
 
     def __init__(self, transport):
         self.transport = transport
@@ -57,12 +69,13 @@ class Wire:
             yield into_client.reader, from_client.writer
             group.cancel_scope.cancel()
 
-    async def pass_on(self, source, target, book):
+    async def pass_on(self, source, target, log):
         target = target.writer if isinstance(target, Channel) else target
         async with target:
             async for message in source:
-                need(not isinstance(message, Exception), f"the library cannot read what came: {message}")
-                book.append(message.message.model_dump(mode="json", by_alias=True, exclude_unset=True))
+                ensure(not isinstance(message, Exception), f"an unreadable message: {message}")
+                plain = message.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
+                log.append(plain)
                 await target.send(message)
 
     async def __aenter__(self):
@@ -73,9 +86,9 @@ class Wire:
         return await self.context.__aexit__(*reason)
 
     def call(self, tool):
-        """The request that has last called this tool."""
-        calls = [sent for sent in self.sent if sent.get("method") == "tools/call" and sent["params"]["name"] == tool]
-        return calls[-1]
+        """Returns the last request that called this tool."""
+        calls = [sent for sent in self.sent if sent.get("method") == "tools/call"]
+        return [call for call in calls if call["params"]["name"] == tool][-1]
 
 
 class Channel:
@@ -84,41 +97,43 @@ class Channel:
 
 
 class Server:
-    """Where the server is, or how it is started."""
+    """The server's address or start command."""
 
     def __init__(self, arguments):
-        self.workspace, self.url, self.command = arguments.workspace, arguments.url, arguments.command
+        self.workspace, self.url = arguments.workspace, arguments.url
+        self.command = arguments.command
         self.known = arguments.process
 
     def wire(self):
         if self.url:
             return Wire(streamable_http_client(self.url))
         program, *words = self.command
-        environment = {name: value for name, value in os.environ.items() if name.startswith("PALISADE_")}
-        return Wire(stdio_client(StdioServerParameters(command=program, args=words, env=environment)))
+        settings = {name: os.environ[name] for name in os.environ if name.startswith("PALISADE_")}
+        return Wire(stdio_client(StdioServerParameters(command=program, args=words, env=settings)))
 
     def processor_time(self):
-        """What the server has computed so far, in seconds."""
+        """Returns the processor time of the server so far, in seconds."""
         return sum(seconds for _, seconds in self.processes())
 
     def processes(self):
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError, ValueError):
-                # After the name, which may hold anything.
+                # The fields after the name, which may contain any character.
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                is_server = int(entry.name) == self.known if self.known else int(fields[1]) == os.getpid()
-                if is_server:
-                    yield entry.name, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+                is_child = int(fields[1]) == os.getpid()
+                if int(entry.name) == self.known if self.known else is_child:
+                    ticks = int(fields[11]) + int(fields[12])
+                    yield entry.name, ticks / os.sysconf("SC_CLK_TCK")
 
 
-class Tried:
-    """One connection, and what the person in front of the client says."""
+class Connection:
+    """A connection with its message log and its user."""
 
     def __init__(self, server, era):
         self.server, (self.era, self.mode, self.version) = server, era
         self.wire = server.wire()
-        self.questions, self.said = [], []
-        self.person = self.decline
+        self.questions, self.log_messages = [], []
+        self.user = self.decline
 
     def client(self):
         return Client(
@@ -131,11 +146,11 @@ class Tried:
         )
 
     async def listen(self, params):
-        self.said.append(params.data)
+        self.log_messages.append(params.data)
 
     async def answer(self, params):
         self.questions.append(params)
-        return await self.person()
+        return await self.user()
 
     async def accept(self):
         return types.ElicitResult(action="accept", content={"decision": "allow_once"})
@@ -146,15 +161,15 @@ class Tried:
     async def ignore(self):
         await asyncio.sleep(PATIENCE)
 
-    def written(self, name):
+    def contents(self, name):
         file = self.server.workspace / name
         return file.read_text() if file.exists() else None
 
 
-def fresh(tried, outcome):
-    """The name of a file that no earlier run has left."""
-    name = f"{outcome}-{tried.era}.txt"
-    (tried.server.workspace / name).unlink(missing_ok=True)
+def fresh_name(connection, outcome):
+    """Returns the name of a file, and removes a file of that name from an earlier run."""
+    name = f"{outcome}-{connection.era}.txt"
+    (connection.server.workspace / name).unlink(missing_ok=True)
     return name
 
 
@@ -163,57 +178,57 @@ def text(result):
 
 
 def failure(result):
-    need(result.is_error, f"no error: {result}")
+    ensure(result.is_error, f"no error: {result}")
     return result.meta["dev.palisade/error"]["class"]
 
 
-async def until(holds, what):
-    """Waits for something that has no message of its own."""
+async def wait_until(holds, what):
+    """Polls until a condition holds that no message announces."""
     deadline = time.monotonic() + PATIENCE
     while not holds():
-        need(time.monotonic() < deadline, f"{what} does not happen within {PATIENCE} s")
+        ensure(time.monotonic() < deadline, f"{what} does not happen within {PATIENCE} s")
         await asyncio.sleep(0.02)
 
 
-async def the_list_has_every_tool_in_order_and_says_what_it_may_do(tried, client):
+async def list_is_sorted_and_has_hints(connection, client):
     listed = (await client.list_tools()).tools
     names = [tool.name for tool in listed]
-    need(names == sorted(names), f"not in order: {names}")
-    need(set(TOOLS) <= set(names), f"missing: {set(TOOLS) - set(names)}")
+    ensure(names == sorted(names), f"not in order: {names}")
+    ensure(set(TOOLS) <= set(names), f"missing: {set(TOOLS) - set(names)}")
     hints = {tool.name: tool.annotations for tool in listed}
-    need(hints["read_file"].read_only_hint is True, f"read_file: {hints['read_file']}")
-    need(hints["write_file"].destructive_hint is True, f"write_file: {hints['write_file']}")
+    ensure(hints["read_file"].read_only_hint is True, f"read_file: {hints['read_file']}")
+    ensure(hints["write_file"].destructive_hint is True, f"write_file: {hints['write_file']}")
 
 
-async def a_call_is_answered(tried, client):
+async def call_is_answered(connection, client):
     result = await client.call_tool("good")
-    need(not result.is_error and text(result) == "good", f"{result}")
-    (tried.server.workspace / "notes.txt").write_text("Buy milk.\n")
+    ensure(not result.is_error and text(result) == "good", f"{result}")
+    (connection.server.workspace / "notes.txt").write_text("Buy milk.\n")
     result = await client.call_tool("read_file", {"path": "notes.txt"})
-    need(not result.is_error and text(result) == "Buy milk.\n", f"{result}")
+    ensure(not result.is_error and text(result) == "Buy milk.\n", f"{result}")
 
 
-async def structured_output_is_what_its_schema_promises(tried, client):
+async def structured_output_matches_its_schema(connection, client):
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    need(tools["promise"].output_schema["required"] == ["n"], f"{tools['promise']}")
+    ensure(tools["promise"].output_schema["required"] == ["n"], f"{tools['promise']}")
     result = await client.call_tool("promise", {"give": "right"})
-    need(result.structured_content == {"n": 1}, f"{result}")
+    ensure(result.structured_content == {"n": 1}, f"{result}")
     result = await client.call_tool("promise", {"give": "wrong"})
-    need(result.is_error and result.structured_content is None, f"a broken promise is passed on: {result}")
+    ensure(result.is_error and result.structured_content is None, f"it is passed on: {result}")
 
 
-async def a_failure_is_the_tools_and_bad_arguments_are_named(tried, client):
+async def tool_failures_and_invalid_arguments_are_reported(connection, client):
     result = await client.call_tool("fail", {"with": "not-found"})
-    need(result.is_error and "no such thing" in text(result), f"{result}")
+    ensure(result.is_error and "no such thing" in text(result), f"{result}")
     result = await client.call_tool("read_file", {"path": 3})
-    need(failure(result) == "validation_error" and "path" in text(result), f"{result}")
+    ensure(failure(result) == "validation_error" and "path" in text(result), f"{result}")
     try:
-        need(False, f"an unknown tool answers: {await client.call_tool('surely_not')}")
+        ensure(False, f"an unknown tool answers: {await client.call_tool('surely_not')}")
     except MCPError as error:
-        need(error.code == types.INVALID_PARAMS, f"{error}")
+        ensure(error.code == types.INVALID_PARAMS, f"{error}")
 
 
-async def progress_is_told_before_the_answer(tried, client):
+async def progress_precedes_the_answer(connection, client):
     steps = []
 
     async def step(progress, total, message):
@@ -221,42 +236,46 @@ async def progress_is_told_before_the_answer(tried, client):
 
     tool = "test_tool_with_progress"
     result = await client.call_tool(tool, progress_callback=step)
-    need(not result.is_error, f"{result}")
-    await until(lambda: len(steps) == 3, "the last step of progress")
-    need([(done, total) for done, total, _ in steps] == [(0, 100), (50, 100), (100, 100)], f"{steps}")
-    call = tried.wire.call(tool)
+    ensure(not result.is_error, f"{result}")
+    await wait_until(lambda: len(steps) == 3, "the last step of progress")
+    amounts = [(done, total) for done, total, _ in steps]
+    ensure(amounts == [(0, 100), (50, 100), (100, 100)], f"{steps}")
+    call = connection.wire.call(tool)
     token = call["params"]["_meta"]["progressToken"]
-    kinds = [kind for message in tried.wire.received if (kind := of_call(message, call["id"], token))]
-    need(kinds == ["step", "step", "step", "answer"], f"{kinds}")
+    kinds = [of_call(message, call["id"], token) for message in connection.wire.received]
+    kinds = [kind for kind in kinds if kind]
+    ensure(kinds == ["step", "step", "step", "answer"], f"{kinds}")
 
 
 def of_call(message, id, token):
-    """What a message is to a call, if anything."""
+    """Returns whether a message is the answer to a call or a progress step of it."""
     if message.get("id") == id:
         return "answer"
     return "step" if message.get("params", {}).get("progressToken") == token else None
 
 
-async def an_endless_loop_ends_when_it_is_cancelled_and_nothing_is_sent_after(tried, client):
-    tried.said.clear()
+async def cancelled_loop_ends_without_further_messages(connection, client):
+    connection.log_messages.clear()
     async with anyio.create_task_group() as group:
         scope = anyio.CancelScope()
         group.start_soon(call_within, scope, client)
-        await until(lambda: "started" in str(tried.said), "the beginning of the loop")
-        idle = tried.server.processor_time()
-        await until(lambda: tried.server.processor_time() > idle + 0.1, "the computing of the loop")
+        await wait_until(lambda: "started" in str(connection.log_messages), "the start of the loop")
+        idle = connection.server.processor_time()
+        computes = lambda: connection.server.processor_time() > idle + 0.1
+        await wait_until(computes, "the computation of the loop")
         scope.cancel()
-    cancelled, before = tried.wire.call("compute"), len(tried.wire.received)
+    cancelled, before = connection.wire.call("compute"), len(connection.wire.received)
     result = await client.call_tool("good")
-    need(text(result) == "good", f"{result}")
+    ensure(text(result) == "good", f"{result}")
     await asyncio.sleep(QUIET)
-    busy = tried.server.processor_time()
+    busy = connection.server.processor_time()
     await asyncio.sleep(QUIET)
-    need(tried.server.processor_time() - busy < QUIET / 10, "the guest computes on")
-    # The library asks for the list by itself, too.
-    asked = [message["id"] for message in tried.wire.sent if "id" in message and message["id"] > cancelled["id"]]
-    after = [message.get("id", message) for message in tried.wire.received[before:]]
-    need(sorted(after) == asked, f"after request {cancelled['id']} was cancelled {asked} were asked, and there came {after}")
+    ensure(connection.server.processor_time() - busy < QUIET / 10, "the guest computes on")
+    # The library also requests the list of tools by itself.
+    ids = [message["id"] for message in connection.wire.sent if "id" in message]
+    asked = [id for id in ids if id > cancelled["id"]]
+    after = [message.get("id", message) for message in connection.wire.received[before:]]
+    ensure(sorted(after) == asked, f"after the cancellation: requests {asked}, messages {after}")
 
 
 async def call_within(scope, client):
@@ -264,42 +283,44 @@ async def call_within(scope, client):
         await client.call_tool("compute")
 
 
-async def what_is_accepted_is_done_after_a_question_that_names_it(tried, client):
-    tried.person = tried.accept
-    name = fresh(tried, "accepted")
+async def accepted_call_runs_after_a_question_with_its_path(connection, client):
+    connection.user = connection.accept
+    name = fresh_name(connection, "accepted")
     result = await client.call_tool("write_file", {"path": name, "content": "written"})
-    need(not result.is_error and tried.written(name) == "written", f"{result}")
-    need(len(tried.questions) == 1 and name in tried.questions[0].message, f"{tried.questions}")
+    ensure(not result.is_error and connection.contents(name) == "written", f"{result}")
+    questions = connection.questions
+    ensure(len(questions) == 1 and name in questions[0].message, f"{questions}")
 
 
-async def what_is_declined_is_not_done(tried, client):
-    tried.person = tried.decline
-    name = fresh(tried, "declined")
+async def declined_call_does_not_run(connection, client):
+    connection.user = connection.decline
+    name = fresh_name(connection, "declined")
     result = await client.call_tool("write_file", {"path": name, "content": "written"})
-    need(failure(result) == "user_denied" and tried.written(name) is None, f"{result}")
-    need(len(tried.questions) == 1, f"{tried.questions}")
+    ensure(failure(result) == "user_denied" and connection.contents(name) is None, f"{result}")
+    ensure(len(connection.questions) == 1, f"{connection.questions}")
 
 
-async def what_is_ignored_is_not_done(tried, client):
-    tried.person = tried.ignore
-    name = fresh(tried, "ignored")
+async def ignored_call_does_not_run(connection, client):
+    connection.user = connection.ignore
+    name = fresh_name(connection, "ignored")
     arguments = {"path": name, "content": "written"}
-    if tried.era == "modern":
-        await an_answer_that_comes_too_late_counts_for_nothing(client, arguments)
+    if connection.era == "modern":
+        await late_answer_is_refused(client, arguments)
     else:
         begun = time.monotonic()
         result = await client.call_tool("write_file", arguments)
-        need(failure(result) == "confirmation_timeout", f"{result}")
-        need(time.monotonic() - begun >= QUESTION, "the question stood for less than its time")
-        need(len(tried.questions) == 1, f"{tried.questions}")
-    need(text(await client.call_tool("good")) == "good", "nothing else is answered")
-    need(tried.written(name) is None, "it was done")
+        ensure(failure(result) == "confirmation_timeout", f"{result}")
+        ensure(time.monotonic() - begun >= QUESTION, "the question stood for less than its time")
+        ensure(len(connection.questions) == 1, f"{connection.questions}")
+    ensure(text(await client.call_tool("good")) == "good", "nothing else is answered")
+    ensure(connection.contents(name) is None, "it was done")
 
 
-async def an_answer_that_comes_too_late_counts_for_nothing(client, arguments):
-    """Here nobody waits but the client: what is ignored is a call that is not made again, or too late."""
+async def late_answer_is_refused(client, arguments):
+    """Repeats the call after the timeout of the question. In this revision the server does not
+    wait: the client repeats the call with the answer."""
     asked = await client.session.call_tool("write_file", arguments, allow_input_required=True)
-    need(isinstance(asked, types.InputRequiredResult), f"{asked}")
+    ensure(isinstance(asked, types.InputRequiredResult), f"{asked}")
     await asyncio.sleep(QUESTION + QUIET)
     yes = types.ElicitResult(action="accept", content={"decision": "allow_once"})
     responses = {name: yes for name in asked.input_requests}
@@ -307,38 +328,39 @@ async def an_answer_that_comes_too_late_counts_for_nothing(client, arguments):
         late = await client.session.call_tool(
             "write_file", arguments, input_responses=responses, request_state=asked.request_state
         )
-        need(False, f"a late answer is taken: {late}")
+        ensure(False, f"a late answer is taken: {late}")
     except MCPError as error:
-        need(error.code == types.INVALID_PARAMS and "requestState" in error.message, f"{error}")
+        ensure(error.code == types.INVALID_PARAMS and "requestState" in error.message, f"{error}")
 
 
 PROMISES = [
-    the_list_has_every_tool_in_order_and_says_what_it_may_do,
-    a_call_is_answered,
-    structured_output_is_what_its_schema_promises,
-    a_failure_is_the_tools_and_bad_arguments_are_named,
-    progress_is_told_before_the_answer,
-    an_endless_loop_ends_when_it_is_cancelled_and_nothing_is_sent_after,
-    what_is_accepted_is_done_after_a_question_that_names_it,
-    what_is_declined_is_not_done,
-    what_is_ignored_is_not_done,
+    list_is_sorted_and_has_hints,
+    call_is_answered,
+    structured_output_matches_its_schema,
+    tool_failures_and_invalid_arguments_are_reported,
+    progress_precedes_the_answer,
+    cancelled_loop_ends_without_further_messages,
+    accepted_call_runs_after_a_question_with_its_path,
+    declined_call_does_not_run,
+    ignored_call_does_not_run,
 ]
 
 
-async def keep(promise, server, era):
-    """Each promise has a connection of its own."""
-    tried = Tried(server, era)
+async def check(promise, server, era):
+    """Checks a promise with its own connection."""
+    connection = Connection(server, era)
     async with asyncio.timeout(2 * PATIENCE):
-        async with tried.client() as client:
-            need(client.protocol_version == tried.version, f"the server speaks {client.protocol_version}")
-            await promise(tried, client)
+        async with connection.client() as client:
+            version = client.protocol_version
+            ensure(version == connection.version, f"the server speaks {version}")
+            await promise(connection, client)
 
 
 def causes(error):
-    """What the task groups on the way have wrapped."""
+    """Returns the errors inside the exception groups of task groups, as text."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(causes(inner) for inner in error.exceptions)
-    return f"{error}" if isinstance(error, Wrong) else f"{type(error).__name__}: {error}"
+    return f"{error}" if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
 
 
 def main():
@@ -353,7 +375,7 @@ def main():
         for promise in PROMISES:
             name = f"{era[0]} {promise.__name__}"
             try:
-                asyncio.run(keep(promise, server, era))
+                asyncio.run(check(promise, server, era))
                 print(f"ok {name}", flush=True)
             except Exception as error:
                 failed += 1

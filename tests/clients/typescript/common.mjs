@@ -1,78 +1,83 @@
-// What the clients in JavaScript share: how they are told where the server is, and how they say what holds.
+// The common parts of the JavaScript clients: the command line, and the report of the promises.
 
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-/** What no answer takes, however slow the machine is, in milliseconds. */
+/** An upper bound for the time until an answer arrives, also on a slow machine, in milliseconds. */
 export const PATIENCE = 60_000;
-/** How long is listened for what must not come, in milliseconds. */
+/** The time to wait for messages that must not arrive, in milliseconds. */
 export const QUIET = 1_000;
 
 /** The kernel's unit of processor time, in milliseconds. */
 const TICK = 10;
 
-/** What does not hold. */
-class Wrong extends Error {}
+/** A broken promise. */
+class Broken extends Error {}
 
-export function need(holds, what) {
-    if (!holds) throw new Wrong(typeof what === 'string' ? what : JSON.stringify(what));
+export function ensure(holds, what) {
+    if (!holds) throw new Broken(typeof what === 'string' ? what : JSON.stringify(what));
 }
 
-/** Waits for something that has no message of its own. */
-export async function until(holds, what) {
+/** Polls until a condition holds that no message announces. */
+export async function waitUntil(holds, what) {
     const deadline = Date.now() + PATIENCE;
     while (!holds()) {
-        need(Date.now() < deadline, `${what} does not happen within ${PATIENCE} ms`);
+        ensure(Date.now() < deadline, `${what} does not happen within ${PATIENCE} ms`);
         await sleep(20);
     }
 }
 
-/** The command line: where the server works, and where it is or how it is started. */
-export function told() {
-    const options = { workspace: { type: 'string' }, url: { type: 'string' }, process: { type: 'string' } };
+/** Parses the command line: the workspace of the server, and its address or start command. */
+export function fromArguments() {
+    const text = { type: 'string' };
+    const options = { workspace: text, url: text, process: text };
     const words = process.argv.slice(2);
-    // From the first word on that is no option and no option's value, it is the server's command.
+    // The first word that is neither an option nor an option's value starts the server's command.
     let end = 0;
     while (end < words.length && words[end].startsWith('--')) end += 2;
-    const { workspace, url, process: known } = parseArgs({ args: words.slice(0, end), options }).values;
+    const { values } = parseArgs({ args: words.slice(0, end), options });
+    const { workspace, url, process: known } = values;
     return { workspace, url, known, command: words.slice(end) };
 }
 
-/** The settings of Palisade in the environment, which libraries do not pass on by themselves. */
+/** Returns Palisade's environment variables, which the libraries do not pass to the server. */
 export function settings() {
-    return Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PALISADE_')));
+    const variables = Object.entries(process.env);
+    return Object.fromEntries(variables.filter(([name]) => name.startsWith('PALISADE_')));
 }
 
-/** What a process has computed so far, in milliseconds; nothing where it has ended. */
+/** Returns the processor time of a process so far, in milliseconds; zero if it has ended. */
 export function processorTime(process) {
     try {
-        // After the name, which may hold anything.
-        const fields = readFileSync(`/proc/${process}/stat`, 'utf8').split(')').at(-1).trim().split(' ');
+        // The fields after the name, which may contain any character.
+        const stat = readFileSync(`/proc/${process}/stat`, 'utf8');
+        const fields = stat.split(')').at(-1).trim().split(' ');
         return (Number(fields[11]) + Number(fields[12])) * TICK;
     } catch {
         return 0;
     }
 }
 
-/** The name of a file in the workspace that no earlier run has left. */
-export function fresh(workspace, name) {
+/** Returns the name of a file in the workspace, and removes that file of an earlier run. */
+export function freshName(workspace, name) {
     rmSync(join(workspace, name), { force: true });
     return name;
 }
 
-/** Tries each promise in each era, prints a line for each, and says in the exit code whether all are kept. */
-export async function tryAll(promises, eras, keep) {
+/** Checks each promise in each era, prints a line for each, and sets the exit code. */
+export async function checkAll(promises, eras, check) {
     let failed = 0;
     for (const era of eras) {
         for (const [name, promise] of Object.entries(promises)) {
             try {
-                const remark = await keep(promise, era);
+                const remark = await check(promise, era);
                 console.log(`ok ${era.name} ${name}${remark ? ` (${remark})` : ''}`);
             } catch (error) {
                 failed += 1;
-                console.log(`failed ${era.name} ${name}: ${error instanceof Wrong ? error.message : error}`);
+                const why = error instanceof Broken ? error.message : error;
+                console.log(`failed ${era.name} ${name}: ${why}`);
             }
         }
     }

@@ -1,8 +1,9 @@
-// Holds `palisade serve` against the command line of the MCP Inspector; `cargo xtask clients` runs it.
+// Tests `palisade serve` with the command line of the MCP Inspector; `cargo xtask clients` runs it.
 //
 //     node inspector.mjs --workspace DIR [--process PID --url URL | COMMAND…]
 //
-// The server is as for the other clients (`../python/client.py`). The Inspector's command line shows no forms, so that whoever uses it cannot be asked.
+// The server is that of the other clients (`../python/client.py`). The Inspector's command line
+// shows no forms, so that its user cannot be asked.
 
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +11,17 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PATIENCE, QUIET, fresh, need, processorTime, settings, told, tryAll, until } from './common.mjs';
+import {
+    PATIENCE,
+    QUIET,
+    checkAll,
+    ensure,
+    freshName,
+    fromArguments,
+    processorTime,
+    settings,
+    waitUntil,
+} from './common.mjs';
 
 const ERAS = [{ name: 'legacy' }, { name: 'modern' }];
 
@@ -18,54 +29,56 @@ const ERAS = [{ name: 'legacy' }, { name: 'modern' }];
 const OK = 0;
 const TOOL_ERROR = 5;
 
-const server = told();
+const server = fromArguments();
 
-/** The program of the Inspector's package. */
+/** Returns the program of the Inspector's package. */
 function program() {
-    const manifest = createRequire(import.meta.url).resolve('@modelcontextprotocol/inspector/package.json');
+    const { resolve } = createRequire(import.meta.url);
+    const manifest = resolve('@modelcontextprotocol/inspector/package.json');
     return join(dirname(manifest), JSON.parse(readFileSync(manifest)).bin['mcp-inspector']);
 }
 
-/** The Inspector's settings, with the server. */
+/** The file of the Inspector's settings, which name the server. */
 const directory = mkdtempSync(join(tmpdir(), 'inspector-'));
 const config = join(directory, 'config.json');
 
 function configure() {
     const [command, ...args] = server.command;
-    const palisade = server.url ? { type: 'streamable-http', url: server.url } : { command, args, env: settings() };
+    const http = { type: 'streamable-http', url: server.url };
+    const palisade = server.url ? http : { command, args, env: settings() };
     writeFileSync(config, JSON.stringify({ mcpServers: { palisade } }));
 }
 
 function command(era, more) {
-    const own = ['--cli', '--config', config, '--server', 'palisade', '--protocol-era', era.name, '--format', 'json'];
-    return [program(), ...own, ...more];
+    const source = ['--cli', '--config', config, '--server', 'palisade'];
+    return [program(), ...source, '--protocol-era', era.name, '--format', 'json', ...more];
 }
 
-/** It would look for a key ring otherwise, and say at length that there is none. */
+/** Without these variables the Inspector looks for a key ring, and reports that there is none. */
 const ENVIRONMENT = { ...process.env, HOME: directory, MCP_INSPECTOR_SECRET_STORE: 'memory' };
 
-/** Runs the Inspector to the end: its exit code, what it has printed, and what it has said beside that. */
+/** Runs the Inspector until it exits, and returns its exit code and its outputs. */
 function run(era, ...more) {
     return new Promise(ended => {
         const options = { env: ENVIRONMENT, timeout: PATIENCE };
-        const child = execFile(process.execPath, command(era, more), options, (_, printed, said) => {
-            ended({ code: child.exitCode, printed, said });
-        });
+        const finish = (_, stdout, stderr) => ended({ code: child.exitCode, stdout, stderr });
+        const child = execFile(process.execPath, command(era, more), options, finish);
         child.stdin.end();
     });
 }
 
 function call(era, tool, args = {}) {
-    return run(era, '--method', 'tools/call', '--tool-name', tool, '--tool-args-json', JSON.stringify(args));
+    const json = JSON.stringify(args);
+    return run(era, '--method', 'tools/call', '--tool-name', tool, '--tool-args-json', json);
 }
 
-/** Begins a call whose end is not waited for. */
+/** Starts a call without waiting for its end. */
 function begin(era, tool) {
     const words = command(era, ['--method', 'tools/call', '--tool-name', tool]);
     return spawn(process.execPath, words, { env: ENVIRONMENT, stdio: 'ignore' });
 }
 
-/** The server's process; none where it has ended, as one does whose client has. */
+/** Returns the server's process, if it runs. A server over stdio ends with its client. */
 function serving() {
     if (server.known) return server.known;
     const isServer = entry => {
@@ -75,23 +88,23 @@ function serving() {
     return readdirSync('/proc').filter(entry => /^[0-9]+$/.test(entry)).find(isServer);
 }
 
-/** What the server has computed so far, in milliseconds. */
+/** Returns the processor time of the server so far, in milliseconds. */
 function busy() {
     return processorTime(serving());
 }
 
-/** Waits until the server computes no more. */
-async function resting() {
+/** Waits until the server is idle. */
+async function waitUntilIdle() {
     let before;
     const deadline = Date.now() + PATIENCE;
     do {
-        need(Date.now() < deadline, 'the guest computes on');
+        ensure(Date.now() < deadline, 'the guest computes on');
         before = busy();
         await sleep(QUIET);
     } while (busy() - before > QUIET / 10);
 }
 
-/** The command line of a process, which may have ended. */
+/** Returns the command line of a process; empty if it has ended. */
 function words_of(entry) {
     try {
         return readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
@@ -100,64 +113,66 @@ function words_of(entry) {
     }
 }
 
-/** The result that was printed. */
-function result({ code, printed, said }, expected) {
-    need(code === expected, `it ends with ${code}, not ${expected}: ${printed}${said}`);
-    return JSON.parse(printed.split('\n')[0]).result;
+/** Returns the printed result. */
+function result({ code, stdout, stderr }, expected) {
+    ensure(code === expected, `it exits with ${code}, not ${expected}: ${stdout}${stderr}`);
+    return JSON.parse(stdout.split('\n')[0]).result;
 }
 
 const PROMISES = {
-    async every_schema_of_the_list_is_one_that_providers_take(era) {
+    async list_passes_strict_validation(era) {
         const listing = await run(era, '--method', 'tools/list', '--strict');
         const names = result(listing, OK).tools.map(tool => tool.name);
-        need(['good', 'promise', 'read_file', 'write_file'].every(name => names.includes(name)), names);
-        const faults = listing.said.match(/^(\d+) errors?, (\d+) warnings?/m);
-        need(faults === null || faults[1] === '0', listing.said);
-        // A warning is no fault; how many there are is worth knowing.
+        const expected = ['good', 'promise', 'read_file', 'write_file'];
+        ensure(expected.every(name => names.includes(name)), names);
+        const faults = listing.stderr.match(/^(\d+) errors?, (\d+) warnings?/m);
+        ensure(faults === null || faults[1] === '0', listing.stderr);
+        // Warnings are only counted.
         return faults === null ? '' : faults[0];
     },
 
-    async a_call_is_answered(era) {
+    async call_is_answered(era) {
         const { content } = result(await call(era, 'good'), OK);
-        need(content.length === 1 && content[0].text === 'good', content);
+        ensure(content.length === 1 && content[0].text === 'good', content);
         writeFileSync(join(server.workspace, 'notes.txt'), 'Buy milk.\n');
         const read = result(await call(era, 'read_file', { path: 'notes.txt' }), OK);
-        need(read.content[0].text === 'Buy milk.\n', read);
+        ensure(read.content[0].text === 'Buy milk.\n', read);
     },
 
-    async structured_output_is_what_its_schema_promises(era) {
+    async structured_output_matches_its_schema(era) {
         const kept = result(await call(era, 'promise', { give: 'right' }), OK);
-        need(JSON.stringify(kept.structuredContent) === '{"n":1}', kept);
+        ensure(JSON.stringify(kept.structuredContent) === '{"n":1}', kept);
         const broken = result(await call(era, 'promise', { give: 'wrong' }), TOOL_ERROR);
-        need(broken.isError && broken.structuredContent === undefined, broken);
+        ensure(broken.isError && broken.structuredContent === undefined, broken);
     },
 
-    async a_failure_is_the_tools(era) {
+    async tool_failure_is_reported(era) {
         const failed = result(await call(era, 'fail', { with: 'not-found' }), TOOL_ERROR);
-        need(failed.isError && failed.content[0].text.includes('no such thing'), failed);
+        ensure(failed.isError && failed.content[0].text.includes('no such thing'), failed);
     },
 
-    async what_nobody_can_be_asked_about_is_not_done(era) {
-        const path = fresh(server.workspace, `unasked-${era.name}.txt`);
-        const refused = result(await call(era, 'write_file', { path, content: 'written' }), TOOL_ERROR);
-        need(refused._meta['dev.palisade/error'].class === 'permission_denied', refused);
-        need(refused.content.at(-1).text.includes('--allow write'), refused);
-        need(!existsSync(join(server.workspace, path)), 'it was done');
+    async unconfirmable_call_does_not_run(era) {
+        const path = freshName(server.workspace, `unasked-${era.name}.txt`);
+        const answer = await call(era, 'write_file', { path, content: 'written' });
+        const refused = result(answer, TOOL_ERROR);
+        ensure(refused._meta['dev.palisade/error'].class === 'permission_denied', refused);
+        ensure(refused.content.at(-1).text.includes('--allow write'), refused);
+        ensure(!existsSync(join(server.workspace, path)), 'it was done');
     },
 
-    async an_endless_loop_ends_with_whoever_has_called_it(era) {
+    async loop_ends_with_its_caller(era) {
         const idle = busy();
         const caller = begin(era, 'compute');
-        await until(() => busy() > idle + 500, 'the computing of the loop');
+        await waitUntil(() => busy() > idle + 500, 'the computation of the loop');
         caller.kill('SIGINT');
-        await until(() => server.known || serving() === undefined, 'the end of the server');
-        // Over HTTP the client of an older revision may come back within five seconds.
-        await resting();
+        await waitUntil(() => server.known || serving() === undefined, 'the end of the server');
+        // Over HTTP a client of an earlier revision may reconnect within five seconds.
+        await waitUntilIdle();
         const { content } = result(await call(era, 'good'), OK);
-        need(content[0].text === 'good', content);
+        ensure(content[0].text === 'good', content);
     },
 };
 
 configure();
-await tryAll(PROMISES, ERAS, (promise, era) => promise(era));
+await checkAll(PROMISES, ERAS, (promise, era) => promise(era));
 rmSync(directory, { recursive: true, force: true });

@@ -1,5 +1,6 @@
-;; The two tools of the comparison as an ACT component, written by hand: no SDK's cost is counted as ACT's. `echo` gives back a text, `checksum` the
-;; 32-bit FNV-1a of its bytes in hexadecimal. What a call leaves in the memory goes with it.
+;; The two tools of the comparison as an ACT component, written by hand, so that the cost of an SDK
+;; is not attributed to ACT. `echo` returns a text, and `checksum` the 32-bit FNV-1a of its bytes in
+;; hexadecimal. The memory of a call is released after it.
 (component
   (import "act:core/types@0.4.0" (instance $core
     (type $localized-string' (variant (case "plain" string) (case "localized" (list (tuple string string)))))
@@ -46,20 +47,22 @@
     (memory (export "memory") 2)
     (global $next (mut i32) (i32.const 65536))
 
-    ;; What `list-tools` answers: no error, no metadata, and two definitions.
+    ;; The result of `list-tools`: no error, no metadata, and two definitions.
     (data (i32.const 16) "\00\00\00\00" "\00\00\00\00\00\00\00\00" "\40\00\00\00\02\00\00\00")
-    ;; The definitions: name, description (plain), schema, no metadata; each a place and a length.
+    ;; The definitions: name, description (plain), schema, no metadata; each an address and a
+    ;; length.
     (data (i32.const 64)
       "\00\01\00\00\04\00\00\00" "\00\00\00\00\20\01\00\00\11\00\00\00" "\80\01\00\00\4d\00\00\00" "\00\00\00\00\00\00\00\00"
       "\10\01\00\00\08\00\00\00" "\00\00\00\00\40\01\00\00\1a\00\00\00" "\80\01\00\00\4d\00\00\00" "\00\00\00\00\00\00\00\00")
-    ;; What `call-tool` answers: at once, one event; a content, whose place and length a call fills in, of a type, without metadata.
+    ;; The result of `call-tool`: immediate, with one event. The event is a content part with a
+    ;; media type and without metadata; a call sets its address and length.
     (data (i32.const 160) "\00\00\00\00" "\b0\00\00\00\01\00\00\00")
     (data (i32.const 176)
       "\00\00\00\00" "\00\00\00\00\00\00\00\00" "\01\00\00\00\60\01\00\00\0a\00\00\00" "\00\00\00\00\00\00\00\00")
     (data (i32.const 256) "echo")
     (data (i32.const 272) "checksum")
-    (data (i32.const 288) "Gives back a text")
-    (data (i32.const 320) "The checksum of its bytes.")
+    (data (i32.const 288) "Returns the text.")
+    (data (i32.const 320) "Checksum of the text bytes")
     (data (i32.const 352) "text/plain")
     (data (i32.const 384) "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}},\"required\":[\"text\"]}")
     (data (i32.const 512) "0123456789abcdef")
@@ -78,7 +81,8 @@
     (func (export "list") (param i32 i32) (result i32)
       (i32.const 16))
 
-    ;; The arguments are a CBOR map of one entry: a head, `text` with its own, and the text, whose head is as long as its length needs.
+    ;; The arguments are a CBOR map of one entry: its head, the key `text` with its head, and the
+    ;; text, whose head has a variable length.
     (func (export "call") (param $name i32) (param $name-length i32) (param $cbor i32) (param $length i32) (param i32 i32) (result i32)
       (local $head i32) (local $text i32)
       (if (i64.ne (i64.and (i64.load (local.get $cbor)) (i64.const 0xffffffffffff)) (i64.const 0x7478657464a1))
@@ -90,7 +94,7 @@
         (i32.lt_u (local.get $head) (i32.const 24)))))
       (local.set $text (i32.add (local.get $cbor) (local.get $head)))
       (local.set $length (i32.sub (local.get $length) (local.get $head)))
-      ;; Told apart by the lengths of their names.
+      ;; The tools are distinguished by the lengths of their names.
       (if (i32.eq (local.get $name-length) (i32.const 4))
         (then
           (i32.store (i32.const 180) (local.get $text))

@@ -1,8 +1,11 @@
-"""The two tools of the comparison on the official Python SDK's own server; `cargo xtask rivals` runs it.
+"""The two tools of the comparison on the official Python SDK's server.
+
+`cargo xtask rivals` runs it:
 
     server.py [PORT]
 
-Without a port it serves on its standard input and output. What it answers is one block of text, as elsewhere: no structured output beside it.
+Without a port it serves over stdio. An answer is one text block without structured output, as with
+the other servers.
 """
 
 import sys
@@ -14,13 +17,13 @@ server = MCPServer("rival")
 
 @server.tool(structured_output=False)
 def echo(text: str) -> str:
-    """Gives back a text."""
+    """Returns the text."""
     return text
 
 
 @server.tool(structured_output=False)
 def checksum(text: str) -> str:
-    """The checksum of its bytes: their 32-bit FNV-1a."""
+    """Returns the checksum of the text's bytes: 32-bit FNV-1a."""
     hash = 0x811C9DC5
     for byte in text.encode():
         hash = (hash ^ byte) * 0x01000193 & 0xFFFFFFFF

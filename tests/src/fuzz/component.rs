@@ -20,7 +20,7 @@ pub fn component(bytes: &[u8]) {
     match SANDBOX.prepare(bytes, Trust::Nobody) {
         Err(refused) => check_message(&refused.to_string()),
         Ok(plugin) => {
-            assert!(!plugin.definitions().is_empty(), "a plugin without tools is none");
+            assert!(!plugin.definitions().is_empty(), "a plugin has at least one tool");
             for definition in plugin.definitions() {
                 palisade::tool::ToolName::parse(definition.name().as_str())
                     .expect("names are checked");

@@ -176,7 +176,7 @@ impl Ground {
             } else {
                 fs::remove_file(entry.path())
             };
-            removed.expect("a plan leaves nothing that cannot be removed");
+            removed.expect("every file of a plan can be removed");
         }
         self.world.file("file.txt", "inside").file("dir/inner.txt", "inner").folder("dir/deep");
         self.world

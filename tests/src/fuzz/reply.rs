@@ -42,5 +42,5 @@ fn answered(provider: Provider, uses: &[ToolUse]) {
     };
     let results: Vec<_> = uses.iter().enumerate().map(result).collect();
     let (messages, left_out) = write_results(provider, &results);
-    assert!(messages.is_array() && left_out.is_empty(), "texts are left out nowhere");
+    assert!(messages.is_array() && left_out.is_empty(), "no text block is omitted");
 }

@@ -66,7 +66,7 @@ fn check_violations(violations: &Violations) {
 /// Exports a tool with this schema in every format.
 fn check_exports(schema: &Schema) {
     let made = Definition::with_schema("tool", "A tool.", SideEffects::None, schema.clone());
-    let definition = made.expect("the rest is in order");
+    let definition = made.expect("the other fields are valid");
     for format in Format::ALL {
         for strictness in [Strictness::AsIs, Strictness::Transform] {
             let _ = export(&DefinitionView::from(&definition), format, strictness);

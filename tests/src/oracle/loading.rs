@@ -71,7 +71,7 @@ pub fn loading_bytes(within: Duration, bytes: &[u8]) -> Loaded {
 
 fn load(root: PathBuf, plugins: PathBuf) -> Loaded {
     let builder = Host::builder().workspace(root).shipped(Shipped::LeftOut).plugins(plugins);
-    let host = builder.cache(CacheMode::Directory(cache())).build().expect("a host comes of it");
+    let host = builder.cache(CacheMode::Directory(cache())).build().expect("a host is built");
     let name = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
     Loaded {
         tools: host.registry().tool_names(),

@@ -34,7 +34,10 @@ impl Resources {
             threads: entries("/proc/self/task"),
             descriptors: entries("/proc/self/fd"),
             memory: memory(),
-            maps: fs::read_to_string("/proc/self/maps").expect("the kernel tells").lines().count(),
+            maps: fs::read_to_string("/proc/self/maps")
+                .expect("`/proc` can be read")
+                .lines()
+                .count(),
         }
     }
 
@@ -79,11 +82,11 @@ impl Resources {
 }
 
 fn entries(directory: &str) -> usize {
-    fs::read_dir(directory).expect("the kernel tells").count()
+    fs::read_dir(directory).expect("`/proc` can be read").count()
 }
 
 fn memory() -> usize {
-    let status = fs::read_to_string("/proc/self/status").expect("the kernel tells");
+    let status = fs::read_to_string("/proc/self/status").expect("`/proc` can be read");
     let of = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
         line.split_whitespace().next().and_then(|kib| kib.parse::<usize>().ok()).unwrap_or(0)

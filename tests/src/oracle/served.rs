@@ -67,7 +67,7 @@ pub fn served(case: &Case, calls: usize) -> Served {
     let (ran, _) = client.end();
     assert!(
         broken.is_empty(),
-        "what must hold for every server does not:\n  {}",
+        "invariants of every server are violated:\n  {}",
         broken.join("\n  ")
     );
     assert_eq!(ran.code, 0, "{}", ran.stderr);

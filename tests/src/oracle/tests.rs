@@ -78,7 +78,7 @@ fn memory_retained_once_is_not_a_leak() {
 #[test]
 fn canary_read_is_found() {
     if !canary::can_be_seen(&World::new()) {
-        return skip("this file system does not write down who reads what");
+        return skip("this file system does not record access times");
     }
     breaks("secret.txt was read", |stage| {
         drop(fs::read(stage.world.outer().join("outside/folder/secret.txt")).expect("it is there"));

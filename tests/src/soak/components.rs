@@ -102,10 +102,10 @@ fn judged(count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> Report {
             match outcome {
                 Ok(_) => drop(loaded.fetch_add(1, Ordering::Relaxed)),
                 Err(said) if is_reason(&said) => {}
-                Err(said) => wrong.lock().expect("nobody panicked").push((number, said)),
+                Err(said) => wrong.lock().expect("no thread panicked").push((number, said)),
             }
         }
-        times.lock().expect("nobody panicked").extend(own);
+        times.lock().expect("no thread panicked").extend(own);
     };
     let on_two_threads = |start: usize, end: usize| {
         let next = AtomicUsize::new(start);
@@ -116,8 +116,8 @@ fn judged(count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> Report {
     let before = Resources::now();
     on_two_threads(count / 10, count);
     let (mut times, wrong) = (
-        times.into_inner().expect("nobody panicked"),
-        wrong.into_inner().expect("nobody panicked"),
+        times.into_inner().expect("no thread panicked"),
+        wrong.into_inner().expect("no thread panicked"),
     );
     times.sort_unstable();
     let (half, most) = (times[times.len() / 2], times[times.len() - 1]);

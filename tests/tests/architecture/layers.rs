@@ -325,7 +325,7 @@ fn no_timeout_depends_on_the_wall_clock() {
         });
         assert_eq!(waits, None, "{file}");
     }
-    palisade_tests::skip("the machine's clock is not set: that would concern everybody on it");
+    palisade_tests::skip("the machine's clock is not set: that would affect all its users");
 }
 
 #[test]

@@ -31,7 +31,11 @@ fn dropped_when_started(guest: Guest, tool: &str) -> Vec<Event> {
             () = started.notified() => {}
         }
     });
-    assert_eq!(world.read("tidied.txt"), None, "a guest whose caller has gone gets no grace");
+    assert_eq!(
+        world.read("tidied.txt"),
+        None,
+        "a guest with a dropped caller gets no grace period"
+    );
     recorder.events()
 }
 

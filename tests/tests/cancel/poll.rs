@@ -25,5 +25,5 @@ fn cancelled_guest_cannot_claim_success() {
 #[test]
 fn polling_guest_is_stopped_after_its_grace() {
     let seen = cancelled_when_started(CANCEL_POLL, "ignore");
-    assert!(emitted(&seen, "ignored"), "it had its grace");
+    assert!(emitted(&seen, "ignored"), "it had its grace period");
 }

@@ -33,7 +33,7 @@ fn factory_creates_one_instance_per_call() {
     let host = host();
     host.registry().register(factory).unwrap();
     let at_registration = made.load(Ordering::SeqCst);
-    assert!(at_registration <= 1, "registration needs the definition, and no more");
+    assert!(at_registration <= 1, "registration requires only the definition");
     block_on(async {
         for calls in 1..=10 {
             let result = host.dispatch(host.session(), Call::new("counted", "{}")).await;

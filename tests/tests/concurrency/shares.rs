@@ -45,7 +45,7 @@ fn sleeping_plugin_at_its_share_delays_no_other() {
         assert_eq!(
             stage.host.session().in_flight(),
             running + waiting,
-            "it still has all that it gets"
+            "it still holds its whole share"
         );
         token.cancel();
         for call in calls {
@@ -99,7 +99,7 @@ fn with_few_descriptors() {
             let of = |event: &palisade::Event| reports_start(event) || event.is_terminal();
             recorder.until(|events| events.iter().filter(|event| of(event)).count() == begun).await;
         }
-        assert!(recorder.events().iter().any(palisade::Event::is_terminal), "some find no more");
+        assert!(recorder.events().iter().any(palisade::Event::is_terminal), "some reach the limit");
         for _ in 0..30 {
             let result = benign.call("read_file", json!({"path": "file.txt"}), json!({})).await;
             assert_eq!(result.output().as_deref(), Some("content"), "{result}");

@@ -51,7 +51,7 @@ fn stopped(stop: impl Fn(Call, PathBuf) -> Call, class: &str) {
         assert_eq!(look(path), *then, "{} has changed after the end of its call", path.display());
     }
     let busy = at_end.iter().filter(|(then, _)| then.is_some_and(|(size, ..)| size > 0)).count();
-    assert!(busy > ROUNDS / 2, "only {busy} calls had begun to write");
+    assert!(busy > ROUNDS / 2, "only {busy} calls were writing");
 }
 
 /// Cancels the call from another thread when the file has grown to `size` bytes.

@@ -91,7 +91,7 @@ fn previously_named_cache_stays_hidden() {
     assert_eq!(
         fs::read_dir(home.home.root().join(records)).unwrap().count(),
         2,
-        "and that of the cache in use"
+        "and the key of the cache in use"
     );
     assert_eq!(home.call(&home.home, &shared(), "list_dir", &json!({"path": records})).code, 4);
     let moved = home.call(

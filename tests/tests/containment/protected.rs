@@ -175,7 +175,7 @@ fn program_state_can_neither_be_changed_nor_read() {
     assert_eq!(
         call("create", "palisade.toml")["error"]["detail"]["tree"],
         "palisade.toml",
-        "it is not made either"
+        "it is not created either"
     );
     assert!(world.read("log.jsonl").is_some_and(|log| log.contains("tool.failed")));
 }

@@ -141,7 +141,7 @@ fn is_never_read_outside(path: &str) {
             ControlFlow::Continue(())
         },
     );
-    assert!(inside > 0, "at times the path led inside");
+    assert!(inside > 0, "sometimes the path was inside");
 }
 
 #[track_caller]
@@ -156,7 +156,7 @@ fn is_read_outside_without_the_guard(path: &str) {
             if escaped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         },
     );
-    assert!(escaped, "the race is too slow to find anything");
+    assert!(escaped, "the race has too few attempts");
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn swapped_in_repository_is_never_written() {
             },
         );
         assert!(is_whole(&root), "{path}");
-        assert!(written > 0, "at times {path} led to the draft");
+        assert!(written > 0, "sometimes {path} led to the draft");
     }
 }
 
@@ -239,7 +239,7 @@ fn unguarded_swapped_in_repository_is_written() {
                 if lost { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             },
         );
-        assert!(!is_whole(&root), "the race is too slow to find anything");
+        assert!(!is_whole(&root), "the race has too few attempts");
     }
 }
 
@@ -268,7 +268,7 @@ fn swapped_in_pipe_blocks_no_thread() {
             ControlFlow::Continue(())
         },
     );
-    assert!(done > 0, "at times it was the file");
+    assert!(done > 0, "sometimes it was the file");
 }
 
 #[test]
@@ -290,5 +290,5 @@ fn unguarded_swapped_in_pipe_is_opened() {
             if opened { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         },
     );
-    assert!(opened, "the race is too slow to find anything");
+    assert!(opened, "the race has too few attempts");
 }

@@ -16,7 +16,7 @@ fn passes(refused: Refused) {
     }
     let output = match refused.run_again("", &BUT) {
         Ok(output) => output,
-        Err(error) => return skip(&format!("this kernel takes no filter: {error}")),
+        Err(error) => return skip(&format!("this kernel accepts no filter: {error}")),
     };
     let (text, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

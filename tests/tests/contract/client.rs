@@ -274,7 +274,7 @@ fn call_clock_stands_still_during_a_question() {
     assert_eq!(within["success"], true, "{within:#}");
     assert!(
         within["duration_ms"].as_f64().unwrap() < 600.0,
-        "what it waited is not its own time: {within:#}"
+        "its waiting time is not its own time: {within:#}"
     );
     assert_eq!(timed(json!({"spin": 60_000}))["error"]["class"], "timeout");
 }

@@ -31,7 +31,7 @@ fn offers_are_known_after_loading_and_from_the_cache() {
             (prompt.name.as_str(), arguments),
             ("filled", vec![("one", true), ("two", false)])
         );
-        assert_eq!(host.registry().tool_names(), ["idle"], "nothing of it is a tool");
+        assert_eq!(host.registry().tool_names(), ["idle"], "none of the offers is a tool");
     }
 }
 

@@ -43,7 +43,7 @@ fn question_has_all_facts_for_the_decision() {
             (question.session_id.as_deref(), question.turn_id.as_deref()),
             (Some("session-1"), Some("t-7"))
         );
-        assert_eq!(question.projected_modifications, ["note.txt"], "as the call would find it");
+        assert_eq!(question.projected_modifications, ["note.txt"], "as for the call");
         assert!(
             question.input_summary.contains("characters …") && question.input_summary.len() < 1200
         );
@@ -200,11 +200,7 @@ fn answer_after_timeout_starts_nothing() {
         let question = stage.confirmations.next().await;
         let begun = tokio::time::Instant::now();
         assert_eq!(class(&waiting.await.unwrap()), "confirmation_timeout");
-        assert_eq!(
-            begun.elapsed(),
-            Duration::from_secs(300),
-            "five minutes unless somebody says otherwise"
-        );
+        assert_eq!(begun.elapsed(), Duration::from_secs(300), "the default is five minutes");
         assert_eq!(
             stage.confirmations.answer(&question.id, Answer::Allow),
             Err(AnswerRefused::Withdrawn)

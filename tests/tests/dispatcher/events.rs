@@ -160,7 +160,7 @@ fn dropped_stream_receives_nothing() {
     let stream = host.events();
     assert!(host.event_bus().is_watched());
     drop(stream);
-    assert!(!host.event_bus().is_watched(), "nobody listens, so no event is built");
+    assert!(!host.event_bus().is_watched(), "without a subscriber no event is built");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn stuck_event_file_delays_no_call_and_counts_losses() {
     calculate(&stage, WAITING_LINES / 2 + 10);
     assert!(
         matches!(lines.finish(Duration::ZERO), Err(LinesError::Stalled)),
-        "nobody waits for it for ever"
+        "the wait is bounded"
     );
     drop(let_go);
     // Two lines a call, 20 more than the queue holds; the blocked writer may have taken one.
@@ -219,7 +219,7 @@ fn chatter_never_displaces_terminal_events() {
         let _ = block_on(stage.host.call("progress", json!({"bytes": 20_000}), json!({})));
     }
     let heard: Vec<_> = std::iter::from_fn(|| stream.try_next()).collect();
-    assert!(stream.missed() > 0, "there was more than anybody reads");
+    assert!(stream.missed() > 0, "the events exceed the queue");
     assert_eq!(heard.iter().filter(|event| event.event.is_terminal()).count(), calls);
     drop(let_go);
     let lost = stage.recorder.events().len() as u64;

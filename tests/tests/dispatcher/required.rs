@@ -165,7 +165,7 @@ fn concurrent_tool_calls() {
         stage.world.file("open", "go");
         let results = all.await.unwrap();
         let order: Vec<_> = results.iter().map(|result| result.call_id().as_str()).collect();
-        assert_eq!(order, ids, "in the order asked");
+        assert_eq!(order, ids, "in the requested order");
         assert!(results.iter().all(|result| result.output().as_deref() == Some("go")));
         assert_eq!((called(), session.in_flight()), (6, 0));
     });

@@ -215,7 +215,7 @@ fn dropped_message_ends_all_its_calls() {
     block_on(async {
         let calls = ["a", "b", "c", "d", "e"].iter().map(|id| waiting(id)).collect();
         tokio::select! {
-            _ = stage.host.dispatch_all(&session, calls) => panic!("nobody opens the gate"),
+            _ = stage.host.dispatch_all(&session, calls) => panic!("the gate stays closed"),
             () = stage.started(4) => {}
         }
         stage

@@ -83,7 +83,7 @@ fn dropped_message_leaves_an_answer_to_each_call() {
     block_on(async {
         let calls = vec![waiting("a"), waiting("b")];
         tokio::select! {
-            _ = stage.host.dispatch_into(&session, calls, &mut conversation) => panic!("nobody opens the gate"),
+            _ = stage.host.dispatch_into(&session, calls, &mut conversation) => panic!("the gate stays closed"),
             () = stage.started(2) => {}
         }
     });

@@ -29,7 +29,7 @@ fn calls_are_refused_while_all_threads_are_lost() {
             assert_eq!(
                 without_files.output().as_deref(),
                 Some("2"),
-                "what sees no file needs no thread that may hang"
+                "a tool without files needs no thread of its own"
             );
             let (class, detail) = error(&refused);
             assert_eq!(

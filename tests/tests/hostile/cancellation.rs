@@ -83,7 +83,7 @@ fn queued_call_is_cancelled_before_instantiation() {
     });
     all_cancelled(&results);
     let called = oracle.events().iter().filter(|event| event.name() == "tool.called").count();
-    assert_eq!(called, 1, "those behind it never began");
+    assert_eq!(called, 1, "the calls behind it never started");
 }
 
 /// Returns the time from the cancellation to the end of such a call: the fastest of five, since

@@ -327,7 +327,7 @@ fn suite_passes_without_openat2() {
     for refused in Refused::ALL {
         let ran = match refused.run_again("escape::", &["suite_passes_without_openat2"]) {
             Ok(ran) => ran,
-            Err(error) => return skip(&format!("this kernel takes no filter: {error}")),
+            Err(error) => return skip(&format!("this kernel accepts no filter: {error}")),
         };
         let told = format!(
             "{}{}",

@@ -70,7 +70,7 @@ fn guest_errors_disclose_nothing_of_the_machine() {
     let seen = around_both(
         &Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "look-around"})).timeout(ENOUGH),
     );
-    assert!(!seen.output().is_empty(), "the guest tells what it found");
+    assert!(!seen.output().is_empty(), "the guest reports its findings");
     assert_eq!(seen.results().count(), 2, "through the library and through the program");
     for (world, result) in seen.results() {
         for secret in of_the_host(world) {

@@ -87,7 +87,7 @@ fn allowance_of_one_plugin_does_not_apply_to_its_namesake() {
                     .iter()
                     .filter(|name| **name == "tool.confirmation_requested")
                     .count();
-                assert_eq!(asked, 1, "always means always, for this one");
+                assert_eq!(asked, 1, "always applies to this tool");
                 vec![first, second]
             }
         });
@@ -131,7 +131,7 @@ fn always_allowance_ends_with_any_update() {
     let session = first.new_session("s").build();
     let call = |host: &Host| block_on(host.dispatch(&session, Call::new("raw", json!({}))));
     assert!(call(&first).is_success() && call(&first).is_success());
-    assert_eq!(asked.swap(0, Ordering::SeqCst), 1, "always means always, for this one");
+    assert_eq!(asked.swap(0, Ordering::SeqCst), 1, "always applies to this tool");
     for (what, told, questions) in updates {
         let host = hosting(&world, &asked, told);
         assert!(call(&host).is_success(), "{what}");

@@ -63,7 +63,10 @@ fn pipe_swapped_in_between_check_and_open_blocks_nothing() {
         over.store(true, std::sync::atomic::Ordering::SeqCst);
         tried.unwrap();
     });
-    assert!(seen.contains("not-permitted") && seen.len() > 1, "at times it was the file: {seen:?}");
+    assert!(
+        seen.contains("not-permitted") && seen.len() > 1,
+        "sometimes it was the file: {seen:?}"
+    );
 }
 
 fn node(kind: FileType, device: u64) -> impl Fn(&World) + Clone + 'static {

@@ -75,7 +75,7 @@ fn end_at_the_deadline_is_one_end() {
 fn until(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + ENOUGH;
     while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        assert!(Instant::now() < deadline, "not reached in time: {what}");
         std::thread::park_timeout(Duration::from_millis(1));
     }
 }
@@ -115,7 +115,7 @@ fn suspended_process_reports_its_timeout_on_resumption() {
     let result = finish(child).exits_with(7).json();
     assert_eq!(result["error"]["class"], "timeout");
     let took = Duration::from_secs_f64(result["duration_ms"].as_f64().unwrap() / 1e3);
-    assert!(took >= still, "{took:?}, of which the process stood still for {still:?}");
+    assert!(took >= still, "{took:?}, of which the process was suspended for {still:?}");
 }
 
 #[test]

@@ -156,7 +156,10 @@ fn cached_plugin_is_ready_beside_a_compiling_one() {
     };
     let begun = Instant::now();
     while notes().is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "a compilation that begins is noted");
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the start of a compilation is recorded"
+        );
         std::thread::yield_now();
     }
     drop(host);
@@ -236,7 +239,7 @@ fn call_compiles_only_its_shipped_plugin() {
     // tools.
     let ran = call(&["call", "calculat", "{}"]).exits_with(3);
     ran.stderr_contains(&["did you mean `calculate`"]);
-    assert_eq!(cached(&world), 3, "to know the nearest name, all names are asked for");
+    assert_eq!(cached(&world), 3, "the nearest name requires all names");
 }
 
 #[test]

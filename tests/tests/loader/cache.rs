@@ -62,7 +62,7 @@ fn damaged_code_is_recompiled_when_called() {
         assert_eq!(
             fs::read(entry(&cache, "code")).unwrap().len(),
             whole.len(),
-            "it was made again"
+            "it was recompiled"
         );
     }
 }
@@ -185,6 +185,6 @@ fn files_of_a_killed_program_are_removed_after_a_day() {
     )
     .unwrap();
     fs::remove_file(entry(&cache, "code")).unwrap();
-    assert_eq!(freshness(&cache), Freshness::Compiled, "what writes there clears up");
+    assert_eq!(freshness(&cache), Freshness::Compiled, "a write to the cache removes old drafts");
     assert!(!old.exists() && young.exists());
 }

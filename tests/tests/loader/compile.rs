@@ -136,8 +136,8 @@ fn costly_plugin_is_killed_while_others_answer() {
         ["small"],
         "the other plugin of the directory is there"
     );
-    assert!(answers > 10, "{answers} calls were answered meanwhile");
-    assert_eq!(cached(&world), 1, "nothing of the bomb is kept");
+    assert!(answers > 10, "{answers} calls were answered in the meantime");
+    assert_eq!(cached(&world), 1, "no file of the bomb remains");
     assert!(!runs(&limits.memory.to_string()), "a child is left");
 }
 

@@ -24,7 +24,7 @@ fn removed_directory_keeps_its_plugins_and_a_replacement_is_ignored() {
     assert_eq!(
         found(&rescan),
         [vec!["b"], vec![], vec![]],
-        "the other one is looked into all the same"
+        "the other directory is scanned all the same"
     );
     says(&rescan.rejected[0].reason, &["the plugins loaded from it before stay"]);
     assert_eq!(tools(&host), pairs(&[("a", "1"), ("b", "1")]));

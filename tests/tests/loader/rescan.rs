@@ -104,7 +104,7 @@ fn added_changed_and_removed_plugins_are_applied_at_once() {
     assert_eq!(tools(&host), pairs(&[("a", "1"), ("b", "2"), ("more", "2"), ("d", "1")]));
     assert!(
         Arc::ptr_eq(&kept, &host.registry().get("d").unwrap()),
-        "what has not changed stays the one that it was"
+        "an unchanged plugin stays the same"
     );
     assert_eq!(told(&mut events), ["plugin.loaded", "plugin.changed", "plugin.removed"]);
     for tool in ["a", "b", "more", "d"] {
@@ -150,7 +150,7 @@ fn running_call_keeps_its_code() {
             world.install("gate", &plugin(&["wait_for"], "2"));
             assert_eq!(found(&host.rescan())[1], ["gate"]);
             let new = host.call("wait_for", "{}", json!({})).await;
-            assert_eq!(new.output().as_deref(), Some("done"), "whoever calls now has the new code");
+            assert_eq!(new.output().as_deref(), Some("done"), "a new call runs the new code");
             fs::remove_file(file(&world, "gate")).unwrap();
             assert_eq!(found(&host.rescan())[2], ["gate"]);
             world.file("open", "by the old code");
@@ -202,7 +202,7 @@ fn retained_plugin_does_not_need_the_cache() {
     world.install("b", &plugin(&["b"], "2"));
     let rescan = host.rescan();
     assert_eq!((found(&rescan)[1].clone(), rescan.rejected.len()), (vec!["b"], 1));
-    assert_eq!(without_code(&world), 3, "the code of both, and of the new file of one");
+    assert_eq!(without_code(&world), 3, "the code of both plugins, and of the new file of one");
     assert!(block_on(host.call("a", "{}", json!({}))).is_success());
     let registry = palisade::Registry::new();
     registry.register(Arc::new(move || before.instantiate())).unwrap();
@@ -212,7 +212,7 @@ fn retained_plugin_does_not_need_the_cache() {
         old.tool(Arc::new(move || factory.instantiate())).cache(CacheMode::Off).build().unwrap();
     assert!(
         block_on(old.call("b", "{}", json!({}))).is_success(),
-        "whoever has begun with the old one has its code"
+        "a running call keeps the old code"
     );
 }
 
@@ -225,7 +225,11 @@ fn earlier_file_claims_a_name_as_after_a_restart() {
     let rescan = host.rescan();
     assert_eq!(found(&rescan), [vec!["a"], vec![], vec!["b"]]);
     says(&rescan.rejected[0].reason, &["`same` already exists"]);
-    assert_eq!(tools(&host), pairs(&[("same", "a")]), "a plugin is there whole or not at all");
+    assert_eq!(
+        tools(&host),
+        pairs(&[("same", "a")]),
+        "a plugin is loaded completely or not at all"
+    );
     is_as_after_a_fresh_start(&host, &world);
     fs::remove_file(file(&world, "a")).unwrap();
     assert_eq!(found(&host.rescan()), [vec!["b"], vec![], vec!["a"]]);
@@ -277,7 +281,7 @@ fn host_and_added_names_cannot_be_taken() {
     host.registry().unregister("mine").unwrap();
     assert!(
         host.rescan().is_empty() && !host.registry().has("mine"),
-        "what was taken away stays away"
+        "an unregistered tool stays unregistered"
     );
     world.install("other", &plugin(&["mine"], "2"));
     assert!(!host.rescan().is_empty() && host.registry().has("mine"));
@@ -318,7 +322,7 @@ fn plugin_rule_is_suspended_while_a_namesake_exists() {
     assert_eq!(mode(), Mode::Auto);
     other.install("csv", &plugin(&["c"], "1"));
     assert_eq!(found(&host.rescan()), [vec!["csv"], vec![], vec![]]);
-    assert_eq!(mode(), Mode::Prompt, "nobody can tell which of the two the rule is about");
+    assert_eq!(mode(), Mode::Prompt, "the rule does not identify one of the two");
     fs::remove_file(file(&other, "csv")).unwrap();
     assert_eq!(found(&host.rescan()), [vec![], vec![], vec!["csv"]]);
     assert_eq!(mode(), Mode::Auto);

@@ -259,7 +259,11 @@ fn modern_client_brings_answers_round_by_round() {
         json!([{"ask": [form("who"), sampling("capital"), roots("dirs")]}, {"ask": [form("who")]}]),
     );
     let (requests, first) = round(&mut client, &asked);
-    assert_eq!(keys(&requests), ["capital", "dirs", "who"], "all of one ask come at once");
+    assert_eq!(
+        keys(&requests),
+        ["capital", "dirs", "who"],
+        "the requests of one call of `ask` arrive together"
+    );
     assert_eq!(requests["who"]["method"], "elicitation/create");
     assert_eq!(requests["who"]["params"]["message"], "The plugin contract_client asks: Who?");
     assert_eq!(
@@ -268,10 +272,10 @@ fn modern_client_brings_answers_round_by_round() {
     );
     let some = json!({"who": filled("Ada"), "dirs": listed(), "more": 1});
     let (requests, second) = round(&mut client, &with(asked.clone(), Some(&first), some));
-    assert_eq!(keys(&requests), ["capital"], "what has been answered is not asked again");
+    assert_eq!(keys(&requests), ["capital"], "an answered question is not asked again");
     let (requests, third) =
         round(&mut client, &with(asked.clone(), Some(&second), json!({"capital": said()})));
-    assert_eq!(keys(&requests), ["who"], "an answer belongs to one question");
+    assert_eq!(keys(&requests), ["who"], "an answer applies to one question");
     assert!(first != second && second != third, "each round has a state of its own");
     let last = client.request_modern(
         "tools/call",

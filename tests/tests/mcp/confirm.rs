@@ -149,7 +149,7 @@ fn modern_client_answers_with_the_next_request() {
         "{question}"
     );
     let choices = &question["params"]["requestedSchema"]["properties"]["decision"]["oneOf"];
-    assert_eq!(choices.as_array().unwrap().len(), 2, "nothing is allowed for longer: {choices}");
+    assert_eq!(choices.as_array().unwrap().len(), 2, "there is no lasting choice: {choices}");
     assert_eq!(world.read("a.txt"), None);
     let again = with_answer(write("a.txt"), &state, &decision("accept", "allow_once"));
     let answer = client.request_modern("tools/call", again, &forms());

@@ -88,7 +88,7 @@ fn connection_above_the_limit_gets_a_written_503() {
     drop(sockets);
     let start = Instant::now();
     while endpoint.post(&HEADERS, &message()).status != 200 {
-        assert!(start.elapsed() < PATIENCE, "closed connections make no room");
+        assert!(start.elapsed() < PATIENCE, "closed connections release no capacity");
     }
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).unwrap();
     endpoint.end().stderr_contains(&["turned away a connection from 127.0.0.1"]);

@@ -75,7 +75,7 @@ fn contradictory_header_is_refused() {
     assert_eq!(
         (answer.status, answer.message().get("id")),
         (400, None),
-        "what is no request has no answer"
+        "a message other than a request has no answer"
     );
     assert_eq!(endpoint.send("DELETE", &[own], "").status, 204);
 }

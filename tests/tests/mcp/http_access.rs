@@ -80,7 +80,7 @@ fn cors_allows_only_configured_origins() {
             "{answer:?}"
         );
     }
-    assert_eq!(asked_first(&[]).status, 401, "no page asks");
+    assert_eq!(asked_first(&[]).status, 401, "no web page sends the request");
     // The page may read the answer, an error as well.
     let right = format!("Bearer {TOKEN}");
     for (headers, status) in [(&[APP, ("Authorization", &right)][..], 200), (&[APP], 401)] {
@@ -116,7 +116,7 @@ fn wildcard_server_prints_a_reachable_url_and_its_names() {
         asked(&endpoint, "good", &[("Authorization", &right), ("Host", &every)]).status,
         403
     );
-    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be terminated");
     let told =
         format!("listens on {every}, and answers to 127.0.0.1, [::1], localhost, tools.example");
     endpoint.end().stderr_contains(&[&told]);
@@ -145,7 +145,7 @@ fn verbose_server_logs_rejected_requests_with_reason() {
     assert_eq!(asked(&endpoint, "good", &[("Host", "evil.example")]).status, 403);
     assert_eq!(endpoint.send("POST", &[], "[]").status, 400);
     assert_eq!(asked(&endpoint, "good", &[]).status, 200);
-    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be terminated");
     let said = endpoint.end().stderr;
     for line in [
         "POST /mcp: refused with 403 Forbidden, this server does not",

@@ -26,7 +26,10 @@ fn wait_for_event(file: &std::path::Path, words: &[&str]) {
         if text.lines().any(|line| words.iter().all(|word| line.contains(word))) {
             return;
         }
-        assert!(start.elapsed() < Duration::from_secs(60), "{words:?} is never told: {text}");
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "{words:?} is not in the output: {text}"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -122,7 +125,7 @@ fn shutdown_takes_seconds_and_reports_cancelled_calls() {
     let legacy = endpoint.begin("POST", &[("Mcp-Session-Id", &id)], &legacy.to_string());
     wait_for_event(&events, &["tool.called", "mcp-2-1"]);
     let start = Instant::now();
-    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be terminated");
     for answer in [modern, legacy].map(palisade_tests::mcp_http::answer) {
         assert_eq!(answer.status, 200, "{answer:?}");
         let result = answer.message()["result"].clone();

@@ -53,7 +53,7 @@ fn subscriber_is_notified_of_replaced_and_removed_plugins() {
     fs::remove_file(world.plugins().join("visitor.wasm")).unwrap();
     client.receive_method(UPDATED);
     other.receive_method("notifications/resources/list_changed");
-    assert!(other.received(UPDATED).is_empty(), "who has unsubscribed is not told");
+    assert!(other.received(UPDATED).is_empty(), "an unsubscribed client is not notified");
 }
 
 #[test]

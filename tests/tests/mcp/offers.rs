@@ -106,11 +106,7 @@ fn resources_are_read_in_a_read_only_sandbox() {
     let bytes = json!([{"uri": "test://bytes", "mimeType": "image/png", "blob": "iVBORw=="}]);
     assert_eq!(read(&mut client, "test://bytes"), bytes);
     let own = json!([{"uri": "test://workspace", "mimeType": "text/plain", "text": "from the workspace"}]);
-    assert_eq!(
-        read(&mut client, "test://workspace"),
-        own,
-        "whatever file the plugin says that it is"
-    );
+    assert_eq!(read(&mut client, "test://workspace"), own, "for every file that the plugin names");
     let made = read(&mut client, "test://template/123/data");
     assert_eq!(
         (&made[0]["uri"], &made[0]["text"]),

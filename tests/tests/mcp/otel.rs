@@ -45,7 +45,7 @@ fn sent(collector: &Collector) -> (Vec<Value>, Vec<Value>) {
             }
             "/v1/metrics" => metrics
                 .extend(parts(&request.json(), &["resourceMetrics", "scopeMetrics", "metrics"])),
-            other => panic!("what is {other}?"),
+            other => panic!("unknown path: {other}"),
         }
     }
     (spans, metrics)
@@ -131,7 +131,7 @@ fn unsampled_call_is_measured_and_not_traced() {
     client.request("tools/call", &call("no_such_tool", json!({})));
     end_well(client);
     let (spans, metrics) = sent(&collector);
-    assert_eq!(spans.len(), 1, "only the one that nobody decided on: {spans:?}");
+    assert_eq!(spans.len(), 1, "only the call without a sampling decision: {spans:?}");
     let [metric] = metrics.as_slice() else { panic!("{metrics:?}") };
     assert_eq!(
         (&metric["name"], &metric["unit"]),
@@ -144,10 +144,7 @@ fn unsampled_call_is_measured_and_not_traced() {
         .partition(|attributes| attributes["gen_ai.tool.name"] == "fail");
     assert_eq!((named.len(), unnamed.len()), (1, 1), "{points:?}");
     assert_eq!(unnamed[0]["error.type"], "-32602");
-    assert!(
-        unnamed[0].get("gen_ai.tool.name").is_none(),
-        "clients could make up names without end: {unnamed:?}"
-    );
+    assert!(unnamed[0].get("gen_ai.tool.name").is_none(), "unbounded client names: {unnamed:?}");
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn generated_token_is_printed_private_and_removed() {
     assert_eq!(text(&asked(&endpoint, "good", json!({}), &token).message()), "good");
     let another = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     assert_eq!(asked(&another, "good", json!({}), &token).status, 401, "each run has its own");
-    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be terminated");
     let ran = endpoint.end();
     ran.stderr_contains(&[&format!("Authorization: Bearer {token}"), file.to_str().unwrap()]);
     assert!(!file.exists());
@@ -62,7 +62,7 @@ fn disabled_token_is_reported() {
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &["--token", "none"]);
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 200);
     assert!(!world.home().join(".local/state/palisade/tokens").exists(), "no token is kept");
-    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be terminated");
     endpoint.end().stderr_contains(&["every user of this machine can call these tools"]);
 }
 
@@ -88,7 +88,7 @@ fn token_is_never_in_a_shared_directory() {
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 401);
-    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be terminated");
     endpoint.end().stderr_contains(&[
         "the token stands in no file",
         "`chmod 700",

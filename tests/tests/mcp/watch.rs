@@ -122,11 +122,7 @@ fn modern_client_is_notified_under_each_listen_request() {
     );
     fs::remove_file(world.plugins().join("a.wasm")).unwrap();
     assert_eq!(tagged(&mut client), two);
-    assert_eq!(
-        told_in_all(client),
-        0,
-        "who has cancelled, or wants to hear of something else, is not told"
-    );
+    assert_eq!(told_in_all(client), 0, "cancelled and other subscriptions are not notified");
 }
 
 #[test]
@@ -158,7 +154,7 @@ fn unchanged_list_causes_no_notification() {
     world.install("a", &wat("a", "1").execute("(unreachable)").build());
     world.install("b", &wat("b", "1").build());
     client.receive_method(CHANGED);
-    assert_eq!(told_in_all(client), 0, "the first that it hears is of the other file");
+    assert_eq!(told_in_all(client), 0, "its first message is about the other file");
 }
 
 #[test]

@@ -102,10 +102,7 @@ fn prompting_tool_is_measured_only_if_its_class_is_allowed() {
     assert!(refused.stdout.is_empty() && !world.root().join("made.txt").exists());
     let allowed =
         program(&world, &words).args(["--allow", "write", "--json"]).run().exits_with(0).json();
-    assert_eq!(
-        allowed["loading"]["plugin"], "files",
-        "a plugin that comes with the program is loaded like any other"
-    );
+    assert_eq!(allowed["loading"]["plugin"], "files", "a built-in plugin is loaded like any other");
     assert!(world.root().join("made.txt").exists());
 }
 
@@ -121,7 +118,7 @@ fn failing_call_ends_the_benchmark_with_its_error() {
     ] {
         let failed = bench(words).exits_with(code);
         failed.stderr_contains(&[said]);
-        assert_eq!(failed.stdout, "", "no figures of failures");
+        assert_eq!(failed.stdout, "", "no figures for failed calls");
     }
 }
 
@@ -170,5 +167,5 @@ fn interrupted_benchmark_leaves_no_accessible_files() {
     interrupt(&child);
     finish(child).exits_with(130).stderr_contains(&["interrupted"]);
     assert_eq!(mode & 0o777, 0o700, "{mode:o}");
-    assert_eq!(made_in(&scratch), None, "something is left");
+    assert_eq!(made_in(&scratch), None, "files remain");
 }

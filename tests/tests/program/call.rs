@@ -125,7 +125,7 @@ fn unknown_input_key_is_accepted_and_reported() {
     world.file("x", "text");
     let ran =
         program(&world, &["call", "read_file", r#"{"path": "x", "Limit": 3}"#]).run().exits_with(0);
-    assert_eq!(ran.stdout, "text", "models add keys now and then, and no call fails for one");
+    assert_eq!(ran.stdout, "text", "an additional key fails no call");
     assert_eq!(
         ran.stderr,
         "`read_file` names no key `Limit`, and ignores it; did you mean `limit`?\n"

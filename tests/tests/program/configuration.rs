@@ -185,7 +185,7 @@ fn rule_for_an_unknown_tool_has_a_suggestion() {
         assert_eq!(ran.stderr.lines().count(), 2, "{ran:?}");
     }
     let ran = program(&world, &["call", "list_dir"]).run().exits_with(0);
-    assert_eq!(ran.stderr, slip, "what is near no tool is no news with every call");
+    assert_eq!(ran.stderr, slip, "a name without a similar tool is not reported at every call");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn misspelt_rule_is_reported_without_other_plugins() {
     assert_eq!(
         ran.stderr.lines().count(),
         1,
-        "nobody knows yet which other tools there are: {ran:?}"
+        "the names of other tools are not known yet: {ran:?}"
     );
 }
 
@@ -216,7 +216,7 @@ fn applicable_rules_are_silent_and_load_nothing() {
     assert_eq!(
         program(&world, &["config", "show"]).run().exits_with(0).stderr,
         "",
-        "what is wrong is told by `call`"
+        "`call` reports the error"
     );
 }
 
@@ -254,7 +254,7 @@ fn long_rule_list_is_cut_and_counted() {
     );
     assert!(
         !line("confirm.tools.zzz_mine").is_empty(),
-        "a project does not push the user's own rules out of sight"
+        "the rules of a project do not hide the user's rules"
     );
     ran.stderr_contains(&["19981 more rules hold for no tool"]);
     let all = program(&world, &["config", "show", "--json"]).run().exits_with(0).json();

@@ -29,7 +29,7 @@ fn demo_prints_a_table_and_a_conclusion() {
     assert_eq!(
         ran.stdout.matches('\u{1b}').count(),
         0,
-        "nothing of the plugin reaches a terminal raw"
+        "the plugin's text is escaped on a terminal"
     );
 }
 
@@ -56,7 +56,7 @@ fn interrupted_at(sign: &str, cache: impl FnOnce(&World) -> PathBuf) {
     }
     interrupt(&child);
     let ran = finish(child).exits_with(130);
-    assert_eq!(ran.stdout, "", "no conclusion is drawn");
+    assert_eq!(ran.stdout, "", "there is no conclusion");
     assert_eq!(here(), Vec::<PathBuf>::new());
 }
 

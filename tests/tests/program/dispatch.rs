@@ -122,7 +122,11 @@ fn model_reads_the_refusal_and_the_operator_the_setting() {
         .run()
         .exits_with(0);
     for advice in ["--allow", "palisade.toml", "confirm.", "palisade list", "auto"] {
-        assert!(!ran.stdout.contains(advice), "a model has no use for {advice:?}: {}", ran.stdout);
+        assert!(
+            !ran.stdout.contains(advice),
+            "the model gets the operator's advice {advice:?}: {}",
+            ran.stdout
+        );
     }
     let answers = ran.json();
     let said = |index: usize| answers[index]["content"].as_str().unwrap().to_owned();

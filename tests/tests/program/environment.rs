@@ -130,7 +130,7 @@ fn log_level_applies_to_stderr_only() {
         assert!(ran.stdout.is_empty() && !ran.stderr.contains('\u{1b}'), "{ran:?}");
         ran.stderr.lines().count()
     };
-    assert!(lines("debug") > lines("error"), "debug says more");
+    assert!(lines("debug") > lines("error"), "the debug level logs more");
     assert_eq!(lines("error"), 1, "the error itself is no line of the log");
 }
 

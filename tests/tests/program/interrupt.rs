@@ -88,7 +88,7 @@ fn sigterm_and_sighup_end_a_command_cleanly() {
     for signal in [Signal::TERM, Signal::HUP] {
         if signal == Signal::HUP && is_ignored_here(1) {
             skip(
-                "a terminal that goes: whoever started this has it ignored, as `nohup` does, and programs leave that as it is",
+                "SIGHUP, because the parent process ignores it, as `nohup` does, and programs inherit that",
             );
             continue;
         }
@@ -108,7 +108,7 @@ fn sigterm_and_sighup_end_a_command_cleanly() {
         ];
         let child = crate::program(&world, &words).stdout(Stdio::piped()).start();
         let command = world.wait_for("begun").trim().parse().ok().and_then(Pid::from_raw).unwrap();
-        kill_process(Pid::from_child(&child), signal).expect("it can be asked to end");
+        kill_process(Pid::from_child(&child), signal).expect("it can be terminated");
         let result = finish(child).exits_with(130).json();
         assert_eq!(result["error"]["class"], "cancelled", "{signal:?}");
         assert!(rustix::process::test_kill_process(command).is_err(), "the command has ended");

@@ -252,11 +252,9 @@ fn one_step_command_is_correctly_quoted() {
             let told: Value = serde_json::from_str(last).expect("JSON");
             assert_eq!((&told["name"], &told["args"][4]), (&json!("palisade"), &json!(odd)));
         } else {
-            let begin = words
-                .iter()
-                .position(|word| *word == "--")
-                .expect("the end of the client's own options")
-                + 1;
+            let begin =
+                words.iter().position(|word| *word == "--").expect("the last option of the client")
+                    + 1;
             let program = executable();
             assert_eq!(
                 (OsStr::new(words[begin]), words[begin + 1], last),

@@ -50,7 +50,7 @@ fn bare_loosening_rule_does_not_apply_to_a_plugin_file() {
             .exits_with(0);
         assert!(
             !other.stderr.contains("csv_chart"),
-            "a call of another tool says nothing of it: {other:?}"
+            "calls of other tools do not report it: {other:?}"
         );
     }
 }

@@ -24,10 +24,7 @@ fn emitted_text_and_progress_are_shown_on_a_terminal() {
     for part in ["first", "second", "2 of 4 half"] {
         assert!(shown.contains(part), "{part}: {shown:?}");
     }
-    assert!(
-        shown.contains("  first"),
-        "a tool's lines begin further in than the program's: {shown:?}"
-    );
+    assert!(shown.contains("  first"), "lines of a tool are indented: {shown:?}");
     assert_eq!(stdout, "cancelled: false");
 }
 

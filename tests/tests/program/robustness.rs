@@ -110,7 +110,7 @@ fn system_error_of_a_command_is_logged_without_paths_in_the_result() {
     let doctor = program(&world, &["doctor"]).env("TMPDIR", "/proc").run();
     assert!(
         doctor.stdout.contains("/proc/palisade-shell-"),
-        "whoever runs it may know: {}",
+        "the operator may see the path: {}",
         doctor.stdout
     );
 }

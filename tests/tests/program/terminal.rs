@@ -27,7 +27,7 @@ impl Terminal {
     pub(crate) fn new() -> Self {
         let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .expect("a terminal can be made");
-        grantpt(&person).expect("it can be given to oneself");
+        grantpt(&person).expect("its ownership can be set");
         unlockpt(&person).expect("it can be unlocked");
         let size = Winsize { ws_row: 25, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&person, size).expect("it has a size");

@@ -137,7 +137,7 @@ fn plugins_only_in_subdirectories_are_reported() {
             .run()
     };
     call("good").stderr_contains(&["there is no tool `good`", "there is no `.wasm` file in "]);
-    assert_eq!(call("list_dir").stderr, "", "whoever has the tool that they call needs no plugin");
+    assert_eq!(call("list_dir").stderr, "", "the called tool needs no rejected plugin");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn default_page_is_256_kib_with_a_marker() {
     let line = "0123456789abcde\n";
     let text = line.repeat(20_000);
     let first = read(text.clone(), json!({})).check().output().to_owned();
-    let (page, marker) = first.rsplit_once('\n').expect("a marker stands on a line of its own");
+    let (page, marker) = first.rsplit_once('\n').expect("a marker is on its own line");
     assert_eq!(page.len() + 1, 262_144);
     assert_eq!(
         marker,
@@ -91,7 +91,7 @@ fn following_the_markers_returns_the_whole_file() {
         assert!(page.len() <= 100, "{page}");
         whole.push_str(page);
         let next =
-            marker.trim_end_matches(']').split_once("with ").expect("it says how to read on").1;
+            marker.trim_end_matches(']').split_once("with ").expect("it states how to continue").1;
         input = serde_json::from_str(next).expect("it is an input");
     }
     assert_eq!(whole, text);

@@ -174,7 +174,7 @@ fn processes_violated() {
         exhausted(&result, "processes", 48);
         assert!(
             result.content()[0].as_text().starts_with("begun\n"),
-            "what it wrote is kept: {result:?}"
+            "its output is kept: {result:?}"
         );
         assert_eq!(inside(&world.root()), Vec::<String>::new());
     }
@@ -225,7 +225,7 @@ fn leaderless(mib: u64, seconds: u64) -> Option<ToolResult> {
         json!({"command": command}),
     );
     if result.metadata()["exit_code"] == 3 {
-        skip(&format!("this kernel ends no thread alone: {result}"));
+        skip(&format!("this kernel cannot end a single thread: {result}"));
         return None;
     }
     Some(result)

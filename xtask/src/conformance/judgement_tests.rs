@@ -43,10 +43,10 @@ fn unbuilt_scenario_may_fail_but_not_pass_everywhere() {
     assert!(is_well(&["a"], std::slice::from_ref(&failing)));
     assert!(
         is_well(&["a"], &[passing.clone(), failing.clone()]),
-        "one revision of two is not built"
+        "one of two revisions is missing"
     );
     assert!(!is_well(&["a"], &[passing.clone(), passing]), "it is built");
-    assert!(!is_well(&["b"], &[failing]), "another one is not built");
+    assert!(!is_well(&["b"], &[failing]), "the missing scenario is another one");
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Stage {
         visitor: &Path,
     ) -> anyhow::Result<Self> {
         let name = |path: &Path| {
-            path.file_name().map(OsStr::to_owned).context("a plugin's path ends in no name")
+            path.file_name().map(OsStr::to_owned).context("a plugin's path has no file name")
         };
         let stage = Self {
             root: home.join(revision),

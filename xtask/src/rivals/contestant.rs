@@ -9,7 +9,7 @@ use crate::guests::{self, Request, Selection};
 use crate::pip::{self, Packages};
 use crate::place::Place;
 use crate::providers;
-use crate::served::Way;
+use crate::served::Transport;
 use crate::served::{self, Served};
 use anyhow::{Context as _, ensure};
 use std::fs;
@@ -144,17 +144,19 @@ impl Contestant {
     }
 
     /// Starts the server.
-    pub(super) fn start(&self, way: Way) -> anyhow::Result<Server> {
-        let log = self.home.join(format!("{}-{}.log", self.name, way.name()));
-        match way {
-            Way::Lines => Ok(Server::Lines(Lines::start(self.command(way, None), &log)?)),
-            Way::Http => self.listen(log),
+    pub(super) fn start(&self, transport: Transport) -> anyhow::Result<Server> {
+        let log = self.home.join(format!("{}-{}.log", self.name, transport.name()));
+        match transport {
+            Transport::Stdio => {
+                Ok(Server::Lines(Lines::start(self.command(transport, None), &log)?))
+            }
+            Transport::Http => self.listen(log),
         }
     }
 
     fn listen(&self, log: PathBuf) -> anyhow::Result<Server> {
         if matches!(self.maker, Maker::Palisade { .. }) {
-            let served = Served::start(self.command(Way::Http, None), log)?;
+            let served = Served::start(self.command(Transport::Http, None), log)?;
             let address =
                 served.url().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
             let address = address.and_then(|address| address.parse::<SocketAddr>().ok());
@@ -163,19 +165,21 @@ impl Contestant {
             return Ok(Server::Http { served, address });
         }
         let address = free()?;
-        let served = Served::at(self.command(Way::Http, Some(address)), address, log)?;
+        let served = Served::at(self.command(Transport::Http, Some(address)), address, log)?;
         Ok(Server::Http { served, address })
     }
 
     /// Returns the start command: with the given address, or else with one that the server chooses
     /// and prints.
-    fn command(&self, way: Way, address: Option<SocketAddr>) -> Command {
+    fn command(&self, transport: Transport, address: Option<SocketAddr>) -> Command {
         let mut command = match &self.maker {
             Maker::Palisade { program } => {
                 let mut serve = with_guest(program, &self.home, "serve");
-                serve.arg("--events").arg(self.home.join(format!("events-{}.jsonl", way.name())));
+                serve
+                    .arg("--events")
+                    .arg(self.home.join(format!("events-{}.jsonl", transport.name())));
                 serve.args(
-                    (way == Way::Http)
+                    (transport == Transport::Http)
                         .then_some(["--http", "127.0.0.1:0", "--token", "none"])
                         .into_iter()
                         .flatten(),

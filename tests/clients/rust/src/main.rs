@@ -1,21 +1,23 @@
-//! Holds `palisade serve` against the official client for Rust; `cargo xtask clients` builds and runs it.
+//! Tests `palisade serve` with the official Rust client; `cargo xtask clients` builds and runs it.
 //!
 //! ```text
 //! palisade-client-in-rust --workspace DIR [--process PID --url URL | COMMAND…]
 //! ```
 //!
-//! What is tried, what is printed and what the server needs is the same as for the Python client (`../python/client.py`).
+//! The checks, the output and the requirements of the server are those of the Python client
+//! (`../python/client.py`).
 #![allow(
     deprecated,
-    reason = "lines of the log, which go by the name of logging, are what begins the endless loop for us"
+    reason = "a log message, which the protocol deprecates, signals the start of the endless loop"
 )]
 
-mod person;
+mod connection;
 mod promises;
 mod server;
-mod tried;
+mod user;
 mod wire;
 
+use connection::Connection;
 use promises::PROMISES;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::ClientLifecycleMode;
@@ -23,34 +25,33 @@ use server::Server;
 use std::fmt::Display;
 use std::process::ExitCode;
 use std::time::Duration;
-use tried::Tried;
 
-/// What no answer takes, however slow the machine is.
+/// An upper bound for the time until an answer arrives, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the server waits for the answer to a question: `confirm.timeout` of its settings.
+/// The server's timeout for the answer to a question: `confirm.timeout` of its settings.
 const QUESTION: Duration = Duration::from_secs(2);
-/// How long is listened for what must not come.
+/// The time to wait for messages that must not arrive.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// What does not hold.
+/// A broken promise, with its description.
 #[derive(Debug)]
-struct Wrong(String);
+struct Broken(String);
 
-/// Whatever else fails is no promise kept either.
-impl<E: std::error::Error> From<E> for Wrong {
+/// Any other error breaks the promise as well.
+impl<E: std::error::Error> From<E> for Broken {
     fn from(error: E) -> Self {
         Self(error.to_string())
     }
 }
 
-type Kept<T = ()> = Result<T, Wrong>;
+type Outcome<T = ()> = Result<T, Broken>;
 
-fn need(holds: bool, what: impl Display) -> Kept {
-    if holds { Ok(()) } else { Err(Wrong(what.to_string())) }
+fn ensure(holds: bool, what: impl Display) -> Outcome {
+    if holds { Ok(()) } else { Err(Broken(what.to_string())) }
 }
 
-/// Waits for something that has no message of its own.
-async fn until(holds: impl Fn() -> Kept<bool>, what: &str) -> Kept {
+/// Polls until a condition holds that no message announces.
+async fn wait_until(holds: impl Fn() -> Outcome<bool>, what: &str) -> Outcome {
     let wait = async {
         while !holds()? {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -59,16 +60,16 @@ async fn until(holds: impl Fn() -> Kept<bool>, what: &str) -> Kept {
     };
     match tokio::time::timeout(PATIENCE, wait).await {
         Ok(happened) => happened,
-        Err(_) => Err(Wrong(format!("{what} does not happen within {} s", PATIENCE.as_secs()))),
+        Err(_) => Err(Broken(format!("{what} does not happen within {} s", PATIENCE.as_secs()))),
     }
 }
 
-/// A revision of the protocol, and how a client comes to speak it.
+/// A revision of the protocol, with the way to negotiate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Era {
     /// With a handshake.
     Legacy,
-    /// With requests that stand for themselves.
+    /// With self-contained requests.
     Modern,
 }
 
@@ -100,25 +101,25 @@ impl Era {
     }
 }
 
-/// Each promise has a connection of its own.
-async fn keep(promise: &promises::Promise, server: &Server, era: Era) -> Kept {
+/// Checks a promise with its own connection.
+async fn check(promise: &promises::Promise, server: &Server, era: Era) -> Outcome {
     let kept = async {
-        let tried = Tried::connect(server, era).await?;
-        let kept = (promise.keep)(&tried).await;
-        tried.close().await?;
+        let connection = Connection::connect(server, era).await?;
+        let kept = (promise.check)(&connection).await;
+        connection.close().await?;
         kept
     };
     match tokio::time::timeout(2 * PATIENCE, kept).await {
         Ok(kept) => kept,
-        Err(_) => Err(Wrong(format!("it takes longer than {} s", 2 * PATIENCE.as_secs()))),
+        Err(_) => Err(Broken(format!("it takes longer than {} s", 2 * PATIENCE.as_secs()))),
     }
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let server = match Server::told() {
+    let server = match Server::from_arguments() {
         Ok(server) => server,
-        Err(Wrong(why)) => {
+        Err(Broken(why)) => {
             eprintln!("{why}");
             return ExitCode::from(2);
         }
@@ -126,9 +127,9 @@ async fn main() -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for era in Era::ALL {
         for promise in PROMISES {
-            match keep(promise, &server, era).await {
+            match check(promise, &server, era).await {
                 Ok(()) => println!("ok {} {}", era.name(), promise.name),
-                Err(Wrong(why)) => {
+                Err(Broken(why)) => {
                     code = ExitCode::FAILURE;
                     println!("failed {} {}: {why}", era.name(), promise.name);
                 }

@@ -1,44 +1,45 @@
-//! Everything that is sent and received, read off the transport below the library.
+//! Records all sent and received messages, at the transport below the library.
 
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What went over a connection, each in its order.
+/// The messages of a connection, in the order of each direction.
 #[derive(Debug, Default)]
-pub(crate) struct Book {
+pub(crate) struct Messages {
     pub(crate) sent: Vec<Value>,
     pub(crate) received: Vec<Value>,
 }
 
-impl Book {
-    /// The request that has last called this tool.
+impl Messages {
+    /// Returns the last request that called this tool.
     pub(crate) fn call(&self, tool: &str) -> Value {
-        let is_call = |sent: &&Value| sent["method"] == "tools/call" && sent["params"]["name"] == tool;
+        let is_call =
+            |sent: &&Value| sent["method"] == "tools/call" && sent["params"]["name"] == tool;
         self.sent.iter().rfind(is_call).cloned().unwrap_or_default()
     }
 }
 
-/// A book that is written while it is read.
+/// A log of messages that can be read during the connection.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Books(Arc<Mutex<Book>>);
+pub(crate) struct MessageLog(Arc<Mutex<Messages>>);
 
-impl Books {
-    pub(crate) fn open(&self) -> MutexGuard<'_, Book> {
+impl MessageLog {
+    pub(crate) fn open(&self) -> MutexGuard<'_, Messages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A transport whose messages are written down.
+/// A transport that records its messages.
 pub(crate) struct Wire<T> {
     transport: T,
-    books: Books,
+    log: MessageLog,
 }
 
 impl<T> Wire<T> {
-    pub(crate) fn new(transport: T, books: Books) -> Self {
-        Self { transport, books }
+    pub(crate) fn new(transport: T, log: MessageLog) -> Self {
+        Self { transport, log }
     }
 }
 
@@ -49,13 +50,13 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.books.open().sent.push(read(&message));
+        self.log.open().sent.push(read(&message));
         self.transport.send(message)
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.transport.receive().await?;
-        self.books.open().received.push(read(&message));
+        self.log.open().received.push(read(&message));
         Some(message)
     }
 
@@ -65,5 +66,6 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
 }
 
 fn read(message: &impl serde::Serialize) -> Value {
-    serde_json::to_value(message).unwrap_or_else(|error| Value::String(format!("not JSON: {error}")))
+    serde_json::to_value(message)
+        .unwrap_or_else(|error| Value::String(format!("not JSON: {error}")))
 }
