@@ -75,7 +75,6 @@ mod tests {
     use super::super::messages::Messages;
     use super::super::store::new_store;
     use super::*;
-    use crate::execution::OwnerShares;
     use crate::sandbox::engine::{for_compilation, sandbox_units};
     use crate::sandbox::precheck::Cap;
     use crate::tool::Digest;
