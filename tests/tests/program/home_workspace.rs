@@ -53,3 +53,27 @@ fn project_workspace_and_other_verbs_cause_no_warning() {
         assert!(!ran.stderr.contains("home directory"), "{ran:?}");
     }
 }
+
+#[test]
+fn settings_of_later_runs_are_hidden_from_tools() {
+    let world = World::new();
+    let own = world.root().join(".config/palisade");
+    std::fs::create_dir_all(&own).expect("a directory can be made");
+    std::fs::write(own.join("palisade.toml"), "").expect("a file can be written");
+    std::fs::write(world.root().join("other.toml"), "").expect("a file can be written");
+    let write = |path: &str| format!(r#"{{"path": "{path}", "content": "[confirm]\n"}}"#);
+    let other_runs = [
+        ["--config", "other.toml", "XDG_UNUSED", "x"],
+        ["--allow", "write", "XDG_CONFIG_HOME", "/elsewhere"],
+    ];
+    for [flag, value, variable, directory] in other_runs {
+        let call = |path: &str| {
+            let input = write(path);
+            let words = ["call", flag, value, "--allow", "write", "write_file", &input];
+            at_home(&world, &world.root(), &words).env(variable, directory).run()
+        };
+        call(".config/palisade/palisade.toml").exits_with(4);
+        assert_eq!(std::fs::read(own.join("palisade.toml")).expect("it can be read"), b"");
+        call(".config/palisade/other.toml").exits_with(0);
+    }
+}

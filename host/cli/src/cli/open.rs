@@ -14,6 +14,7 @@ use palisade::sandbox::{ChildCompiler, Compiler, limits};
 use palisade::tool::text::visible;
 use palisade::tool::{Places, SideEffects};
 use palisade_shell::{Shell, ShellHelper, ShellOptions};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -102,18 +103,26 @@ fn add_directories(settings: &mut Settings, more: Vec<PathBuf>, origin: Origin) 
 
 /// Returns the path of the user's configuration file, which is empty if there is no home directory.
 pub(super) fn user_file(common: &Common) -> PathBuf {
+    common.config.clone().or_else(default_user_file).unwrap_or_default()
+}
+
+/// Returns the configuration file of a run in this environment without `--config`.
+fn default_user_file() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;
-    let default = || {
-        etcetera::choose_base_strategy()
-            .map(|base| base.config_dir().join("palisade").join(PROJECT_FILE))
-    };
+    let base = etcetera::choose_base_strategy().ok()?.config_dir();
     // Ignore a relative home directory: it would place the user's configuration inside the
     // untrusted workspace.
-    common
-        .config
-        .clone()
-        .or_else(|| default().ok().filter(|path| path.is_absolute()))
-        .unwrap_or_default()
+    Some(base.join("palisade").join(PROJECT_FILE)).filter(|path| path.is_absolute())
+}
+
+/// Returns the user's configuration files of this run, and of runs with the default of the
+/// environment or of the home directory: a tool that changed one of them would permit the calls of
+/// a later run.
+fn user_files(common: &Common) -> BTreeSet<PathBuf> {
+    let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
+    let at_home = home.map(|home| home.join(".config/palisade").join(PROJECT_FILE));
+    let files = [Some(user_file(common)), default_user_file(), at_home];
+    files.into_iter().flatten().filter(|file| !file.as_os_str().is_empty()).collect()
 }
 
 /// Formats a path for display, with `~` for the home directory.
@@ -145,9 +154,8 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         Shipped::Included => base.tool(Shell::factory(shell(settings))),
         Shipped::LeftOut | Shipped::Reserved => base,
     };
-    // The path is empty without a home directory.
-    let user = Some(user_file(common)).filter(|path| !path.as_os_str().is_empty());
-    let base = user.into_iter().chain(token::folders()).fold(base, HostBuilder::deny_read);
+    let hidden = user_files(common).into_iter().chain(token::folders());
+    let base = hidden.fold(base, HostBuilder::deny_read);
     let loading = Loading::observer();
     let base = settings
         .tool_concurrency
