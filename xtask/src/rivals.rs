@@ -86,7 +86,7 @@ fn measure(contestants: &[Contestant], transport: Transport) -> anyhow::Result<V
             Ok(server) => servers.push((contestant, server)),
             Err(error) if contestant.name() == contestant::OURS => bail!("{error:#}"),
             Err(error) => {
-                println!("skipped: {} over {}: {error:#}", contestant.name(), transport.name())
+                println!("skipped: {} over {}: {error:#}", contestant.name(), transport.name());
             }
         }
     }

@@ -72,8 +72,10 @@ fn settings_of_later_runs_are_hidden_from_tools() {
             let words = ["call", flag, value, "--allow", "write", "write_file", &input];
             at_home(&world, &world.root(), &words).env(variable, directory).run()
         };
-        call(".config/palisade/palisade.toml").exits_with(4);
+        let refused = call(".config/palisade/palisade.toml").exits_with(4);
+        assert!(refused.stderr.contains("permission_denied"), "{refused:?}");
         assert_eq!(std::fs::read(own.join("palisade.toml")).expect("it can be read"), b"");
-        call(".config/palisade/other.toml").exits_with(0);
+        let written = call(".config/palisade/other.toml").exits_with(0);
+        assert!(written.stdout.contains("other.toml"), "{written:?}");
     }
 }
