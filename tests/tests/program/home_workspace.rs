@@ -60,10 +60,12 @@ fn settings_of_later_runs_are_hidden_from_tools() {
     let own = world.root().join(".config/palisade");
     std::fs::create_dir_all(&own).expect("a directory can be made");
     std::fs::write(own.join("palisade.toml"), "").expect("a file can be written");
-    std::fs::write(world.root().join("other.toml"), "").expect("a file can be written");
+    let other = world.root().join("other.toml");
+    std::fs::write(&other, "").expect("a file can be written");
+    let other = other.to_str().expect("the path is UTF-8");
     let write = |path: &str| format!(r#"{{"path": "{path}", "content": "[confirm]\n"}}"#);
     let other_runs = [
-        ["--config", "other.toml", "XDG_UNUSED", "x"],
+        ["--config", other, "XDG_UNUSED", "x"],
         ["--allow", "write", "XDG_CONFIG_HOME", "/elsewhere"],
     ];
     for [flag, value, variable, directory] in other_runs {
