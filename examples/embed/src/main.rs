@@ -5,16 +5,14 @@ use palisade::{Host, json};
 
 #[tokio::main]
 async fn main() -> Result<(), palisade::BuildError> {
-    // `.plugins("directory")` adds plugins. `.policy(…)`, `.confirmer(…)` and `.limits(…)` set the
-    // permissions, the confirmation and the limits.
+    // `.plugins(…)` adds plugins; `.policy(…)`, `.confirmer(…)` and `.limits(…)` set their bounds.
     let host = Host::builder().workspace(".").build()?;
     for (tool, input) in [
         ("calculate", json!({"expression": "2 ^ 10 / 3"})),
         ("read_file", json!({"path": "Cargo.toml", "end_line": 0})),
         ("read_file", json!({"path": "../secret"})),
     ] {
-        // A call never panics and never returns `Err`: every outcome is a result that a model can
-        // read.
+        // A call never panics and never returns `Err`: a model can read every result.
         let result = host.call(tool, input, json!({})).await;
         println!("{tool}: {result}");
     }
