@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // `.plugins("directory")` adds plugins; `.policy(…)` and `.limits(…)` restrict what may run.
+    // `.plugins("directory")` adds plugins; `.policy(…)` and `.limits(…)` restrict them.
     let host = Host::builder().workspace(".").build()?;
     serve(host, stdin(), stdout()).await?;
     Ok(())

@@ -3,7 +3,7 @@
 //!
 //! TLS is not included. A listener that other machines can reach requires a token, and should sit
 //! behind a TLS-terminating proxy. On loopback, the token can be left out only with an explicit
-//! [`Access::Anybody`].
+//! [`Access::Unauthenticated`].
 
 mod allowed_hosts;
 mod auth;

@@ -1,9 +1,9 @@
 //! The sandbox: it compiles, describes and calls plugins, with a fresh store for each call.
 //!
-//! Only this module and its submodules use wasmtime. Each of its folders may use only those after it
-//! in this order: `call` (the tools of plugins), `load` (from bytes to a plugin that can be called),
-//! `output` (conversion and checks), `run` (stores and limits), `cache`, `compile`, `precheck`,
-//! `engine`.
+//! Only this module and its submodules use wasmtime. Each of its folders may use only those after
+//! it in this order: `call` (the tools of plugins), `load` (from bytes to a plugin that can be
+//! called), `output` (conversion and checks), `run` (stores and limits), `cache`, `compile`,
+//! `precheck`, `engine`.
 
 mod bindings;
 mod cache;

@@ -66,8 +66,8 @@ impl From<std::io::Error> for StartError {
 
 fn inherited_descriptor(number: u32) -> ErrorKind {
     let message = format!(
-        "`shell` is not run: whoever started this program left its descriptor {number} open, a \
-         command would inherit it, and only bash could close it, which this system does not have"
+        "`shell` is not run: the parent process left descriptor {number} open, a command would \
+         inherit it, and only bash could close it, which this system does not have"
     );
     let advice = Advice::new(format!("start the program without it (`{number}>&-`)"));
     ErrorKind::denied_with(PermissionReason::Sandbox, message, advice)

@@ -21,8 +21,8 @@ pub trait ResourceBudget: fmt::Debug + Send + Sync {
     /// Returns one file descriptor, after the guest has closed it.
     fn return_descriptor(&self);
 
-    /// Counts memory that a change log has begun to use, in bytes. It cannot be refused; each log is
-    /// bounded by itself.
+    /// Counts memory that a change log has begun to use, in bytes. It cannot be refused; each log
+    /// is bounded by itself.
     fn hold_memory(&self, bytes: u64) {
         let _ = bytes;
     }

@@ -11,8 +11,8 @@ use wasmtime_wasi::p2::{FsError, FsResult, StreamError};
 use super::protected_paths::Forbidden;
 use super::usage::{Exhausted, Usage};
 
-/// The reason why an operation was refused. The guest sees not-permitted for each of them. The texts
-/// call the mounted directory the workspace, and the guest a tool.
+/// The reason why an operation was refused. The guest sees not-permitted for each of them. The
+/// texts call the mounted directory the workspace, and the guest a tool.
 ///
 /// The enum is exhaustive, so that a host maps each refusal to an error of its own.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

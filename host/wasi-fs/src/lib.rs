@@ -5,8 +5,8 @@
 //! faster than a pool of blocking threads, but epoch interruption cannot end a blocked system call.
 //! Therefore
 //!
-//! - every path is resolved beneath the handle of the mounted directory, and every operation acts on
-//!   one name in a pinned directory, so that concurrent changes lead no operation out of it,
+//! - every path is resolved beneath the handle of the mounted directory, and every operation acts
+//!   on one name in a pinned directory, so that concurrent changes lead no operation out of it,
 //! - only regular files and directories are opened, after an inspection, and never blocking,
 //! - git repositories, and the paths that a host protects, are not changed ([`ProtectedPaths`]),
 //! - the bytes and entries of a call are counted ([`Quotas`]), and its open files come out of a
@@ -66,7 +66,7 @@
 //! # }
 //! ```
 //!
-//! The crate is the file system of [Palisade](https://docs.rs/palisade). Messages call the mounted
+//! The crate is the file system of Palisade. Messages call the mounted
 //! directory the workspace.
 
 #[cfg(not(unix))]

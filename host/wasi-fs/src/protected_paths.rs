@@ -1,8 +1,8 @@
 //! The protected paths of a directory, and the policy for its files with several hard links.
 //!
-//! Guests and the host's own tools share these rules. Paths are checked by name, and by the device and
-//! inode of each ancestor where names can deceive: a protected directory has the same identity by
-//! every path that leads to it.
+//! Guests and the host's own tools share these rules. Paths are checked by name, and by the device
+//! and inode of each ancestor where names can deceive: a protected directory has the same identity
+//! by every path that leads to it.
 
 mod ancestors;
 mod bare;
@@ -82,8 +82,8 @@ impl Protection {
 /// The protected paths of one directory that is mounted for guests.
 ///
 /// Nothing in a git repository is changed: in a `.git` at any depth, in the repository that the
-/// directory belongs to by such a name, and in a bare repository. No new name turns a directory into
-/// a repository, whose settings git would execute.
+/// directory belongs to by such a name, and in a bare repository. No new name turns a directory
+/// into a repository, whose settings git would execute.
 ///
 /// ```
 /// use palisade_wasi_fs::{HardLinks, ProtectedPaths, ProtectedTree, Protection, Reading};
@@ -158,8 +158,8 @@ impl ProtectedPaths {
         self.root
     }
 
-    /// Returns a copy that also protects the paths of a host. `root` is the path of the directory, as
-    /// in [`new`](Self::new).
+    /// Returns a copy that also protects the paths of a host. `root` is the path of the directory,
+    /// as in [`new`](Self::new).
     #[must_use]
     pub fn with(&self, host: &Arc<Protection>, root: &Path) -> Self {
         let mounts = Mounts::below(root);

@@ -1,5 +1,5 @@
-//! Tests of the file system on real directories, through the host traits of the bindings and with every
-//! path resolver of this system.
+//! Tests of the file system on real directories, through the host traits of the bindings and with
+//! every path resolver of this system.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

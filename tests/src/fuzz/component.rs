@@ -17,7 +17,7 @@ static SANDBOX: LazyLock<Sandbox> =
 ///
 /// If the message or a definition is invalid.
 pub fn component(bytes: &[u8]) {
-    match SANDBOX.prepare(bytes, Trust::Nobody) {
+    match SANDBOX.prepare(bytes, Trust::Untrusted) {
         Err(refused) => check_message(&refused.to_string()),
         Ok(plugin) => {
             assert!(!plugin.definitions().is_empty(), "a plugin has at least one tool");

@@ -209,8 +209,8 @@ fn stuck_event_file_delays_no_call_and_counts_losses() {
         "the wait is bounded"
     );
     drop(let_go);
-    // Two lines a call, 20 more than the queue holds. The blocked writer has taken one or both lines
-    // of the first call.
+    // Two lines a call, 20 more than the queue holds. The blocked writer has taken one or both
+    // lines of the first call.
     assert!(
         matches!(lines.finish(Duration::from_secs(60)), Err(LinesError::Lost(lost)) if (18..=19).contains(&lost))
     );

@@ -25,7 +25,7 @@ fn each_loaded<B: AsRef<[u8]> + Sync>(make: impl FnOnce() -> Vec<B>) -> Vec<Opti
             all.iter()
                 .map(|bytes| {
                     sandbox
-                        .prepare(bytes.as_ref(), palisade::sandbox::Trust::Nobody)
+                        .prepare(bytes.as_ref(), palisade::sandbox::Trust::Untrusted)
                         .err()
                         .map(|refused| refused.to_string())
                 })

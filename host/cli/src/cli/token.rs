@@ -64,7 +64,7 @@ impl Entry {
     pub(super) fn access(&self) -> Access {
         match self {
             Self::Given { token, .. } | Self::Made { token, .. } => Access::Token(*token),
-            Self::Open => Access::Anybody,
+            Self::Open => Access::Unauthenticated,
         }
     }
 

@@ -81,7 +81,7 @@ mod tests {
     use palisade::plugins::Shipped;
 
     fn named(name: &str) -> ClientIdentity {
-        ClientIdentity::new(Some(Caller::Anybody), Some(&Implementation::new(name, "1")))
+        ClientIdentity::new(Some(Caller::Unauthenticated), Some(&Implementation::new(name, "1")))
     }
 
     fn host() -> Host {
@@ -98,7 +98,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&one, &known.get_or_add(&host, named("two"))));
         assert!(!Arc::ptr_eq(
             &one,
-            &known.get_or_add(&host, ClientIdentity::new(Some(Caller::Anybody), None))
+            &known.get_or_add(&host, ClientIdentity::new(Some(Caller::Unauthenticated), None))
         ));
         let bearer = Caller::Bearer(blake3::hash(b"token"));
         let with_token = ClientIdentity::new(Some(bearer), Some(&Implementation::new("one", "1")));

@@ -27,7 +27,7 @@ pub(crate) type RequestHead = Parts;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
     /// Any local client: the server has no token.
-    Anybody,
+    Unauthenticated,
     /// A client that sent the token with this digest.
     Bearer(blake3::Hash),
 }
@@ -165,7 +165,7 @@ impl Auth {
 
     fn identify(&self, headers: &HeaderMap) -> Result<Caller, Rejection> {
         match &self.access {
-            Access::Anybody => Ok(Caller::Anybody),
+            Access::Unauthenticated => Ok(Caller::Unauthenticated),
             Access::Token(expected) => {
                 let given = only(headers, &AUTHORIZATION)?.and_then(bearer);
                 let given = Token::from_header(given.ok_or(Rejection::NoToken)?);

@@ -20,7 +20,7 @@ pub enum Access {
     Token(Token),
     /// Every client that can connect, which on loopback means every local user and process.
     /// Accepted for loopback addresses only.
-    Anybody,
+    Unauthenticated,
 }
 
 /// The address of a server, the clients it accepts, and its allowed hosts and origins.
@@ -57,13 +57,14 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// [`SettingsError::TokenNeeded`] for [`Access::Anybody`] at an address beyond loopback.
+    /// [`SettingsError::TokenNeeded`] for [`Access::Unauthenticated`] at an address beyond
+    /// loopback.
     pub fn new(address: SocketAddr, access: Access) -> Result<Self, SettingsError> {
         match access {
-            Access::Anybody if !address.ip().is_loopback() => {
+            Access::Unauthenticated if !address.ip().is_loopback() => {
                 Err(SettingsError::TokenNeeded(address))
             }
-            Access::Anybody | Access::Token(_) => {
+            Access::Unauthenticated | Access::Token(_) => {
                 Ok(Self { address, access, hosts: Vec::new(), origins: Vec::new() })
             }
         }
@@ -176,8 +177,8 @@ mod tests {
     const TOKEN: &str = "0123456789abcdef";
 
     fn at(address: &str, token: Option<&str>) -> Result<Settings, SettingsError> {
-        let access =
-            token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
+        let access = token
+            .map_or(Access::Unauthenticated, |token| Access::Token(Token::new(token).unwrap()));
         Settings::new(address.parse().unwrap(), access)
     }
 

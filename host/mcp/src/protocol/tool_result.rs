@@ -82,7 +82,7 @@ fn user_advice(error: &ToolError) -> Option<String> {
     const OPTIONS: &str = "options go among the server's arguments in your client's configuration";
     match error.class() {
         ErrorClass::PermissionDenied => {
-            Some(format!("For whoever runs this server: {}; {OPTIONS}", error.advice()?))
+            Some(format!("For the operator of this server: {}; {OPTIONS}", error.advice()?))
         }
         ErrorClass::UserDenied => Some(format!(
             "If you saw no question, your client shows none: `--allow CLASS` lets a class of tools run unasked; {OPTIONS}"

@@ -1,6 +1,7 @@
 //! The dispatcher, which holds everything that a call needs besides its session.
 
 use super::call_threads::CallThreads;
+use super::input::names_paths;
 use super::late_rules::LateRules;
 use crate::confirm::Confirmer;
 use crate::events::Events;
@@ -50,6 +51,13 @@ impl Dispatcher {
             nearest: missing.nearest().to_vec(),
             compiling: (self.compiling)(),
         }
+    }
+
+    /// Returns the host's own threads, if the host has some and the inputs of the tool name paths,
+    /// whose look-up may block.
+    pub(super) fn threads_for_paths(&self, tool: &Registered) -> Option<&CallThreads> {
+        let threads = self.threads.as_deref()?;
+        names_paths(tool.definition()).then_some(threads)
     }
 
     /// Returns the time limit of a call, at most 600 s. Precedence: the caller's value, the

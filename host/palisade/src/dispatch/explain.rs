@@ -88,11 +88,9 @@ impl Dispatcher {
                 input::check_in_turns(tool.definition(), &workspace, raw, &budget)
             }
         };
-        match &self.threads {
-            Some(threads) if input::names_paths(tool.definition()) => {
-                threads.run_blocking(time, tool, &call.cancel, check)
-            }
-            _ => check(),
+        match self.threads_for_paths(tool) {
+            Some(threads) => threads.run_blocking(time, tool, &call.cancel, check),
+            None => check(),
         }
     }
 }

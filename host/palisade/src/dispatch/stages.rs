@@ -53,12 +53,18 @@ impl Pipeline<'_> {
                 Some(account) => (account.clone(), InputMemory::Reserved),
                 None => (self.dispatcher.limits.account(), InputMemory::Unreserved),
             };
+            let raw = RawInput { input, nulls, memory };
             let CheckedInput { input, mut spent } =
-                match self.check_in_place(RawInput { input, nulls, memory }, &account)? {
-                    QuickCheck::Valid(input) => CheckedInput { input, spent: Spent::default() },
-                    QuickCheck::Long(raw) => {
-                        Box::pin(self.check_elsewhere(raw, account.clone())).await?
+                match self.dispatcher.threads_for_paths(&self.tool) {
+                    Some(threads) => {
+                        Box::pin(self.check_on_thread(threads, raw, account.clone())).await?
                     }
+                    None => match self.check_in_place(raw, &account)? {
+                        QuickCheck::Valid(input) => CheckedInput { input, spent: Spent::default() },
+                        QuickCheck::Long(raw) => {
+                            Box::pin(self.check_offloaded(raw, account.clone())).await?
+                        }
+                    },
                 };
             let mut approval = approve::approve(self, input.with_account(account.clone())).await?;
             match approval.is_large() {
@@ -80,27 +86,9 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Checks the input here, unless that may take long or block.
+    /// Checks the input here, unless that may take long.
     fn check_in_place(&self, raw: RawInput, account: &Account) -> Result<QuickCheck, ErrorKind> {
-        let definition = self.tool.definition();
-        match &self.dispatcher.threads {
-            Some(_) if input::names_paths(definition) => Ok(QuickCheck::Long(raw)),
-            _ => input::check_in_place(definition, self.session.workspace(), raw, account),
-        }
-    }
-
-    /// Checks an input that [`check_in_place`](Self::check_in_place) has left.
-    async fn check_elsewhere(
-        &self,
-        raw: RawInput,
-        account: Account,
-    ) -> Result<CheckedInput, ErrorKind> {
-        match self.dispatcher.threads.as_deref() {
-            Some(threads) if input::names_paths(self.tool.definition()) => {
-                self.check_on_thread(threads, raw, account).await
-            }
-            _ => self.check_offloaded(raw, account).await,
-        }
+        input::check_in_place(self.tool.definition(), self.session.workspace(), raw, account)
     }
 
     /// Checks the input on the host's own threads, because its paths are looked up in a workspace

@@ -45,7 +45,7 @@ pub enum LinesError {
     #[error("the events could not be written: {0}")]
     Write(#[source] io::Error),
     /// The destination no longer accepts data.
-    #[error("some events were not written: whoever reads them has stopped reading")]
+    #[error("some events were not written: their reader has stopped reading")]
     Stalled,
     /// Events arrived faster than the destination could accept them.
     #[error("{0} events were not written: they came faster than they could be written")]

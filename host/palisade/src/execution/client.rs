@@ -33,7 +33,7 @@ pub enum AskFailure {
     #[error("the client cannot be asked for {0}")]
     Unsupported(AskKind),
     /// The user or the client declined to answer.
-    #[error("whoever was asked does not want to answer")]
+    #[error("the client declines to answer")]
     Declined,
     /// The requests cannot be sent or the responses cannot be used.
     #[error("{0}")]

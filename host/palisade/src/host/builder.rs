@@ -210,7 +210,8 @@ impl HostBuilder {
         self
     }
 
-    /// Like [`protect`](Self::protect), and refuses reads of the path too: for the host's own files.
+    /// Like [`protect`](Self::protect), and refuses reads of the path too: for the host's own
+    /// files.
     #[must_use]
     pub fn deny_read(mut self, path: impl Into<PathBuf>) -> Self {
         self.protected.push((path.into(), Reading::Refused));

@@ -200,7 +200,7 @@ impl Candidate {
     fn trust(&self) -> Trust {
         match self {
             Self::Shipped(_) => Trust::Embedded,
-            Self::File(_) => Trust::Nobody,
+            Self::File(_) => Trust::Untrusted,
         }
     }
 

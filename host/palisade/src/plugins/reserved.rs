@@ -14,8 +14,8 @@ const PLUGINS: [(&str, &[&str]); 3] = [
     ("search", &["find_files", "search_files"]),
 ];
 
-/// The native tool of the crate `palisade-shell`, which ships with the program. Its name is reserved
-/// in every host with the shipped plugins, so that rules for it mean no plugin's tool.
+/// The native tool of the crate `palisade-shell`, which ships with the program. Its name is
+/// reserved in every host with the shipped plugins, so that rules for it mean no plugin's tool.
 const SHELL: &str = "shell";
 
 /// Refuses a plugin file that claims a reserved name, loaded or not: the user's rules for that name

@@ -14,7 +14,7 @@ fn auth(token: Option<&str>) -> Auth {
     let bound = "127.0.0.1:8000".parse().unwrap();
     let settings = Settings::new(
         bound,
-        token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap())),
+        token.map_or(Access::Unauthenticated, |token| Access::Token(Token::new(token).unwrap())),
     )
     .unwrap();
     Auth::new(&settings.with_origin("https://app.example").unwrap(), bound, vec!["/mcp"])

@@ -59,7 +59,7 @@ impl Line {
         let (client, socket) = duplex(4096);
         let (stop, dropped) = (CancellationToken::new(), CancellationToken::new());
         let routes: Routes = vec![("/x", Arc::new(Echo(dropped.clone())))];
-        let settings = Settings::new(bound, Access::Anybody).unwrap();
+        let settings = Settings::new(bound, Access::Unauthenticated).unwrap();
         let handler = ConnectionHandler::new(&settings, bound, routes);
         let ended = stop.clone();
         let served =

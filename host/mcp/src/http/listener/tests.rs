@@ -36,7 +36,7 @@ fn start() -> (SocketAddr, CancellationToken, JoinHandle<()>) {
 }
 
 fn start_with(limit: ConnectionLimit) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
-    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody).unwrap();
+    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Unauthenticated).unwrap();
     let listener = Listener { limit, ..Listener::new(std_listener(), settings).unwrap() };
     let handler = listener.handler(vec![("/x", Arc::new(Fake))]);
     let (address, stop) = (listener.address(), CancellationToken::new());
@@ -135,7 +135,7 @@ async fn flood_above_the_limit_delays_no_admitted_client() {
 
 #[tokio::test]
 async fn listener_knows_its_names_and_port() {
-    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody)
+    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Unauthenticated)
         .unwrap()
         .with_host("tools.example")
         .unwrap();
@@ -188,8 +188,8 @@ async fn shutdown_without_requests_is_immediate() {
 #[tokio::test]
 async fn bound_address_decides_whether_a_token_is_needed() {
     let settings = |token: Option<&str>| {
-        let access =
-            token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
+        let access = token
+            .map_or(Access::Unauthenticated, |token| Access::Token(Token::new(token).unwrap()));
         Settings::new("127.0.0.1:0".parse().unwrap(), access).unwrap()
     };
     let open = || std::net::TcpListener::bind("0.0.0.0:0").unwrap();

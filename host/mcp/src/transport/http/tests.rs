@@ -306,7 +306,7 @@ async fn session_is_visible_only_to_its_creator() {
     let seen = |caller| CallerSessions::new(&sessions, caller, Limits::default().account());
     let (id, _transport) = seen(caller("one")).create_session().await.unwrap();
     assert!(seen(caller("one")).has(&id));
-    for other in [caller("another"), Caller::Anybody] {
+    for other in [caller("another"), Caller::Unauthenticated] {
         let view = seen(other);
         assert!(!view.has(&id));
         assert!(view.create_standalone_stream(&id).await.is_err());

@@ -209,7 +209,7 @@ mod tests {
         input.read_exact(&mut read).unwrap();
         assert_eq!(writer.write(&line).unwrap(), line.len(), "there is room again");
         drop(input);
-        assert!(writer.write(&line).is_err(), "nobody reads any more");
+        assert!(writer.write(&line).is_err(), "the reader is gone");
     }
 
     #[test]

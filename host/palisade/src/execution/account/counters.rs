@@ -47,8 +47,8 @@ impl Counter {
 
 /// The memory that one call holds, in bytes, and whether its owner's counter counts it as well.
 ///
-/// One number holds both, so that the counters stay true if another thread releases memory while the
-/// call gets its owner.
+/// One number holds both, so that the counters stay true if another thread releases memory while
+/// the call gets its owner.
 #[derive(Debug, Default)]
 pub(super) struct CallCounter(AtomicU64);
 
@@ -89,8 +89,8 @@ impl CallCounter {
         CountedBy::from_bits(self.0.fetch_sub(bytes, Ordering::Relaxed))
     }
 
-    /// Records that the call has an owner, whose counter includes all later changes. Returns the memory
-    /// held at that moment.
+    /// Records that the call has an owner, whose counter includes all later changes. Returns the
+    /// memory held at that moment.
     pub(super) fn assign(&self) -> u64 {
         self.0.fetch_or(OWNED, Ordering::AcqRel)
     }

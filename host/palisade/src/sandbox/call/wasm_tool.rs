@@ -232,8 +232,8 @@ impl WasmTool {
         }
     }
 
-    /// Returns the file system with the workspace mounted as the tool's class allows: a tool of class
-    /// `read` cannot write, whatever its code does.
+    /// Returns the file system with the workspace mounted as the tool's class allows: a tool of
+    /// class `read` cannot write, whatever its code does.
     fn filesystem(&self, context: &ToolContext) -> Result<Filesystem, ErrorKind> {
         let access = match self.definition.side_effects().files() {
             FileAccess::None => return Ok(Filesystem::closed()),

@@ -45,7 +45,7 @@ impl Sandbox {
         }
         // An embedded plugin is part of the host, so a failed attempt says nothing about the next
         // one.
-        let keeps_verdicts = trust == Trust::Nobody;
+        let keeps_verdicts = trust == Trust::Untrusted;
         if keeps_verdicts {
             if let Some(refusal) = self.cache.refusal(engine, digest, self.compiler.limits()) {
                 return Err(refusal.into());
@@ -57,11 +57,11 @@ impl Sandbox {
         let compiled = match (&self.compiler, trust, allocation) {
             // Where the address space is short, a compiler that runs out of it aborts its process,
             // so a child compiles embedded plugins as well.
-            (Compiler::Child(child), Trust::Nobody, _)
+            (Compiler::Child(child), Trust::Untrusted, _)
             | (Compiler::Child(child), _, Allocation::OnDemand | Allocation::Scarce) => {
                 target.compile_in_child(child, bytes, cancel)
             }
-            (Compiler::InProcess(limits), Trust::Nobody, _) => {
+            (Compiler::InProcess(limits), Trust::Untrusted, _) => {
                 target.compile_on_thread(*limits, bytes, cancel)
             }
             (_, Trust::Embedded, _) => target.compile_in_place(bytes),

@@ -58,9 +58,7 @@ fn meaning(name: &str) -> Result<&'static str, &'static str> {
     match interface.split('/').next().unwrap_or(interface) {
         "palisade:tool" => Ok(match interface {
             "palisade:tool/host" => "log, progress, emitted text, cancellation",
-            "palisade:tool/client" => {
-                "questions to whoever makes the call, where they can be asked"
-            }
+            "palisade:tool/client" => "questions to the caller, if the caller can be asked",
             _ => "types only",
         }),
         "wasi:filesystem" => Ok("the workspace, as far as the tool's class allows"),

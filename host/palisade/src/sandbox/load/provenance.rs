@@ -15,5 +15,5 @@ pub enum Trust {
     /// The bytes are part of this program, so changing them means changing the program.
     Embedded,
     /// The bytes are not trusted.
-    Nobody,
+    Untrusted,
 }

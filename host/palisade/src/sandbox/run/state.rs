@@ -23,8 +23,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Creates the data of a call. The default is deny: file access comes only from `filesystem`, and
-    /// everything else from [`LazyWasiCtx`].
+    /// Creates the data of a call. The default is deny: file access comes only from `filesystem`,
+    /// and everything else from [`LazyWasiCtx`].
     pub(crate) fn new(
         filesystem: Filesystem,
         limiter: Limiter,

@@ -130,7 +130,7 @@ fn writing_is_atomic_and_keeps_permissions() {
     assert_eq!(
         std::io::read_to_string(reader).unwrap(),
         "inside",
-        "whoever has the old file open still reads it"
+        "a program with the old file open still reads it"
     );
     assert_eq!(world.text("file"), "new text");
     assert_eq!(

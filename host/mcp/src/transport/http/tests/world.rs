@@ -98,7 +98,8 @@ impl World {
         endpoint.config.sse_keep_alive = None;
         let settings = Settings::new(
             bound,
-            token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap())),
+            token
+                .map_or(Access::Unauthenticated, |token| Access::Token(Token::new(token).unwrap())),
         )
         .unwrap();
         Self {

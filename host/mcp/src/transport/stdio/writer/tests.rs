@@ -109,7 +109,7 @@ async fn stalled_client_is_dropped_after_a_timeout() {
     assert_eq!(writer.write(message(1)).await, Err(Disconnect::Stalled));
     assert_eq!(start.elapsed(), WRITE_TIMEOUT);
     assert_eq!(writer.disconnected().await, Disconnect::Stalled);
-    assert_eq!(start.elapsed(), WRITE_TIMEOUT, "whoever listens knows it at once");
+    assert_eq!(start.elapsed(), WRITE_TIMEOUT, "the sender is told at once");
 }
 
 #[tokio::test(start_paused = true)]
