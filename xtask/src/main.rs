@@ -26,6 +26,7 @@ mod reach;
 mod rivals;
 mod served;
 mod soak;
+mod surface;
 mod wasi;
 
 use place::Place;
@@ -69,6 +70,8 @@ cargo xtask mutants [--again] [--file FILE] [AREA…]
     Inserts small faults into the critical code of all areas, of the named areas or of one file, and
     reports the faults that no test sees. With --again, faults that were seen in the last run count
     as seen. Needs cargo-mutants.
+cargo xtask surface [--keep]
+    Compares the public items of the libraries with docs/surface; --keep stores them.
 cargo xtask wasi DIR
     Runs wasmtime's own WASI test programs, built from a checkout in DIR, in the sandbox.
 cargo xtask prebuild
@@ -76,7 +79,8 @@ cargo xtask prebuild
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
-    match fuzz::as_compiler().unwrap_or_else(|| run(&task)) {
+    let as_tool = fuzz::as_compiler().or_else(surface::as_rustdoc);
+    match as_tool.unwrap_or_else(|| run(&task)) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("xtask {task}: {error:#}");
@@ -89,6 +93,13 @@ fn profile() -> documents::Profile {
     match std::env::args().nth(2).as_deref() {
         Some("--debug") => documents::Profile::Debug,
         _ => documents::Profile::Release,
+    }
+}
+
+fn surface_task() -> surface::Task {
+    match std::env::args().nth(2).as_deref() {
+        Some("--keep") => surface::Task::Keep,
+        _ => surface::Task::Compare,
     }
 }
 
@@ -108,6 +119,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "fuzz" => fuzz::run(&place)?,
         "mutants" => mutants::run(&place)?,
         "soak" => soak::run(&place)?,
+        "surface" => surface::run(&place, surface_task())?,
         "wasi" => wasi::run(&place)?,
         "prebuild" => packages::prebuild(&place)?,
         _ => {
