@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use palisade::{CacheMode, Call, Host, HostBuilder, Limits, Places, Policy, Shipped, SideEffects};
+use palisade::{
+    CacheMode, Call, Host, HostBuilder, Places, SideEffects, plugins::Shipped, policy::Policy,
+    sandbox::limits::Limits,
+};
 use serde_json::Value;
 
 use crate::events::Recorder;

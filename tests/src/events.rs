@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use palisade::{Envelope, Event, Subscriber};
+use palisade::events::{Envelope, Event, Subscriber};
 
 /// A function called at each event.
 type Reaction = Arc<dyn Fn(&Event) + Send + Sync>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use palisade::Event;
+use palisade::events::Event;
 use serde_json::Value;
 
 use crate::uniform;

@@ -28,7 +28,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use palisade::{
-    CacheMode, Call, ConfirmationQueue, Event, Host, HostBuilder, Session, Shipped, ToolResult,
+    CacheMode, Call, Host, HostBuilder, Session, ToolResult, confirm::ConfirmationQueue,
+    events::Event, plugins::Shipped,
 };
 
 pub use cases::{around, around_both};

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use palisade::{
-    CacheMode, Call, CallId, ConfirmationQueue, Event, Host, HostBuilder, Session, ToolResult,
+    CacheMode, Call, CallId, Host, HostBuilder, Session, ToolResult, confirm::ConfirmationQueue,
+    events::Event,
 };
 
 use crate::events::Recorder;

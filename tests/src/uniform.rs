@@ -1,6 +1,6 @@
 //! The invariants that hold for the result of every call.
 
-use palisade::{ErrorClass, Event};
+use palisade::{ErrorClass, events::Event};
 use serde_json::Value;
 
 use crate::program::Ran;

@@ -13,7 +13,7 @@ mod states;
 
 use std::time::Duration;
 
-use palisade::{CancellationToken, Event};
+use palisade::{CancellationToken, events::Event};
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_SLEEP};
 use palisade_tests::{Case, Guest, Observed, Recorder, is_tested};
 use serde_json::json;

@@ -7,7 +7,10 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-use palisade::{ErrorClass, Mode, Policy, SideEffects};
+use palisade::{
+    ErrorClass, SideEffects,
+    policy::{Mode, Policy},
+};
 use palisade_tests::fuzz::{self, BORDERS, Border};
 use palisade_tests::guest::FUZZ_PLAN;
 use palisade_tests::{Stage, is_tested};

@@ -16,7 +16,9 @@ mod program;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use palisade::{CacheMode, Call, CallMode, Host, HostBuilder, Policy, SideEffects, ToolResult};
+use palisade::{
+    CacheMode, Call, CallMode, Host, HostBuilder, SideEffects, ToolResult, policy::Policy,
+};
 use palisade_tests::World;
 use palisade_tests::frozen::{Frozen, with_own_mounts};
 use serde_json::{Value, json};

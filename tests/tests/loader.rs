@@ -34,7 +34,7 @@ mod watch;
 use std::fs;
 use std::path::Path;
 
-use palisade::{CacheMode, Host, Shipped};
+use palisade::{CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::{
     LOADER_EARLY_QUESTION, LOADER_EARLY_REQUIREMENT, LOADER_EXCESS_PROMPTS, LOADER_GOOD,
     LOADER_UNSTABLE, LOADER_UNSTABLE_PROMPTS, cache,

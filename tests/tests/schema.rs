@@ -12,7 +12,7 @@ mod schema_typed;
 #[path = "schema/validated.rs"]
 mod validated;
 
-use palisade::{CacheMode, Host, Shipped};
+use palisade::{CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::cache;
 use palisade_tests::wat::Told;
 use palisade_tests::{Case, Plugins, Wat, World, is_tested};

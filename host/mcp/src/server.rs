@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use crate::state::{GRACE, ServerState};
 use crate::transport::http::{McpEndpoint, PATH};
 use crate::transport::stdio::{Connection, Disconnect, StdioTransport};
-use palisade::host::Host;
+use palisade::Host;
 use rmcp::service::QuitReason;
 use std::fmt;
 use std::io::{self, Read, Write};

@@ -4,7 +4,7 @@
 use crate::clients::client_registry::ClientRegistry;
 use crate::questions::signed_state::StateSigner;
 use crate::settings::{Changes, Settings};
-use palisade::host::Host;
+use palisade::Host;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

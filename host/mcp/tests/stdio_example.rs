@@ -5,8 +5,8 @@
 #[expect(dead_code, reason = "the test calls `serve` with a host of its own, and not `main`")]
 mod stdio;
 
+use palisade::CacheMode;
 use palisade::Host;
-use palisade::host::CacheMode;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _, pipe};
 use std::thread;

@@ -10,7 +10,7 @@ pub(crate) use call_confirmer::{CallAnswer, CallConfirmer};
 
 pub use first_of::FirstOf;
 pub use queue::{AnswerRefused, ConfirmationQueue};
-pub use request::{Answer, ConfirmationRequest, Decision, RequestId};
+pub use request::{Answer, ConfirmationRequest, RequestId, Resolution};
 
 use crate::execution::BoxFuture;
 use std::fmt;
@@ -67,12 +67,12 @@ impl Confirmer for DenyAll {
 /// A confirmer that answers with a function of the embedder.
 ///
 /// ```
-/// use palisade::{Answer, ConfirmFn};
+/// use palisade::confirm::{Answer, ConfirmFn};
 ///
 /// let formatter_only = ConfirmFn::new(|request| {
 ///     if request.plugin.as_deref() == Some("formatter") { Answer::Allow } else { Answer::Deny }
 /// });
-/// # let _: &dyn palisade::Confirmer = &formatter_only;
+/// # let _: &dyn palisade::confirm::Confirmer = &formatter_only;
 /// ```
 pub struct ConfirmFn<F>(F);
 

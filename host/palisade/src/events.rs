@@ -13,7 +13,7 @@ pub use subscribe::{Events, Subscriber};
 
 pub(crate) use sink::{CallSink, last};
 
-use crate::confirm::{ConfirmationRequest, Decision, RequestId};
+use crate::confirm::{ConfirmationRequest, RequestId, Resolution};
 use crate::execution::{Progress, Severity};
 use crate::tool::{CallId, Digest, ErrorClass, SideEffects};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub enum Event {
     /// `tool.confirmation_requested`: the user is asked and the call waits.
     ConfirmationRequested(Subject, ConfirmationRequest),
     /// `tool.confirmation_resolved`: the confirmation is resolved.
-    ConfirmationResolved(Subject, RequestId, Decision),
+    ConfirmationResolved(Subject, RequestId, Resolution),
     /// `tool.output_delta`: a part of the output.
     OutputDelta(Subject, String),
     /// `tool.progress`: the tool's progress.

@@ -13,7 +13,9 @@ pub(crate) use state::state_directories;
 
 use crate::dispatch::{Dispatcher, Explanation, Requester, Transcript};
 use crate::events::{EventStream, Events};
-use crate::plugins::{Compiling, Loading, Plugin, Progress, Rejected, Rescan, Watch, WatchError};
+use crate::plugins::{
+    Compiling, LoadProgress, Loading, Plugin, Rejected, Rescan, Watch, WatchError,
+};
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, Offered, Sandbox};
 use crate::session::{Session, SessionBuilder};
@@ -316,7 +318,7 @@ impl Host {
     /// The result is that of a fresh start, with these exceptions. A file that is now rejected
     /// keeps its previous plugin. A directory that cannot be read, or was replaced since startup,
     /// keeps all its plugins. A file that has become a symlink, or under
-    /// [`HardLinks::Allow`](crate::HardLinks) another hard link to a file, is rejected if a tool
+    /// [`HardLinks::Allow`](crate::workspace::HardLinks) another hard link to a file, is rejected if a tool
     /// could have written its target. Running calls finish on their old code. Problems with files
     /// are listed among the rejected files and are not errors.
     pub fn rescan(&self) -> Rescan {
@@ -338,13 +340,13 @@ impl Host {
 
     /// Returns a receiver that is notified when a plugin is added, changed or removed.
     #[doc(hidden)]
-    pub fn changes(&self) -> tokio::sync::watch::Receiver<Progress> {
+    pub fn changes(&self) -> tokio::sync::watch::Receiver<LoadProgress> {
         self.loading.progress()
     }
 
     /// Returns the progress of loading; complete after [`HostBuilder::build`].
     #[must_use]
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> LoadProgress {
         *self.loading.progress().borrow()
     }
 

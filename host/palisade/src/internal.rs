@@ -22,6 +22,7 @@ pub use crate::registry::origin::NATIVE;
 pub use crate::sandbox::call::{Offered, ROLES};
 pub use crate::sandbox::engine::system_check::check as check_system;
 pub use crate::sandbox::limits::memory::usable as usable_memory;
+pub use crate::session::CONCURRENCY;
 pub use crate::tool::result::millis;
 pub use crate::workspace::private::{Missing, open_private_directory};
 pub use crate::workspace::within;

@@ -26,42 +26,40 @@ compile_error!(
 );
 
 pub mod confirm;
-pub mod dispatch;
+mod dispatch;
 pub mod events;
 pub mod execution;
-pub mod host;
+mod host;
 #[doc(hidden)]
 pub mod internal;
 pub mod plugins;
 pub mod policy;
 pub mod registry;
 pub mod sandbox;
-pub mod session;
+mod session;
 pub mod tool;
 pub mod workspace;
 
-pub use confirm::{
-    Answer, AnswerRefused, ConfirmFn, ConfirmationQueue, ConfirmationRequest, Confirmer, Decision,
-    DenyAll, FirstOf, RequestId, Unavailable,
-};
-pub use dispatch::{CallMode, Requester, Transcript};
-pub use events::{Envelope, Event, EventStream, Subscriber};
-pub use execution::{
-    AskFailure, BoxFuture, Client, Factory, Tool, ToolContext, ToolOutput, ValidInput,
-};
+pub use dispatch::{CallMode, Explanation, Requester, Transcript};
+pub use execution::box_future::BoxFuture;
+pub use execution::client::{AskFailure, Client};
+pub use execution::context::ToolContext;
+pub use execution::factory::Factory;
+pub use execution::input::ValidInput;
+pub use execution::output::ToolOutput;
+pub use execution::tool::Tool;
 pub use host::{BuildError, CacheMode, Host, HostBuilder};
 /// The formats of model providers: definitions, replies and messages.
 pub use palisade_formats as formats;
-pub use plugins::Shipped;
-pub use policy::{Mode, Policy};
-pub use registry::{DuplicateTool, Origin, Registry, ToolNotFound};
-pub use sandbox::{ChildCompiler, CompileLimits, Compiler, Limits, answer_compilation};
 pub use serde_json::json;
 pub use session::{Advertised, Session, SessionBuilder};
 pub use tokio_util::sync::CancellationToken;
-pub use tool::{
-    Advice, AskKind, AskKinds, AskRequest, Call, CallId, Content, Definition, DefinitionError,
-    ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, Places, SideEffects, ToolError,
-    ToolResult,
+pub use tool::ask::{AskKind, AskKinds, AskRequest};
+pub use tool::call::{Call, CallId};
+pub use tool::content::Content;
+pub use tool::definition::{Definition, DefinitionError};
+pub use tool::error::{
+    Advice, ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, Places, ToolError,
 };
-pub use workspace::{HardLinks, Workspace};
+pub use tool::result::ToolResult;
+pub use tool::side_effects::SideEffects;

@@ -17,7 +17,7 @@ mod watch;
 pub(crate) use changes::PluginChange;
 pub use changes::Rescan;
 pub use loaded::{Compiling, LoadError, Loaded};
-pub use loading::Progress;
+pub use loading::LoadProgress;
 pub(crate) use loading::{Loading, Task};
 pub use observer::{LoadObserver, LoadStep};
 pub use plugin::Plugin;

@@ -76,7 +76,7 @@ impl FromStr for Mode {
 /// The operator's policy. The default asks before a tool that writes, executes or uses the network.
 ///
 /// ```
-/// use palisade::{Definition, Mode, Origin, Policy, SideEffects, json};
+/// use palisade::{Definition, SideEffects, json, policy::{Mode, Policy}, registry::Origin};
 ///
 /// let shell = Definition::new("shell", "Runs a command.", SideEffects::Execute, json!({"type": "object"}))?;
 /// let policy = Policy::default().trusting([(SideEffects::Execute, Mode::Prompt)]);

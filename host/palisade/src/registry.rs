@@ -34,7 +34,7 @@ pub(crate) enum ListingPosition {
 /// A collection of tools. Clones share it: a change through one is visible in all.
 ///
 /// ```
-/// use palisade::{Registry, DuplicateTool};
+/// use palisade::registry::{DuplicateTool, Registry};
 /// # use palisade::{BoxFuture, Definition, ErrorKind, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json};
 /// # use std::sync::Arc;
 /// # struct Echo(Definition);

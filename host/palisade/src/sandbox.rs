@@ -34,7 +34,7 @@ pub use compile::{
 };
 pub use engine::{Allocation, EngineError};
 pub use handle::Sandbox;
-pub use limits::Limits;
+pub(crate) use limits::Limits;
 pub(crate) use load::{ByteSource, PastCompilation};
 pub use load::{Freshness, Import, PluginRefused, Prepared, Trust};
 pub use precheck::{Cap, Feature, Foreign, PrecheckError};

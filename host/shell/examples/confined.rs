@@ -2,7 +2,7 @@
 //! confined`.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use palisade::{Host, Policy, Shipped, SideEffects, json};
+use palisade::{Host, SideEffects, json, plugins::Shipped, policy::Policy};
 use palisade_shell::{Shell, ShellOptions};
 
 #[tokio::main]

@@ -7,8 +7,8 @@ pub(crate) use follow::{Completed, StopReason, Timeouts, input_timeout};
 
 use crate::process::{self, CommandSpec};
 use crate::tool::{CallParts, Setup};
+use palisade::ErrorKind;
 use palisade::sandbox::limits;
-use palisade::tool::ErrorKind;
 use std::future::Future;
 use std::pin::pin;
 use tokio::process::ChildStdout;

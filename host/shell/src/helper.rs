@@ -21,8 +21,8 @@ use crate::process::{
     CommandSpec, ExitNotifier, ExitStatus, KillHandle, RunningCommand, StartSender,
 };
 use crate::{ShellHelper, environment};
+use palisade::ErrorKind;
 use palisade::internal::without_inherited;
-use palisade::tool::ErrorKind;
 use protocol::{Reply, Request};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

@@ -8,7 +8,7 @@
 //! A host gets the tool by its factory:
 //!
 //! ```
-//! use palisade::{Host, Policy, Shipped, SideEffects, json};
+//! use palisade::{Host, SideEffects, json, plugins::Shipped, policy::Policy};
 //! use palisade_shell::{Shell, ShellOptions};
 //!
 //! # #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
 //! The reasons for which a command is not started, serializable for the helper protocol.
 
-use palisade::tool::{Advice, ErrorKind, ExecutionKind, PermissionReason};
+use palisade::{Advice, ErrorKind, ExecutionKind, PermissionReason};
 use serde::{Deserialize, Serialize};
 
 /// The reason why a command is not started.
@@ -87,7 +87,7 @@ mod tests {
         ] {
             let refused = ErrorKind::from(error.clone());
             assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{error:?}");
-            let advice = refused.advice("shell").unwrap().told(&palisade::tool::Places::default());
+            let advice = refused.advice("shell").unwrap().told(&palisade::Places::default());
             assert!(
                 advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"),
                 "{advice}"

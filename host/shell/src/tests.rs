@@ -19,9 +19,12 @@ use super::command::Timeouts;
 use super::confine::Kernel;
 use super::tool::{CallParts, Setup, definition};
 use super::{Confinement, Network, Shell, ShellLimits, ShellOptions};
-use palisade::execution::{Outcome, Progress, Report, Severity, Sink, Tool as _, ToolOutput};
-use palisade::tool::{Content, ErrorKind};
 use palisade::workspace::Workspace;
+use palisade::{Content, ErrorKind};
+use palisade::{
+    Tool as _, ToolOutput,
+    execution::{Outcome, Progress, Report, Severity, Sink},
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

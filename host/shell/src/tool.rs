@@ -7,11 +7,12 @@ use crate::command::{self, StopReason, Timeouts};
 use crate::confine::Kernel;
 use crate::{Confinement, Network, ShellOptions};
 use input::Input;
-use palisade::execution::{
-    BoxFuture, Factory, Report, Sink, Tool, ToolContext, ToolOutput, ValidInput,
-};
-use palisade::tool::{Definition, ErrorKind, SideEffects};
 use palisade::workspace::Workspace;
+use palisade::{
+    BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput,
+    execution::{Report, Sink},
+};
+use palisade::{Definition, ErrorKind, SideEffects};
 use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

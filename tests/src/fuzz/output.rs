@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use palisade::formats::{Provider, read_calls, write_results};
-use palisade::{Call, Host, Shipped, ToolResult};
+use palisade::{Call, Host, ToolResult, plugins::Shipped};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -5,7 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use palisade::{CacheMode, Call, Host, Mode, Policy, Shipped, SideEffects};
+use palisade::{
+    CacheMode, Call, Host, SideEffects,
+    plugins::Shipped,
+    policy::{Mode, Policy},
+};
 use serde_json::{Value, json};
 
 use crate::guest::{FUZZ_PLAN, cache};

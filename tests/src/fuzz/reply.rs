@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use palisade::formats::{MAX_CALLS, Provider, ToolUse, read_calls, write_results};
-use palisade::tool::{ErrorKind, ExecutionKind};
-use palisade::{Call, ToolResult, tool::CallId};
+use palisade::{Call, CallId, ToolResult};
+use palisade::{ErrorKind, ExecutionKind};
 
 use super::check_message;
 

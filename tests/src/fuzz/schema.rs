@@ -4,7 +4,10 @@
 use palisade::formats::{DefinitionView, Format, Strictness, export};
 use palisade::tool::budget::{Exhausted, Unlimited};
 use palisade::tool::json::{JsonBounds, parse_bounded};
-use palisade::tool::{Definition, Schema, SideEffects, Violations, schema::unreviewed};
+use palisade::{
+    Definition, SideEffects,
+    tool::schema::{Schema, Violations, unreviewed},
+};
 
 use super::check_message;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use palisade::{CacheMode, Host, Shipped, ToolResult};
+use palisade::{CacheMode, Host, ToolResult, plugins::Shipped};
 
 use super::{Oracle, Results};
 use crate::guest::cache;

@@ -4,7 +4,10 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use palisade::{Call, Envelope, Host, Session, Subscriber};
+use palisade::{
+    Call, Host, Session,
+    events::{Envelope, Subscriber},
+};
 use serde_json::json;
 
 use crate::events::Recorder;

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use palisade::events::Subject;
 use palisade::{
-    CallId, Envelope, ErrorKind, Event, ExecutionKind, Limits, Subscriber as _, ToolOutput,
+    CallId, ErrorKind, ExecutionKind, ToolOutput,
+    events::{Envelope, Event, Subscriber as _},
+    sandbox::limits::Limits,
 };
 
 use serde_json::json;

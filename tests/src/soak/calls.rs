@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use palisade::{CacheMode, Call, CancellationToken, Host, Shipped};
+use palisade::{CacheMode, Call, CancellationToken, Host, plugins::Shipped};
 use serde_json::json;
 
 use super::Report;

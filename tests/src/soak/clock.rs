@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use palisade::{Call, Shipped};
+use palisade::{Call, plugins::Shipped};
 use serde_json::json;
 
 use super::Report;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use palisade::CompileLimits;
+use palisade::sandbox::CompileLimits;
 use palisade::sandbox::{Cache, Sandbox, Trust};
 
 use super::Report;

@@ -83,7 +83,7 @@ pub(super) fn deadlines(calls: usize) -> Report {
     let stage = Stage {
         world: world.into(),
         host: host.into(),
-        confirmations: palisade::ConfirmationQueue::default(),
+        confirmations: palisade::confirm::ConfirmationQueue::default(),
         recorder,
     };
     let ended = Deadline::over(stage).run(calls);

@@ -1,7 +1,7 @@
 //! A soak test for file descriptors: many guests hold as many files as they may, and the host keeps
 //! enough descriptors for itself.
 
-use palisade::{Call, Shipped};
+use palisade::{Call, plugins::Shipped};
 use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 
@@ -56,7 +56,7 @@ async fn round(stage: &Stage) -> Round {
     let session = stage.host.new_session("s").concurrency(WIDTH).build();
     let call = || Call::new("hold_for_ever", json!({"count": EACH}));
     let calls: Vec<_> = (0..WIDTH).map(|_| stage.begin(&session, call())).collect();
-    let done = |events: &[palisade::Event]| {
+    let done = |events: &[palisade::events::Event]| {
         events
             .iter()
             .filter(|event| event.is_terminal() || crate::stage::reports_start(event))

@@ -2,7 +2,10 @@
 //! renames below deep directories. The process grows by no more than the call's memory limit, and
 //! releases it afterwards.
 
-use palisade::{CacheMode, Call, Host, Limits, Policy, Shipped, SideEffects, ToolResult};
+use palisade::{
+    CacheMode, Call, Host, SideEffects, ToolResult, plugins::Shipped, policy::Policy,
+    sandbox::limits::Limits,
+};
 use serde_json::json;
 
 use super::{MEMORY, Report};

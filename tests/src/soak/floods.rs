@@ -1,7 +1,7 @@
 //! A soak test for excessive output: a gibibyte on standard output, and a million messages to the
 //! host of each kind.
 
-use palisade::{Call, Shipped};
+use palisade::{Call, plugins::Shipped};
 use serde_json::json;
 
 use super::{MEMORY, Report};

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use palisade::sandbox::Freshness;
-use palisade::{CacheMode, Host, Shipped};
+use palisade::{CacheMode, Host, plugins::Shipped};
 use serde_json::json;
 
 use super::Report;

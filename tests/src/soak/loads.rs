@@ -1,7 +1,7 @@
 //! A soak test for loading: plugins are loaded, called once and dropped repeatedly, which must free
 //! their code.
 
-use palisade::{CacheMode, Host, Shipped};
+use palisade::{CacheMode, Host, plugins::Shipped};
 use serde_json::json;
 
 use super::Report;

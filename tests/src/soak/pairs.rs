@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use palisade::tool::Schema;
 use palisade::tool::json::{JsonBounds, parse_bounded};
+use palisade::tool::schema::Schema;
 
 use super::Report;
 use crate::dice::Dice;

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use palisade::{CacheMode, Call, Host, Limits, Policy, Shipped, SideEffects};
+use palisade::{
+    CacheMode, Call, Host, SideEffects, plugins::Shipped, policy::Policy, sandbox::limits::Limits,
+};
 use serde_json::{Value, json};
 
 use super::{MEMORY, Report};

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use palisade::{Call, Shipped};
+use palisade::{Call, plugins::Shipped};
 use serde_json::json;
 
 use super::{MEMORY, Report};

@@ -264,7 +264,7 @@ fn planted_violations_are_found() {
         ),
         ("host/mcp/src/messages/planted.rs", "use crate::{handler::McpHandler, protocol::x};"),
         ("host/mcp/src/clients/planted.rs", "fn f() { super::super::calls::x() }"),
-        ("host/mcp/src/planted.rs", "fn f() { palisade::execution::ValidInput::new(x) }"),
+        ("host/mcp/src/planted.rs", "fn f() { palisade::ValidInput::new(x) }"),
     ];
     for (path, text) in planted {
         let source = Source { path: path.to_owned(), text: text.to_owned() };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use palisade::{ErrorClass, Event};
+use palisade::{ErrorClass, events::Event};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP};
 use palisade_tests::{Case, Guest, Recorder};
@@ -23,7 +23,7 @@ fn dropped_when_started(guest: Guest, tool: &str) -> Vec<Event> {
     let world = case.world();
     let builder = case
         .builder(&world)
-        .policy(palisade::Policy::default().allowing(palisade::SideEffects::Write));
+        .policy(palisade::policy::Policy::default().allowing(palisade::SideEffects::Write));
     let host = builder.subscriber(Arc::new(recorder.clone())).build().unwrap();
     block_on(async {
         tokio::select! {

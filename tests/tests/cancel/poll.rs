@@ -5,9 +5,9 @@ use palisade_tests::guest::CANCEL_POLL;
 use super::cancelled_when_started;
 
 fn emitted(seen: &palisade_tests::Observed, text: &str) -> bool {
-    seen.events
-        .iter()
-        .any(|event| matches!(event, palisade::Event::OutputDelta(_, chunk) if chunk == text))
+    seen.events.iter().any(
+        |event| matches!(event, palisade::events::Event::OutputDelta(_, chunk) if chunk == text),
+    )
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use palisade::{
-    Answer, BoxFuture, CancellationToken, ConfirmationRequest, Confirmer, Event, Policy, Session,
-    ToolOutput, Unavailable,
+    BoxFuture, CancellationToken, Session, ToolOutput,
+    confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable},
+    events::Event,
+    policy::Policy,
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP};

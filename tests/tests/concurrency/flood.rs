@@ -1,7 +1,7 @@
 //! More calls than the host can queue: the surplus is rejected at once, and other tools still get a
 //! place.
 
-use palisade::{Call, Host, Shipped, ToolOutput};
+use palisade::{Call, Host, ToolOutput, plugins::Shipped};
 use palisade_tests::Recorder;
 use palisade_tests::case::block_on;
 use palisade_tests::native::{StopSignal, Waiting, echo};

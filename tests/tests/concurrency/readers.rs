@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use palisade::Registry;
+use palisade::registry::Registry;
 use palisade_tests::native::echo;
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use palisade::{CacheMode, Call, CancellationToken, Host, HostBuilder, Shipped};
+use palisade::{CacheMode, Call, CancellationToken, Host, HostBuilder, plugins::Shipped};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_SLEEP, CONCURRENCY_COUNT, LIMITS_HANDLES, cache};
 use palisade_tests::oracle::turn;
@@ -96,10 +96,13 @@ fn with_few_descriptors() {
             // Batches of ten first, then single descriptors, until there are none left.
             calls.extend([[10; 30], [1; 30]].into_iter().flatten().map(|count| hold(host, count)));
             let begun = calls.len();
-            let of = |event: &palisade::Event| reports_start(event) || event.is_terminal();
+            let of = |event: &palisade::events::Event| reports_start(event) || event.is_terminal();
             recorder.until(|events| events.iter().filter(|event| of(event)).count() == begun).await;
         }
-        assert!(recorder.events().iter().any(palisade::Event::is_terminal), "some reach the limit");
+        assert!(
+            recorder.events().iter().any(palisade::events::Event::is_terminal),
+            "some reach the limit"
+        );
         for _ in 0..30 {
             let result = benign.call("read_file", json!({"path": "file.txt"}), json!({})).await;
             assert_eq!(result.output().as_deref(), Some("content"), "{result}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use palisade::{Call, CancellationToken, Event, Host, SideEffects, ToolResult};
+use palisade::{Call, CancellationToken, Host, SideEffects, ToolResult, events::Event};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::CONTAINMENT_FILES;
 use palisade_tests::{Case, Recorder, World};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use palisade::{Call, HardLinks, SideEffects};
+use palisade::{Call, SideEffects, workspace::HardLinks};
 use palisade_tests::case::{Plugins, block_on};
 use palisade_tests::guest::CONTAINMENT_FILES;
 use palisade_tests::{Case, Observed, Program, World};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use palisade::{Policy, SideEffects};
+use palisade::{SideEffects, policy::Policy};
 use palisade_tests::case::{Plugins, block_on};
 use palisade_tests::guest::CONTAINMENT_FILES;
 use palisade_tests::{Case, Observed, Program, Stage, World};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use palisade::{Policy, Session, ToolResult};
+use palisade::{Session, ToolResult, policy::Policy};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::CONTRACT_CONTEXT;
 use palisade_tests::{Case, Observed};

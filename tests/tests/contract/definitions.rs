@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use palisade::{CacheMode, Host, Shipped, SideEffects};
+use palisade::{CacheMode, Host, SideEffects, plugins::Shipped};
 use palisade_tests::guest::{CONTRACT_DEFINITIONS, cache};
 use palisade_tests::{Case, Program, World};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Logs, progress and output of a running tool, as events.
 
-use palisade::Event;
+use palisade::events::Event;
 use palisade::execution::{Progress, Severity};
 use palisade_tests::guest::CONTRACT_HOST;
 use palisade_tests::{Case, Observed, Program, World};

@@ -1,7 +1,7 @@
 //! Resources and prompts that a plugin offers: known once it is loaded, from the plugin or from the
 //! cache.
 
-use palisade::{CacheMode, Host, Shipped};
+use palisade::{CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::{CONTRACT_OFFERS, LOADER_GOOD};
 use palisade_tests::{Guest, World};
 

@@ -48,7 +48,7 @@ fn unsuccessful_output_is_a_failure_with_its_text() {
     assert_eq!(seen.result["content"], json!([{"type": "text", "text": "2 of 3 tests pass"}]));
     assert_eq!(seen.result["metadata"]["stop_loop"], true);
     // The guest ran to its end, so the terminal event is a completion.
-    assert_eq!(seen.events.last().map(palisade::Event::name), Some("tool.completed"));
+    assert_eq!(seen.events.last().map(palisade::events::Event::name), Some("tool.completed"));
 }
 
 #[test]

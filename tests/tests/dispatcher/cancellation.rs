@@ -1,6 +1,6 @@
 //! Cancellation at every stage of a call: one result and one terminal event each time.
 
-use palisade::{Answer, Call, CallId, CancellationToken, Event, json};
+use palisade::{Call, CallId, CancellationToken, confirm::Answer, events::Event, json};
 use palisade_tests::case::block_on;
 use palisade_tests::stage::{Stage, class, reports_start};
 use palisade_tests::{Recorder, guest::DISPATCHER_GATE};

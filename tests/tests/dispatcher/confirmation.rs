@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palisade::{
-    Answer, AnswerRefused, Call, CallId, ConfirmFn, ConfirmationQueue, Decision, DenyAll, Event,
-    FirstOf, Mode, Policy, SideEffects, json,
+    Call, CallId, SideEffects,
+    confirm::{Answer, AnswerRefused, ConfirmFn, ConfirmationQueue, DenyAll, FirstOf, Resolution},
+    events::Event,
+    json,
+    policy::{Mode, Policy},
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
@@ -16,7 +19,7 @@ use palisade_tests::stage::class;
 use super::{on_driven_clock, stage, tool_of, writing};
 
 /// Returns the decisions on a call, as the events report them.
-fn settled(stage: &Stage, call: &str) -> Vec<Decision> {
+fn settled(stage: &Stage, call: &str) -> Vec<Resolution> {
     let decision = |event: &Event| match event {
         Event::ConfirmationResolved(_, _, decision) => Some(*decision),
         _ => None,
@@ -83,7 +86,7 @@ fn first_answer_wins_and_the_second_learns_it() {
         assert_eq!(late, Err(AnswerRefused::AlreadyAnswered(Answer::Deny)));
         assert_eq!(class(&waiting.await.unwrap()), "user_denied");
     });
-    assert_eq!(settled(&stage, "w"), [Decision::Answered(Answer::Deny)]);
+    assert_eq!(settled(&stage, "w"), [Resolution::Answered(Answer::Deny)]);
     assert_eq!(stage.world.read("made.txt"), None);
 }
 
@@ -101,7 +104,7 @@ fn first_of_several_confirmers_wins_and_others_learn_it() {
         assert_eq!(one.answer(&question.id, Answer::Deny), Err(AnswerRefused::Withdrawn));
         assert!(one.pending().is_empty() && other.pending().is_empty());
     });
-    assert_eq!(settled(&stage, "w"), [Decision::Answered(Answer::Allow)]);
+    assert_eq!(settled(&stage, "w"), [Resolution::Answered(Answer::Allow)]);
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn always_applies_to_tool_and_session_including_waiting_calls() {
             assert_eq!(class(&waiting.await.unwrap()), "user_denied");
         }
     });
-    assert_eq!(settled(&stage, "second"), [Decision::AllowedMeanwhile]);
+    assert_eq!(settled(&stage, "second"), [Resolution::AllowedMeanwhile]);
 }
 
 #[test]
@@ -187,7 +190,7 @@ fn answer_after_cancellation_starts_nothing() {
             Err(AnswerRefused::Withdrawn)
         );
     });
-    assert_eq!(settled(&stage, "w"), [Decision::Withdrawn]);
+    assert_eq!(settled(&stage, "w"), [Resolution::Withdrawn]);
     assert_eq!(stage.world.read("made.txt"), None);
     stage.ended_once("w");
 }
@@ -206,7 +209,7 @@ fn answer_after_timeout_starts_nothing() {
             Err(AnswerRefused::Withdrawn)
         );
     });
-    assert_eq!(settled(&stage, "w"), [Decision::TimedOut]);
+    assert_eq!(settled(&stage, "w"), [Resolution::TimedOut]);
     assert_eq!(stage.world.read("made.txt"), None);
 }
 
@@ -237,7 +240,7 @@ fn dropped_caller_withdraws_its_question() {
             Err(AnswerRefused::Withdrawn)
         );
     });
-    assert_eq!(settled(&stage, "w"), [Decision::Withdrawn]);
+    assert_eq!(settled(&stage, "w"), [Resolution::Withdrawn]);
     let names = ["tool.confirmation_requested", "tool.confirmation_resolved", "tool.failed"];
     assert_eq!(stage.recorder.names_of("w"), names);
 }
@@ -269,7 +272,7 @@ fn deny_all_answers_like_a_person() {
     let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(DenyAll)));
     let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
     assert_eq!(class(&result), "user_denied");
-    assert_eq!(settled(&stage, "w"), [Decision::Answered(Answer::Deny)]);
+    assert_eq!(settled(&stage, "w"), [Resolution::Answered(Answer::Deny)]);
 }
 
 #[test]
@@ -287,7 +290,7 @@ fn no_confirmer_causes_no_question_event() {
 
 #[test]
 fn unknown_question_cannot_be_answered() {
-    let unknown =
-        ConfirmationQueue::default().answer(&palisade::RequestId::new("cr_0"), Answer::Allow);
+    let unknown = ConfirmationQueue::default()
+        .answer(&palisade::confirm::RequestId::new("cr_0"), Answer::Allow);
     assert_eq!(unknown, Err(AnswerRefused::Unknown));
 }

@@ -6,7 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use palisade::events::{JsonLines, LinesError, STREAM_EVENTS, WAITING_LINES};
-use palisade::{Answer, Call, Envelope, Subscriber, json};
+use palisade::{
+    Call,
+    confirm::Answer,
+    events::{Envelope, Subscriber},
+    json,
+};
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CONTRACT_HOST, DISPATCHER_GATE};
@@ -154,7 +159,7 @@ fn dropped_stream_receives_nothing() {
     drop((world, stage.host.events()));
     let host = palisade::Host::builder()
         .workspace(stage.world.root())
-        .shipped(palisade::Shipped::LeftOut)
+        .shipped(palisade::plugins::Shipped::LeftOut)
         .build()
         .unwrap();
     let stream = host.events();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use palisade::{Answer, Call, Event, Policy, SideEffects, json};
+use palisade::{Call, SideEffects, confirm::Answer, events::Event, json, policy::Policy};
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
 use palisade_tests::native::shell;

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use palisade::{Answer, Call, CallId, Policy, Session, SideEffects, ToolResult, json};
+use palisade::{
+    Call, CallId, Session, SideEffects, ToolResult, confirm::Answer, json, policy::Policy,
+};
 use palisade_tests::Stage;
 use palisade_tests::guest::DISPATCHER_GATE;
 use palisade_tests::native::shell;
@@ -171,7 +173,7 @@ proptest! {
     #![proptest_config(Config { cases: 48, failure_persistence: None, ..Config::default() })]
     #[test]
     fn every_interleaving_has_one_result_and_one_terminal_event(steps in prop::collection::vec(step(), 1..16)) {
-        let policy = Policy::default().with_class(SideEffects::Execute, palisade::Mode::Auto);
+        let policy = Policy::default().with_class(SideEffects::Execute, palisade::policy::Mode::Auto);
         let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
             builder.policy(policy).tool(shell()).concurrency(2).confirmation_timeout(Duration::from_millis(50))
         });

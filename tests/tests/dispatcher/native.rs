@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use palisade::{
-    BoxFuture, Call, Definition, ErrorKind, Event, Policy, SideEffects, Tool, ToolContext,
-    ToolOutput, ValidInput, json,
+    BoxFuture, Call, Definition, ErrorKind, SideEffects, Tool, ToolContext, ToolOutput, ValidInput,
+    events::Event, json, policy::Policy,
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;

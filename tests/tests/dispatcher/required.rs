@@ -4,7 +4,13 @@
 
 use std::time::Duration;
 
-use palisade::{Answer, Call, CallId, Definition, Event, Mode, Policy, SideEffects, json};
+use palisade::{
+    Call, CallId, Definition, SideEffects,
+    confirm::Answer,
+    events::Event,
+    json,
+    policy::{Mode, Policy},
+};
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_POLL, CONTAINMENT_RAW, DISPATCHER_GATE};

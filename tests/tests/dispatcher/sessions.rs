@@ -132,7 +132,10 @@ fn tool_cap_applies_to_a_message_outside_a_session() {
         calls.push(Call::new("calculate", json!({"expression": "1"})).with_id("c"));
         let message = tokio::spawn(async move { host.dispatch_all(&own, calls).await });
         stage.started(1).await;
-        stage.recorder.until(|events| events.iter().any(palisade::Event::is_terminal)).await;
+        stage
+            .recorder
+            .until(|events| events.iter().any(palisade::events::Event::is_terminal))
+            .await;
         assert_eq!(
             (stage.which_started().len(), session.in_flight()),
             (1, 2),

@@ -68,8 +68,9 @@ fn results_are_appended_in_call_order_under_their_ids() {
 
 #[test]
 fn refusal_is_an_answer() {
-    let stage =
-        Stage::new(&[], |builder| builder.confirmer(std::sync::Arc::new(palisade::DenyAll)));
+    let stage = Stage::new(&[], |builder| {
+        builder.confirmer(std::sync::Arc::new(palisade::confirm::DenyAll))
+    });
     let mut conversation = Conversation::default();
     let _ =
         block_on(stage.host.dispatch_into(&stage.session(), vec![writing("w")], &mut conversation));

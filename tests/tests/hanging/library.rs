@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use palisade::{CancellationToken, Definition, ErrorKind, Session, ToolOutput, Workspace};
+use palisade::{
+    CancellationToken, Definition, ErrorKind, Session, ToolOutput, workspace::Workspace,
+};
 use palisade_tests::Recorder;
 use palisade_tests::case::block_on;
 use palisade_tests::frozen::NOTES;

@@ -1,7 +1,7 @@
 //! Hosts with too little address space for a memory pool: each call maps its own memory, and a call
 //! that finds none left is refused with the reason.
 
-use palisade::{Call, Shipped, ToolResult};
+use palisade::{Call, ToolResult, plugins::Shipped};
 use palisade_tests::program::{Ran, test_again};
 use palisade_tests::stage::class;
 use palisade_tests::wat::Told;

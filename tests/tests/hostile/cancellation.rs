@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use palisade::{
-    Answer, BoxFuture, Call, CallId, ConfirmationRequest, Confirmer, ToolResult, Unavailable,
+    BoxFuture, Call, CallId, ToolResult,
+    confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable},
 };
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP, DISPATCHER_GATE};
 use palisade_tests::oracle::Oracle;

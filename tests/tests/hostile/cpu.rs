@@ -1,7 +1,7 @@
 //! Guests that compute forever: in a call, in a start function, while they are described, and while
 //! they allocate memory for arguments.
 
-use palisade::{CacheMode, Host, Shipped};
+use palisade::{CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::{HOSTILE_ECHO, cache};
 use palisade_tests::oracle::{self, Oracle, around, around_both};
 use palisade_tests::{Observed, Wat};

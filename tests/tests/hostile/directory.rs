@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use palisade::{CacheMode, Host, Shipped};
+use palisade::{CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::HOSTILE_ECHO;
 use palisade_tests::oracle::{self, Oracle};
 use palisade_tests::wat::Told;

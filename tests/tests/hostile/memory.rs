@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use palisade::{CallMode, Limits, ToolResult};
+use palisade::{CallMode, ToolResult, sandbox::limits::Limits};
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
 use palisade_tests::oracle::{self, Oracle, around, around_both};

@@ -1,6 +1,6 @@
 //! Guests and clients that send little and make the host hold much.
 
-use palisade::{Call, Limits, SideEffects};
+use palisade::{Call, SideEffects, sandbox::limits::Limits};
 use palisade_tests::guest::{HOSTILE_ABUSE, LIMITS_FILES};
 use palisade_tests::oracle::{Oracle, around, served};
 use palisade_tests::program::test_again;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use palisade::{Call, CallId, Event, ToolResult, Transcript};
+use palisade::{Call, CallId, ToolResult, Transcript, events::Event};
 use palisade_tests::guest::{HOSTILE_ABUSE, HOSTILE_PROBE};
 use palisade_tests::oracle::{Oracle, around_both};
 use palisade_tests::{Case, Program, World};

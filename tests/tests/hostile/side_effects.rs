@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use palisade::{
-    Answer, CacheMode, Call, ConfirmFn, Host, Mode, Policy, Shipped, SideEffects, ToolResult,
+    CacheMode, Call, Host, SideEffects, ToolResult,
+    confirm::{Answer, ConfirmFn},
+    plugins::Shipped,
+    policy::{Mode, Policy},
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{DISPATCHER_GATE, HOSTILE_ABUSE, HOSTILE_PROBE, cache};
@@ -195,7 +198,7 @@ fn question(number: &Value) -> (String, Vec<String>) {
     oracle.watch(ENOUGH, |stage: &Stage| {
         let host =
             Host::builder().workspace(stage.world.root()).cache(CacheMode::Directory(cache()));
-        let confirmations = palisade::ConfirmationQueue::default();
+        let confirmations = palisade::confirm::ConfirmationQueue::default();
         let builder = host.confirmer(Arc::new(confirmations.clone()));
         let host =
             std::thread::scope(|scope| scope.spawn(|| builder.build()).join()).unwrap().unwrap();

@@ -1,7 +1,7 @@
 //! Limits on output: a result beyond its limit is an error, all other output is dropped and
 //! counted.
 
-use palisade::Event;
+use palisade::events::Event;
 use palisade_tests::guest::LIMITS_OUTPUT;
 use palisade_tests::{Case, Observed};
 use serde_json::json;

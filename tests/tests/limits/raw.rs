@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use palisade::{CacheMode, Host, Shipped};
+use palisade::{CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::cache;
 use palisade_tests::wat::Told;
 use palisade_tests::{Case, Observed, Plugins, Wat, World};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use palisade::{Limits, ToolResult};
+use palisade::{ToolResult, sandbox::limits::Limits};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::LIMITS_TIME;
 use palisade_tests::{Case, Observed};

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use palisade::plugins::LoadStep;
 use palisade::{
-    CacheMode, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder, Shipped, json,
+    CacheMode, Host, HostBuilder, json,
+    plugins::Shipped,
+    sandbox::{ChildCompiler, CompileLimits, Compiler},
 };
 use palisade_tests::bomb::costly_to_compile;
 use palisade_tests::case::block_on;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use palisade::sandbox::Freshness;
-use palisade::{BuildError, CacheMode, Host, Shipped};
+use palisade::{BuildError, CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::LOADER_GOOD;
 use palisade_tests::{Program, World};
 use serde_json::json;

@@ -7,7 +7,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use palisade::sandbox::Freshness;
-use palisade::{Call, CancellationToken, ChildCompiler, CompileLimits, json};
+use palisade::{
+    Call, CancellationToken, json,
+    sandbox::{ChildCompiler, CompileLimits},
+};
 use palisade_tests::bomb::{cheap_to_compile, costly_to_compile};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::LOADER_GOOD;

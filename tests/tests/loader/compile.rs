@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use palisade::sandbox::Freshness;
 use palisade::{
-    CacheMode, CancellationToken, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder,
-    Shipped, json,
+    CacheMode, CancellationToken, Host, HostBuilder, json,
+    plugins::Shipped,
+    sandbox::{ChildCompiler, CompileLimits, Compiler},
 };
 use palisade_tests::bomb::{
     cheap_to_compile, costly_to_compile, large_to_compile, seconds_to_compile,

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 
-use palisade::{BuildError, CacheMode, Host, Shipped};
+use palisade::{BuildError, CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::{LOADER_GOOD, cache};
 use palisade_tests::wat::Told;
 use palisade_tests::{Program, Wat, World, skip};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use palisade::{HardLinks, json};
+use palisade::{json, workspace::HardLinks};
 use palisade_tests::World;
 use palisade_tests::case::block_on;
 

@@ -8,8 +8,12 @@ use std::time::Duration;
 
 use palisade::plugins::{Plugin, Rescan};
 use palisade::{
-    CacheMode, ChildCompiler, Compiler, Event, EventStream, Host, HostBuilder, Mode, Policy,
-    Shipped, SideEffects, json,
+    CacheMode, Host, HostBuilder, SideEffects,
+    events::{Event, EventStream},
+    json,
+    plugins::Shipped,
+    policy::{Mode, Policy},
+    sandbox::{ChildCompiler, Compiler},
 };
 use palisade_tests::bomb::costly_to_compile;
 use palisade_tests::case::block_on;
@@ -204,7 +208,7 @@ fn retained_plugin_does_not_need_the_cache() {
     assert_eq!((found(&rescan)[1].clone(), rescan.rejected.len()), (vec!["b"], 1));
     assert_eq!(without_code(&world), 3, "the code of both plugins, and of the new file of one");
     assert!(block_on(host.call("a", "{}", json!({}))).is_success());
-    let registry = palisade::Registry::new();
+    let registry = palisade::registry::Registry::new();
     registry.register(Arc::new(move || before.instantiate())).unwrap();
     let old = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut);
     let factory = registry.get("b").unwrap();
@@ -291,9 +295,9 @@ fn host_and_added_names_cannot_be_taken() {
 fn refused_file_is_not_recompiled_until_it_changes() {
     let world = World::new();
     world.install("bomb", &costly_to_compile("bomb"));
-    let limits = palisade::CompileLimits {
+    let limits = palisade::sandbox::CompileLimits {
         time: Duration::from_secs(1),
-        ..palisade::CompileLimits::default()
+        ..palisade::sandbox::CompileLimits::default()
     };
     let child = Compiler::Child(ChildCompiler::palisade(executable()).limits(limits));
     let host = builder(&world).compiler(child).build().unwrap();

@@ -1,7 +1,11 @@
 //! Tools: listings, and the results of calls.
 
 use super::{call, plain, serving, text};
-use palisade::{CacheMode, ChildCompiler, Compiler, Host, Shipped};
+use palisade::{
+    CacheMode, Host,
+    plugins::Shipped,
+    sandbox::{ChildCompiler, Compiler},
+};
 use palisade_tests::bomb::costly_to_compile;
 use palisade_tests::guest::{CONTRACT_CONTENT, CONTRACT_ERRORS, CONTRACT_STRUCTURED, LOADER_GOOD};
 use palisade_tests::mcp::Client;

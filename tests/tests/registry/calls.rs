@@ -1,7 +1,7 @@
 //! Calls through the library: they always return a result, and errors can be matched on.
 
-use palisade::tool::{ExecutionKind, PermissionReason};
 use palisade::{Call, ErrorKind, Host, ToolOutput, ToolResult};
+use palisade::{ExecutionKind, PermissionReason};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CONTRACT_END, CONTRACT_ERRORS};
 use palisade_tests::native::Native;
@@ -144,7 +144,7 @@ fn host_needs_no_tools_and_accepts_any() {
     let world = World::new();
     let host = Host::builder()
         .workspace(world.root())
-        .shipped(palisade::Shipped::LeftOut)
+        .shipped(palisade::plugins::Shipped::LeftOut)
         .build()
         .unwrap();
     assert!(host.registry().is_empty());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use palisade::formats::Format;
-use palisade::{DuplicateTool, Registry};
+use palisade::registry::{DuplicateTool, Registry};
 use palisade_tests::native::echo;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Results as values: two constructors, no mutation, three output forms.
 
-use palisade::tool::ExecutionKind;
+use palisade::ExecutionKind;
 use palisade::{CallId, Content, ErrorKind, ToolResult};
 use palisade_tests::case::block_on;
 use serde_json::{Map, Value, json};

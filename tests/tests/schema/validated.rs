@@ -14,7 +14,7 @@ fn refused(schema: &Value, input: &str, places: &[&str]) -> Observed {
     assert_eq!(found, places, "{errors:?}");
     assert!(errors.iter().all(|error| !error["reason"].as_str().unwrap().is_empty()));
     assert_eq!(
-        seen.events.iter().map(palisade::Event::name).collect::<Vec<_>>(),
+        seen.events.iter().map(palisade::events::Event::name).collect::<Vec<_>>(),
         ["tool.input_invalid"]
     );
     seen

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use palisade::policy::Policy;
-use palisade::{CacheMode, Call, Event, Host, SideEffects, ToolResult, json};
+use palisade::{CacheMode, Call, Host, SideEffects, ToolResult, events::Event, json};
 use palisade_shell::{Confinement, Shell, ShellHelper, ShellLimits, ShellOptions};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::cache;

@@ -3,7 +3,7 @@
 use crate::report::{self, Series, shown};
 use crate::road::Road;
 use crate::world::World;
-use palisade::{Call, CallMode, CancellationToken, Shipped, json};
+use palisade::{Call, CallMode, CancellationToken, json, plugins::Shipped};
 use palisade_tests::guest::{BENCH_CALLS, CANCEL_SLEEP, LIMITS_HANDLES, LIMITS_MEMORY};
 use palisade_tests::wat::Told;
 use palisade_tests::{Guest, Wat};

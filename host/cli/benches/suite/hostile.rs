@@ -4,7 +4,7 @@
 use crate::report::{self, Series};
 use crate::road::Road;
 use crate::world::World;
-use palisade::{Call, CancellationToken, Shipped, json};
+use palisade::{Call, CancellationToken, json, plugins::Shipped};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -2,7 +2,12 @@
 //! event subscriber.
 
 use crate::world::World;
-use palisade::{BuildError, Envelope, Event, Host, HostBuilder, Shipped, Subscriber, json};
+use palisade::{
+    BuildError, Host, HostBuilder,
+    events::{Envelope, Event, Subscriber},
+    json,
+    plugins::Shipped,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

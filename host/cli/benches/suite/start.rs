@@ -5,7 +5,7 @@ use crate::floor::Floor;
 use crate::report::{self, shown};
 use crate::spawned;
 use crate::world::World;
-use palisade::{CacheMode, Host, Shipped};
+use palisade::{CacheMode, Host, plugins::Shipped};
 use palisade_tests::wat::{Told, Wat};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The environment of a run: a workspace, a cache, and the guests of `cargo xtask interpreters`.
 
-use palisade::{CacheMode, Host, HostBuilder, Shipped};
+use palisade::{CacheMode, Host, HostBuilder, plugins::Shipped};
 use palisade_tests::caches;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The command-line arguments of the program.
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use palisade::SideEffects;
 use palisade::formats::{Format, Provider};
-use palisade::tool::SideEffects;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -10,11 +10,11 @@ use super::signals::Signals;
 use super::{idle, input, open, output, running};
 use load::Load;
 use measure::{Amount, Work};
-use palisade::host::Host;
+use palisade::Host;
 use palisade::policy::Mode;
 use palisade::sandbox::limits;
 use palisade::tool::json::JsonBounds;
-use palisade::tool::{Call, ToolResult};
+use palisade::{Call, ToolResult};
 use report::Report;
 use std::sync::Arc;
 

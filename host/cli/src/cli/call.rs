@@ -5,10 +5,10 @@ use super::exit::{Exit, Failure};
 use super::running::{Tools, Wanted};
 use super::signals::Signals;
 use super::{ignored, input, live, open, output};
-use palisade::host::Host;
+use palisade::Host;
 use palisade::sandbox::{Allocation, limits};
 use palisade::tool::json::JsonBounds;
-use palisade::tool::{Call, ErrorKind, ExecutionKind, ToolError, ToolResult};
+use palisade::{Call, ErrorKind, ExecutionKind, ToolError, ToolResult};
 use std::io::{self, IsTerminal as _};
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {

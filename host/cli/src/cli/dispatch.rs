@@ -7,7 +7,7 @@ use super::running::{Tools, Wanted};
 use super::signals::Signals;
 use super::{ignored, input, open, output};
 use palisade::formats::{Messages, REPLY_BOUNDS, ToolUse, read_calls};
-use palisade::tool::{Call, ToolResult};
+use palisade::{Call, ToolResult};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 

@@ -9,7 +9,7 @@ use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
 use super::signals::Signals;
 use super::{open, wide};
-use palisade::host::CacheMode;
+use palisade::CacheMode;
 use palisade::internal::{default_cache, is_unwritable, open_cache};
 use palisade::sandbox::{Allocation, Cache, Sandbox};
 use palisade::workspace::{Workspace, WorkspaceError};

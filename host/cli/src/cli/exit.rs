@@ -1,9 +1,9 @@
 //! The exit codes of the program.
 
 use crate::config::ConfigError;
-use palisade::host::BuildError;
+use palisade::BuildError;
+use palisade::ErrorClass;
 use palisade::plugins::WatchError;
-use palisade::tool::ErrorClass;
 use palisade_mcp::ServeError;
 use std::fmt;
 use std::io;

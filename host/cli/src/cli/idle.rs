@@ -5,7 +5,7 @@ use super::args::Common;
 use super::exit::Failure;
 use super::{open, output};
 use crate::config::{Settings, ToolRule};
-use palisade::host::Host;
+use palisade::Host;
 use palisade::internal::{NATIVE, shipped_owner, shipped_tools};
 use palisade::plugins::Compiling;
 use palisade::policy::parts;

@@ -2,10 +2,13 @@
 //! some, but a person may have misspelled one.
 
 use super::output;
-use palisade::host::Host;
+use palisade::Host;
 use palisade::tool::json::{JsonBounds, parse_bounded};
 use palisade::tool::text::elided;
-use palisade::tool::{Call, CallInput, nearest_names};
+use palisade::{
+    Call,
+    tool::{CallInput, nearest_names},
+};
 use serde_json::Value;
 
 /// Maximum number of reported keys.

@@ -4,11 +4,11 @@ use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::{list, offers, open, style};
-use palisade::host::{Host, HostBuilder};
 use palisade::plugins::{Plugin, Shipped};
 use palisade::registry::Registered;
 use palisade::tool::text::visible;
-use palisade::tool::{Definition, SideEffects};
+use palisade::{Definition, SideEffects};
+use palisade::{Host, HostBuilder};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ fn tool_json(tool: &Arc<Registered>, plugin: Option<&Plugin>) -> Value {
     let mut value = list::entry(tool);
     value["title"] = json!(definition.title());
     value["output_schema"] =
-        json!(definition.output_schema().map(palisade::tool::Schema::as_value));
+        json!(definition.output_schema().map(palisade::tool::schema::Schema::as_value));
     value["idempotent"] = json!(definition.is_idempotent());
     value["timeout_ms"] = json!(
         definition.timeout().map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))

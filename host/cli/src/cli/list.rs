@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::{offers, open};
 use crate::config::Settings;
-use palisade::host::Host;
+use palisade::Host;
 use palisade::registry::Registered;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use super::args::{Common, Mcp, McpAction, McpConfig};
 use super::exit::{Exit, Failure};
 use super::output::{self, Reader};
 use super::{token, wide};
-use palisade::tool::SideEffects;
+use palisade::SideEffects;
 use palisade::tool::text::elided;
 use program::Program;
 use snippet::{NoSnippet, Snippet};

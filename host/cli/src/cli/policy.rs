@@ -10,7 +10,7 @@ use palisade::policy::{Decision, Mode, Policy, Rule};
 use palisade::registry::Registered;
 use palisade::tool::json::JsonBounds;
 use palisade::tool::text::{elided, visible};
-use palisade::tool::{Advice, Call, Places, ToolError};
+use palisade::{Advice, Call, Places, ToolError};
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {

@@ -1,7 +1,7 @@
 //! Confirms calls on the controlling terminal, so that standard input and output stay free.
 
+use palisade::BoxFuture;
 use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
-use palisade::execution::BoxFuture;
 use palisade::tool::text::elided;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

@@ -8,7 +8,7 @@ use super::signals::Signals;
 use super::token::{self, Entry, Kept};
 use super::{open, output};
 use crate::config;
-use palisade::host::Host;
+use palisade::Host;
 use palisade::plugins::{Plugin, Rescan};
 use palisade::tool::text::elided;
 use palisade_mcp::http;

@@ -6,8 +6,11 @@ use palisade::internal::open_regular;
 use palisade::policy::{Mode, parts};
 use palisade::sandbox::limits;
 use palisade::tool::text::visible;
-use palisade::tool::{SideEffects, ToolName, nearest_names};
 use palisade::workspace::{HardLinks, LastLink};
+use palisade::{
+    SideEffects,
+    tool::{ToolName, nearest_names},
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};

@@ -2,7 +2,7 @@
 //! tighten cannot grant a permission.
 
 use super::{Origin, Settings, Value};
-use palisade::tool::Places;
+use palisade::Places;
 use std::path::Path;
 
 impl Settings {

@@ -7,12 +7,14 @@ use super::file::{ConfigError, FileConfig, Trusted};
 use super::rule::ToolRule;
 use super::size;
 use super::time::call_time;
-use palisade::internal::{CONFIRMATION_TIMEOUT, ToolTime};
+use palisade::SideEffects;
+use palisade::internal::{CONCURRENCY, CONFIRMATION_TIMEOUT, ToolTime};
 use palisade::plugins::Shipped;
 use palisade::policy::{Mode, Policy};
-use palisade::sandbox::{CompileLimits, Limits, limits};
-use palisade::session::CONCURRENCY;
-use palisade::tool::SideEffects;
+use palisade::sandbox::{
+    CompileLimits,
+    limits::{self, Limits},
+};
 use palisade::workspace::{HardLinks, LastLink};
 use palisade_shell::{Confinement, Network, ShellLimits, ShellOptions};
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,9 +9,9 @@
 use super::progress_throttle::ProgressThrottle;
 use crate::protocol::log_level::{log_level, reaches};
 use crate::rate_limit::{Rate, TokenBucket};
+use palisade::CallId;
 use palisade::events::{Envelope, Event, Events, Subscriber};
 use palisade::execution::{Progress, Severity};
-use palisade::tool::CallId;
 use rmcp::RoleServer;
 use rmcp::model::{
     LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,

@@ -10,7 +10,7 @@ use palisade::internal::{Offered, ROLES};
 use palisade::plugins::Plugin;
 use palisade::tool::offer::{Argument, Prompt};
 use palisade::tool::text::elided;
-use palisade::tool::{Content, ToolResult};
+use palisade::{Content, ToolResult};
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, PromptMessage, Reference, Role,

@@ -9,7 +9,7 @@ use crate::protocol::tool_result::exhausted_error;
 use crate::questions::input_required::RoundInput;
 use palisade::internal::Offered;
 use palisade::plugins::Plugin;
-use palisade::tool::{Content, ErrorKind, ExecutionKind, ToolError, ToolResult};
+use palisade::{Content, ErrorKind, ExecutionKind, ToolError, ToolResult};
 use rmcp::model::{
     CacheScope, ErrorData, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
     ResourceContents,

@@ -6,15 +6,15 @@ use crate::protocol::content::footprint;
 use crate::protocol::tool_result::{call_result, structured_content};
 use crate::questions::input_required::RoundInput;
 use crate::telemetry::operation::Operation;
-use palisade::host::Host;
+use palisade::Host;
+use palisade::Session;
 use palisade::internal::{CallBudget, IN_PLACE, exhaustion_error, offload};
 use palisade::registry::Registered;
 use palisade::sandbox::limits;
-use palisade::session::Session;
 use palisade::tool::budget::Exhausted;
 use palisade::tool::json::Json;
 use palisade::tool::text::elided;
-use palisade::tool::{ErrorKind, ToolResult, nearest_names};
+use palisade::{ErrorKind, ToolResult, tool::nearest_names};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -131,7 +131,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use palisade::host::CacheMode;
+    use palisade::CacheMode;
     use palisade::plugins::Shipped;
     use palisade::sandbox::{ChildCompiler, Compiler};
     use tokio_util::sync::CancellationToken;

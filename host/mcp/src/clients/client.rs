@@ -7,8 +7,8 @@
 
 use super::known_lists::{KnownLists, ListDigest, ListKind};
 use super::subscriptions::Subscriptions;
-use palisade::host::Host;
-use palisade::session::Session;
+use palisade::Host;
+use palisade::Session;
 use rmcp::model::LoggingLevel;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,7 +5,7 @@
 
 use super::client::{Client, TransportKind};
 use crate::http::Caller;
-use palisade::host::Host;
+use palisade::Host;
 use palisade::tool::Digest;
 use rmcp::model::Implementation;
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 use super::auth::Admitted;
 use super::response_body::Body;
 use hyper::Response;
-use palisade::execution::BoxFuture;
+use palisade::BoxFuture;
 use std::sync::Arc;
 
 /// The services, each with its path.

@@ -1,10 +1,10 @@
 //! Converts tool definitions for `tools/list`.
 
 use crate::protocol::lifecycle::Lifecycle;
+use palisade::Definition;
+use palisade::Host;
+use palisade::Session;
 use palisade::formats::{Format, Strictness, export};
-use palisade::host::Host;
-use palisade::session::Session;
-use palisade::tool::Definition;
 use rmcp::model::{ErrorData, ListToolsResult, MetaObject, PaginatedRequestParams, Tool};
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use palisade::host::CacheMode;
+    use palisade::CacheMode;
     use palisade::plugins::Shipped;
 
     #[test]

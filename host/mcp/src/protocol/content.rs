@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use palisade::tool::Content;
-use palisade::tool::content::Body;
+use palisade::Content;
+use palisade::tool::Body;
 use rmcp::model::{
     Annotations, ContentBlock, EmbeddedResource, Resource, ResourceContents, Role, TextContent,
 };

@@ -5,7 +5,7 @@ use super::lifecycle::Lifecycle;
 use palisade::internal::exhaustion_error;
 use palisade::tool::budget::Exhausted;
 use palisade::tool::json::Json;
-use palisade::tool::{CallId, Content, ErrorClass, Limit, SideEffects, ToolError, ToolResult};
+use palisade::{CallId, Content, ErrorClass, Limit, SideEffects, ToolError, ToolResult};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData, MetaObject};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
     use palisade::confirm::RequestId;
-    use palisade::tool::{CallId, Digest, SideEffects};
+    use palisade::{CallId, SideEffects, tool::Digest};
     use std::time::{Duration, SystemTime};
 
     fn request(paths: usize) -> ConfirmationRequest {

@@ -9,10 +9,10 @@ use super::confirmation_form::{SessionAnswer, confirmation_form, interpret};
 use super::plugin_question::{convert_answer, input_request};
 use super::signed_state::{StateError, StateSigner};
 use palisade::confirm::{Answer, ConfirmationRequest};
-use palisade::execution::{AskFailure, BoxFuture, Client};
 use palisade::internal::{CallAnswer, CallConfirmer};
 use palisade::sandbox::limits;
-use palisade::tool::{AskKind, AskKinds, AskRequest, Digest};
+use palisade::{AskFailure, BoxFuture, Client};
+use palisade::{AskKind, AskKinds, AskRequest, tool::Digest};
 use rmcp::model::{
     ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
 };

@@ -6,11 +6,11 @@
 )]
 
 use crate::messages::extensions::FastPath;
-use palisade::execution::AskFailure;
+use palisade::AskFailure;
 use palisade::internal::hidden_in;
 use palisade::tool::schema::{Schema, Violations};
 use palisade::tool::text::{cut, elided, visible};
-use palisade::tool::{AskKind, AskKinds, AskRequest};
+use palisade::{AskKind, AskKinds, AskRequest};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult,

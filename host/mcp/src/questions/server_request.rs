@@ -6,12 +6,12 @@
 use super::confirmation_form::{SessionAnswer, confirmation_form, interpret};
 use super::plugin_question::{convert_answer, input_request};
 use crate::messages::reply_accounts::ReplyAccount;
+use palisade::Requester;
 use palisade::confirm::ConfirmationRequest;
-use palisade::dispatch::Requester;
-use palisade::execution::{AskFailure, BoxFuture, Client};
 use palisade::internal::{Account, CallAnswer, CallConfirmer};
 use palisade::tool::budget::Exhausted;
-use palisade::tool::{AskKind, AskKinds, AskRequest};
+use palisade::{AskFailure, BoxFuture, Client};
+use palisade::{AskKind, AskKinds, AskRequest};
 use rmcp::RoleServer;
 use rmcp::model::{ClientResult, ElicitRequest, GetExtensions as _, InputRequest, ServerRequest};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};

@@ -6,7 +6,7 @@ use super::*;
 use crate::Server;
 use crate::lists::resources_and_prompts::features;
 use crate::protocol::server_info::server_info;
-use palisade::host::CacheMode;
+use palisade::CacheMode;
 use palisade::plugins::Shipped;
 use palisade::sandbox::{ChildCompiler, Compiler};
 

@@ -26,7 +26,7 @@ use backlog::ParsedMessage;
 use input::{Backpressure, Input, InputEvent};
 use nonblocking::{BlockingFile, NonblockingReader, NonblockingWriter, is_pollable};
 use palisade::internal::Account;
-use palisade::sandbox::Limits;
+use palisade::sandbox::limits::Limits;
 use reader::LineReader;
 use rmcp::RoleServer;
 use rmcp::model::{

@@ -14,7 +14,7 @@ const REMEMBERED: usize = 1024;
 /// answer wins. Clones share the queue.
 ///
 /// ```
-/// use palisade::{Answer, ConfirmationQueue, Host, Policy, json};
+/// use palisade::{Host, confirm::{Answer, ConfirmationQueue}, json, policy::Policy};
 /// use std::sync::Arc;
 ///
 /// # async fn example() -> Result<(), palisade::BuildError> {

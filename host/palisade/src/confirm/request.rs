@@ -97,7 +97,7 @@ impl Answer {
 /// The outcome of a confirmation request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Decision {
+pub enum Resolution {
     /// The user answered.
     Answered(Answer),
     /// The user answered another request with *always*, which allows this tool too.
@@ -113,7 +113,7 @@ pub enum Decision {
     Deferred,
 }
 
-impl Decision {
+impl Resolution {
     /// Returns the name used in events.
     #[must_use]
     pub fn as_str(self) -> &'static str {

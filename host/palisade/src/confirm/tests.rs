@@ -94,12 +94,12 @@ fn answer_and_outcome_names_match_the_events() {
         ["allow", "deny", "always"]
     );
     let ends = [
-        (Decision::Answered(Answer::Deny), "deny"),
-        (Decision::AllowedMeanwhile, "always"),
-        (Decision::TimedOut, "timeout"),
-        (Decision::Withdrawn, "cancelled"),
-        (Decision::Unanswerable, "nobody"),
-        (Decision::Deferred, "deferred"),
+        (Resolution::Answered(Answer::Deny), "deny"),
+        (Resolution::AllowedMeanwhile, "always"),
+        (Resolution::TimedOut, "timeout"),
+        (Resolution::Withdrawn, "cancelled"),
+        (Resolution::Unanswerable, "nobody"),
+        (Resolution::Deferred, "deferred"),
     ];
     assert!(ends.iter().all(|(end, name)| end.as_str() == *name));
     let id = RequestId::random().unwrap();

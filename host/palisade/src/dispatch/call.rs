@@ -20,13 +20,13 @@ impl Dispatcher {
     ///
     /// The call runs inside this future on the caller's thread, unless the host uses its own
     /// threads. Dropping the future ends the call.
-    pub async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
+    pub(crate) async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
         let tool = self.registry.get(&call.tool);
         self.run_call(session, call, tool, None, &Requester::default()).await
     }
 
     /// Like [`dispatch`](Self::dispatch), with a requester that can be asked about the call.
-    pub async fn dispatch_as(
+    pub(crate) async fn dispatch_as(
         &self,
         session: &Session,
         call: Call,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The dispatcher: everything that a call needs besides its session. Clones share it.
 #[derive(Clone)]
-pub struct Dispatcher {
+pub(crate) struct Dispatcher {
     pub(crate) registry: Registry,
     /// Returns the names of the plugins that are still compiling, whose tools are not known yet.
     pub(crate) compiling: Arc<dyn Fn() -> Vec<String> + Send + Sync>,

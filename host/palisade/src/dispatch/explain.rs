@@ -40,7 +40,7 @@ impl Dispatcher {
     /// # Errors
     ///
     /// [`ErrorKind::NotFound`] if there is no such tool.
-    pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, ErrorKind> {
+    pub(crate) fn explain(&self, session: &Session, call: Call) -> Result<Explanation, ErrorKind> {
         session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| self.not_found(&missing))?;
         let decision = session.policy().explain(tool.definition(), tool.origin());

@@ -15,7 +15,11 @@ impl Dispatcher {
     /// order of the calls.
     ///
     /// Dropping the future ends all of them.
-    pub async fn dispatch_all(&self, session: &Session, calls: Vec<Call>) -> Vec<ToolResult> {
+    pub(crate) async fn dispatch_all(
+        &self,
+        session: &Session,
+        calls: Vec<Call>,
+    ) -> Vec<ToolResult> {
         let names: Vec<_> = calls.iter().map(|call| (call.id.clone(), call.tool.clone())).collect();
         if tokio::runtime::Handle::try_current().is_err() {
             return names

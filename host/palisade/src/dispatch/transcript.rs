@@ -19,7 +19,7 @@ impl Dispatcher {
     /// the calls.
     ///
     /// Dropping the future ends the calls and appends a cancelled result for each.
-    pub async fn dispatch_into(
+    pub(crate) async fn dispatch_into(
         &self,
         session: &Session,
         calls: Vec<Call>,

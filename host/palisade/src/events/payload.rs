@@ -121,7 +121,7 @@ fn given<M: SerializeMap, T: Serialize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::confirm::{ConfirmationRequest, Decision, RequestId};
+    use crate::confirm::{ConfirmationRequest, RequestId, Resolution};
     use crate::events::{Completion, Failure, PluginFacts, Subject};
     use crate::execution::{Progress, Severity};
     use crate::tool::{CallId, Digest, ErrorClass};
@@ -215,10 +215,10 @@ mod tests {
         let more = format!(r#"{asked},"digest":"{digest}""#);
         says(Event::ConfirmationRequested(subject(), request(Some(digest))), &more);
         let resolved =
-            Event::ConfirmationResolved(subject(), RequestId::new("cr"), Decision::TimedOut);
+            Event::ConfirmationResolved(subject(), RequestId::new("cr"), Resolution::TimedOut);
         says(
             resolved,
-            &format!(r#","request_id":"cr","decision":"{}""#, Decision::TimedOut.as_str()),
+            &format!(r#","request_id":"cr","decision":"{}""#, Resolution::TimedOut.as_str()),
         );
     }
 

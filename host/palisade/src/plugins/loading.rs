@@ -12,7 +12,7 @@ mod slot_changes;
 mod wanted;
 mod work;
 
-pub use progress::Progress;
+pub use progress::LoadProgress;
 pub(crate) use work::Task;
 
 use super::changes::Rescan;
@@ -160,7 +160,7 @@ impl Loading {
     }
 
     /// Returns a receiver of the progress.
-    pub(crate) fn progress(&self) -> watch::Receiver<Progress> {
+    pub(crate) fn progress(&self) -> watch::Receiver<LoadProgress> {
         self.0.progress.subscribe()
     }
 }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest description, in bytes: it goes into a model's context with every request.
-pub const MAX_DESCRIPTION: usize = 16 << 10;
+pub(crate) const MAX_DESCRIPTION: usize = 16 << 10;
 /// The longest title, in characters.
-pub const MAX_TITLE: usize = 128;
+pub(crate) const MAX_TITLE: usize = 128;
 /// The metadata key of tools whose paths name directory entries: a symbolic link in the last
 /// component is then not followed.
-pub const KEEPS_LINKS: &str = "keeps-links";
+pub(crate) const KEEPS_LINKS: &str = "keeps-links";
 
 /// A tool's definition: immutable and cheap to clone.
 ///

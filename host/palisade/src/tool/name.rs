@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The longest tool name, in bytes; every provider's format accepts this length.
-pub const MAX_NAME: usize = 64;
+pub(crate) const MAX_NAME: usize = 64;
 
 /// A tool name: `^[a-z][a-z0-9_]{0,63}$`, so that it is valid in every export format.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

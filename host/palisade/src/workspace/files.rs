@@ -46,7 +46,7 @@ pub const MAX_ENTRIES: usize = 100_000;
 /// The methods are synchronous and block their thread during the file operation.
 ///
 /// ```
-/// use palisade::Workspace;
+/// use palisade::workspace::Workspace;
 ///
 /// let directory = tempfile::tempdir().expect("a directory");
 /// let workspace = Workspace::open(directory.path()).expect("it is there");

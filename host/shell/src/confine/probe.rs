@@ -2,7 +2,7 @@
 
 use super::{Bounds, Kernel, confine_this_thread};
 use crate::{Network, environment};
-use palisade::tool::ErrorKind;
+use palisade::ErrorKind;
 use palisade::workspace::Workspace;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;

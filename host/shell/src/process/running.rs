@@ -4,7 +4,7 @@ use super::direct::ProcessGroup;
 use crate::confine::Confined;
 #[cfg(target_os = "linux")]
 use crate::helper::HelperHandle;
-use palisade::tool::ErrorKind;
+use palisade::ErrorKind;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::process::ChildStdout;

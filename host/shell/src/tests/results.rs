@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::command::output::{MAX_KEPT, MAX_STREAMED};
-use palisade::tool::SideEffects;
+use palisade::SideEffects;
 
 #[tokio::test]
 async fn result_has_output_and_command() {

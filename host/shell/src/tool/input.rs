@@ -1,6 +1,6 @@
 //! The input of a call of `shell`.
 
-use palisade::tool::{ErrorKind, ExecutionKind};
+use palisade::{ErrorKind, ExecutionKind};
 use serde_json::{Value, json};
 use std::time::Duration;
 

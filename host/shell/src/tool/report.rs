@@ -2,8 +2,11 @@
 
 use crate::command::{Completed, StopReason};
 use crate::process::{ExceededLimit, ExitStatus};
-use palisade::execution::{Outcome, Report, ToolOutput};
-use palisade::tool::{Content, ErrorKind, Limit, SideEffects, Usage};
+use palisade::{Content, ErrorKind, Limit, SideEffects, tool::Usage};
+use palisade::{
+    ToolOutput,
+    execution::{Outcome, Report},
+};
 use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 

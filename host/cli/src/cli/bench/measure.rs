@@ -1,7 +1,7 @@
 //! Times the calls: one caller, then concurrent callers, then a spawned process as the baseline.
 
-use palisade::host::Host;
-use palisade::tool::{Call, ToolResult};
+use palisade::Host;
+use palisade::{Call, ToolResult};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,7 +4,7 @@ use super::load::Load;
 use super::measure::{Series, Taken};
 use crate::cli::output::{self, Cell};
 use crate::cli::style;
-use palisade::host::Host;
+use palisade::Host;
 use palisade::sandbox::Allocation;
 use palisade::tool::text::elided;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The attempts of the hostile plugin, with the evidence that each must show to count as held.
 
 use palisade::tool::text::{elided, visible};
-use palisade::tool::{ErrorClass, ErrorKind, Limit, ToolResult};
+use palisade::{ErrorClass, ErrorKind, Limit, ToolResult};
 use std::path::Path;
 use std::time::Duration;
 
@@ -212,7 +212,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
     use super::*;
-    use palisade::tool::CallId;
+    use palisade::CallId;
 
     fn verdict(name: &str, result: &ToolResult) -> Result<String, String> {
         ATTEMPTS.iter().find(|attempt| attempt.name == name).unwrap().judge(result)

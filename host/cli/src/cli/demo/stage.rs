@@ -4,9 +4,9 @@
 use super::attempts::{Attempt, Calls};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::{open, scratch};
-use palisade::host::Host;
+use palisade::Host;
 use palisade::policy::Policy;
-use palisade::tool::{Call, SideEffects, ToolResult};
+use palisade::{Call, SideEffects, ToolResult};
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;

@@ -8,10 +8,10 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::idle::{self, Told};
 use crate::cli::open;
 use crate::config::{FileConfig, Settings};
-use palisade::dispatch::CallMode;
-use palisade::host::{BuildError, CacheMode, Host};
+use palisade::CallMode;
 use palisade::plugins::Rejected;
 use palisade::workspace::LastLink;
+use palisade::{BuildError, CacheMode, Host};
 use std::path::{Path, PathBuf};
 
 /// The advice for a workspace whose file system does not answer.

@@ -3,7 +3,7 @@
 use super::{Address, Launch, Name, Program, command, listed, quoted};
 use crate::cli::args::Client;
 use crate::cli::token::TOKEN;
-use palisade::tool::SideEffects;
+use palisade::SideEffects;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -69,7 +69,7 @@ fn project_cannot_lift_a_trusted_workspaces_prompt() {
 fn strictest_of_several_workspace_entries_applies() {
     let user = "[[trusted]]\nworkspace = \"/\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"deny\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"auto\"";
     let policy = settings(user, "").unwrap().policy(Path::new("/"));
-    let tool = palisade::tool::Definition::new(
+    let tool = palisade::Definition::new(
         "t",
         "A tool.",
         SideEffects::Execute,
@@ -121,8 +121,8 @@ fn project_tightens_a_users_rule_under_either_name() {
     for (name, mode) in [("chart", "prompt"), ("csv/chart", "prompt_once"), ("csv/chart", "deny")] {
         let held = settings(user, &format!("[confirm.tools]\n\"{name}\" = \"{mode}\"")).unwrap();
         let object = serde_json::json!({"type": "object"});
-        let chart = palisade::tool::Definition::new("chart", "A tool.", SideEffects::Write, object)
-            .unwrap();
+        let chart =
+            palisade::Definition::new("chart", "A tool.", SideEffects::Write, object).unwrap();
         let origin = palisade::registry::Origin::Plugin {
             name: "csv".into(),
             digest: palisade::tool::Digest::from_bytes([1; 32]),

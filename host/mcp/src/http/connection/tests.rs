@@ -7,7 +7,7 @@ use crate::http::{Access, Admitted, Body, Service};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Frame;
-use palisade::execution::BoxFuture;
+use palisade::BoxFuture;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

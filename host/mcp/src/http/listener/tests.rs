@@ -6,7 +6,7 @@ use super::*;
 use crate::http::connection::HEAD_TIME;
 use crate::http::{Access, Admitted, Body, Service, SettingsError, Token};
 use hyper::Response;
-use palisade::execution::BoxFuture;
+use palisade::BoxFuture;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;

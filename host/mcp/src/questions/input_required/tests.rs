@@ -5,7 +5,7 @@
 
 use super::*;
 use palisade::confirm::RequestId;
-use palisade::tool::{CallId, SideEffects};
+use palisade::{CallId, SideEffects};
 use serde_json::json;
 use std::time::SystemTime;
 

@@ -5,10 +5,10 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use crate::{Server, Settings};
-use palisade::execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
-use palisade::host::Host;
+use palisade::Host;
 use palisade::plugins::Shipped;
-use palisade::tool::{Definition, ErrorKind, SideEffects};
+use palisade::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
+use palisade::{Definition, ErrorKind, SideEffects};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, PipeWriter, Write as _, pipe};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ mod world;
 
 use crate::http::Caller;
 use crate::sessions::{CallerSessions, Sessions};
-use palisade::sandbox::Limits;
+use palisade::sandbox::limits::Limits;
 use rmcp::transport::streamable_http_server::SessionManager as _;
 use serde_json::json;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use crate::messages::catch_panic::panic_error;
 use crate::messages::offload;
 use crate::messages::parse::{BOUNDS, RejectedMessage, parse_object};
 use palisade::internal::{Account, IN_PLACE};
-use palisade::sandbox::Limits;
+use palisade::sandbox::limits::Limits;
 use rmcp::model::{ErrorData, RequestId};
 use serde_json::Value;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use super::summary::summary;
 use crate::confirm::{
-    Answer, CallAnswer, CallConfirmer as _, ConfirmationRequest, Decision, RequestId,
+    Answer, CallAnswer, CallConfirmer as _, ConfirmationRequest, RequestId, Resolution,
 };
 use crate::dispatch::input::{CheckError, InputBudget, StepBudget};
 use crate::dispatch::pipeline::Pipeline;
@@ -60,12 +60,12 @@ pub(in crate::dispatch) async fn ask(
     };
     announced.settle(decision);
     match decision {
-        Decision::Answered(answer) => Ok((input, answer)),
-        Decision::AllowedMeanwhile => Ok((input, Answer::Always)),
-        Decision::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: valid_for }),
-        Decision::Withdrawn => Err(ErrorKind::Cancelled),
-        Decision::Unanswerable => Err(no_confirmer(pipeline, rule)),
-        Decision::Deferred => Err(ErrorKind::AwaitsClient),
+        Resolution::Answered(answer) => Ok((input, answer)),
+        Resolution::AllowedMeanwhile => Ok((input, Answer::Always)),
+        Resolution::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: valid_for }),
+        Resolution::Withdrawn => Err(ErrorKind::Cancelled),
+        Resolution::Unanswerable => Err(no_confirmer(pipeline, rule)),
+        Resolution::Deferred => Err(ErrorKind::AwaitsClient),
     }
 }
 
@@ -74,21 +74,21 @@ async fn wait(
     answer: BoxFuture<'_, CallAnswer>,
     allowance: &Allowance,
     valid_for: Duration,
-) -> Decision {
+) -> Resolution {
     tokio::select! {
         biased;
-        () = pipeline.cancel.cancelled() => Decision::Withdrawn,
+        () = pipeline.cancel.cancelled() => Resolution::Withdrawn,
         answered = answer => decision_of(answered),
-        () = pipeline.session.allowed(allowance) => Decision::AllowedMeanwhile,
-        () = tokio::time::sleep(valid_for) => Decision::TimedOut,
+        () = pipeline.session.allowed(allowance) => Resolution::AllowedMeanwhile,
+        () = tokio::time::sleep(valid_for) => Resolution::TimedOut,
     }
 }
 
-fn decision_of(answer: CallAnswer) -> Decision {
+fn decision_of(answer: CallAnswer) -> Resolution {
     match answer {
-        CallAnswer::Answered(answer) => Decision::Answered(answer),
-        CallAnswer::Unavailable => Decision::Unanswerable,
-        CallAnswer::Deferred => Decision::Deferred,
+        CallAnswer::Answered(answer) => Resolution::Answered(answer),
+        CallAnswer::Unavailable => Resolution::Unanswerable,
+        CallAnswer::Deferred => Resolution::Deferred,
     }
 }
 
@@ -106,11 +106,11 @@ impl<'a> AnnouncedRequest<'a> {
         Self { sink, id: request.id.clone(), is_settled: false }
     }
 
-    fn settle(mut self, decision: Decision) {
+    fn settle(mut self, decision: Resolution) {
         self.end(decision);
     }
 
-    fn end(&mut self, decision: Decision) {
+    fn end(&mut self, decision: Resolution) {
         self.is_settled = true;
         self.sink.tell(|subject| Event::ConfirmationResolved(subject, self.id.clone(), decision));
     }
@@ -119,7 +119,7 @@ impl<'a> AnnouncedRequest<'a> {
 impl Drop for AnnouncedRequest<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.end(Decision::Withdrawn);
+            self.end(Resolution::Withdrawn);
         }
     }
 }

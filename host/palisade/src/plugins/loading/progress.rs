@@ -2,7 +2,7 @@
 
 /// The progress of loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct LoadProgress {
     /// The number of plugins that are registered or rejected.
     pub decided: usize,
     /// The number of all plugins.
@@ -13,7 +13,7 @@ pub struct Progress {
     pub(crate) goes_on: bool,
 }
 
-impl Progress {
+impl LoadProgress {
     /// Returns true if all plugins are decided.
     #[must_use]
     pub fn is_complete(self) -> bool {

@@ -1,6 +1,6 @@
 //! The state that the threads of loading share.
 
-use super::progress::Progress;
+use super::progress::LoadProgress;
 use super::slot::Slot;
 use crate::plugins::candidate::{Candidate, CandidateError};
 use crate::plugins::changes::PluginChange;
@@ -71,7 +71,7 @@ pub(super) struct Work {
     pub(super) namesakes: Mutex<HashSet<String>>,
     /// Serialises compilations and scans.
     pub(super) turn: Mutex<()>,
-    pub(super) progress: watch::Sender<Progress>,
+    pub(super) progress: watch::Sender<LoadProgress>,
     pub(super) cancel: CancellationToken,
 }
 
@@ -79,8 +79,12 @@ impl Work {
     pub(super) fn new(task: Task, found: Found, pinned_dirs: PinnedDirs) -> Self {
         let Found { candidates, empty } = found;
         let namesakes = Mutex::new(scan::namesakes(candidates.iter()));
-        let (progress, _) =
-            watch::channel(Progress { decided: 0, of: candidates.len(), last: 0, goes_on: false });
+        let (progress, _) = watch::channel(LoadProgress {
+            decided: 0,
+            of: candidates.len(),
+            last: 0,
+            goes_on: false,
+        });
         Self {
             task,
             candidates,
