@@ -7,7 +7,7 @@ mod report;
 use super::args::{Bench as Args, Common};
 use super::exit::{Exit, Failure};
 use super::signals::Signals;
-use super::{idle, input, open, output, running};
+use super::{input, output, setup, tool_session, unused_rules};
 use load::Load;
 use measure::{Amount, Work};
 use palisade::Host;
@@ -20,15 +20,15 @@ use std::sync::Arc;
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
-    let settings = open::settings_within(
+    let settings = setup::settings_within(
         common,
         args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING),
     )?;
-    let policy = open::policy(common, &settings, &args.allow);
-    let host = Arc::new(open::builder(common, &settings).policy(policy).build_for(&args.tool)?);
-    idle::show(&settings, &host, idle::Told::of(&[&args.tool], &host));
+    let policy = setup::policy(common, &settings, &args.allow);
+    let host = Arc::new(setup::builder(common, &settings).policy(policy).build_for(&args.tool)?);
+    unused_rules::show(&settings, &host, unused_rules::Told::of(&[&args.tool], &host));
     if !host.registry().has(&args.tool) || common.verbose {
-        open::show_missing(&host);
+        setup::show_missing(&host);
     }
     let callers = args.callers.map_or_else(usual_callers, usize::from);
     let work = Work {
@@ -42,7 +42,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Internal, format!("cannot start the calls: {error}"))
     })?;
-    let measured = running::drive(signals, runtime, async |interrupted| {
+    let measured = tool_session::drive(signals, runtime, async |interrupted| {
         let taken = match measure::calls(&host, work, callers, interrupted.clone()).await {
             Ok(taken) => taken,
             Err(failed) => return Ok(Err(failed)),

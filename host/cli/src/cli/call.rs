@@ -2,9 +2,9 @@
 
 use super::args::{Call as Args, Common};
 use super::exit::{Exit, Failure};
-use super::running::{Tools, Wanted};
 use super::signals::Signals;
-use super::{ignored, input, live, open, output};
+use super::tool_session::{Tools, Wanted};
+use super::{input, output, progress, setup, unknown_keys};
 use palisade::Host;
 use palisade::sandbox::{Allocation, limits};
 use palisade::tool::json::JsonBounds;
@@ -16,12 +16,12 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let tools = Tools::open(common, &args.running, Wanted::Tools(&[&args.tool]))?;
     let host = &tools.host;
     if !host.registry().has(&args.tool) || common.verbose {
-        open::show_missing(host);
+        setup::show_missing(host);
         if host.registry().tools().is_empty() {
-            output::note(&format!("there are no tools: {}", open::without_tools(&tools.settings)));
+            output::note(&format!("there are no tools: {}", setup::without_tools(&tools.settings)));
         }
     } else {
-        open::show_clashes(host);
+        setup::show_clashes(host);
     }
     let is_object = text.trim_start().starts_with('{');
     let mut call = Call::new(&args.tool, text);
@@ -31,7 +31,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     if common.verbose {
         show_limits(host, &call);
     }
-    ignored::tell(host, &call);
+    unknown_keys::tell(host, &call);
     let result = tools.run(signals, async |host, interrupted| {
         host.dispatch(host.session(), call.with_cancellation(interrupted)).await
     })?;
@@ -56,7 +56,7 @@ fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
     let Some(error) = result.error() else { return Ok(Exit::Ok) };
     if !args.json {
         // On a terminal the live view has already shown the partial output.
-        if let Some(said) = result.partial_output().filter(|_| !live::shows()) {
+        if let Some(said) = result.partial_output().filter(|_| !progress::shows()) {
             output::quote(&said);
         }
         output::problem(&format!("{}:", error.class()), &told(error));

@@ -3,7 +3,7 @@
 use super::args::{Common, Config, ConfigAction};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
-use super::{idle, open};
+use super::{setup, unused_rules};
 use crate::config::{Settings, Value};
 use palisade::plugins::Shipped;
 use serde_json::json;
@@ -17,7 +17,7 @@ const MAX_RULES: usize = 50;
 
 pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
     let ConfigAction::Show { json } = args.action;
-    let settings = open::settings(common)?;
+    let settings = setup::settings(common)?;
     let rows = rows(&settings);
     if json {
         let values: serde_json::Map<_, _> = rows
@@ -32,7 +32,7 @@ pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
             .collect();
         output::text(&output::table(&table))?;
     }
-    idle::show_after_loading(common, &settings);
+    unused_rules::show_after_loading(common, &settings);
     Ok(Exit::Ok)
 }
 

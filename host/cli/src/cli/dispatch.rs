@@ -3,9 +3,9 @@
 
 use super::args::{Common, Dispatch as Args};
 use super::exit::{Exit, Failure};
-use super::running::{Tools, Wanted};
 use super::signals::Signals;
-use super::{ignored, input, open, output};
+use super::tool_session::{Tools, Wanted};
+use super::{input, output, setup, unknown_keys};
 use palisade::formats::{Messages, REPLY_BOUNDS, ToolUse, read_calls};
 use palisade::{Call, ToolResult};
 use std::time::Duration;
@@ -20,11 +20,11 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let names: Vec<&str> = uses.iter().map(ToolUse::name).collect();
     let tools = Tools::open(common, &args.running, Wanted::Tools(&names))?;
     if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
-        open::show_missing(&tools.host);
+        setup::show_missing(&tools.host);
     } else {
-        open::show_clashes(&tools.host);
+        setup::show_clashes(&tools.host);
     }
-    uses.iter().for_each(|used| ignored::tell(&tools.host, &Call::from(used)));
+    uses.iter().for_each(|used| unknown_keys::tell(&tools.host, &Call::from(used)));
     let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {
         let session = host.new_session(SESSION).build();
         let calls =

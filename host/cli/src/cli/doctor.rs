@@ -8,7 +8,7 @@ mod settings;
 use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
 use super::signals::Signals;
-use super::{open, wide};
+use super::{setup, wide};
 use palisade::CacheMode;
 use palisade::internal::{default_cache, is_unwritable, open_cache};
 use palisade::sandbox::{Allocation, Cache, Sandbox};
@@ -87,7 +87,7 @@ fn found_at(root: &Path) -> (State, String, &'static str) {
 /// Checks the cache, and returns the cache mode for loading plugins: an unusable cache is turned
 /// off, so that the remaining problems are found.
 fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, CacheMode) {
-    let mode = open::cache_mode();
+    let mode = setup::cache_mode();
     let look = |directory: PathBuf, otherwise| {
         let shown = directory.display().to_string();
         let workspace = workspace.cloned();

@@ -2,13 +2,13 @@
 
 use super::args::{Common, Export};
 use super::exit::{Exit, Failure};
-use super::open;
 use super::output::{self, Reader};
+use super::setup;
 use palisade::formats::Strictness;
 
 pub(super) fn run(common: &Common, args: &Export) -> Result<Exit, Failure> {
-    let host = open::builder(common, &open::settings(common)?).build()?;
-    open::show_missing(&host);
+    let host = setup::builder(common, &setup::settings(common)?).build()?;
+    setup::show_missing(&host);
     let strictness = if args.strict { Strictness::Transform } else { Strictness::AsIs };
     let (exported, weakened) = host.export(host.session(), args.format, strictness);
     // Skip the remarks if the reader of the output has gone.

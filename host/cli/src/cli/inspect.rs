@@ -3,7 +3,7 @@
 use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
-use super::{list, offers, open, style};
+use super::{list, offers, setup, style};
 use palisade::plugins::{Plugin, Shipped};
 use palisade::registry::Registered;
 use palisade::tool::text::visible;
@@ -14,19 +14,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
-    let settings = open::settings(common)?;
+    let settings = setup::settings(common)?;
     if is_file(&args.subject) {
         let builder = Host::builder()
             .workspace(&common.workspace)
             .shipped(Shipped::LeftOut)
             .limits(settings.limits())
-            .cache(open::cache_mode())
-            .compiler(open::compiler(&settings));
+            .cache(setup::cache_mode())
+            .compiler(setup::compiler(&settings));
         return file(builder, args);
     }
-    let host = open::builder(common, &settings).build_for(&args.subject)?;
+    let host = setup::builder(common, &settings).build_for(&args.subject)?;
     let tool = host.registry().get(&args.subject).map_err(|missing| not_found(&missing))?;
-    open::show_undecided(&host, &[&args.subject]);
+    setup::show_undecided(&host, &[&args.subject]);
     let plugin = host.plugin_of(&tool);
     if args.json {
         let mut shown = tool_json(&tool, plugin.as_ref());

@@ -3,17 +3,17 @@
 use super::args::{Common, List};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
-use super::{offers, open};
+use super::{offers, setup};
 use crate::config::Settings;
 use palisade::Host;
 use palisade::registry::Registered;
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
-    let settings = open::settings(common)?;
-    let builder = open::builder(common, &settings);
+    let settings = setup::settings(common)?;
+    let builder = setup::builder(common, &settings);
     let host = if args.now { builder.build_from_cache()? } else { builder.build()? };
-    open::show_missing(&host);
+    setup::show_missing(&host);
     if args.json {
         output::json(&as_json(&host))?;
     } else {
@@ -53,7 +53,7 @@ fn as_table(host: &Host, settings: &Settings) -> String {
     let tools = host.registry().tools();
     let compiling = host.compiling();
     if tools.is_empty() && compiling.is_empty() {
-        return format!("There are no tools. {}.\n", open::without_tools(settings));
+        return format!("There are no tools. {}.\n", setup::without_tools(settings));
     }
     let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(Cell::heading).into();
     let compiling = compiling

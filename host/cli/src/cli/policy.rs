@@ -2,9 +2,9 @@
 
 use super::args::{Common, Explain, Policy as Args, PolicyAction};
 use super::exit::{Exit, Failure};
-use super::idle::{self, Told};
 use super::output::{self, Cell};
-use super::{input, open, prompt};
+use super::unused_rules::{self, Told};
+use super::{input, prompt, setup};
 use crate::config::{Origin, Settings};
 use palisade::policy::{Decision, Mode, Policy, Rule};
 use palisade::registry::Registered;
@@ -19,26 +19,26 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let text = given
         .map(|input| input::text_or_file(input, JsonBounds::CALL_INPUT.bytes as u64))
         .transpose()?;
-    let settings = open::settings(common)?;
-    let policy = open::policy(common, &settings, &args.allow);
-    let places = open::places(common, &settings);
-    let host = open::builder(common, &settings).policy(policy).build_for(&args.tool)?;
+    let settings = setup::settings(common)?;
+    let policy = setup::policy(common, &settings, &args.allow);
+    let places = setup::places(common, &settings);
+    let host = setup::builder(common, &settings).policy(policy).build_for(&args.tool)?;
     let call = Call::new(&args.tool, text.clone().unwrap_or_else(|| "{}".to_owned()));
     let error = |id, kind| ToolError::new(id, &args.tool, kind).with_places(places.clone().into());
     let id = call.id().clone();
-    idle::check(&settings, &host)?;
-    idle::show(&settings, &host, Told::of(&[&args.tool], &host));
+    unused_rules::check(&settings, &host)?;
+    unused_rules::show(&settings, &host, Told::of(&[&args.tool], &host));
     let explanation = match host.explain(host.session(), call) {
         Ok(explanation) => explanation,
         Err(kind) => {
-            open::show_missing(&host);
+            setup::show_missing(&host);
             return unknown(&error(id, kind), args);
         }
     };
     let decision = explanation.decision;
-    open::show_clashes(&host);
-    open::show_undecided(&host, &[&args.tool]);
-    idle::show_unbound(&settings, &host, Some(&[&args.tool]));
+    setup::show_clashes(&host);
+    setup::show_undecided(&host, &[&args.tool]);
+    unused_rules::show_unbound(&settings, &host, Some(&[&args.tool]));
     let changes = match explanation.changes {
         _ if text.is_none() => Changes::Unknown,
         Ok(paths) => Changes::Of(paths),

@@ -2,11 +2,11 @@
 
 use super::args::{Common, Serve as Args};
 use super::exit::{Exit, Failure};
-use super::idle::{self, Told};
-use super::running::{Tools, Wanted, drive};
 use super::signals::Signals;
 use super::token::{self, Entry, Kept};
-use super::{open, output};
+use super::tool_session::{Tools, Wanted, drive};
+use super::unused_rules::{self, Told};
+use super::{output, setup};
 use crate::config;
 use palisade::Host;
 use palisade::plugins::{Plugin, Rescan};
@@ -181,7 +181,7 @@ fn show_changes(rescan: &Rescan) {
             output::note(&format!("{what} {}: {}", plugin.file(), tools_of(plugin)));
         });
     }
-    open::show_rejected(&rescan.rejected);
+    setup::show_rejected(&rescan.rejected);
 }
 
 fn tools_of(plugin: &Plugin) -> String {
@@ -213,10 +213,10 @@ async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), 
 /// meanwhile. A watched directory may be empty at first.
 async fn tell_missing(host: Arc<Host>, changes: Changes, rules: config::Settings) {
     host.wait_until_loaded().await;
-    idle::show(&rules, &host, Told::Slips);
-    idle::show_unbound(&rules, &host, None);
+    unused_rules::show(&rules, &host, Told::Slips);
+    unused_rules::show_unbound(&rules, &host, None);
     match changes {
-        Changes::Watched => open::show_rejected(&host.rejected()),
-        Changes::Never => open::show_missing(&host),
+        Changes::Watched => setup::show_rejected(&host.rejected()),
+        Changes::Never => setup::show_missing(&host),
     }
 }

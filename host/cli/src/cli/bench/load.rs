@@ -3,8 +3,8 @@
 
 use crate::cli::args::Common;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::live::Loading;
-use crate::cli::{open, scratch};
+use crate::cli::progress::Loading;
+use crate::cli::{scratch, setup};
 use crate::config::Settings;
 use palisade::plugins::{Plugin, Shipped};
 use palisade::sandbox::Compiler;
@@ -74,7 +74,7 @@ fn once(
         .workspace(&common.workspace)
         .shipped(Shipped::LeftOut)
         .limits(settings.limits())
-        .compiler(match open::compiler(settings) {
+        .compiler(match setup::compiler(settings) {
             Compiler::Child(child) => Compiler::Child(child.cancelled_by(interrupted.clone())),
             in_process => in_process,
         })

@@ -3,7 +3,7 @@
 
 use super::attempts::{Attempt, Calls};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{open, scratch};
+use crate::cli::{scratch, setup};
 use palisade::Host;
 use palisade::policy::Policy;
 use palisade::{Call, SideEffects, ToolResult};
@@ -36,7 +36,7 @@ impl Stage {
             .workspace(&workspace)
             .plugin_file(file)
             .policy(Policy::default().allowing(SideEffects::Write))
-            .cache(open::cache_mode());
+            .cache(setup::cache_mode());
         let host = tokio::select! {
             biased;
             () = told.cancelled() => return Ok(None),

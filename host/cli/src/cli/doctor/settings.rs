@@ -5,8 +5,8 @@ use super::patience::Patience;
 use super::report::{Check, State};
 use crate::cli::args::Common;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::idle::{self, Told};
-use crate::cli::open;
+use crate::cli::setup;
+use crate::cli::unused_rules::{self, Told};
 use crate::config::{FileConfig, Settings};
 use palisade::CallMode;
 use palisade::plugins::Rejected;
@@ -21,7 +21,7 @@ const UNANSWERED: &str =
 /// Returns the effective settings and the configuration problems. The settings are those of the
 /// command line if the configuration is invalid.
 pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, Vec<Check>) {
-    let [user, project] = open::files(common);
+    let [user, project] = setup::files(common);
     let mut problems: Vec<Failure> =
         wrong_with(user, LastLink::Follow, patience).into_iter().collect();
     let mut unseen = None;
@@ -33,19 +33,19 @@ pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, 
     } else {
         problems.extend(wrong_with(project, LastLink::Keep, patience));
     }
-    problems.extend(open::environment(&mut Settings::default()).err());
+    problems.extend(setup::environment(&mut Settings::default()).err());
     // Some problems only show when all sources are merged.
     let together =
-        (!patience.has_run_out()).then(|| open::settings_within(common, patience.left()));
+        (!patience.has_run_out()).then(|| setup::settings_within(common, patience.left()));
     let settings = match together {
         Some(Ok(settings)) => settings,
         Some(Err(problem)) => {
             if !problems.iter().any(|known| known.to_string() == problem.to_string()) {
                 problems.push(problem);
             }
-            open::of_command_line(common)
+            setup::of_command_line(common)
         }
-        None => open::of_command_line(common),
+        None => setup::of_command_line(common),
     };
     let good = (problems.is_empty() && unseen.is_none()).then(|| good(common, patience));
     (settings, problems.iter().map(wrong).chain(unseen).chain(good).collect())
@@ -72,11 +72,11 @@ fn wrong(problem: &Failure) -> Check {
 }
 
 fn good(common: &Common, patience: &Patience) -> Check {
-    let files = open::files(common);
+    let files = setup::files(common);
     let there =
         patience.within(move || files.into_iter().filter(|file| file.exists()).collect::<Vec<_>>());
     let shown: Vec<String> =
-        there.unwrap_or_default().iter().map(|file| open::shown(file)).collect();
+        there.unwrap_or_default().iter().map(|file| setup::shown(file)).collect();
     let found =
         if shown.is_empty() { "no file: the defaults hold".to_owned() } else { shown.join(", ") };
     Check { name: "configuration", state: State::Good, found, advice: "" }
@@ -105,9 +105,9 @@ pub(super) fn plugins(
     });
     // With own threads, opening the workspace has a deadline even if the configured call mode runs
     // calls in place.
-    match open::builder(common, &settings).cache(cache).call_mode(CallMode::OWN_THREADS).build() {
+    match setup::builder(common, &settings).cache(cache).call_mode(CallMode::OWN_THREADS).build() {
         Ok(host) => {
-            idle::show(&settings, &host, Told::All);
+            unused_rules::show(&settings, &host, Told::All);
             checks.extend(loaded(&host, &settings));
         }
         Err(BuildError::Workspace(_)) => checks.push(unseen("the workspace cannot be opened")),
@@ -153,7 +153,7 @@ fn loaded(host: &Host, settings: &Settings) -> Vec<Check> {
     let found = format!("{tools} tools, {plugins} plugins");
     let all = match tools {
         0 => {
-            let found = format!("{found}. {}", open::without_tools(settings));
+            let found = format!("{found}. {}", setup::without_tools(settings));
             Check {
                 name: "plugins",
                 state: State::Fair,

@@ -2,7 +2,7 @@
 
 use super::super::args::{Common, McpConfig};
 use super::super::exit::{Exit, Failure};
-use super::super::open;
+use super::super::setup;
 use super::listed;
 use crate::config::Settings;
 use palisade::CacheMode;
@@ -94,12 +94,12 @@ fn directories(common: &Common) -> Vec<PathBuf> {
 /// in a snippet, and the log level only concerns the terminal it was set in.
 fn environment() -> Result<BTreeMap<&'static str, String>, Failure> {
     // Report an environment that `serve` would reject.
-    open::environment(&mut Settings::default())?;
+    setup::environment(&mut Settings::default())?;
     let mut found: BTreeMap<_, _> = ["PALISADE_MEMORY", "PALISADE_TIMEOUT"]
         .into_iter()
         .filter_map(|name| Some((name, std::env::var(name).ok()?)))
         .collect();
-    let cache = match open::cache_mode() {
+    let cache = match setup::cache_mode() {
         CacheMode::Off => Some("off".to_owned()),
         CacheMode::Directory(path) => Some(carried(&path)?),
         _ => None,

@@ -3,7 +3,7 @@
 
 use super::args::Common;
 use super::exit::Failure;
-use super::{open, output};
+use super::{output, setup};
 use crate::config::{Settings, ToolRule};
 use palisade::Host;
 use palisade::internal::{NATIVE, shipped_owner, shipped_tools};
@@ -224,7 +224,7 @@ pub(super) fn show_after_loading(common: &Common, settings: &Settings) {
     if settings.of_tools().next().is_none() {
         return;
     }
-    if let Ok(host) = open::builder(common, settings).build() {
+    if let Ok(host) = setup::builder(common, settings).build() {
         show(settings, &host, Told::All);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::args::Common;
 use super::exit::{Exit, Failure};
-use super::live::Loading;
+use super::progress::Loading;
 use super::{output, token};
 use crate::config::{Origin, Settings};
 use palisade::CallMode;

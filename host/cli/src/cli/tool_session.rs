@@ -4,11 +4,11 @@
 use super::args::{Common, Running};
 use super::destination::Begin;
 use super::exit::{Exit, Failure};
-use super::idle::{self, Told};
-use super::live::{Detail, Watching};
+use super::progress::{Detail, Watching};
 use super::prompt::Terminal;
 use super::signals::Signals;
-use super::{destination, open, output, wide};
+use super::unused_rules::{self, Told};
+use super::{destination, output, setup, wide};
 use crate::config::Settings;
 use palisade::events::JsonLines;
 use palisade::sandbox::limits;
@@ -53,11 +53,11 @@ impl Tools {
         wanted: Wanted<'_>,
     ) -> Result<Self, Failure> {
         let opening = args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING);
-        let settings = open::settings_within(common, opening)?;
-        let policy = open::policy(common, &settings, &args.allow);
+        let settings = setup::settings_within(common, opening)?;
+        let policy = setup::policy(common, &settings, &args.allow);
         let (events, begin) =
             args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
-        let mut builder = open::builder(common, &settings).policy(policy);
+        let mut builder = setup::builder(common, &settings).policy(policy);
         builder = match wanted {
             Wanted::Tools(_) => builder.confirmer(Arc::new(Terminal::default())),
             Wanted::Served { secret } => secret.into_iter().fold(builder, HostBuilder::deny_read),
@@ -75,7 +75,7 @@ impl Tools {
             Wanted::Served { .. } => builder.build_in_background()?,
         };
         if matches!(wanted, Wanted::Tools(_)) {
-            idle::check(&settings, &host)?;
+            unused_rules::check(&settings, &host)?;
         }
         if let (Some(begin), Some(path)) = (begin, &args.events) {
             begin.now().map_err(|error| unwritable(path, &error))?;
@@ -83,9 +83,9 @@ impl Tools {
         wide::show(host.workspace());
         match wanted {
             Wanted::Tools(tools) => {
-                idle::show(&settings, &host, Told::of(tools, &host));
-                idle::show_unbound(&settings, &host, Some(tools));
-                open::show_undecided(&host, tools);
+                unused_rules::show(&settings, &host, Told::of(tools, &host));
+                unused_rules::show_unbound(&settings, &host, Some(tools));
+                setup::show_undecided(&host, tools);
             }
             // Tools are still loading, so that missing ones cannot be reported yet.
             Wanted::Served { .. } => {}
