@@ -56,6 +56,7 @@ impl fmt::Display for Position {
 /// The reason why a JSON text was refused. No variant repeats a value of the text, which may be a
 /// secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum JsonError {
     /// The text is longer than its bound.
     #[error("the JSON text is longer than the {max} bytes that are accepted")]

@@ -3,16 +3,6 @@
 //!
 //! The crate `palisade` re-exports the parts that embedders need below `palisade::tool`; use them
 //! from there.
-//!
-//! ```
-//! use palisade_schema::schema::Schema;
-//! use serde_json::json;
-//!
-//! let schema = Schema::input(json!({"type": "object", "properties": {"x": {"type": "integer"}}}))?;
-//! assert!(schema.validate(&json!({"x": 1})).is_ok());
-//! assert!(schema.validate(&json!({"x": "one"})).is_err());
-//! # Ok::<(), palisade_schema::schema::SchemaError>(())
-//! ```
 
 pub mod budget;
 pub mod json;
@@ -21,3 +11,8 @@ pub mod schema;
 pub mod text;
 
 pub use nearest::nearest_names;
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
