@@ -2,10 +2,16 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Returns the memory of the machine, or the limit of the process's control group if that is less,
-/// in bytes.
+/// in bytes. It is read once.
 pub fn usable() -> Option<u64> {
+    static USABLE: OnceLock<Option<u64>> = OnceLock::new();
+    *USABLE.get_or_init(read)
+}
+
+fn read() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     machine.into_iter().chain(of_groups(&groups, Path::new("/sys/fs/cgroup"))).min()
