@@ -13,7 +13,7 @@ pub use crate::execution::inherited::{
     closes as closing_redirections, inherited as inherited_descriptors, without_inherited,
 };
 pub use crate::execution::offload::{IN_PLACE, exhaustion_error, offload};
-pub use crate::execution::owner::{answer_turns, guest_descriptors, input_turns};
+pub use crate::execution::owner::{answer_turns, expect_one_call, guest_descriptors, input_turns};
 pub use crate::execution::share::{Full, Grant, Pool, Share};
 pub use crate::host::cache::{default_cache, is_unwritable, open_cache};
 pub use crate::host::state::state_directories;

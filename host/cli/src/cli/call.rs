@@ -6,6 +6,7 @@ use super::signals::Signals;
 use super::tool_session::{Tools, Wanted};
 use super::{input, output, progress, setup, unknown_keys};
 use palisade::Host;
+use palisade::internal::expect_one_call;
 use palisade::sandbox::{Allocation, limits};
 use palisade::tool::json::JsonBounds;
 use palisade::{Call, ErrorKind, ExecutionKind, ToolError, ToolResult};
@@ -13,6 +14,7 @@ use std::io::{self, IsTerminal as _};
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
+    expect_one_call();
     let tools = Tools::open(common, &args.running, Wanted::Tools(&[&args.tool]))?;
     let host = &tools.host;
     if !host.registry().has(&args.tool) || common.verbose {

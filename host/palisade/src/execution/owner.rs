@@ -12,6 +12,11 @@ use std::time::Duration;
 
 /// The most sandboxes in the process.
 pub(crate) const SANDBOXES: u32 = 256;
+/// The sandboxes of a process that makes one call: twice those that the largest plugin takes, since
+/// an owner gets at most half of a pool.
+pub(crate) const ONE_CALL_SANDBOXES: u32 = 16;
+/// The sandboxes of this process, fixed when the pool is created.
+static SIZE: OnceLock<u32> = OnceLock::new();
 /// File descriptors reserved for the host beyond its half: for its runtimes, for path resolution
 /// and for calls that are starting.
 const MARGIN: u64 = 64;
@@ -149,10 +154,22 @@ fn memory_counter(owner: Digest) -> Arc<Counter> {
     counter
 }
 
+/// Makes the pools of this process small, because it makes one call and ends. Each sandbox in the
+/// engine's pool costs system calls at its creation, and 256 of them a quarter of the time of a
+/// call from the command line. Has no effect if the pool exists.
+pub fn expect_one_call() {
+    let _ = SIZE.set(ONE_CALL_SANDBOXES);
+}
+
+/// Returns the number of sandboxes in the pool of this process.
+pub(crate) fn sandbox_count() -> u32 {
+    *SIZE.get_or_init(|| SANDBOXES)
+}
+
 /// Returns the pool of sandboxes.
 pub(crate) fn sandboxes() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
-    POOL.get_or_init(|| Pool::new(u64::from(SANDBOXES)))
+    POOL.get_or_init(|| Pool::new(u64::from(sandbox_count())))
 }
 
 /// Returns the pool of queue slots.

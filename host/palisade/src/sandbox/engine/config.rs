@@ -31,8 +31,10 @@ fn base() -> Config {
     config
 }
 
-pub(crate) fn pooled() -> Config {
-    let live = limits::LIVE_SANDBOXES + limits::LOADING_SANDBOXES;
+/// Returns the configuration of an engine with a pool for this many sandboxes. The code that it
+/// runs does not depend on their number.
+pub(crate) fn pooled(sandboxes: u32) -> Config {
+    let live = sandboxes + limits::LOADING_SANDBOXES;
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(live)
         // Only a counter: an instance has no slot of its own in the pool.

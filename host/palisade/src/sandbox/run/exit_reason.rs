@@ -4,6 +4,7 @@
 use super::client_requests::ClientExit;
 use super::interrupt::Interrupted;
 use super::state::State;
+use crate::execution::owner::sandbox_count;
 use crate::sandbox::engine::{is_out_of_memory, live_sandboxes};
 use crate::sandbox::limits;
 use crate::tool::text::{cut, elided, visible};
@@ -108,7 +109,7 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
         return Some(quota(exhausted));
     }
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
-        return Some((Limit::Sandboxes, u64::from(limits::LIVE_SANDBOXES)));
+        return Some((Limit::Sandboxes, u64::from(sandbox_count())));
     }
     if is_out_of_memory(error) {
         return Some((Limit::Sandboxes, live_sandboxes()));

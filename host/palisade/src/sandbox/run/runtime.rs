@@ -2,6 +2,7 @@
 
 use super::linker::linker;
 use super::state::State;
+use crate::execution::owner;
 use crate::execution::share::Pool;
 use crate::sandbox::engine::{
     Allocation, Clock, EngineError, Running, on_demand, pooled, system_check,
@@ -40,7 +41,7 @@ impl Runtime {
     }
 
     fn start() -> wasmtime::Result<Self> {
-        let (engine, allocation) = match Engine::new(&pooled()) {
+        let (engine, allocation) = match Engine::new(&pooled(owner::sandbox_count())) {
             Ok(engine) => (engine, Allocation::Pooled),
             Err(error) => {
                 let allocation = Allocation::without_pool();
@@ -100,6 +101,19 @@ mod tests {
         let mut hasher = DefaultHasher::new();
         runtime.engine.precompile_compatibility_hash().hash(&mut hasher);
         assert_eq!(number(&for_compilation(runtime.allocation)), hasher.finish());
+    }
+
+    #[test]
+    fn code_does_not_depend_on_the_size_of_the_pool() {
+        let [small, full] = [owner::ONE_CALL_SANDBOXES, owner::SANDBOXES];
+        assert_eq!(number(&pooled(small)), number(&pooled(full)));
+    }
+
+    #[test]
+    fn small_pool_admits_the_largest_component() {
+        let share = Pool::new(owner::ONE_CALL_SANDBOXES.into()).share(Digest::of(b"one"));
+        let units = sandbox_units(&with_memories(limits::MEMORIES));
+        assert!(share.try_take(units).is_ok(), "{units} units");
     }
 
     /// Returns a component with `count` memories.
