@@ -38,7 +38,7 @@ fn start() -> (SocketAddr, CancellationToken, JoinHandle<()>) {
 fn start_with(limit: ConnectionLimit) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Unauthenticated).unwrap();
     let listener = Listener { limit, ..Listener::new(std_listener(), settings).unwrap() };
-    let handler = listener.handler(vec![("/x", Arc::new(Fake))]);
+    let handler = listener.handler(vec![("/x", Arc::new(Fake))], Limits::default());
     let (address, stop) = (listener.address(), CancellationToken::new());
     (address, stop.clone(), tokio::spawn(listener.run(handler, stop)))
 }
