@@ -88,6 +88,11 @@ impl Auth {
         }
     }
 
+    /// Creates an account for memory that counts against the limits of the server.
+    pub(super) fn account(&self) -> Account {
+        self.bodies.account()
+    }
+
     /// Checks the head of a request, and then reads its whole body.
     pub(super) async fn admit<B>(
         &self,
@@ -100,7 +105,7 @@ impl Auth {
     {
         let (mut head, body) = request.into_parts();
         let caller = self.check(&head, from.into())?;
-        let account = self.bodies.account();
+        let account = self.account();
         let body = request_body::read(body, self.bodies.buffer(from.into(), &account)).await?;
         // Strip the credential, so that handlers cannot log it.
         head.headers.remove(AUTHORIZATION);

@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use palisade::internal::Charge;
 use palisade::sandbox::Limits;
 use palisade::tool::text::elided;
 use std::convert::Infallible;
@@ -74,6 +75,11 @@ impl ConnectionHandler {
             http: http_builder(HEAD_TIME),
             log: Mutex::new(RejectionLog::new("a request", Instant::now())),
         }
+    }
+
+    /// Reserves the memory of a connection: a request head, and the buffer that it is read into.
+    pub(super) fn reserve(&self) -> Result<Charge, Rejection> {
+        self.auth.account().charge((HEAD + BUFFER) as u64).map_err(Rejection::NoMemory)
     }
 
     /// Serves a connection until either side closes it. After `stop` is cancelled, no further

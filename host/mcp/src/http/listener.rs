@@ -9,7 +9,7 @@ use super::rejection_log::RejectionLog;
 use super::service::Routes;
 use super::settings::Settings;
 use super::turn_away::turn_away;
-use palisade::internal::guest_descriptors;
+use palisade::internal::{Charge, guest_descriptors};
 use palisade::sandbox::Limits;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -99,10 +99,13 @@ impl Listener {
                 accepted = self.listener.accept() => accepted,
             };
             match accepted {
-                Ok((socket, from)) => match self.limit.acquire(from.ip()) {
-                    Ok(permit) => connections.serve(socket, from.ip(), permit),
-                    Err(rejection) => connections.turn_away(socket, from.ip(), rejection).await,
-                },
+                Ok((socket, from)) => {
+                    let permit = self.limit.acquire(from.ip());
+                    match permit.and_then(|permit| Ok((permit, connections.handler.reserve()?))) {
+                        Ok(reserved) => connections.serve(socket, from.ip(), reserved),
+                        Err(rejection) => connections.turn_away(socket, from.ip(), rejection).await,
+                    }
+                }
                 Err(error) => {
                     tracing::warn!("a connection could not be accepted: {error}");
                     sleep(PAUSE).await;
@@ -130,7 +133,8 @@ impl Connections {
         Self { tasks: JoinSet::new(), handler, stop, turned_away, log }
     }
 
-    fn serve(&mut self, socket: TcpStream, from: IpAddr, permit: ConnectionPermit) {
+    /// Serves a connection, with its reservations.
+    fn serve(&mut self, socket: TcpStream, from: IpAddr, reserved: (ConnectionPermit, Charge)) {
         let handler = self.handler.clone();
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
@@ -143,7 +147,7 @@ impl Connections {
                 }
                 Err(error) => tracing::warn!("a connection could not be watched: {error}"),
             }
-            drop(permit);
+            drop(reserved);
         });
     }
 

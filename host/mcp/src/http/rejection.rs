@@ -46,7 +46,7 @@ pub(super) enum Rejection {
     Slow,
     #[error("the body cannot be read: {0}")]
     Broken(String),
-    #[error("the body cannot be read: {0}; try again in a second")]
+    #[error("the request cannot be read: {0}; try again in a second")]
     NoMemory(Exhausted),
     #[error(
         "the bodies of other requests from this address take all memory that it may have for \
