@@ -26,6 +26,8 @@ mod escape;
 mod expanding;
 #[path = "hostile/host_memory.rs"]
 mod host_memory;
+#[path = "hostile/http_memory.rs"]
+mod http_memory;
 #[path = "hostile/malformed.rs"]
 mod malformed;
 #[path = "hostile/memory.rs"]

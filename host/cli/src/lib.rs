@@ -7,3 +7,5 @@ mod cli;
 pub mod config;
 
 pub use cli::main;
+/// The allocator of the program, which each executable declares as its own.
+pub use tikv_jemallocator::Jemalloc as Allocator;

@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: palisade_cli::Allocator = palisade_cli::Allocator;
+
 fn main() -> ExitCode {
     palisade_cli::main()
 }

@@ -7,6 +7,7 @@
 
 mod allowed_hosts;
 mod auth;
+mod body_memory;
 mod client_address;
 mod connection;
 mod connection_limit;
@@ -14,6 +15,7 @@ mod cors;
 mod disconnect;
 mod listener;
 mod rejection;
+mod rejection_log;
 mod request_body;
 mod request_rates;
 mod response_body;
@@ -29,5 +31,6 @@ pub(crate) use auth::{Admitted, Caller, RequestHead};
 pub(crate) use connection::ConnectionHandler;
 pub(crate) use connection::LOG_TARGET;
 pub(crate) use listener::Listener;
+pub(crate) use rejection_log::Overload;
 pub(crate) use response_body::{Body, guarded_body, guarded_bytes};
 pub(crate) use service::Service;

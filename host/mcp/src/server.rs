@@ -172,10 +172,9 @@ impl Http {
         let state = self.state.clone();
         let factory = move || Ok(McpHandler::for_http(state.clone()));
         let ended = CancellationToken::new();
-        let endpoint = McpEndpoint::new(factory, self.listener.hosts(), ended.clone())
-            .within(self.state.host.limits());
+        let endpoint = McpEndpoint::new(factory, self.listener.hosts(), ended.clone());
         let endpoint: Arc<dyn http::Service> = Arc::new(endpoint);
-        let handler = self.listener.handler(vec![(PATH, endpoint)]);
+        let handler = self.listener.handler(vec![(PATH, endpoint)], self.state.host.limits());
         let shut_down = async {
             stop.cancelled().await;
             self.state.shut_down().await;

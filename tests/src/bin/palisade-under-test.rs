@@ -3,6 +3,9 @@
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: palisade_cli::Allocator = palisade_cli::Allocator;
+
 fn main() -> ExitCode {
     if std::env::var_os("PALISADE_TEST_KEEP_TERMINAL").is_none() {
         // `setsid` fails only in a process group leader. Best effort: the tests start this program

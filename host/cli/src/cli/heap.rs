@@ -1,4 +1,4 @@
-//! Sets the allocator up for the program's life: its memory returns to the system, and an address
+//! Sets the allocators up for the program's life: its memory returns to the system, and an address
 //! space limit is not spent on arenas.
 
 /// The expected run time of the program.
@@ -10,18 +10,16 @@ pub(super) enum Life {
     Long,
 }
 
-/// Re-executes the program with the allocator settings of its life, if it needs any. glibc reads
-/// them before `main`, so that the process has to start again. Settings of the user take
+/// Re-executes the program with the allocator settings of its life, if it needs any. The allocators
+/// read them before `main`, so that the process has to start again. Settings of the user take
 /// precedence.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(target_os = "linux")]
 pub(super) fn set_up(life: Life) {
     use std::os::unix::process::CommandExt as _;
 
     let is_limited = palisade::internal::address_space_limit().is_some();
     let Some(settings) = settings(life, is_limited) else { return };
-    let others = std::env::var_os(TUNABLES).unwrap_or_default();
-    let is_set = others.to_string_lossy().contains("glibc.malloc.");
-    if is_set || std::env::var_os("MALLOC_ARENA_MAX").is_some() {
+    if std::env::var_os(SETTINGS).is_some() {
         return;
     }
     if !is_itself(std::fs::read_link("/proc/self/exe").ok()) {
@@ -33,41 +31,50 @@ pub(super) fn set_up(life: Life) {
     if let Some(name) = words.next() {
         again.arg0(name);
     }
-    let mut all = std::ffi::OsString::from(settings);
-    if !others.is_empty() {
-        all.push(":");
-        all.push(others);
+    if is_limited {
+        again.env(TUNABLES, one_heap(std::env::var_os(TUNABLES)));
     }
     // `exec` returns only on failure: the program continues with the default settings.
-    let _ = again.args(words).env(TUNABLES, all).exec();
+    let _ = again.args(words).env(SETTINGS, settings).exec();
 }
 
-/// The variable of glibc's settings.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+/// The variable of the settings of [`crate::Allocator`].
+#[cfg(target_os = "linux")]
+const SETTINGS: &str = "_RJEM_MALLOC_CONF";
+
+/// The variable of glibc's settings. The C library allocates a little for each thread.
+#[cfg(target_os = "linux")]
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
-/// Returns the allocator settings, in the syntax of [`TUNABLES`]; `None` for the default.
-///
-/// Blocks from 1 MiB on are mapped separately and returned when freed. glibc otherwise raises that
-/// threshold to the largest freed block, up to 32 MiB.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+/// Returns the settings of [`crate::Allocator`]; `None` for the default.
+#[cfg(target_os = "linux")]
 fn settings(life: Life, is_limited: bool) -> Option<&'static str> {
     match (is_limited, life) {
-        // glibc reserves 64 MiB of address space for each arena.
-        (true, _) => Some("glibc.malloc.arena_max=1:glibc.malloc.mmap_threshold=1048576"),
-        // A freed block in a thread's cache, or a block of another thread in the same arena, keeps
-        // all memory below it from being returned. A call takes about 2 µs longer without caches.
-        (false, Life::Long) => Some(
-            "glibc.malloc.arena_max=64:glibc.malloc.tcache_count=0:glibc.malloc.trim_threshold=131072:\
-             glibc.malloc.mmap_threshold=1048576",
-        ),
+        // Freed pages are unmapped at once, so that a guest finds room where large messages were.
+        (true, _) => Some("narenas:1,tcache:false,retain:false,dirty_decay_ms:0,muzzy_decay_ms:0"),
+        // A thread of the allocator returns freed pages within two seconds, whatever lies between
+        // them. glibc returns pages from the end of a heap only: one small block in use there keeps
+        // all free memory below it, which was gigabytes after a flood of large messages.
+        (false, Life::Long) => Some("background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0"),
         (false, Life::Short) => None,
     }
 }
 
+/// Adds to glibc's settings that all threads share one heap: it reserves 64 MiB of address space
+/// for each. The last value of a setting counts, so that the user's own follow.
+#[cfg(target_os = "linux")]
+fn one_heap(others: Option<std::ffi::OsString>) -> std::ffi::OsString {
+    let mut all = std::ffi::OsString::from("glibc.malloc.arena_max=1");
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
+}
+
 /// Returns true if the link names the file that this code was loaded from. If a dynamic loader was
 /// started with the program as its argument, `/proc/self/exe` names the loader.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(target_os = "linux")]
 fn is_itself(link: Option<std::path::PathBuf>) -> bool {
     let here = is_itself as *const () as usize;
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -82,11 +89,11 @@ fn is_itself(link: Option<std::path::PathBuf>) -> bool {
     link.is_some_and(|link| file == link.to_str())
 }
 
-/// Does nothing: other allocators reserve less address space per thread.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+/// Does nothing: this way to start again is Linux's own.
+#[cfg(not(target_os = "linux"))]
 pub(super) fn set_up(_: Life) {}
 
-#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

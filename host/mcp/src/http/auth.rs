@@ -2,6 +2,7 @@
 //! method and body.
 
 use super::allowed_hosts::AllowedHosts;
+use super::body_memory::BodyMemory;
 use super::client_address::ClientAddress;
 use super::cors;
 use super::rejection::Rejection;
@@ -15,6 +16,8 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORI
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, Uri};
+use palisade::internal::Account;
+use palisade::sandbox::limits::Limits;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -37,12 +40,18 @@ pub(crate) enum Caller {
 pub(crate) struct Admitted {
     caller: Caller,
     request: Request<Bytes>,
+    account: Account,
 }
 
 impl Admitted {
     /// Returns the identity of the client.
     pub(crate) fn caller(&self) -> Caller {
         self.caller
+    }
+
+    /// Returns the memory account of the request, which counts the body as long as it exists.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Returns the request: without its token, and with its [`Caller`] as an extension.
@@ -58,20 +67,33 @@ pub(super) struct Auth {
     access: Access,
     paths: Vec<&'static str>,
     rates: Mutex<RequestRates>,
+    bodies: BodyMemory,
 }
 
 impl Auth {
-    /// Creates the checks for a server bound to this address that serves these paths.
-    pub(super) fn new(settings: &Settings, bound: SocketAddr, paths: Vec<&'static str>) -> Self {
+    /// Creates the checks for a server bound to this address that serves these paths. The memory of
+    /// requests counts against `limits`.
+    pub(super) fn new(
+        settings: &Settings,
+        bound: SocketAddr,
+        paths: Vec<&'static str>,
+        limits: Limits,
+    ) -> Self {
         Self {
             allowed: AllowedHosts::new(bound, &settings.hosts, &settings.origins),
             access: settings.access,
             paths,
             rates: Mutex::new(RequestRates::new(Instant::now())),
+            bodies: BodyMemory::new(limits),
         }
     }
 
-    /// Checks a request and reads its whole body.
+    /// Creates an account for memory that counts against the limits of the server.
+    pub(super) fn account(&self) -> Account {
+        self.bodies.account()
+    }
+
+    /// Checks the head of a request, and then reads its whole body.
     pub(super) async fn admit<B>(
         &self,
         request: Request<B>,
@@ -83,11 +105,12 @@ impl Auth {
     {
         let (mut head, body) = request.into_parts();
         let caller = self.check(&head, from.into())?;
-        let body = request_body::read(body).await?;
+        let account = self.account();
+        let body = request_body::read(body, self.bodies.buffer(from.into(), &account)).await?;
         // Strip the credential, so that handlers cannot log it.
         head.headers.remove(AUTHORIZATION);
         head.extensions.insert(caller);
-        Ok(Admitted { caller, request: Request::from_parts(head, body) })
+        Ok(Admitted { caller, request: Request::from_parts(head, body), account })
     }
 
     /// Answers the preflight of a browser, which carries no token. It has no rate limit: its answer

@@ -3,6 +3,7 @@
 use super::auth::Auth;
 use super::cors;
 use super::rejection::Rejection;
+use super::rejection_log::{Overload, RejectionLog};
 use super::response_body::Body;
 use super::service::Routes;
 use super::settings::Settings;
@@ -12,12 +13,17 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use palisade::internal::Charge;
+use palisade::sandbox::limits::Limits;
 use palisade::tool::text::elided;
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// The log target of the per-request lines, which are logged at level *debug*.
@@ -50,13 +56,30 @@ pub(crate) struct ConnectionHandler {
     auth: Auth,
     routes: Routes,
     http: http1::Builder,
+    log: Mutex<RejectionLog>,
 }
 
 impl ConnectionHandler {
-    /// Creates the handler for a server bound to this address.
-    pub(crate) fn new(settings: &Settings, bound: SocketAddr, routes: Routes) -> Self {
+    /// Creates the handler for a server bound to this address. The memory of requests counts
+    /// against `limits`.
+    pub(crate) fn new(
+        settings: &Settings,
+        bound: SocketAddr,
+        routes: Routes,
+        limits: Limits,
+    ) -> Self {
         let paths = routes.iter().map(|(path, _)| *path).collect();
-        Self { auth: Auth::new(settings, bound, paths), routes, http: http_builder(HEAD_TIME) }
+        Self {
+            auth: Auth::new(settings, bound, paths, limits),
+            routes,
+            http: http_builder(HEAD_TIME),
+            log: Mutex::new(RejectionLog::new("a request", Instant::now())),
+        }
+    }
+
+    /// Reserves the memory of a connection: a request head, and the buffer that it is read into.
+    pub(super) fn reserve(&self) -> Result<Charge, Rejection> {
+        self.auth.account().charge((HEAD + BUFFER) as u64).map_err(Rejection::NoMemory)
     }
 
     /// Serves a connection until either side closes it. After `stop` is cancelled, no further
@@ -93,6 +116,7 @@ impl ConnectionHandler {
             .then(|| format!("{} {}", request.method(), elided(request.uri().path(), MAX_SHOWN)));
         let origin = self.auth.allowed_origin(request.headers());
         let answered = self.route(request, from).await;
+        self.log_overload(from, &answered);
         let why = answered.as_ref().err().map(|rejection| format!(", {rejection}"));
         let mut response = answered.unwrap_or_else(Rejection::into_response);
         cors::add_headers(response.headers_mut(), origin);
@@ -102,6 +126,20 @@ impl ConnectionHandler {
             tracing::debug!(target: LOG_TARGET, "{asked}: refused with {}{why}", response.status());
         }
         response
+    }
+
+    /// Logs that the server had no room for a request.
+    fn log_overload(&self, from: IpAddr, answered: &Result<Response<Body>, Rejection>) {
+        let why: &dyn Display = match answered {
+            Err(rejection) if rejection.is_overload() => rejection,
+            Err(_) => return,
+            Ok(response) => match response.extensions().get() {
+                Some(Overload(why)) => why,
+                None => return,
+            },
+        };
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.note(from, why, Instant::now());
     }
 
     async fn route(

@@ -5,10 +5,12 @@ use super::connection::{Connection, ConnectionHandler};
 use super::connection_limit::{ConnectionLimit, ConnectionPermit};
 use super::disconnect::DisconnectWatch;
 use super::rejection::Rejection;
+use super::rejection_log::RejectionLog;
 use super::service::Routes;
 use super::settings::Settings;
-use super::turn_away::{TurnAwayLog, turn_away};
-use palisade::internal::guest_descriptors;
+use super::turn_away::turn_away;
+use palisade::internal::{Charge, guest_descriptors};
+use palisade::sandbox::limits::Limits;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -77,9 +79,10 @@ impl Listener {
         AllowedHosts::new(self.bound, &self.settings.hosts, &self.settings.origins).names()
     }
 
-    /// Returns the connection handler for these routes.
-    pub(crate) fn handler(&self, routes: Routes) -> Arc<ConnectionHandler> {
-        Arc::new(ConnectionHandler::new(&self.settings, self.bound, routes))
+    /// Returns the connection handler for these routes. The memory of requests counts against
+    /// `limits`.
+    pub(crate) fn handler(&self, routes: Routes, limits: Limits) -> Arc<ConnectionHandler> {
+        Arc::new(ConnectionHandler::new(&self.settings, self.bound, routes, limits))
     }
 
     /// Serves until `stop` is cancelled, and then gives in-flight requests 2 s to finish.
@@ -96,10 +99,13 @@ impl Listener {
                 accepted = self.listener.accept() => accepted,
             };
             match accepted {
-                Ok((socket, from)) => match self.limit.acquire(from.ip()) {
-                    Ok(permit) => connections.serve(socket, from.ip(), permit),
-                    Err(rejection) => connections.turn_away(socket, from.ip(), rejection).await,
-                },
+                Ok((socket, from)) => {
+                    let permit = self.limit.acquire(from.ip());
+                    match permit.and_then(|permit| Ok((permit, connections.handler.reserve()?))) {
+                        Ok(reserved) => connections.serve(socket, from.ip(), reserved),
+                        Err(rejection) => connections.turn_away(socket, from.ip(), rejection).await,
+                    }
+                }
                 Err(error) => {
                     tracing::warn!("a connection could not be accepted: {error}");
                     sleep(PAUSE).await;
@@ -117,17 +123,18 @@ struct Connections {
     handler: Arc<ConnectionHandler>,
     stop: CancellationToken,
     turned_away: Arc<Semaphore>,
-    log: TurnAwayLog,
+    log: RejectionLog,
 }
 
 impl Connections {
     fn new(handler: Arc<ConnectionHandler>, stop: CancellationToken) -> Self {
         let turned_away = Arc::new(Semaphore::new(TURNED_AWAY));
-        let log = TurnAwayLog::new(Instant::now());
+        let log = RejectionLog::new("a connection", Instant::now());
         Self { tasks: JoinSet::new(), handler, stop, turned_away, log }
     }
 
-    fn serve(&mut self, socket: TcpStream, from: IpAddr, permit: ConnectionPermit) {
+    /// Serves a connection, with its reservations.
+    fn serve(&mut self, socket: TcpStream, from: IpAddr, reserved: (ConnectionPermit, Charge)) {
         let handler = self.handler.clone();
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
@@ -140,7 +147,7 @@ impl Connections {
                 }
                 Err(error) => tracing::warn!("a connection could not be watched: {error}"),
             }
-            drop(permit);
+            drop(reserved);
         });
     }
 

@@ -7,6 +7,7 @@ use hyper::header::{
     ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use hyper::{Response, StatusCode};
+use palisade::tool::budget::Exhausted;
 use std::time::Duration;
 
 /// The reason why a connection or a request is rejected.
@@ -45,6 +46,13 @@ pub(super) enum Rejection {
     Slow,
     #[error("the body cannot be read: {0}")]
     Broken(String),
+    #[error("the request cannot be read: {0}; try again in a second")]
+    NoMemory(Exhausted),
+    #[error(
+        "the bodies of other requests from this address take all memory that it may have for \
+         them: try again in a second"
+    )]
+    BodiesFull,
 }
 
 impl Rejection {
@@ -62,12 +70,15 @@ impl Rejection {
             Self::TooLong(_) => "body_too_long",
             Self::Slow => "body_too_slow",
             Self::Broken(_) => "body_broken",
+            Self::NoMemory(_) | Self::BodiesFull => "resource_exhausted",
         }
     }
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::ServerFull(_) | Self::AddressFull(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::ServerFull(_) | Self::AddressFull(_) | Self::NoMemory(_) | Self::BodiesFull => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::Path(_) => StatusCode::NOT_FOUND,
             Self::Rate(_) | Self::FailureRate(_) => StatusCode::TOO_MANY_REQUESTS,
@@ -77,6 +88,11 @@ impl Rejection {
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Broken(_) => StatusCode::BAD_REQUEST,
         }
+    }
+
+    /// Returns true if the server lacks room for the request, which can succeed later.
+    pub(super) fn is_overload(&self) -> bool {
+        self.status() == StatusCode::SERVICE_UNAVAILABLE
     }
 
     /// Builds the response, with a JSON body.
@@ -92,7 +108,7 @@ impl Rejection {
 
     fn add_headers(&self, headers: &mut HeaderMap) {
         match self {
-            Self::ServerFull(_) | Self::AddressFull(_) => {
+            Self::ServerFull(_) | Self::AddressFull(_) | Self::NoMemory(_) | Self::BodiesFull => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
             Self::Rate(wait) => {

@@ -1,11 +1,12 @@
-//! Reads a request body within bounds of size and time.
+//! Reads a request body within bounds of size, memory and time.
 
+use super::body_memory::BodyBuffer;
 use super::rejection::Rejection;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
 use std::fmt::Display;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -13,52 +14,81 @@ use tokio::time::timeout;
 pub(super) const MAX: usize = 2 << 20;
 /// The deadline for the whole body.
 const TIME: Duration = Duration::from_secs(10);
+/// The time for which the rest of a rejected body is awaited.
+const DISCARD_TIME: Duration = Duration::from_secs(1);
 
-/// Reads the whole body.
+/// Reads the whole body into a buffer. The memory of an announced length is reserved first.
 ///
 /// # Errors
 ///
-/// [`Rejection::TooLong`], [`Rejection::Slow`] and [`Rejection::Broken`].
-pub(super) async fn read<B>(body: B) -> Result<Bytes, Rejection>
+/// [`Rejection::TooLong`], [`Rejection::Slow`], [`Rejection::Broken`], and the errors of
+/// [`BodyBuffer::append`].
+pub(super) async fn read<B>(body: B, mut buffer: BodyBuffer<'_>) -> Result<Bytes, Rejection>
 where
     B: Body<Data = Bytes>,
     B::Error: Display,
 {
-    if body.size_hint().lower() > MAX as u64 {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > MAX {
         return Err(Rejection::TooLong(MAX));
     }
-    timeout(TIME, collect(body)).await.unwrap_or(Err(Rejection::Slow))
+    let mut body = pin!(body);
+    let collected = match buffer.announce(announced) {
+        Ok(()) => timeout(TIME, collect(body.as_mut(), &mut buffer)).await,
+        Err(rejection) => Ok(Err(rejection)),
+    };
+    match collected.unwrap_or(Err(Rejection::Slow)) {
+        Ok(()) => Ok(buffer.finish()),
+        Err(rejection) => {
+            drop(buffer);
+            if rejection.is_overload() {
+                discard(body).await;
+            }
+            Err(rejection)
+        }
+    }
 }
 
 /// Copies the chunks into one buffer: a list of one-byte chunks would cost far more memory than
 /// their content.
-async fn collect<B>(body: B) -> Result<Bytes, Rejection>
+async fn collect<B>(mut body: Pin<&mut B>, buffer: &mut BodyBuffer<'_>) -> Result<(), Rejection>
 where
     B: Body<Data = Bytes>,
     B::Error: Display,
 {
-    let mut body = pin!(body);
-    let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Rejection::Broken(error.to_string()))?;
         if let Ok(data) = frame.into_data() {
-            if data.len() > MAX - read.len() {
-                return Err(Rejection::TooLong(MAX));
-            }
-            read.extend_from_slice(&data);
+            buffer.append(&data)?;
         }
     }
-    Ok(read.into())
+    Ok(())
+}
+
+/// Reads the rest of a body and drops it. Closing a connection with unread bytes resets it, and the
+/// client could lose the response.
+async fn discard<B: Body<Data = Bytes>>(mut body: Pin<&mut B>) {
+    let discarded = async {
+        let mut length = 0;
+        while length <= MAX
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            length += frame.data_ref().map_or(0, Bytes::len);
+        }
+    };
+    let _ = timeout(DISCARD_TIME, discarded).await;
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+    use super::super::body_memory::BodyMemory;
+    use super::super::client_address::ClientAddress;
     use super::*;
     use hyper::body::{Frame, SizeHint};
+    use palisade::sandbox::limits::Limits;
     use std::convert::Infallible;
-    use std::pin::Pin;
     use std::task::{Context, Poll};
     use tokio::sync::mpsc::{Receiver, channel};
 
@@ -82,6 +112,21 @@ mod tests {
             hint.set_lower(self.1);
             hint
         }
+    }
+
+    async fn read<B>(body: B) -> Result<Bytes, Rejection>
+    where
+        B: Body<Data = Bytes, Error = Infallible>,
+    {
+        read_within(BodyMemory::unlimited(), body).await
+    }
+
+    async fn read_within<B>(memory: BodyMemory, body: B) -> Result<Bytes, Rejection>
+    where
+        B: Body<Data = Bytes, Error = Infallible>,
+    {
+        let account = memory.account();
+        super::read(body, memory.buffer(ClientAddress::Local, &account)).await
     }
 
     async fn of_chunks(chunks: Vec<Bytes>) -> Result<Bytes, Rejection> {
@@ -120,5 +165,27 @@ mod tests {
         assert_eq!(read(Chunks(receive, 0)).await, Err(Rejection::Slow));
         assert_eq!(begun.elapsed(), TIME);
         dribble.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rejected_body_is_discarded_for_a_second() {
+        let none = || BodyMemory::new(Limits { total_memory: 0, ..Limits::default() });
+        let rejected = |read| assert!(matches!(read, Err(Rejection::NoMemory(_))), "{read:?}");
+        for announced in [0, 1000] {
+            let (send, receive) = channel(1);
+            let whole = tokio::spawn(async move {
+                let part = Bytes::from_static(&[b'x'; 100]);
+                for _ in 0..10 {
+                    send.send(part.clone()).await.unwrap();
+                }
+            });
+            rejected(read_within(none(), Chunks(receive, announced)).await);
+            whole.await.unwrap();
+        }
+        let (send, receive) = channel(1);
+        let begun = tokio::time::Instant::now();
+        rejected(read_within(none(), Chunks(receive, 1000)).await);
+        assert_eq!(begun.elapsed(), DISCARD_TIME);
+        drop(send);
     }
 }

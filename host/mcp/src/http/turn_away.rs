@@ -4,22 +4,18 @@
 use super::connection::http_builder;
 use super::rejection::Rejection;
 use super::request_body;
-use crate::rate_limit::{Rate, TokenBucket};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::future::ready;
-use std::net::IpAddr;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy, sink};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 /// The time for the whole exchange with a client that is turned away.
 const TIME: Duration = Duration::from_secs(1);
-/// The rate of log lines about turned away clients: one in ten seconds.
-const LOG: Rate = Rate::one_per(Duration::from_secs(10), 1);
 
 /// Reads the head of one request, answers it with this rejection, and closes the connection. Takes
 /// a second at most; a client that sends no request in this time gets no answer.
@@ -48,49 +44,15 @@ where
     }
 }
 
-/// The log of turned away clients, which a flood of connections does not fill.
-#[derive(Debug)]
-pub(super) struct TurnAwayLog {
-    bucket: TokenBucket,
-    /// The number of clients since the last line.
-    unlogged: u64,
-}
-
-impl TurnAwayLog {
-    pub(super) fn new(now: Instant) -> Self {
-        Self { bucket: TokenBucket::new(LOG, now), unlogged: 0 }
-    }
-
-    /// Logs that a client was turned away, if the last line is old enough.
-    pub(super) fn note(&mut self, from: IpAddr, rejection: &Rejection, now: Instant) {
-        if let Some(line) = self.line(from, rejection, now) {
-            tracing::warn!("{line}");
-        }
-    }
-
-    fn line(&mut self, from: IpAddr, rejection: &Rejection, now: Instant) -> Option<String> {
-        if self.bucket.take(now).is_err() {
-            self.unlogged += 1;
-            return None;
-        }
-        let more = match std::mem::take(&mut self.unlogged) {
-            0 => String::new(),
-            count => format!(" ({count} more connections since the last such line)"),
-        };
-        Some(format!("turned away a connection from {from}: {rejection}{more}"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
     use tokio::io::{DuplexStream, duplex};
-    use tokio::time::sleep;
+    use tokio::time::{Instant, sleep};
 
     const FULL: Rejection = Rejection::AddressFull(256);
-    const FROM: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     /// Returns the client's end of a connection that is turned away.
     fn turned_away() -> DuplexStream {
@@ -160,16 +122,5 @@ mod tests {
             sleep(Duration::from_millis(100)).await;
         }
         assert!(begun.elapsed() >= TIME && begun.elapsed() < 2 * TIME, "{:?}", begun.elapsed());
-    }
-
-    #[test]
-    fn flood_of_connections_is_logged_once_in_ten_seconds() {
-        let start = Instant::now();
-        let mut log = TurnAwayLog::new(start);
-        let first = log.line(FROM, &FULL, start).unwrap();
-        assert!(first.starts_with("turned away a connection from 127.0.0.1: all 256 "), "{first}");
-        assert!((0..50).all(|_| log.line(FROM, &FULL, start).is_none()));
-        let later = log.line(FROM, &FULL, start + Duration::from_secs(10)).unwrap();
-        assert!(later.ends_with("(50 more connections since the last such line)"), "{later}");
     }
 }

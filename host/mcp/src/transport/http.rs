@@ -19,7 +19,6 @@ use hyper::header::HeaderMap;
 use hyper::{Method, Response, StatusCode};
 use palisade::BoxFuture;
 use palisade::internal::Account;
-use palisade::sandbox::limits::Limits;
 use rmcp::ServerHandler;
 use rmcp::model::{ErrorCode, ErrorData, Extensions, JsonRpcMessage};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -39,7 +38,6 @@ pub(crate) struct McpEndpoint<S> {
     factory: Factory<S>,
     sessions: Sessions,
     config: StreamableHttpServerConfig,
-    limits: Limits,
 }
 
 impl<S: ServerHandler> McpEndpoint<S> {
@@ -55,22 +53,12 @@ impl<S: ServerHandler> McpEndpoint<S> {
             .with_cancellation_token(stop)
             .with_sse_retry(Some(RETRY_DELAY))
             .with_json_response(true);
-        Self {
-            factory: Arc::new(factory),
-            sessions: Sessions::default(),
-            config,
-            limits: Limits::default(),
-        }
-    }
-
-    /// Sets the limits that the memory of requests counts against.
-    pub(crate) fn within(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+        Self { factory: Arc::new(factory), sessions: Sessions::default(), config }
     }
 
     async fn handle(&self, request: Admitted) -> Response<Body> {
         // Holds the memory of the request until it is answered.
-        let account = self.limits.account();
+        let account = request.account().clone();
         let sessions = CallerSessions::new(&self.sessions, request.caller(), account.clone());
         let mut request = request.into_request();
         let mut body = match RequestBody::parse(&request, &account).await {
@@ -87,7 +75,7 @@ impl<S: ServerHandler> McpEndpoint<S> {
             return responses::session_rejection(SessionRejection::Gone, None);
         }
         // `rmcp` parses the body a second time.
-        account.owe(account.held());
+        account.owe(account.held().saturating_sub(request.body().len() as u64));
         let factory = self.factory.clone();
         let sessions = Arc::new(sessions);
         let config = self.config.clone();

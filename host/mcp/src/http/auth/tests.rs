@@ -17,7 +17,12 @@ fn auth(token: Option<&str>) -> Auth {
         token.map_or(Access::Unauthenticated, |token| Access::Token(Token::new(token).unwrap())),
     )
     .unwrap();
-    Auth::new(&settings.with_origin("https://app.example").unwrap(), bound, vec!["/mcp"])
+    Auth::new(
+        &settings.with_origin("https://app.example").unwrap(),
+        bound,
+        vec!["/mcp"],
+        Limits::default(),
+    )
 }
 
 fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request<Full<Bytes>> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::DropGuard;
 
 /// A service that echoes the body, or answers an empty one with an endless stream.
@@ -60,7 +60,7 @@ impl Line {
         let (stop, dropped) = (CancellationToken::new(), CancellationToken::new());
         let routes: Routes = vec![("/x", Arc::new(Echo(dropped.clone())))];
         let settings = Settings::new(bound, Access::Unauthenticated).unwrap();
-        let handler = ConnectionHandler::new(&settings, bound, routes);
+        let handler = ConnectionHandler::new(&settings, bound, routes, Limits::default());
         let ended = stop.clone();
         let served =
             tokio::spawn(async move { handler.serve_stream(socket, bound.ip(), &ended).await });

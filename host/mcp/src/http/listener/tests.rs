@@ -36,9 +36,16 @@ fn start() -> (SocketAddr, CancellationToken, JoinHandle<()>) {
 }
 
 fn start_with(limit: ConnectionLimit) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
+    start_within(limit, Limits::default())
+}
+
+fn start_within(
+    limit: ConnectionLimit,
+    limits: Limits,
+) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Unauthenticated).unwrap();
     let listener = Listener { limit, ..Listener::new(std_listener(), settings).unwrap() };
-    let handler = listener.handler(vec![("/x", Arc::new(Fake))]);
+    let handler = listener.handler(vec![("/x", Arc::new(Fake))], limits);
     let (address, stop) = (listener.address(), CancellationToken::new());
     (address, stop.clone(), tokio::spawn(listener.run(handler, stop)))
 }
@@ -198,4 +205,13 @@ async fn bound_address_decides_whether_a_token_is_needed() {
     assert!(matches!(reason, Some(SettingsError::TokenNeeded(_))), "{error}");
     assert!(Listener::new(open(), settings(Some("0123456789abcdef"))).is_ok());
     assert!(Listener::new(std_listener(), settings(None)).is_ok());
+}
+
+#[tokio::test]
+async fn connection_without_memory_gets_a_written_503() {
+    let none = Limits { total_memory: 0, ..Limits::default() };
+    let (address, _stop, _served) = start_within(ConnectionLimit::new(64, 64), none);
+    let answer = ask_anew(address).await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("retry-after: 1\r\n"), "{answer}");
 }

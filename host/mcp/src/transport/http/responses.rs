@@ -1,6 +1,6 @@
 //! The HTTP responses of the endpoint.
 
-use crate::http::{Body, guarded_body};
+use crate::http::{Body, Overload, guarded_body};
 use crate::messages::in_flight::AdmissionError;
 use crate::messages::parse::RejectedMessage;
 use crate::messages::serialize::{MAX_SMALL, Serialized};
@@ -23,9 +23,16 @@ pub(super) fn json(status: StatusCode, message: Serialized) -> Response<Body> {
     response
 }
 
-/// Builds an error response.
+/// Builds an error response. A 503 says when to try again, and is logged with the error.
 pub(super) fn error(status: StatusCode, rejected: RejectedMessage) -> Response<Body> {
-    json(status, Serialized::bounded(&rejected.into_response()))
+    let overload = (status == StatusCode::SERVICE_UNAVAILABLE)
+        .then(|| Overload(rejected.error.message.to_string()));
+    let mut response = json(status, Serialized::bounded(&rejected.into_response()));
+    if let Some(overload) = overload {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        response.extensions_mut().insert(overload);
+    }
+    response
 }
 
 /// Returns the status of a rejected message.
@@ -50,7 +57,7 @@ pub(super) fn session_rejection(
     };
     let text = ErrorData::invalid_request(rejection.to_string(), None);
     let mut response = error(status, RejectedMessage { id, error: text });
-    if matches!(rejection, SessionRejection::Full | SessionRejection::NotAdmitted(Busy)) {
+    if rejection == SessionRejection::NotAdmitted(Busy) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response

@@ -4,7 +4,7 @@
 use super::line_splitter::Line;
 use crate::messages::parse::RejectedMessage;
 use crate::messages::request_id::{self, HEAD_LENGTH};
-use palisade::internal::{Account, Owed};
+use palisade::internal::Account;
 use rmcp::model::RequestId;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -29,8 +29,8 @@ pub(super) struct ParsedMessage {
 /// A message that waits for room in the output.
 #[derive(Debug)]
 pub(super) enum HeldMessage {
-    /// A request that was not parsed yet, with its accounted memory.
-    Line(Line, Owed),
+    /// A request that was not parsed yet.
+    Line(Line),
     /// A message that had to be parsed.
     Parsed(ParsedMessage),
     /// A message that is not valid.
@@ -108,7 +108,7 @@ impl Backlog {
     }
 
     fn push_unparsed(&mut self, id: Option<RequestId>, bytes: usize, line: Line) {
-        self.push(id, bytes, HeldMessage::Line(line, Owed::new(bytes)));
+        self.push(id, bytes, HeldMessage::Line(line));
     }
 
     fn push(&mut self, id: Option<RequestId>, bytes: usize, message: HeldMessage) {
@@ -135,7 +135,7 @@ mod tests {
 
     fn request(id: i64, length: usize) -> Line {
         let text = json!({"id": id, "method": "x", "params": "x".repeat(length)}).to_string();
-        Line::Whole(text.into_bytes())
+        Line::Whole(text.into())
     }
 
     fn parsed(value: Value) -> Result<(), Value> {
@@ -170,16 +170,15 @@ mod tests {
         }
         backlog.push_line(Line::TooLong(Some(RequestId::Number(3)))).unwrap();
         assert!(backlog.cancel(&RequestId::Number(1)) && !backlog.cancel(&RequestId::Number(1)));
-        assert!(matches!(backlog.pop(), Some(HeldMessage::Line(line, _)) if line == request(0, 1)));
-        assert!(matches!(backlog.pop(), Some(HeldMessage::Line(line, _)) if line == request(2, 1)));
+        assert!(matches!(backlog.pop(), Some(HeldMessage::Line(line)) if line == request(0, 1)));
+        assert!(matches!(backlog.pop(), Some(HeldMessage::Line(line)) if line == request(2, 1)));
         assert_eq!(backlog.clear(), [RequestId::Number(3)]);
     }
 
     #[test]
     fn cancellations_and_responses_are_not_held_back() {
-        let line = |value: &Value| {
-            Backlog::default().push_line(Line::Whole(value.to_string().into_bytes()))
-        };
+        let line =
+            |value: &Value| Backlog::default().push_line(Line::Whole(value.to_string().into()));
         for passes in [
             json!({"method": CANCELLED, "params": {"requestId": 1}}),
             json!({"id": 1, "result": {}}),

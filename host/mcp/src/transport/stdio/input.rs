@@ -105,7 +105,7 @@ impl Input {
 
     fn take_held(&mut self) -> Option<InputEvent> {
         match self.backlog.pop()? {
-            HeldMessage::Line(line, _owed) => self.parse(line, Backpressure::Off),
+            HeldMessage::Line(line) => self.parse(line, Backpressure::Off),
             HeldMessage::Parsed(message) => Some(InputEvent::Message(message, Backpressure::Off)),
             HeldMessage::Rejected(rejected) => {
                 Some(InputEvent::Rejected(rejected, Backpressure::Off))
@@ -143,7 +143,7 @@ impl Input {
             };
         }
         let own = account.clone();
-        let task = tokio::spawn(async move { offload::parse(bytes.into(), &own).await });
+        let task = tokio::spawn(async move { offload::parse(bytes, &own).await });
         self.parsing = Some(Parsing { task, account, backpressure });
         None
     }

@@ -164,7 +164,7 @@ mod tests {
     use std::io::pipe;
 
     fn whole(text: &str) -> Option<Line> {
-        Some(Line::Whole(text.as_bytes().to_vec()))
+        Some(Line::Whole(text.to_owned().into()))
     }
 
     #[tokio::test]

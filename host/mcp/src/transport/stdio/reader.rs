@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn lines_are_read_verbatim_and_blank_ones_skipped() {
-        let whole = |text: &str| Line::Whole(text.as_bytes().to_vec());
+        let whole = |text: &str| Line::Whole(text.to_owned().into());
         assert_eq!(lines(&b"a\n\n \r\n b \r\nc"[..]), [whole("a"), whole(" b \r")]);
         assert_eq!(lines(&b""[..]), []);
     }
@@ -89,7 +89,7 @@ mod tests {
         let input = [&long[..], b"\n", &long[..], b"y\n", b"z\n"].concat();
         assert_eq!(
             lines(&input[..]),
-            [Line::Whole(long), Line::TooLong(None), Line::Whole(b"z".to_vec())]
+            [Line::Whole(long.into()), Line::TooLong(None), Line::Whole("z".into())]
         );
     }
 
@@ -97,6 +97,6 @@ mod tests {
     fn endless_line_uses_no_memory() {
         // 1 GiB, which is discarded as it is read.
         let endless = io::repeat(b'x').take(1 << 30).chain(&b"\nz\n"[..]);
-        assert_eq!(lines(endless), [Line::TooLong(None), Line::Whole(b"z".to_vec())]);
+        assert_eq!(lines(endless), [Line::TooLong(None), Line::Whole("z".into())]);
     }
 }

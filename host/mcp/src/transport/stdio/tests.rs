@@ -192,7 +192,7 @@ async fn input_of_a_stalled_client_is_bounded() {
     let mut transport = StdioTransport::new(LineReader::Thread(asked), writer, connection);
     for id in 0..1000 {
         let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
-        asks.try_send(Line::Whole(ping.into_bytes())).unwrap();
+        asks.try_send(Line::Whole(ping.into())).unwrap();
     }
     while let Some(JsonRpcMessage::Request(ping)) = now(&mut transport).await {
         drop(transport.send(JsonRpcMessage::response(ServerResult::empty(()), ping.id)));

@@ -4,6 +4,7 @@ use super::super::*;
 use crate::http::{Access, Caller, ConnectionHandler, Settings, Token};
 use crate::messages::extensions::caller;
 use crate::sessions::SessionRef;
+use palisade::sandbox::limits::Limits;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
@@ -107,6 +108,7 @@ impl World {
                 &settings,
                 bound,
                 vec![(PATH, Arc::new(endpoint))],
+                Limits::default(),
             )),
             told,
             seen,
