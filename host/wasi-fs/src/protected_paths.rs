@@ -20,7 +20,7 @@ pub use bare::Admission;
 pub use mounts::Mounts;
 pub use tree::{ProtectedTree, Reading};
 
-use names::git_tree;
+use names::protected_tree;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
@@ -82,8 +82,9 @@ impl Protection {
 /// The protected paths of one directory that is mounted for guests.
 ///
 /// Nothing in a git repository is changed: in a `.git` at any depth, in the repository that the
-/// directory belongs to by such a name, and in a bare repository. No new name turns a directory
-/// into a repository, whose settings git would execute.
+/// directory belongs to by such a name or lies in, and in a bare repository. No new name turns a
+/// directory into a repository, whose settings git would execute. No `palisade.toml` is changed, at
+/// any depth.
 ///
 /// ```
 /// use palisade_wasi_fs::{HardLinks, ProtectedPaths, ProtectedTree, Protection, Reading};
@@ -209,7 +210,7 @@ impl ProtectedPaths {
     /// directory, either as the guest wrote it or resolved.
     #[doc(hidden)]
     pub fn check_names(&self, path: &str) -> Result<(), Forbidden> {
-        match git_tree(path) {
+        match protected_tree(path) {
             Some(tree) => Err(Forbidden::Protected(tree.into())),
             None => Ok(()),
         }
@@ -219,8 +220,8 @@ impl ProtectedPaths {
     /// explanations before an operation: links to a protected tree are detected only at the open.
     #[doc(hidden)]
     pub fn check_places(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
-        self.check_names(path)?;
         self.check_hidden(path, root)?;
+        self.check_names(path)?;
         self.around(path, root)
             .next()
             .map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))

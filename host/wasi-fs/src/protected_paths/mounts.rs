@@ -2,7 +2,7 @@
 //! part of a protected tree may be mounted without the tree.
 
 use super::bare;
-use super::names::git_tree;
+use super::names::protected_tree;
 use super::{ProtectedTree, Reading};
 use std::cell::LazyCell;
 use std::ffi::OsString;
@@ -51,7 +51,7 @@ impl<'a> Mounts<'a> {
     /// Returns the mount points with a part of a git repository, or a whole repository.
     pub(super) fn of_repositories(&self) -> Vec<ProtectedTree> {
         self.trees(Reading::Allowed, |table, mount| {
-            git_tree(&mount.source.to_string_lossy()).is_some()
+            protected_tree(&mount.source.to_string_lossy()).is_some()
                 || table.other_paths(mount).any(|path| bare::lies_in_part(&path))
         })
     }
