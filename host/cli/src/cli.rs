@@ -28,6 +28,7 @@ mod otel;
 mod output;
 mod policy;
 mod prompt;
+mod remember;
 mod running;
 mod scratch;
 mod serve;

@@ -200,10 +200,11 @@ impl ProtectedPaths {
         self.trees.iter().any(|(_, tree)| tree.is_hidden())
     }
 
-    /// Returns whether a hidden tree with this path exists.
+    /// Returns whether a tree with this path exists whose reading is as strict.
     #[doc(hidden)]
-    pub fn hide(&self, path: &Path) -> bool {
-        self.trees.iter().any(|(_, tree)| tree.is_hidden() && tree.path() == path)
+    pub fn cover(&self, path: &Path, reading: Reading) -> bool {
+        let mut trees = self.trees.iter().map(|(_, tree)| tree);
+        trees.any(|tree| tree.reading() >= reading && tree.path() == path)
     }
 
     /// Refuses to change a path with a protected name in any component. The path is relative to the

@@ -205,7 +205,8 @@ impl Entry {
 }
 
 impl ProtectedTree {
-    fn is(&self, identity: Identity) -> bool {
+    /// Returns whether the tree is the file or directory with this identity.
+    pub fn is(&self, identity: Identity) -> bool {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
     }
 

@@ -96,8 +96,10 @@ fn name_passed_and_reached_has_the_role_of_the_end() {
 #[test]
 fn only_unreadable_trees_are_hidden() {
     let (_outer, root, rules) = world();
-    let hidden = |path: &str| rules.hide(&root.join(path));
+    let hidden = |path: &str| rules.cover(&root.join(path), Reading::Refused);
     assert!(hidden("cache") && !hidden("lib/plugins") && !hidden("ordinary"));
+    let protected = |path: &str| rules.cover(&root.join(path), Reading::Allowed);
+    assert!(protected("cache") && protected("lib/plugins") && !protected("ordinary"));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use super::ancestors::{Identity, PIN_ANY};
 use super::names::{protected_tree, shown};
 use super::symlink_chain::{Entry, SymlinkChain};
 
-/// Whether the contents of a protected tree may be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether the contents of a protected tree may be read, from the less strict to the stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reading {
     /// Tools may read the tree.
     Allowed,
