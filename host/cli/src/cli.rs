@@ -25,6 +25,7 @@ mod output;
 mod policy;
 mod progress;
 mod prompt;
+mod remember;
 mod scratch;
 mod serve;
 mod setup;

@@ -4,6 +4,7 @@ mod announce;
 mod builder;
 pub(crate) mod cache;
 mod error;
+pub(crate) mod recorded;
 pub(crate) mod state;
 mod times;
 

@@ -20,7 +20,7 @@ pub use bare::Admission;
 pub use mounts::Mounts;
 pub use tree::{ProtectedTree, Reading};
 
-use names::git_tree;
+use names::protected_tree;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
@@ -82,8 +82,9 @@ impl Protection {
 /// The protected paths of one directory that is mounted for guests.
 ///
 /// Nothing in a git repository is changed: in a `.git` at any depth, in the repository that the
-/// directory belongs to by such a name, and in a bare repository. No new name turns a directory
-/// into a repository, whose settings git would execute.
+/// directory belongs to by such a name or lies in, and in a bare repository. No new name turns a
+/// directory into a repository, whose settings git would execute. No `palisade.toml` is changed, at
+/// any depth.
 ///
 /// ```
 /// use palisade_wasi_fs::{HardLinks, ProtectedPaths, ProtectedTree, Protection, Reading};
@@ -199,17 +200,18 @@ impl ProtectedPaths {
         self.trees.iter().any(|(_, tree)| tree.is_hidden())
     }
 
-    /// Returns whether a hidden tree with this path exists.
+    /// Returns whether a tree with this path exists whose reading is as strict.
     #[doc(hidden)]
-    pub fn hide(&self, path: &Path) -> bool {
-        self.trees.iter().any(|(_, tree)| tree.is_hidden() && tree.path() == path)
+    pub fn cover(&self, path: &Path, reading: Reading) -> bool {
+        let mut trees = self.trees.iter().map(|(_, tree)| tree);
+        trees.any(|tree| tree.reading() >= reading && tree.path() == path)
     }
 
     /// Refuses to change a path with a protected name in any component. The path is relative to the
     /// directory, either as the guest wrote it or resolved.
     #[doc(hidden)]
     pub fn check_names(&self, path: &str) -> Result<(), Forbidden> {
-        match git_tree(path) {
+        match protected_tree(path) {
             Some(tree) => Err(Forbidden::Protected(tree.into())),
             None => Ok(()),
         }
@@ -219,8 +221,8 @@ impl ProtectedPaths {
     /// explanations before an operation: links to a protected tree are detected only at the open.
     #[doc(hidden)]
     pub fn check_places(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
-        self.check_names(path)?;
         self.check_hidden(path, root)?;
+        self.check_names(path)?;
         self.around(path, root)
             .next()
             .map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))

@@ -150,7 +150,7 @@ const DATED: [&str; 10] = [
     "host/palisade/src/events/lines.rs",
     "host/palisade/src/events/payload.rs",
     "host/palisade/src/events/subscribe.rs",
-    "host/palisade/src/host/cache/records.rs",
+    "host/palisade/src/host/recorded/records.rs",
     "host/palisade/src/plugins/watch/snapshot.rs",
     "host/palisade/src/sandbox/cache/identity.rs",
 ];

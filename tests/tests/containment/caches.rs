@@ -87,7 +87,7 @@ fn previously_named_cache_stays_hidden() {
     let home = Home::with_cache("mine/cache", "mine/cache");
     home.is_out_of_reach("mine/cache", &shared());
     // The record is protected as well: without it the host would forget that the cache exists.
-    let records = ".local/state/palisade/caches";
+    let records = ".local/state/palisade/paths";
     assert_eq!(
         fs::read_dir(home.home.root().join(records)).unwrap().count(),
         2,
@@ -259,7 +259,7 @@ fn linked_cache_stays_hidden_after_the_link_changes() {
 #[test]
 fn recorded_caches_use_no_descriptors() {
     let home = Home { home: World::new(), elsewhere: World::new() };
-    let records = home.home.root().join(".local/state/palisade/caches");
+    let records = home.home.root().join(".local/state/palisade/paths");
     fs::create_dir_all(&records).unwrap();
     for number in 0..500 {
         let cache = home.home.root().join(format!("caches/{number}"));

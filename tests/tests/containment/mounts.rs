@@ -19,6 +19,16 @@ fn write(world: &World, path: &str) -> i32 {
     call(world, "write_file", &json!({"path": path, "content": "x"})).code
 }
 
+/// Creates a bare repository with a working tree in it.
+fn bare(at: &Path) {
+    for directory in ["hooks", "objects", "refs", "branches", "rebase-merge/sub", "main/src"] {
+        fs::create_dir_all(at.join(directory)).unwrap();
+    }
+    fs::write(at.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(at.join("config"), "[core]").unwrap();
+    fs::write(at.join("main/.git"), "gitdir: ../worktrees/main").unwrap();
+}
+
 fn bind(world: &World, from: &Path, to: &str) -> Option<Mounted> {
     Mounted::at(world.root().join(to), &["--bind", from.to_str().unwrap()])
 }
@@ -28,12 +38,10 @@ fn mounted_repository_part_is_protected() {
     let world = World::new();
     world.file("free/f", "x").folder(".git/hooks").file(".git/config", "[core]").file("c", "");
     let other = world.outer().join("other");
-    for directory in
-        [".git/hooks", "bare.git/hooks", "bare.git/objects", "bare.git/refs", "plain/hooks"]
-    {
+    for directory in [".git/hooks", "plain/hooks"] {
         fs::create_dir_all(other.join(directory)).unwrap();
     }
-    fs::write(other.join("bare.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    bare(&other.join("bare.git"));
     let own = world.root();
     let mounts = [
         (own.join(".git/hooks"), "n"),
@@ -60,6 +68,47 @@ fn mounted_repository_part_is_protected() {
         0,
         "a protected file is read"
     );
+}
+
+#[test]
+fn every_mounted_part_of_a_bare_repository_is_protected() {
+    let world = World::new();
+    world.file("config", "").file("settings", "");
+    let (repository, other) = (world.outer().join("bare.git"), world.outer().join("other"));
+    bare(&repository);
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("palisade.toml"), "[core]").unwrap();
+    let mounts = [
+        (repository.join("config"), "config"),
+        (other.join("palisade.toml"), "settings"),
+        (repository.join("branches"), "branches"),
+        (repository.join("rebase-merge"), "rebase"),
+        (repository.join("rebase-merge/sub"), "deep"),
+        (repository.join("main"), "tree"),
+        (repository.join("main/src"), "src"),
+    ]
+    .map(|(from, to)| bind(&world, &from, to));
+    if mounts.iter().any(Option::is_none) {
+        return;
+    }
+    for path in ["config", "settings", "branches/x", "rebase/git-rebase-todo", "deep/x"] {
+        assert_eq!(write(&world, path), 4, "{path}");
+    }
+    for path in ["tree/x", "src/x", "free"] {
+        assert_eq!(write(&world, path), 0, "{path}");
+    }
+    assert_eq!(world.read("config").as_deref(), Some("[core]"));
+}
+
+#[test]
+fn mounted_part_of_a_repository_is_protected_as_the_workspace() {
+    let world = World::new();
+    let repository = world.outer().join("bare.git");
+    bare(&repository);
+    for (part, code) in [("rebase-merge", 4), ("hooks", 4), ("main", 0), ("main/src", 0)] {
+        let Some(_mount) = bind(&world, &repository.join(part), "") else { return };
+        assert_eq!(write(&world, "x"), code, "{part}");
+    }
 }
 
 #[test]

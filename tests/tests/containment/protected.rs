@@ -99,11 +99,12 @@ fn linked_user_settings_cannot_be_replaced() {
     world.file("dotfiles/palisade.toml", "").file("notes.toml", "[limits]").folder("settings");
     world.link("settings/palisade.toml", "../dotfiles/palisade.toml");
     let before = world.inside();
-    for (op, path, to) in [
-        ("rename", "notes.toml", "settings/palisade.toml"),
-        ("rename", "settings", "away"),
-        ("unlink", "settings/palisade.toml", ""),
-        ("write", "dotfiles/palisade.toml", ""),
+    let (link, target) = ("settings/palisade.toml", "dotfiles/palisade.toml");
+    for (op, path, to, tree) in [
+        ("rename", "notes.toml", link, link),
+        ("rename", "settings", "away", target),
+        ("unlink", link, "", link),
+        ("write", target, "", target),
     ] {
         let program = Program::new(&world)
             .args([
@@ -123,7 +124,7 @@ fn linked_user_settings_cannot_be_replaced() {
             ])
             .stdin(json!({"op": op, "path": path, "to": to}).to_string());
         let result = program.run().exits_with(4).json();
-        let expected = json!({"reason": "protected", "tree": "dotfiles/palisade.toml"});
+        let expected = json!({"reason": "protected", "tree": tree});
         assert_eq!(result["error"]["detail"], expected, "{op} {path}");
     }
     assert_eq!(world.inside(), before);

@@ -51,7 +51,7 @@ fn hanging_recorded_cache_delays_no_other_call() {
     Scene::play(|scene| {
         let (home, elsewhere) = (World::new(), World::new());
         elsewhere.file("here.txt", "x");
-        let records = home.root().join(".local/state/palisade/caches");
+        let records = home.root().join(".local/state/palisade/paths");
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&records).unwrap();
         // A name that was never looked up is not in the kernel's dentry cache, so the lookup
         // reaches the frozen server.

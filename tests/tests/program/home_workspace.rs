@@ -81,3 +81,93 @@ fn settings_of_later_runs_are_hidden_from_tools() {
         assert!(written.stdout.contains("other.toml"), "{written:?}");
     }
 }
+
+/// A home directory that is used as a workspace, and another workspace.
+struct Home {
+    home: World,
+    elsewhere: World,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { home: World::new(), elsewhere: World::new() }
+    }
+
+    fn at(&self, path: &str) -> String {
+        self.home.root().join(path).display().to_string()
+    }
+
+    /// Runs a command of the user in another workspace.
+    fn other_run<'w>(&'w self, words: &[&str]) -> Program<'w> {
+        at_home(&self.elsewhere, &self.home.root(), &[words, &CALL].concat())
+    }
+
+    /// Calls a tool in the home directory, and returns the exit code.
+    fn call(&self, tool: &str, path: &str) -> i32 {
+        let input = match tool {
+            "write_file" => format!(r#"{{"path": "{path}", "content": ""}}"#),
+            _ => format!(r#"{{"path": "{path}"}}"#),
+        };
+        let words = ["call", tool, "--allow", "write", &input];
+        at_home(&self.home, &self.home.root(), &words).run().code
+    }
+}
+
+#[test]
+fn settings_that_another_run_names_are_hidden_from_tools() {
+    let world = Home::new();
+    world.home.file("other.toml", "").file("xdg/palisade/palisade.toml", "").file("free.toml", "");
+    let _ = world.other_run(&["--config", &world.at("other.toml")]).run().exits_with(0);
+    let _ = world.other_run(&[]).env("XDG_CONFIG_HOME", world.at("xdg")).run().exits_with(0);
+    let _ = world.other_run(&[]).env("XDG_CONFIG_HOME", world.at("later")).run().exits_with(0);
+    for path in ["other.toml", "xdg/palisade/palisade.toml"] {
+        for tool in ["read_file", "write_file", "delete_file"] {
+            assert_eq!(world.call(tool, path), 4, "{tool} {path}");
+        }
+    }
+    assert_eq!(world.call("write_file", "later/palisade/palisade.toml"), 4, "it can be planted");
+    assert_eq!(
+        (world.call("write_file", "free.toml"), world.call("read_file", "free.toml")),
+        (0, 0)
+    );
+}
+
+#[test]
+fn plugin_directories_that_another_run_names_are_protected() {
+    let world = Home::new();
+    let names = |path: &str, directory: &str| {
+        let text = format!("[plugins]\ndirectories = [\"{}\"]\n", world.at(directory));
+        world.home.file(path, text).folder(directory).file(&format!("{directory}/readme"), "");
+    };
+    names("other.toml", "by-file");
+    for directory in ["by-flag", "by-variable"] {
+        world.home.folder(directory).file(&format!("{directory}/readme"), "");
+    }
+    let flags = ["--config", &world.at("other.toml"), "--plugins", &world.at("by-flag")];
+    let _ = world.other_run(&flags).run().exits_with(0);
+    let variable = world.other_run(&[]).env("PALISADE_PLUGINS", world.at("by-variable"));
+    let _ = variable.run().exits_with(0);
+    // Another directory that the file names since.
+    names("other.toml", "since");
+    for directory in ["by-file", "by-flag", "by-variable", "since"] {
+        assert_eq!(world.call("write_file", &format!("{directory}/new.wasm")), 4, "{directory}");
+        assert_eq!(world.call("delete_file", &format!("{directory}/readme")), 4, "{directory}");
+        assert_eq!(world.call("read_file", &format!("{directory}/readme")), 0, "{directory}");
+    }
+    // The default file names a directory that no run has used.
+    names(".config/palisade/palisade.toml", "by-default");
+    world.home.file("own.toml", "");
+    let input = format!(r#"{{"path": "by-default/new.wasm", "content": ""}}"#);
+    let own = world.at("own.toml");
+    let words = ["call", "--config", &own, "--allow", "write", "write_file", &input];
+    let ran = at_home(&world.home, &world.home.root(), &words).run().exits_with(4);
+    assert!(ran.stderr.contains("`by-default` is protected"), "{ran:?}");
+    assert_eq!(world.call("write_file", "free/new.wasm"), 0);
+}
+
+#[test]
+fn workspace_that_was_a_plugin_directory_stays_writable() {
+    let world = Home::new();
+    let _ = world.other_run(&["--plugins", &world.at("")]).run().exits_with(0);
+    assert_eq!(world.call("write_file", "x"), 0);
+}

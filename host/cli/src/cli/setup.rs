@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{output, token};
+use super::{output, remember, token};
 use crate::config::{Origin, Settings};
 use palisade::CallMode;
 use palisade::internal::within;
@@ -115,13 +115,17 @@ fn default_user_file() -> Option<PathBuf> {
     Some(base.join("palisade").join(PROJECT_FILE)).filter(|path| path.is_absolute())
 }
 
+/// Returns the default configuration file of the home directory.
+pub(super) fn usual_file() -> Option<PathBuf> {
+    let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
+    home.map(|home| home.join(".config/palisade").join(PROJECT_FILE))
+}
+
 /// Returns the user's configuration files of this run, and of runs with the default of the
 /// environment or of the home directory: a tool that changed one of them would permit the calls of
 /// a later run.
-fn user_files(common: &Common) -> BTreeSet<PathBuf> {
-    let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
-    let at_home = home.map(|home| home.join(".config/palisade").join(PROJECT_FILE));
-    let files = [Some(user_file(common)), default_user_file(), at_home];
+pub(super) fn user_files(common: &Common) -> BTreeSet<PathBuf> {
+    let files = [Some(user_file(common)), default_user_file(), usual_file()];
     files.into_iter().flatten().filter(|file| !file.as_os_str().is_empty()).collect()
 }
 
@@ -137,6 +141,7 @@ pub(super) fn shown(path: &Path) -> String {
 
 /// Returns the builder of a host with the command line and the configuration applied.
 pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
+    remember::for_other_runs(common, settings);
     let base = Host::builder()
         .workspace(&common.workspace)
         .shipped(settings.builtin.value)

@@ -23,6 +23,8 @@ pub(crate) trait LateRules: Send + Sync {
 pub(super) fn not_hidden(error: &io::Error) -> ErrorKind {
     ErrorKind::execution(
         ExecutionKind::Internal,
-        format!("a cache of compiled code cannot be hidden from the tool: {error}"),
+        format!(
+            "a cache, a configuration file or a plugin directory of another run cannot be protected from the tool: {error}"
+        ),
     )
 }

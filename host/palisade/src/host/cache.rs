@@ -1,14 +1,10 @@
 //! The location of compiled code. A tool that can read a cache's key could plant code that the host
 //! runs, so every known cache is hidden from tools, in use by this host or not.
 
-mod hidden;
-mod records;
-
+use super::recorded::{Recorded, remember};
 use super::{BuildError, CacheMode};
 use crate::sandbox::Cache;
 use crate::workspace::Workspace;
-pub(super) use hidden::HiddenCaches;
-use records::CacheRecords;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +37,7 @@ pub fn is_unwritable(error: &BuildError) -> bool {
 /// Opens a cache outside the workspace, if one is given, and records the cache before its key
 /// exists.
 pub fn open_cache(directory: &Path, workspace: Option<&Workspace>) -> Result<Cache, BuildError> {
-    let opened = Cache::open_and(directory, workspace, |real| remember(directory, real));
+    let opened = Cache::open_and(directory, workspace, |real| remember_cache(directory, real));
     opened.map_err(|error| match error.is_inside() {
         true => BuildError::CacheInWorkspace { cache: directory.to_owned() },
         false => BuildError::Cache(error),
@@ -50,22 +46,21 @@ pub fn open_cache(directory: &Path, workspace: Option<&Workspace>) -> Result<Cac
 
 /// Records a cache by its path as written and by its real path, because a symlink may be redirected
 /// later.
-fn remember(written: &Path, real: &Path) -> io::Result<()> {
+fn remember_cache(written: &Path, real: &Path) -> io::Result<()> {
     let usual = usual_location();
     // The default location is always hidden.
-    for cache in [written, real].into_iter().filter(|cache| usual.as_deref() != Some(cache)) {
-        for records in CacheRecords::for_user() {
-            match records.add(cache) {
-                Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => return Err(error),
-                Err(error) => tracing::warn!(
-                    "the cache {} is not remembered: a run in a workspace around it has to name it, or its tools can read it: {error}",
-                    cache.display()
-                ),
-                Ok(()) => {}
-            }
-        }
-    }
-    Ok(())
+    let mut others = [written, real].into_iter().filter(|cache| usual.as_deref() != Some(cache));
+    others.try_for_each(|cache| remember(Recorded::Cache, cache))
+}
+
+/// Returns the caches that are hidden without a record: the one in use and the default locations.
+pub(super) fn always_hidden(mode: &CacheMode, used: &Cache) -> Vec<PathBuf> {
+    let named = match mode {
+        CacheMode::Directory(directory) => Some(directory.clone()),
+        CacheMode::Default | CacheMode::Off => None,
+    };
+    let used = used.dir().map(Path::to_owned).into_iter().chain(named);
+    used.chain(default_cache()).chain(usual_location()).collect()
 }
 
 /// Returns the default cache for an environment that does not override the cache directory.

@@ -31,6 +31,11 @@ impl Identity {
         Self { device: i128::from(stat.st_dev), inode: i128::from(stat.st_ino) }
     }
 
+    /// Returns the identity of the file at a path; of a link, its own.
+    pub(super) fn of_path(path: &std::path::Path) -> Option<Self> {
+        rustix::fs::lstat(path).ok().map(|stat| Self::from_stat(&stat))
+    }
+
     /// Returns the identity of the entry under a name; of a link, its own.
     pub(super) fn at(dir: BorrowedFd<'_>, name: impl rustix::path::Arg) -> Option<Self> {
         statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Self::from_stat(&stat))

@@ -2,7 +2,7 @@
 //! every directory with `HEAD` and certain other names for a repository, and executes its settings.
 
 use super::ancestors::{Identity, PIN};
-use super::names::Part;
+use super::names::{GIT, Part, is_protected};
 use super::{Forbidden, ProtectedPaths};
 use crate::inspect::READ_DIRECTORY;
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, flock, openat, statat};
@@ -97,14 +97,23 @@ pub(super) fn is_part(repository: BorrowedFd<'_>, dir: Identity) -> bool {
     PARTS.iter().any(|name| Identity::at(repository, *name) == Some(dir))
 }
 
-/// Returns whether a path leads through such a directory of a repository, by the names in the path.
-pub(super) fn lies_in_part(path: &Path) -> bool {
+/// Returns whether a file or directory lies in a git repository, by the directories on its path,
+/// and not in a working tree there. A directory is not in the bare repository that it is.
+pub(super) fn lies_in_repository(path: &Path) -> bool {
+    let mut in_work_tree = false;
+    let mut below = None;
     path.ancestors().any(|path| {
-        let name = path.file_name().and_then(OsStr::to_str).filter(|name| PARTS.contains(name));
-        let repository = name
-            .and(path.parent())
-            .and_then(|parent| rustix::fs::open(parent, PIN, Mode::empty()).ok());
-        repository.is_some_and(is_bare)
+        let Ok(dir) = rustix::fs::open(path, PIN, Mode::empty()) else {
+            below = Identity::of_path(path);
+            return false;
+        };
+        let is_named = path.file_name().is_some_and(|name| is_protected(&name.to_string_lossy()));
+        let is_repository = is_named || (below.is_some() && is_bare(&dir));
+        let is_part = || below.is_some_and(|below| is_part(dir.as_fd(), below));
+        let lies_in = is_repository && (!in_work_tree || is_part());
+        in_work_tree |= Identity::at(dir.as_fd(), GIT).is_some();
+        below = Identity::from_handle(&dir).ok();
+        lies_in
     })
 }
 

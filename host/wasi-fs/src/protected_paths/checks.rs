@@ -2,17 +2,15 @@
 
 use super::ancestors::{Identity, ascend};
 use super::bare::{is_bare, is_part};
+use super::names::{self, GIT};
 use super::symlink_chain::{Entry, Role};
 use super::tree::Object;
-use super::{Forbidden, ProtectedPaths, ProtectedTree, names};
+use super::{Forbidden, ProtectedPaths, ProtectedTree};
 use rustix::fs::{AtFlags, FileType, statat};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-
-/// The name of a repository.
-const GIT: &str = ".git";
 
 impl ProtectedPaths {
     /// Refuses to change the directory itself or its entries. A bare repository may be moved as a
@@ -67,12 +65,10 @@ impl ProtectedPaths {
         check_appeared(&appeared, dir, name, found)?;
         let Some(found) = found else { return Ok(depth) };
         self.check_identity(found)?;
-        // An alternative form of the name, which this file system folds to `.git`.
-        if Identity::at(dir, GIT) == Some(found) {
-            Err(Forbidden::Protected(GIT.into()))
-        } else {
-            Ok(depth)
-        }
+        // An alternative form of the name, which this file system folds to a protected one.
+        let protected =
+            names::PROTECTED.iter().find(|name| Identity::at(dir, **name) == Some(found));
+        protected.map_or(Ok(depth), |name| Err(Forbidden::Protected((*name).into())))
     }
 
     /// Refuses to move or remove a directory that contains a protected tree or a link to one: the
@@ -209,7 +205,8 @@ impl Entry {
 }
 
 impl ProtectedTree {
-    fn is(&self, identity: Identity) -> bool {
+    /// Returns whether the tree is the file or directory with this identity.
+    pub fn is(&self, identity: Identity) -> bool {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
     }
 

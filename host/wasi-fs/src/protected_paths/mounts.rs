@@ -2,7 +2,7 @@
 //! part of a protected tree may be mounted without the tree.
 
 use super::bare;
-use super::names::git_tree;
+use super::names::protected_tree;
 use super::{ProtectedTree, Reading};
 use std::cell::LazyCell;
 use std::ffi::OsString;
@@ -48,12 +48,19 @@ impl<'a> Mounts<'a> {
         self.trees(tree.reading(), of_tree)
     }
 
-    /// Returns the mount points with a part of a git repository, or a whole repository.
+    /// Returns the mount points with a part of a git repository, or a whole one, and the workspace
+    /// itself if it lies in one.
     pub(super) fn of_repositories(&self) -> Vec<ProtectedTree> {
-        self.trees(Reading::Allowed, |table, mount| {
-            git_tree(&mount.source.to_string_lossy()).is_some()
-                || table.other_paths(mount).any(|path| bare::lies_in_part(&path))
-        })
+        let is_met =
+            |table: &Table, mount: &Mount| table.leads_into_repository(mount, &mount.source);
+        let mut trees = self.trees(Reading::Allowed, is_met);
+        let own = self.table.as_ref().and_then(|table| Some((table, table.lookup(self.root)?)));
+        if own.is_some_and(|(table, (mount, source))| table.leads_into_repository(mount, &source))
+            || bare::lies_in_repository(self.root)
+        {
+            trees.push(ProtectedTree::mounted(self.root, Reading::Allowed));
+        }
+        trees
     }
 
     fn trees(
@@ -114,14 +121,19 @@ impl Table {
         Some((mount, mount.source.join(rest)))
     }
 
-    /// Returns the paths by which other mounts may lead to the source of a mount.
-    fn other_paths(&self, mount: &Mount) -> impl Iterator<Item = PathBuf> {
-        let others = self
-            .0
-            .iter()
-            .filter(|other| other.device == mount.device && other.point != mount.point);
-        others.filter_map(|other| {
-            Some(other.point.join(mount.source.strip_prefix(&other.source).ok()?))
+    /// Returns whether a path within the file system of a mount lies in a git repository: by the
+    /// names in the source of the mount, or by the directories around it, which any mount of the
+    /// file system may show.
+    fn leads_into_repository(&self, mount: &Mount, path: &Path) -> bool {
+        protected_tree(&mount.source.to_string_lossy()).is_some()
+            || self.paths(&mount.device, path).any(|path| bare::lies_in_repository(&path))
+    }
+
+    /// Returns the paths by which mounts may lead to a path within a file system.
+    fn paths(&self, device: &[u8], within: &Path) -> impl Iterator<Item = PathBuf> {
+        let mounts = self.0.iter().filter(move |mount| mount.device == device);
+        mounts.filter_map(move |mount| {
+            Some(mount.point.join(within.strip_prefix(&mount.source).ok()?))
         })
     }
 }
@@ -173,8 +185,8 @@ mod tests {
         assert_eq!(lookup("/srv/x/y"), Some((b"0:21".to_vec(), "/data/x/y".into())));
         assert_eq!(lookup("/home/a b/ws/bm"), Some((b"0:21".to_vec(), "/data/a b/".into())));
         assert_eq!(lookup("/home/a b/ws"), Some((b"0:20".to_vec(), "/home/a b/ws".into())));
-        let others: Vec<_> = table.other_paths(&table.0[2]).collect();
-        assert_eq!(others, [PathBuf::from("/srv/a b")]);
+        let paths: Vec<_> = table.paths(b"0:21", Path::new("/data/a b/c")).collect();
+        assert_eq!(paths, ["/srv/a b/c", "/home/a b/ws/bm/c"].map(PathBuf::from));
     }
 
     #[test]

@@ -1,11 +1,19 @@
-//! Recognises names of git repositories, in every form that some file system resolves to `.git`.
+//! Recognises the names that are protected in every directory, and the names of git repositories,
+//! in every form that some file system resolves to them.
 
-/// Returns the path up to the first component that means a repository, if any.
-pub(super) fn git_tree(path: &str) -> Option<&str> {
+/// The name of a repository.
+pub(super) const GIT: &str = ".git";
+/// The name of a project's settings, which decide about the calls of runs in that project.
+const SETTINGS: &str = "palisade.toml";
+/// The names that are protected in every directory.
+pub(super) const PROTECTED: [&str; 2] = [GIT, SETTINGS];
+
+/// Returns the path up to the first component with a protected name, if any.
+pub(super) fn protected_tree(path: &str) -> Option<&str> {
     let mut end = 0;
     for part in path.split('/') {
         end += part.len();
-        if means_git(part) {
+        if is_protected(part) {
             return path.get(..end);
         }
         end += 1;
@@ -13,19 +21,25 @@ pub(super) fn git_tree(path: &str) -> Option<&str> {
     None
 }
 
-/// Returns whether some file system resolves this name to `.git`. It folds letter case, characters
-/// that HFS+, ext4 and F2FS ignore, and Windows forms: trailing dots and spaces, the short name
-/// `GIT~1`, and a stream behind a colon. Refusing such a name on a file system without this folding
-/// costs little.
-fn means_git(name: &str) -> bool {
+/// Returns whether some file system resolves this name to a protected one. It folds letter case,
+/// characters that HFS+, ext4 and F2FS ignore, and Windows forms: trailing dots and spaces, the
+/// short names `GIT~1` and `PALISA~1.TOM`, and a stream behind a colon. Refusing such a name on a
+/// file system without this folding costs little.
+pub(super) fn is_protected(name: &str) -> bool {
     // Fast path: the first byte rules out most names.
-    if !name.starts_with(['.', 'g', 'G']) && name.is_ascii() {
+    if !name.starts_with(['.', 'g', 'G', 'p', 'P']) && name.is_ascii() {
         return false;
     }
-    let shown: String =
-        name.chars().filter(|c| !is_ignorable(*c)).map(|c| c.to_ascii_lowercase()).collect();
-    let stem = shown.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    stem == ".git" || stem.strip_prefix("git~").is_some_and(is_number)
+    let folded = folded(name);
+    let stem = stem(&folded);
+    let settings = stem.strip_prefix("palisa~").and_then(|rest| rest.strip_suffix(".tom"));
+    let number = stem.strip_prefix("git~").or(settings);
+    PROTECTED.contains(&stem) || number.is_some_and(is_number)
+}
+
+/// Returns a name without the parts that Windows ignores.
+fn stem(name: &str) -> &str {
+    name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' '])
 }
 
 /// A name that makes git take its directory for a repository: `HEAD` beside `objects` and `refs`,
@@ -51,7 +65,7 @@ impl Part {
             return None;
         }
         let folded = folded(name);
-        let stem = folded.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+        let stem = stem(&folded);
         if stem == "head" {
             return Some(Self::Head);
         }
@@ -145,7 +159,7 @@ mod tests {
             ".g\u{200c}it",
             "\u{feff}.git",
         ] {
-            assert_eq!(git_tree(name), Some(name));
+            assert_eq!(protected_tree(name), Some(name));
         }
         for ignored in
             ['\u{ad}', '\u{34f}', '\u{180e}', '\u{200b}', '\u{fe0f}', '\u{3164}', '\u{e0041}']
@@ -153,10 +167,23 @@ mod tests {
             for name in
                 [format!("{ignored}.git"), format!(".G{ignored}it"), format!("git~1{ignored}")]
             {
-                assert_eq!(git_tree(&name), Some(&*name), "{ignored:?}");
+                assert_eq!(protected_tree(&name), Some(&*name), "{ignored:?}");
             }
         }
-        assert_eq!(git_tree(".git::$INDEX_ALLOCATION/config"), Some(".git::$INDEX_ALLOCATION"));
+        assert_eq!(
+            protected_tree(".git::$INDEX_ALLOCATION/config"),
+            Some(".git::$INDEX_ALLOCATION")
+        );
+    }
+
+    #[test]
+    fn every_file_system_spelling_of_the_settings_is_recognised() {
+        for name in ["palisade.toml", "PALISADE.Toml", "pali\u{17f}ade.toml", "palisa~2.tom"] {
+            assert_eq!(protected_tree(&format!("a/{name}/b")), Some(&*format!("a/{name}")));
+        }
+        for name in ["palisade.tom", "palisade", "palisa~.tom", "palisa~1", "palisade.toml.x"] {
+            assert_eq!(protected_tree(name), None, "{name}");
+        }
     }
 
     #[test]
@@ -193,8 +220,8 @@ mod tests {
 
     #[test]
     fn tree_is_named_by_its_path() {
-        assert_eq!(git_tree("a/b/.git/hooks/x"), Some("a/b/.git"));
-        assert_eq!(git_tree("é/.Git/.git"), Some("é/.Git"));
+        assert_eq!(protected_tree("a/b/.git/hooks/x"), Some("a/b/.git"));
+        assert_eq!(protected_tree("é/.Git/.git"), Some("é/.Git"));
     }
 
     #[test]
@@ -213,7 +240,7 @@ mod tests {
             "",
             ".",
         ] {
-            assert_eq!(git_tree(name), None, "{name}");
+            assert_eq!(protected_tree(name), None, "{name}");
         }
     }
 
@@ -242,7 +269,7 @@ mod tests {
 
     #[test]
     fn backslash_is_part_of_a_name() {
-        assert_eq!(git_tree("a\\.git\\x"), None);
+        assert_eq!(protected_tree("a\\.git\\x"), None);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn trees(root: &Path) -> io::Result<Vec<ProtectedTree>> {
     let mut trees = Vec::new();
     for path in [Some(own), common].into_iter().flatten() {
         match ProtectedTree::open(&path, Reading::Allowed) {
-            Ok(tree) => trees.push(tree.without_git_names()),
+            Ok(tree) => trees.push(tree.without_protected_names()),
             Err(error)
                 if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
             Err(error) => return Err(error),

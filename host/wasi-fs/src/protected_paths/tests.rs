@@ -96,6 +96,48 @@ fn name_passed_and_reached_has_the_role_of_the_end() {
 #[test]
 fn only_unreadable_trees_are_hidden() {
     let (_outer, root, rules) = world();
-    let hidden = |path: &str| rules.hide(&root.join(path));
+    let hidden = |path: &str| rules.cover(&root.join(path), Reading::Refused);
     assert!(hidden("cache") && !hidden("lib/plugins") && !hidden("ordinary"));
+    let protected = |path: &str| rules.cover(&root.join(path), Reading::Allowed);
+    assert!(protected("cache") && protected("lib/plugins") && !protected("ordinary"));
+}
+
+#[test]
+fn directory_inside_a_repository_is_protected() {
+    let outer = TempDir::new().unwrap();
+    let at = |path: &str| outer.path().canonicalize().unwrap().join(path);
+    for repository in [".git", "bare", "separate.git"] {
+        for part in ["objects", "refs", "hooks", "rebase-merge/sub"] {
+            fs::create_dir_all(at(repository).join(part)).unwrap();
+        }
+        fs::write(at(repository).join("HEAD"), "ref: refs/heads/main").unwrap();
+    }
+    for directory in ["src", "bare/main/src", "bare/hooks/tree", "begun/.git/sub", "odd/.git.d"] {
+        fs::create_dir_all(at(directory)).unwrap();
+    }
+    for tree in ["bare/main/.git", "bare/hooks/tree/.git"] {
+        fs::write(at(tree), "gitdir: elsewhere").unwrap();
+    }
+    let accepts = |path: &str| {
+        let dir = fs::File::open(at(path)).unwrap();
+        let rules = ProtectedPaths::new(&dir, &at(path)).unwrap();
+        rules.check_entry(dir.as_fd(), "new".as_ref()).is_ok()
+    };
+    for inside in [
+        ".git",
+        ".git/hooks",
+        ".git/rebase-merge/sub",
+        "bare",
+        "bare/hooks",
+        "bare/hooks/tree",
+        "bare/rebase-merge",
+        "separate.git/refs",
+        "begun/.git",
+        "begun/.git/sub",
+    ] {
+        assert!(!accepts(inside), "{inside}");
+    }
+    for outside in [".", "src", "bare/main", "bare/main/src", "odd", "odd/.git.d"] {
+        assert!(accepts(outside), "{outside}");
+    }
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ancestors::{Identity, PIN_ANY};
-use super::names::{git_tree, shown};
+use super::names::{protected_tree, shown};
 use super::symlink_chain::{Entry, SymlinkChain};
 
-/// Whether the contents of a protected tree may be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether the contents of a protected tree may be read, from the less strict to the stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reading {
     /// Tools may read the tree.
     Allowed,
@@ -103,8 +103,8 @@ impl ProtectedTree {
     }
 
     /// Drops the names that are protected in every directory.
-    pub(super) fn without_git_names(mut self) -> Self {
-        self.entries.retain(|entry| git_tree(&entry.name.to_string_lossy()).is_none());
+    pub(super) fn without_protected_names(mut self) -> Self {
+        self.entries.retain(|entry| protected_tree(&entry.name.to_string_lossy()).is_none());
         self
     }
 

@@ -3,6 +3,7 @@
 mod host;
 mod opened;
 mod repositories;
+mod settings;
 mod several;
 mod ways;
 

@@ -5,6 +5,7 @@ use crate::confirm::NoConfirmer;
 use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, CallThreads, Dispatcher, LateRules as _};
 use crate::events::Events;
 use crate::host::announce::announce;
+use crate::host::recorded::RecordedPaths;
 use crate::host::{BuildError, Host, cache, times};
 use crate::plugins::{Loading, Sources, Task};
 use crate::registry::Registry;
@@ -26,7 +27,8 @@ impl HostBuilder {
             Some(_) => Workspace::open_within(workspace, limits::OPENING)?,
         });
         let cache = cache::open(&self.cache, &workspace)?;
-        let late_rules = Arc::new(cache::HiddenCaches::new(&self.cache, &cache, self.hard_links));
+        let hidden = cache::always_hidden(&self.cache, &cache);
+        let late_rules = Arc::new(RecordedPaths::new(hidden, self.hard_links));
         let rules = Arc::new(rules(self.hard_links, self.protected, &self.sources)?);
         workspace.keep_rules_of(&rules);
         // Run early to speed up the first call, which repeats it and reports its error.

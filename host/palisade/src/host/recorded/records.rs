@@ -1,10 +1,10 @@
-//! The caches that the user's hosts have opened, recorded as one small file each in the user's
-//! state directory. Later runs hide them even if they use another cache or none, so that their keys
-//! stay secret.
+//! The paths that runs record for other runs, as one small file each in the user's state directory.
+//! Later runs protect them even if they use other ones, so that the keys of caches stay secret, and
+//! no tool changes the settings or the plugins of another run.
 
 use crate::host::state_directories;
 use crate::sandbox::has_settled;
-use crate::workspace::{Obstacle, within};
+use crate::workspace::{Obstacle, Reading, within};
 use cap_std::fs::{Dir, OpenOptions};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,28 +15,64 @@ use std::time::{Duration, SystemTime};
 
 /// The longest path that is read back, in bytes; no system supports a longer one.
 const MAX_PATH: u64 = 4_200;
-/// From this number of records on, a record is removed if its cache and the parent directory are
-/// gone. Tests and scripts use many caches for one run each.
+/// From this number of records on, a record is removed if its path and the parent directory are
+/// gone. Tests and scripts use many paths for one run each.
 const MANY: usize = 16;
-/// From this number of records on, every record of a removed cache is removed.
+/// From this number of records on, every record of a removed path is removed.
 const TOO_MANY: usize = 128;
 /// The most records, because every host scans all of them.
 const MOST: usize = 512;
 
-/// The time limit for scanning the recorded caches before one is added.
+/// The time limit for scanning the recorded paths before one is added.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The kind of a recorded path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// A cache of compiled code, which tools may not even read.
+    Cache,
+    /// A configuration file of the user, which tools may not even read.
+    Settings,
+    /// A directory of plugins, which tools may not change.
+    Plugins,
+}
+
+impl Recorded {
+    /// Returns whether tools may read the path.
+    pub(super) fn reading(self) -> Reading {
+        match self {
+            Self::Cache | Self::Settings => Reading::Refused,
+            Self::Plugins => Reading::Allowed,
+        }
+    }
+
+    /// Returns the extension of the name of a record.
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Cache => "cache",
+            Self::Settings => "settings",
+            Self::Plugins => "plugins",
+        }
+    }
+
+    /// Returns the kind of a record. One without a known kind is read strictly.
+    fn from_name(name: &Path) -> Self {
+        let is_of = |kind: &Self| name.extension().is_some_and(|it| it == kind.extension());
+        [Self::Settings, Self::Plugins].into_iter().find(is_of).unwrap_or(Self::Cache)
+    }
+}
 
 /// One directory of records.
 #[derive(Debug)]
-pub(super) struct CacheRecords {
+pub(super) struct PathRecords {
     dir: PathBuf,
 }
 
-impl CacheRecords {
+impl PathRecords {
     /// Returns the records of this process's user, one set per state directory.
     pub(super) fn for_user() -> Vec<Self> {
         let dirs =
-            state_directories().into_iter().map(|state| state.join("palisade").join("caches"));
+            state_directories().into_iter().map(|state| state.join("palisade").join("paths"));
         dirs.map(|dir| Self { dir }).collect()
     }
 
@@ -50,30 +86,31 @@ impl CacheRecords {
         &self.dir
     }
 
-    /// Returns the recorded caches.
-    pub(super) fn all(&self) -> Vec<PathBuf> {
+    /// Returns the recorded paths.
+    pub(super) fn all(&self) -> Vec<(Recorded, PathBuf)> {
         let Ok(dir) = Dir::open_ambient_dir(&self.dir, cap_std::ambient_authority()) else {
             return Vec::new();
         };
         self.warn_if_unsafe();
-        records(&dir).into_iter().map(|(_, cache)| cache).collect()
+        records(&dir).into_iter().map(|(name, path)| (Recorded::from_name(&name), path)).collect()
     }
 
-    /// Records a cache by its absolute path.
+    /// Records an absolute path.
     ///
     /// # Errors
     ///
     /// An error if the record cannot be written, or if another user could replace the directory of
     /// the records; `QuotaExceeded` if there are too many.
-    pub(super) fn add(&self, cache: &Path) -> io::Result<()> {
-        let cache = std::path::absolute(cache)?;
-        let name = blake3::hash(cache.as_os_str().as_encoded_bytes()).to_hex();
+    pub(super) fn add(&self, what: Recorded, path: &Path) -> io::Result<()> {
+        let path = std::path::absolute(path)?;
+        let hash = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex();
+        let name = format!("{hash}.{}", what.extension());
         let dir = self.private()?;
-        if read(&dir, Path::new(name.as_str())).as_ref() == Some(&cache) {
+        if read(&dir, Path::new(&name)).as_ref() == Some(&path) {
             return Ok(());
         }
         make_room(&dir, &self.dir)?;
-        write(&dir, &name, cache.as_os_str().as_bytes())
+        write(&dir, &name, path.as_os_str().as_bytes())
     }
 
     /// Opens the directory for writing, and creates it if it is missing.
@@ -90,7 +127,7 @@ impl CacheRecords {
         if let Err(Obstacle::Unsafe(why)) = open_private(&self.dir, Missing::Refused, None) {
             let dir = self.dir.display();
             tracing::warn!(
-                "the caches that are remembered in `{dir}` may not be all that there are: {why}"
+                "the paths that are remembered in `{dir}` may not be all that there are: {why}"
             );
         }
     }
@@ -101,11 +138,11 @@ impl CacheRecords {
     }
 }
 
-/// Returns the name of each record of the user with its cache.
+/// Returns the name of each record of the user with its path.
 fn records(dir: &Dir) -> Vec<(PathBuf, PathBuf)> {
     let names =
         dir.entries().into_iter().flatten().flatten().map(|entry| PathBuf::from(entry.file_name()));
-    names.filter_map(|name| read(dir, &name).map(|cache| (name, cache))).collect()
+    names.filter_map(|name| read(dir, &name).map(|path| (name, path))).collect()
 }
 
 /// Removes obsolete records if there are many.
@@ -114,7 +151,7 @@ fn make_room(dir: &Dir, shown: &Path) -> io::Result<()> {
     if records.len() < MANY {
         return Ok(());
     }
-    // A cache on a file system that hangs keeps all records.
+    // A path on a file system that hangs keeps all records.
     let count = records.len();
     let obsolete = within(PATIENCE, move || obsolete(records)).unwrap_or_default();
     let removed = obsolete.iter().filter(|name| dir.remove_file(name).is_ok()).count();
@@ -123,7 +160,7 @@ fn make_room(dir: &Dir, shown: &Path) -> io::Result<()> {
     }
     let shown = shown.display();
     let why = format!(
-        "{MOST} caches are remembered in `{shown}`; remove those that are not used, and their records"
+        "{MOST} paths are remembered in `{shown}`; remove those that are not used, and their records"
     );
     Err(io::Error::new(ErrorKind::QuotaExceeded, why))
 }
@@ -134,10 +171,10 @@ fn obsolete(records: Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
         path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
     };
     let are_too_many = records.len() >= TOO_MANY;
-    let is_obsolete = |cache: &Path| {
-        if are_too_many { is_gone(cache) } else { cache.parent().is_some_and(is_gone) }
+    let is_obsolete = |path: &Path| {
+        if are_too_many { is_gone(path) } else { path.parent().is_some_and(is_gone) }
     };
-    records.into_iter().filter(|(_, cache)| is_obsolete(cache)).map(|(name, _)| name).collect()
+    records.into_iter().filter(|(_, path)| is_obsolete(path)).map(|(name, _)| name).collect()
 }
 
 /// The state of a directory, which changes when an entry is added or removed.
@@ -171,7 +208,7 @@ fn write(dir: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
     options.write(true).create_new(true);
     cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = dir.open_with(&draft, &options)?;
-    // The record must be on disk before the cache's key is.
+    // The record must be on disk before the key of a cache is.
     let written = file
         .write_all(content)
         .and_then(|()| file.sync_all())
@@ -184,7 +221,7 @@ fn write(dir: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the cache of a record, if the user wrote it.
+/// Returns the path of a record, if the user wrote it.
 fn read(dir: &Dir, name: &Path) -> Option<PathBuf> {
     let file = open(dir, name).ok()?;
     let mut bytes = Vec::new();
@@ -216,29 +253,50 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
     use super::*;
 
+    fn paths(records: &PathRecords) -> Vec<PathBuf> {
+        records.all().into_iter().map(|(_, path)| path).collect()
+    }
+
     #[test]
-    fn cache_records_are_unique_and_bounded() {
+    fn record_keeps_its_kind() {
         let outer = tempfile::tempdir().unwrap();
-        let records = CacheRecords { dir: outer.path().join("state/caches") };
+        let records = PathRecords { dir: outer.path().join("paths") };
+        let path = Path::new("/a/path");
+        let kinds = [Recorded::Cache, Recorded::Settings, Recorded::Plugins];
+        for (count, kind) in (1..).zip(kinds) {
+            records.add(kind, path).unwrap();
+            let all = records.all();
+            assert!(all.len() == count && all.contains(&(kind, path.to_owned())), "{all:?}");
+        }
+        fs::write(records.dir.join("unknown"), "/b").unwrap();
+        assert!(records.all().contains(&(Recorded::Cache, "/b".into())));
+    }
+
+    #[test]
+    fn records_are_unique_and_bounded() {
+        let outer = tempfile::tempdir().unwrap();
+        let records = PathRecords { dir: outer.path().join("state/paths") };
         assert!(records.all().is_empty());
         let there = outer.path().join("there");
         fs::create_dir(&there).unwrap();
         for _ in 0..2 {
-            records.add(&there).unwrap();
+            records.add(Recorded::Cache, &there).unwrap();
         }
-        assert_eq!(records.all(), std::slice::from_ref(&there));
+        assert_eq!(paths(&records), std::slice::from_ref(&there));
         let missing = outer.path().join("missing");
-        records.add(&missing).unwrap();
+        records.add(Recorded::Cache, &missing).unwrap();
         for number in 0..MANY {
-            records.add(&outer.path().join("gone").join(number.to_string())).unwrap();
+            records
+                .add(Recorded::Cache, &outer.path().join("gone").join(number.to_string()))
+                .unwrap();
         }
         assert!(records.all().len() < MANY);
-        assert!(records.all().contains(&there) && records.all().contains(&missing));
+        assert!(paths(&records).contains(&there) && paths(&records).contains(&missing));
         for number in 0..TOO_MANY {
-            records.add(&outer.path().join(number.to_string())).unwrap();
+            records.add(Recorded::Cache, &outer.path().join(number.to_string())).unwrap();
         }
         assert!(records.all().len() < TOO_MANY);
-        assert!(records.all().contains(&there) && !records.all().contains(&missing));
+        assert!(paths(&records).contains(&there) && !paths(&records).contains(&missing));
     }
 
     #[test]
@@ -247,27 +305,27 @@ mod tests {
         for (name, content) in [("a", "relative"), ("b", ""), ("c", "/with\0zero")] {
             fs::write(outer.path().join(name), content).unwrap();
         }
-        assert!(CacheRecords { dir: outer.path().to_owned() }.all().is_empty());
+        assert!(PathRecords { dir: outer.path().to_owned() }.all().is_empty());
     }
 
     #[test]
     fn truncated_record_is_rewritten() {
         let outer = tempfile::tempdir().unwrap();
-        let records = CacheRecords { dir: outer.path().join("caches") };
+        let records = PathRecords { dir: outer.path().join("paths") };
         let cache = Path::new("/a/cache");
-        records.add(cache).unwrap();
+        records.add(Recorded::Cache, cache).unwrap();
         for broken in ["", "/a", "/another/cache"] {
             let record = fs::read_dir(&records.dir).unwrap().next().unwrap().unwrap().path();
             fs::write(&record, broken).unwrap();
-            records.add(cache).unwrap();
-            assert_eq!(records.all(), [cache], "{broken:?}");
+            records.add(Recorded::Cache, cache).unwrap();
+            assert_eq!(paths(&records), [cache], "{broken:?}");
         }
     }
 
     #[test]
     fn records_of_existing_caches_are_bounded() {
         let outer = tempfile::tempdir().unwrap();
-        let records = CacheRecords { dir: outer.path().join("records") };
+        let records = PathRecords { dir: outer.path().join("records") };
         drop(records.private().unwrap());
         let there = |number: usize| outer.path().join(format!("{number}"));
         for number in 0..MOST {
@@ -275,9 +333,12 @@ mod tests {
             fs::write(records.dir.join(number.to_string()), there(number).as_os_str().as_bytes())
                 .unwrap();
         }
-        assert_eq!(records.add(outer.path()).unwrap_err().kind(), ErrorKind::QuotaExceeded);
+        assert_eq!(
+            records.add(Recorded::Cache, outer.path()).unwrap_err().kind(),
+            ErrorKind::QuotaExceeded
+        );
         fs::remove_dir(there(7)).unwrap();
-        records.add(outer.path()).unwrap();
+        records.add(Recorded::Cache, outer.path()).unwrap();
     }
 
     #[test]
@@ -286,11 +347,11 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let open = outer.path().join("open");
         fs::create_dir(&open).unwrap();
-        let records = CacheRecords { dir: open.join("state/caches") };
+        let records = PathRecords { dir: open.join("state/paths") };
         let cache = outer.path().join("cache");
         let made = |mode| {
             fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
-            records.add(&cache).map_err(|error| error.to_string())
+            records.add(Recorded::Cache, &cache).map_err(|error| error.to_string())
         };
         for mode in [0o777, 0o775, 0o757] {
             let why = made(mode).unwrap_err();
@@ -304,15 +365,15 @@ mod tests {
             assert_eq!(made(mode), Ok(()), "{mode:o}");
         }
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(records.all(), [cache], "the user's own record still applies");
+        assert_eq!(paths(&records), [cache], "the user's own record still applies");
     }
 
     #[test]
     fn record_writable_by_others_is_ignored() {
         use std::os::unix::fs::{PermissionsExt as _, chown};
         let outer = tempfile::tempdir().unwrap();
-        let records = CacheRecords { dir: outer.path().join("caches") };
-        records.add(Path::new("/a/cache")).unwrap();
+        let records = PathRecords { dir: outer.path().join("paths") };
+        records.add(Recorded::Cache, Path::new("/a/cache")).unwrap();
         let record = fs::read_dir(&records.dir).unwrap().next().unwrap().unwrap().path();
         for (mode, count) in [(0o600, 1), (0o644, 1), (0o620, 0), (0o602, 0), (0o666, 0)] {
             fs::set_permissions(&record, fs::Permissions::from_mode(mode)).unwrap();

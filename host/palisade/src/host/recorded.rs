@@ -1,27 +1,55 @@
-//! Hides caches from tools: in each workspace, the caches that are on record when a call begins.
+//! Protects the paths that runs record for the runs in other workspaces: caches, configuration files
+//! and plugin directories. Each workspace gets those that are on record when a call begins.
 
 mod probe;
+mod records;
 
-use super::records::{CacheRecords, Stamp};
-use super::{CacheMode, default_cache, usual_location};
 use crate::dispatch::LateRules;
-use crate::sandbox::Cache;
-use crate::workspace::{HardLinks, Protection, Workspace};
+use crate::workspace::{HardLinks, Protection, Reading, Workspace};
 use arc_swap::ArcSwap;
-use probe::CacheProbe;
-use std::io;
+use probe::PathProbe;
+pub use records::Recorded;
+use records::{PathRecords, Stamp};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The known caches. All paths are kept, but only directories inside a workspace are held open.
-pub(in crate::host) struct HiddenCaches {
-    records: Vec<CacheRecords>,
-    /// The paths that are hidden without a record: the cache in use, the default locations, the
-    /// records themselves.
+/// Records a path for all other runs of the user. Without a record, the tools of a run in a
+/// workspace around the path can reach it, and the log warns about that.
+///
+/// # Errors
+///
+/// `QuotaExceeded` if there is no room for the record of a cache, whose key must stay secret.
+pub fn remember(what: Recorded, path: &Path) -> io::Result<()> {
+    for records in PathRecords::for_user() {
+        match records.add(what, path) {
+            Err(error) if error.kind() == ErrorKind::QuotaExceeded && what == Recorded::Cache => {
+                return Err(error);
+            }
+            Err(error) => tracing::warn!(
+                "{} is not remembered: a run in a workspace around it has to name it, or its tools can reach it: {error}",
+                path.display()
+            ),
+            Ok(()) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns the recorded configuration files.
+pub fn recorded_settings() -> Vec<PathBuf> {
+    let all = PathRecords::for_user().into_iter().flat_map(|records| records.all());
+    all.filter_map(|(what, path)| (what == Recorded::Settings).then_some(path)).collect()
+}
+
+/// The known paths. All are kept, but only files and directories inside a workspace are held open.
+pub(super) struct RecordedPaths {
+    records: Vec<PathRecords>,
+    /// The paths that are hidden without a record, such as the records themselves.
     always: Vec<PathBuf>,
     hard_links: HardLinks,
     done: ArcSwap<Done>,
-    probe: Arc<CacheProbe>,
+    probe: Arc<PathProbe>,
     /// Serialises scans, because concurrent calls would repeat the same work.
     turn: Mutex<()>,
 }
@@ -33,24 +61,17 @@ struct Done {
     workspaces: Vec<Weak<Workspace>>,
 }
 
-impl HiddenCaches {
-    pub(in crate::host) fn new(mode: &CacheMode, used: &Cache, hard_links: HardLinks) -> Self {
-        let records = CacheRecords::for_user();
-        let named = match mode {
-            CacheMode::Directory(directory) => Some(directory.clone()),
-            CacheMode::Default | CacheMode::Off => None,
-        };
-        let used = used.dir().map(Path::to_owned).into_iter().chain(named);
-        let always = used
-            .chain(default_cache())
-            .chain(usual_location())
-            .chain(records.iter().map(|it| it.dir().to_owned()));
+impl RecordedPaths {
+    /// Knows the user's records, and hides these paths as well.
+    pub(super) fn new(hidden: Vec<PathBuf>, hard_links: HardLinks) -> Self {
+        let records = PathRecords::for_user();
+        let always = hidden.into_iter().chain(records.iter().map(|it| it.dir().to_owned()));
         let always = always.filter_map(|path| std::path::absolute(path).ok()).collect();
         Self::with_records(records, always, hard_links)
     }
 
     fn with_records(
-        records: Vec<CacheRecords>,
+        records: Vec<PathRecords>,
         always: Vec<PathBuf>,
         hard_links: HardLinks,
     ) -> Self {
@@ -61,7 +82,7 @@ impl HiddenCaches {
     }
 
     fn stamps(&self) -> Vec<Option<Stamp>> {
-        self.records.iter().map(CacheRecords::stamp).collect()
+        self.records.iter().map(PathRecords::stamp).collect()
     }
 
     /// Marks a workspace as done with these stamps, which were taken before the scan.
@@ -79,7 +100,7 @@ impl HiddenCaches {
     }
 }
 
-impl LateRules for HiddenCaches {
+impl LateRules for RecordedPaths {
     fn are_current_in(&self, workspace: &Arc<Workspace>) -> bool {
         let done = self.done.load();
         done.workspaces.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(workspace)))
@@ -100,16 +121,14 @@ impl LateRules for HiddenCaches {
         // change.
         let stamps = self.stamps();
         self.probe.take_news();
-        let mut paths: Vec<PathBuf> = self
-            .always
-            .iter()
-            .cloned()
-            .chain(self.records.iter().flat_map(CacheRecords::all))
-            .collect();
+        let recorded = self.records.iter().flat_map(PathRecords::all);
+        let recorded = recorded.map(|(what, path)| (path, what.reading()));
+        let always = self.always.iter().map(|path| (path.clone(), Reading::Refused));
+        let mut paths: Vec<_> = always.chain(recorded).collect();
         paths.sort_unstable();
         paths.dedup();
         let rules = workspace.rules();
-        paths.retain(|path| !rules.hide(path));
+        paths.retain(|(path, reading)| !rules.cover(path, *reading));
         let trees = self.probe.open_all(paths, workspace)?;
         if !trees.is_empty() {
             workspace.keep_rules_of(&Arc::new(Protection::new(self.hard_links, trees)));
@@ -135,9 +154,9 @@ mod tests {
         let at = |path: &str| outer.path().join(path);
         fs::create_dir_all(at("ws/cache")).unwrap();
         fs::write(at("ws/cache/key"), "secret").unwrap();
-        let records = CacheRecords::at(at("records"));
-        let hidden = HiddenCaches::with_records(
-            vec![CacheRecords::at(at("records"))],
+        let records = PathRecords::at(at("records"));
+        let hidden = RecordedPaths::with_records(
+            vec![PathRecords::at(at("records"))],
             Vec::new(),
             HardLinks::Refuse,
         );
@@ -145,7 +164,7 @@ mod tests {
         let reads = || workspace.files().read("cache/key").is_ok();
         hidden.apply_to(&workspace).unwrap();
         assert!(reads() && hidden.are_current_in(&workspace));
-        records.add(&at("ws/cache")).unwrap();
+        records.add(Recorded::Cache, &at("ws/cache")).unwrap();
         for number in 0..300 {
             let cache = at(&format!("elsewhere/{number}"));
             fs::create_dir_all(&cache).unwrap();
