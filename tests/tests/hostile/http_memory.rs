@@ -53,7 +53,7 @@ fn program(world: &World) -> Program<'_> {
     Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()])
 }
 
-fn message(tool: &str, arguments: Value) -> Value {
+fn message(tool: &str, arguments: &Value) -> Value {
     let params = modern(json!({"name": tool, "arguments": arguments}), &json!({}));
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 }
@@ -80,7 +80,7 @@ fn nested(dice: &mut Dice) -> Value {
 fn large_guest_finds_room(endpoint: &Endpoint) {
     let begun = Instant::now();
     loop {
-        let answer = endpoint.post(&headers("raw"), &message("raw", json!({})));
+        let answer = endpoint.post(&headers("raw"), &message("raw", &json!({})));
         if answer.status == 200 && answer.message()["result"]["isError"] == false {
             return;
         }
@@ -153,7 +153,7 @@ fn unfinished_bodies_are_bounded_in_a_small_address_space() {
 #[track_caller]
 fn flood(endpoint: &Endpoint) -> Vec<Answer> {
     let mut dice = Dice::new(11);
-    let body = message("length", nested(&mut dice)).to_string();
+    let body = message("length", &nested(&mut dice)).to_string();
     let sent: Vec<_> =
         (0..FLOOD).map(|_| endpoint.begin("POST", &headers("length"), &body)).collect();
     let answers: Vec<Answer> = sent.into_iter().map(answer).collect();

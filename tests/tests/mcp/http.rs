@@ -5,6 +5,7 @@ use palisade_tests::World;
 use palisade_tests::guest::LOADER_GOOD;
 use palisade_tests::mcp::{LEGACY, MODERN, modern};
 use palisade_tests::mcp_http::{Answer, Endpoint};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -46,6 +47,19 @@ fn both_revisions_share_one_endpoint() {
     assert_eq!(endpoint.send("DELETE", &[("Mcp-Session-Id", &id)], "").status, 204);
     let gone = endpoint.post(&[("Mcp-Session-Id", &id)], &request("ping", &json!({})));
     assert_eq!(gone.status, 404);
+}
+
+#[test]
+fn refused_session_is_told_when_to_come_again_and_is_logged() {
+    let world = World::new();
+    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
+    let _sessions: Vec<String> = (0..64).map(|_| session(&endpoint)).collect();
+    let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "suite", "version": "1"}});
+    let refused = endpoint.post(&[], &request("initialize", &params));
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).unwrap();
+    let why = refused.message()["error"]["message"].as_str().unwrap().to_owned();
+    endpoint.end().stderr_contains(&[&format!("turned away a request from 127.0.0.1: {why}")]);
 }
 
 #[test]

@@ -4,6 +4,10 @@
 
 use super::*;
 use http_body_util::Full;
+use hyper::body::Frame;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 const TOKEN: &str = "0123456789abcdef";
@@ -223,4 +227,35 @@ fn rejections_have_their_status_and_headers() {
     ];
     let statuses = all.map(|rejection| rejection.into_response().status().as_u16());
     assert_eq!(statuses, [403, 403, 404, 413, 408, 503, 503]);
+}
+
+/// A body that must not be read.
+struct Unread;
+
+impl HttpBody for Unread {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        panic!("the body is read")
+    }
+}
+
+#[tokio::test]
+async fn body_is_not_read_before_the_head_is_checked() {
+    let auth = auth(Some(TOKEN));
+    let right = ("authorization", "Bearer 0123456789abcdef");
+    for (method, target, headers) in [
+        ("POST", "/mcp", [OWN, ("authorization", "Bearer 0123456789abcdeg")]),
+        ("POST", "/mcp", [OWN, ("accept", "application/json")]),
+        ("POST", "/mcp", [("host", "evil.example"), right]),
+        ("POST", "/", [OWN, right]),
+        ("PUT", "/mcp", [OWN, right]),
+    ] {
+        let unread = request(method, target, &headers).map(|_| Unread);
+        assert!(auth.admit(unread, NEAR).await.is_err(), "{method} {target} {headers:?}");
+    }
 }
