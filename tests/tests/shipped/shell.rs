@@ -13,7 +13,7 @@ use palisade_tests::case::block_on;
 use palisade_tests::guest::cache;
 use palisade_tests::program::{self, executable};
 use palisade_tests::stage::class;
-use palisade_tests::{Program, Stage, World, skip};
+use palisade_tests::{Stage, World, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -363,40 +363,6 @@ fn helper_stopped_before_its_answer_ends_with_the_call() {
     let helper = world.read("helper").expect("it ran");
     soon("the helper lives", || !alive(&helper));
     soon("a process lives", || inside(&world.root()).is_empty());
-}
-
-/// Calls `shell` where `/proc` has this option, without a control group and without the right to
-/// see the hidden processes.
-fn under_proc(option: &str) -> Option<Value> {
-    let world = World::new();
-    let setup = format!(
-        "mount -t tmpfs none /sys/fs/cgroup && mount -t proc -o {option} proc /proc || exit 99; \
-         exec setpriv --bounding-set=-sys_ptrace \"$@\""
-    );
-    let words = ["call", "shell", r#"{"command": "echo done"}"#, "--allow", "execute", "--json"];
-    let program = Program::new(&world).args(words);
-    let ran = program.through("unshare", ["--mount", "sh", "-c", &setup, "sh"]).run();
-    if matches!(ran.code, 1 | 99) && ran.stdout.is_empty() {
-        skip("only root mounts");
-        return None;
-    }
-    Some(ran.json())
-}
-
-#[test]
-fn command_with_countable_processes_is_run() {
-    let Some(result) = under_proc("hidepid=0") else { return };
-    assert_eq!(result["success"], true, "{result}");
-}
-
-#[test]
-fn command_with_uncountable_processes_is_refused() {
-    for option in ["hidepid=1", "hidepid=2", "hidepid=4"] {
-        let Some(result) = under_proc(option) else { return };
-        let error = &result["error"];
-        assert_eq!(error["class"], "permission_denied", "{option} {result}");
-        assert!(error["message"].as_str().is_some_and(|it| it.contains("hidepid")), "{result}");
-    }
 }
 
 #[test]
