@@ -230,6 +230,7 @@ impl ProtectedPaths {
     pub fn check_places(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
         self.check_hidden(path, root)?;
         self.check_names(path)?;
+        self.check_identity(self.root)?;
         self.around(path, root)
             .next()
             .map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
