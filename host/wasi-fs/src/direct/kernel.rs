@@ -97,14 +97,13 @@ const STORES: [u32; 20] = [
 fn is_the_kernels(file: impl AsFd) -> bool {
     // The magic numbers have 32 bits, but the type of the field differs between architectures.
     rustix::fs::fstatfs(file)
-        .is_ok_and(|system| is_type_of_kernel(system.f_type as u32, system.f_blocks as u64))
+        .is_ok_and(|system| is_type_of_kernel(system.f_type as u32, system.f_blocks == 0))
 }
 
-/// Returns whether a file system with this magic number and number of blocks is the kernel's. One
-/// without blocks stores nothing, so that its files are the kernel's, known by its number or not.
+/// Returns whether a file system with this magic number is the kernel's. One without blocks stores nothing, so that its files are the kernel's, known by its number or not.
 #[cfg(target_os = "linux")]
-fn is_type_of_kernel(magic: u32, blocks: u64) -> bool {
-    KERNELS.contains(&magic) || (blocks == 0 && !STORES.contains(&magic))
+fn is_type_of_kernel(magic: u32, has_no_blocks: bool) -> bool {
+    KERNELS.contains(&magic) || (has_no_blocks && !STORES.contains(&magic))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -162,10 +161,10 @@ mod tests {
         let [nfsd, rpc_pipefs, apparmorfs] = [0x6e66_7364, 0x6759_6969, 0x5a3c_69f0];
         let [xenfs, functionfs] = [0xabba_1974, 0x0a64_7361];
         for magic in [proc, nfsd, rpc_pipefs, apparmorfs, xenfs, functionfs] {
-            assert!(is_type_of_kernel(magic, 0), "{magic:x}");
+            assert!(is_type_of_kernel(magic, true), "{magic:x}");
         }
-        assert!(is_type_of_kernel(proc, 1));
-        for (magic, blocks) in [(ext4, 1), (tmpfs, 0), (tmpfs, 1), (fuse, 0)] {
+        assert!(is_type_of_kernel(proc, false));
+        for (magic, blocks) in [(ext4, false), (tmpfs, true), (tmpfs, false), (fuse, true)] {
             assert!(!is_type_of_kernel(magic, blocks), "{magic:x}");
         }
     }
