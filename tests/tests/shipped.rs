@@ -9,6 +9,8 @@ mod calculate;
 mod delete;
 #[path = "shipped/find.rs"]
 mod find;
+#[path = "shipped/hidepid.rs"]
+mod hidepid;
 #[path = "shipped/list.rs"]
 mod list;
 #[path = "shipped/patch.rs"]

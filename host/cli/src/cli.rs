@@ -107,9 +107,11 @@ fn watch() -> Result<Signals, Failure> {
 
 /// Prints a clap error: help goes to stdout, usage errors to stderr with exit code 2.
 fn usage(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        output::usage(&error.render().to_string());
+        return Exit::Usage.into();
+    }
     match output::heard(error.print()) {
-        // A usage error exits with code 2 even if stderr cannot be written.
-        _ if error.use_stderr() => Exit::Usage.into(),
         Err(failure) => {
             output::problem("error:", &failure.to_string());
             failure.exit().into()

@@ -12,6 +12,8 @@ pub(crate) enum StartError {
     OldLandlock(u32),
     /// The kernel supports no seccomp filter, for this reason.
     NoFilter(String),
+    /// `/proc` hides processes, so that the limits of a command cannot be enforced.
+    HiddenProcesses,
     /// The program was started with this descriptor open, and no available shell can close it.
     InheritedDescriptor(u32),
     /// The shell cannot be started.
@@ -35,6 +37,7 @@ impl From<StartError> for ErrorKind {
             StartError::NoFilter(reason) => {
                 format!("this kernel does not filter system calls ({reason})")
             }
+            StartError::HiddenProcesses => return hidden_processes(),
             StartError::InheritedDescriptor(number) => return inherited_descriptor(number),
             StartError::Spawn(error) => {
                 return Self::execution(
@@ -62,6 +65,17 @@ impl From<std::io::Error> for StartError {
     fn from(error: std::io::Error) -> Self {
         Self::Internal(error.to_string())
     }
+}
+
+fn hidden_processes() -> ErrorKind {
+    let message = "`shell` is not run: `/proc` is mounted with `hidepid`, so that a command could \
+                   hide processes from its limits (`shell.processes`, `shell.memory`), and no \
+                   control group enforces them; use another tool";
+    let advice = Advice::new(
+        "start the program in a control group that you may divide \
+         (`systemd-run --user --scope -p Delegate=yes`), or mount `/proc` without `hidepid`",
+    );
+    ErrorKind::denied_with(PermissionReason::Sandbox, message, advice)
 }
 
 fn inherited_descriptor(number: u32) -> ErrorKind {

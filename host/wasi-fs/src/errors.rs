@@ -59,6 +59,15 @@ pub enum Refusal {
         /// The existing name beside it.
         beside: Box<str>,
     },
+    /// The directory has too many entries to find out whether the new name would turn it into a git
+    /// repository.
+    #[error(
+        "a name that a git repository has (`HEAD`, `objects`, `refs`, `commondir`) is not created in a directory with more than {entries} entries; another name or another directory is accepted"
+    )]
+    Crowded {
+        /// The most entries of a directory that gets such a name.
+        entries: usize,
+    },
     /// The file has several hard links, and the others may lie outside the workspace.
     #[error(
         "the file has more than one name (hard links), so that a change would show elsewhere; put a new file in its place"
@@ -109,6 +118,7 @@ impl From<Forbidden> for Fault {
             Forbidden::Hidden(tree) => Refusal::Hidden(tree).into(),
             Forbidden::Bare => Refusal::Bare.into(),
             Forbidden::Repository { name, beside } => Refusal::Repository { name, beside }.into(),
+            Forbidden::Crowded { entries } => Refusal::Crowded { entries }.into(),
             Forbidden::Outside => Refusal::Escape.into(),
             Forbidden::Unknown(error) => error.into(),
         }

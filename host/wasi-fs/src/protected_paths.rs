@@ -130,6 +130,13 @@ pub enum Forbidden {
         /// The existing name beside it.
         beside: Box<str>,
     },
+    /// The directory has too many entries to find out whether the new name would turn it into a
+    /// git repository.
+    #[error("the directory has more than {entries} entries")]
+    Crowded {
+        /// The most entries of a directory that gets such a name.
+        entries: usize,
+    },
     /// The directory no longer lies in the mounted one.
     #[error("it does not lie in the workspace any more")]
     Outside,
@@ -223,6 +230,7 @@ impl ProtectedPaths {
     pub fn check_places(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
         self.check_hidden(path, root)?;
         self.check_names(path)?;
+        self.check_identity(self.root)?;
         self.around(path, root)
             .next()
             .map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))

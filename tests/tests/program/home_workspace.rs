@@ -157,9 +157,9 @@ fn plugin_directories_that_another_run_names_are_protected() {
     // The default file names a directory that no run has used.
     names(".config/palisade/palisade.toml", "by-default");
     world.home.file("own.toml", "");
-    let input = format!(r#"{{"path": "by-default/new.wasm", "content": ""}}"#);
+    let input = r#"{"path": "by-default/new.wasm", "content": ""}"#;
     let own = world.at("own.toml");
-    let words = ["call", "--config", &own, "--allow", "write", "write_file", &input];
+    let words = ["call", "--config", &own, "--allow", "write", "write_file", input];
     let ran = at_home(&world.home, &world.home.root(), &words).run().exits_with(4);
     assert!(ran.stderr.contains("`by-default` is protected"), "{ran:?}");
     assert_eq!(world.call("write_file", "free/new.wasm"), 0);

@@ -46,6 +46,23 @@ fn project_file_text_is_escaped() {
 }
 
 #[test]
+fn arguments_are_escaped_in_usage_errors() {
+    let world = World::new();
+    let trick = "a\u{1b}[2J\u{202e}\u{9b}31m\u{7}b";
+    for words in [
+        &[trick][..],
+        &["list", &format!("--{trick}")],
+        &["call", "calculate", "{}", "--timeout", trick],
+        &["call", "calculate", "{}", "--allow", trick],
+        &["export", "--format", trick],
+    ] {
+        let ran = program(&world, words).run().exits_with(2);
+        let tricks = ['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}'];
+        assert!(!ran.stderr.contains(tricks) && ran.stderr.contains("u{202e}"), "{ran:?}");
+    }
+}
+
+#[test]
 fn directory_name_is_escaped() {
     let world = World::new();
     let named = world.root().join("w\u{1b}]0;x\u{7}\u{202e}y\n\u{9b}z");

@@ -52,10 +52,10 @@ fn settings(life: Life, is_limited: bool) -> Option<&'static str> {
     match (is_limited, life) {
         // Freed pages are unmapped at once, so that a guest finds room where large messages were.
         (true, _) => Some("narenas:1,tcache:false,retain:false,dirty_decay_ms:0,muzzy_decay_ms:0"),
-        // A thread of the allocator returns freed pages within two seconds, whatever lies between
+        // A thread of the allocator returns freed pages within half a second, whatever lies between
         // them. glibc returns pages from the end of a heap only: one small block in use there keeps
         // all free memory below it, which was gigabytes after a flood of large messages.
-        (false, Life::Long) => Some("background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0"),
+        (false, Life::Long) => Some("background_thread:true,dirty_decay_ms:200,muzzy_decay_ms:0"),
         (false, Life::Short) => None,
     }
 }

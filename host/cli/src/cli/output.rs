@@ -69,6 +69,16 @@ pub(super) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", indented(line));
 }
 
+/// Prints a usage error of several lines, which quotes arguments. Ignores write errors like
+/// [`note`].
+pub(super) fn usage(text: &str) {
+    let text = visible(text);
+    let _ = match text.strip_prefix("error:") {
+        Some(text) => write!(io::stderr().lock(), "{}{text}", style::error("error:")),
+        None => write!(io::stderr().lock(), "{text}"),
+    };
+}
+
 /// Prints a line of a tool, indented so that it cannot pass for the program's own output.
 pub(super) fn quote(line: &str) {
     note(&format!("{INDENT}{line}"));

@@ -16,9 +16,11 @@ pub(crate) fn denied(refusal: &Refusal, said: &str) -> ErrorKind {
 
 fn reason(refusal: &Refusal) -> PermissionReason {
     match refusal {
-        Refusal::Protected(_) | Refusal::Hidden(_) | Refusal::Bare | Refusal::Repository { .. } => {
-            PermissionReason::Protected
-        }
+        Refusal::Protected(_)
+        | Refusal::Hidden(_)
+        | Refusal::Bare
+        | Refusal::Repository { .. }
+        | Refusal::Crowded { .. } => PermissionReason::Protected,
         Refusal::Escape
         | Refusal::ReadOnly
         | Refusal::SpecialFile
@@ -38,6 +40,7 @@ fn advice_on(refusal: &Refusal) -> Option<Advice> {
         Refusal::Protected(_)
         | Refusal::Bare
         | Refusal::Repository { .. }
+        | Refusal::Crowded { .. }
         | Refusal::Escape
         | Refusal::ReadOnly
         | Refusal::SpecialFile
@@ -74,6 +77,7 @@ mod tests {
             (Refusal::Hidden("b".into()), (Protected, true, own("b"))),
             (Refusal::Bare, (Protected, false, None)),
             (repository, (Protected, false, None)),
+            (Refusal::Crowded { entries: 9 }, (Protected, false, None)),
             (Refusal::Escape, (Sandbox, false, None)),
             (Refusal::ReadOnly, (Sandbox, false, None)),
             (Refusal::SpecialFile, (Sandbox, false, None)),

@@ -10,6 +10,6 @@ pub(crate) fn on_hard_links() -> Advice {
 /// Returns advice for an operator whose files are hidden by mistake.
 pub(crate) fn on_hidden() -> Advice {
     Advice::new(
-        "a path that was taken for a cache by mistake has a record in `palisade/paths` of your state directory: remove that",
+        "a path that is hidden by mistake has a record in `palisade/paths` of your state directory: remove that",
     )
 }

@@ -53,6 +53,30 @@ fn descendants(own: Vec<i32>, tree: &Children, limits: ShellLimits) -> Vec<i32> 
     all
 }
 
+/// The bit of the capability to see hidden processes (`CAP_SYS_PTRACE`).
+const SYS_PTRACE: u32 = 19;
+
+/// Returns whether a process of this user could hide from this one: `/proc` is mounted with
+/// `hidepid`, which covers a process that cannot be traced, for example since its program cannot be
+/// read.
+pub(super) fn may_be_hidden() -> bool {
+    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let (mounts, status) = (read("/proc/self/mountinfo"), read("/proc/self/status"));
+    let sees_all = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let sees_all = sees_all.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    hides(&mounts) && sees_all.is_none_or(|set| set >> SYS_PTRACE & 1 == 0)
+}
+
+/// Returns whether the topmost mount at `/proc` hides processes.
+fn hides(mountinfo: &str) -> bool {
+    let of_proc = |line: &&str| line.split(' ').nth(4) == Some("/proc");
+    let options = mountinfo.lines().rfind(of_proc).and_then(|line| line.rsplit(' ').next());
+    let mut hidden = options.into_iter().flat_map(|options| options.split(','));
+    hidden.any(|option| {
+        option.strip_prefix("hidepid=").is_some_and(|value| !matches!(value, "0" | "off"))
+    })
+}
+
 /// Visits each descendant of this process, nearest first. The children of a process are looked up
 /// after the visit.
 pub(super) fn each_descendant(mut visit: impl FnMut(Pid)) {
@@ -122,4 +146,21 @@ fn numbers(directory: &str) -> Vec<i32> {
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidepid_of_the_topmost_mount_counts() {
+        let mount = |options: &str| format!("22 27 0:21 / /proc rw - proc proc rw{options}\n");
+        for shown in ["", ",hidepid=0", ",hidepid=off,gid=4"] {
+            assert!(!hides(&(mount(",hidepid=2") + &mount(shown))), "{shown}");
+        }
+        for hidden in [",hidepid=1", ",gid=4,hidepid=2", ",hidepid=invisible,subset=pid"] {
+            assert!(hides(&(mount("") + &mount(hidden))), "{hidden}");
+        }
+        assert!(!hides("") && !hides("23 27 0:22 / /sys rw - sysfs hidepid=2 rw"));
+    }
 }

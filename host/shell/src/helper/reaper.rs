@@ -6,6 +6,7 @@ use super::killer::{self, Killer};
 use super::process_tree;
 use super::protocol::{self, KILL, Reply, Request, TERMINATE};
 use crate::process::{ExceededLimit, ExitStatus};
+use crate::start_error::StartError;
 use crate::{Confinement, ShellLimits, environment};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -75,7 +76,12 @@ pub fn hold_command() -> Result<(), HelperError> {
     let workspace = openat(CWD, ".", flags, Mode::empty()).map_err(io::Error::from)?;
     let confinement = request.launch.confinement;
     let group = Cgroup::enter(request.limits);
-    let started = killer::start(request.launch, workspace, output);
+    let is_counted = group.as_ref().is_some_and(|group| counts_all(group, confinement));
+    let started = if is_counted || !process_tree::may_be_hidden() {
+        killer::start(request.launch, workspace, output)
+    } else {
+        Err(StartError::HiddenProcesses)
+    };
     // The shell is in the group by now; this process must leave it before the group is killed.
     let group = group.filter(|group| group.leave().is_ok());
     let (child, confined, killer) = match started {
@@ -108,6 +114,15 @@ pub fn hold_command() -> Result<(), HelperError> {
     reaper.send(&reply);
     reaper.supervise();
     Ok(())
+}
+
+/// Returns whether the kernel lists every process of the group and bounds their memory. The list is
+/// used for a confined command only, since another one can leave the group.
+fn counts_all(group: &Cgroup, confinement: Confinement) -> bool {
+    match confinement {
+        Confinement::Landlock => group.bounds_memory(),
+        Confinement::Unconfined => false,
+    }
 }
 
 struct Reaper {

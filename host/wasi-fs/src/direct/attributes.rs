@@ -12,6 +12,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 use super::entries::to_change;
+use super::kernel::check_directory;
 use super::listing::descriptor_type;
 use super::locate::{Follow, is_directory, look};
 use super::mount::OpenDir;
@@ -69,6 +70,7 @@ pub(super) fn set_times(
         Node::Dir(dir) => {
             usage.protected()?.check_names(dir.name())?;
             usage.protected()?.check_dir(dir.handle())?;
+            check_directory(dir.handle())?;
             utimensat(dir.handle(), HERE, &times, AtFlags::SYMLINK_NOFOLLOW)?;
             usage.note_changed(dir.name());
         }

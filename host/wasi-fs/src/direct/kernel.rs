@@ -65,12 +65,45 @@ const KERNELS: [u32; 18] = [
     0x1980_0202, // mqueue
 ];
 
-/// Returns whether a file lies on one of these file systems. A failed `fstatfs` counts as an
+/// The magic numbers of file systems that hold files and may count no blocks: in memory without a
+/// limit, of a server that does not tell its size, or stacked on such a one.
+#[cfg(target_os = "linux")]
+const STORES: [u32; 20] = [
+    0x0102_1994, // tmpfs
+    0x8584_58f6, // ramfs
+    0x6573_5546, // fuse
+    0x794c_7630, // overlay
+    0x0102_1997, // 9p
+    0x0000_6969, // nfs
+    0xff53_4d42, // cifs
+    0xfe53_4d42, // smb2
+    0x0000_517b, // smb
+    0x5346_414f, // afs
+    0x6b41_4653, // afs (kafs)
+    0x7375_7245, // coda
+    0x00c3_6400, // ceph
+    0x0000_f15f, // ecryptfs
+    0x6175_6673, // aufs
+    0x7c7c_6673, // prl_fs
+    0x786f_4256, // vboxsf
+    0xbacb_acbc, // vmhgfs
+    0x00c0_ffee, // hostfs
+    0x0000_0187, // autofs, which holds mount points
+];
+
+/// Returns whether a file lies on a file system of the kernel. A failed `fstatfs` counts as an
 /// ordinary file system, since the file type has been checked before.
 #[cfg(target_os = "linux")]
 fn is_the_kernels(file: impl AsFd) -> bool {
     // The magic numbers have 32 bits, but the type of the field differs between architectures.
-    rustix::fs::fstatfs(file).is_ok_and(|system| KERNELS.contains(&(system.f_type as u32)))
+    rustix::fs::fstatfs(file)
+        .is_ok_and(|system| is_type_of_kernel(system.f_type as u32, system.f_blocks == 0))
+}
+
+/// Returns whether a file system with this magic number is the kernel's. One without blocks stores nothing, so that its files are the kernel's, known by its number or not.
+#[cfg(target_os = "linux")]
+fn is_type_of_kernel(magic: u32, has_no_blocks: bool) -> bool {
+    KERNELS.contains(&magic) || (has_no_blocks && !STORES.contains(&magic))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -85,7 +118,7 @@ mod tests {
     use std::path::Path;
 
     /// The names of the file systems of the kernel in `mountinfo`.
-    const OWN: [&str; 17] = [
+    const OWN: [&str; 18] = [
         "proc",
         "sysfs",
         "debugfs",
@@ -103,9 +136,10 @@ mod tests {
         "pstore",
         "resctrl",
         "mqueue",
+        "devpts",
     ];
     /// The names of usual file systems of files.
-    const USUAL: [&str; 6] = ["tmpfs", "overlay", "ext4", "xfs", "btrfs", "devtmpfs"];
+    const USUAL: [&str; 7] = ["tmpfs", "ramfs", "overlay", "ext4", "xfs", "btrfs", "devtmpfs"];
 
     fn is_refused(directory: impl AsRef<Path>) -> bool {
         let judged = check_directory(File::open(directory).expect("a directory can be opened"));
@@ -118,6 +152,20 @@ mod tests {
         assert!(!is_refused(files.path()));
         for own in ["/proc", "/proc/self", "/proc/self/fd"] {
             assert!(is_refused(own), "{own}");
+        }
+    }
+
+    #[test]
+    fn file_system_without_blocks_is_the_kernels() {
+        let [ext4, tmpfs, fuse, proc] = [0xef53, 0x0102_1994, 0x6573_5546, 0x9fa0];
+        let [nfsd, rpc_pipefs, apparmorfs] = [0x6e66_7364, 0x6759_6969, 0x5a3c_69f0];
+        let [xenfs, functionfs] = [0xabba_1974, 0x0a64_7361];
+        for magic in [proc, nfsd, rpc_pipefs, apparmorfs, xenfs, functionfs] {
+            assert!(is_type_of_kernel(magic, true), "{magic:x}");
+        }
+        assert!(is_type_of_kernel(proc, false));
+        for (magic, blocks) in [(ext4, false), (tmpfs, true), (tmpfs, false), (fuse, true)] {
+            assert!(!is_type_of_kernel(magic, blocks), "{magic:x}");
         }
     }
 

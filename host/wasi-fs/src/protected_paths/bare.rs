@@ -75,10 +75,7 @@ fn neighbour(dir: &OwnedFd, name: &OsStr, part: Part) -> Result<Option<Box<str>>
             return Ok(None);
         }
         if count >= MAX_ENTRIES {
-            let why = format!(
-                "a directory with more than {MAX_ENTRIES} entries is given no name that a repository has"
-            );
-            return Err(io::Error::other(why).into());
+            return Err(Forbidden::Crowded { entries: MAX_ENTRIES });
         }
         let found = String::from_utf8_lossy(found);
         if Part::from_name(&found).is_some_and(|other| part.meets(other)) {

@@ -296,7 +296,9 @@ fn crowded_directory_allows_no_repository_part() {
             fs::hard_link(call.host("file.txt"), call.host("dir").join(number.to_string()))
                 .unwrap();
         }
-        assert!(call.mkdir("dir/objects").is_err());
+        assert_eq!(call.mkdir("dir/objects"), REFUSED);
+        let told = call.fs.refusal().map(ToString::to_string).unwrap_or_default();
+        assert!(told.contains("20000 entries") && told.contains("another name"), "{told}");
         call.mkdir("dir/other").unwrap();
     });
 }

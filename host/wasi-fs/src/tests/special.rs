@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags, mknodat};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
 
-use super::{Call, ErrorCode, FOLLOW, OpenFlags, READ, WRITE, everywhere};
+use super::{Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, everywhere};
 use crate::inspect::Opener;
 
 fn pipe(call: &Call, name: &str) {
@@ -212,6 +212,19 @@ fn kernel_directory_entries_cannot_be_changed() {
             // The kernel would refuse most of these as well: this crate has to do so before.
             assert_eq!(call.fs.refusal(), Some(&Refusal::Kernel), "{name} with {resolver:?}");
         }
+    }
+}
+
+#[test]
+fn open_kernel_directory_keeps_its_times() {
+    use crate::Refusal;
+    use wasmtime_wasi::p2::bindings::filesystem::types::NewTimestamp;
+    for resolver in super::resolvers() {
+        let mut call = of_the_machine("/proc/self", resolver, super::Access::ReadWrite);
+        let root = call.root();
+        let set = super::now(call.view().set_times(root, NewTimestamp::Now, NewTimestamp::Now));
+        assert_eq!(super::code(set), Err(ErrorCode::NotPermitted));
+        assert_eq!(call.fs.refusal(), Some(&Refusal::Kernel), "{resolver:?}");
     }
 }
 

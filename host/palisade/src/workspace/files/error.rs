@@ -52,6 +52,17 @@ pub enum FileError {
         "the path `{0}` lies in a git repository, and nothing is changed there; that is for you to do, or for git"
     )]
     Bare(String),
+    /// The directory has too many entries to find out whether the new name would turn it into a git
+    /// repository.
+    #[error(
+        "the path `{path}` cannot be made: a name that a git repository has (`HEAD`, `objects`, `refs`, `commondir`) is not created in a directory with more than {entries} entries; take another name or another directory"
+    )]
+    Crowded {
+        /// The path.
+        path: String,
+        /// The most entries of a directory that gets such a name.
+        entries: usize,
+    },
     /// The new name would turn its directory into a git repository.
     #[error(
         "the path `{path}` cannot be made: beside `{beside}`, git would take the directory for a repository and run what its settings say; take another name"
@@ -163,6 +174,7 @@ impl FileError {
             Forbidden::Hidden(tree) => Self::Hidden { path, tree },
             Forbidden::Bare => Self::Bare(path),
             Forbidden::Repository { beside, .. } => Self::Repository { path, beside },
+            Forbidden::Crowded { entries } => Self::Crowded { path, entries },
             Forbidden::Outside => Self::Escapes(path),
             Forbidden::Unknown(source) => Self::Io { verb: "reach", path, source },
         }
@@ -204,7 +216,7 @@ impl From<FileError> for ErrorKind {
                     tree,
                 };
             }
-            FileError::Bare(_) | FileError::Repository { .. } => {
+            FileError::Bare(_) | FileError::Repository { .. } | FileError::Crowded { .. } => {
                 return Self::denied(PermissionReason::Protected, message);
             }
             FileError::Unseen(_) | FileError::ReadOnly(_) => {
