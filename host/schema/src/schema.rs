@@ -39,6 +39,7 @@ pub use violation::{Violation, Violations};
 
 use crate::budget::{Budget, Exhausted};
 use crate::json::{JsonBounds, parse_bounded, type_name};
+use cost::Unseen;
 use meter::{ErrorCost, Metered, Tariff};
 use outline::Outline;
 use paths::Plan;
@@ -90,8 +91,8 @@ struct Compiled {
     dialect: Dialect,
     validator: OnceLock<Result<Validator<Metered>, SchemaError>>,
     patterns: PatternLoad,
-    /// The steps charged for each value to cover subschemas that do not access it.
-    silent: u64,
+    /// The cost of work that the accessors of values cannot observe.
+    unseen: Unseen,
     /// The length of the compact text, in bytes.
     length: usize,
     /// The maximum part of the schema that an error repeats, in bytes.
@@ -146,8 +147,9 @@ impl Schema {
             .ok_or_else(|| SchemaError::Dialect { pointer: "/$schema".to_owned() })?;
         let outline = Outline::read(&value, dialect)?;
         hidden::refuse(&value)?;
-        let silent = cost::check(&outline)?;
-        let patterns = pattern::check(&outline)?;
+        let order = cost::children_first(&outline.nodes)?;
+        let unseen = cost::check(&outline, &order)?;
+        let patterns = pattern::check(&outline, &order)?;
         let plan = Plan::new(&outline)?;
         let quoted = explain::quoted(&value);
         let validator = match building {
@@ -159,7 +161,7 @@ impl Schema {
             dialect,
             validator,
             patterns,
-            silent,
+            unseen,
             length,
             quoted,
             plan,
@@ -270,7 +272,8 @@ impl Schema {
 
     fn tariff(&self, steps: u64, error: Option<ErrorCost>) -> Tariff {
         let PatternLoad { value: value_pattern, name: name_pattern, .. } = self.0.patterns;
-        Tariff { steps, value_pattern, name_pattern, silent: self.0.silent, error }
+        let Unseen { silent, passes } = self.0.unseen;
+        Tariff { steps, value_pattern, name_pattern, silent, passes, error }
     }
 }
 

@@ -8,6 +8,7 @@
 mod absent;
 mod bounds;
 mod charges;
+mod hidden_work;
 mod paths;
 mod refusals;
 mod validation;

@@ -11,10 +11,11 @@ use super::super::{Building, MAX_STEPS, Schema};
 use super::complaint;
 use crate::budget::{Budget, Exhausted};
 
-const TOO_LARGE: &str = "is too large to be checked against its schema; want less at once";
+pub(super) const TOO_LARGE: &str =
+    "is too large to be checked against its schema; want less at once";
 
 /// Returns the steps of validating a value.
-fn steps(schema: &Schema, value: &Value) -> u64 {
+pub(super) fn steps(schema: &Schema, value: &Value) -> u64 {
     let validator = schema.validator().unwrap();
     match meter::run(schema.tariff(MAX_STEPS, None), None, || validator.is_valid(Seen::root(value)))
     {
