@@ -16,7 +16,7 @@ use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
 use serde_json::{Map, Number, Value};
 
 use super::pattern::Matching;
-pub(super) use account::{ErrorCost, Spent, Tariff, run, step};
+pub(super) use account::{ErrorCost, Reserved, Spent, Tariff, run, step};
 use account::{hand_out, make_error, may_enter, spend, spend_uninterrupted};
 
 /// The number of bytes that one step compares, hashes or counts.

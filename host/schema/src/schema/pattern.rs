@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 
 use jsonschema::PatternOptions;
+use regex_automata::meta;
+use regex_automata::nfa::thompson;
 use serde_json::json;
 
 use super::error::SchemaError;
@@ -13,11 +15,6 @@ use super::{MAX_PATTERN, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_PATTERNS_TOGETHER}
 
 /// The size classes of compiled patterns, in bytes.
 const CLASSES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, MAX_PATTERN_BYTES];
-
-/// The cache of the lazy DFA, in bytes per pattern. If it is too small, the engine falls back to a
-/// simulation that is a thousand times slower, so it is generous; the number of patterns is bounded
-/// instead.
-const AUTOMATON_CACHE: usize = 512 << 10;
 
 /// The number of bytes of a pattern's own text that one step compares: alternatives of plain words
 /// are tried one by one.
@@ -41,14 +38,18 @@ pub(super) struct PatternLoad {
     pub(super) name: Matching,
     /// The number of different patterns.
     pub(super) count: usize,
-    /// The compiled size of all patterns, in bytes.
+    /// The compiled size of all patterns, and the working memory of those for names, in bytes.
     pub(super) together: usize,
 }
 
-/// Returns the options of the pattern engine, which runs in time linear in the text for every
-/// pattern.
+/// Returns the options of the engine for the patterns of names, which runs in time linear in the
+/// text for every pattern.
+///
+/// The engine keeps its working memory for each pattern and thread, and no account counts it.
+/// Therefore it makes no automata, and its memory is in proportion to the compiled size. Names are
+/// short, so that it is fast enough. For values there is [`super::matcher`].
 pub(super) fn options() -> PatternOptions<jsonschema::Regex> {
-    PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(AUTOMATON_CACHE)
+    PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(0)
 }
 
 /// Checks every pattern of a schema. The order of its subschemas is that of `children_first`.
@@ -56,6 +57,7 @@ pub(super) fn check(outline: &Outline<'_>, order: &[usize]) -> Result<PatternLoa
     let mut seen = HashMap::new();
     let mut load = PatternLoad::default();
     let mut together = 0_usize;
+    let mut working = HashMap::new();
     let mut names = vec![NameLoad::default(); outline.nodes.len()];
     for PatternPlace { pattern, keyword, pointer, node } in &outline.patterns {
         let refuse = |why| SchemaError::Pattern { keyword, pointer: pointer.clone(), why };
@@ -70,9 +72,14 @@ pub(super) fn check(outline: &Outline<'_>, order: &[usize]) -> Result<PatternLoa
             seen.insert((*pattern, *keyword), size);
             together = together.saturating_add(size);
         }
+        if *keyword == "patternProperties" {
+            // Each place has working memory of its own.
+            let memory = *working.entry(*pattern).or_insert_with(|| working_memory(pattern));
+            together = together.saturating_add(memory);
+        }
         if seen.len() > MAX_PATTERNS || together > MAX_PATTERNS_TOGETHER {
             return Err(refuse(
-                "with it the schema's patterns are more than 128, or compile to more than 4 MiB",
+                "with it the schema's patterns are more than 128, or take more than 4 MiB",
             ));
         }
         let price = Matching::of(pattern.len(), size);
@@ -82,7 +89,7 @@ pub(super) fn check(outline: &Outline<'_>, order: &[usize]) -> Result<PatternLoa
             *names = names.and(NameLoad { patterns: 1, price });
         }
     }
-    load.name = check_one_name(&outline.nodes, order, names)?;
+    load.name = check_one_name(&outline.nodes, order, &names)?;
     load.count = seen.len();
     load.together = together;
     Ok(load)
@@ -113,10 +120,10 @@ impl NameLoad {
 fn check_one_name(
     nodes: &[Node],
     order: &[usize],
-    own: Vec<NameLoad>,
+    own: &[NameLoad],
 ) -> Result<Matching, SchemaError> {
     let mut most = Matching::default();
-    let mut collected = own.clone();
+    let mut collected = own.to_vec();
     for &index in order {
         let (Some(node), Some(own)) = (nodes.get(index), own.get(index)) else { continue };
         let children = node.steps.iter().filter(|(step, _)| is_collected(step));
@@ -158,6 +165,23 @@ impl Matching {
             text: self.text.saturating_add(other.text),
         }
     }
+}
+
+/// Returns the memory that the engine for names takes for a pattern and keeps for a thread, in
+/// bytes: for a compact automaton, which it makes for patterns with groups, and for a simulation.
+fn working_memory(pattern: &str) -> usize {
+    let compiled = || {
+        let translated = jsonschema_regex::to_rust_regex(pattern).ok()?;
+        let config = thompson::Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES));
+        let nfa = thompson::Compiler::new().configure(config).build(&translated).ok()?;
+        let config = meta::Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid(false);
+        let regex = meta::Regex::builder().configure(config).build(&translated).ok()?;
+        Some((nfa, regex.memory_usage()))
+    };
+    let Some((nfa, kept)) = compiled() else { return usize::MAX };
+    // Two lists of states, each with the positions of all groups.
+    let state = size_of::<usize>().saturating_mul(1 + nfa.group_info().slot_len());
+    nfa.states().len().saturating_mul(2).saturating_mul(state).saturating_add(kept)
 }
 
 /// Returns the smallest size class that the compiled pattern fits into.

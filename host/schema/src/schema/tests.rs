@@ -9,6 +9,7 @@ mod absent;
 mod bounds;
 mod charges;
 mod hidden_work;
+mod matching;
 mod paths;
 mod refusals;
 mod validation;

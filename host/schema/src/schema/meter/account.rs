@@ -242,11 +242,11 @@ pub(super) fn may_enter(depth: usize) -> bool {
 }
 
 /// Memory reserved from the budget until it is dropped.
-pub(super) struct Reserved(u64);
+pub(in super::super) struct Reserved(u64);
 
 impl Reserved {
     /// Reserves memory, in bytes. Returns `None` and closes the account if there is none.
-    pub(super) fn new(bytes: u64) -> Option<Self> {
+    pub(in super::super) fn new(bytes: u64) -> Option<Self> {
         match asked(|budget| budget.reserve(bytes)) {
             Ok(()) => Some(Self(bytes)),
             Err(why) => {

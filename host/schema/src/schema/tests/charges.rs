@@ -178,7 +178,7 @@ fn elements_are_equal_in_any_notation() {
 }
 
 /// A budget that expires at a given check, and records reservations.
-struct Ends {
+pub(super) struct Ends {
     questions: AtomicU64,
     last: u64,
     memory: u64,
@@ -187,9 +187,19 @@ struct Ends {
 }
 
 impl Ends {
-    fn after(last: u64, memory: u64) -> Arc<Self> {
+    pub(super) fn after(last: u64, memory: u64) -> Arc<Self> {
         let zero = || AtomicU64::new(0);
         Arc::new(Self { questions: zero(), last, memory, held: zero(), most: zero() })
+    }
+}
+
+impl Ends {
+    pub(super) fn most(&self) -> u64 {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
     }
 }
 
@@ -216,7 +226,7 @@ impl Budget for Ends {
     }
 }
 
-fn within(ends: &Arc<Ends>, schema: Value, value: &Value) -> Result<bool, Exhausted> {
+pub(super) fn within(ends: &Arc<Ends>, schema: Value, value: &Value) -> Result<bool, Exhausted> {
     let budget: Arc<dyn Budget> = ends.clone();
     Schema::output(schema).unwrap().validate_within(value, &budget).map(|verdict| verdict.is_ok())
 }
