@@ -11,6 +11,7 @@ mod error;
 mod explain;
 mod hidden;
 mod keyword;
+mod matcher;
 mod meter;
 mod multiple;
 mod outline;
@@ -39,6 +40,8 @@ pub use violation::{Violation, Violations};
 
 use crate::budget::{Budget, Exhausted};
 use crate::json::{JsonBounds, parse_bounded, type_name};
+use cost::Unseen;
+use matcher::Matchers;
 use meter::{ErrorCost, Metered, Tariff};
 use outline::Outline;
 use paths::Plan;
@@ -65,7 +68,8 @@ pub const MAX_PATTERN: usize = 4 << 10;
 pub const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// The maximum number of patterns.
 pub const MAX_PATTERNS: usize = 128;
-/// The maximum compiled size of all patterns together, in bytes.
+/// The maximum compiled size of all patterns together, with the working memory of those for names,
+/// in bytes.
 pub const MAX_PATTERNS_TOGETHER: usize = 4 << 20;
 /// The maximum length of the name of a property or definition, in bytes.
 pub const MAX_NAME: usize = 256;
@@ -90,8 +94,8 @@ struct Compiled {
     dialect: Dialect,
     validator: OnceLock<Result<Validator<Metered>, SchemaError>>,
     patterns: PatternLoad,
-    /// The steps charged for each value to cover subschemas that do not access it.
-    silent: u64,
+    /// The cost of work that the accessors of values cannot observe.
+    unseen: Unseen,
     /// The length of the compact text, in bytes.
     length: usize,
     /// The maximum part of the schema that an error repeats, in bytes.
@@ -146,8 +150,9 @@ impl Schema {
             .ok_or_else(|| SchemaError::Dialect { pointer: "/$schema".to_owned() })?;
         let outline = Outline::read(&value, dialect)?;
         hidden::refuse(&value)?;
-        let silent = cost::check(&outline)?;
-        let patterns = pattern::check(&outline)?;
+        let order = cost::children_first(&outline.nodes)?;
+        let unseen = cost::check(&outline, &order)?;
+        let patterns = pattern::check(&outline, &order)?;
         let plan = Plan::new(&outline)?;
         let quoted = explain::quoted(&value);
         let validator = match building {
@@ -159,7 +164,7 @@ impl Schema {
             dialect,
             validator,
             patterns,
-            silent,
+            unseen,
             length,
             quoted,
             plan,
@@ -207,8 +212,8 @@ impl Schema {
         Self::built(parse(text)?, building)
     }
 
-    /// Returns the number of patterns, and their compiled size in bytes, which is the memory cost
-    /// of keeping the schema.
+    /// Returns the number of patterns, and their compiled size with the working memory of those for
+    /// names, in bytes, which is the memory cost of keeping the schema.
     #[must_use]
     pub fn pattern_cost(&self) -> (usize, usize) {
         (self.0.patterns.count, self.0.patterns.together)
@@ -270,7 +275,8 @@ impl Schema {
 
     fn tariff(&self, steps: u64, error: Option<ErrorCost>) -> Tariff {
         let PatternLoad { value: value_pattern, name: name_pattern, .. } = self.0.patterns;
-        Tariff { steps, value_pattern, name_pattern, silent: self.0.silent, error }
+        let Unseen { silent, passes } = self.0.unseen;
+        Tariff { steps, value_pattern, name_pattern, silent, passes, error }
     }
 }
 
@@ -298,10 +304,14 @@ fn compile(value: &Value, dialect: Dialect) -> Result<Validator<Metered>, Schema
         Dialect::Draft202012 => jsonschema::Draft::Draft202012,
         Dialect::Draft07 => jsonschema::Draft::Draft7,
     };
+    let matchers = Matchers::default();
     jsonschema::options_for::<Metered>()
         .with_draft(draft)
         .with_pattern_options(pattern::options())
         .with_keyword(multiple::KEYWORD, multiple::keyword)
+        .with_keyword(matcher::KEYWORD, move |parent, pattern, place| {
+            matchers.keyword(parent, pattern, place)
+        })
         .should_validate_formats(false)
         .without_content_media_type_support("application/json")
         .without_content_encoding_support("base64")

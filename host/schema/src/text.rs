@@ -1,6 +1,7 @@
 //! Sanitises untrusted text for display, and detects deceptive characters.
 
 use serde_json::Value;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
 /// The block size of the fast path, in bytes.
@@ -204,11 +205,23 @@ pub fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
-/// Returns a caller's id as the log shows it: cut to 256 bytes, with deceptive characters escaped
+/// Returns a caller's id as the log shows it: at most 256 bytes, with deceptive characters escaped
 /// and with spaces in place of line breaks and tabs, so that it stays within its line.
+///
+/// An id that has to be changed ends with a hash of the original, so that it stays different from
+/// others. A result is not changed again.
 #[must_use]
 pub fn sanitize_id(id: &str) -> String {
-    visible(cut(id, MAX_ID)).replace(['\n', '\t'], " ")
+    let shown = visible(cut(id, MAX_ID)).replace(['\n', '\t'], " ");
+    if shown == id {
+        return shown;
+    }
+    let mut hash = DefaultHasher::new();
+    id.hash(&mut hash);
+    let end = format!("~{:016x}", hash.finish());
+    // A selector at the end would be deceptive after the cut.
+    let stem = cut(&shown, MAX_ID - end.len()).trim_end_matches(is_selector);
+    format!("{stem}{end}")
 }
 
 /// Shows a text on one line of at most `max` characters; a longer one loses its middle to a count.

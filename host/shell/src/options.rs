@@ -46,12 +46,16 @@ impl ShellLimits {
     pub const MAX_PROCESSES: u64 = 32_768;
     /// The smallest accepted memory limit, in bytes: a shell with a few small programs.
     pub const MIN_MEMORY: u64 = 16 << 20;
+    /// The largest accepted memory limit, in bytes.
+    pub const MAX_MEMORY: u64 = limits::MAX_TOTAL_MEMORY;
 
     /// Returns the default memory limit in bytes, half of the memory of the machine or of its
     /// control group: beyond it, other programs could be swapped out or killed.
     #[must_use]
     pub fn default_memory() -> u64 {
-        usable_memory().map_or(limits::TOTAL_MEMORY, |bytes| (bytes / 2).max(Self::MIN_MEMORY))
+        usable_memory().map_or(limits::TOTAL_MEMORY, |bytes| {
+            (bytes / 2).clamp(Self::MIN_MEMORY, Self::MAX_MEMORY)
+        })
     }
 }
 

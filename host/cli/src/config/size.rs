@@ -11,7 +11,8 @@ pub(super) fn memory(text: &str) -> Result<u64, String> {
 
 /// Parses the memory limit of all calls together.
 pub(super) fn total_memory(text: &str) -> Result<u64, String> {
-    size("limits.total_memory", text, limits::MAX_MEMORY..=u64::MAX, "512MiB or more is accepted")
+    let range = limits::MAX_MEMORY..=limits::MAX_TOTAL_MEMORY;
+    size("limits.total_memory", text, range, "512MiB to 16TiB are accepted")
 }
 
 /// Parses the address space limit of a compilation.
@@ -22,7 +23,8 @@ pub(super) fn compile_memory(text: &str) -> Result<u64, String> {
 
 /// Parses the memory limit of a `shell` command.
 pub(super) fn shell_memory(text: &str) -> Result<u64, String> {
-    size("shell.memory", text, ShellLimits::MIN_MEMORY..=u64::MAX, "16MiB or more is accepted")
+    let range = ShellLimits::MIN_MEMORY..=ShellLimits::MAX_MEMORY;
+    size("shell.memory", text, range, "16MiB to 16TiB are accepted")
 }
 
 /// Checks the maximum number of processes of a `shell` command.

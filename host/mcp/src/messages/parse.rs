@@ -223,6 +223,10 @@ mod tests {
             (0..method).all(|bytes| head(bytes).is_none()),
             "nothing says that it is a request"
         );
+        let sorted = format!(r#"{{"id":12,"jsonrpc":"2.0","params":{{"a":"{}"#, "x".repeat(4096));
+        assert_eq!(in_head(sorted.as_bytes()), Some(RequestId::Number(12)), "the method is behind");
+        let response = r#"{"id":12,"jsonrpc":"2.0","result":{"a":"#;
+        assert_eq!(in_head(response.as_bytes()), None, "a response has an id of the server");
         let last = r#"{"method":"ping","id":12"#;
         assert_eq!(in_head(last.as_bytes()), None, "there may be more digits");
         assert_eq!(in_head(format!("{last},\"a\"").as_bytes()), Some(RequestId::Number(12)));

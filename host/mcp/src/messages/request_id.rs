@@ -52,14 +52,14 @@ struct Head {
     read: Option<RequestId>,
     known: Option<RequestId>,
     ids: usize,
-    has_method: bool,
+    /// Whether a member has been seen that only requests have: the method or its parameters.
+    is_request: bool,
 }
 
 impl Head {
-    /// Returns the id of a request. A message without a method is a response, and its id is one of
-    /// the server's own.
+    /// Returns the id of a request. The id of a response is one of the server's own.
     fn id(self) -> Option<RequestId> {
-        self.known.filter(|id| self.ids == 1 && self.has_method && !is_long(id))
+        self.known.filter(|id| self.ids == 1 && self.is_request && !is_long(id))
     }
 }
 
@@ -93,8 +93,10 @@ impl<'de> Visitor<'de> for HeadVisitor<'_> {
                     head.read = Some(members.next_value()?);
                 }
                 Some(key) => {
+                    // The parameters may be cut off, and the method may come after them.
+                    head.is_request |= key == Key::Params;
                     members.next_value::<IgnoredAny>()?;
-                    head.has_method |= key == Key::Method;
+                    head.is_request |= key == Key::Method;
                 }
             }
         }
@@ -106,6 +108,7 @@ impl<'de> Visitor<'de> for HeadVisitor<'_> {
 enum Key {
     Id,
     Method,
+    Params,
     Other,
 }
 
@@ -129,6 +132,7 @@ impl Visitor<'_> for KeyVisitor {
         Ok(match name {
             b"id" => Key::Id,
             b"method" => Key::Method,
+            b"params" => Key::Params,
             _ => Key::Other,
         })
     }

@@ -50,6 +50,21 @@ mod tests {
     }
 
     #[test]
+    fn memory_of_all_calls_has_a_minimum_and_a_maximum() {
+        let build = |total_memory| {
+            let limits = limits::Limits { total_memory, ..limits::Limits::default() };
+            Host::builder().shipped(Shipped::LeftOut).cache(CacheMode::Off).limits(limits).build()
+        };
+        for accepted in [limits::MEMORY, limits::MAX_TOTAL_MEMORY] {
+            assert!(build(accepted).is_ok(), "{accepted}");
+        }
+        for refused in [limits::MEMORY - 1, limits::MAX_TOTAL_MEMORY + 1, u64::MAX] {
+            let error = build(refused).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains("at most 16TiB are accepted"), "{refused}: {error}");
+        }
+    }
+
+    #[test]
     fn timeouts_have_a_minimum_and_a_maximum() {
         let host = || Host::builder().shipped(Shipped::LeftOut).cache(CacheMode::Off);
         type Set = fn(HostBuilder, Duration) -> HostBuilder;

@@ -20,6 +20,9 @@ pub const MAX_MEMORY: u64 = 512 * MIB;
 /// Without this limit, 256 calls could exhaust the memory of a machine before any of them reaches
 /// its own limit.
 pub const TOTAL_MEMORY: u64 = 4 * GIB;
+/// The upper bound of [`TOTAL_MEMORY`] in the settings of an operator: more than machines have, so
+/// that a slip of the unit is found.
+pub const MAX_TOTAL_MEMORY: u64 = 16 << 40;
 /// Guest memory that is cleared before the answer, in bytes. More takes the kernel milliseconds, so
 /// it is cleared after the answer, in a turn of the plugin.
 pub const CLEARED_AT_ONCE: u64 = 8 * MIB;
@@ -126,7 +129,7 @@ pub struct Limits {
     /// Timeout of a call; `None` means the default of the tool's class.
     pub timeout: Option<Duration>,
     /// Memory of all calls of the process together, in bytes: that of their guests, and that of the
-    /// host for them. At least the limit of one call. The calls of every host in the process count.
+    /// host for them. At least the limit of one call, and at most 16 TiB. The calls of every host in the process count.
     pub total_memory: u64,
 }
 

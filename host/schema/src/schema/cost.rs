@@ -7,13 +7,22 @@ use super::{MAX_CHAIN, MAX_EXPANDED, MAX_VISITS};
 /// The number of subschemas without an access to the value that take as much time as one step.
 const SILENT_PER_STEP: u64 = 8;
 
-/// Refuses schemas that apply themselves endlessly, too often or too deeply. Returns the steps per
-/// value for subschemas that do not access it, since the accessors do not charge for these.
-pub(super) fn check(outline: &Outline<'_>) -> Result<u64, SchemaError> {
-    let order = children_first(&outline.nodes)?;
-    let silent = check_one_value(&outline.nodes, &order)?;
+/// The cost of work that the accessors of values cannot observe.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Unseen {
+    /// The steps per value for subschemas that do not access it.
+    pub(super) silent: u64,
+    /// The maximum number of passes over the list of evaluated elements of an array, for
+    /// `unevaluatedItems`.
+    pub(super) passes: u64,
+}
+
+/// Refuses schemas that apply themselves endlessly, too often or too deeply. The order of their
+/// subschemas is that of [`children_first`].
+pub(super) fn check(outline: &Outline<'_>, order: &[usize]) -> Result<Unseen, SchemaError> {
+    let unseen = check_one_value(&outline.nodes, order)?;
     check_expansion(&outline.nodes)?;
-    Ok(silent / SILENT_PER_STEP)
+    Ok(Unseen { silent: unseen.silent / SILENT_PER_STEP, ..unseen })
 }
 
 /// The cost of validating one value, in visits of subschemas.
@@ -42,16 +51,18 @@ impl Load {
             load.chain = load.chain.max(child.chain.saturating_add(1));
             load.silent = load.silent.saturating_add(child.silent);
         }
-        load.validate = load.validate.saturating_add(node.unevaluated.saturating_mul(load.mark));
-        load.silent = load.silent.saturating_add(node.unevaluated.saturating_mul(load.mark));
+        let marks = node.unevaluated().saturating_mul(load.mark);
+        load.validate = load.validate.saturating_add(marks);
+        load.silent = load.silent.saturating_add(marks);
         load
     }
 }
 
-/// Bounds the cost of all subschemas for a single value. Returns the maximum number of silent
-/// visits per value.
-fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<u64, SchemaError> {
+/// Bounds the cost of all subschemas for a single value. Returns the unseen cost, with the maximum
+/// number of silent visits per value.
+fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<Unseen, SchemaError> {
     let mut loads = vec![Load::default(); nodes.len()];
+    let mut unseen = Unseen::default();
     for &index in order {
         let Some(node) = nodes.get(index) else { continue };
         let load = Load::of(node, &loads);
@@ -67,11 +78,15 @@ fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<u64, SchemaError> 
             "too long a chain of `$ref`, `allOf` and the like",
             node,
         )?;
+        unseen.silent = unseen.silent.max(load.silent);
+        if node.collects_elements {
+            unseen.passes = unseen.passes.max(load.mark);
+        }
         if let Some(slot) = loads.get_mut(index) {
             *slot = load;
         }
     }
-    Ok(loads.iter().map(|load| load.silent).max().unwrap_or(0))
+    Ok(unseen)
 }
 
 fn refuse_above(got: u64, max: usize, what: &'static str, node: &Node) -> Result<(), SchemaError> {
@@ -84,7 +99,7 @@ fn refuse_above(got: u64, max: usize, what: &'static str, node: &Node) -> Result
 
 /// Sorts the subschemas so that those applied to the same value come first. Returns an error for a
 /// cycle.
-fn children_first(nodes: &[Node]) -> Result<Vec<usize>, SchemaError> {
+pub(super) fn children_first(nodes: &[Node]) -> Result<Vec<usize>, SchemaError> {
     let mut walk = Walk::new(nodes);
     let mut order = Vec::with_capacity(nodes.len());
     for start in 0..nodes.len() {

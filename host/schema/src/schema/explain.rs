@@ -80,9 +80,6 @@ fn reason(error: &ValidationError<'_>, value: &Value, depth: usize) -> String {
         Kind::FalseSchema => nothing_accepted(error, value),
         Kind::Enum { options } => format!("want one of {}", options_of(options)),
         Kind::Constant { expected_value } => format!("want {}", quote(expected_value)),
-        Kind::Pattern { pattern } => {
-            format!("want a text that matches the pattern {}", elided(pattern, MAX_QUOTE))
-        }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             no_alternative(context, value, depth)
         }
@@ -100,7 +97,7 @@ fn plain(kind: &Kind) -> String {
         Kind::Maximum { limit } => format!("want at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("want more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("want less than {limit}"),
-        // From `multipleOf`, the only custom keyword.
+        // From `multipleOf` or `pattern`, the only custom keywords.
         Kind::Custom { message, .. } => message.clone(),
         Kind::MinLength { limit } => format!("want at least {}", count(*limit, "character")),
         Kind::MaxLength { limit } => format!("want at most {}", count(*limit, "character")),

@@ -16,8 +16,8 @@ use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
 use serde_json::{Map, Number, Value};
 
 use super::pattern::Matching;
-pub(super) use account::{ErrorCost, Spent, Tariff, run, step};
-use account::{hand_out, make_error, may_enter, spend};
+pub(super) use account::{ErrorCost, Reserved, Spent, Tariff, run, step};
+use account::{hand_out, make_error, may_enter, spend, spend_uninterrupted};
 
 /// The number of bytes that one step compares, hashes or counts.
 const BYTES_PER_STEP: usize = 64;
@@ -224,8 +224,12 @@ impl<'a> Array<'a, Metered> for Elements<'a> {
     type Node = Seen<'a>;
     type ElementsIter = ElementsIter<'a>;
 
+    /// Returns the number of elements, and charges what the validator may do with it: for
+    /// `unevaluatedItems` it makes a list of this length, and passes over it many times.
     fn len(&self) -> usize {
-        self.elements.len()
+        let count = self.elements.len();
+        let passes = |tariff: &Tariff| tariff.passes.saturating_mul(in_bytes(count));
+        if spend_uninterrupted(passes) { count } else { 0 }
     }
 
     fn elements(&self) -> ElementsIter<'a> {

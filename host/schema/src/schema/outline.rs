@@ -24,18 +24,37 @@ pub(super) struct Node {
     pub(super) steps: Vec<(Step, usize)>,
     /// Whether it has `"format": "workspace-path"`.
     pub(super) is_path: bool,
-    /// The number of its `unevaluatedItems` and `unevaluatedProperties` keywords.
-    pub(super) unevaluated: u64,
+    /// Whether it has `unevaluatedItems`.
+    pub(super) collects_elements: bool,
+    /// Whether it has `unevaluatedProperties`.
+    pub(super) collects_members: bool,
     /// Whether it has a keyword that accesses each value of any type.
     pub(super) looks: bool,
+}
+
+impl Node {
+    /// Returns the number of its `unevaluatedItems` and `unevaluatedProperties` keywords.
+    pub(super) fn unevaluated(&self) -> u64 {
+        u64::from(self.collects_elements) + u64::from(self.collects_members)
+    }
+}
+
+/// A pattern in a schema.
+#[derive(Debug)]
+pub(super) struct PatternPlace<'v> {
+    pub(super) pattern: &'v str,
+    /// `pattern` or `patternProperties`.
+    pub(super) keyword: &'static str,
+    pub(super) pointer: String,
+    /// The index of the subschema that holds the keyword.
+    pub(super) node: usize,
 }
 
 /// All subschemas of a document. The root is the first.
 #[derive(Debug)]
 pub(super) struct Outline<'v> {
     pub(super) nodes: Vec<Node>,
-    /// Every pattern with its keyword and pointer.
-    pub(super) patterns: Vec<(&'v str, &'static str, String)>,
+    pub(super) patterns: Vec<PatternPlace<'v>>,
     dialect: Dialect,
     references: Vec<(usize, &'v str)>,
     places: HashMap<String, usize>,
@@ -129,13 +148,15 @@ impl<'v> Outline<'v> {
                 }
                 node.is_path = true;
             }
-            ("unevaluatedItems" | "unevaluatedProperties", _)
-                if self.dialect == Dialect::Draft202012 =>
-            {
-                node.unevaluated = node.unevaluated.saturating_add(1);
+            ("unevaluatedItems", _) => {
+                node.collects_elements = self.dialect == Dialect::Draft202012;
+            }
+            ("unevaluatedProperties", _) => {
+                node.collects_members = self.dialect == Dialect::Draft202012;
             }
             ("pattern", Value::String(pattern)) => {
-                self.patterns.push((pattern, "pattern", place.to_owned()));
+                let (keyword, pointer) = ("pattern", place.to_owned());
+                self.patterns.push(PatternPlace { pattern, keyword, pointer, node: index });
             }
             _ => {}
         }
@@ -195,7 +216,8 @@ impl<'v> Outline<'v> {
             return Ok(());
         }
         if keyword == "patternProperties" {
-            self.patterns.push((name, "patternProperties", place.clone()));
+            let (keyword, pointer) = ("patternProperties", place.clone());
+            self.patterns.push(PatternPlace { pattern: name, keyword, pointer, node: index });
         }
         let step = if keyword == "properties" {
             Step::Property(name.to_owned())

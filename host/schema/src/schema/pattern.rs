@@ -1,23 +1,20 @@
 //! Compiles each pattern separately, to report the refused one and to determine the cost of running
 //! it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use jsonschema::PatternOptions;
+use regex_automata::meta;
+use regex_automata::nfa::thompson;
 use serde_json::json;
 
 use super::error::SchemaError;
 use super::meter::Metered;
-use super::outline::Outline;
+use super::outline::{Node, Outline, PatternPlace, Step};
 use super::{MAX_PATTERN, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_PATTERNS_TOGETHER};
 
 /// The size classes of compiled patterns, in bytes.
 const CLASSES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, MAX_PATTERN_BYTES];
-
-/// The cache of the lazy DFA, in bytes per pattern. If it is too small, the engine falls back to a
-/// simulation that is a thousand times slower, so it is generous; the number of patterns is bounded
-/// instead.
-const AUTOMATON_CACHE: usize = 512 << 10;
 
 /// The number of bytes of a pattern's own text that one step compares: alternatives of plain words
 /// are tried one by one.
@@ -37,61 +34,154 @@ pub(super) struct Matching {
 pub(super) struct PatternLoad {
     /// The maximum price of a single `pattern`.
     pub(super) value: Matching,
-    /// The total price of all patterns for property names.
+    /// The maximum price of all patterns that are matched with a property name at once.
     pub(super) name: Matching,
     /// The number of different patterns.
     pub(super) count: usize,
-    /// The compiled size of all patterns, in bytes.
+    /// The compiled size of all patterns, and the working memory of those for names, in bytes.
     pub(super) together: usize,
 }
 
-/// Returns the options of the pattern engine, which runs in time linear in the text for every
-/// pattern.
+/// Returns the options of the engine for the patterns of names, which runs in time linear in the
+/// text for every pattern.
+///
+/// The engine keeps its working memory for each pattern and thread, and no account counts it.
+/// Therefore it makes no automata, and its memory is in proportion to the compiled size. Names are
+/// short, so that it is fast enough. For values there is [`super::matcher`].
 pub(super) fn options() -> PatternOptions<jsonschema::Regex> {
-    PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(AUTOMATON_CACHE)
+    PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(0)
 }
 
-/// Checks every pattern of a schema.
-pub(super) fn check(outline: &Outline<'_>) -> Result<PatternLoad, SchemaError> {
-    let mut seen = HashSet::new();
+/// Checks every pattern of a schema. The order of its subschemas is that of `children_first`.
+pub(super) fn check(outline: &Outline<'_>, order: &[usize]) -> Result<PatternLoad, SchemaError> {
+    let mut seen = HashMap::new();
     let mut load = PatternLoad::default();
     let mut together = 0_usize;
-    for (pattern, keyword, pointer) in &outline.patterns {
+    let mut working = HashMap::new();
+    let mut names = vec![NameLoad::default(); outline.nodes.len()];
+    for PatternPlace { pattern, keyword, pointer, node } in &outline.patterns {
         let refuse = |why| SchemaError::Pattern { keyword, pointer: pointer.clone(), why };
         if pattern.len() > MAX_PATTERN {
             return Err(refuse("it is longer than 4 KiB"));
         }
-        if !seen.insert((*pattern, *keyword)) {
-            continue;
-        }
-        let size = compiled_size(pattern)
+        let known = seen.get(&(*pattern, *keyword)).copied();
+        let size = known
+            .or_else(|| compiled_size(pattern))
             .ok_or_else(|| refuse("the linear-time engine does not compile it"))?;
-        together = together.saturating_add(size);
+        if known.is_none() {
+            seen.insert((*pattern, *keyword), size);
+            together = together.saturating_add(size);
+        }
+        if *keyword == "patternProperties" {
+            // Each place has working memory of its own.
+            let memory = *working.entry(*pattern).or_insert_with(|| working_memory(pattern));
+            together = together.saturating_add(memory);
+        }
         if seen.len() > MAX_PATTERNS || together > MAX_PATTERNS_TOGETHER {
             return Err(refuse(
-                "with it the schema's patterns are more than 128, or compile to more than 4 MiB",
+                "with it the schema's patterns are more than 128, or take more than 4 MiB",
             ));
         }
-        load.add(keyword, pattern.len(), size);
+        let price = Matching::of(pattern.len(), size);
+        if *keyword == "pattern" {
+            load.value = load.value.max(price);
+        } else if let Some(names) = names.get_mut(*node) {
+            *names = names.and(NameLoad { patterns: 1, price });
+        }
     }
+    load.name = check_one_name(&outline.nodes, order, &names)?;
     load.count = seen.len();
     load.together = together;
     Ok(load)
 }
 
-impl PatternLoad {
-    fn add(&mut self, keyword: &str, length: usize, size: usize) {
-        let byte = (size >> 10) as u64;
-        let text = (length / BYTES_PER_STEP) as u64;
-        if keyword == "pattern" {
-            self.value =
-                Matching { byte: self.value.byte.max(byte), text: self.value.text.max(text) };
-        } else {
-            let Matching { byte: bytes, text: texts } = self.name;
-            self.name =
-                Matching { byte: bytes.saturating_add(byte), text: texts.saturating_add(text) };
+/// The patterns that are matched with one property name, as often as they are matched.
+#[derive(Debug, Default, Clone, Copy)]
+struct NameLoad {
+    patterns: usize,
+    price: Matching,
+}
+
+impl NameLoad {
+    fn and(self, other: Self) -> Self {
+        Self {
+            patterns: self.patterns.saturating_add(other.patterns),
+            price: self.price.and(other.price),
         }
     }
+}
+
+/// Bounds the number of matches with one property name, whose subschemas have `own` patterns.
+/// Returns their maximum price.
+///
+/// The validator gets each name once for all patterns of a subschema. For `unevaluatedProperties`
+/// these include the patterns of all subschemas that it reaches through `allOf` and `$ref`, each as
+/// often as it is reached.
+fn check_one_name(
+    nodes: &[Node],
+    order: &[usize],
+    own: &[NameLoad],
+) -> Result<Matching, SchemaError> {
+    let mut most = Matching::default();
+    let mut collected = own.to_vec();
+    for &index in order {
+        let (Some(node), Some(own)) = (nodes.get(index), own.get(index)) else { continue };
+        let children = node.steps.iter().filter(|(step, _)| is_collected(step));
+        let load = children
+            .filter_map(|(_, to)| collected.get(*to))
+            .fold(*own, |sum, load| sum.and(*load));
+        let matched = if node.collects_members { load } else { *own };
+        if matched.patterns > MAX_PATTERNS {
+            return Err(SchemaError::TooMuch {
+                what: "too many patterns for one name (counted through `$ref` and `allOf`)",
+                max: MAX_PATTERNS,
+                pointer: node.pointer.clone(),
+            });
+        }
+        most = most.max(matched.price);
+        if let Some(slot) = collected.get_mut(index) {
+            *slot = load;
+        }
+    }
+    Ok(most)
+}
+
+fn is_collected(step: &Step) -> bool {
+    matches!(step, Step::Ref | Step::Same("allOf"))
+}
+
+impl Matching {
+    fn of(length: usize, size: usize) -> Self {
+        Self { byte: (size >> 10) as u64, text: (length / BYTES_PER_STEP) as u64 }
+    }
+
+    fn max(self, other: Self) -> Self {
+        Self { byte: self.byte.max(other.byte), text: self.text.max(other.text) }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            byte: self.byte.saturating_add(other.byte),
+            text: self.text.saturating_add(other.text),
+        }
+    }
+}
+
+/// Returns the memory that the engine for names takes for a pattern and keeps for a thread, in
+/// bytes: for a compact automaton, which it makes for patterns with groups, and for a simulation.
+fn working_memory(pattern: &str) -> usize {
+    let compiled = || {
+        let translated = jsonschema_regex::to_rust_regex(pattern).ok()?;
+        let config = thompson::Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES));
+        let nfa = thompson::Compiler::new().configure(config).build(&translated).ok()?;
+        let config = meta::Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid(false);
+        let regex = meta::Regex::builder().configure(config).build(&translated).ok()?;
+        Some((nfa, regex.memory_usage()))
+    };
+    let Some((nfa, kept)) = compiled() else { return usize::MAX };
+    // Two lists of states, each with the positions of all groups.
+    let state = size_of::<usize>().saturating_mul(1 + nfa.group_info().slot_len());
+    nfa.states().len().saturating_mul(2).saturating_mul(state).saturating_add(kept)
 }
 
 /// Returns the smallest size class that the compiled pattern fits into.

@@ -8,6 +8,8 @@
 mod absent;
 mod bounds;
 mod charges;
+mod hidden_work;
+mod matching;
 mod paths;
 mod refusals;
 mod validation;

@@ -19,13 +19,8 @@ const LIGHT: Matching = Matching { byte: 1, text: 0 };
 pub fn conforms(schema: &Value, value: &Value) -> Option<bool> {
     let validator =
         compile(schema, Dialect::of(schema.get("$schema")).unwrap_or(Dialect::Draft202012)).ok()?;
-    let tariff = Tariff {
-        steps: MAX_STEPS,
-        value_pattern: LIGHT,
-        name_pattern: LIGHT,
-        silent: 0,
-        error: None,
-    };
+    let tariff =
+        Tariff { steps: MAX_STEPS, value_pattern: LIGHT, name_pattern: LIGHT, ..Tariff::default() };
     match meter::run(tariff, None, || validator.is_valid(Seen::root(value))) {
         (valid, Spent::Within(_)) => Some(valid),
         _ => None,

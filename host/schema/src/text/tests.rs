@@ -141,6 +141,45 @@ fn long_text_keeps_its_ends_and_counts_the_rest() {
 
 #[test]
 fn an_id_stays_on_its_line() {
-    assert_eq!(sanitize_id("a\n\tb\u{1b}"), "a  b\\u{1b}");
-    assert_eq!(sanitize_id(&"é".repeat(200)), "é".repeat(128));
+    assert!(sanitize_id("a\n\tb\u{1b}").starts_with("a  b\\u{1b}~"));
+    assert!(sanitize_id(&"é".repeat(200)).starts_with(&format!("{}~", "é".repeat(119))));
+    assert_eq!(sanitize_id("toolu_01 é"), "toolu_01 é");
+}
+
+#[test]
+fn ids_stay_different_and_are_changed_once() {
+    let parts = [
+        "a",
+        "b",
+        " ",
+        "\n",
+        "\t",
+        "\u{1b}",
+        "\\u{1b}",
+        "é",
+        "漢",
+        "🦀",
+        "⚠\u{fe0f}",
+        "1\u{fe0f}\u{20e3}",
+        "\u{fe0f}",
+        "\u{202e}",
+        "0",
+        "~",
+    ];
+    let mut bits = 1_u32;
+    let mut next = |count: usize| {
+        bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (bits >> 8) as usize % count
+    };
+    let mut seen = std::collections::HashMap::new();
+    for _ in 0..30_000 {
+        let mut id = "x".repeat([0, 0, 0, 230, 236, 250, 256, 300][next(8)]);
+        id.extend((0..next(12)).map(|_| parts[next(parts.len())]));
+        let shown = sanitize_id(&id);
+        assert!(shown.len() <= MAX_ID && first_deceptive(&shown).is_none(), "{id:?}: {shown:?}");
+        assert!(!shown.contains(['\n', '\t']), "{id:?}: {shown:?}");
+        assert_eq!(sanitize_id(&shown), shown, "{id:?}");
+        let first = seen.entry(shown).or_insert_with(|| id.clone());
+        assert_eq!(*first, id);
+    }
 }

@@ -56,13 +56,15 @@ fn unknown_key_is_refused_with_suggestion() {
 #[test]
 fn out_of_range_value_is_refused_with_the_range() {
     for (text, expected) in [
-        ("[limits]\nmemory = \"1TiB\"", "1MiB to 512MiB"),
+        ("[limits]\nmemory = \"16TiB\"", "1MiB to 512MiB"),
         ("[limits]\nmemory = \"much\"", "like 128MiB"),
         ("[limits]\nmemory = 128", "with its unit, like \"128MiB\""),
         ("[shell]\nprocesses = 9\nmemory = 128", "with its unit, like \"128MiB\""),
         ("limits.memory = 128", "with its unit, like \"128MiB\""),
         ("[trusted]\nworkspace = \"/srv\"", "write `[[trusted]]`"),
-        ("[limits]\ntotal_memory = \"1MiB\"", "512MiB or more"),
+        ("[limits]\ntotal_memory = \"1MiB\"", "512MiB to 16TiB"),
+        ("[limits]\ntotal_memory = \"17TiB\"", "512MiB to 16TiB"),
+        ("[limits]\ntotal_memory = \"16EiB\"", "512MiB to 16TiB"),
         ("[limits]\ntimeout = \"11m\"", "600s"),
         ("[limits]\ntimeout = \"0s\"", "at least 1ms"),
         ("[limits]\ntimeout = \"1ns\"", "`limits.timeout` is 1ns; give at least 1ms"),
@@ -88,7 +90,8 @@ fn out_of_range_value_is_refused_with_the_range() {
         ("[limits.tool_timeout]\nShell = \"1m\"", "`shell`"),
         ("[[trusted]]\nworkspace = \".\"", "the whole path"),
         ("[shell]\nprocesses = 1", "`shell.processes` is 1; 8 to 32768"),
-        ("[shell]\nmemory = \"1MiB\"", "`shell.memory` is 1MiB; 16MiB or more"),
+        ("[shell]\nmemory = \"1MiB\"", "`shell.memory` is 1MiB; 16MiB to 16TiB"),
+        ("[shell]\nmemory = \"16EiB\"", "16MiB to 16TiB"),
         ("[workspace]\nhard_links = \"some\"", "refuse and allow"),
         ("[confirm]\nwrite = \"maybe\"", "auto, prompt, prompt_once and deny"),
         ("[confirm.tools]\nRead-File = \"auto\"", "`read_file`"),

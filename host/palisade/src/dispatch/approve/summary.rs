@@ -44,7 +44,7 @@ pub(super) fn summary(definition: &Definition, input: &ValidInput) -> String {
 fn format_members(members: &[(&String, &Value)], length: usize, left: &mut usize) -> String {
     let mut texts: Vec<String> = Vec::new();
     for (name, value) in members.iter().take(MEMBERS) {
-        let key = Value::from(elided(name, NAME)).to_string();
+        let key = elided(&Value::from(name.as_str()).to_string(), NAME);
         let value = elided(&value.to_string(), length.min((*left).max(LEAST)));
         *left = left.saturating_sub(value.len());
         texts.push(format!("{key}:{value}"));
@@ -89,6 +89,14 @@ mod tests {
             "{text}"
         );
         assert!(text.ends_with("; harm\"}"), "{text}");
+    }
+
+    #[test]
+    fn name_is_escaped_once() {
+        let text = summary_of(SideEffects::Write, json!({"a\u{202e}\"\nb": "c\u{202e}"}));
+        assert!(text.ends_with(r#"{"a\u{202e}\"\nb":"c\u{202e}"}"#), "{text}");
+        let long = "n".repeat(5000);
+        assert!(summary_of(SideEffects::Write, json!({long: 1})).contains(r#"n":1}"#));
     }
 
     #[test]

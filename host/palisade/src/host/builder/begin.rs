@@ -89,8 +89,8 @@ fn check(given: &Limits) -> Result<(), BuildError> {
     if !(1 << 20..=limits::MAX_MEMORY).contains(&given.memory) {
         return Err(BuildError::Limit { name: "memory", accepted: "1MiB to 512MiB are accepted" });
     }
-    if given.total_memory < given.memory {
-        let accepted = "at least the memory of one call is accepted";
+    if !(given.memory..=limits::MAX_TOTAL_MEMORY).contains(&given.total_memory) {
+        let accepted = "at least the memory of one call and at most 16TiB are accepted";
         return Err(BuildError::Limit { name: "total_memory", accepted });
     }
     match given.timeout {

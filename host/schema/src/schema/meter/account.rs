@@ -9,6 +9,9 @@ use crate::budget::{Budget, Exhausted};
 
 /// The number of steps between two checks of the budget: 100 µs at most.
 const SLICE: u64 = 2_000;
+/// The maximum steps of work between two accesses to values, which nothing can interrupt: 40 ms at
+/// most.
+const UNINTERRUPTED: u64 = 1_000_000;
 /// The maximum memory of the errors of one run, in bytes.
 const MAX_KEPT: u64 = 8 << 20;
 /// The size of one reservation of this memory, in bytes.
@@ -25,10 +28,12 @@ pub(in super::super) struct Tariff {
     /// The price of matching a text. The slowest patterns take some 40 ns per byte and KiB of
     /// compiled size (measured); this price keeps the total below half a second.
     pub(in super::super) value_pattern: Matching,
-    /// The price of matching a property name, likewise.
+    /// The price of matching a property name with all patterns for it, likewise.
     pub(in super::super) name_pattern: Matching,
     /// The price of a value for subschemas that do not access it.
     pub(in super::super) silent: u64,
+    /// The number of passes over the list of evaluated elements of an array.
+    pub(in super::super) passes: u64,
     /// The price of an error; none if the validator only checks conformance.
     pub(in super::super) error: Option<ErrorCost>,
 }
@@ -102,7 +107,7 @@ thread_local! {
     // the validator creates values of its own.
     static ACCOUNT: Account = const {
         let nothing = Matching { byte: 0, text: 0 };
-        let tariff = Tariff { steps: 0, value_pattern: nothing, name_pattern: nothing, silent: 0, error: None };
+        let tariff = Tariff { steps: 0, value_pattern: nothing, name_pattern: nothing, silent: 0, passes: 0, error: None };
         let slice = Cell::new(0);
         let rest = Cell::new(0);
         let kept = Cell::new(0);
@@ -166,6 +171,12 @@ impl Account {
         true
     }
 
+    /// Takes the steps of work that cannot be interrupted. If there are too many, the run ends
+    /// before that work begins.
+    fn spend_uninterrupted(&self, steps: u64) -> bool {
+        if steps > UNINTERRUPTED { self.close(Spent::Everything) } else { self.spend(steps) }
+    }
+
     /// Charges memory of an error. If none is left, the run ends and the value is not explained.
     fn keep(&self, bytes: u64) -> bool {
         let kept = self.kept.get().saturating_add(bytes);
@@ -196,12 +207,17 @@ pub(super) fn spend(steps: impl FnOnce(&Tariff) -> u64) -> bool {
     ACCOUNT.with(|account| account.spend(steps(&account.tariff.get())))
 }
 
+/// Takes the steps of work that cannot be interrupted. Returns false if the account is empty.
+pub(super) fn spend_uninterrupted(steps: impl FnOnce(&Tariff) -> u64) -> bool {
+    ACCOUNT.with(|account| account.spend_uninterrupted(steps(&account.tariff.get())))
+}
+
 /// Takes the steps for a returned member, and charges its name, which the validator may keep in an
 /// error. Returns false if the account is empty.
 pub(super) fn hand_out(name: &str, steps: impl FnOnce(&Tariff) -> u64) -> bool {
     ACCOUNT.with(|account| {
         let tariff = account.tariff.get();
-        account.spend(steps(&tariff))
+        account.spend_uninterrupted(steps(&tariff))
             && (tariff.error.is_none() || account.keep(name.len() as u64 + KEPT_NAME))
     })
 }
@@ -226,11 +242,11 @@ pub(super) fn may_enter(depth: usize) -> bool {
 }
 
 /// Memory reserved from the budget until it is dropped.
-pub(super) struct Reserved(u64);
+pub(in super::super) struct Reserved(u64);
 
 impl Reserved {
     /// Reserves memory, in bytes. Returns `None` and closes the account if there is none.
-    pub(super) fn new(bytes: u64) -> Option<Self> {
+    pub(in super::super) fn new(bytes: u64) -> Option<Self> {
         match asked(|budget| budget.reserve(bytes)) {
             Ok(()) => Some(Self(bytes)),
             Err(why) => {

@@ -11,10 +11,11 @@ use super::super::{Building, MAX_STEPS, Schema};
 use super::complaint;
 use crate::budget::{Budget, Exhausted};
 
-const TOO_LARGE: &str = "is too large to be checked against its schema; want less at once";
+pub(super) const TOO_LARGE: &str =
+    "is too large to be checked against its schema; want less at once";
 
 /// Returns the steps of validating a value.
-fn steps(schema: &Schema, value: &Value) -> u64 {
+pub(super) fn steps(schema: &Schema, value: &Value) -> u64 {
     let validator = schema.validator().unwrap();
     match meter::run(schema.tariff(MAX_STEPS, None), None, || validator.is_valid(Seen::root(value)))
     {
@@ -177,7 +178,7 @@ fn elements_are_equal_in_any_notation() {
 }
 
 /// A budget that expires at a given check, and records reservations.
-struct Ends {
+pub(super) struct Ends {
     questions: AtomicU64,
     last: u64,
     memory: u64,
@@ -186,9 +187,19 @@ struct Ends {
 }
 
 impl Ends {
-    fn after(last: u64, memory: u64) -> Arc<Self> {
+    pub(super) fn after(last: u64, memory: u64) -> Arc<Self> {
         let zero = || AtomicU64::new(0);
         Arc::new(Self { questions: zero(), last, memory, held: zero(), most: zero() })
+    }
+}
+
+impl Ends {
+    pub(super) fn most(&self) -> u64 {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
     }
 }
 
@@ -215,7 +226,7 @@ impl Budget for Ends {
     }
 }
 
-fn within(ends: &Arc<Ends>, schema: Value, value: &Value) -> Result<bool, Exhausted> {
+pub(super) fn within(ends: &Arc<Ends>, schema: Value, value: &Value) -> Result<bool, Exhausted> {
     let budget: Arc<dyn Budget> = ends.clone();
     Schema::output(schema).unwrap().validate_within(value, &budget).map(|verdict| verdict.is_ok())
 }
