@@ -1,9 +1,9 @@
 //! Splits long bulk memory instructions into slices before compilation.
 //!
 //! The engine checks the epoch once per bulk instruction, so a `memory.fill` of 100 MiB could not
-//! be interrupted. Here, each instruction whose length may exceed [`SLICE`] gets a second path: a
-//! function that works slice by slice in a loop, which checks the epoch in each iteration. The
-//! instruction itself stays in place for short lengths, at the price of one comparison.
+//! be interrupted. Here, each instruction whose length may exceed a slice of 256 KiB gets a second
+//! path: a function that works slice by slice in a loop, which checks the epoch in each iteration.
+//! The instruction itself stays in place for short lengths, at the price of one comparison.
 //!
 //! The result does the same as the original: the slow path checks all bounds first, and leaves a
 //! range outside of the memory to the original instruction, which traps before it writes. Functions
@@ -25,16 +25,13 @@ mod tests;
 pub(super) use error::SliceError;
 
 use super::precheck::Cap;
-use sections::{Section, Sections, Writer, id};
+use sections::{Change, Section, Sections, Writer, id};
 use std::borrow::Cow;
 use wasmparser::Parser;
 
 /// The version of the rewriting. Cached code of another version is not used, so every change of the
 /// output needs a new one.
 pub(super) const VERSION: u32 = 1;
-/// The most bytes between two epoch checks. The first write to that many takes the kernel about a
-/// tenth of a millisecond.
-const SLICE: u32 = 256 << 10;
 
 /// The bytes of a component without long bulk memory instructions. Only such bytes are compiled.
 pub(super) struct Sliced<'a>(Cow<'a, [u8]>);
@@ -60,19 +57,6 @@ impl<'a> Sliced<'a> {
 
     pub(super) fn into_owned(self) -> Sliced<'static> {
         Sliced(Cow::Owned(self.0.into_owned()))
-    }
-}
-
-/// Whether a definition was changed or copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    None,
-    Some,
-}
-
-impl Change {
-    fn or(self, other: Self) -> Self {
-        if self == Self::None { other } else { self }
     }
 }
 

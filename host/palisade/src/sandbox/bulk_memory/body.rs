@@ -2,9 +2,8 @@
 
 use super::error::SliceError;
 use super::layout::Layout;
-use super::sections::Writer;
-use super::slow_path::{Bulk, SlowPaths};
-use super::{Change, SLICE};
+use super::sections::{Change, Writer};
+use super::slow_path::{Bulk, SLICE, SlowPaths};
 use std::ops::Range;
 use wasm_encoder::{BlockType, Instruction, ValType};
 use wasmparser::{FunctionBody, Operator};

@@ -1,10 +1,9 @@
 //! The rewriting of one core module.
 
-use super::Change;
 use super::body;
 use super::error::SliceError;
 use super::layout::Layout;
-use super::sections::{Section, Sections, Writer, id};
+use super::sections::{Change, Section, Sections, Writer, id};
 use super::slow_path::{SlowPaths, TYPE};
 use wasmparser::{BinaryReader, CodeSectionReader};
 

@@ -121,3 +121,16 @@ fn padded(number: u32) -> [u8; PADDED] {
         (number >> shift & 0x7f) as u8 | more
     })
 }
+
+/// Whether a definition was changed or copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    None,
+    Some,
+}
+
+impl Change {
+    pub(super) fn or(self, other: Self) -> Self {
+        if self == Self::None { other } else { self }
+    }
+}

@@ -1,10 +1,12 @@
 //! The functions that do long bulk memory instructions slice by slice.
 
-use super::SLICE;
 use super::error::SliceError;
 use std::collections::BTreeMap;
 use wasm_encoder::{BlockType, Function, InstructionSink};
 
+/// The most bytes between two epoch checks. The first write to that many takes the kernel about a
+/// tenth of a millisecond.
+pub(super) const SLICE: u32 = 256 << 10;
 /// The most slow paths of one module: one for each memory and kind of instruction, and one for each
 /// large data segment. A compiler needs two, and one for each of at most 256 large segments.
 const MAX: usize = 1_024;
@@ -142,6 +144,7 @@ impl Bulk {
 pub(super) const TYPE: [u8; 6] = [0x60, 3, 0x7f, 0x7f, 0x7f, 0];
 
 /// The size of what an operand points into.
+#[derive(Clone, Copy)]
 enum Size {
     Memory(u32),
     Bytes(u32),

@@ -5,7 +5,8 @@ mod behaviour;
 mod form;
 mod hostile;
 
-use super::{SLICE, Sliced, module};
+use super::slow_path::SLICE;
+use super::{Sliced, module};
 use palisade_tests::wat::binary;
 use std::borrow::Cow;
 use wasmtime::{Config, Engine, Instance, Module, Store, UpdateDeadline};

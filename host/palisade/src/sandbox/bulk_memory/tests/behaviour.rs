@@ -113,7 +113,7 @@ fn epoch_is_checked_once_per_slice() {
         ("across", [0, 0, SIZE], 2 * slices),
         ("init", [0, 0, SEGMENT as u32], 3),
     ] {
-        (original.checks(), sliced.checks());
+        let _ = (original.checks(), sliced.checks());
         assert!(original.call(name, operands) && sliced.call(name, operands));
         assert!(original.checks() < slices / 2, "{name}");
         let checks = sliced.checks();
@@ -127,7 +127,7 @@ fn short_instruction_takes_no_slow_path() {
     let mut original = Running::new(&engine, &module());
     let mut sliced = Running::new(&engine, &rewritten(&module()));
     for name in ["fill", "copy", "init"] {
-        (original.checks(), sliced.checks());
+        let _ = (original.checks(), sliced.checks());
         assert!(original.call(name, [5, 6, SLICE]) && sliced.call(name, [5, 6, SLICE]));
         assert_eq!(original.checks(), sliced.checks(), "{name}");
     }
