@@ -73,6 +73,7 @@ pub struct Wat {
     realloc: Option<String>,
     extra: String,
     export: String,
+    siblings: Option<(String, String)>,
 }
 
 impl Wat {
@@ -95,6 +96,7 @@ impl Wat {
             realloc: None,
             extra: String::new(),
             export: "palisade:tool/tool@0.1.0".to_owned(),
+            siblings: None,
         }
     }
 
@@ -204,6 +206,14 @@ impl Wat {
         self
     }
 
+    /// Makes the plugin one of several components, beside `siblings`, from which it is instantiated
+    /// with these arguments.
+    #[must_use]
+    pub fn composed(mut self, siblings: &str, arguments: &str) -> Self {
+        self.siblings = Some((siblings.to_owned(), arguments.to_owned()));
+        self
+    }
+
     /// The placeholder for the address of the default result.
     pub const DONE: &str = "{done}";
 
@@ -237,8 +247,25 @@ impl Wat {
             .replace("{with}", &self.with)
             .replace("{export}", &self.export)
             .replace("{image}", &image.escaped());
-        binary(&text)
+        match &self.siblings {
+            Some((siblings, arguments)) => {
+                binary(&composition(&text, siblings, arguments, &self.export))
+            }
+            None => binary(&text),
+        }
     }
+}
+
+/// Returns a component that contains `plugin` and `siblings`, and exports what `plugin` does.
+fn composition(plugin: &str, siblings: &str, arguments: &str, export: &str) -> String {
+    let (_, inner) = plugin.split_once("(component").expect("a component");
+    let import = inner.split("(alias export $types").next().expect("the import of the types");
+    format!(
+        r#"(component {import} {siblings} (component $plugin {inner}
+          (instance $plugin (instantiate $plugin
+            (with "palisade:tool/types@0.1.0" (instance $types)) {arguments}))
+          (export "{export}" (instance $plugin "{export}")))"#
+    )
 }
 
 /// Converts WebAssembly text to its binary form.

@@ -3,9 +3,10 @@
 //! Only this module and its submodules use wasmtime. Each of its folders may use only those after
 //! it in this order: `call` (the tools of plugins), `load` (from bytes to a plugin that can be
 //! called), `output` (conversion and checks), `run` (stores and limits), `cache`, `compile`,
-//! `precheck`, `engine`.
+//! `bulk_memory`, `precheck`, `engine`.
 
 mod bindings;
+mod bulk_memory;
 mod cache;
 pub(crate) mod call;
 mod compile;

@@ -3,7 +3,7 @@
 
 use palisade::{CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::{HOSTILE_ECHO, cache};
-use palisade_tests::oracle::{self, Oracle, around, around_both};
+use palisade_tests::oracle::{self, Oracle, around, around_both, served};
 use palisade_tests::{Observed, Wat};
 use serde_json::json;
 
@@ -108,6 +108,7 @@ fn endless_memory_fill_is_stopped_in_time() {
     for bulk in [
         "(memory.fill (i32.const 65536) (i32.const 7) (i32.const 30000000))",
         "(memory.copy (i32.const 65536) (i32.const 131072) (i32.const 30000000))",
+        "(memory.copy (i32.const 131072) (i32.const 65536) (i32.const 30000000))",
     ] {
         let endless = raw().execute(&format!("{grow} (loop {bulk} (br 0)) unreachable"));
         was_stopped(&around(&case(&endless).timeout(SHORT)));
@@ -116,6 +117,65 @@ fn endless_memory_fill_is_stopped_in_time() {
             "done"
         );
     }
+}
+
+#[test]
+fn pings_are_answered_beside_endless_memory_fills() {
+    let endless = "(drop (memory.grow (i32.const 1600)))
+        (loop (memory.fill (i32.const 65536) (i32.const 7) (i32.const 104857600)) (br 0)) unreachable";
+    let told = served(&case(&raw().execute(endless)).timeout(SHORT), 4);
+    assert_eq!(told.answers.len(), 4);
+}
+
+/// Two components, of which one passes a text of 80 MiB to the other. The engine's own code copies
+/// it.
+const COPYING: &str = r#"
+  (component $receiver
+    (core module $main
+      (memory (export "memory") 0)
+      (func (export "realloc") (param i32 i32 i32 i32) (result i32)
+        (if (i32.eqz (memory.size)) (then (drop (memory.grow (i32.const 650)))))
+        (i32.const 64))
+      (func (export "take") (param i32 i32)))
+    (core instance $main (instantiate $main))
+    (func (export "take") (param "text" string)
+      (canon lift (core func $main "take")
+        (memory (core memory $main "memory")) (realloc (core func $main "realloc")))))
+  (component $sender
+    (import "take" (func $take (param "text" string)))
+    (core module $memory (memory (export "memory") 0))
+    (core instance $memory (instantiate $memory))
+    (core func $take' (canon lower (func $take)
+      (memory (core memory $memory "memory")) string-encoding=utf16))
+    (core module $main
+      (import "imports" "memory" (memory 0))
+      (import "imports" "take" (func $take (param i32 i32)))
+      (func (export "give") (param $length i32)
+        (if (i32.eqz (memory.size)) (then (drop (memory.grow (i32.const 1300)))))
+        (call $take (i32.const 0) (local.get $length))))
+    (core instance $main (instantiate $main (with "imports" (instance
+      (export "memory" (memory $memory "memory")) (export "take" (func $take'))))))
+    (func (export "give") (param "length" u32) (canon lift (core func $main "give"))))
+  (instance $receiver (instantiate $receiver))
+  (instance $sender (instantiate $sender (with "take" (func $receiver "take"))))"#;
+
+#[test]
+fn endless_copies_between_components_are_stopped_in_time() {
+    let copying = |code: &str| {
+        let import = r#"(import "give" (func $give (param "length" u32)))
+            (core func $give' (canon lower (func $give)))"#;
+        case(
+            &raw()
+                .importing(import)
+                .core_importing(r#"(import "sender" "give" (func $give (param i32)))"#)
+                .with(r#"(with "sender" (instance (export "give" (func $give'))))"#)
+                .composed(COPYING, r#"(with "give" (func $sender "give"))"#)
+                .execute(code),
+        )
+    };
+    let give = "(call $give (i32.const 42000000))";
+    was_stopped(&around(&copying(&format!("(loop {give} (br 0)) unreachable")).timeout(SHORT)));
+    assert_eq!(around(&copying(&format!("{give} {{done}}"))).output(), "done");
 }
 
 #[test]

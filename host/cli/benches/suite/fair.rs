@@ -3,7 +3,7 @@
 use crate::report::{self, Series, shown};
 use crate::road::Road;
 use crate::world::World;
-use palisade::{Call, CallMode, CancellationToken, json, plugins::Shipped};
+use palisade::{Call, CallMode, CancellationToken, HostBuilder, json, plugins::Shipped};
 use palisade_tests::guest::{BENCH_CALLS, CANCEL_SLEEP, LIMITS_HANDLES, LIMITS_MEMORY};
 use palisade_tests::wat::Told;
 use palisade_tests::{Guest, Wat};
@@ -30,10 +30,11 @@ struct Hostile {
     input: &'static str,
 }
 
-const HOSTILE: [Hostile; 5] = [
+const HOSTILE: [Hostile; 6] = [
     Hostile { name: "256 that sleep", callers: 256, tool: "sleep", input: "{}" },
     Hostile { name: "64 that compute", callers: 64, tool: "spin", input: "{}" },
     Hostile { name: "32 that fill memory", callers: 32, tool: "take", input: r#"{"mib": 100}"# },
+    Hostile { name: "64 that fill without end", callers: 64, tool: "fill", input: "{}" },
     Hostile {
         name: "200 that hold files",
         callers: 200,
@@ -52,8 +53,8 @@ const HOSTILE: [Hostile; 5] = [
 pub(crate) fn run(world: &World) {
     std::fs::write(world.workspace().join("file.txt"), "content").expect("a file");
     for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
-        let host =
-            world.host().shipped(Shipped::Included).call_mode(mode).plugin_file(spinning(world));
+        let host = world.host().shipped(Shipped::Included).call_mode(mode);
+        let host = computing(world).into_iter().fold(host, HostBuilder::plugin_file);
         let guests: [Guest; 4] = [BENCH_CALLS, CANCEL_SLEEP, LIMITS_HANDLES, LIMITS_MEMORY];
         let road = Arc::new(Road::with(
             guests.iter().fold(host, |host, guest| host.plugin_file(guest.file())),
@@ -101,26 +102,29 @@ pub(crate) fn run(world: &World) {
 /// Measures the lateness of calls that time out or are cancelled among other computing calls.
 fn late(world: &World) {
     report::row("\nlateness", &["p50", "longest", "cancelled, p50", "longest"].map(str::to_owned));
-    for (mode, calls) in [CallMode::InPlace, CallMode::OWN_THREADS]
-        .into_iter()
-        .flat_map(|mode| [(mode, 64), (mode, 250)])
-    {
-        let host = world.host().call_mode(mode).plugin_file(spinning(world));
-        let road = Arc::new(Road::with(host));
-        let runtime = on_two_threads();
-        let overdue = Series::of("overdue", runtime.block_on(overdue(&road, calls)));
-        let cancelled = Series::of("cancelled", runtime.block_on(cancelled(&road, calls)));
-        let cells = [&overdue, &cancelled]
-            .map(|series| [shown(series.at(500)), shown(series.at(1000))])
-            .concat();
-        report::row(&format!("  {calls} calls, {}", called(mode)), &cells);
+    for tool in ["spin", "fill"] {
+        for (mode, calls) in [CallMode::InPlace, CallMode::OWN_THREADS]
+            .into_iter()
+            .flat_map(|mode| [(mode, 64), (mode, 250)])
+        {
+            let host = world.host().call_mode(mode);
+            let host = computing(world).into_iter().fold(host, HostBuilder::plugin_file);
+            let road = Arc::new(Road::with(host));
+            let runtime = on_two_threads();
+            let overdue = Series::of("overdue", runtime.block_on(overdue(&road, tool, calls)));
+            let ended = Series::of("cancelled", runtime.block_on(cancelled(&road, tool, calls)));
+            let cells = [&overdue, &ended]
+                .map(|series| [shown(series.at(500)), shown(series.at(1000))])
+                .concat();
+            report::row(&format!("  {calls} of `{tool}`, {}", called(mode)), &cells);
+        }
     }
 }
 
 /// Returns the time by which each call exceeds its timeout.
-async fn overdue(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
+async fn overdue(road: &Arc<Road>, tool: &'static str, calls: usize) -> Vec<Duration> {
     let none = CancellationToken::new();
-    let tasks: Vec<_> = (0..calls).map(|_| spin(road, TIME, &none)).collect();
+    let tasks: Vec<_> = (0..calls).map(|_| endless(road, tool, TIME, &none)).collect();
     let mut late = Vec::new();
     for task in tasks {
         let result = task.await.expect("a call");
@@ -130,9 +134,9 @@ async fn overdue(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
 }
 
 /// Returns the time from cancellation to end of the first ten calls, one after the other.
-async fn cancelled(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
+async fn cancelled(road: &Arc<Road>, tool: &'static str, calls: usize) -> Vec<Duration> {
     let tokens: Vec<_> = (0..calls).map(|_| CancellationToken::new()).collect();
-    let tasks: Vec<_> = tokens.iter().map(|token| spin(road, TIME * 60, token)).collect();
+    let tasks: Vec<_> = tokens.iter().map(|token| endless(road, tool, TIME * 60, token)).collect();
     tokio::time::sleep(TIME).await;
     let mut late = Vec::new();
     for (number, (token, task)) in tokens.iter().zip(tasks).enumerate() {
@@ -147,23 +151,33 @@ async fn cancelled(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
     late
 }
 
-fn spin(
+fn endless(
     road: &Arc<Road>,
+    tool: &'static str,
     time: Duration,
     token: &CancellationToken,
 ) -> JoinHandle<palisade::ToolResult> {
     let (road, call) =
-        (road.clone(), Call::new("spin", "{}").with_timeout(time).with_cancellation(token.clone()));
+        (road.clone(), Call::new(tool, "{}").with_timeout(time).with_cancellation(token.clone()));
     tokio::spawn(async move { road.host.dispatch(road.host.session(), call).await })
 }
 
-/// Writes a plugin that computes forever. Its class may read files, so that the call mode applies.
-fn spinning(world: &World) -> PathBuf {
-    let told = Told { class: 1, ..Told::new("spin") };
-    let file = world.cache().with_file_name("spin.wasm");
-    std::fs::write(&file, Wat::new(told).execute("(loop (br 0)) unreachable").build())
-        .expect("a plugin");
-    file
+/// Writes plugins that compute forever: in a loop, and in instructions of 100 MiB each, or of 19 MiB
+/// if no more memory is free. Their class may read files, so that the call mode applies.
+fn computing(world: &World) -> [PathBuf; 2] {
+    let fill = "(if (i32.eq (memory.grow (i32.const 1600)) (i32.const -1))
+          (then (drop (memory.grow (i32.const 300)))))
+        (loop
+          (memory.fill (i32.const 65536) (i32.const 7)
+            (i32.sub (i32.shl (memory.size) (i32.const 16)) (i32.const 65536)))
+          (br 0))
+        unreachable";
+    [("spin", "(loop (br 0)) unreachable"), ("fill", fill)].map(|(name, code)| {
+        let told = Told { class: 1, ..Told::new(name) };
+        let file = world.cache().with_file_name(format!("{name}.wasm"));
+        std::fs::write(&file, Wat::new(told).execute(code).build()).expect("a plugin");
+        file
+    })
 }
 
 fn begin(

@@ -13,6 +13,7 @@ mod tests;
 
 #[cfg(test)]
 use acquire::Acquire;
+pub(crate) use pool::Beside;
 pub use pool::{Grant, Pool, Share};
 pub use scheduler::Full;
 pub(crate) use scheduler::threshold;

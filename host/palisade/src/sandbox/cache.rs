@@ -13,6 +13,7 @@ mod verdict;
 pub(crate) use identity::identities;
 pub(crate) use identity::{Identity, has_settled};
 
+use super::bulk_memory;
 use super::compile::{CompileError, CompileLimits};
 use super::description::Description;
 use super::deserialize::{CompiledCode, deserialize};
@@ -295,10 +296,15 @@ impl Opened {
     }
 }
 
-/// Returns a number for the engine's version and configuration. Engines with the same number load
-/// each other's code.
+/// Returns a number for the engine's version and configuration, and for the version of what is done
+/// to a component before its compilation. Hosts with the same number load each other's code.
 fn number(engine: &Engine) -> u64 {
+    number_with(engine, bulk_memory::VERSION)
+}
+
+fn number_with(engine: &Engine, rewriting: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
+    rewriting.hash(&mut hasher);
     hasher.finish()
 }

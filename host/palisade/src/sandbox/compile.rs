@@ -12,6 +12,7 @@ pub use child::{ChildError, answer_compilation};
 pub use compiler::{ChildCompiler, CompileLimits, Compiler};
 pub use error::CompileError;
 
+use super::bulk_memory::Sliced;
 use super::deserialize::{CompiledCode, deserialize};
 use super::engine::Allocation;
 use order::Order;
@@ -34,8 +35,9 @@ pub(super) struct Target<'a> {
 impl Target<'_> {
     /// Compiles an embedded plugin in this process, on every core.
     pub(super) fn compile_in_place(&self, bytes: &[u8]) -> Result<Compiled, CompileError> {
+        let sliced = Sliced::new(bytes)?;
         // `Component::new` would accept the text format as well.
-        let component = Component::from_binary(self.engine, bytes)
+        let component = Component::from_binary(self.engine, sliced.as_bytes())
             .map_err(|error| CompileError::invalid(&error))?;
         let code = component.serialize().map_err(|error| CompileError::failed(&error))?;
         Ok(Compiled { component, code })

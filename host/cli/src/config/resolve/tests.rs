@@ -44,7 +44,7 @@ fn loosening_project_is_refused_with_key_and_file() {
         ("[shell]\nunconfined = true", "shell.unconfined"),
         ("[shell]\nnetwork = true", "shell.network"),
         ("[shell]\nprocesses = 1025", "shell.processes"),
-        ("[shell]\nmemory = \"1PiB\"", "shell.memory"),
+        ("[shell]\nmemory = \"16TiB\"", "shell.memory"),
         ("[workspace]\nmay_hang = false", "workspace.may_hang"),
         ("[workspace]\nhard_links = \"allow\"", "workspace.hard_links"),
     ] {

@@ -2,7 +2,7 @@
 
 use super::scheduler::{Full, Scheduler};
 use crate::tool::Digest;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -12,6 +12,18 @@ use std::time::Duration;
 pub struct Pool {
     scheduler: Arc<Mutex<Scheduler<Share>>>,
     capacity: u64,
+    /// The number of taken places beside the units.
+    beside: Arc<AtomicU64>,
+}
+
+/// A place beside the units of a pool, released on drop.
+#[derive(Debug)]
+pub(crate) struct Beside<'a>(&'a AtomicU64);
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// One owner's share of a pool. Each owner has a single share while it is referenced.
@@ -54,7 +66,7 @@ impl Pool {
     }
 
     fn from_scheduler(scheduler: Scheduler<Share>, capacity: u64) -> Self {
-        Self { scheduler: Arc::new(Mutex::new(scheduler)), capacity }
+        Self { scheduler: Arc::new(Mutex::new(scheduler)), capacity, beside: Arc::default() }
     }
 
     /// Returns the share of an owner, the same one while it is referenced.
@@ -73,6 +85,13 @@ impl Pool {
     /// Returns the number of units.
     pub(crate) fn capacity(&self) -> u64 {
         self.capacity
+    }
+
+    /// Takes one of the places beside the units, without a lock, if one is free now. There are as
+    /// many as units.
+    pub(crate) fn beside(&self) -> Option<Beside<'_>> {
+        let place = Beside(&self.beside);
+        (self.beside.fetch_add(1, Ordering::Relaxed) < self.capacity).then_some(place)
     }
 
     /// Returns the number of held units.

@@ -55,6 +55,15 @@ fn engines_of_different_kinds_have_different_entries() {
 }
 
 #[test]
+fn code_of_another_rewriting_is_not_used() {
+    let engine = Engine::default();
+    assert_eq!(number(&engine), number_with(&engine, bulk_memory::VERSION));
+    for version in (0..10).filter(|version| *version != bulk_memory::VERSION) {
+        assert_ne!(number(&engine), number_with(&engine, version));
+    }
+}
+
+#[test]
 fn oversized_entry_is_not_read() {
     let outer = tempfile::tempdir().unwrap();
     let cache = Cache::open(&outer.path().join("cache")).unwrap();

@@ -2,6 +2,7 @@
 //! code and exits.
 
 use super::order::Order;
+use crate::sandbox::bulk_memory::Sliced;
 use crate::sandbox::error_text::error_line;
 use crate::sandbox::{engine, limits};
 use std::io::{self, Read, Write};
@@ -66,7 +67,11 @@ pub fn answer_compilation(
 fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
     let engine =
         Engine::new(&engine::for_compilation(order.allocation)).map_err(|error| (FAILED, error));
-    match engine.and_then(|engine| precompile(&engine, bytes).map_err(|error| (REFUSED, error))) {
+    let compiled = engine.and_then(|engine| {
+        let sliced = Sliced::new(bytes).map_err(wasmtime::Error::new);
+        sliced.and_then(|sliced| precompile(&engine, &sliced)).map_err(|error| (REFUSED, error))
+    });
+    match compiled {
         Ok(code) => (CODE, code),
         Err((_, error)) if engine::is_out_of_memory(&error) => (NO_MEMORY, Vec::new()),
         Err((kind, error)) => {
@@ -75,13 +80,8 @@ fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
     }
 }
 
-/// Compiles a component. The engine would also accept text, so the format is checked here although
-/// the pre-compilation check has rejected text already.
-pub(super) fn precompile(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
-    if !wasmparser::Parser::is_component(bytes) {
-        wasmtime::bail!("it is not a component in binary form");
-    }
-    engine.precompile_component(bytes)
+pub(super) fn precompile(engine: &Engine, component: &Sliced<'_>) -> wasmtime::Result<Vec<u8>> {
+    engine.precompile_component(component.as_bytes())
 }
 
 /// Sets resource limits that this process cannot raise again.

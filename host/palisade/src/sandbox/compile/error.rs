@@ -1,5 +1,6 @@
 //! The error of a compilation.
 
+use crate::sandbox::bulk_memory::SliceError;
 use crate::sandbox::error_text::{error_line, printable};
 use std::time::Duration;
 
@@ -57,6 +58,12 @@ pub enum CompileError {
     /// The compiler could not be started.
     #[error("the compiler could not be started: {0}")]
     Start(String),
+}
+
+impl From<SliceError> for CompileError {
+    fn from(error: SliceError) -> Self {
+        Self::Invalid(printable(&error.to_string()))
+    }
 }
 
 impl CompileError {

@@ -4,6 +4,7 @@
 use super::child;
 use super::compiler::CompileLimits;
 use super::error::CompileError;
+use crate::sandbox::bulk_memory::Sliced;
 use crate::sandbox::engine::{self, Allocation};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,11 +91,12 @@ fn compile_in(
     bytes: &[u8],
     cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
-    if (bytes.len() as u64).saturating_mul(MEMORY_PER_BYTE) > limits.memory {
+    let component = Sliced::new(bytes)?.into_owned();
+    if (component.as_bytes().len() as u64).saturating_mul(MEMORY_PER_BYTE) > limits.memory {
         return Err(CompileError::Size { max: limits.memory });
     }
     let slot = slots.take(cancel)?;
-    let compilation = begin(slot, slots.abandoned_slots.clone(), allocation, bytes.to_vec());
+    let compilation = begin(slot, slots.abandoned_slots.clone(), allocation, component);
     compilation.map_err(|error| CompileError::start(&error))?.wait(limits, cancel)
 }
 
@@ -102,7 +104,7 @@ fn begin(
     slot: OwnedSemaphorePermit,
     abandoned_slots: Arc<AtomicUsize>,
     allocation: Allocation,
-    bytes: Vec<u8>,
+    component: Sliced<'static>,
 ) -> std::io::Result<Compilation> {
     let (answer, answered) = sync_channel(1);
     let run_state =
@@ -114,16 +116,16 @@ fn begin(
         // Declared first, so that the permit is released after the abandoned count is updated.
         let _slot = slot;
         let _ended = EndGuard(&own_state);
-        let _ = answer.send(on_threads(&own_meters, || precompile(allocation, &bytes)));
+        let _ = answer.send(on_threads(&own_meters, || precompile(allocation, &component)));
     })?;
     Ok(Compilation { answer: answered, meters, run_state })
 }
 
-fn precompile(allocation: Allocation, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
+fn precompile(allocation: Allocation, component: &Sliced<'_>) -> Result<Vec<u8>, CompileError> {
     let mut config = engine::for_compilation(allocation);
     let engine = Engine::new(config.parallel_compilation(true))
         .map_err(|error| CompileError::failed(&error))?;
-    child::precompile(&engine, bytes).map_err(|error| match engine::is_out_of_memory(&error) {
+    child::precompile(&engine, component).map_err(|error| match engine::is_out_of_memory(&error) {
         // The shortage may be caused by any part of the process, so it says nothing about the
         // component.
         true => CompileError::failed(&error),

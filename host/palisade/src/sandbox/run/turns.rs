@@ -8,7 +8,7 @@ use super::interrupt::Interrupted;
 use crate::execution::FirstTick;
 use crate::execution::clock::CallClock;
 use crate::execution::owner::note_computing;
-use crate::execution::share::Share;
+use crate::execution::share::{Beside, Share};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -77,8 +77,12 @@ impl RunBounds<'_> {
         }
     }
 
-    fn needs_turn(&self) -> bool {
-        self.signals.ticks() > 0 || self.first_tick == FirstTick::InTurn
+    /// Begins a first tick without a turn, if the guest may have one now. As many guests as there
+    /// are turns may: a guest can compute for tens of milliseconds before its first epoch check, and
+    /// threads that run more guests than cores would delay each of them.
+    fn free_tick(&self) -> Option<Beside<'_>> {
+        let may_be_free = self.signals.ticks() == 0 && self.first_tick == FirstTick::Free;
+        may_be_free.then(|| self.turns.pool().beside()).flatten()
     }
 }
 
@@ -93,7 +97,8 @@ pub(crate) async fn in_turns<T>(
     let mut ticks = 0;
     loop {
         let mut turn = None;
-        if bounds.needs_turn() {
+        let free = bounds.free_tick();
+        if free.is_none() {
             turn = Some(bounds.turns.take(1).await);
             if bounds.signals.ticks() > ticks {
                 // Lets timers and overdue guests run first.
@@ -102,8 +107,10 @@ pub(crate) async fn in_turns<T>(
             bounds.check()?;
         }
         ticks = bounds.signals.ticks();
-        match poll_fn(|cx| Poll::Ready(step(work.as_mut(), &bounds.signals, &mut waker, cx))).await
-        {
+        let step =
+            poll_fn(|cx| Poll::Ready(step(work.as_mut(), &bounds.signals, &mut waker, cx))).await;
+        drop(free);
+        match step {
             Step::Done(done) => return done,
             Step::Ticked => drop(turn),
             Step::Waiting(waker) => {

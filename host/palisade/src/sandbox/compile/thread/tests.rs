@@ -45,8 +45,9 @@ fn cancelled_compilation_is_not_awaited() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let slot = CompileSlots::default().take(&CancellationToken::new()).unwrap();
-    let work =
-        begin(slot, Arc::default(), Allocation::OnDemand, seconds_to_compile("costly")).unwrap();
+    let costly = seconds_to_compile("costly");
+    let costly = Sliced::new(&costly).unwrap().into_owned();
+    let work = begin(slot, Arc::default(), Allocation::OnDemand, costly).unwrap();
     assert_eq!(work.wait(CompileLimits::default(), &cancel), Err(CompileError::Cancelled));
 }
 

@@ -160,6 +160,30 @@ async fn first_tick_may_require_a_turn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn first_ticks_at_once_are_bounded() {
+    let guest = Fixture::new(1);
+    let taken = guest.pool.share(Digest::of(b"other")).try_take(1).unwrap();
+    // Another thread is in a first tick.
+    let elsewhere = guest.pool.beside().unwrap();
+    let later = guest.another();
+    let passes = async {
+        settle().await;
+        assert_eq!(guest.signals.ticks(), 0, "it waits for a turn");
+        drop(elsewhere);
+        let ticks = async {
+            settle().await;
+            assert_eq!(later.signals.ticks(), 1, "the place was free again");
+            drop(taken);
+            [&guest, &later].iter().for_each(|guest| guest.cancel.cancel());
+        };
+        tokio::join!(later.run(), ticks).0
+    };
+    let (ended, later_ended) = tokio::join!(guest.run(), passes);
+    assert!(ended.is_err() && later_ended.is_err());
+    assert!(guest.pool.beside().is_some(), "all places are free");
+}
+
+#[tokio::test(start_paused = true)]
 async fn guest_waiting_for_the_host_holds_no_turn() {
     let guest = Fixture::new(1);
     let polls = AtomicU64::new(0);

@@ -1,0 +1,101 @@
+//! Splits long bulk memory instructions into slices before compilation.
+//!
+//! The engine checks the epoch once per bulk instruction, so a `memory.fill` of 100 MiB could not
+//! be interrupted. Here, each instruction whose length may exceed a slice of 256 KiB gets a second
+//! path: a function that works slice by slice in a loop, which checks the epoch in each iteration.
+//! The instruction itself stays in place for short lengths, at the price of one comparison.
+//!
+//! The result does the same as the original: the slow path checks all bounds first, and leaves a
+//! range outside of the memory to the original instruction, which traps before it writes. Functions
+//! and types are appended, so that no index changes.
+//!
+//! Tables need no slices: one has at most [`ELEMENTS_PER_TABLE`] elements.
+//!
+//! [`ELEMENTS_PER_TABLE`]: super::limits::ELEMENTS_PER_TABLE
+
+mod body;
+mod error;
+mod layout;
+mod module;
+mod sections;
+mod slow_path;
+#[cfg(test)]
+mod tests;
+
+pub(super) use error::SliceError;
+
+use super::precheck::Cap;
+use sections::{Change, Section, Sections, Writer, id};
+use std::borrow::Cow;
+use wasmparser::Parser;
+
+/// The version of the rewriting. Cached code of another version is not used, so every change of the
+/// output needs a new one.
+pub(super) const VERSION: u32 = 1;
+
+/// The bytes of a component without long bulk memory instructions. Only such bytes are compiled.
+pub(super) struct Sliced<'a>(Cow<'a, [u8]>);
+
+impl<'a> Sliced<'a> {
+    /// Rewrites a component that has passed the pre-compilation check. Takes time and memory linear
+    /// in its size.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SliceError`] if the component is malformed or has too many kinds of instructions.
+    pub(super) fn new(bytes: &'a [u8]) -> Result<Self, SliceError> {
+        let mut out = Writer::default();
+        Ok(Self(match component(bytes, 1, &mut out)? {
+            Change::None => Cow::Borrowed(bytes),
+            Change::Some => Cow::Owned(out.into_bytes()),
+        }))
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn into_owned(self) -> Sliced<'static> {
+        Sliced(Cow::Owned(self.0.into_owned()))
+    }
+}
+
+fn component(bytes: &[u8], depth: u64, out: &mut Writer) -> Result<Change, SliceError> {
+    if depth > Cap::Nesting.max() {
+        return Err(SliceError::Nesting);
+    }
+    if !Parser::is_component(bytes) {
+        return Err(SliceError::Header);
+    }
+    let mut sections = Sections::new(bytes)?;
+    out.raw(sections.header());
+    let mut change = Change::None;
+    while let Some(section) = sections.next()? {
+        change = change.or(match section.id {
+            id::CORE_MODULE => module(&section, out)?,
+            id::COMPONENT => {
+                out.section(section.id, |out| component(section.content, depth + 1, out))?
+            }
+            _ => copied(&section, out),
+        });
+    }
+    Ok(change)
+}
+
+fn module(section: &Section<'_>, out: &mut Writer) -> Result<Change, SliceError> {
+    if !Parser::is_core_wasm(section.content) {
+        return Err(SliceError::Header);
+    }
+    match module::rewritten(section.content)? {
+        Some(module) => out.section(section.id, |out| {
+            out.raw(&module);
+            Ok(Change::Some)
+        }),
+        None => Ok(copied(section, out)),
+    }
+}
+
+fn copied(section: &Section<'_>, out: &mut Writer) -> Change {
+    out.raw(section.whole);
+    Change::None
+}

@@ -1,0 +1,121 @@
+//! The rewriting of one function body.
+
+use super::error::SliceError;
+use super::layout::Layout;
+use super::sections::{Change, Writer};
+use super::slow_path::{Bulk, SLICE, SlowPaths};
+use std::ops::Range;
+use wasm_encoder::{BlockType, Instruction, ValType};
+use wasmparser::{FunctionBody, Operator};
+
+/// Writes a function body with its length before it.
+pub(super) fn rewrite(
+    body: &FunctionBody<'_>,
+    parameters: u32,
+    layout: &Layout<'_>,
+    slow_paths: &mut SlowPaths,
+    out: &mut Writer,
+) -> Result<Change, SliceError> {
+    let found = long_instructions(body, layout)?;
+    if found.is_empty() {
+        out.length(body.as_bytes().len())?;
+        out.raw(body.as_bytes());
+        return Ok(Change::None);
+    }
+    let locals = Locals::of(body, parameters)?;
+    let mut inner = Writer::default();
+    inner.number(locals.groups.checked_add(1).ok_or(SliceError::TooLarge)?);
+    inner.raw(part(body, locals.range.clone()));
+    inner.number(1);
+    inner.encode(&ValType::I32);
+    let mut done = locals.range.end;
+    for (bulk, range) in found {
+        inner.raw(part(body, done..range.start));
+        done = range.end;
+        let function = slow_paths.function(bulk)?;
+        branch(locals.count, layout.next_type()?, function, part(body, range), &mut inner);
+    }
+    inner.raw(part(body, done..body.range().end));
+    let inner = inner.into_bytes();
+    out.length(inner.len())?;
+    out.raw(&inner);
+    Ok(Change::Some)
+}
+
+/// Writes the two paths of an instruction. The slow one is called with the operands.
+fn branch(length: u32, ty: u32, slow_path: u32, instruction: &[u8], out: &mut Writer) {
+    out.encode(&Instruction::LocalTee(length));
+    out.encode(&Instruction::LocalGet(length));
+    out.encode(&Instruction::I32Const(SLICE as i32));
+    out.encode(&Instruction::I32GtU);
+    out.encode(&Instruction::If(BlockType::FunctionType(ty)));
+    out.encode(&Instruction::Call(slow_path));
+    out.encode(&Instruction::Else);
+    out.raw(instruction);
+    out.encode(&Instruction::End);
+}
+
+/// Returns the instructions whose length may exceed a slice, each with its place.
+fn long_instructions(
+    body: &FunctionBody<'_>,
+    layout: &Layout<'_>,
+) -> Result<Vec<(Bulk, Range<usize>)>, SliceError> {
+    let mut found = Vec::new();
+    let mut operators = body.get_operators_reader()?;
+    let mut is_short = false;
+    while !operators.eof() {
+        let (operator, start) = operators.read_with_offset()?;
+        if !is_short && let Some(bulk) = bulk(&operator, layout) {
+            found.push((bulk, start..operators.original_position()));
+        }
+        is_short = matches!(operator, Operator::I32Const { value } if value as u32 <= SLICE);
+    }
+    Ok(found)
+}
+
+/// Returns the kind of an operator, if its length may exceed a slice for any operands.
+fn bulk(operator: &Operator<'_>, layout: &Layout<'_>) -> Option<Bulk> {
+    match *operator {
+        Operator::MemoryFill { mem } => Some(Bulk::Fill { memory: mem }),
+        Operator::MemoryCopy { dst_mem, src_mem } => {
+            Some(Bulk::Copy { to: dst_mem, from: src_mem })
+        }
+        // Traps before it writes if the length exceeds the segment.
+        Operator::MemoryInit { data_index, mem } => {
+            let size = layout.passive(data_index).filter(|size| *size > SLICE)?;
+            Some(Bulk::Init { memory: mem, segment: data_index, size })
+        }
+        _ => None,
+    }
+}
+
+/// The locals of a function.
+struct Locals {
+    /// The number of locals, parameters included: the index of the next one.
+    count: u32,
+    /// The number of groups of declared locals of one type.
+    groups: u32,
+    /// The place of the groups.
+    range: Range<usize>,
+}
+
+impl Locals {
+    fn of(body: &FunctionBody<'_>, parameters: u32) -> Result<Self, SliceError> {
+        let mut reader = body.get_locals_reader()?;
+        let groups = reader.get_count();
+        let start = reader.original_position();
+        let mut count = parameters;
+        for _ in 0..groups {
+            let (more, _) = reader.read()?;
+            count = count.checked_add(more).ok_or(SliceError::TooLarge)?;
+        }
+        Ok(Self { count, groups, range: start..reader.original_position() })
+    }
+}
+
+/// Returns a part of a body, given its place in the code section.
+fn part<'a>(body: &FunctionBody<'a>, place: Range<usize>) -> &'a [u8] {
+    let begin = body.range().start;
+    let range = place.start.saturating_sub(begin)..place.end.saturating_sub(begin);
+    body.as_bytes().get(range).unwrap_or_default()
+}

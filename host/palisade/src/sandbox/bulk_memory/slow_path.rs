@@ -1,0 +1,170 @@
+//! The functions that do long bulk memory instructions slice by slice.
+
+use super::error::SliceError;
+use std::collections::BTreeMap;
+use wasm_encoder::{BlockType, Function, InstructionSink};
+
+/// The most bytes between two epoch checks. The first write to that many takes the kernel about a
+/// tenth of a millisecond.
+pub(super) const SLICE: u32 = 256 << 10;
+/// The most slow paths of one module: one for each memory and kind of instruction, and one for each
+/// large data segment. A compiler needs two, and one for each of at most 256 large segments.
+const MAX: usize = 1_024;
+
+/// A bulk memory instruction with its immediates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Bulk {
+    Fill { memory: u32 },
+    Copy { to: u32, from: u32 },
+    Init { memory: u32, segment: u32, size: u32 },
+}
+
+/// The slow paths of a module, in the order of their first use.
+pub(super) struct SlowPaths {
+    first: u32,
+    indices: BTreeMap<Bulk, u32>,
+    functions: Vec<Bulk>,
+}
+
+impl SlowPaths {
+    /// Creates an empty set, whose first function gets the index `first`.
+    pub(super) fn new(first: u32) -> Self {
+        Self { first, indices: BTreeMap::new(), functions: Vec::new() }
+    }
+
+    /// Returns the index of the function for this instruction.
+    pub(super) fn function(&mut self, bulk: Bulk) -> Result<u32, SliceError> {
+        if let Some(index) = self.indices.get(&bulk) {
+            return Ok(*index);
+        }
+        if self.functions.len() >= MAX {
+            return Err(SliceError::SlowPaths { max: MAX });
+        }
+        let number = u32::try_from(self.functions.len()).map_err(|_| SliceError::TooLarge)?;
+        let index = self.first.checked_add(number).ok_or(SliceError::TooLarge)?;
+        self.indices.insert(bulk, index);
+        self.functions.push(bulk);
+        Ok(index)
+    }
+
+    pub(super) fn all(&self) -> &[Bulk] {
+        &self.functions
+    }
+}
+
+/// The parameters of a slow path are the operands of its instruction.
+const TO: u32 = 0;
+/// The second operand: a value for `memory.fill`, otherwise an address.
+const FROM: u32 = 1;
+const LENGTH: u32 = 2;
+
+/// [`SLICE`] as the operand of a constant.
+const SLICE_CONST: i32 = SLICE as i32;
+
+impl Bulk {
+    /// Returns the body of the slow path, for lengths above [`SLICE`].
+    pub(super) fn body(self) -> Vec<u8> {
+        let mut function = Function::new([]);
+        let mut code = function.instructions();
+        self.check_bounds(&mut code);
+        match self {
+            // Backwards, so that no slice overwrites a source that is still to be read.
+            Self::Copy { to, from } if to == from => {
+                code.local_get(TO).local_get(FROM).i32_gt_u().if_(BlockType::Empty);
+                self.backwards(&mut code);
+                code.else_();
+                self.forwards(&mut code);
+                code.end();
+            }
+            _ => self.forwards(&mut code),
+        }
+        code.end();
+        function.into_raw_body()
+    }
+
+    fn instruction(self, code: &mut InstructionSink<'_>) {
+        match self {
+            Self::Fill { memory } => code.memory_fill(memory),
+            Self::Copy { to, from } => code.memory_copy(to, from),
+            Self::Init { memory, segment, .. } => code.memory_init(memory, segment),
+        };
+    }
+
+    /// Does the original instruction if a range is out of bounds: it traps before it writes.
+    fn check_bounds(self, code: &mut InstructionSink<'_>) {
+        match self {
+            Self::Fill { memory } => exceeds(code, TO, Size::Memory(memory)),
+            Self::Copy { to, from } => {
+                exceeds(code, TO, Size::Memory(to));
+                exceeds(code, FROM, Size::Memory(from));
+                code.i32_or();
+            }
+            // A dropped segment has no bytes, so its first slice traps.
+            Self::Init { memory, size, .. } => {
+                exceeds(code, TO, Size::Memory(memory));
+                exceeds(code, FROM, Size::Bytes(size));
+                code.i32_or();
+            }
+        }
+        code.if_(BlockType::Empty).local_get(TO).local_get(FROM).local_get(LENGTH);
+        self.instruction(code);
+        code.unreachable().end();
+    }
+
+    fn forwards(self, code: &mut InstructionSink<'_>) {
+        code.loop_(BlockType::Empty).local_get(TO).local_get(FROM).i32_const(SLICE_CONST);
+        self.instruction(code);
+        advance(code, TO);
+        if !matches!(self, Self::Fill { .. }) {
+            advance(code, FROM);
+        }
+        shorten(code);
+        code.local_get(LENGTH).i32_const(SLICE_CONST).i32_gt_u().br_if(0).end();
+        self.rest(code);
+    }
+
+    fn backwards(self, code: &mut InstructionSink<'_>) {
+        code.loop_(BlockType::Empty);
+        shorten(code);
+        code.local_get(TO).local_get(LENGTH).i32_add();
+        code.local_get(FROM).local_get(LENGTH).i32_add().i32_const(SLICE_CONST);
+        self.instruction(code);
+        code.local_get(LENGTH).i32_const(SLICE_CONST).i32_gt_u().br_if(0).end();
+        self.rest(code);
+    }
+
+    fn rest(self, code: &mut InstructionSink<'_>) {
+        code.local_get(TO).local_get(FROM).local_get(LENGTH);
+        self.instruction(code);
+    }
+}
+
+/// The type of all slow paths in binary form: a function of three numbers of 32 bits, without a
+/// result.
+pub(super) const TYPE: [u8; 6] = [0x60, 3, 0x7f, 0x7f, 0x7f, 0];
+
+/// The size of what an operand points into.
+#[derive(Clone, Copy)]
+enum Size {
+    Memory(u32),
+    Bytes(u32),
+}
+
+/// Leaves 1 if the range from the address in a parameter ends beyond the size, else 0.
+fn exceeds(code: &mut InstructionSink<'_>, address: u32, size: Size) {
+    code.local_get(address).i64_extend_i32_u();
+    code.local_get(LENGTH).i64_extend_i32_u().i64_add();
+    match size {
+        Size::Memory(memory) => code.memory_size(memory).i64_extend_i32_u().i64_const(16).i64_shl(),
+        Size::Bytes(bytes) => code.i64_const(bytes.into()),
+    };
+    code.i64_gt_u();
+}
+
+fn advance(code: &mut InstructionSink<'_>, address: u32) {
+    code.local_get(address).i32_const(SLICE_CONST).i32_add().local_set(address);
+}
+
+fn shorten(code: &mut InstructionSink<'_>) {
+    code.local_get(LENGTH).i32_const(SLICE_CONST).i32_sub().local_set(LENGTH);
+}
