@@ -206,6 +206,7 @@ impl Entry {
 
 impl ProtectedTree {
     /// Returns whether the tree is the file or directory with this identity.
+    #[doc(hidden)]
     pub fn is(&self, identity: Identity) -> bool {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
     }
