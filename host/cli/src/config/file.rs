@@ -61,7 +61,7 @@ pub struct FileConfig {
     pub hard_links: Option<HardLinks>,
     /// Plugin directories.
     pub directories: Vec<PathBuf>,
-    /// Whether the built-in plugins are loaded.
+    /// Whether the shipped plugins are loaded.
     pub builtin: Option<bool>,
 }
 
