@@ -1,4 +1,4 @@
-//! Builds the built-in plugins as components and generates their list for the library to embed.
+//! Builds the shipped plugins as components and generates their list for the library to embed.
 //!
 //! In the repository the plugins are built from source. The published package includes them
 //! prebuilt, in `prebuilt/`, and runs neither cargo nor the network.
@@ -16,7 +16,7 @@ use miniz_oxide::deflate::compress_to_vec;
 use guests::{Error, Request, Selection, script};
 use sha2::{Digest as _, Sha256};
 
-/// The built-in plugins, sorted by file name.
+/// The shipped plugins, sorted by file name.
 const PLUGINS: [&str; 3] = ["calculate", "files", "search"];
 
 /// The plugin of the demonstration: built and embedded like the others, but not in the list.

@@ -1,4 +1,4 @@
-//! The built-in plugins of Palisade, each a WebAssembly component embedded into the program.
+//! The shipped plugins of Palisade, each a WebAssembly component embedded into the program.
 //!
 //! ```
 //! let names: Vec<&str> = palisade_plugins::all().iter().map(|plugin| plugin.name).collect();
@@ -7,7 +7,7 @@
 
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
-/// A built-in plugin.
+/// A shipped plugin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Plugin {
     /// The file name, such as `files.wasm`.
@@ -32,7 +32,7 @@ impl Plugin {
     }
 }
 
-/// Returns every built-in plugin, sorted by file name.
+/// Returns every shipped plugin, sorted by file name.
 pub fn all() -> &'static [Plugin] {
     &PLUGINS
 }

@@ -26,7 +26,7 @@ pub enum Plugins {
     Guest(Guest),
     /// A component made by the test, with the file name it gets.
     Component(String, Vec<u8>),
-    /// The built-in plugins of the host.
+    /// The shipped plugins of the host.
     Shipped,
 }
 
@@ -207,7 +207,7 @@ impl Case {
             .args([HOSTILE_ECHO.directory()])
     }
 
-    /// Returns the options for the verbs that run tools.
+    /// Returns the options for the subcommands that run tools.
     pub(crate) fn running(&self) -> Vec<String> {
         let classes =
             self.allow.iter().flat_map(|class| ["--allow".to_owned(), class.as_str().to_owned()]);

@@ -26,7 +26,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Creates a host with the built-in tools and those of these guests; `change` configures it
+    /// Creates a host with the shipped tools and those of these guests; `change` configures it
     /// further.
     ///
     /// # Panics

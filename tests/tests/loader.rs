@@ -36,8 +36,7 @@ use std::path::Path;
 
 use palisade::{CacheMode, Host, plugins::Shipped};
 use palisade_tests::guest::{
-    LOADER_EARLY_QUESTION, LOADER_EARLY_REQUIREMENT, LOADER_EXCESS_PROMPTS, LOADER_GOOD,
-    LOADER_UNSTABLE, LOADER_UNSTABLE_PROMPTS, cache,
+    LOADER_EXCESS_PROMPTS, LOADER_GOOD, LOADER_UNSTABLE, LOADER_UNSTABLE_PROMPTS, cache,
 };
 use palisade_tests::{Program, World, is_tested};
 use serde_json::Value;
@@ -149,19 +148,34 @@ fn loader_excess_prompts() {
     says(&reason, &["257 documents, templates and prompts", "256 are accepted"]);
 }
 
-#[test]
-fn loader_early_requirement() {
-    let reason = refused(&fs::read(LOADER_EARLY_REQUIREMENT.file()).unwrap());
-    says(&reason, &["it needs a client, and there is none while it is described"]);
+mod loader_early_requirement {
+    use super::{refused, says};
+    use palisade_tests::guest::LOADER_EARLY_REQUIREMENT;
+    use std::fs;
+
+    #[test]
+    fn plugin_requiring_a_client_at_load_is_rejected() {
+        let reason = refused(&fs::read(LOADER_EARLY_REQUIREMENT.file()).unwrap());
+        says(&reason, &["it needs a client, and there is none while it is described"]);
+    }
 }
 
-#[test]
-fn loader_early_question() {
-    let world = World::new();
-    fs::copy(LOADER_EARLY_QUESTION.file(), world.plugins().join("asking.wasm")).unwrap();
-    let builder =
-        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
-    let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
-    let described = host.plugins()[0].definitions()[0].description().to_owned();
-    assert_eq!(described, "0 kinds, Err(AskError::Unavailable)");
+mod loader_early_question {
+    use palisade::{CacheMode, Host, plugins::Shipped};
+    use palisade_tests::World;
+    use palisade_tests::guest::{LOADER_EARLY_QUESTION, cache};
+    use std::fs;
+
+    #[test]
+    fn question_at_load_is_unavailable() {
+        let world = World::new();
+        fs::copy(LOADER_EARLY_QUESTION.file(), world.plugins().join("asking.wasm")).unwrap();
+        let builder = Host::builder()
+            .workspace(world.root())
+            .shipped(Shipped::LeftOut)
+            .plugins(world.plugins());
+        let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
+        let described = host.plugins()[0].definitions()[0].description().to_owned();
+        assert_eq!(described, "0 kinds, Err(AskError::Unavailable)");
+    }
 }

@@ -1,4 +1,4 @@
-//! Installs the program and compiles its built-in plugins, so that no first call waits for the
+//! Installs the program and compiles its shipped plugins, so that no first call waits for the
 //! compiler.
 
 use crate::place::Place;

@@ -55,7 +55,7 @@ cargo xtask rivals [--debug]
     Measures calls per second beside the official Python SDK's server and ACT.
     Needs python3 and pip.
 cargo xtask install [--root DIR]
-    Installs the program, as `cargo install` does, and compiles its built-in plugins.
+    Installs the program, as `cargo install` does, and compiles its shipped plugins.
 cargo xtask instructions [--keep]
     Counts the instructions of a call and compares them with the stored counts; --keep stores them.
     Needs valgrind.

@@ -17,7 +17,8 @@
 //! }
 //! ```
 //!
-//! Modules depend downwards only, in this order.
+//! Each module uses only modules before it in this order: `tool`, `workspace`, `execution`,
+//! `sandbox`, `registry`, `plugins`, `policy`, `confirm`, `events`, `session`, `dispatch`, `host`.
 
 #[cfg(not(unix))]
 compile_error!(

@@ -112,7 +112,7 @@ fn supervise(
 /// workspace hangs in the kernel.
 const MAX_STARTING: usize = 64;
 
-/// A permit of a command that is being started.
+/// The slot of a command that is being started.
 struct StartPermit;
 
 impl StartPermit {

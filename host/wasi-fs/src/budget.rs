@@ -35,7 +35,7 @@ pub trait ResourceBudget: fmt::Debug + Send + Sync {
 
 /// The error of a budget without a free file descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{limit} file descriptors are held, and no more is free")]
+#[error("all {limit} file descriptors in use")]
 pub struct NoDescriptor {
     /// The number of descriptors that are held already.
     pub limit: u64,

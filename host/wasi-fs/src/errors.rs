@@ -51,7 +51,7 @@ pub enum Refusal {
     Bare,
     /// The new name would turn a directory into a git repository, whose settings git would execute.
     #[error(
-        "`{name}` cannot be given to anything beside `{beside}`: git would take the directory for a repository and run what its settings say; another name is accepted"
+        "`{name}` must not exist in the same directory as `{beside}`: git would take the directory for a repository and run what its settings say; another name is accepted"
     )]
     Repository {
         /// The name that the guest tried to create.

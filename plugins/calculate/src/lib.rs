@@ -1,4 +1,4 @@
-//! The built-in plugin `calculate`: arithmetic, in a sandbox without any capability.
+//! The shipped plugin `calculate`: arithmetic, in a sandbox without any capability.
 //!
 //! The parser is our own: of the crates that evaluate expressions, `meval` and `fasteval` have had
 //! no release for years and `evalexpr` is under the AGPL, while this grammar is small.

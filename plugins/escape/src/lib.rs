@@ -1,5 +1,5 @@
 //! A hostile plugin for `palisade demo escape`: it attempts to escape from the sandbox and reports
-//! its gains. It is not part of the built-in plugins.
+//! its gains. It is not part of the shipped plugins.
 
 mod files;
 mod greed;

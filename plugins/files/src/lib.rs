@@ -1,4 +1,4 @@
-//! The built-in plugin `files`: reads, lists, writes, patches and deletes files of the workspace.
+//! The shipped plugin `files`: reads, lists, writes, patches and deletes files of the workspace.
 
 mod atomic;
 mod delete;

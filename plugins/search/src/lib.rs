@@ -1,4 +1,4 @@
-//! The built-in plugin `search`: finds files of the workspace by name and by content.
+//! The shipped plugin `search`: finds files of the workspace by name and by content.
 
 mod find;
 mod search;

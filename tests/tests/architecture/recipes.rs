@@ -1,5 +1,5 @@
 //! Checks the recipes of CONTRIBUTING.md: every file and name in them exists, and the recipe for a
-//! verb describes the existing verbs.
+//! subcommand describes the existing ones.
 
 use super::{read, root, rust_files};
 use syn::{Attribute, Item, Meta};
@@ -90,14 +90,14 @@ fn every_recipe_name_is_in_the_file_of_its_step() {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
-/// A verb of the program, as `Verb` declares it.
+/// A subcommand of the program, as `Verb` declares it.
 struct Verb {
     variant: String,
     is_hidden: bool,
 }
 
 impl Verb {
-    /// Returns the name of the verb's module.
+    /// Returns the name of the subcommand's module.
     fn module(&self) -> String {
         let mut name = String::new();
         for letter in self.variant.chars() {
@@ -120,7 +120,7 @@ fn verbs() -> Vec<Verb> {
         Meta::List(list) => list.tokens.to_string().contains("hide"),
         _ => false,
     };
-    let variants = verb.expect("the verbs are declared there").variants.into_iter();
+    let variants = verb.expect("the subcommands are declared there").variants.into_iter();
     let variants = variants.map(|variant| Verb {
         is_hidden: variant.attrs.iter().any(hides),
         variant: variant.ident.to_string(),

@@ -1,5 +1,5 @@
 //! More calls than the host can queue: the surplus is rejected at once, and other tools still get a
-//! place.
+//! slot.
 
 use palisade::{Call, Host, ToolOutput, plugins::Shipped};
 use palisade_tests::Recorder;

@@ -12,7 +12,7 @@ use palisade_tests::stage::reports_start;
 use palisade_tests::{Recorder, Stage, World};
 use serde_json::json;
 
-/// The sandboxes and the places in the queue that one plugin gets while no other plugin wants any.
+/// The sandboxes and the slots in the queue that one plugin gets while no other plugin wants any.
 const OF_ONE: (usize, usize) = (128, 512);
 
 #[test]

@@ -211,7 +211,7 @@ fn later_cache_of_another_run_is_hidden_from_a_server() {
 }
 
 #[test]
-fn cache_is_known_for_any_state_directory() {
+fn cache_is_hidden_under_every_state_directory() {
     let home = Home { home: World::new(), elsewhere: World::new() };
     let root = home.home.root();
     let run = |workspace: &World, state: Option<&str>, cache: &str, tool: &str, input: Value| {

@@ -13,7 +13,7 @@ fn path_outside_is_denied_by_the_host() {
 }
 
 #[test]
-fn absolute_path_means_the_workspace() {
+fn absolute_path_is_relative_to_the_workspace_root() {
     assert_eq!(files("in_read", "read", "/file.txt", "").output(), "inside");
     assert_eq!(files("in_read", "read", "/etc/passwd", "").result["success"], false);
     assert_eq!(

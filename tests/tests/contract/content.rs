@@ -30,7 +30,7 @@ fn json_block_is_printed_in_canonical_form() {
 }
 
 #[test]
-fn image_is_a_note_to_the_model_and_bytes_to_the_program() {
+fn image_is_text_for_the_model_and_base64_in_json() {
     is(
         "image",
         "[image image/png, 4 bytes]",

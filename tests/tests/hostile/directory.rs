@@ -214,7 +214,7 @@ fn compiled_code_under_another_key_is_recompiled() {
 }
 
 #[test]
-fn compiled_code_other_than_a_file_is_recompiled() {
+fn cache_entry_that_is_no_regular_file_is_recompiled() {
     with_cache(|cache| {
         for entry in entries(cache) {
             fs::remove_file(&entry).unwrap();

@@ -157,7 +157,7 @@ fn update_denied_by_the_policy_causes_no_question() {
 }
 
 #[test]
-fn no_answer_is_no_yes_and_uses_no_call_time() {
+fn unanswered_question_times_out_and_nothing_runs() {
     let oracle = Oracle::new(|_, builder| {
         builder.plugins(DISPATCHER_GATE.directory()).confirmation_timeout(SHORT)
     });

@@ -13,7 +13,7 @@ fn call(tool: &str, count: u64) -> Observed {
 }
 
 #[test]
-fn handles_obeyed() {
+fn guest_may_hold_200_handles() {
     assert_eq!(call("hold", 200).output(), "200 held");
 }
 

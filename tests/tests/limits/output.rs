@@ -111,7 +111,7 @@ fn emitted_text_violated() {
 }
 
 #[test]
-fn progress_obeyed() {
+fn guest_may_report_progress_10_000_times() {
     let seen = say("progress", 10_000);
     assert_eq!(seen.events.iter().filter(|event| event.name() == "tool.progress").count(), 10_000);
 }

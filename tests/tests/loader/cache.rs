@@ -106,7 +106,7 @@ fn lost_code_of_a_changed_file_is_an_error_with_advice() {
     let result = runtime.block_on(host.call("good", json!({}), json!({})));
     let message = result.error().unwrap().message();
     assert!(
-        message.contains("holds another plugin by now") && message.contains("start again"),
+        message.contains("now contains another plugin") && message.contains("restart palisade"),
         "{message}"
     );
 }

@@ -121,7 +121,7 @@ fn child_answers_are_bounded_and_checked() {
     says(&reason_with("printf '\\2\\0\\0\\0\\0\\0\\0\\0\\0'"), &["more than 2048 MiB"]);
     says(&reason_with("printf '\\7\\0\\0\\0\\0\\0\\0\\0\\0'"), &["makes no sense"]);
     says(&reason_with("cat /dev/zero"), &["more than 256 MiB of code"]);
-    says(&reason_with("exec sleep 1000"), &["compilation was not done after 10s", "try again"]);
+    says(&reason_with("exec sleep 1000"), &["compilation did not finish within 10s", "try again"]);
     says(&reason_with("exec cat /dev/zero >&2"), &["the compiler failed on it"]);
 }
 

@@ -67,7 +67,7 @@ fn unknown_wasi_import_is_refused_with_the_known_versions() {
 }
 
 #[test]
-fn later_wasi_0_2_import_is_answered() {
+fn import_of_a_later_wasi_0_2_version_loads() {
     let clock = r#"(import "wasi:clocks/monotonic-clock@0.2.6" (instance (export "now" (func (result u64)))))"#;
     assert_eq!(load(&with_file(&raw().importing(clock).build())).tools, ["raw", "good", "better"]);
 }

@@ -78,7 +78,7 @@ fn connection_above_the_limit_gets_a_written_503() {
     let world = World::new();
     let endpoint = start(&world);
     let mut sockets = connect(&endpoint, LIMIT);
-    // The server accepts in order, so that all places of this address are taken now.
+    // The server accepts in order, so that all slots of this address are taken now.
     let rejected = endpoint.post(&HEADERS, &message());
     assert_eq!((rejected.status, rejected.header("retry-after")), (503, Some("1")));
     assert_eq!(rejected.message()["error"], "too_many_connections", "{rejected:?}");

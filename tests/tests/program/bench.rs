@@ -102,7 +102,7 @@ fn prompting_tool_is_measured_only_if_its_class_is_allowed() {
     assert!(refused.stdout.is_empty() && !world.root().join("made.txt").exists());
     let allowed =
         program(&world, &words).args(["--allow", "write", "--json"]).run().exits_with(0).json();
-    assert_eq!(allowed["loading"]["plugin"], "files", "a built-in plugin is loaded like any other");
+    assert_eq!(allowed["loading"]["plugin"], "files", "a shipped plugin is loaded like any other");
     assert!(world.root().join("made.txt").exists());
 }
 

@@ -43,7 +43,7 @@ fn call_writes_its_events_and_those_of_plugins() {
 }
 
 #[test]
-fn refusal_is_an_event_without_a_call() {
+fn denied_call_ends_with_tool_failed() {
     let world = World::new();
     let events = file(&world);
     let input = r#"{"path": "made.txt", "content": "x"}"#;

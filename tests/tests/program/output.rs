@@ -6,7 +6,7 @@ use palisade_tests::{World, guest};
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
-/// Every verb that prints, in each of its forms.
+/// Every subcommand that prints, in each of its forms.
 const VERBS: [&[&str]; 17] = [
     &["list"],
     &["list", "--json"],

@@ -1,4 +1,4 @@
-//! The other verbs: `list`, `export`, `completions`.
+//! The other subcommands: `list`, `export`, `completions`.
 
 use crate::{program, with_guest};
 use palisade_tests::{World, guest};

@@ -140,7 +140,7 @@ fn native_tool_knows_its_workspace() {
 }
 
 #[test]
-fn host_needs_no_tools_and_accepts_any() {
+fn empty_host_builds_and_accepts_a_native_tool() {
     let world = World::new();
     let host = Host::builder()
         .workspace(world.root())

@@ -84,7 +84,7 @@ impl Floor {
         self
     }
 
-    /// Adds a built-in plugin.
+    /// Adds a shipped plugin.
     pub(crate) fn with_shipped(self, plugin: &str, tools: &'static [&'static str]) -> Self {
         let shipped = palisade_plugins::all().iter().find(|shipped| shipped.name == plugin);
         self.with(tools, &shipped.expect("a shipped plugin").bytes())

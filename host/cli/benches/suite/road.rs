@@ -34,7 +34,7 @@ impl Subscriber for Heard {
 }
 
 impl Road {
-    /// Returns a host with the built-in plugins and the benchmark's own.
+    /// Returns a host with the shipped plugins and the benchmark's own.
     pub(crate) fn new(world: &World) -> Self {
         let own = palisade_tests::guest::BENCH_CALLS.file();
         Self::with(world.host().shipped(Shipped::Included).plugin_file(own))

@@ -41,7 +41,7 @@ impl World {
         self.cache.join("floor")
     }
 
-    /// Returns the builder of a host without the built-in plugins; its cache is warm from the
+    /// Returns the builder of a host without the shipped plugins; its cache is warm from the
     /// second run on.
     pub(crate) fn host(&self) -> HostBuilder {
         Host::builder()

@@ -19,7 +19,7 @@ pub(super) struct Args {
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 internal · 2 usage · 3 not found · 4 denied · 5 the tool failed · 6 invalid input or plugin · 7 limit or timeout · 130 interrupted";
 
-/// What every verb takes.
+/// The arguments of every subcommand.
 #[derive(ClapArgs, Clone)]
 pub(super) struct Common {
     /// The directory that tools see
@@ -121,7 +121,7 @@ pub(super) struct Call {
     pub(super) json: bool,
 }
 
-/// What every verb takes that runs tools.
+/// The arguments of every subcommand that runs tools.
 #[derive(ClapArgs)]
 pub(super) struct Running {
     /// Stop a call after this time, such as 30s or 500ms (at most 600s)

@@ -135,7 +135,7 @@ mod tests {
         let failure = Failure::from(ServeError::Stalled);
         assert_eq!(failure.exit(), Exit::Limit);
         assert!(
-            failure.to_string().contains("has read nothing of what waits for it for 30 s"),
+            failure.to_string().contains("has read none of its pending output for 30 s"),
             "{failure}"
         );
     }

@@ -57,7 +57,7 @@ pub(super) enum TelemetryError {
     // The source is left out of the message: it repeats the URL, which may contain a password.
     #[error("a variable `OTEL_EXPORTER_OTLP_*` cannot be understood")]
     Exporter(ExporterBuildError),
-    #[error("cannot start what sends it: {0}")]
+    #[error("cannot start the exporter: {0}")]
     Io(#[from] std::io::Error),
 }
 

@@ -61,7 +61,7 @@ pub struct FileConfig {
     pub hard_links: Option<HardLinks>,
     /// Plugin directories.
     pub directories: Vec<PathBuf>,
-    /// Whether the built-in plugins are loaded.
+    /// Whether the shipped plugins are loaded.
     pub builtin: Option<bool>,
 }
 
@@ -96,7 +96,7 @@ pub enum ConfigError {
         message: String,
     },
     /// A project file would loosen a setting.
-    #[error("`{}` may only tighten, and `{key}` would loosen; move it to your own file: {}", path.display(), user_file.display())]
+    #[error("`{}`: `{key}` would loosen a setting; a project file may only tighten. Move it to your own file: {}", path.display(), user_file.display())]
     Loosens {
         /// The path of the project file.
         path: PathBuf,

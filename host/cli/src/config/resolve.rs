@@ -41,7 +41,7 @@ pub struct Settings {
     pub compile_memory: Value<u64>,
     /// Plugin directories.
     pub directories: Value<Vec<PathBuf>>,
-    /// Whether the built-in plugins are loaded, and whether their names stay reserved otherwise.
+    /// Whether the shipped plugins are loaded, and whether their names stay reserved otherwise.
     pub builtin: Value<Shipped>,
     /// Timeout of a confirmation.
     pub confirm_timeout: Value<Duration>,

@@ -27,7 +27,7 @@ pub enum ReplyError {
     },
     /// The text is JSON with calls in another provider's form.
     #[error(
-        "this is no reply of {expected}: it has calls in the form of {found}; name {found} as the provider"
+        "this is not a reply of {expected}: it has calls in the form of {found}; name {found} as the provider"
     )]
     OtherProvider {
         /// The named provider.
@@ -37,7 +37,7 @@ pub enum ReplyError {
     },
     /// The text is JSON of an unknown form.
     #[error(
-        "this is no reply of {expected}: it is {found}; accepted are {}",
+        "this is not a reply of {expected}: it is {found}; accepted are {}",
         accepted_forms(*.expected)
     )]
     NotAReply {

@@ -11,7 +11,7 @@ use palisade_schema::schema::resolve_local_ref;
 /// The deepest nesting of inlined references.
 const MAX_INLINING: usize = 8;
 /// The number of values that the export of one schema may visit and copy: references can expand a
-/// schema exponentially. The schema of a real tool needs some thousand.
+/// schema exponentially. The schema of a real tool needs a few thousand.
 const MAX_STEPS: usize = 300_000;
 
 /// The budget of the export of one schema, in visited values.
@@ -29,7 +29,7 @@ impl StepBudget {
     }
 
     /// Spends the number of values in `value`, and collects the references among them. Returns
-    /// `None` if the budget ends before.
+    /// `None` if the budget runs out first.
     fn collect_refs<'v>(&mut self, value: &'v Value) -> Option<Vec<&'v str>> {
         let mut found = Vec::new();
         let mut pending = vec![value];

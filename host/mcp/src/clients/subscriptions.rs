@@ -18,7 +18,7 @@ pub(crate) struct Subscriptions(Mutex<HashMap<String, Option<Digest>>>);
 /// The error of a subscription beyond the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{MAX_SUBSCRIPTIONS} resources with URIs of at most {MAX_URI} bytes can be subscribed to; unsubscribe from some"
+    "a client can subscribe to at most {MAX_SUBSCRIPTIONS} resources, with URIs of at most {MAX_URI} bytes; unsubscribe from some"
 )]
 pub(crate) struct SubscriptionsFull;
 

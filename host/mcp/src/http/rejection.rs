@@ -22,7 +22,7 @@ pub(super) enum Rejection {
          or add the name to those it answers to (`--host`)"
     )]
     Host,
-    #[error("web pages of this `Origin` may not ask: add it to those that may (`--origin`)")]
+    #[error("requests from web pages of this `Origin` are not accepted: allow it with `--origin`")]
     Origin,
     #[error("there is nothing at this path: the URL of a client ends in `{}`", .0.join("` or `"))]
     Path(Vec<&'static str>),
@@ -40,7 +40,7 @@ pub(super) enum Rejection {
     WrongToken,
     #[error("the method is none of POST, GET and DELETE")]
     Method,
-    #[error("a body may have {0} bytes; this one has more")]
+    #[error("the body is longer than {0} bytes, the most that is accepted")]
     TooLong(usize),
     #[error("the body did not arrive within 10 s")]
     Slow,

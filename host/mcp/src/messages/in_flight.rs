@@ -45,9 +45,11 @@ pub(crate) enum AdmissionError {
         "a request of this id is still being answered, or was cancelled; no id may be used twice"
     )]
     Duplicate,
-    #[error("an id may have {MAX_LENGTH} bytes; this one has more")]
+    #[error("the id is longer than {MAX_LENGTH} bytes, the most that is accepted")]
     LongId,
-    #[error("{MAX_IN_FLIGHT} requests are being answered; send more when some of them have been")]
+    #[error(
+        "{MAX_IN_FLIGHT} requests are in flight, the most that is accepted; wait for a response before the next request"
+    )]
     Busy,
 }
 

@@ -74,7 +74,7 @@ impl CallThreads {
         self.0.lost()
     }
 
-    /// Waits for a permit for a thread within `patience`. The call's clock does not run meanwhile.
+    /// Waits for a slot for a thread within `patience`. The call's clock does not run meanwhile.
     pub(super) async fn admit(
         &self,
         tool: &Registered,
@@ -93,7 +93,7 @@ impl CallThreads {
         }
     }
 
-    /// Takes a free permit, if there is one.
+    /// Takes a free slot, if there is one.
     fn try_admit(&self, tool: &Registered) -> Result<Option<Permit>, ErrorKind> {
         self.check_lost()?;
         let free = self.0.permits.share(tool.owner()).try_take(1).ok();
@@ -232,7 +232,7 @@ impl Permit {
                     result
                 }),
             };
-            // Release the permit before the caller learns of the end.
+            // Release the slot before the caller learns of the end.
             drop(self);
             let _ = send.send(result);
         };

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-/// A call's permits, of its session and its message, released on drop.
+/// A call's slots, of its session and its message, released on drop.
 pub(super) struct CallPermits<'a> {
     _session: SessionPermits<'a>,
     _message: Option<SemaphorePermit<'a>>,
@@ -20,7 +20,7 @@ pub(super) struct CallPermits<'a> {
     pub(super) patience: Duration,
 }
 
-/// Waits for the call's permits. `waited` is the time that the call has already spent in queues.
+/// Waits for the call's slots. `waited` is the time that the call has already spent in queues.
 pub(super) async fn admit<'a>(
     pipeline: &Pipeline<'a>,
     waited: Duration,
@@ -36,7 +36,7 @@ pub(super) async fn admit<'a>(
     }
 }
 
-/// Takes the permits without waiting, and so without a timer.
+/// Takes the slots without waiting, and so without a timer.
 fn try_admit<'a>(pipeline: &Pipeline<'a>, patience: Duration) -> Option<CallPermits<'a>> {
     let session = pipeline.session.concurrency().try_admit(tool_name(pipeline))?;
     let message = pipeline.message.map(Semaphore::try_acquire).transpose().ok()?;
@@ -54,7 +54,7 @@ async fn wait<'a>(
     }
 }
 
-/// Waits in the queue. The message's permit comes last, so that a call waiting for its tool's limit
+/// Waits in the queue. The message's slot comes last, so that a call waiting for its tool's limit
 /// does not hold up other calls of the message.
 async fn wait_in_queue<'a>(
     pipeline: &Pipeline<'a>,

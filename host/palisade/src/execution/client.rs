@@ -41,11 +41,13 @@ pub enum AskFailure {
     /// The request is sent with the end of this call, which is made again with the response. The
     /// tool never sees this variant: its call ends as
     /// [`ErrorKind::AwaitsClient`](crate::tool::ErrorKind::AwaitsClient).
-    #[error("the answer comes with another call")]
+    #[error(
+        "the call ended so that its client can be asked; the answer comes with a repeated call"
+    )]
     Later,
     /// The call was made again with responses but now sends other requests. The tool never sees
     /// this variant: its call ends.
-    #[error("it asks differently than before")]
+    #[error("the repeated call sent other requests to the client than the first")]
     Changed,
 }
 

@@ -49,7 +49,7 @@ pub const CANCEL_GRACE: Duration = Duration::from_millis(25);
 /// in addition to the guests that hold turns; most calls end within it. The wake-ups of the clock
 /// take 0.5 to 2 % of a core; while no guest computes, the clock ticks five times less often.
 pub const TICK: Duration = crate::execution::owner::TICK;
-/// The duration after which a turn to compute is written off.
+/// The duration after which a turn to compute is abandoned.
 pub const TURN: Duration = crate::execution::owner::TURN;
 
 /// How long a call that must end may hold its thread in one piece of work before the thread counts
@@ -129,7 +129,8 @@ pub struct Limits {
     /// Timeout of a call; `None` means the default of the tool's class.
     pub timeout: Option<Duration>,
     /// Memory of all calls of the process together, in bytes: that of their guests, and that of the
-    /// host for them. At least the limit of one call, and at most 16 TiB. The calls of every host in the process count.
+    /// host for them. At least the limit of one call, and at most 16 TiB. The calls of every host
+    /// in the process count.
     pub total_memory: u64,
 }
 

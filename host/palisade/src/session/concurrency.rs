@@ -21,7 +21,7 @@ pub(crate) struct ConcurrencyLimits {
     tools: BTreeMap<String, Semaphore>,
 }
 
-/// The permits of a call, released on drop.
+/// The slots of a call, released on drop.
 #[derive(Debug)]
 pub(crate) struct SessionPermits<'a> {
     _tool: Option<SemaphorePermit<'a>>,
@@ -44,15 +44,15 @@ impl ConcurrencyLimits {
         self.session.is_none().then(|| Semaphore::new(self.message))
     }
 
-    /// Takes the permits if they are free.
+    /// Takes the slots if they are free.
     pub(crate) fn try_admit(&self, tool: &str) -> Option<SessionPermits<'_>> {
         let tool = self.tools.get(tool).map(Semaphore::try_acquire).transpose().ok()?;
         let session = self.session.as_ref().map(Semaphore::try_acquire).transpose().ok()?;
         Some(SessionPermits { _tool: tool, _session: session })
     }
 
-    /// Waits for the permits in FIFO order. The tool's permit comes first, so that a call waiting
-    /// for it does not hold a session permit.
+    /// Waits for the slots in FIFO order. The tool's slot comes first, so that a call waiting
+    /// for it does not hold a session slot.
     pub(crate) async fn admit(&self, tool: &str) -> SessionPermits<'_> {
         SessionPermits {
             _tool: acquire(self.tools.get(tool)).await,
@@ -61,7 +61,7 @@ impl ConcurrencyLimits {
     }
 }
 
-/// Waits for a permit. The semaphores are never closed, so this always succeeds.
+/// Waits for a slot. The semaphores are never closed, so this always succeeds.
 async fn acquire(semaphore: Option<&Semaphore>) -> Option<SemaphorePermit<'_>> {
     match semaphore {
         Some(semaphore) => semaphore.acquire().await.ok(),

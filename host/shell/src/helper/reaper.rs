@@ -46,10 +46,10 @@ pub(super) const HIGHEST_PRIORITY: i32 = -20;
 #[non_exhaustive]
 pub enum HelperError {
     /// The process was not started by a host.
-    #[error("this verb is for palisade itself: it holds the processes of a command")]
+    #[error("this subcommand is for palisade itself: it supervises the processes of a command")]
     NoHost,
     /// A required system call failed.
-    #[error("cannot hold a command: {0}")]
+    #[error("cannot supervise a command: {0}")]
     Hold(#[from] io::Error),
 }
 

@@ -1,5 +1,5 @@
-//! Measures the cost of loading a tool's plugin, compiled and from the cache, in a temporary cache
-//! directory.
+//! Measures how long it takes to load the plugin of a tool: once with its compilation, and then
+//! from the cache, which is in a temporary directory.
 
 use crate::cli::args::Common;
 use crate::cli::exit::{Exit, Failure};
@@ -51,7 +51,7 @@ pub(super) fn of(
     Ok(Some(Load { plugin: plugin.name().to_owned(), bytes, compiled, cached }))
 }
 
-/// Returns the path of the plugin's file; a built-in plugin is written to the scratch directory
+/// Returns the path of the plugin's file; a shipped plugin is written to the scratch directory
 /// first.
 fn file(plugin: &Plugin, scratch: &Path) -> std::io::Result<PathBuf> {
     if let Some(path) = plugin.path() {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The reported percentiles, in thousandths.
-const SHARES: [(&str, usize); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)];
+const PERCENTILES: [(&str, usize); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)];
 
 pub(super) struct Report<'a> {
     pub(super) tool: &'a str,
@@ -94,8 +94,9 @@ impl Report<'_> {
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
-        let head =
-            [String::new()].into_iter().chain(SHARES.iter().map(|(name, _)| format!("{name:>8}")));
+        let head = [String::new()]
+            .into_iter()
+            .chain(PERCENTILES.iter().map(|(name, _)| format!("{name:>8}")));
         let mut rows = vec![head.chain(["calls/s".to_owned()]).map(Cell::from).collect()];
         let callers = format!("{} callers at once", self.taken.many.callers);
         rows.push(row("one caller", &self.taken.one));
@@ -123,10 +124,11 @@ impl Report<'_> {
 }
 
 fn row(name: &str, series: &Series) -> Vec<Cell> {
-    let shares = SHARES.iter().map(|(_, permille)| format!("{:>8}", shown(series.at(*permille))));
+    let percentiles =
+        PERCENTILES.iter().map(|(_, permille)| format!("{:>8}", shown(series.at(*permille))));
     let all = [name.to_owned()]
         .into_iter()
-        .chain(shares)
+        .chain(percentiles)
         .chain([format!("{:>7.0}", series.per_second())]);
     all.map(Cell::from).collect()
 }
@@ -167,7 +169,8 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Names the build profile, because figures of an unoptimised build do not carry over.
+/// Returns the kind of build: the figures of an unoptimised build say nothing about an optimised
+/// one.
 fn build() -> &'static str {
     if cfg!(debug_assertions) { "not optimised" } else { "optimised" }
 }

@@ -1,6 +1,7 @@
 //! Resolves the path of the event file component by component with directory handles. The kernel
-//! follows no symbolic link here, because a chain of links that begins outside of the workspace can
-//! lead through a link in the workspace.
+//! follows no symbolic link here, except in `/proc`. A chain of links that begins outside of the
+//! workspace can lead through a link in the workspace, which could redirect the events over another
+//! file of the user. So this code follows each link itself, and refuses the links in the workspace.
 
 use super::{former, planted};
 use palisade::workspace::Workspace;
@@ -16,11 +17,12 @@ use std::path::{Component, Path};
 /// Maximum number of symlinks in a path, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Flags for opening a directory on the path. `PATH` needs no read permission.
+/// The access with which a directory on the path is opened. `PATH` needs no read permission.
 #[cfg(target_os = "linux")]
 const ACCESS: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const ACCESS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
+/// Flags for opening a directory on the path.
 const PASS: OFlags = ACCESS.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Flags for opening the file.
@@ -59,7 +61,8 @@ pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<OwnedFd> {
 
 struct Walk<'a> {
     here: OwnedFd,
-    /// The components that are still to be resolved, the next one last.
+    /// The components that are still to be resolved, in reverse order: the next component is the
+    /// last element.
     pending: Vec<OsString>,
     links: usize,
     workspace: &'a Workspace,
@@ -131,9 +134,9 @@ impl Walk<'_> {
         self.push(Path::new(&target))
     }
 
-    /// Returns the flags for symlinks in this directory. Links in `/proc` stand for open files,
-    /// such as the pipe behind `/dev/stdout`; only the kernel can follow them, and no chain of
-    /// links continues from there.
+    /// Returns the flag for opening a name in this directory: `NOFOLLOW`, except in `/proc`. A link
+    /// in `/proc` stands for an open file, such as the pipe behind `/dev/stdout`. Only the kernel
+    /// can follow such a link, and it leads straight to the file, without further links.
     fn own_links(&self) -> OFlags {
         #[cfg(target_os = "linux")]
         if rustix::fs::fstatfs(&self.here)

@@ -67,7 +67,7 @@ fn wrong(problem: &Failure) -> Check {
         name: "configuration",
         state: State::Bad(problem.exit()),
         found: problem.to_string(),
-        advice: "every other verb refuses to run until this is right; docs/settings.md has every key and variable",
+        advice: "every other subcommand refuses to run until this is right; docs/settings.md has every key and variable",
     }
 }
 

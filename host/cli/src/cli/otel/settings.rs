@@ -13,7 +13,7 @@ pub(super) enum Signal {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(in crate::cli) enum Unsupported {
     #[error(
-        "`{0}` names no collector by `http://`, and only those are reached: for others, run a collector beside this program"
+        "`{0}` must be an `http://` URL; TLS is not supported: for other collectors, run one on this machine that forwards"
     )]
     Address(String),
     #[error("`{0}` asks for another protocol than `http/protobuf` and `http/json`")]

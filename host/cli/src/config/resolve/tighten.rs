@@ -88,7 +88,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the new state of the built-in plugins if the project turns them off: their names
+    /// Returns the new state of the shipped plugins if the project turns them off: their names
     /// stay reserved, so that the user's rules for their tools cannot apply to other plugins. A
     /// user who has turned them off has released their names already.
     pub(super) fn switched_off(&self, project: &FileConfig) -> Option<Shipped> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// The built-in default.
+    /// The program's default.
     Default,
     /// A file.
     File(PathBuf),
@@ -37,7 +37,7 @@ pub struct Value<T> {
 }
 
 impl<T> Value<T> {
-    /// Creates a built-in default.
+    /// Creates a value that is the program's default.
     pub(super) fn default(value: T) -> Self {
         Self { value, origin: Origin::Default }
     }

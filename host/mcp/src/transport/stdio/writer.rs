@@ -29,7 +29,7 @@ pub(crate) enum Disconnect {
     #[error("the client has closed its end")]
     Closed,
     /// The client has read no byte for the write timeout.
-    #[error("the client has read nothing of what waits for it for {} s", WRITE_TIMEOUT.as_secs())]
+    #[error("the client has read none of its pending output for {} s", WRITE_TIMEOUT.as_secs())]
     Stalled,
 }
 

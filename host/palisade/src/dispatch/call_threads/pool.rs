@@ -10,10 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// The threads of one host, with a permit for each.
+/// The threads of one host, with a slot for each.
 pub(super) struct WorkerPool {
-    /// One leased permit per concurrent thread. A hanging thread keeps its permit until it is
-    /// replaced.
+    /// One leased slot per concurrent thread. A hanging thread keeps its slot until it is replaced.
     pub(super) permits: Pool,
     /// Notified when the number of hanging threads reaches its limit.
     pub(super) full: Notify,
@@ -31,7 +30,7 @@ struct PoolState {
     orphans: HashMap<u64, Orphan>,
 }
 
-/// Work without a caller. Nothing polls it, so it is checked when a permit is requested.
+/// Work without a caller. Nothing polls it, so it is checked when a slot is requested.
 struct Orphan {
     heartbeat: Heartbeat,
     seen: u64,
@@ -58,7 +57,7 @@ impl Heartbeat {
     }
 }
 
-/// A thread's permit for one piece of work, released on drop.
+/// A thread's slot for one piece of work, released on drop.
 pub(in crate::dispatch) struct Permit {
     pool: Arc<WorkerPool>,
     pub(super) number: u64,
@@ -137,7 +136,7 @@ impl WorkerPool {
         self.threads.start(job).map_err(|unstarted| unstarted.error)
     }
 
-    /// Abandons the thread of this work and, up to the limit, lets another take its permit. Returns
+    /// Abandons the thread of this work and, up to the limit, lets another take its slot. Returns
     /// false if the work has ended.
     pub(super) fn abandon(&self, number: u64) -> bool {
         let mut state = self.state();
@@ -151,7 +150,7 @@ impl WorkerPool {
         let is_full = lost >= self.max_lost;
         drop(state);
         tracing::warn!(lost, "the thread of a call hangs and was given up");
-        // The permit passes to a new thread; the hanging thread does not return it a second time.
+        // The slot passes to a new thread; the hanging thread does not return it a second time.
         if let Some(lease) = replaced {
             self.permits.abandon(lease);
         }

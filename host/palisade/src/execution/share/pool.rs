@@ -12,11 +12,11 @@ use std::time::Duration;
 pub struct Pool {
     scheduler: Arc<Mutex<Scheduler<Share>>>,
     capacity: u64,
-    /// The number of taken places beside the units.
+    /// The number of taken slots beside the units.
     beside: Arc<AtomicU64>,
 }
 
-/// A place beside the units of a pool, released on drop.
+/// A slot beside the units of a pool, released on drop.
 #[derive(Debug)]
 pub(crate) struct Beside<'a>(&'a AtomicU64);
 
@@ -87,7 +87,7 @@ impl Pool {
         self.capacity
     }
 
-    /// Takes one of the places beside the units, without a lock, if one is free now. There are as
+    /// Takes one of the slots beside the units, without a lock, if one is free now. There are as
     /// many as units.
     pub(crate) fn beside(&self) -> Option<Beside<'_>> {
         let place = Beside(&self.beside);

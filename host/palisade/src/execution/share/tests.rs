@@ -172,7 +172,7 @@ fn written_off_lease_releases_its_units_once() {
     let other = share.try_take(1);
     assert_eq!((other.is_ok(), pool.held()), (true, 1));
     drop(held);
-    assert_eq!(pool.held(), 1, "what was written off does not come back twice");
+    assert_eq!(pool.held(), 1, "what was abandoned does not come back twice");
     assert!(!pool.abandon(lease), "it has ended");
 }
 

@@ -24,7 +24,7 @@ pub(super) const MAX_REASON: usize = 4 << 10;
 #[non_exhaustive]
 pub enum ChildError {
     /// The process was not started by a host.
-    #[error("this verb is for palisade itself: it compiles a plugin for another process")]
+    #[error("this subcommand is for palisade itself: it compiles a plugin for another process")]
     NotForYou,
     /// The process could not limit itself. It compiles nothing without limits.
     #[error("cannot limit itself: {0}")]

@@ -19,7 +19,7 @@ pub enum CompileError {
     },
     /// The compilation was not done within its wall-clock time, and had not used up its CPU time.
     #[error(
-        "compilation was not done after {}, and has not had the processor time that it may take; try again when the machine is less busy",
+        "compilation did not finish within {}, because the machine is busy; try again later",
         humantime::format_duration(*max)
     )]
     Wall {
@@ -38,7 +38,7 @@ pub enum CompileError {
         max: u64,
     },
     /// The component is so large that its compilation is expected to exceed the memory limit.
-    #[error("compiling it would take more than {} MiB by its size; `limits.compile_memory` in your own palisade.toml allows it more", max >> 20)]
+    #[error("compiling it is estimated to need more than {} MiB; `limits.compile_memory` in your own palisade.toml allows it more", max >> 20)]
     Size {
         /// The memory limit, in bytes.
         max: u64,
@@ -50,7 +50,7 @@ pub enum CompileError {
         max: u64,
     },
     /// Loading was cancelled.
-    #[error("loading was cancelled before it was compiled")]
+    #[error("loading was cancelled before the plugin was compiled")]
     Cancelled,
     /// The compiler exited without an answer, or failed for a reason of its own.
     #[error("the compiler failed on it: {0}")]

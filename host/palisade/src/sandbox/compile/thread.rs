@@ -37,7 +37,7 @@ static SLOTS: LazyLock<CompileSlots> = LazyLock::new(CompileSlots::default);
 /// A set of compilation slots.
 #[derive(Clone)]
 struct CompileSlots {
-    /// The free slots. A compilation thread holds its permit until it ends, even if abandoned.
+    /// The free slots. A compilation thread holds its slot until it ends, even if abandoned.
     free: Arc<Semaphore>,
     /// The number of slots that abandoned compilations hold.
     abandoned_slots: Arc<AtomicUsize>,
@@ -113,7 +113,7 @@ fn begin(
     let own_meters = meters.clone();
     let own_state = run_state.clone();
     Builder::new().name("palisade-compile".to_owned()).spawn(move || {
-        // Declared first, so that the permit is released after the abandoned count is updated.
+        // Declared first, so that the slot is released after the abandoned count is updated.
         let _slot = slot;
         let _ended = EndGuard(&own_state);
         let _ = answer.send(on_threads(&own_meters, || precompile(allocation, &component)));

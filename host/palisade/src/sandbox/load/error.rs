@@ -74,7 +74,7 @@ pub enum PluginRefused {
     },
     /// The schemas of all tools together have too many patterns.
     #[error(
-        "the schemas of its tools have too many patterns; {count} of {bytes} bytes compiled are accepted in all"
+        "the schemas of its tools have too many patterns; at most {count} patterns, {bytes} bytes when compiled, in total"
     )]
     Patterns {
         /// The accepted number of patterns.

@@ -51,7 +51,7 @@ pub(crate) enum CodeError {
     Unreadable(String),
     /// The file holds another plugin now.
     #[error(
-        "its compiled code is gone from the cache, and its file holds another plugin by now; start again to load that"
+        "its compiled code is gone from the cache, and the file now contains another plugin; restart palisade to load it"
     )]
     Replaced,
     /// The plugin no longer compiles or links.

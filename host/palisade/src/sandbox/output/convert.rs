@@ -44,7 +44,7 @@ pub(crate) struct Converted {
     pub(crate) left_out: Option<String>,
 }
 
-/// The terms of the host's work on the output of a call.
+/// The limits for the host's work on the output of a call.
 pub(crate) struct Terms<'a> {
     pub(crate) budget: &'a CallBudget,
     /// The plugin's share of the turns to compute.
@@ -92,11 +92,11 @@ pub(crate) async fn output(
     })
 }
 
-/// Converts the error of a guest. A guest alone cannot produce an error class of the host: those
-/// depend on what the host observed.
+/// Converts the error that a guest returned. A guest cannot choose an error class of the host: the
+/// host sets those only if it has itself observed their cause.
 fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
-    // A guest may recover from a refused memory growth. Only an unspecific failure is attributed to
-    // it; a more specific error is the guest's own.
+    // A guest may recover from a refused growth of its memory, and fail later for another reason.
+    // So only `failed`, which names no reason, is attributed to the refusal.
     let memory =
         if let exported::ToolError::Failed(_) = &error { state.limiter.denied() } else { None };
     if let Some((limit, value)) = memory.or_else(|| state.filesystem.exhausted().map(quota)) {
@@ -158,7 +158,8 @@ fn size(raw: &exported::Output) -> u64 {
     (content::size(&raw.content) + rest) as u64
 }
 
-/// Returns the size of the block and file name records without their content, in bytes.
+/// Returns the memory of the vectors of blocks and file names, without what their elements point
+/// to, in bytes.
 fn records(raw: &exported::Output) -> u64 {
     (size_of_val(raw.content.as_slice()) + size_of_val(raw.files_modified.as_slice())) as u64
 }

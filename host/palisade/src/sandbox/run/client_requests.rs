@@ -19,11 +19,13 @@ pub(crate) struct ClientRequests {
 /// The reason why a request to the client ends the call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ClientExit {
-    #[error("the answer comes with another call")]
+    #[error(
+        "the call ended so that its client can be asked; the answer comes with a repeated call"
+    )]
     Deferred,
     #[error("the client lacks what the tool needs")]
     Unsupported(Vec<AskKind>),
-    #[error("it asks differently than before")]
+    #[error("the repeated call sent other requests to the client than the first")]
     Changed,
 }
 

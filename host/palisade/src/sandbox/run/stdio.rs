@@ -1,8 +1,8 @@
 //! Captured standard output and error of a guest: kept up to a bound, counted beyond it, never
 //! failing and never blocking.
 //!
-//! The streams of wasmtime-wasi grow host memory on empty writes (GHSA-5m8g-xhq4-4h93), so these
-//! are implemented from scratch.
+//! The streams of wasmtime-wasi grow host memory on empty writes (GHSA-5m8g-xhq4-4h93), so the
+//! streams here use none of their code.
 
 use crate::execution::account::Owed;
 use crate::sandbox::limits;
@@ -25,7 +25,7 @@ pub(crate) struct Captured(Arc<Mutex<Buffer>>);
 #[derive(Default)]
 struct Buffer {
     kept: Vec<u8>,
-    /// The charge of the buffer to the memory of all calls.
+    /// The memory of the buffer, as it counts in the memory of all calls.
     owed: Owed,
     dropped: u64,
 }

@@ -1,8 +1,10 @@
-//! The CPU scheduler of guests. A guest computes for longer than a tick, or beside guests of other
-//! plugins, only while it holds a turn; there are as many turns as cores.
+//! The CPU scheduler of guests. There are as many turns as cores, and a guest computes only while
+//! it holds a turn. Up to its first tick of the epoch clock it may compute without a turn, because
+//! most calls end before that tick; `RunBounds::free_tick` has the conditions.
 //!
-//! Guests that wait for a turn are parked. So the runtime's queue stays short, timers and
-//! cancellations are noticed at once, and an overdue or cancelled guest ends without another turn.
+//! The host does not poll a guest that waits for a turn. So the queue of the runtime stays short,
+//! timers and cancellations are noticed at once, and an overdue or cancelled guest is ended without
+//! another turn.
 
 use super::interrupt::Interrupted;
 use crate::execution::FirstTick;
@@ -17,56 +19,65 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
-/// The signals from a guest's store to the future that polls the guest.
+/// The facts about a running guest that its store records for the future around it.
 #[derive(Debug, Default)]
 pub(crate) struct GuestSignals {
-    polled: AtomicBool,
+    /// True once the guest has called the host function `cancelled`.
+    has_polled_cancel: AtomicBool,
+    /// The number of epoch ticks that have interrupted the guest.
     ticks: AtomicU64,
 }
 
 impl GuestSignals {
-    /// Records that the guest has polled for cancellation.
+    /// Records that the guest has called the host function `cancelled`, by which it polls for its
+    /// own cancellation.
     pub(crate) fn note_cancellation_poll(&self) {
-        self.polled.store(true, Ordering::Relaxed);
+        self.has_polled_cancel.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if the guest has polled for cancellation.
+    /// Returns true if the guest has polled for its cancellation at least once. After a
+    /// cancellation such a guest goes on, in its turns, for at most `CANCEL_GRACE` (25 ms), so that
+    /// it can clean up. Any other guest is ended at once, because it would not notice the
+    /// cancellation.
     pub(crate) fn polls_for_cancellation(&self) -> bool {
-        self.polled.load(Ordering::Relaxed)
+        self.has_polled_cancel.load(Ordering::Relaxed)
     }
 
-    /// Counts a tick of the guest, and returns the future by which the guest yields.
+    /// Counts a tick that interrupts the guest. Returns the future that the engine awaits at the
+    /// tick: it is pending at its first poll, which returns control to `in_turns`.
     pub(crate) fn note_tick(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.ticks.fetch_add(1, Ordering::Relaxed);
         let mut has_yielded = false;
-        // Needs no wake-up: `in_turns` polls the guest again in its next turn.
+        // It wakes nothing, because `in_turns` polls the guest again as soon as it has a turn.
         Box::pin(poll_fn(move |_| {
             if std::mem::replace(&mut has_yielded, true) { Poll::Ready(()) } else { Poll::Pending }
         }))
     }
 
-    /// Returns the number of ticks for which the guest has computed.
+    /// Returns the number of ticks that have interrupted the guest.
     pub(crate) fn ticks(&self) -> u64 {
         self.ticks.load(Ordering::Relaxed)
     }
 }
 
-/// The conditions that end the run of a guest, or let it go on.
+/// The bounds of a guest's run: its deadline, its cancellation and its turns.
 pub(crate) struct RunBounds<'a> {
     /// The clock of the call.
     pub(crate) clock: &'a CallClock,
-    /// Cancelled when the caller gives up.
+    /// Cancelled with the call.
     pub(crate) cancel: &'a CancellationToken,
     /// The signals from the guest's store.
     pub(crate) signals: Arc<GuestSignals>,
     /// The plugin's share of the turns.
     pub(crate) turns: &'a Arc<Share>,
-    /// The rule for the guest's first tick.
+    /// Whether the guest may compute without a turn up to its first tick.
     pub(crate) first_tick: FirstTick,
 }
 
 impl RunBounds<'_> {
-    /// Fails if the guest must stop. A cancelled guest that polls for cancellation may react.
+    /// Returns an error if the guest must not be polled again: at its deadline, and after a
+    /// cancellation for which it has never polled. A cancelled guest that has polled is ended by
+    /// `run_bounded`, after `CANCEL_GRACE`.
     fn check(&self) -> Result<(), Interrupted> {
         if self.cancel.is_cancelled() && !self.signals.polls_for_cancellation() {
             Err(Interrupted::Cancelled)
@@ -77,17 +88,21 @@ impl RunBounds<'_> {
         }
     }
 
-    /// Begins a first tick without a turn, if the guest may have one now. As many guests as there
-    /// are turns may: a guest can compute for tens of milliseconds before its first epoch check, and
-    /// threads that run more guests than cores would delay each of them.
+    /// Takes the right to compute without a turn now. The guest gets it under three conditions: no
+    /// tick has interrupted it yet; `OwnerShares::first_tick` allows it, since no other owner is
+    /// active and few guests of this owner wait for a turn; and fewer guests than there are turns
+    /// compute in this way now. The last condition is needed because a guest can compute for tens
+    /// of milliseconds before its first epoch check, and more guests than cores would delay each
+    /// other.
     fn free_tick(&self) -> Option<Beside<'_>> {
         let may_be_free = self.signals.ticks() == 0 && self.first_tick == FirstTick::Free;
         may_be_free.then(|| self.turns.pool().beside()).flatten()
     }
 }
 
-/// Polls the work of a guest: in turns from its second tick on, or from its first. The turn is
-/// released while the guest waits for the host.
+/// Polls the future of a guest until it returns or must stop. Each poll needs a turn or a free
+/// tick, and lasts until the next tick of the epoch clock or until the guest waits for the host.
+/// The turn is released after each poll, so a waiting guest holds none.
 pub(crate) async fn in_turns<T>(
     work: impl Future<Output = wasmtime::Result<T>>,
     bounds: &RunBounds<'_>,
@@ -101,7 +116,7 @@ pub(crate) async fn in_turns<T>(
         if free.is_none() {
             turn = Some(bounds.turns.take(1).await);
             if bounds.signals.ticks() > ticks {
-                // Lets timers and overdue guests run first.
+                // The guest has just used a tick, so timers and overdue guests run first.
                 yield_now().await;
             }
             bounds.check()?;
@@ -122,11 +137,11 @@ pub(crate) async fn in_turns<T>(
     }
 }
 
-/// The state of a guest after one poll.
+/// The state of a guest after one poll by the host.
 enum Step<T> {
     /// The guest has returned.
     Done(wasmtime::Result<T>),
-    /// The guest's tick is over.
+    /// A tick has interrupted the guest.
     Ticked,
     /// The guest waits for the host.
     Waiting(Arc<GuestWaker>),
@@ -140,8 +155,8 @@ fn step<T>(
 ) -> Step<T> {
     note_computing();
     let ticks = signals.ticks();
-    // A call that never waits needs no waker of its own. A call that waits is polled once more,
-    // with its own waker.
+    // Most guests never wait for the host, so the first poll uses the waker of the whole call. A
+    // guest that waits is polled once more at once, with a waker of its own.
     let polled = match &*waker {
         None => work.as_mut().poll(cx),
         Some(waker) => waker.poll(work.as_mut(), cx),
@@ -161,8 +176,8 @@ fn step<T>(
     }
 }
 
-/// A waker that tells whether the guest itself was woken, or only the future around it: a guest
-/// that waits needs no turn.
+/// A waker that records whether the guest itself was woken. Timers and cancellations wake the
+/// future around the guest as well; then the guest still waits, and takes no turn.
 #[derive(Debug, Default)]
 struct GuestWaker {
     is_woken: AtomicBool,

@@ -73,8 +73,8 @@ pub enum ErrorKind {
     /// The caller cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The call ended to ask its client; it is made again with the answer.
-    #[error("the call ends here, for its client to be asked; it is made again with the answer")]
+    /// The call ended to ask its client; it is repeated with the answer.
+    #[error("the call ended so that its client can be asked; it is repeated with the answer")]
     AwaitsClient,
     /// The tool depends on requests to the client that this client does not support.
     #[error("the tool needs a client that can be asked for {}", listed(.kinds))]

@@ -172,7 +172,7 @@ async fn first_ticks_at_once_are_bounded() {
         drop(elsewhere);
         let ticks = async {
             settle().await;
-            assert_eq!(later.signals.ticks(), 1, "the place was free again");
+            assert_eq!(later.signals.ticks(), 1, "the slot was free again");
             drop(taken);
             [&guest, &later].iter().for_each(|guest| guest.cancel.cancel());
         };
@@ -180,7 +180,7 @@ async fn first_ticks_at_once_are_bounded() {
     };
     let (ended, later_ended) = tokio::join!(guest.run(), passes);
     assert!(ended.is_err() && later_ended.is_err());
-    assert!(guest.pool.beside().is_some(), "all places are free");
+    assert!(guest.pool.beside().is_some(), "all slots are free");
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,5 +228,5 @@ async fn unused_turn_is_passed_on() {
     let (ended, ()) = tokio::join!(next.run(), passes);
     assert!(ended.is_err());
     drop(idle.await);
-    assert_eq!(guest.pool.held(), 0, "what was written off is given back once");
+    assert_eq!(guest.pool.held(), 0, "what was abandoned is given back once");
 }
