@@ -13,7 +13,7 @@ pub(crate) fn threshold(free: u64, floor: u64) -> u64 {
 
 /// The error of a pool without units for this owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("all {bound} units in use")]
+#[error("{bound} units are held, and no more is free for this owner")]
 pub struct Full {
     /// The units that the owner holds if it reached its threshold, or the pool's capacity if the
     /// pool is empty.
