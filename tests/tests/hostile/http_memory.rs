@@ -220,3 +220,31 @@ fn memory_of_a_flood_over_stdio_is_released() {
     settles(&peak);
     assert_eq!(client.request("tools/call", &small)["result"]["content"][0]["text"], "2");
 }
+
+fn hello(experimental: &Value) -> Value {
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"experimental": experimental},
+        "clientInfo": {"name": "flood", "version": "1"},
+    });
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+}
+
+/// The protocol library keeps the message as long as the session.
+#[test]
+fn session_begins_with_a_small_message() {
+    let _turn = turn();
+    let world = world();
+    let endpoint = Endpoint::start(program(&world).limited("-v 500000"), &[]);
+    let text = json!({"flood": {"text": "x".repeat(200_000)}});
+    assert_eq!(endpoint.post(&[], &hello(&text)).status, 200);
+    let body = hello(&json!({"flood": {"items": vec![json!({"": 0}); 20_000]}})).to_string();
+    for _ in 0..3 {
+        let sent: Vec<_> = (0..40).map(|_| endpoint.begin("POST", &[], &body)).collect();
+        for refused in sent.into_iter().map(answer).filter(|answer| answer.status != 503) {
+            assert_eq!(refused.status, 400, "{refused:?}");
+            assert!(refused.body.contains("at most 262144 are accepted"), "{refused:?}");
+        }
+    }
+    large_guest_finds_room(&endpoint);
+}

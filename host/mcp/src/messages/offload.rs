@@ -10,13 +10,17 @@ use crate::protocol::tool_result::exhausted_error;
 use bytes::Bytes;
 use palisade::internal::{Account, CallBudget, IN_PLACE, catch_panic, input_turns, offload};
 use palisade::tool::budget::Budget;
-use rmcp::model::ServerJsonRpcMessage;
+use rmcp::model::{ErrorData, ServerJsonRpcMessage};
 use serde_json::Value;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// The time limit of parsing or serializing one message, with the wait for a turn.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// The beginning of the error for a message that there is no memory or time for.
+const UNREAD: &str = "the message cannot be read";
 
 /// Serializes a response, reserving its memory in the account of the request. Returns an error
 /// response instead if there is not enough memory or time.
@@ -65,10 +69,39 @@ async fn parse_with(
     let parsed = offload(&budget, input_turns(), move |budget| Ok(parser(&bytes, &*budget)));
     let error = match catch_panic(parsed).await {
         Ok(Ok(parsed)) => return parsed,
-        Ok(Err(why)) => exhausted_error("the message cannot be read", why),
+        Ok(Err(why)) => exhausted_error(UNREAD, why),
         Err(_) => panic_error(),
     };
     Err(RejectedMessage { id: request_id::in_head(&head), error })
+}
+
+/// Runs a future whose first poll is long work, such as parsing a message: that poll on one of the
+/// host's own threads, the others here.
+pub(crate) async fn poll_first<F>(future: F, account: &Account) -> Result<F::Output, ErrorData>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let runtime = Handle::current();
+    let mut future = Box::pin(future);
+    let first = move |_| {
+        let _entered = runtime.enter();
+        // Pending futures are polled again below, with a waker.
+        let first = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        Ok((first, future))
+    };
+    let budget = budget(account.clone());
+    let polled = offload(&budget, input_turns(), first);
+    match catch_panic(polled).await {
+        Ok(Ok((Poll::Ready(output), _))) => Ok(output),
+        Ok(Ok((Poll::Pending, future))) => Ok(future.await),
+        Ok(Err(why)) => Err(exhausted_error(UNREAD, why)),
+        Err(_) => Err(panic_error()),
+    }
+}
+
+/// Reserves memory in an account until the request is answered.
+pub(crate) fn reserve(account: &Account, bytes: u64) -> Result<(), ErrorData> {
+    account.reserve(bytes).map_err(|why| exhausted_error(UNREAD, why))
 }
 
 fn budget(account: Account) -> CallBudget {

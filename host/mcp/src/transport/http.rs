@@ -18,7 +18,7 @@ use http_body_util::Full;
 use hyper::header::HeaderMap;
 use hyper::{Method, Response, StatusCode};
 use palisade::BoxFuture;
-use palisade::internal::Account;
+use palisade::internal::{Account, IN_PLACE};
 use rmcp::ServerHandler;
 use rmcp::model::{ErrorCode, ErrorData, Extensions, JsonRpcMessage};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -28,6 +28,14 @@ use tokio_util::sync::CancellationToken;
 
 /// The path of the endpoint.
 pub(crate) const PATH: &str = "/mcp";
+
+/// The most memory that the parsed request which begins a session may take, in bytes. The protocol
+/// library keeps it as long as the session, and no account counts it.
+const MAX_INITIALIZE: u64 = 256 << 10;
+
+/// The memory of `rmcp`'s parser, in multiples of the parsed body: it builds a form of its own,
+/// copies that for each kind of message that it tries, and then builds the message.
+const SECOND_PARSE: u64 = 2;
 
 /// Creates a handler: one per stateful session, one per stateless request, and one for each check
 /// of parameter headers.
@@ -75,24 +83,49 @@ impl<S: ServerHandler> McpEndpoint<S> {
             return responses::session_rejection(SessionRejection::Gone, None);
         }
         // `rmcp` parses the body a second time.
-        account.owe(account.held().saturating_sub(request.body().len() as u64));
+        let length = request.body().len();
+        let parsed = account.held().saturating_sub(length as u64);
+        let room = match body.is_initialize() && parsed > MAX_INITIALIZE {
+            true => Err(too_large_initialize(parsed)),
+            false => offload::reserve(&account, parsed.saturating_mul(SECOND_PARSE)),
+        };
+        if let Err(error) = room {
+            let rejected = RejectedMessage { id: body.id(), error };
+            return responses::error(responses::status_of(&rejected), rejected);
+        }
+        // The first parsed form makes room for the second one.
+        let (id, bytes) = (body.id(), request.body().clone());
+        drop(body);
         let factory = self.factory.clone();
         let sessions = Arc::new(sessions);
         let config = self.config.clone();
         let service = StreamableHttpService::new(move || factory(), sessions.clone(), config);
-        let response = service.handle(request.map(Full::new)).await;
+        let answer = async move { service.handle(request.map(Full::new)).await };
+        let answered = match length {
+            ..=IN_PLACE => Ok(answer.await),
+            _ => offload::poll_first(answer, &account).await,
+        };
+        let response = match answered {
+            Ok(response) => response,
+            Err(error) => {
+                let rejected = RejectedMessage { id, error };
+                return responses::error(responses::status_of(&rejected), rejected);
+            }
+        };
         match sessions.rejection() {
             Some(rejection) if !response.status().is_success() => {
-                responses::session_rejection(rejection, body.id())
+                responses::session_rejection(rejection, id)
             }
             _ if is_delete && response.status().is_success() => responses::session_ended(),
             // `rmcp` also uses this status for a body that it cannot parse. Rare, so that the
             // message is parsed again only here.
-            _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && !body.is_message() => {
-                responses::error(StatusCode::BAD_REQUEST, parse::not_a_message(body.id()))
+            _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
+                && !RequestBody::is_message(&bytes) =>
+            {
+                responses::error(StatusCode::BAD_REQUEST, parse::not_a_message(id))
             }
             _ if responses::is_plain_text_error(&response) => {
-                responses::to_error(response, body.id()).await
+                responses::to_error(response, id).await
             }
             _ => responses::with_account(response, account),
         }
@@ -111,6 +144,14 @@ impl<S: ServerHandler> Service for McpEndpoint<S> {
     fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>> {
         Box::pin(self.handle(request))
     }
+}
+
+fn too_large_initialize(bytes: u64) -> ErrorData {
+    let text = format!(
+        "`initialize` takes {bytes} bytes of memory; a session keeps it, so that at most \
+         {MAX_INITIALIZE} are accepted"
+    );
+    ErrorData::invalid_request(text, None)
 }
 
 /// Answers a call on the fast path. If the client disconnects, the call is cancelled, and its task

@@ -31,7 +31,7 @@ use wasmparser::Parser;
 
 /// The version of the rewriting. Cached code of another version is not used, so every change of the
 /// output needs a new one.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The bytes of a component without long bulk memory instructions. Only such bytes are compiled.
 pub(super) struct Sliced<'a>(Cow<'a, [u8]>);

@@ -20,6 +20,10 @@ const CLASSES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, MAX_PATTERN
 /// are tried one by one.
 const BYTES_PER_STEP: usize = 32;
 
+/// The least weight of a pattern among all of a schema, for each byte of its text: compilation
+/// takes up to 5 µs for a byte (measured), also if nothing remains of it, as of `(?:\p{L}){0}`.
+const TEXT_WEIGHT: usize = 64;
+
 /// The price of matching one text.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Matching {
@@ -64,13 +68,19 @@ pub(super) fn check(outline: &Outline<'_>, order: &[usize]) -> Result<PatternLoa
         if pattern.len() > MAX_PATTERN {
             return Err(refuse("it is longer than 4 KiB"));
         }
+        if has_inline_flags(pattern) {
+            return Err(refuse(
+                "it has inline flags, which are not part of JSON Schema; for both cases of a \
+                 letter write `[aA]`",
+            ));
+        }
         let known = seen.get(&(*pattern, *keyword)).copied();
         let size = known
             .or_else(|| compiled_size(pattern))
             .ok_or_else(|| refuse("the linear-time engine does not compile it"))?;
         if known.is_none() {
             seen.insert((*pattern, *keyword), size);
-            together = together.saturating_add(size);
+            together = together.saturating_add(size.max(pattern.len() * TEXT_WEIGHT));
         }
         if *keyword == "patternProperties" {
             // Each place has working memory of its own.
@@ -79,10 +89,10 @@ pub(super) fn check(outline: &Outline<'_>, order: &[usize]) -> Result<PatternLoa
         }
         if seen.len() > MAX_PATTERNS || together > MAX_PATTERNS_TOGETHER {
             return Err(refuse(
-                "with it the schema's patterns are more than 128, or take more than 4 MiB",
+                "with it the schema's patterns are more than 128, have more than 64 KiB of text, or take more than 4 MiB",
             ));
         }
-        let price = Matching::of(pattern.len(), size);
+        let price = Matching::of(pattern, size);
         if *keyword == "pattern" {
             load.value = load.value.max(price);
         } else if let Some(names) = names.get_mut(*node) {
@@ -151,8 +161,9 @@ fn is_collected(step: &Step) -> bool {
 }
 
 impl Matching {
-    fn of(length: usize, size: usize) -> Self {
-        Self { byte: (size >> 10) as u64, text: (length / BYTES_PER_STEP) as u64 }
+    fn of(pattern: &str, size: usize) -> Self {
+        let byte = ((size >> 10) as u64).saturating_mul(slowness(pattern));
+        Self { byte, text: (pattern.len() / BYTES_PER_STEP) as u64 }
     }
 
     fn max(self, other: Self) -> Self {
@@ -165,6 +176,49 @@ impl Matching {
             text: self.text.saturating_add(other.text),
         }
     }
+}
+
+/// Returns the steps for each KiB of the compiled pattern and byte of the text. Beside a text that
+/// is not ASCII, a word boundary of Unicode makes the engine simulate each state and look up each
+/// character in a table: some 350 ns for each KiB and byte, and otherwise up to 120 ns (measured).
+fn slowness(pattern: &str) -> u64 {
+    const USUAL: u64 = 2;
+    const WORD_BOUNDARY: u64 = 8;
+    let parsed = jsonschema_regex::to_rust_regex(pattern)
+        .ok()
+        .and_then(|translated| regex_automata::util::syntax::parse(&translated).ok());
+    match parsed {
+        Some(parsed) if !parsed.properties().look_set().contains_word_unicode() => USUAL,
+        _ => WORD_BOUNDARY,
+    }
+}
+
+/// Returns whether a pattern switches flags, as in `(?i)`. ECMA-262 has them only since 2025, and
+/// folding the case of large classes takes seconds for a pattern of 4 KiB whose compiled size is
+/// nothing.
+fn has_inline_flags(pattern: &str) -> bool {
+    let mut rest = pattern;
+    let mut is_in_class = false;
+    while let Some(next) = rest.chars().next() {
+        match next {
+            '\\' => rest = rest.get(1..).unwrap_or_default(),
+            '[' => is_in_class = true,
+            ']' => is_in_class = false,
+            '(' if !is_in_class => {
+                let after = rest.strip_prefix("(?").and_then(|after| after.chars().next());
+                if after
+                    .is_some_and(|first| first == '-' || (first.is_alphabetic() && first != 'P'))
+                {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        let mut left = rest.chars();
+        left.next();
+        rest = left.as_str();
+    }
+    false
 }
 
 /// Returns the memory that the engine for names takes for a pattern and keeps for a thread, in

@@ -11,7 +11,6 @@ use hyper::header::HeaderMap;
 use hyper::{Method, Request};
 use palisade::internal::Account;
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId};
-use serde::Deserialize as _;
 use serde_json::Value;
 
 /// The JSON object of a `POST` request; `None` for other methods.
@@ -51,8 +50,13 @@ impl RequestBody {
     }
 
     /// Returns true for a valid message, and for a request without a body.
-    pub(super) fn is_message(&self) -> bool {
-        self.0.as_ref().is_none_or(|value| ClientJsonRpcMessage::deserialize(value).is_ok())
+    pub(super) fn is_message(body: &[u8]) -> bool {
+        body.is_empty() || serde_json::from_slice::<ClientJsonRpcMessage>(body).is_ok()
+    }
+
+    /// Returns true for the request that begins a session.
+    pub(super) fn is_initialize(&self) -> bool {
+        self.0.as_ref().is_some_and(|value| value["method"] == "initialize")
     }
 
     /// Returns the name of the tool that a call names.

@@ -68,8 +68,9 @@ impl Bulk {
         let mut code = function.instructions();
         self.check_bounds(&mut code);
         match self {
-            // Backwards, so that no slice overwrites a source that is still to be read.
-            Self::Copy { to, from } if to == from => {
+            // Backwards if the target is above the source, so that no slice overwrites a source that
+            // is still to be read. Two indices can stand for one memory, which is imported twice.
+            Self::Copy { .. } => {
                 code.local_get(TO).local_get(FROM).i32_gt_u().if_(BlockType::Empty);
                 self.backwards(&mut code);
                 code.else_();

@@ -340,3 +340,36 @@ fn error_about_many_names_is_fast() {
     let said = complaint(json!({"items": long}), &list(300, |_| json!([])));
     assert!(said.starts_with("`/0`: want [1,1,1") && said.len() < 4 << 10, "{said:.100}");
 }
+
+#[test]
+fn unicode_word_boundary_has_a_higher_price() {
+    let charged = |pattern: &str| {
+        let schema = Schema::output(json!({"type": "string", "pattern": pattern})).unwrap();
+        steps(&schema, &json!("é".repeat(1000)))
+    };
+    assert!(charged(r"^\bé*$") >= 3 * charged("^é*$"));
+}
+
+#[test]
+fn patterns_with_inline_flags_are_refused() {
+    let judge = |pattern: &str| Schema::output(json!({"type": "string", "pattern": pattern}));
+    for pattern in ["(?i)a", "a(?i:b)", "(?-u:b)", "[a](?s).", r"\\(?x)a", "[^](?i)]"] {
+        let refused = judge(pattern).unwrap_err().to_string();
+        assert!(refused.contains("inline flags"), "{pattern}: {refused}");
+    }
+    for pattern in ["(?:a)", r"\(?i", "[(?i]", "(?P<name>a)", "(?<name>a)", "a??"] {
+        assert!(judge(pattern).is_ok(), "{pattern}");
+    }
+}
+
+/// Classes that leave nothing in the compiled pattern take time to compile all the same.
+#[test]
+fn text_of_patterns_is_bounded_for_a_schema() {
+    let pattern = |number: usize| format!("(?:{}){{0}}x{number}", r"\p{L}".repeat(800));
+    let properties = |count: usize| -> Map<String, Value> {
+        (0..count).map(|at| (format!("p{at}"), json!({"pattern": pattern(at)}))).collect()
+    };
+    assert!(Schema::output(json!({"properties": properties(15)})).is_ok());
+    let refused = Schema::output(json!({"properties": properties(20)})).unwrap_err().to_string();
+    assert!(refused.contains("64 KiB of text"), "{refused}");
+}

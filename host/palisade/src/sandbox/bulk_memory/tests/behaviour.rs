@@ -2,6 +2,7 @@
 
 use super::{Running, SLICE, binary, engine, rewritten};
 use palisade_tests::dice::Dice;
+use wasmtime::{Instance, Memory, MemoryType, Module, Store};
 
 /// The size of the memories, in pages, and of the data segment, in bytes.
 const PAGES: u32 = 40;
@@ -87,6 +88,33 @@ fn overlapping_copies_longer_than_a_slice_keep_their_source() {
         let expected = copying.memory("first")[from as usize..][..length as usize].to_vec();
         assert!(copying.call("copy", [to, from, length]), "{to} {from}");
         assert!(copying.memory("first")[to as usize..][..length as usize] == expected);
+    }
+}
+
+/// Two imports can be one memory, so that the indices do not tell whether a copy overlaps.
+#[test]
+fn memory_under_two_indices_is_copied_like_one() {
+    let engine = engine();
+    let original = binary(&format!(
+        r#"(module (import "m" "x" (memory $x {PAGES})) (import "m" "y" (memory $y {PAGES}))
+             (func (export "copy") (param i32 i32 i32)
+               (memory.copy $y $x (local.get 0) (local.get 1) (local.get 2))))"#
+    ));
+    let copied = |bytes: &[u8], to: i32, from: i32| {
+        let mut store = Store::new(&engine, 0);
+        store.set_epoch_deadline(u64::MAX / 2);
+        let memory = Memory::new(&mut store, MemoryType::new(PAGES, None)).unwrap();
+        let data = memory.data_mut(&mut store);
+        data.iter_mut().enumerate().for_each(|(at, byte)| *byte = (at % 251) as u8);
+        let module = Module::from_binary(&engine, bytes).unwrap();
+        let imports = [memory.into(), memory.into()];
+        let instance = Instance::new(&mut store, &module, &imports).unwrap();
+        let copy = instance.get_typed_func::<(i32, i32, i32), ()>(&mut store, "copy").unwrap();
+        copy.call(&mut store, (to, from, 1_000_000)).unwrap();
+        memory.data(&store).to_vec()
+    };
+    for (to, from) in [(1_000, 0), (0, 1_000)] {
+        assert!(copied(&original, to, from) == copied(&rewritten(&original), to, from));
     }
 }
 
