@@ -221,40 +221,6 @@ fn memory_of_a_flood_over_stdio_is_released() {
     assert_eq!(client.request("tools/call", &small)["result"]["content"][0]["text"], "2");
 }
 
-/// Begins a session and returns its id.
-fn begin_session(endpoint: &Endpoint) -> String {
-    let begun = endpoint.post(&[], &hello(&json!({})));
-    let id = begun.header("mcp-session-id").expect("a session").to_owned();
-    let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    assert_eq!(endpoint.post(&[("Mcp-Session-Id", &id)], &told).status, 202);
-    id
-}
-
-/// Sessions take messages through the protocol library, which parses each one again.
-#[test]
-fn large_messages_of_sessions_fit_in_a_small_address_space() {
-    let _turn = turn();
-    let world = world();
-    let endpoint = Endpoint::start(program(&world).limited("-v 500000"), &[]);
-    large_guest_finds_room(&endpoint);
-    let sessions: Vec<_> = (0..8).map(|_| begin_session(&endpoint)).collect();
-    let items = Value::from(vec![json!({"": 0}); 16_000]);
-    for _ in 0..3 {
-        let send = |id: usize| {
-            let headers = [("Mcp-Session-Id", sessions[id % sessions.len()].as_str())];
-            let params = json!({"name": "length", "arguments": {"items": items}});
-            let call =
-                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-            endpoint.begin("POST", &headers, &call.to_string())
-        };
-        let sent: Vec<_> = (0..60).map(send).collect();
-        let answers: Vec<Answer> = sent.into_iter().map(answer).collect();
-        let refused: Vec<_> = answers.into_iter().filter(|answer| answer.status != 200).collect();
-        may_come_again(&refused);
-    }
-    large_guest_finds_room(&endpoint);
-}
-
 fn hello(experimental: &Value) -> Value {
     let params = json!({
         "protocolVersion": "2025-11-25",
