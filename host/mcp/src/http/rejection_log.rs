@@ -16,7 +16,7 @@ pub(crate) struct Overload(pub(crate) String);
 /// The log of one kind of rejections, which a flood of them does not fill.
 #[derive(Debug)]
 pub(super) struct RejectionLog {
-    /// What is rejected, with its article.
+    /// The noun of the rejected thing with its article, such as "a request".
     subject: &'static str,
     bucket: TokenBucket,
     /// The number of rejections since the last line.

@@ -100,7 +100,8 @@ fn is_the_kernels(file: impl AsFd) -> bool {
         .is_ok_and(|system| is_type_of_kernel(system.f_type as u32, system.f_blocks == 0))
 }
 
-/// Returns whether a file system with this magic number is the kernel's. One without blocks stores nothing, so that its files are the kernel's, known by its number or not.
+/// Returns whether a file system with this magic number is the kernel's. One without blocks stores
+/// nothing, so that its files are the kernel's, known by its number or not.
 #[cfg(target_os = "linux")]
 fn is_type_of_kernel(magic: u32, has_no_blocks: bool) -> bool {
     KERNELS.contains(&magic) || (has_no_blocks && !STORES.contains(&magic))

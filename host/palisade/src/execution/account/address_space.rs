@@ -14,8 +14,8 @@ const HOST_ROOM: usize = 64 << 20;
 /// [`HOST_ROOM`] must cover that as well.
 const UNASKED: u64 = 128 << 10;
 
-/// Bytes granted to all accounts and possibly not allocated yet. The lock serialises the checks,
-/// because each maps its memory briefly and would hide that room from another.
+/// Bytes granted to all accounts and possibly not allocated yet. The lock makes a check and its
+/// grant one step.
 static GRANTED: Mutex<u64> = Mutex::new(0);
 
 /// Bytes granted to one account and possibly not allocated yet.
@@ -78,8 +78,23 @@ pub(crate) fn has_room(memory: usize) -> bool {
 
 fn is_free(bytes: u64) -> bool {
     let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(HOST_ROOM);
-    // The reservation is mapped and freed at once without touching its pages.
-    Vec::<u8>::new().try_reserve_exact(wanted).is_ok()
+    match free() {
+        Some(free) => free >= wanted as u64,
+        // The reservation is mapped and freed at once without touching its pages.
+        None => Vec::<u8>::new().try_reserve_exact(wanted).is_ok(),
+    }
+}
+
+/// Returns the free part of a limited address space, in bytes, as the kernel counts it.
+///
+/// A trial reservation would tell as well, but could take the last room for a moment: a small
+/// allocation on another thread then fails and aborts the process.
+fn free() -> Option<u64> {
+    let limit = address_space_limit()?;
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = pages.split(' ').next()?.parse().ok()?;
+    let used = pages.checked_mul(rustix::param::page_size() as u64)?;
+    Some(limit.saturating_sub(used))
 }
 
 /// Returns the limit of the address space in bytes, if there is one.
