@@ -2,14 +2,14 @@
 //! crate that has faults.
 //!
 //! The number is in a file whose path is compiled in, because the programs that the tests start do
-//! not inherit environment variables.
+//! not inherit environment variables. Every crate with faults is two directories below the tree.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const HOME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../switch/");
+const HOME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../switch/");
 
 static REACHED: [AtomicBool; 1 << 14] = [const { AtomicBool::new(false) }; 1 << 14];
 

@@ -72,6 +72,8 @@ impl TestRunner {
         for binary in binaries {
             tests.extend(self.of_binary(binary)?);
         }
+        let reach = tests.iter().any(|test: &Test| !test.reaches.is_empty());
+        anyhow::ensure!(reach, "the tests reach no fault, so the switch does not work");
         Ok(tests)
     }
 

@@ -117,7 +117,9 @@ mod tests {
     use palisade::internal::{MemoryLimits, Pool};
     use palisade::tool::Digest;
     use rmcp::model::{CallToolResult, ContentBlock, Extensions, RequestId, ServerResult};
+    use std::future::poll_fn;
     use std::pin::pin;
+    use std::thread;
 
     fn account() -> Account {
         Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX })
@@ -146,6 +148,25 @@ mod tests {
         }
         drop(taken);
         assert!(waits.await.into_line().0.len() > IN_PLACE);
+    }
+
+    #[tokio::test]
+    async fn first_poll_of_a_long_message_is_not_on_a_thread_of_the_runtime() {
+        let mut polls = Vec::new();
+        let future = poll_fn(move |context| {
+            polls.push(thread::current().id());
+            match polls.len() {
+                1 => {
+                    // A pending future is polled again, by the runtime.
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                _ => Poll::Ready(polls.clone()),
+            }
+        });
+        let polls = poll_first(future, &account()).await.unwrap();
+        let own = thread::current().id();
+        assert_eq!((polls[0] == own, polls[1] == own, polls.len()), (false, true, 2));
     }
 
     #[tokio::test]

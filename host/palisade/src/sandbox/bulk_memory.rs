@@ -54,10 +54,6 @@ impl<'a> Sliced<'a> {
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
-
-    pub(super) fn into_owned(self) -> Sliced<'static> {
-        Sliced(Cow::Owned(self.0.into_owned()))
-    }
 }
 
 fn component(bytes: &[u8], depth: u64, out: &mut Writer) -> Result<Change, SliceError> {

@@ -91,20 +91,33 @@ fn compile_in(
     bytes: &[u8],
     cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
-    let component = Sliced::new(bytes)?.into_owned();
-    if (component.as_bytes().len() as u64).saturating_mul(MEMORY_PER_BYTE) > limits.memory {
-        return Err(CompileError::Size { max: limits.memory });
-    }
+    check_size(bytes, limits.memory)?;
     let slot = slots.take(cancel)?;
-    let compilation = begin(slot, slots.abandoned_slots.clone(), allocation, component);
+    let work = Work { allocation, component: bytes.to_vec(), memory: limits.memory };
+    let compilation = begin(slot, slots.abandoned_slots.clone(), work);
     compilation.map_err(|error| CompileError::start(&error))?.wait(limits, cancel)
+}
+
+/// Estimates the memory that a compilation needs, in bytes, and compares it with `max`.
+fn check_size(component: &[u8], max: u64) -> Result<(), CompileError> {
+    match (component.len() as u64).saturating_mul(MEMORY_PER_BYTE) {
+        memory if memory > max => Err(CompileError::Size { max }),
+        _ => Ok(()),
+    }
+}
+
+/// A component to compile.
+struct Work {
+    allocation: Allocation,
+    component: Vec<u8>,
+    /// The memory limit, in bytes.
+    memory: u64,
 }
 
 fn begin(
     slot: OwnedSemaphorePermit,
     abandoned_slots: Arc<AtomicUsize>,
-    allocation: Allocation,
-    component: Sliced<'static>,
+    work: Work,
 ) -> std::io::Result<Compilation> {
     let (answer, answered) = sync_channel(1);
     let run_state =
@@ -116,16 +129,19 @@ fn begin(
         // Declared first, so that the slot is released after the abandoned count is updated.
         let _slot = slot;
         let _ended = EndGuard(&own_state);
-        let _ = answer.send(on_threads(&own_meters, || precompile(allocation, &component)));
+        let _ = answer.send(on_threads(&own_meters, || precompile(&work)));
     })?;
     Ok(Compilation { answer: answered, meters, run_state })
 }
 
-fn precompile(allocation: Allocation, component: &Sliced<'_>) -> Result<Vec<u8>, CompileError> {
-    let mut config = engine::for_compilation(allocation);
+fn precompile(work: &Work) -> Result<Vec<u8>, CompileError> {
+    let sliced = Sliced::new(&work.component)?;
+    // The rewriting adds code.
+    check_size(sliced.as_bytes(), work.memory)?;
+    let mut config = engine::for_compilation(work.allocation);
     let engine = Engine::new(config.parallel_compilation(true))
         .map_err(|error| CompileError::failed(&error))?;
-    child::precompile(&engine, component).map_err(|error| match engine::is_out_of_memory(&error) {
+    child::precompile(&engine, &sliced).map_err(|error| match engine::is_out_of_memory(&error) {
         // The shortage may be caused by any part of the process, so it says nothing about the
         // component.
         true => CompileError::failed(&error),

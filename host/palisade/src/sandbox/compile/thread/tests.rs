@@ -45,10 +45,13 @@ fn cancelled_compilation_is_not_awaited() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let slot = CompileSlots::default().take(&CancellationToken::new()).unwrap();
-    let costly = seconds_to_compile("costly");
-    let costly = Sliced::new(&costly).unwrap().into_owned();
-    let work = begin(slot, Arc::default(), Allocation::OnDemand, costly).unwrap();
-    assert_eq!(work.wait(CompileLimits::default(), &cancel), Err(CompileError::Cancelled));
+    let costly = Work {
+        allocation: Allocation::OnDemand,
+        component: seconds_to_compile("costly"),
+        memory: u64::MAX,
+    };
+    let compilation = begin(slot, Arc::default(), costly).unwrap();
+    assert_eq!(compilation.wait(CompileLimits::default(), &cancel), Err(CompileError::Cancelled));
 }
 
 #[test]
