@@ -9,6 +9,7 @@ pub use crate::execution::account::{
     Account, CallBudget, Charge, MemoryLimits, Owed, address_space_limit,
 };
 pub use crate::execution::catch_panic::catch_panic;
+pub use crate::execution::client_shares::ClientShares;
 pub use crate::execution::inherited::{
     closes as closing_redirections, inherited as inherited_descriptors, without_inherited,
 };

@@ -8,10 +8,12 @@ use super::response_resources::ResponseResources;
 use super::serialize::Serialized;
 use crate::protocol::tool_result::exhausted_error;
 use bytes::Bytes;
-use palisade::internal::{Account, CallBudget, IN_PLACE, catch_panic, input_turns, offload};
+use palisade::internal::{Account, CallBudget, Charge, IN_PLACE, catch_panic, offload};
 use palisade::tool::budget::Budget;
 use rmcp::model::{ErrorData, ServerJsonRpcMessage};
 use serde_json::Value;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -66,7 +68,7 @@ async fn parse_with(
     }
     let head = bytes.slice(..HEAD_LENGTH);
     let budget = budget(account.clone());
-    let parsed = offload(&budget, input_turns(), move |budget| Ok(parser(&bytes, &*budget)));
+    let parsed = offload(&budget, budget.input_turns(), move |budget| Ok(parser(&bytes, &*budget)));
     let error = match catch_panic(parsed).await {
         Ok(Ok(parsed)) => return parsed,
         Ok(Err(why)) => exhausted_error(UNREAD, why),
@@ -75,33 +77,60 @@ async fn parse_with(
     Err(RejectedMessage { id: request_id::in_head(&head), error })
 }
 
-/// Runs a future whose first poll is long work, such as parsing a message: that poll on one of the
-/// host's own threads, the others here.
-pub(crate) async fn poll_first<F>(future: F, account: &Account) -> Result<F::Output, ErrorData>
+/// Runs a future whose first poll parses a message of this length: that poll on one of the host's
+/// own threads if the message is long, the others here. The reservation is for the first poll.
+pub(crate) async fn poll_first<F>(
+    future: F,
+    length: usize,
+    parse_memory: Charge,
+) -> Result<F::Output, ErrorData>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let mut future = Box::pin(future);
+    let first = match length {
+        ..=IN_PLACE => poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await,
+        _ => {
+            let polled;
+            (polled, future) = poll_offloaded(future, parse_memory.account()).await?;
+            polled
+        }
+    };
+    // The future may wait for an answer to a question.
+    drop(parse_memory);
+    match first {
+        Poll::Ready(output) => Ok(output),
+        Poll::Pending => Ok(future.await),
+    }
+}
+
+/// Polls a future once, on one of the host's own threads.
+async fn poll_offloaded<F>(
+    mut future: Pin<Box<F>>,
+    account: &Account,
+) -> Result<(Poll<F::Output>, Pin<Box<F>>), ErrorData>
 where
     F: Future<Output: Send> + Send + 'static,
 {
     let runtime = Handle::current();
-    let mut future = Box::pin(future);
     let first = move |_| {
         let _entered = runtime.enter();
-        // Pending futures are polled again below, with a waker.
+        // Pending futures are polled again by the caller, with a waker.
         let first = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         Ok((first, future))
     };
     let budget = budget(account.clone());
-    let polled = offload(&budget, input_turns(), first);
+    let polled = offload(&budget, budget.input_turns(), first);
     match catch_panic(polled).await {
-        Ok(Ok((Poll::Ready(output), _))) => Ok(output),
-        Ok(Ok((Poll::Pending, future))) => Ok(future.await),
+        Ok(Ok(polled)) => Ok(polled),
         Ok(Err(why)) => Err(exhausted_error(UNREAD, why)),
         Err(_) => Err(panic_error()),
     }
 }
 
-/// Reserves memory in an account until the request is answered.
-pub(crate) fn reserve(account: &Account, bytes: u64) -> Result<(), ErrorData> {
-    account.reserve(bytes).map_err(|why| exhausted_error(UNREAD, why))
+/// Reserves memory in an account.
+pub(crate) fn reserve(account: &Account, bytes: u64) -> Result<Charge, ErrorData> {
+    account.charge(bytes).map_err(|why| exhausted_error(UNREAD, why))
 }
 
 fn budget(account: Account) -> CallBudget {
@@ -117,7 +146,6 @@ mod tests {
     use palisade::internal::{MemoryLimits, Pool};
     use palisade::tool::Digest;
     use rmcp::model::{CallToolResult, ContentBlock, Extensions, RequestId, ServerResult};
-    use std::future::poll_fn;
     use std::pin::pin;
     use std::thread;
 
@@ -164,9 +192,26 @@ mod tests {
                 _ => Poll::Ready(polls.clone()),
             }
         });
-        let polls = poll_first(future, &account()).await.unwrap();
+        let account = account();
+        let parse_memory = account.charge(7).unwrap();
+        let polls = poll_first(future, IN_PLACE + 1, parse_memory).await.unwrap();
         let own = thread::current().id();
         assert_eq!((polls[0] == own, polls[1] == own, polls.len()), (false, true, 2));
+    }
+
+    #[tokio::test]
+    async fn memory_of_parsing_is_released_before_the_answer() {
+        for length in [IN_PLACE, IN_PLACE + 1] {
+            let account = account();
+            let parse_memory = account.charge(7).unwrap();
+            let (send, answer) = tokio::sync::oneshot::channel::<u64>();
+            let answered = tokio::spawn(poll_first(answer, length, parse_memory));
+            while account.held() > 0 {
+                tokio::task::yield_now().await;
+            }
+            send.send(3).unwrap();
+            assert_eq!(answered.await.unwrap().unwrap(), Ok(3), "{length}");
+        }
     }
 
     #[tokio::test]

@@ -18,7 +18,7 @@ use http_body_util::Full;
 use hyper::header::HeaderMap;
 use hyper::{Method, Response, StatusCode};
 use palisade::BoxFuture;
-use palisade::internal::{Account, IN_PLACE};
+use palisade::internal::Account;
 use rmcp::ServerHandler;
 use rmcp::model::{ErrorCode, ErrorData, Extensions, JsonRpcMessage};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -85,14 +85,17 @@ impl<S: ServerHandler> McpEndpoint<S> {
         // `rmcp` parses the body a second time.
         let length = request.body().len();
         let parsed = account.held().saturating_sub(length as u64);
-        let room = match body.is_initialize() && parsed > MAX_INITIALIZE {
+        let reserved = match body.is_initialize() && parsed > MAX_INITIALIZE {
             true => Err(too_large_initialize(parsed)),
             false => offload::reserve(&account, parsed.saturating_mul(SECOND_PARSE)),
         };
-        if let Err(error) = room {
-            let rejected = RejectedMessage { id: body.id(), error };
-            return responses::error(responses::status_of(&rejected), rejected);
-        }
+        let parse_memory = match reserved {
+            Ok(parse_memory) => parse_memory,
+            Err(error) => {
+                let rejected = RejectedMessage { id: body.id(), error };
+                return responses::error(responses::status_of(&rejected), rejected);
+            }
+        };
         // The first parsed form makes room for the second one.
         let (id, bytes) = (body.id(), request.body().clone());
         drop(body);
@@ -101,11 +104,7 @@ impl<S: ServerHandler> McpEndpoint<S> {
         let config = self.config.clone();
         let service = StreamableHttpService::new(move || factory(), sessions.clone(), config);
         let answer = async move { service.handle(request.map(Full::new)).await };
-        let answered = match length {
-            ..=IN_PLACE => Ok(answer.await),
-            _ => offload::poll_first(answer, &account).await,
-        };
-        let response = match answered {
+        let response = match offload::poll_first(answer, length, parse_memory).await {
             Ok(response) => response,
             Err(error) => {
                 let rejected = RejectedMessage { id, error };

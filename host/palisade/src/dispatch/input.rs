@@ -10,7 +10,6 @@ pub(super) use error::CheckError;
 use crate::execution::ValidInput;
 use crate::execution::account::{Account, Charge};
 use crate::execution::offload::{IN_PLACE, TurnBudget, exhaustion_error};
-use crate::execution::owner::input_turns;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::call::Nulls;
 use crate::tool::json::{JsonBounds, JsonError, parse_within};
@@ -188,8 +187,11 @@ pub(super) fn check_in_turns(
     raw: RawInput,
     budget: &InputBudget,
 ) -> Result<ValidInput, ErrorKind> {
-    let turns: Arc<dyn Budget> =
-        Arc::new(TurnBudget::new(budget.call_budget().clone(), input_turns(), None));
+    let turns: Arc<dyn Budget> = Arc::new(TurnBudget::new(
+        budget.call_budget().clone(),
+        budget.call_budget().input_turns(),
+        None,
+    ));
     let checked = check(definition, workspace, raw, &turns);
     checked.map_err(|why| budget.exhausted(why, definition.side_effects()))?
 }

@@ -39,9 +39,10 @@ impl ValidInput {
         self
     }
 
-    /// Returns true if work on the whole value is too long for a thread of the runtime.
+    /// Returns true if there is a value, and work on the whole of it is too long for a thread of
+    /// the runtime.
     pub(crate) fn is_large(&self) -> bool {
-        self.bytes >= OFFLOADED
+        self.bytes >= OFFLOADED && self.value.get().is_some()
     }
 
     /// Returns the account in which the input is reserved, if there is one.
@@ -104,7 +105,9 @@ impl Drop for ValidInput {
         if self.is_large()
             && let Some(value) = self.value.take()
         {
-            drop_later(input_turns(), (value, self.account.take()));
+            let account = self.account.take();
+            let turns = account.as_ref().map_or_else(|| input_turns(), Account::input_turns);
+            drop_later(&turns.clone(), (value, account));
         }
     }
 }

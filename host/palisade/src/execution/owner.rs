@@ -142,7 +142,7 @@ impl Activity {
 }
 
 /// Returns the memory counter of an owner's guests, shared by all users while one of them holds it.
-fn memory_counter(owner: Digest) -> Arc<Counter> {
+pub(super) fn memory_counter(owner: Digest) -> Arc<Counter> {
     static COUNTERS: Mutex<BTreeMap<Digest, Weak<Counter>>> = Mutex::new(BTreeMap::new());
     let mut counters = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = counters.get(&owner).and_then(Weak::upgrade) {

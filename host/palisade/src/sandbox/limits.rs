@@ -138,7 +138,14 @@ impl Limits {
     /// Creates an empty account for one call.
     #[doc(hidden)]
     pub fn account(&self) -> Account {
-        Account::new(MemoryLimits { call: self.memory, total: self.total_memory })
+        Account::new(self.of_memory())
+    }
+
+    /// Returns the limits on memory.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_memory(&self) -> MemoryLimits {
+        MemoryLimits { call: self.memory, total: self.total_memory }
     }
 }
 

@@ -8,8 +8,7 @@ use crate::confirm::{
 use crate::dispatch::input::{CheckError, InputBudget, StepBudget};
 use crate::dispatch::pipeline::Pipeline;
 use crate::events::{CallSink, Event};
-use crate::execution::offload::offload;
-use crate::execution::owner::input_turns;
+use crate::execution::offload::{exhaustion_error, offload};
 use crate::execution::{BoxFuture, ValidInput, enter_queue};
 use crate::policy::Rule;
 use crate::session::Allowance;
@@ -42,6 +41,7 @@ pub(in crate::dispatch) async fn ask(
     // Open requests hold their input, so they count towards the limit on queued calls.
     let _waiting = enter_queue(pipeline.tool.queue())?;
     let request = request(pipeline, &input, changes, valid_for)?;
+    let input = compact(pipeline, input).await?;
     // The call's own client takes precedence over the host's confirmer.
     let mut answer = match &pipeline.requester.call_confirmer {
         Some(call_confirmer) => call_confirmer.ask(&request),
@@ -206,9 +206,28 @@ async fn projected_changes_of_call(
         let changes = projected_changes(tool.definition(), &input, &workspace, &*budget)?;
         Ok(changes.map(|changes| (input, changes)))
     };
-    Box::pin(offload(budget.call_budget(), input_turns(), look))
+    Box::pin(offload(budget.call_budget(), budget.call_budget().input_turns(), look))
         .await
         .map_err(|why| budget.exhausted(why, class))?
+}
+
+/// Replaces a large input with its text while the request is open: an answer may take a day, and
+/// the value may take 90 times the memory.
+async fn compact(pipeline: &Pipeline<'_>, mut input: ValidInput) -> Result<ValidInput, ErrorKind> {
+    let class = pipeline.tool.definition().side_effects();
+    let Some(account) = input.account().filter(|_| input.is_large()) else {
+        let compacted = input.compact();
+        compacted.map_err(|why| exhaustion_error(why, pipeline.time, class))?;
+        return Ok(input);
+    };
+    let budget = InputBudget::new(account, pipeline.time, pipeline.cancel.clone());
+    let compact = move |_| {
+        input.compact()?;
+        Ok(input)
+    };
+    Box::pin(offload(budget.call_budget(), budget.call_budget().input_turns(), compact))
+        .await
+        .map_err(|why| budget.exhausted(why, class))
 }
 
 fn no_confirmer(pipeline: &Pipeline<'_>, rule: Rule) -> ErrorKind {

@@ -1,14 +1,18 @@
-//! Tests that the check of an input ends midway with its call.
+//! Tests of large inputs: their check ends midway with the call, and a question holds only their
+//! text.
 
+use crate::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use crate::dispatch::{CallMode, Requester};
+use crate::execution::account::Account;
 use crate::execution::account::budget_checks::wait_until_exhausted;
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::host::Host;
 use crate::plugins::Shipped;
 use crate::sandbox::Limits;
+use crate::tool::json::JsonBounds;
 use crate::tool::{Call, Definition, ErrorClass, ErrorKind, SideEffects, ToolError};
 use serde_json::json;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -89,5 +93,41 @@ async fn input_check_ends_at_deadline_and_cancellation() {
         let cancelled =
             called_until(midway, host(mode, 90), LONG, cancel, move || own.cancel()).await;
         assert_eq!(cancelled, (Some(ErrorClass::Cancelled), midway), "{mode:?}");
+    }
+}
+
+/// A confirmer that notes the memory of the call's account while it is asked.
+struct NotesMemory(Account, Mutex<u64>);
+
+impl Confirmer for NotesMemory {
+    fn confirm<'a>(
+        &'a self,
+        _: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
+        *self.1.lock().unwrap() = self.0.held();
+        Box::pin(async { Ok(Answer::Allow) })
+    }
+}
+
+#[tokio::test]
+async fn open_question_holds_the_text_of_the_input_only() {
+    for members in [10_000, 90_000] {
+        let account = Limits::default().account();
+        let confirmer = Arc::new(NotesMemory(account.clone(), Mutex::new(0)));
+        let schema = json!({"type": "object"});
+        let definition = Definition::new("idle", "A tool.", SideEffects::Write, schema).unwrap();
+        let host = Host::builder().shipped(Shipped::LeftOut).confirmer(confirmer.clone());
+        let host = host.tool(Arc::new(move || Box::new(Idle(definition.clone())))).build().unwrap();
+        let input = json!({"list": vec![1; members]});
+        let length = input.to_string().len() as u64;
+        let requester = Requester::default().with_account(Some(account.clone()));
+        account.reserve(JsonBounds::CALL_INPUT.admit(&input).unwrap()).unwrap();
+        let parsed = account.held();
+        let tool = host.registry().get("idle").unwrap();
+        let call = Call::new("idle", input);
+        let result = host.dispatch_to(host.session(), call, tool, &requester).await;
+        assert!(result.is_success(), "{result:?}");
+        let held = *confirmer.1.lock().unwrap();
+        assert!(held < 2 * length && parsed > 4 * length, "{held} of {parsed}, text {length}");
     }
 }

@@ -2,7 +2,9 @@
 //! cancellation.
 
 use super::call_account::Account;
+use crate::execution::share::Share;
 use crate::tool::budget::{Budget, Exhausted};
+use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -30,6 +32,11 @@ impl CallBudget {
     /// Returns the deadline.
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// Returns the turns in which the input of the call is read and checked.
+    pub fn input_turns(&self) -> &Arc<Share> {
+        self.account.input_turns()
     }
 
     /// Returns the cancellation token of the budget.

@@ -4,8 +4,9 @@ use super::address_space::AddressSpaceGrant;
 #[cfg(test)]
 use super::budget_checks::BudgetChecks;
 use super::counters::{CallCounter, CountedBy, Counter, Owed, PROCESS};
+use crate::execution::client_shares::ClientShares;
 use crate::execution::deferred_drop::retry_after_drops;
-use crate::execution::share::threshold;
+use crate::execution::share::{Share, threshold};
 use crate::tool::budget::{Budget, Exhausted};
 use std::sync::{Arc, OnceLock};
 
@@ -35,6 +36,8 @@ struct Inner {
     limits: MemoryLimits,
     /// The allowance of the host beyond the call's limit.
     host: u64,
+    /// The client that sent the input.
+    client: Option<ClientShares>,
     /// The memory that all calls of this call's owner hold.
     owner: OnceLock<Arc<Counter>>,
     held: CallCounter,
@@ -54,10 +57,16 @@ impl Inner {
         if !self.process.add(bytes, self.limits.total) {
             return false;
         }
+        let client = self.client.as_ref().map(ClientShares::memory);
+        if client.is_some_and(|client| !self.add_to_share(client, bytes)) {
+            self.process.subtract(bytes);
+            return false;
+        }
         let has_room =
             self.owner_in(counted_by).is_none_or(|owner| self.add_to_share(owner, bytes));
         if !has_room {
             self.process.subtract(bytes);
+            self.subtract_from_client(bytes);
         }
         has_room
     }
@@ -67,6 +76,19 @@ impl Inner {
     fn add_to_share(&self, owner: &Counter, bytes: u64) -> bool {
         let free = self.limits.total.saturating_sub(self.process.get());
         owner.add(bytes, threshold(free, self.most()))
+    }
+
+    /// Subtracts from all counters but the call's own.
+    fn subtract(&self, bytes: u64, counted_by: CountedBy) {
+        self.process.subtract(bytes);
+        self.subtract_from_client(bytes);
+        self.subtract_from_share(bytes, counted_by);
+    }
+
+    fn subtract_from_client(&self, bytes: u64) {
+        if let Some(client) = &self.client {
+            client.memory().subtract(bytes);
+        }
     }
 
     /// Subtracts from the owner's share, if it counts this call.
@@ -86,9 +108,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let held = self.held.get();
-        self.process.subtract(held);
-        self.subtract_from_share(held, self.held.counted_by());
+        self.subtract(self.held.get(), self.held.counted_by());
     }
 }
 
@@ -97,20 +117,38 @@ impl Account {
     /// [`HOST_DATA`] more.
     #[must_use]
     pub fn new(limits: MemoryLimits) -> Self {
-        Self::within(&PROCESS, limits, HOST_DATA)
+        Self::within(&PROCESS, limits, HOST_DATA, None)
+    }
+
+    /// Like [`new`](Self::new), for a message of this client. All memory of the call counts towards
+    /// the client's share of the total as well.
+    #[must_use]
+    pub fn of_client(limits: MemoryLimits, client: ClientShares) -> Self {
+        Self::within(&PROCESS, limits, HOST_DATA, Some(client))
+    }
+
+    /// Returns the turns in which the input of the call is read and checked.
+    pub fn input_turns(&self) -> &Arc<Share> {
+        ClientShares::turns_of(self.0.client.as_ref())
     }
 
     /// Creates an account with exactly these limits and no allowance for the host.
     #[must_use]
     pub fn exactly(limits: MemoryLimits) -> Self {
-        Self::within(&PROCESS, limits, 0)
+        Self::within(&PROCESS, limits, 0, None)
     }
 
-    fn within(process: &'static Counter, limits: MemoryLimits, host: u64) -> Self {
+    fn within(
+        process: &'static Counter,
+        limits: MemoryLimits,
+        host: u64,
+        client: Option<ClientShares>,
+    ) -> Self {
         Self(Arc::new(Inner {
             process,
             limits,
             host,
+            client,
             owner: OnceLock::new(),
             held: CallCounter::default(),
             address_space: AddressSpaceGrant::default(),
@@ -203,6 +241,9 @@ impl Account {
     pub fn owe(&self, bytes: u64) {
         let inner = &*self.0;
         inner.process.add_always(bytes);
+        if let Some(client) = &inner.client {
+            client.memory().add_always(bytes);
+        }
         if let Some(owner) = inner.owner_in(inner.held.add_always(bytes)) {
             owner.add_always(bytes);
         }
@@ -235,8 +276,7 @@ impl Account {
     /// Releases reserved memory, in bytes.
     pub(crate) fn release(&self, bytes: u64) {
         let inner = &*self.0;
-        inner.process.subtract(bytes);
-        inner.subtract_from_share(bytes, inner.held.subtract(bytes));
+        inner.subtract(bytes, inner.held.subtract(bytes));
     }
 }
 
@@ -249,7 +289,7 @@ pub struct Charge {
 
 impl Charge {
     /// Returns the account of the reservation.
-    pub(crate) fn account(&self) -> &Account {
+    pub fn account(&self) -> &Account {
         &self.account
     }
 
@@ -276,6 +316,7 @@ impl Charge {
     pub fn into_owed(mut self) -> Owed {
         let bytes = std::mem::take(&mut self.bytes);
         let inner = &*self.account.0;
+        inner.subtract_from_client(bytes);
         inner.subtract_from_share(bytes, inner.held.subtract(bytes));
         Owed::from_counted(inner.process, bytes)
     }

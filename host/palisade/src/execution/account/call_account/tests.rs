@@ -1,10 +1,11 @@
 //! The memory account: the limits of a call and of all calls, the owner's share, and releases.
 
 use super::*;
+use crate::tool::Digest;
 
 fn account(process: &'static Counter) -> Account {
     let limits = MemoryLimits { call: 90, total: 150 };
-    Account::within(process, limits, 10)
+    Account::within(process, limits, 10, None)
 }
 
 fn charged(account: &Account, bytes: u64) -> Result<Charge, Exhausted> {
@@ -56,7 +57,7 @@ fn all_calls_are_bounded_by_the_total() {
 fn greedy(process: &'static Counter, owner: &Arc<Counter>) -> Vec<Account> {
     let mut calls = Vec::new();
     loop {
-        let call = Account::within(process, MemoryLimits { call: 8, total: 100 }, 2);
+        let call = Account::within(process, MemoryLimits { call: 8, total: 100 }, 2, None);
         let taken = call.assign(owner).and_then(|()| call.reserve(1));
         if taken.is_err() {
             return calls;
@@ -109,4 +110,47 @@ fn memory_outliving_its_call_counts_in_the_total_only() {
     assert_eq!(COUNTER.get(), 60);
     drop(owed);
     assert_eq!(COUNTER.get(), 0);
+}
+
+#[test]
+fn one_client_holds_at_most_half_of_the_memory() {
+    static COUNTER: Counter = Counter::new();
+    let clients = ["one", "other"].map(|name| ClientShares::of(Digest::of(name.as_bytes())));
+    let limits = MemoryLimits { call: 8, total: 100 };
+    let held = clients.each_ref().map(|client| {
+        let mut calls = Vec::new();
+        loop {
+            let call = Account::within(&COUNTER, limits, 2, Some(client.clone()));
+            if call.reserve(1).is_err() {
+                return calls;
+            }
+            while call.reserve(1).is_ok() {}
+            calls.push(call);
+        }
+    });
+    assert_eq!(clients.each_ref().map(|client| client.memory().get()), [50, 25]);
+    drop(held);
+    assert_eq!((clients.map(|client| client.memory().get()), COUNTER.get()), ([0; 2], 0));
+}
+
+#[test]
+fn memory_of_a_client_counts_for_its_plugin_as_well() {
+    static COUNTER: Counter = Counter::new();
+    let client = ClientShares::of(Digest::of(b"a client with a plugin"));
+    let plugin = Arc::<Counter>::default();
+    let limits = MemoryLimits { call: 90, total: 150 };
+    let call = Account::within(&COUNTER, limits, 10, Some(client.clone()));
+    let counts = || (client.memory().get(), plugin.get(), COUNTER.get());
+    assert_eq!((call.reserve(40), call.assign(&plugin), counts()), (Ok(()), Ok(()), (40, 40, 40)));
+    call.owe(20);
+    call.release(10);
+    let charge = call.charge(10);
+    assert_eq!(counts(), (60, 60, 60));
+    let owed = charge.map(Charge::into_owed);
+    assert_eq!(counts(), (50, 50, 60));
+    let other = Account::within(&COUNTER, limits, 10, Some(client.clone()));
+    assert_eq!(other.reserve(60), Err(Exhausted::TotalMemory { limit: 150 }));
+    assert_eq!(counts(), (50, 50, 60), "a refusal leaves all counters as they were");
+    drop((call, other, owed));
+    assert_eq!(counts(), (0, 0, 0));
 }
