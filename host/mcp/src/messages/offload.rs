@@ -133,7 +133,8 @@ pub(crate) fn reserve(account: &Account, bytes: u64) -> Result<Charge, ErrorData
     account.charge(bytes).map_err(|why| exhausted_error(UNREAD, why))
 }
 
-fn budget(account: Account) -> CallBudget {
+/// Returns the budget of work on one message.
+pub(crate) fn budget(account: Account) -> CallBudget {
     CallBudget::new(account, Instant::now() + TIME_LIMIT, CancellationToken::new())
 }
 

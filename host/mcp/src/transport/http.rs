@@ -3,6 +3,7 @@
 
 mod body;
 mod headers;
+mod long_frames;
 mod responses;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! The HTTP responses of the endpoint.
 
+use super::long_frames::long_frames;
 use crate::http::{Body, Overload, guarded_body};
 use crate::messages::in_flight::AdmissionError;
 use crate::messages::parse::RejectedMessage;
@@ -92,6 +93,8 @@ pub(super) fn with_account(response: Response<Body>, account: Account) -> Respon
     match response.body().size_hint().exact().map(usize::try_from) {
         Some(Ok(length)) if length <= MAX_SMALL => response,
         Some(Ok(length)) => response.map(|body| guarded_body(body, Arc::new(Owed::new(length)))),
-        Some(Err(_)) | None => response.map(|body| guarded_body(body, account)),
+        Some(Err(_)) | None => {
+            response.map(|body| guarded_body(long_frames(body, account.clone()), account))
+        }
     }
 }
