@@ -24,6 +24,8 @@ mod required;
 mod sessions;
 #[path = "dispatcher/transcript.rs"]
 mod transcript;
+#[path = "dispatcher/visible.rs"]
+mod visible;
 
 use palisade::{Call, SideEffects, json};
 use palisade_tests::guest::DISPATCHER_GATE;

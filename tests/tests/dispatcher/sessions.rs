@@ -29,8 +29,8 @@ fn session_shows_its_tools_and_others_still_answer() {
     assert_eq!(names(&only), ["calculate"]);
     assert_eq!(names(&except).len(), stage.host.registry().len() - 1);
     assert!(!names(&except).contains(&"read_file".to_owned()));
-    let (exported, _) = stage.host.export(&only, Format::Anthropic, Strictness::AsIs);
-    assert_eq!(exported.as_array().map(Vec::len), Some(1));
+    let exported = stage.host.export(&only, Format::Anthropic, Strictness::AsIs);
+    assert_eq!(exported.definitions.as_array().map(Vec::len), Some(1));
     stage.world.file("f", "still here");
     let old = block_on(stage.host.dispatch(&only, Call::new("read_file", json!({"path": "f"}))));
     assert_eq!(old.output().as_deref(), Some("still here"), "a tool of an old transcript");

@@ -32,6 +32,9 @@ pub enum BuildError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// A registry is given and plugins as well, which would change the registry.
+    #[error("a host with a given registry loads no plugins: leave out the plugin directories and files, or load them in a host of their own and run a subset of its registry")]
+    RegistryWithPlugins,
     /// This machine cannot run WebAssembly.
     #[error(transparent)]
     Engine(#[from] EngineError),

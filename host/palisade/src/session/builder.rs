@@ -2,14 +2,15 @@
 
 use super::concurrency::ConcurrencyLimit;
 use super::{CONCURRENCY, ConcurrencyLimits, Inner, Session, in_flight::CallsInFlight};
-use crate::policy::Policy;
+use crate::policy::{Policy, is_granted, is_named};
+use crate::registry::Registered;
 use crate::sandbox::limits;
 use crate::tool::text::elided;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The tools that a session lists.
+/// The tools that a session shows. A name is `tool` or `plugin/tool`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Advertised {
     /// All tools.
@@ -22,11 +23,37 @@ pub enum Advertised {
 }
 
 impl Advertised {
-    pub(super) fn includes(&self, tool: &str) -> bool {
+    pub(super) fn includes(&self, tool: &Registered) -> bool {
+        let is_one_of = |names: &[String]| {
+            names.iter().any(|name| is_named(name, tool.definition(), tool.origin()))
+        };
         match self {
             Self::All => true,
-            Self::Only(names) => names.iter().any(|name| name == tool),
-            Self::Except(names) => !names.iter().any(|name| name == tool),
+            Self::Only(names) => is_one_of(names),
+            Self::Except(names) => !is_one_of(names),
+        }
+    }
+}
+
+/// The tools that a session may call. A name is `tool` or `plugin/tool`. Unlike [`Advertised`] it
+/// binds: any other tool is refused, and not listed either. Documents and prompts of plugins are no
+/// tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Allowed {
+    /// All tools.
+    #[default]
+    All,
+    /// Only the named tools.
+    Only(Vec<String>),
+}
+
+impl Allowed {
+    pub(super) fn includes(&self, tool: &Registered) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => {
+                names.iter().any(|name| is_granted(name, tool.definition(), tool.origin()))
+            }
         }
     }
 }
@@ -38,6 +65,7 @@ pub struct SessionBuilder {
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,
+    permitted: Allowed,
     limit: ConcurrencyLimit,
     per_tool: BTreeMap<String, u32>,
 }
@@ -49,6 +77,7 @@ impl SessionBuilder {
             workspace,
             policy: Policy::default(),
             advertised: Advertised::All,
+            permitted: Allowed::All,
             limit: ConcurrencyLimit::Session(CONCURRENCY),
             per_tool: BTreeMap::new(),
         }
@@ -90,10 +119,17 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the tools that the session lists.
+    /// Sets the tools that the session shows. Default: all.
     #[must_use]
     pub fn advertise(mut self, advertised: Advertised) -> Self {
         self.advertised = advertised;
+        self
+    }
+
+    /// Sets the tools that the session may call. Default: all.
+    #[must_use]
+    pub fn allow(mut self, allowed: Allowed) -> Self {
+        self.permitted = allowed;
         self
     }
 
@@ -113,6 +149,7 @@ impl SessionBuilder {
             workspace: self.workspace,
             policy: self.policy,
             advertised: self.advertised,
+            permitted: self.permitted,
             concurrency: ConcurrencyLimits::new(self.limit, &self.per_tool),
             in_flight: CallsInFlight::default(),
             allowed: Mutex::default(),
