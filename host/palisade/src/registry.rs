@@ -5,7 +5,7 @@ mod error;
 pub(crate) mod origin;
 mod registered;
 
-pub use error::{DuplicateTool, ToolNotFound};
+pub use error::{DuplicateTool, RegisterError, ToolNotFound};
 pub(crate) use origin::Naming;
 pub use origin::{Origin, Source};
 pub use registered::Registered;
@@ -36,7 +36,7 @@ pub(crate) enum ListingPosition {
 /// A collection of tools. Clones share it: a change through one is visible in all.
 ///
 /// ```
-/// use palisade::registry::{DuplicateTool, Registry};
+/// use palisade::registry::{RegisterError, Registry};
 /// # use palisade::{BoxFuture, Definition, ErrorKind, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json};
 /// # use std::sync::Arc;
 /// # struct Echo(Definition);
@@ -52,7 +52,7 @@ pub(crate) enum ListingPosition {
 /// assert_eq!(registry.tool_names(), ["echo", "repeat"]);
 /// assert!(registry.register(factory("echo")).is_err());
 /// assert_eq!(registry.subset(["repeat"]).unwrap().len(), 1);
-/// # Ok::<(), DuplicateTool>(())
+/// # Ok::<(), RegisterError>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Registry {
@@ -100,31 +100,15 @@ impl Registry {
         Self::default()
     }
 
-    /// Adds a native tool. The factory is called once to obtain the definition.
+    /// Adds a native tool. The factory is called twice: it must return a new instance each time.
     ///
     /// # Errors
     ///
-    /// [`DuplicateTool`] if the name is taken; the registry is unchanged then.
-    pub fn register(&self, factory: Factory) -> Result<&Self, DuplicateTool> {
-        self.register_at(ListingPosition::Later, factory)
-    }
-
-    pub(crate) fn register_at(
-        &self,
-        position: ListingPosition,
-        factory: Factory,
-    ) -> Result<&Self, DuplicateTool> {
-        let definition = factory().definition().clone();
-        self.add(position, &[Registered::tool(definition, factory, Origin::Native)])
-    }
-
-    /// Adds all tools of a plugin, or none.
-    pub(crate) fn register_plugin(
-        &self,
-        position: ListingPosition,
-        tools: &[Arc<Registered>],
-    ) -> Result<&Self, DuplicateTool> {
-        self.add(position, tools)
+    /// [`RegisterError`] if the name is taken, the factory returns one instance twice, or it
+    /// panics; the registry is unchanged then.
+    pub fn register(&self, factory: Factory) -> Result<&Self, RegisterError> {
+        let tool = Registered::native(factory)?;
+        Ok(self.register_all(ListingPosition::Later, &[tool])?)
     }
 
     /// Replaces all tools from files with those of these files, in order, in one atomic step. Each
@@ -139,7 +123,8 @@ impl Registry {
         outcomes
     }
 
-    fn add(
+    /// Adds all of these tools, or none.
+    pub(crate) fn register_all(
         &self,
         position: ListingPosition,
         tools: &[Arc<Registered>],

@@ -1,10 +1,14 @@
 //! A registered tool.
 
+use super::error::RegisterError;
 use super::origin::Origin;
+use crate::execution::catch_panic::panic_text;
 use crate::execution::share::Share;
-use crate::execution::{Factory, owner};
+use crate::execution::{Factory, are_distinct, owner};
+use crate::tool::text::cut;
 use crate::tool::{Definition, Digest};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A registered tool: its definition and the factory that creates an instance per call.
@@ -45,6 +49,25 @@ impl Registered {
     ) -> Vec<Arc<Self>> {
         let entry = |(definition, factory)| Self::tool(definition, factory, origin.clone());
         tools.into_iter().map(entry).collect()
+    }
+
+    /// Creates the entry of a native tool. Its factory is called twice, to see that it returns a
+    /// new instance each time.
+    pub(crate) fn native(factory: Factory) -> Result<Arc<Self>, RegisterError> {
+        let tried = catch_unwind(AssertUnwindSafe(|| {
+            let (first, second) = (factory(), factory());
+            (first.definition().clone(), are_distinct(&*first, &*second))
+        }));
+        match tried {
+            Ok((definition, true)) => Ok(Self::tool(definition, factory, Origin::Native)),
+            Ok((definition, false)) => {
+                Err(RegisterError::SharedInstance { name: definition.name().to_string() })
+            }
+            Err(panic) => {
+                let message = cut(panic_text(&*panic).unwrap_or("no message"), 512).to_owned();
+                Err(RegisterError::Panicked { message })
+            }
+        }
     }
 
     /// Creates the entry of a tool.
