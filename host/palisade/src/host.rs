@@ -6,6 +6,7 @@ pub(crate) mod cache;
 mod error;
 mod listing;
 pub(crate) mod recorded;
+mod sessions;
 pub(crate) mod state;
 mod times;
 
@@ -21,7 +22,7 @@ use crate::plugins::{
 };
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, Offered, Sandbox};
-use crate::session::{Session, SessionBuilder};
+use crate::session::{Session, SessionsById};
 use crate::tool::{Call, CallInput, ErrorKind, ToolResult};
 use crate::workspace::Workspace;
 use serde_json::Value;
@@ -49,6 +50,7 @@ pub struct Host {
     sandbox: Sandbox,
     loading: Loading,
     exports: listing::Exports,
+    sessions: SessionsById,
 }
 
 impl fmt::Debug for Host {
@@ -149,13 +151,6 @@ impl Host {
     /// session may not call it.
     pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, ErrorKind> {
         self.dispatcher.explain(session, call)
-    }
-
-    /// Returns a builder for a session with the caller's id, in the host's workspace and with its
-    /// policy and limits.
-    #[must_use]
-    pub fn new_session(&self, id: &str) -> SessionBuilder {
-        self.defaults.begin(self.workspace()).id(id)
     }
 
     /// Returns a stream of all events from now on.

@@ -2,12 +2,17 @@
 //! flight.
 
 mod builder;
+mod by_id;
 mod concurrency;
 mod in_flight;
+mod tool_lists;
 
-pub use builder::{Advertised, Allowed, SessionBuilder};
+pub use builder::SessionBuilder;
+pub(crate) use builder::cut_id;
+pub(crate) use by_id::SessionsById;
 pub(crate) use concurrency::{ConcurrencyLimits, SessionPermits};
 pub(crate) use in_flight::CallInFlight;
+pub use tool_lists::{Advertised, Allowed};
 
 use crate::policy::{Mode, Policy};
 use crate::registry::{Registered, Role};
@@ -25,6 +30,7 @@ pub struct Session(Arc<Inner>);
 
 struct Inner {
     id: Option<Arc<str>>,
+    place: Option<by_id::Place>,
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,

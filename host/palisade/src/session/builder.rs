@@ -1,67 +1,20 @@
 //! The builder of a session.
 
 use super::concurrency::ConcurrencyLimit;
-use super::{CONCURRENCY, ConcurrencyLimits, Inner, Session, in_flight::CallsInFlight};
-use crate::policy::{Policy, is_granted, is_named};
-use crate::registry::Registered;
+use super::in_flight::CallsInFlight;
+use super::{Advertised, Allowed, CONCURRENCY, ConcurrencyLimits, Inner, Session, SessionsById};
+use crate::policy::Policy;
 use crate::sandbox::limits;
 use crate::tool::text::elided;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The tools that a session shows. A name is `tool` or `plugin/tool`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Advertised {
-    /// All tools.
-    #[default]
-    All,
-    /// Only the named tools.
-    Only(Vec<String>),
-    /// All but the named tools.
-    Except(Vec<String>),
-}
-
-impl Advertised {
-    pub(super) fn includes(&self, tool: &Registered) -> bool {
-        let is_one_of = |names: &[String]| {
-            names.iter().any(|name| is_named(name, tool.definition(), tool.origin()))
-        };
-        match self {
-            Self::All => true,
-            Self::Only(names) => is_one_of(names),
-            Self::Except(names) => !is_one_of(names),
-        }
-    }
-}
-
-/// The tools that a session may call. A name is `tool` or `plugin/tool`. Unlike [`Advertised`] it
-/// binds: any other tool is refused, and not listed either. Documents and prompts of plugins are no
-/// tools.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Allowed {
-    /// All tools.
-    #[default]
-    All,
-    /// Only the named tools.
-    Only(Vec<String>),
-}
-
-impl Allowed {
-    pub(super) fn includes(&self, tool: &Registered) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(names) => {
-                names.iter().any(|name| is_granted(name, tool.definition(), tool.origin()))
-            }
-        }
-    }
-}
-
 /// The builder of a [`Session`].
 #[derive(Debug)]
 pub struct SessionBuilder {
     id: Option<Arc<str>>,
+    found_in: Option<SessionsById>,
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,
@@ -74,6 +27,7 @@ impl SessionBuilder {
     pub(super) fn new(workspace: Arc<Workspace>) -> Self {
         Self {
             id: None,
+            found_in: None,
             workspace,
             policy: Policy::default(),
             advertised: Advertised::All,
@@ -86,7 +40,13 @@ impl SessionBuilder {
     /// Sets the session's id, cut to 256 characters.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
-        self.id = Some(elided(id, 256).into());
+        self.id = Some(cut_id(id).into());
+        self
+    }
+
+    /// Lets the session be found in this table by its id.
+    pub(crate) fn found_in(mut self, sessions: SessionsById) -> Self {
+        self.found_in = Some(sessions);
         self
     }
 
@@ -144,8 +104,10 @@ impl SessionBuilder {
     /// Builds the session.
     #[must_use]
     pub fn build(self) -> Session {
-        Session(Arc::new(Inner {
+        let place = self.found_in.zip(self.id.clone()).map(|(table, id)| table.place(id));
+        let session = Arc::new(Inner {
             id: self.id,
+            place,
             workspace: self.workspace,
             policy: self.policy,
             advertised: self.advertised,
@@ -154,8 +116,17 @@ impl SessionBuilder {
             in_flight: CallsInFlight::default(),
             allowed: Mutex::default(),
             allowed_more: tokio::sync::Notify::new(),
-        }))
+        });
+        if let Some(place) = &session.place {
+            place.enter(&session);
+        }
+        Session(session)
     }
+}
+
+/// Returns an id as a session has it.
+pub(crate) fn cut_id(id: &str) -> String {
+    elided(id, 256)
 }
 
 fn within_range(calls: u32) -> u32 {

@@ -64,8 +64,15 @@ impl HostBuilder {
             places: self.places.into(),
         };
         let session = self.session.begin(&workspace).independent_calls().build();
-        let exports = Default::default();
-        Ok(Host { dispatcher, session, defaults: self.session, sandbox, loading, exports })
+        Ok(Host {
+            dispatcher,
+            session,
+            defaults: self.session,
+            sandbox,
+            loading,
+            exports: Default::default(),
+            sessions: Default::default(),
+        })
     }
 }
 
