@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use palisade::{ToolResult, sandbox::limits::Limits};
-use palisade_tests::case::block_on;
+use palisade::{Call, ToolResult, sandbox::limits::Limits};
+use palisade_tests::case::{advance_until_ended, block_on};
 use palisade_tests::guest::LIMITS_TIME;
-use palisade_tests::{Case, Observed};
+use palisade_tests::stage::class;
+use palisade_tests::{Case, Observed, Stage};
 use serde_json::json;
 
 /// A timeout that no slow machine reaches for work of milliseconds.
@@ -30,6 +31,30 @@ fn was_stopped_after(seen: &Observed, limit_ms: u64) {
         "{took:?}: {:#}",
         seen.result
     );
+}
+
+/// Returns the duration of a call that is stopped at its timeout, on a driven clock.
+fn driven_duration(tool: &str, timeout: Duration) -> Duration {
+    let stage = Stage::new(&[LIMITS_TIME], |builder| builder);
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let call = Call::new(tool, json!({"ms": 3_600_000})).with_timeout(timeout);
+    let ended = async { advance_until_ended(stage.begin(&stage.session(), call)).await };
+    let result = runtime.unwrap().block_on(ended);
+    assert_eq!(class(&result), "timeout");
+    result.duration()
+}
+
+#[test]
+fn overdue_guest_is_stopped_at_its_deadline() {
+    // The clock goes in steps of 1 ms, and timers are rounded up to the next.
+    let late = Duration::from_millis(2);
+    for timeout in [5, 20].map(Duration::from_millis) {
+        for tool in ["sleep", "compute"] {
+            let took = driven_duration(tool, timeout);
+            assert!((timeout..=timeout + late).contains(&took), "{tool}: {took:?} of {timeout:?}");
+        }
+    }
 }
 
 #[test]
@@ -90,6 +115,7 @@ fn operators_timeout_applies_to_all_tools_and_callers_to_ten_minutes() {
     let host = case.builder(&world).limits(limits).build().unwrap();
     let result: ToolResult = block_on(host.dispatch(host.session(), case.to_call(&world)));
     assert_eq!(result.to_json()["error"]["detail"]["value_ms"], 200);
+    assert!(result.duration() >= SHORT, "{:?}", result.duration());
     let tool = host.registry().get("sleep").unwrap();
     assert_eq!(host.time_limit(&tool, Some(Duration::from_secs(900))), Duration::from_secs(600));
 }
@@ -104,6 +130,7 @@ fn calls_timeout_covers_no_other_call() {
         let fast = host.call("sleep", json!({"ms": 1}), json!({}));
         tokio::join!(slow, fast)
     });
-    assert!(results.0.is_failure());
+    assert_eq!(class(&results.0), "timeout");
+    assert!(results.0.duration() >= SHORT, "{:?}", results.0.duration());
     assert_eq!(results.1.output().as_deref(), Some("slept"));
 }
