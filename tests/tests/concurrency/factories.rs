@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use palisade::execution::has_distinct_instances;
 use palisade::registry::RegisterError;
-use palisade::{Call, ErrorClass, Factory, Host, Tool, ToolOutput};
+use palisade::{Call, ErrorClass, Factory, Host, Tool, ToolError, ToolOutput};
 use palisade_tests::Case;
 use palisade_tests::case::block_on;
 use palisade_tests::guest::CONCURRENCY_COUNT;
@@ -111,7 +111,7 @@ fn call_survives_a_factory_that_panics_later() {
     let host = host();
     host.registry().register(factory).unwrap();
     let result = block_on(host.dispatch(host.session(), Call::new("moody", "{}")));
-    assert_eq!(result.error().map(|error| error.class()), Some(ErrorClass::ExecutionError));
+    assert_eq!(result.error().map(ToolError::class), Some(ErrorClass::ExecutionError));
     assert!(!result.to_json().to_string().contains("connection"), "{result}");
 }
 

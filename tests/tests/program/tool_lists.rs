@@ -10,9 +10,8 @@ const SUM: [&str; 3] = ["call", "calculate", r#"{"expression": "1"}"#];
 const LIST: [&str; 3] = ["call", "list_dir", "{}"];
 
 fn exported(world: &World) -> Vec<String> {
-    let ran = program(world, &["export", "--format", "anthropic"]).run().exits_with(0);
-    let names = ran.json().as_array().unwrap().iter().map(name).collect();
-    names
+    let exported = program(world, &["export", "--format", "anthropic"]).run().exits_with(0).json();
+    exported.as_array().unwrap().iter().map(name).collect()
 }
 
 fn name(tool: &Value) -> String {

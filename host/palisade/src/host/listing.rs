@@ -46,7 +46,7 @@ impl Host {
         format: Format,
         strictness: Strictness,
     ) -> Arc<Exported> {
-        self.exports.get(self.tools(session), (format, strictness))
+        self.exports.get(&self.tools(session), (format, strictness))
     }
 }
 
@@ -72,13 +72,13 @@ impl Entry {
 }
 
 impl Exports {
-    fn get(&self, tools: Vec<Arc<Registered>>, form: (Format, Strictness)) -> Arc<Exported> {
+    fn get(&self, tools: &[Arc<Registered>], form: (Format, Strictness)) -> Arc<Exported> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = match entries.iter().position(|entry| entry.is_of(&tools, form)) {
+        let entry = match entries.iter().position(|entry| entry.is_of(tools, form)) {
             Some(known) => entries.remove(known),
             None => {
                 let tools_of_entry = tools.iter().map(Arc::downgrade).collect();
-                Entry { tools: tools_of_entry, form, exported: Arc::new(exported(&tools, form)) }
+                Entry { tools: tools_of_entry, form, exported: Arc::new(exported(tools, form)) }
             }
         };
         let result = entry.exported.clone();
