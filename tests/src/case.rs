@@ -336,3 +336,24 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     let bounded = async { tokio::time::timeout(PATIENCE, work).await.expect("it ends in time") };
     runtime.expect("a runtime can be started").block_on(bounded)
 }
+
+/// Waits for a task on a paused clock, which advances by a step whenever the task has run for some
+/// milliseconds without ending. A guest that computes keeps the runtime busy, so that the clock
+/// would stand still without that.
+///
+/// # Panics
+///
+/// If the task panicked.
+pub async fn advance_until_ended<T>(task: tokio::task::JoinHandle<T>, step: Duration) -> T {
+    /// The turns of the task per step of the clock. A guest needs a few to see a signal.
+    const TURNS: usize = 10;
+    while !task.is_finished() {
+        for _ in 0..TURNS {
+            tokio::task::yield_now().await;
+        }
+        if !task.is_finished() {
+            tokio::time::advance(step).await;
+        }
+    }
+    task.await.expect("the task does not panic")
+}

@@ -126,6 +126,12 @@ impl Waiting {
         }
     }
 
+    /// Replaces the definition.
+    #[must_use]
+    pub fn defined(self, definition: Definition) -> Self {
+        Self { definition, ..self }
+    }
+
     /// Returns a factory of this tool; all instances share their signals.
     #[must_use]
     pub fn factory(&self) -> Factory {

@@ -6,6 +6,8 @@
 mod cancel_poll;
 #[path = "cancel/dropped.rs"]
 mod dropped;
+#[path = "cancel/grace.rs"]
+mod grace;
 #[path = "cancel/interrupted.rs"]
 mod interrupted;
 #[path = "cancel/states.rs"]
@@ -20,8 +22,8 @@ use serde_json::json;
 
 palisade_tests::foreach_cancel!(is_tested);
 
-/// The upper bound for a cancelled call, generous for slow machines. Uncancelled, these guests run
-/// forever.
+/// The upper bound for a cancelled call in real time, also on a busy machine: uncancelled, these
+/// guests run forever. `grace.rs` drives the clock and checks the promised time.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Returns true if the event is a guest's report that it has started.

@@ -24,10 +24,14 @@ mod required;
 mod sessions;
 #[path = "dispatcher/transcript.rs"]
 mod transcript;
+#[path = "dispatcher/visible.rs"]
+mod visible;
 
+use palisade::events::EventStream;
 use palisade::{Call, SideEffects, json};
 use palisade_tests::guest::DISPATCHER_GATE;
 use palisade_tests::{Stage, is_tested};
+use serde_json::Value;
 
 palisade_tests::foreach_dispatcher!(is_tested);
 
@@ -46,6 +50,12 @@ fn stage() -> Stage {
 /// Returns a call that waits until the workspace has the file `open`.
 fn waiting(id: &str) -> Call {
     Call::new("wait_for", json!({"path": "open"})).with_id(id)
+}
+
+/// Returns the events that are waiting in a stream, as their lines.
+fn lines(stream: &mut EventStream) -> Vec<Value> {
+    let event = || stream.try_next().map(|event| serde_json::from_str(&event.to_line()).unwrap());
+    std::iter::from_fn(event).collect()
 }
 
 fn writing(id: &str) -> Call {

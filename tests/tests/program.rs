@@ -47,6 +47,8 @@ mod required;
 mod robustness;
 #[path = "program/terminal.rs"]
 mod terminal;
+#[path = "program/tool_lists.rs"]
+mod tool_lists;
 #[path = "program/verbs.rs"]
 mod verbs;
 

@@ -29,6 +29,7 @@ pub(crate) use client::{AskFailure, Client};
 pub(crate) use context::ToolContext;
 pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times};
 pub(crate) use factory::Factory;
+pub(crate) use factory::are_distinct;
 pub use factory::has_distinct_instances;
 pub(crate) use input::ValidInput;
 pub use output::Outcome;

@@ -4,12 +4,15 @@ mod announce;
 mod builder;
 pub(crate) mod cache;
 mod error;
+mod listing;
 pub(crate) mod recorded;
+mod sessions;
 pub(crate) mod state;
 mod times;
 
 pub use builder::{CacheMode, HostBuilder};
 pub use error::BuildError;
+pub use listing::Exported;
 pub(crate) use state::state_directories;
 
 use crate::dispatch::{Dispatcher, Explanation, Requester, Transcript};
@@ -19,10 +22,9 @@ use crate::plugins::{
 };
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, Offered, Sandbox};
-use crate::session::{Session, SessionBuilder};
-use crate::tool::{Call, CallInput, Definition, ErrorKind, ToolResult};
+use crate::session::{Session, SessionsById};
+use crate::tool::{Call, CallInput, ErrorKind, ToolResult};
 use crate::workspace::Workspace;
-use palisade_formats::{DefinitionView, Format, Strictness, Weakening, export_all};
 use serde_json::Value;
 use std::fmt;
 use std::path::PathBuf;
@@ -47,6 +49,8 @@ pub struct Host {
     defaults: builder::SessionDefaults,
     sandbox: Sandbox,
     loading: Loading,
+    exports: listing::Exports,
+    sessions: SessionsById,
 }
 
 impl fmt::Debug for Host {
@@ -93,7 +97,7 @@ impl Host {
             offered,
             self.dispatcher.limits,
         )?;
-        Some(Registered::unlisted(definition, factory, plugin.origin()))
+        Some(Registered::offering(definition, factory, plugin.origin()))
     }
 
     /// Runs a call of this tool, even if its name now refers to another tool.
@@ -143,42 +147,10 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFound`] if there is no such tool.
+    /// [`ErrorKind::NotFound`] if there is no such tool, [`ErrorKind::PermissionDenied`] if the
+    /// session may not call it.
     pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, ErrorKind> {
         self.dispatcher.explain(session, call)
-    }
-
-    /// Returns a builder for a session with the caller's id, in the host's workspace and with its
-    /// policy and limits.
-    #[must_use]
-    pub fn new_session(&self, id: &str) -> SessionBuilder {
-        self.defaults.begin(self.workspace()).id(id)
-    }
-
-    /// Returns the definitions that a session lists, in listing order.
-    #[must_use]
-    pub fn definitions(&self, session: &Session) -> Vec<Definition> {
-        let tools = self.registry().tools();
-        tools
-            .iter()
-            .map(|tool| tool.definition())
-            .filter(|tool| session.advertises(tool))
-            .cloned()
-            .collect()
-    }
-
-    /// Returns the definitions that a session lists in a provider's format, with the parts that the
-    /// format cannot express.
-    #[must_use]
-    pub fn export(
-        &self,
-        session: &Session,
-        format: Format,
-        strictness: Strictness,
-    ) -> (Value, Vec<Weakening>) {
-        let definitions = self.definitions(session);
-        let views: Vec<_> = definitions.iter().map(DefinitionView::from).collect();
-        export_all(&views, format, strictness)
     }
 
     /// Returns a stream of all events from now on.

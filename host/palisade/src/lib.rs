@@ -49,11 +49,11 @@ pub use execution::factory::Factory;
 pub use execution::input::ValidInput;
 pub use execution::output::ToolOutput;
 pub use execution::tool::Tool;
-pub use host::{BuildError, CacheMode, Host, HostBuilder};
+pub use host::{BuildError, CacheMode, Exported, Host, HostBuilder};
 /// The formats of model providers: definitions, replies and messages.
 pub use palisade_formats as formats;
 pub use serde_json::json;
-pub use session::{Advertised, Session, SessionBuilder};
+pub use session::{Advertised, Allowed, Session, SessionBuilder};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::ask::{AskKind, AskKinds, AskRequest};
 pub use tool::call::{Call, CallId};

@@ -255,6 +255,20 @@ pub fn parts(name: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// Returns true if a name in a list of tools, `tool` or `plugin/tool`, refers to this tool.
+#[must_use]
+pub fn is_named(name: &str, definition: &Definition, origin: &Origin) -> bool {
+    let (plugin, tool) = parts(name);
+    definition.name().as_str() == tool && plugin.is_none_or(|plugin| origin.rule_name() == plugin)
+}
+
+/// Returns true if a name in a list that grants something refers to this tool. A plugin whose name
+/// means another plugin as well is not meant by it.
+pub(crate) fn is_granted(name: &str, definition: &Definition, origin: &Origin) -> bool {
+    let is_clear = parts(name).0.is_none() || origin.naming() != Naming::Unclear;
+    is_clear && is_named(name, definition, origin)
+}
+
 /// Returns the name under which a rule can loosen this tool: the tool's name, or for a plugin file
 /// the qualified name.
 fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {

@@ -5,18 +5,20 @@ mod error;
 pub(crate) mod origin;
 mod registered;
 
-pub use error::{DuplicateTool, ToolNotFound};
+pub use error::{DuplicateTool, RegisterError, ToolNotFound};
 pub(crate) use origin::Naming;
 pub use origin::{Origin, Source};
 pub use registered::Registered;
+pub(crate) use registered::Role;
 
 use crate::execution::Factory;
+use crate::workspace::ProtectedTree;
 use arc_swap::ArcSwap;
 use palisade_formats::{DefinitionView, Format, Strictness, export_all};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The position of a tool in the listing, independent of the time of registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +36,7 @@ pub(crate) enum ListingPosition {
 /// A collection of tools. Clones share it: a change through one is visible in all.
 ///
 /// ```
-/// use palisade::registry::{DuplicateTool, Registry};
+/// use palisade::registry::{RegisterError, Registry};
 /// # use palisade::{BoxFuture, Definition, ErrorKind, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json};
 /// # use std::sync::Arc;
 /// # struct Echo(Definition);
@@ -50,10 +52,14 @@ pub(crate) enum ListingPosition {
 /// assert_eq!(registry.tool_names(), ["echo", "repeat"]);
 /// assert!(registry.register(factory("echo")).is_err());
 /// assert_eq!(registry.subset(["repeat"]).unwrap().len(), 1);
-/// # Ok::<(), DuplicateTool>(())
+/// # Ok::<(), RegisterError>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct Registry(Arc<ArcSwap<Snapshot>>);
+pub struct Registry {
+    snapshot: Arc<ArcSwap<Snapshot>>,
+    /// What the hosts of these tools protect, such as the files of their plugins.
+    protected: Arc<Mutex<Vec<Arc<ProtectedTree>>>>,
+}
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,38 +100,22 @@ impl Registry {
         Self::default()
     }
 
-    /// Adds a native tool. The factory is called once to obtain the definition.
+    /// Adds a native tool. The factory is called twice: it must return a new instance each time.
     ///
     /// # Errors
     ///
-    /// [`DuplicateTool`] if the name is taken; the registry is unchanged then.
-    pub fn register(&self, factory: Factory) -> Result<&Self, DuplicateTool> {
-        self.register_at(ListingPosition::Later, factory)
-    }
-
-    pub(crate) fn register_at(
-        &self,
-        position: ListingPosition,
-        factory: Factory,
-    ) -> Result<&Self, DuplicateTool> {
-        let definition = factory().definition().clone();
-        self.add(position, &[Registered::unlisted(definition, factory, Origin::Native)])
-    }
-
-    /// Adds all tools of a plugin, or none.
-    pub(crate) fn register_plugin(
-        &self,
-        position: ListingPosition,
-        tools: &[Arc<Registered>],
-    ) -> Result<&Self, DuplicateTool> {
-        self.add(position, tools)
+    /// [`RegisterError`] if the name is taken, the factory returns one instance twice, or it
+    /// panics; the registry is unchanged then.
+    pub fn register(&self, factory: Factory) -> Result<&Self, RegisterError> {
+        let tool = Registered::native(factory)?;
+        Ok(self.register_all(ListingPosition::Later, &[tool])?)
     }
 
     /// Replaces all tools from files with those of these files, in order, in one atomic step. Each
     /// file gets its first claim whose names are all free.
     pub(crate) fn set_files(&self, files: &[Vec<NameClaim<'_>>]) -> Vec<ClaimOutcome> {
         let mut outcomes = Vec::new();
-        self.0.rcu(|old| {
+        self.snapshot.rcu(|old| {
             let (new, new_outcomes) = old.with_files(files);
             outcomes = new_outcomes;
             new
@@ -133,13 +123,14 @@ impl Registry {
         outcomes
     }
 
-    fn add(
+    /// Adds all of these tools, or none.
+    pub(crate) fn register_all(
         &self,
         position: ListingPosition,
         tools: &[Arc<Registered>],
     ) -> Result<&Self, DuplicateTool> {
         let mut refused = None;
-        self.0.rcu(|old| match old.with_tools(position, tools) {
+        self.snapshot.rcu(|old| match old.with_tools(position, tools) {
             Ok(new) => {
                 refused = None;
                 Arc::new(new)
@@ -154,7 +145,17 @@ impl Registry {
 
     /// Returns the error for a plugin or tool that may not use this name.
     pub(crate) fn taken(&self, name: &str) -> DuplicateTool {
-        DuplicateTool::new(name.to_owned(), &self.0.load().by_name)
+        DuplicateTool::new(name.to_owned(), &self.snapshot.load().by_name)
+    }
+
+    /// Returns what every host that runs these tools must protect.
+    pub(crate) fn protected(&self) -> Vec<Arc<ProtectedTree>> {
+        self.protected.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces what every host that runs these tools must protect.
+    pub(crate) fn protect(&self, trees: Vec<Arc<ProtectedTree>>) {
+        *self.protected.lock().unwrap_or_else(PoisonError::into_inner) = trees;
     }
 
     /// Removes a tool; its running calls continue. A plugin's tool stays removed until the content
@@ -165,7 +166,7 @@ impl Registry {
     /// [`ToolNotFound`] if there is no tool of this name.
     pub fn unregister(&self, name: &str) -> Result<&Self, ToolNotFound> {
         self.get(name)?;
-        self.0.rcu(|old| {
+        self.snapshot.rcu(|old| {
             Snapshot::from_order(
                 old.order
                     .iter()
@@ -183,7 +184,7 @@ impl Registry {
     ///
     /// [`ToolNotFound`] with the nearest names.
     pub fn get(&self, name: &str) -> Result<Arc<Registered>, ToolNotFound> {
-        let snapshot = self.0.load();
+        let snapshot = self.snapshot.load();
         match snapshot.by_name.get(name) {
             Some(tool) => Ok(tool.clone()),
             None => Err(ToolNotFound::among(
@@ -196,26 +197,26 @@ impl Registry {
     /// Returns true if there is a tool of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.0.load().by_name.contains_key(name)
+        self.snapshot.load().by_name.contains_key(name)
     }
 
     /// Returns all tools in listing order.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<Registered>> {
-        self.0.load().tools().cloned().collect()
+        self.snapshot.load().tools().cloned().collect()
     }
 
     /// Returns all names in listing order.
     #[must_use]
     pub fn tool_names(&self) -> Vec<String> {
-        self.0.load().tools().map(|tool| tool.definition.name().to_string()).collect()
+        self.snapshot.load().tools().map(|tool| tool.definition.name().to_string()).collect()
     }
 
     /// Returns all definitions in the generic form `{"name", "description", "parameters"}`, cached
     /// until the registry changes.
     #[must_use]
     pub fn definitions(&self) -> Arc<[Value]> {
-        let snapshot = self.0.load();
+        let snapshot = self.snapshot.load();
         snapshot
             .listing
             .get_or_init(|| snapshot.tools().map(|tool| tool.definition.to_json()).collect())
@@ -226,7 +227,7 @@ impl Registry {
     /// registry changes.
     #[must_use]
     pub fn export(&self, format: Format) -> Arc<Value> {
-        let snapshot = self.0.load();
+        let snapshot = self.snapshot.load();
         let made = || {
             let definitions = snapshot.tools().map(|tool| &tool.definition);
             let views: Vec<_> = definitions.map(DefinitionView::from).collect();
@@ -242,7 +243,8 @@ impl Registry {
         }
     }
 
-    /// Creates a registry of the named tools only, in the given order.
+    /// Creates a registry of the named tools only, in the given order. It is independent of this
+    /// one. See [`HostBuilder::registry`](crate::HostBuilder::registry) to run it.
     ///
     /// # Errors
     ///
@@ -258,13 +260,16 @@ impl Registry {
                 order.push((ListingPosition::Later, tool));
             }
         }
-        Ok(Self(Arc::new(ArcSwap::from_pointee(Snapshot::from_order(order)))))
+        Ok(Self {
+            snapshot: Arc::new(ArcSwap::from_pointee(Snapshot::from_order(order))),
+            protected: Arc::new(Mutex::new(self.protected())),
+        })
     }
 
     /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.load().order.len()
+        self.snapshot.load().order.len()
     }
 
     /// Returns true if there are no tools.

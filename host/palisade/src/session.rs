@@ -2,15 +2,21 @@
 //! flight.
 
 mod builder;
+mod by_id;
 mod concurrency;
 mod in_flight;
+mod tool_lists;
 
-pub use builder::{Advertised, SessionBuilder};
+pub use builder::SessionBuilder;
+pub(crate) use builder::cut_id;
+pub(crate) use by_id::SessionsById;
 pub(crate) use concurrency::{ConcurrencyLimits, SessionPermits};
 pub(crate) use in_flight::CallInFlight;
+pub use tool_lists::{Advertised, Allowed};
 
-use crate::policy::Policy;
-use crate::tool::{CallId, Definition, Digest, SideEffects};
+use crate::policy::{Mode, Policy};
+use crate::registry::{Registered, Role};
+use crate::tool::{CallId, Digest, SideEffects};
 use crate::workspace::Workspace;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,9 +30,11 @@ pub struct Session(Arc<Inner>);
 
 struct Inner {
     id: Option<Arc<str>>,
+    place: Option<by_id::Place>,
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,
+    permitted: Allowed,
     concurrency: ConcurrencyLimits,
     in_flight: in_flight::CallsInFlight,
     allowed: Mutex<HashSet<Allowance>>,
@@ -74,11 +82,29 @@ impl Session {
         &self.0.policy
     }
 
-    /// Returns true if the session lists this tool. A hidden tool can still be called, so that
-    /// older conversations keep working; use a deny rule to forbid it.
+    /// Returns true if the session shows this tool. A hidden tool can still be called, so that
+    /// older conversations keep working; [`Allowed`] or a deny rule forbids it.
     #[must_use]
-    pub fn advertises(&self, definition: &Definition) -> bool {
-        self.0.advertised.includes(definition.name().as_str())
+    pub fn advertises(&self, tool: &Registered) -> bool {
+        self.0.advertised.includes(tool)
+    }
+
+    /// Returns true if calls of this tool are not refused for its name. The policy decides on them
+    /// next.
+    #[must_use]
+    pub fn permits(&self, tool: &Registered) -> bool {
+        match tool.role() {
+            Role::Tool => self.0.permitted.includes(tool),
+            Role::Offering => true,
+        }
+    }
+
+    /// Returns true if the session lists this tool: it shows and permits the tool, and the policy
+    /// does not deny it.
+    #[must_use]
+    pub fn lists(&self, tool: &Registered) -> bool {
+        let mode = || self.0.policy.decide(tool.definition(), tool.origin());
+        self.advertises(tool) && self.permits(tool) && mode() != Mode::Deny
     }
 
     /// Cancels the call of this id, whether it is queued, waits for an answer or runs. Returns

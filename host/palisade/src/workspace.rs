@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 mod files;
+mod names;
 pub(crate) mod private;
 mod resolve;
 #[cfg(test)]
@@ -55,6 +56,8 @@ pub fn within<T: Send + 'static>(
 /// has no effect.
 pub struct Workspace {
     root: PathBuf,
+    /// The absolute paths by which it was opened, the real one first.
+    names: Vec<PathBuf>,
     dir: Dir,
     mount: OnceLock<Mount>,
     rules: ArcSwap<ProtectedPaths>,
@@ -71,7 +74,9 @@ impl Workspace {
         let root = path.canonicalize().map_err(fail)?;
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(fail)?;
         let rules = ProtectedPaths::new(&dir, &root).map_err(fail)?;
-        Ok(Self { root, dir, mount: OnceLock::new(), rules: ArcSwap::from_pointee(rules) })
+        let names = names::names(path, &root);
+        let rules = ArcSwap::from_pointee(rules);
+        Ok(Self { root, names, dir, mount: OnceLock::new(), rules })
     }
 
     /// Opens a directory that may hang in the kernel, as [`open`](Self::open). The open runs on a
@@ -103,13 +108,14 @@ impl Workspace {
         &self.dir
     }
 
-    /// Checks a path argument and returns it relative to the workspace.
+    /// Checks a path argument and returns it relative to the workspace. An absolute path may begin
+    /// with the real path of the workspace, or with the path by which it was opened.
     ///
     /// # Errors
     ///
     /// [`PathRefused`] if the path leads out or is not a valid path.
     pub fn resolve(&self, path: &str, last: LastLink) -> Result<String, PathRefused> {
-        resolve::resolve(&self.dir, &self.root, path, last, &Unlimited)
+        resolve::resolve(&self.dir, &self.names, path, last, &Unlimited)
             .unwrap_or_else(|_| Err(resolve::escapes(path)))
     }
 
@@ -120,7 +126,7 @@ impl Workspace {
         last: LastLink,
         budget: &dyn Budget,
     ) -> Result<Result<String, PathRefused>, Exhausted> {
-        resolve::resolve(&self.dir, &self.root, path, last, budget)
+        resolve::resolve(&self.dir, &self.names, path, last, budget)
     }
 
     /// Returns the file API of the workspace, for reading and writing. A tool uses

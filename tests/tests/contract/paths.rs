@@ -35,6 +35,28 @@ fn absolute_inside_path_arrives_relative() {
 }
 
 #[test]
+fn absolute_path_by_the_name_of_the_opened_link_arrives_relative() {
+    let world = World::new();
+    with_file(&world);
+    world.link("../link", "@/workspace");
+    let link = world.outer().join("link");
+    let host = palisade::Host::builder()
+        .workspace(&link)
+        .cache(palisade::CacheMode::Directory(palisade_tests::guest::cache()))
+        .plugins(CONTRACT_PATHS.directory())
+        .build()
+        .unwrap();
+    for root in [&link, &world.root()] {
+        let input = json!({"path": root.join("dir/file.txt")});
+        let result = palisade_tests::case::block_on(host.call("arrived", input, json!({})));
+        assert_eq!(result.output().as_deref(), Some("dir/file.txt [] "), "{root:?}: {result}");
+        let input = json!({"path": root.join("../secret.txt")});
+        let result = palisade_tests::case::block_on(host.call("arrived", input, json!({})));
+        assert_eq!(palisade_tests::stage::class(&result), "permission_denied", "{root:?}");
+    }
+}
+
+#[test]
 fn outside_path_argument_is_denied_before_the_run() {
     for given in ["..", "../secret.txt", "/etc/passwd", "dir/../../secret.txt"] {
         let seen = arrived(json!({"path": given}));

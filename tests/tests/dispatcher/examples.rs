@@ -49,6 +49,7 @@ fn example_9_2_workspace_escape_rejection() {
 #[test]
 fn example_9_3_user_denied_write() {
     let stage = stage();
+    let mut stream = stage.host.events();
     let call = Call::new("write_file", json!({"path": "src/auth.ts", "content": "..."}))
         .with_id("tu_01HZ_c");
     let result = block_on(async {
@@ -65,6 +66,19 @@ fn example_9_3_user_denied_write() {
     );
     let names = ["tool.confirmation_requested", "tool.confirmation_resolved", "tool.failed"];
     assert_eq!(stage.recorder.names_of("tu_01HZ_c"), names);
+    let lines = super::lines(&mut stream);
+    let [asked, resolved, failed] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!(
+        (&asked["tool_name"], &asked["projected_modifications"]),
+        (&json!("write_file"), &json!(["src/auth.ts"]))
+    );
+    assert!(asked["input_summary"].as_str().unwrap().contains("src/auth.ts"), "{asked}");
+    assert_eq!(
+        (&resolved["request_id"], &resolved["decision"]),
+        (&asked["request_id"], &json!("deny"))
+    );
+    assert_eq!(failed["error_class"], "user_denied", "{failed}");
+    assert!(lines.iter().all(|line| line["tool_use_id"] == "tu_01HZ_c"), "{lines:#?}");
     assert!(stage.world.inside().is_empty());
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use palisade::{
     BoxFuture, Call, Definition, ErrorKind, SideEffects, Tool, ToolContext, ToolOutput, ValidInput,
-    events::Event, json, policy::Policy,
+    events::Event, execution::Outcome, json, policy::Policy,
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
@@ -276,4 +276,65 @@ fn native_tools_come_after_shipped_and_before_plugin_files() {
         .build()
         .unwrap();
     assert_eq!(host.rejected().len(), 1, "the plugin whose name is taken is rejected whole");
+}
+
+#[test]
+fn class_sets_the_default_time_of_a_call() {
+    let all = SideEffects::ALL.into_iter();
+    let stage = Stage::new(&[palisade_tests::guest::DISPATCHER_GATE], |builder| {
+        builder.policy(all.clone().fold(Policy::default(), Policy::allowing))
+    });
+    for class in all {
+        let time = Duration::from_secs(match class {
+            SideEffects::None | SideEffects::Read | SideEffects::Write => 60,
+            SideEffects::Execute | SideEffects::Network => 600,
+        });
+        let plugins = stage.host.registry().get(&super::tool_of(class)).unwrap();
+        assert_eq!(stage.host.time_limit(&plugins, None), time, "{class}");
+        let name = format!("waits_{class}");
+        let waiting = Waiting::new(&name, StopSignal::ByContext, || Ok(ToolOutput::text("")));
+        let waiting = waiting.defined(of_class(&name, class));
+        stage.host.registry().register(waiting.factory()).unwrap();
+        let (result, took) = on_driven_clock(async {
+            let begun = Instant::now();
+            let call = Call::new(name.as_str(), "{}");
+            (stage.host.dispatch(&stage.session(), call).await, begun.elapsed())
+        });
+        assert_eq!(palisade_tests::stage::class(&result), "timeout", "{class}: {result}");
+        let value = &result.to_json()["error"]["detail"]["value_ms"];
+        assert_eq!(*value, json!(time.as_secs() * 1000), "{class}");
+        assert!((time..time + Duration::from_millis(5)).contains(&took), "{class}: {took:?}");
+    }
+}
+
+#[test]
+fn report_of_a_native_tool_reaches_its_result() {
+    let stage = stage();
+    let report = |outcome| ToolOutput {
+        outcome,
+        metadata: [("stop_loop".to_owned(), json!(true))].into_iter().collect(),
+        files_modified: vec!["sub/new.txt".into(), "old.txt".into()],
+        command_executed: Some("make".to_owned()),
+        ..ToolOutput::text("done")
+    };
+    for (name, outcome) in [("works", Outcome::Success), ("gives_up", Outcome::Failure)] {
+        let tool = Native::new(name, move |_, _| Ok(report(outcome)));
+        stage.host.registry().register(tool.factory()).unwrap();
+        let result = block_on(stage.host.call(name, "{}", json!({})));
+        assert_eq!(result.is_success(), outcome == Outcome::Success, "{result}");
+        let files = ["sub/new.txt", "old.txt"].map(std::path::PathBuf::from);
+        assert_eq!(result.files_modified(), files, "{name}");
+        let told = result.to_json();
+        assert_eq!(told["files_modified"], json!(["sub/new.txt", "old.txt"]), "{name}");
+        assert_eq!(
+            (&told["command_executed"], &told["metadata"]["stop_loop"]),
+            (&json!("make"), &json!(true))
+        );
+    }
+    let waiting =
+        Waiting::new("waits", StopSignal::ByContext, move || Ok(report(Outcome::Success)));
+    stage.host.registry().register(waiting.factory()).unwrap();
+    let stopped = on_driven_clock(stage.host.call("waits", "{}", json!({})));
+    assert_eq!(class(&stopped), "timeout");
+    assert_eq!(stopped.files_modified().len(), 2, "what it had done when it was stopped");
 }

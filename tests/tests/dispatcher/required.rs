@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use palisade::{
-    Call, CallId, Definition, SideEffects,
+    Call, CallId, Definition, SideEffects, ToolOutput,
     confirm::Answer,
     events::Event,
     json,
@@ -13,7 +13,7 @@ use palisade::{
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
-use palisade_tests::guest::{CANCEL_POLL, CONTAINMENT_RAW, DISPATCHER_GATE};
+use palisade_tests::guest::{CANCEL_POLL, CONTAINMENT_RAW, CONTRACT_END, DISPATCHER_GATE};
 use palisade_tests::native::{Native, echo, shell};
 use palisade_tests::stage::class;
 use palisade_tests::world::SECRET;
@@ -41,6 +41,7 @@ fn duplicate_name_rejection() {
     registry.register(echo("mine")).unwrap();
     for taken in ["mine", "read_file"] {
         let refused = registry.register(echo(taken)).map(drop).unwrap_err();
+        let refused = refused.duplicate().unwrap();
         assert_eq!(refused.name(), taken);
         assert!(
             refused.to_string().contains("already exists") && !registry.has(refused.suggestion()),
@@ -225,58 +226,104 @@ fn shell_cancellation_via_sigterm_sigkill() {
     }
 }
 
+/// The traceback of a native error is the chain of its causes, that of a guest its stack.
 #[test]
 fn tool_exception_wrapping() {
-    let stage = stage();
-    stage
-        .host
-        .registry()
-        .register(Native::new("panics", |_, _| panic!("the developer's secret")).factory())
-        .unwrap();
-    let error = || Err(std::io::Error::other("the developer's secret").into());
-    stage.host.registry().register(Native::new("errs", move |_, _| error()).factory()).unwrap();
-    for tool in ["panics", "errs"] {
+    let stage = Stage::new(&[CONTRACT_END], |builder| builder);
+    let registry = stage.host.registry();
+    registry.register(Native::new("panics", |_, _| panic!("the secret is 1")).factory()).unwrap();
+    let error = || {
+        let cause = std::io::Error::other("the secret is 2");
+        Err(std::io::Error::other(Wrapped("the secret is not here", cause)).into())
+    };
+    registry.register(Native::new("errs", move |_, _| error()).factory()).unwrap();
+    for (tool, input, logged) in [
+        ("panics", json!({}), &["the call panicked", "the secret is 1"][..]),
+        ("errs", json!({}), &["the secret is not here", "the secret is 2"]),
+        ("end", json!({"how": "panic"}), &["these are my last words", "wasm backtrace"]),
+    ] {
+        let call = Call::new(tool, input).with_id(tool);
         let (result, log) =
-            super::logs::logged(|| block_on(stage.host.call(tool, "{}", json!({}))));
+            super::logs::logged(|| block_on(stage.host.dispatch(&stage.session(), call)));
         let error = result.error().unwrap();
         assert_eq!(
             (error.class().as_str(), error.is_user_visible()),
             ("execution_error", false),
             "{tool}"
         );
-        assert!(!result.to_json().to_string().contains("secret"), "{tool}: {result}");
+        let events = stage.recorder.events_of(tool);
+        assert!(matches!(events.last(), Some(Event::Failed(..))), "{tool}: {events:?}");
+        let shown = [result.to_json(), result.to_block()].map(|json| json.to_string());
+        for text in [&shown[..], &[result.to_string(), format!("{events:?}")]].concat() {
+            assert!(!text.contains("secret") && !text.contains("last words"), "{tool}: {text}");
+        }
+        let id = format!("id={tool}");
         let told = log
             .lines()
-            .any(|line| line.contains("ERROR") && line.contains("the developer's secret"));
-        assert!(told, "{tool}: {log}");
+            .find(|line| line.contains("ERROR") && line.contains(&id))
+            .unwrap_or_else(|| panic!("{tool}: no line in {log}"));
+        assert!(logged.iter().all(|part| told.contains(part)), "{tool}: {told}");
     }
 }
 
-/// Stricter than the specification: a tool that bypasses the file API is stopped, not only logged.
+/// An error with a cause.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Wrapped(&'static str, #[source] std::io::Error);
+
+/// Stricter than the specification: a guest that bypasses the file API and opens paths itself is
+/// refused, and each refusal is logged for debugging. Only the embedder's own native code is
+/// trusted.
 #[test]
 fn workspace_scoped_file_api_enforcement() {
     let stage = Stage::new(&[CONTAINMENT_RAW], |builder| {
         builder.policy(Policy::default().allowing(SideEffects::Execute)).tool(shell())
     });
+    stage.world.file("inside.txt", "of the workspace").file("sub/inner.txt", "deep inside");
     let before = stage.world.outside();
-    let attempts: Vec<_> = ["../secret.txt", "/etc/passwd", "a/../../secret.txt"]
-        .iter()
-        .map(|path| json!({"op": "open", "path": path, "to": "", "follow": true}))
-        .collect();
-    let guest = block_on(stage.host.call("raw_read", json!({"attempts": attempts}), json!({})));
-    let answers = guest.output().unwrap().into_owned();
-    assert!(!answers.contains(SECRET) && !answers.contains("root:"), "{answers}");
+    let outside = ["../secret.txt", "/etc/passwd", "sub/../../secret.txt"];
+    let open = |path: &str| json!({"op": "open", "path": path, "to": "", "follow": true});
+    let attempts: Vec<_> = outside.iter().chain(&["inside.txt"]).map(|path| open(path)).collect();
+    let call = Call::new("raw_read", json!({"attempts": attempts})).with_id("direct");
+    let (guest, log) =
+        super::logs::logged(|| block_on(stage.host.dispatch(&stage.session(), call)));
+    let answers: Vec<String> = serde_json::from_str(&guest.output().unwrap()).unwrap();
+    let [refused @ .., opened] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(opened, "of the workspace", "the guest opens files itself");
+    assert_eq!(refused.len(), outside.len());
+    assert!(refused.iter().all(|answer| answer.starts_with("refused: ")), "{answers:?}");
+    let logged =
+        |line: &&str| line.contains("id=direct") && line.contains("file operation refused");
+    assert_eq!(log.lines().filter(logged).count(), outside.len(), "{log}");
     let secret = stage.world.outer().join("secret.txt");
-    for command in [
-        format!("cat '{}'", secret.display()),
-        "cat ../secret.txt".into(),
-        "echo x > ../new.txt".into(),
+    for (command, allowed) in [
+        (format!("cat '{}'", secret.display()), false),
+        ("cat ../secret.txt".into(), false),
+        ("echo x > ../new.txt".into(), false),
+        ("cat inside.txt".into(), true),
     ] {
         let shell = block_on(stage.host.call("shell", json!({"command": command}), json!({})));
-        assert!(shell.is_failure(), "{command}: {shell}");
+        assert_eq!(shell.is_success(), allowed, "{command}: {shell}");
         assert!(!shell.to_json().to_string().contains(SECRET), "{shell}");
     }
     assert_eq!(stage.world.outside(), before);
+}
+
+#[test]
+fn code_of_the_embedder_may_open_any_file_and_its_file_api_none_outside() {
+    let stage = stage();
+    let definition =
+        Definition::new("opens", "Opens.", SideEffects::Read, json!({"type": "object"}));
+    let tool = Native::new("opens", |_, context| {
+        let secret = context.workspace().root().join("../secret.txt");
+        let text = std::fs::read_to_string(&secret)?;
+        let by_api = context.files().read("../secret.txt").unwrap_err();
+        Ok(ToolOutput::text(format!("{text}; {by_api}")))
+    });
+    stage.host.registry().register(tool.defined(definition.unwrap()).factory()).unwrap();
+    let result = block_on(stage.host.call("opens", "{}", json!({})));
+    let said = result.output().unwrap();
+    assert!(said.starts_with(SECRET) && said.contains("escapes the workspace boundary"), "{said}");
 }
 
 #[test]
@@ -298,39 +345,49 @@ fn trusted_workspace_lowers_the_bar() {
     });
 }
 
+/// The declared classes of the built-in tools: what each can do at most.
+const BUILT_IN: [(&str, &str); 9] = [
+    ("read_file", "read"),
+    ("list_dir", "read"),
+    ("find_files", "read"),
+    ("search_files", "read"),
+    ("calculate", "none"),
+    ("write_file", "write"),
+    ("patch_file", "write"),
+    ("delete_file", "write"),
+    ("shell", "execute"),
+];
+
 #[test]
 fn side_effect_classification_matches_event_payload() {
     let all = SideEffects::ALL.into_iter().fold(Policy::default(), Policy::allowing);
     let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.policy(all).tool(shell()));
     stage.world.file("f.txt", "text");
-    for tool in stage.host.registry().tools() {
-        let (definition, name) = (tool.definition(), tool.definition().name().as_str());
+    let of_gate = SideEffects::ALL.map(|class| (tool_of(class), class.as_str()));
+    let of_gate = of_gate.iter().map(|(tool, class)| (tool.as_str(), *class));
+    for (name, class) in BUILT_IN.into_iter().chain(of_gate) {
         let input = match name {
-            "wait_for" | "read_file" => json!({"path": "f.txt"}),
+            "read_file" => json!({"path": "f.txt"}),
             "list_dir" => json!({}),
             "write_file" => json!({"path": "g.txt", "content": ""}),
-            "patch_file" => json!({"path": "f.txt", "old": "text", "new": "text"}),
+            "patch_file" => json!({"path": "f.txt", "old": "text", "new": "new"}),
             "delete_file" => json!({"path": "g.txt"}),
             "find_files" | "search_files" => json!({"pattern": "x"}),
             "calculate" => json!({"expression": "1"}),
             "shell" => json!({"command": "true"}),
             _ => json!({"number": 1}),
         };
-        let _ =
-            block_on(stage.host.dispatch(&stage.session(), Call::new(name, input).with_id(name)));
-        let events = stage.recorder.events_of(name);
-        assert!(
-            events.iter().any(|event| event.name() == "tool.called"),
-            "{name}: {:?}",
-            stage.recorder.names_of(name)
-        );
-        for event in &events {
-            assert_eq!(
-                event.subject().unwrap().side_effects,
-                Some(definition.side_effects()),
-                "{name}: {}",
-                event.name()
-            );
-        }
+        let mut stream = stage.host.events();
+        let call = Call::new(name, input).with_id(name);
+        let result = block_on(stage.host.dispatch(&stage.session(), call));
+        assert!(result.is_success(), "{name}: {result}");
+        let lines = super::lines(&mut stream);
+        let called = lines.iter().find(|line| line["event"] == "tool.called");
+        assert!(called.is_some(), "{name}: {lines:#?}");
+        assert!(lines.iter().all(|line| line["side_effects"] == class), "{name}: {lines:#?}");
+        let declared = stage.host.registry().get(name).unwrap().definition().side_effects();
+        assert_eq!(declared.as_str(), class, "{name}");
     }
+    let known = stage.host.registry().len();
+    assert_eq!(known, BUILT_IN.len() + SideEffects::ALL.len() + 1, "all but `wait_for`");
 }

@@ -1,5 +1,6 @@
 //! Sessions: the tools they list, their concurrency limits, and cancellation of all their calls.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use palisade::formats::{Format, Strictness};
@@ -29,8 +30,8 @@ fn session_shows_its_tools_and_others_still_answer() {
     assert_eq!(names(&only), ["calculate"]);
     assert_eq!(names(&except).len(), stage.host.registry().len() - 1);
     assert!(!names(&except).contains(&"read_file".to_owned()));
-    let (exported, _) = stage.host.export(&only, Format::Anthropic, Strictness::AsIs);
-    assert_eq!(exported.as_array().map(Vec::len), Some(1));
+    let exported = stage.host.export(&only, Format::Anthropic, Strictness::AsIs);
+    assert_eq!(exported.definitions.as_array().map(Vec::len), Some(1));
     stage.world.file("f", "still here");
     let old = block_on(stage.host.dispatch(&only, Call::new("read_file", json!({"path": "f"}))));
     assert_eq!(old.output().as_deref(), Some("still here"), "a tool of an old transcript");
@@ -165,6 +166,46 @@ fn cancelled_turn_ends_its_calls_and_the_next_works() {
         assert!(stage.host.dispatch(&session, waiting("next")).await.is_success());
     });
     (0..6).for_each(|n| stage.ended_once(&format!("c{n}")));
+}
+
+#[test]
+fn calls_of_a_session_are_cancelled_by_the_sessions_id() {
+    let stage = stage();
+    let session = |id: &str| stage.host.new_session(id).build();
+    // Callers choose the ids, so two sessions may share one.
+    let (one, same, other) = (session("turn-1"), session("turn-1"), session("turn-2"));
+    block_on(async {
+        let ended = [stage.begin(&one, waiting("a")), stage.begin(&same, waiting("b"))];
+        let goes_on = stage.begin(&other, waiting("c"));
+        stage.started(3).await;
+        assert_eq!(stage.host.cancel_session("no such session"), 0);
+        assert_eq!(stage.host.cancel_session("turn-1"), 2);
+        for call in ended {
+            assert_eq!(class(&call.await.unwrap()), "cancelled");
+        }
+        assert_eq!(stage.host.cancel_session("turn-1"), 0, "nothing is in flight any more");
+        stage.world.file("open", "go");
+        assert!(goes_on.await.unwrap().is_success());
+        assert!(stage.host.dispatch(&one, waiting("next")).await.is_success(), "it is not closed");
+    });
+    ["a", "b"].iter().for_each(|id| stage.ended_once(id));
+}
+
+#[test]
+fn sessions_are_found_by_their_id_while_somebody_holds_them() {
+    let stage = stage();
+    let found = |id: &str| stage.host.sessions(id).len();
+    let (one, other) = (stage.host.new_session("s").build(), stage.host.new_session("s").build());
+    assert_eq!((found("s"), found("t")), (2, 0));
+    let again = stage.host.sessions("s").remove(0);
+    assert!(Arc::ptr_eq(again.id().unwrap(), one.id().unwrap()), "in the order of their creation");
+    drop((one, other));
+    assert_eq!(found("s"), 1, "a clone holds the first one");
+    drop(again);
+    assert_eq!(found("s"), 0);
+    let long = "x".repeat(1_000);
+    let _kept = stage.host.new_session(&long).build();
+    assert_eq!(found(&long), 1, "a long id is cut in the same way");
 }
 
 #[test]

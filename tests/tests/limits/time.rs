@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use palisade::{ToolResult, sandbox::limits::Limits};
-use palisade_tests::case::block_on;
+use palisade::{Call, ToolResult, sandbox::limits::Limits};
+use palisade_tests::case::{advance_until_ended, block_on};
 use palisade_tests::guest::LIMITS_TIME;
-use palisade_tests::{Case, Observed};
+use palisade_tests::stage::class;
+use palisade_tests::{Case, Observed, Stage};
 use serde_json::json;
 
 /// A timeout that no slow machine reaches for work of milliseconds.
@@ -30,6 +31,27 @@ fn was_stopped_after(seen: &Observed, limit_ms: u64) {
         "{took:?}: {:#}",
         seen.result
     );
+}
+
+#[test]
+fn overdue_guest_is_stopped_at_its_deadline() {
+    // On a driven clock, which goes in seconds and so reaches the deadline long before the real one.
+    let (timeout, step) = (Duration::from_secs(45), Duration::from_secs(1));
+    for tool in ["sleep", "compute"] {
+        let stage = Stage::new(&[LIMITS_TIME], |builder| builder);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let result = runtime.block_on(async {
+            // The first call loads the code, which takes real time.
+            let first = stage.host.call(tool, json!({"ms": 1}), json!({})).await;
+            assert!(first.is_success(), "{first}");
+            tokio::time::pause();
+            let call = Call::new(tool, json!({"ms": 3_600_000})).with_timeout(timeout);
+            advance_until_ended(stage.begin(&stage.session(), call), step).await
+        });
+        assert_eq!(class(&result), "timeout", "{tool}: {result}");
+        let took = result.duration();
+        assert!((timeout..=timeout + step).contains(&took), "{tool}: {took:?}");
+    }
 }
 
 #[test]
@@ -90,6 +112,7 @@ fn operators_timeout_applies_to_all_tools_and_callers_to_ten_minutes() {
     let host = case.builder(&world).limits(limits).build().unwrap();
     let result: ToolResult = block_on(host.dispatch(host.session(), case.to_call(&world)));
     assert_eq!(result.to_json()["error"]["detail"]["value_ms"], 200);
+    assert!(result.duration() >= SHORT, "{:?}", result.duration());
     let tool = host.registry().get("sleep").unwrap();
     assert_eq!(host.time_limit(&tool, Some(Duration::from_secs(900))), Duration::from_secs(600));
 }
@@ -104,6 +127,7 @@ fn calls_timeout_covers_no_other_call() {
         let fast = host.call("sleep", json!({"ms": 1}), json!({}));
         tokio::join!(slow, fast)
     });
-    assert!(results.0.is_failure());
+    assert_eq!(class(&results.0), "timeout");
+    assert!(results.0.duration() >= SHORT, "{:?}", results.0.duration());
     assert_eq!(results.1.output().as_deref(), Some("slept"));
 }

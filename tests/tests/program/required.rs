@@ -117,29 +117,39 @@ fn trusted_workspace_lowers_the_bar() {
         .stderr_contains(&["nobody can be asked"]);
 }
 
+/// The built-in tools with their classes, and an input of each.
+const BUILT_IN: [(&str, &str, &str); 9] = [
+    ("read_file", "read", r#"{"path": "f.txt"}"#),
+    ("list_dir", "read", "{}"),
+    ("find_files", "read", r#"{"pattern": "*.txt"}"#),
+    ("search_files", "read", r#"{"pattern": "text"}"#),
+    ("calculate", "none", r#"{"expression": "1"}"#),
+    ("write_file", "write", r#"{"path": "g.txt", "content": ""}"#),
+    ("patch_file", "write", r#"{"path": "f.txt", "old": "text", "new": "new"}"#),
+    ("delete_file", "write", r#"{"path": "f.txt"}"#),
+    ("shell", "execute", r#"{"command": "true"}"#),
+];
+
 #[test]
 fn side_effect_classification_matches_event_payload() {
-    for class in CLASSES {
+    let of_gate = CLASSES.map(|class| (format!("of_{class}"), class));
+    let of_gate = of_gate.iter().map(|(tool, class)| (tool.as_str(), *class, r#"{"number": 1}"#));
+    for (tool, class, input) in BUILT_IN.into_iter().chain(of_gate) {
         let world = World::new();
+        world.file("f.txt", "text");
         let events = world.home().join("events.jsonl");
-        let words = [
-            "call",
-            &format!("of_{class}"),
-            r#"{"number": 1}"#,
-            "--events",
-            events.to_str().unwrap(),
-        ];
-        let _ = with_guest(&world, DISPATCHER_GATE, &words)
-            .args(["--allow", "write,execute,network"])
-            .run()
-            .exits_with(0);
+        let words = ["call", tool, input, "--events", events.to_str().unwrap()];
+        let program = match tool.starts_with("of_") {
+            true => with_guest(&world, DISPATCHER_GATE, &words),
+            false => program(&world, &words),
+        };
+        let _ = program.args(["--allow", "write,execute,network"]).run().exits_with(0);
         let text = std::fs::read_to_string(events).unwrap();
         let own: Vec<&str> =
             text.lines().filter(|line| line.contains("\"event\":\"tool.")).collect();
-        assert_eq!(own.len(), 2);
-        assert!(
-            own.iter().all(|line| line.contains(&format!("\"side_effects\":\"{class}\""))),
-            "{text}"
-        );
+        let called = own.iter().filter(|line| line.contains("\"event\":\"tool.called\"")).count();
+        assert!(called == 1 && own.len() >= 2, "{tool}: {text}");
+        let field = format!("\"side_effects\":\"{class}\"");
+        assert!(own.iter().all(|line| line.contains(&field)), "{tool}: {text}");
     }
 }

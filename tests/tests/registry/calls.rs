@@ -1,9 +1,11 @@
 //! Calls through the library: they always return a result, and errors can be matched on.
 
-use palisade::{Call, ErrorKind, Host, ToolOutput, ToolResult};
+use palisade::policy::Policy;
+use palisade::registry::Registry;
+use palisade::{BuildError, CacheMode, Call, ErrorKind, Host, SideEffects, ToolOutput, ToolResult};
 use palisade::{ExecutionKind, PermissionReason};
 use palisade_tests::case::block_on;
-use palisade_tests::guest::{CONTRACT_END, CONTRACT_ERRORS};
+use palisade_tests::guest::{CONTRACT_DEFINITIONS, CONTRACT_END, CONTRACT_ERRORS};
 use palisade_tests::native::Native;
 use palisade_tests::{Case, Guest, World};
 use serde_json::{Value, json};
@@ -154,4 +156,79 @@ fn empty_host_builds_and_accepts_a_native_tool() {
     );
     host.registry().register(palisade_tests::native::echo("read_file")).unwrap();
     assert_eq!(call(&host, "read_file", "{}").output().as_deref(), Some("read_file"));
+}
+
+#[test]
+fn subset_of_a_registry_runs_in_a_host_of_its_own() {
+    let (_world, whole) = host();
+    whole
+        .registry()
+        .register(Native::new("mine", |_, _| Ok(ToolOutput::text("own"))).factory())
+        .unwrap();
+    let subset = whole.registry().subset(["bare", "mine"]).unwrap();
+    let world = World::new();
+    let part = Host::builder().workspace(world.root()).registry(subset.clone()).build().unwrap();
+    assert_eq!(part.registry().tool_names(), ["bare", "mine"], "nothing else is loaded");
+    let shared = whole.registry().clone();
+    let same = Host::builder().workspace(world.root()).registry(shared).build().unwrap();
+    same.rescan();
+    assert_eq!(same.registry().len(), 6, "it knows nothing of the plugins, and removes none");
+    // The tools do not need the host that loaded them.
+    drop(whole);
+    assert_eq!(call(&part, "bare", "{}").output().as_deref(), Some("bare"));
+    assert_eq!(call(&part, "mine", "{}").output().as_deref(), Some("own"));
+    let left_out = call(&part, "every_field", r#"{"count": 1}"#);
+    assert!(matches!(left_out.error().unwrap().kind(), ErrorKind::NotFound { .. }), "{left_out}");
+    subset.register(Native::new("later", |_, _| Ok(ToolOutput::text("new"))).factory()).unwrap();
+    assert_eq!(call(&part, "later", "{}").output().as_deref(), Some("new"), "it is shared");
+}
+
+#[test]
+fn host_with_a_given_registry_takes_native_tools_and_no_plugins() {
+    let world = World::new();
+    let builder = || Host::builder().workspace(world.root()).registry(Registry::new());
+    let native = Native::new("mine", |_, _| Ok(ToolOutput::text("own"))).factory();
+    let host = builder().tool(native).build().unwrap();
+    assert_eq!(host.registry().tool_names(), ["mine"]);
+    assert_eq!(call(&host, "mine", "{}").output().as_deref(), Some("own"));
+    for refused in [
+        builder().plugins(world.plugins()).build(),
+        builder().plugin_file(world.plugins().join("x.wasm")).build(),
+    ] {
+        let error = refused.map(drop).unwrap_err();
+        assert!(matches!(error, BuildError::RegistryWithPlugins), "{error}");
+    }
+}
+
+#[test]
+fn plugin_files_stay_protected_in_the_host_of_a_subset() {
+    let world = World::new();
+    let plugins = world.root().join("plugins");
+    std::fs::create_dir(&plugins).unwrap();
+    std::fs::copy(CONTRACT_DEFINITIONS.file(), plugins.join("mine.wasm")).unwrap();
+    let builder = || Host::builder().cache(CacheMode::Directory(palisade_tests::guest::cache()));
+    let elsewhere = World::new();
+    let loads = builder().workspace(elsewhere.root()).plugins(&plugins).build().unwrap();
+    let policy = Policy::default().allowing(SideEffects::Write);
+    let subset = loads.registry().subset(["write_file", "delete_file"]).unwrap();
+    for registry in [subset.clone(), subset.subset(["write_file", "delete_file"]).unwrap()] {
+        let part = builder().workspace(world.root()).policy(policy.clone()).registry(registry);
+        let part = part.build().unwrap();
+        for (tool, input) in [
+            ("write_file", json!({"path": "plugins/mine.wasm", "content": "x"})),
+            ("write_file", json!({"path": "plugins/new.wasm", "content": "x"})),
+            ("delete_file", json!({"path": "plugins/mine.wasm"})),
+        ] {
+            let result = block_on(part.call(tool, input, json!({})));
+            let error = result.to_json()["error"].clone();
+            assert_eq!(
+                (&error["class"], &error["detail"]["reason"]),
+                (&json!("permission_denied"), &json!("protected")),
+                "{tool}: {result}"
+            );
+        }
+        let free = json!({"path": "free.txt", "content": "x"});
+        assert!(block_on(part.call("write_file", free, json!({}))).is_success());
+    }
+    assert!(plugins.join("mine.wasm").exists() && !plugins.join("new.wasm").exists());
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use palisade::formats::Format;
-use palisade::registry::{DuplicateTool, Registry};
+use palisade::registry::{RegisterError, Registry};
 use palisade_tests::native::echo;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use super::host;
 const PLUGIN: [&str; 5] = ["every_field", "bare", "writes", "executes", "sends"];
 
 #[test]
-fn registering_can_be_chained() -> Result<(), DuplicateTool> {
+fn registering_can_be_chained() -> Result<(), RegisterError> {
     let registry = Registry::new();
     registry.register(echo("one"))?.register(echo("two"))?.register(echo("three"))?;
     assert_eq!(registry.tool_names(), ["one", "two", "three"]);
@@ -24,11 +24,13 @@ fn duplicate_name_is_refused_with_a_free_one() {
     let (_world, host) = host();
     let registry = host.registry();
     let refused = registry.register(echo("bare")).err().unwrap();
+    let refused = refused.duplicate().unwrap();
     assert_eq!((refused.name(), refused.suggestion()), ("bare", "bare_2"));
     assert!(refused.to_string().contains("already exists"), "{refused}");
     assert_eq!(registry.tool_names(), PLUGIN);
     registry.register(echo(refused.suggestion())).unwrap();
-    assert_eq!(registry.register(echo("bare")).err().unwrap().suggestion(), "bare_3");
+    let refused = registry.register(echo("bare")).err().unwrap();
+    assert_eq!(refused.duplicate().unwrap().suggestion(), "bare_3");
 }
 
 #[test]

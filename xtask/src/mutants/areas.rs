@@ -44,7 +44,11 @@ pub(super) const AREAS: [Area; 9] = [
     },
     Area {
         name: "policy",
-        files: &["host/palisade/src/policy.rs", "host/palisade/src/dispatch/approve.rs"],
+        files: &[
+            "host/palisade/src/policy.rs",
+            "host/palisade/src/session/tool_lists.rs",
+            "host/palisade/src/dispatch/approve.rs",
+        ],
         suites: &["dispatcher"],
     },
     Area {

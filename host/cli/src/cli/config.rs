@@ -7,7 +7,7 @@ use super::{setup, unused_rules};
 use crate::config::{Settings, Value};
 use palisade::plugins::Shipped;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Prefixes of the keys that exist once per tool or per workspace.
 const TABLES: [&str; 4] =
@@ -76,6 +76,13 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         let shown = |time: &std::time::Duration| humantime::format_duration(*time).to_string();
         rows.push(row(&format!("limits.tool_timeout.{tool}"), time, shown));
     }
+    let listed =
+        |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    rows.push(row("tools.hide", &settings.hide, listed));
+    rows.push(row("tools.only", &settings.only, |only| match only {
+        Some(names) => listed(names),
+        None => "all".to_owned(),
+    }));
     rows.push(row("shell.unconfined", &settings.shell_unconfined, ToString::to_string));
     rows.push(row("shell.network", &settings.shell_network, ToString::to_string));
     rows.push(row("shell.processes", &settings.shell_processes, ToString::to_string));

@@ -7,6 +7,7 @@ use super::{offers, setup};
 use crate::config::Settings;
 use palisade::Host;
 use palisade::registry::Registered;
+use palisade::tool::text::elided;
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
@@ -14,6 +15,7 @@ pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
     let builder = setup::builder(common, &settings);
     let host = if args.now { builder.build_from_cache()? } else { builder.build()? };
     setup::show_missing(&host);
+    show_left_out(&host);
     if args.json {
         output::json(&as_json(&host))?;
     } else {
@@ -23,7 +25,7 @@ pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
 }
 
 fn as_json(host: &Host) -> Value {
-    let tools: Vec<Value> = host.registry().tools().iter().map(|tool| entry(tool)).collect();
+    let tools: Vec<Value> = host.tools(host.session()).iter().map(|tool| entry(tool)).collect();
     let rejected: Vec<Value> =
         host.rejected().iter().map(|r| json!({"file": r.file, "reason": r.reason})).collect();
     let mut listed = json!({"tools": tools, "rejected": rejected});
@@ -49,10 +51,28 @@ pub(super) fn entry(tool: &Registered) -> Value {
     })
 }
 
-fn as_table(host: &Host, settings: &Settings) -> String {
+/// Names the tools that are loaded and not listed: a person may miss one of them.
+fn show_left_out(host: &Host) {
+    let session = host.session();
     let tools = host.registry().tools();
+    let left_out: Vec<&str> = tools
+        .iter()
+        .filter(|tool| !session.lists(tool))
+        .map(|tool| tool.definition().name().as_str())
+        .collect();
+    if !left_out.is_empty() {
+        output::note(&format!(
+            "not listed, because the configuration hides or denies them: {}; `palisade config show` \
+             says where",
+            elided(&left_out.join(", "), MAX_LEFT_OUT)
+        ));
+    }
+}
+
+fn as_table(host: &Host, settings: &Settings) -> String {
+    let tools = host.tools(host.session());
     let compiling = host.compiling();
-    if tools.is_empty() && compiling.is_empty() {
+    if host.registry().is_empty() && compiling.is_empty() {
         return format!("There are no tools. {}.\n", setup::without_tools(settings));
     }
     let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(Cell::heading).into();
@@ -73,6 +93,9 @@ fn row(tool: &Registered) -> Vec<Cell> {
         first_sentence(definition.description()).into(),
     ]
 }
+
+/// Maximum length of the shown list of tools that are left out, in characters.
+const MAX_LEFT_OUT: usize = 1_024;
 
 /// Maximum length of a listed description, in characters.
 const SUMMARY: usize = 90;

@@ -147,6 +147,8 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .shipped(settings.builtin.value)
         .limits(settings.limits())
         .policy(settings.policy(&common.workspace))
+        .advertise(settings.advertised())
+        .allow(settings.allowed())
         .confirmation_timeout(settings.confirm_timeout.value)
         .concurrency(settings.concurrency.value)
         .compiler(compiler(settings))

@@ -94,7 +94,7 @@ pub(super) fn check(settings: &Settings, host: &Host) -> Result<(), Failure> {
     found.map_or(Ok(()), |message| Err(Failure::usage(message)))
 }
 
-/// Returns the hint for a mode under the name of a plugin, with the name of one of its tools.
+/// Returns the hint for a permission under the name of a plugin, with the name of one of its tools.
 fn of_plugin(rule: &ToolRule<'_>, tools: &[Arc<Registered>], host: &Host) -> Option<String> {
     let plugin = rule.tool;
     let mut own: Vec<_> = tools.iter().filter(|tool| tool.origin().rule_name() == plugin).collect();
@@ -106,7 +106,7 @@ fn of_plugin(rule: &ToolRule<'_>, tools: &[Arc<Registered>], host: &Host) -> Opt
         Some(tool) => tool.definition().name().as_str(),
         None => shipped_tools(plugin).filter(|_| is_waiting())?.last()?,
     };
-    let is_idle = rule.is_mode() && shipped_owner(plugin).is_none();
+    let is_idle = rule.is_permission() && shipped_owner(plugin).is_none();
     is_idle.then(|| {
         format!("`{plugin}` is a plugin, and rules name tools: write `\"{plugin}/{tool}\"`")
     })

@@ -1,7 +1,9 @@
 //! Parses and checks `palisade.toml`, without opening its paths or filling in defaults.
 
+mod raw;
+
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
-use super::time::{Written, call_time, compile_time, confirm_time};
+use super::time::{call_time, compile_time, confirm_time};
 use palisade::internal::open_regular;
 use palisade::policy::{Mode, parts};
 use palisade::sandbox::limits;
@@ -11,8 +13,8 @@ use palisade::{
     SideEffects,
     tool::{ToolName, nearest_names},
 };
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use raw::{RawFile, RawTrusted};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -63,6 +65,10 @@ pub struct FileConfig {
     pub directories: Vec<PathBuf>,
     /// Whether the shipped plugins are loaded.
     pub builtin: Option<bool>,
+    /// Tools that are not shown to models, each by name or `plugin/tool`.
+    pub hide: BTreeSet<String>,
+    /// The only tools that may be called, each by name or `plugin/tool`.
+    pub only: Option<BTreeSet<String>>,
 }
 
 /// A trusted workspace.
@@ -105,76 +111,6 @@ pub enum ConfigError {
         /// The file that may contain the key.
         user_file: PathBuf,
     },
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct RawFile {
-    confirm: RawConfirm,
-    trusted: Vec<RawTrusted>,
-    limits: RawLimits,
-    plugins: RawPlugins,
-    shell: RawShell,
-    workspace: RawWorkspace,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct RawConfirm {
-    none: Option<String>,
-    read: Option<String>,
-    write: Option<String>,
-    execute: Option<String>,
-    network: Option<String>,
-    timeout: Option<Written>,
-    tools: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawTrusted {
-    workspace: String,
-    none: Option<String>,
-    read: Option<String>,
-    write: Option<String>,
-    execute: Option<String>,
-    network: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct RawLimits {
-    memory: Option<String>,
-    timeout: Option<Written>,
-    compile_time: Option<Written>,
-    compile_memory: Option<String>,
-    total_memory: Option<String>,
-    concurrency: Option<u32>,
-    tool_concurrency: BTreeMap<String, u32>,
-    tool_timeout: BTreeMap<String, Written>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct RawShell {
-    unconfined: Option<bool>,
-    network: Option<bool>,
-    processes: Option<u64>,
-    memory: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct RawWorkspace {
-    may_hang: Option<bool>,
-    hard_links: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct RawPlugins {
-    directories: Vec<String>,
-    builtin: Option<bool>,
 }
 
 impl FileConfig {
@@ -270,6 +206,8 @@ impl FileConfig {
             hard_links: raw.workspace.hard_links.as_deref().map(hard_links).transpose()?,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
+            hide: names("tools.hide", raw.tools.hide)?,
+            only: raw.tools.only.map(|only| names("tools.only", only)).transpose()?,
         };
         Ok(config)
     }
@@ -327,12 +265,23 @@ fn mode(key: &str, text: &str) -> Result<Mode, String> {
 }
 
 fn tool_mode(name: &str, text: &str) -> Result<(String, Mode), String> {
-    let (plugin, tool) = parts(name);
-    ToolName::parse(tool).map_err(|error| format!("`confirm.tools`: {error}"))?;
-    if plugin == Some("") {
-        return Err(format!("`confirm.tools`: `{name}` names no plugin; write \"PLUGIN/{tool}\""));
-    }
+    check_name("confirm.tools", name)?;
     Ok((name.to_owned(), mode(&format!("confirm.tools.{name}"), text)?))
+}
+
+/// Checks a tool's name, which may be qualified by its plugin's.
+fn check_name(key: &str, name: &str) -> Result<(), String> {
+    let (plugin, tool) = parts(name);
+    ToolName::parse(tool).map_err(|error| format!("`{key}`: {error}"))?;
+    match plugin {
+        Some("") => Err(format!("`{key}`: `{name}` names no plugin; write \"PLUGIN/{tool}\"")),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn names(key: &str, names: BTreeSet<String>) -> Result<BTreeSet<String>, String> {
+    names.iter().try_for_each(|name| check_name(key, name))?;
+    Ok(names)
 }
 
 fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {

@@ -28,6 +28,7 @@ impl Settings {
         let single = [
             origin("limits.memory", &self.memory),
             origin("limits.total_memory", &self.total_memory),
+            origin("tools.only", &self.only),
             origin("shell.unconfined", &self.shell_unconfined),
             origin("shell.processes", &self.shell_processes),
             origin("shell.memory", &self.shell_memory),

@@ -7,7 +7,6 @@ use super::file::{ConfigError, FileConfig, Trusted};
 use super::rule::ToolRule;
 use super::size;
 use super::time::call_time;
-use palisade::SideEffects;
 use palisade::internal::{CONCURRENCY, CONFIRMATION_TIMEOUT, ToolTime};
 use palisade::plugins::Shipped;
 use palisade::policy::{Mode, Policy};
@@ -16,6 +15,7 @@ use palisade::sandbox::{
     limits::{self, Limits},
 };
 use palisade::workspace::{HardLinks, LastLink};
+use palisade::{Advertised, Allowed, SideEffects};
 use palisade_shell::{Confinement, Network, ShellLimits, ShellOptions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -43,6 +43,10 @@ pub struct Settings {
     pub directories: Value<Vec<PathBuf>>,
     /// Whether the shipped plugins are loaded, and whether their names stay reserved otherwise.
     pub builtin: Value<Shipped>,
+    /// Tools that are not shown to models, each by name or `plugin/tool`.
+    pub hide: Value<BTreeSet<String>>,
+    /// The only tools that may be called, each by name or `plugin/tool`; all without a list.
+    pub only: Value<Option<BTreeSet<String>>>,
     /// Timeout of a confirmation.
     pub confirm_timeout: Value<Duration>,
     /// Maximum number of concurrent calls per session.
@@ -86,6 +90,8 @@ impl Default for Settings {
             compile_memory: Value::default(CompileLimits::MEMORY),
             directories: Value::default(Vec::new()),
             builtin: Value::default(Shipped::Included),
+            hide: Value::default(BTreeSet::new()),
+            only: Value::default(None),
             confirm_timeout: Value::default(CONFIRMATION_TIMEOUT),
             concurrency: Value::default(CONCURRENCY),
             tool_concurrency: BTreeMap::new(),
@@ -166,7 +172,25 @@ impl Settings {
             .tool_timeout
             .iter()
             .map(|(tool, time)| ToolRule::limit("limits.tool_timeout", tool, time));
-        modes.chain(counts).chain(times)
+        let hidden = self.hide.value.iter().map(|tool| ToolRule::hide(tool, &self.hide.origin));
+        let only = self.only.value.iter().flatten();
+        let only = only.map(|tool| ToolRule::only(tool, &self.only.origin));
+        modes.chain(counts).chain(times).chain(hidden).chain(only)
+    }
+
+    /// Returns the tools that sessions show.
+    #[must_use]
+    pub fn advertised(&self) -> Advertised {
+        Advertised::Except(self.hide.value.iter().cloned().collect())
+    }
+
+    /// Returns the tools that sessions may call.
+    #[must_use]
+    pub fn allowed(&self) -> Allowed {
+        match &self.only.value {
+            None => Allowed::All,
+            Some(names) => Allowed::Only(names.iter().cloned().collect()),
+        }
     }
 
     /// Returns the effective limits.
@@ -271,6 +295,12 @@ impl Settings {
         self.shell_memory.set(config.shell_memory, origin);
         self.may_hang.set(config.may_hang, origin);
         self.hard_links.set(config.hard_links, origin);
+        if !config.hide.is_empty() {
+            // The lists add up: neither file shows a tool that the other hides.
+            let all = self.hide.value.iter().cloned().chain(config.hide).collect();
+            self.hide.set(Some(all), origin);
+        }
+        self.only.set(config.only.map(Some), origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
     }
 }

@@ -108,7 +108,7 @@ async fn find_tool(
     if !host.registry().has(name) {
         let _ = tokio::time::timeout(LOADING_TIMEOUT, host.wait_for_tool(name)).await;
     }
-    let is_visible = |tool: &Arc<Registered>| session.advertises(tool.definition());
+    let is_visible = |tool: &Arc<Registered>| session.advertises(tool);
     let tool = host.registry().get(name).ok().filter(is_visible);
     tool.ok_or_else(|| unknown_tool(host, session, name))
 }

@@ -1,7 +1,7 @@
 //! One call: its pipeline, its result and its terminal event.
 
 use super::dispatcher::Dispatcher;
-use super::errors::no_runtime;
+use super::errors::{no_runtime, not_allowed};
 use super::pipeline::Pipeline;
 use super::requester::Requester;
 use super::run::outcome;
@@ -66,6 +66,7 @@ impl Dispatcher {
         let in_flight = session.enter(&id);
         let (result, tool) = match registered.map_err(|missing| self.not_found(&missing)) {
             Err(missing) => (Err(missing), None),
+            Ok(tool) if !session.permits(&tool) => (Err(not_allowed(&tool)), Some(tool)),
             Ok(_) if tokio::runtime::Handle::try_current().is_err() => (Err(no_runtime()), None),
             Ok(tool) => {
                 let pipeline = Pipeline {

@@ -2,6 +2,7 @@
 
 use super::approve::question;
 use super::dispatcher::Dispatcher;
+use super::errors::not_allowed;
 use super::input::{self, InputBudget, InputMemory, RawInput};
 use super::panics;
 use crate::execution::ValidInput;
@@ -39,10 +40,14 @@ impl Dispatcher {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFound`] if there is no such tool.
+    /// [`ErrorKind::NotFound`] if there is no such tool, [`ErrorKind::PermissionDenied`] if the
+    /// session may not call it.
     pub(crate) fn explain(&self, session: &Session, call: Call) -> Result<Explanation, ErrorKind> {
         session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| self.not_found(&missing))?;
+        if !session.permits(&tool) {
+            return Err(not_allowed(&tool));
+        }
         let decision = session.policy().explain(tool.definition(), tool.origin());
         let time = self.time_limit(&tool, call.timeout);
         let cancel = call.cancel.clone();

@@ -30,9 +30,6 @@ fn panic_error(panic: &(dyn std::any::Any + Send)) -> ErrorKind {
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = execution::catch_panic::panic_text(panic);
     format!("the call panicked: {}", text.unwrap_or("no message"))
 }

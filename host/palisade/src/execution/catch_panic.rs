@@ -1,5 +1,6 @@
 //! Turns a panic inside a future into its result.
 
+use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -13,4 +14,10 @@ pub async fn catch_panic<T>(work: impl Future<Output = T>) -> std::thread::Resul
         Err(panic) => Poll::Ready(Err(panic)),
     })
     .await
+}
+
+/// Returns the message of a panic, if it has one.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> Option<&str> {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied())
 }

@@ -13,7 +13,10 @@ pub type Factory = Arc<dyn Fn() -> Box<dyn Tool> + Send + Sync>;
 /// Zero-sized tools count as distinct, because they have no state to share.
 #[must_use]
 pub fn has_distinct_instances(factory: &Factory) -> bool {
-    let first = factory();
-    let second = factory();
-    size_of_val(&*first) == 0 || first.identity() != second.identity()
+    are_distinct(&*factory(), &*factory())
+}
+
+/// Returns true if two live tools of a factory are two instances.
+pub(crate) fn are_distinct(first: &dyn Tool, second: &dyn Tool) -> bool {
+    size_of_val(first) == 0 || first.identity() != second.identity()
 }

@@ -11,7 +11,9 @@ use crate::events::Subscriber;
 use crate::execution::Factory;
 use crate::plugins::{LoadObserver, Shipped, Sources};
 use crate::policy::Policy;
+use crate::registry::Registry;
 use crate::sandbox::{Compiler, Limits};
+use crate::session::{Advertised, Allowed};
 use crate::tool::Places;
 use crate::workspace::{HardLinks, Reading};
 pub(super) use defaults::SessionDefaults;
@@ -44,6 +46,7 @@ pub enum CacheMode {
 pub struct HostBuilder {
     workspace: Option<PathBuf>,
     sources: Sources,
+    registry: Option<Registry>,
     native: Vec<Factory>,
     limits: Limits,
     tool_timeouts: BTreeMap<String, ToolTime>,
@@ -90,6 +93,17 @@ impl HostBuilder {
         self
     }
 
+    /// Runs the tools of this registry, such as a [`subset`](Registry::subset) of another host's,
+    /// and loads no plugins, not even the shipped ones. The registry is shared: tools that are added
+    /// to it later, also by [`tool`](Self::tool), are there for all who hold it. A tool of a plugin
+    /// keeps the limits of the host that loaded it, and the files of that host's plugins are
+    /// protected here as well.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = Some(registry);
+        self
+    }
+
     /// Sets whether the shipped plugins are included. Default: included.
     #[must_use]
     pub fn shipped(mut self, shipped: Shipped) -> Self {
@@ -108,6 +122,20 @@ impl HostBuilder {
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.session.policy = policy;
+        self
+    }
+
+    /// Sets the tools that sessions show, unless they set it themselves. Default: all.
+    #[must_use]
+    pub fn advertise(mut self, advertised: Advertised) -> Self {
+        self.session.advertised = advertised;
+        self
+    }
+
+    /// Sets the tools that sessions may call, unless they set it themselves. Default: all.
+    #[must_use]
+    pub fn allow(mut self, allowed: Allowed) -> Self {
+        self.session.allowed = allowed;
         self
     }
 

@@ -12,7 +12,7 @@ pub enum BuildError {
     /// The workspace cannot be opened.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A plugin directory cannot be read, or the name of a native tool is taken.
+    /// A plugin directory cannot be read, or a native tool cannot be registered.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The cache directory cannot be used.
@@ -32,6 +32,11 @@ pub enum BuildError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// A registry is given and plugins as well, which would change the registry.
+    #[error(
+        "a host with a given registry loads no plugins: leave out the plugin directories and files, or load them in a host of their own and run a subset of its registry"
+    )]
+    RegistryWithPlugins,
     /// This machine cannot run WebAssembly.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -3,7 +3,7 @@
 use super::plugin::Plugin;
 use super::rejected::Rejected;
 use super::scan::DirectoryError;
-use crate::registry::DuplicateTool;
+use crate::registry::RegisterError;
 
 /// A plugin that is found but not loaded: it is compiling or waits for that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum LoadError {
     /// A directory cannot be read.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// A native tool has a name that is taken.
+    /// A native tool has a name that is taken, or a factory that cannot be used.
     #[error(transparent)]
-    Native(#[from] DuplicateTool),
+    Native(#[from] RegisterError),
 }

@@ -22,7 +22,7 @@ use super::plugin::Plugin;
 use super::sources::Sources;
 use super::{reserved, scan};
 use crate::execution::Factory;
-use crate::registry::ListingPosition;
+use crate::registry::{ListingPosition, RegisterError, Registered};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,15 +39,17 @@ impl Loading {
     ///
     /// # Errors
     ///
-    /// [`LoadError`] if a directory cannot be read or a native tool's name is taken. A bad file is
-    /// not an error but is listed as rejected.
+    /// [`LoadError`] if a directory cannot be read or a native tool cannot be registered. A bad file
+    /// is not an error but is listed as rejected.
     pub(crate) fn begin(task: Task, native: &[Factory]) -> Result<Self, LoadError> {
         // Recorded before the scan, so that a later replacement is detected.
         let pinned_dirs = PinnedDirs::open(&task.sources, task.hard_links);
         let found = scan::scan(&task.sources)?;
         for factory in native {
-            reserved::check_native(task.sources.shipped, factory, &task.registry)?;
-            task.registry.register_at(ListingPosition::Native, factory.clone())?;
+            let tool = Registered::native(factory.clone())?;
+            reserved::check_native(task.sources.shipped, tool.definition(), &task.registry)
+                .and_then(|()| task.registry.register_all(ListingPosition::Native, &[tool]))
+                .map_err(RegisterError::from)?;
         }
         let work = Arc::new(Work::new(task, found, pinned_dirs));
         work.prepare_cached();

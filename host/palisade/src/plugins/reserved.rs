@@ -3,7 +3,6 @@
 
 use super::rejected::RegistrationError;
 use super::sources::Shipped;
-use crate::execution::Factory;
 use crate::registry::{DuplicateTool, Registry};
 use crate::tool::Definition;
 
@@ -45,11 +44,10 @@ pub(super) fn check(
 /// Refuses a native tool whose name belongs to a shipped plugin.
 pub(super) fn check_native(
     shipped: Shipped,
-    tool: &Factory,
+    tool: &Definition,
     registry: &Registry,
 ) -> Result<(), DuplicateTool> {
-    let tool = tool();
-    let name = tool.definition().name().as_str();
+    let name = tool.name().as_str();
     if shipped == Shipped::Included && owner(name).is_some() {
         Err(registry.taken(name))
     } else {

@@ -274,3 +274,30 @@ fn deny_advice_names_the_denying_setting() {
     assert!(said(Rule::Class).contains("`confirm.write = \"deny\"`"));
     assert!(said(Rule::Tool).contains("`confirm.tools.t = \"deny\"`"));
 }
+
+#[test]
+fn name_in_a_list_grants_only_to_the_plugin_that_it_means() {
+    let definition = tool(SideEffects::Read);
+    let of = |name: &str, source| Origin::Plugin {
+        name: name.into(),
+        digest: Digest::of(b"its code"),
+        source,
+    };
+    let file = || Source::File("/plugins/p.wasm".into());
+    for (origin, name, named, granted) in [
+        (Origin::Native, "t", true, true),
+        (Origin::Native, "native/t", true, true),
+        (Origin::Native, "u", false, false),
+        (of("p", file()), "t", true, true),
+        (of("p", file()), "p/t", true, true),
+        (of("p", file()), "q/t", false, false),
+        (of("p", file()), "p/u", false, false),
+        // Another plugin has the name as well, so that it can only hide.
+        (of("p", Source::Namesake("/plugins/p.wasm".into())), "p/t", true, false),
+        (of("files", file()), "files/t", true, false),
+        (of("files", Source::Shipped), "files/t", true, true),
+    ] {
+        assert_eq!(is_named(name, &definition, &origin), named, "{name} of {origin:?}");
+        assert_eq!(is_granted(name, &definition, &origin), granted, "{name} of {origin:?}");
+    }
+}

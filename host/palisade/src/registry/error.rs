@@ -44,6 +44,40 @@ impl DuplicateTool {
     }
 }
 
+/// The reason why a native tool is not registered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The name is taken.
+    #[error(transparent)]
+    Duplicate(#[from] DuplicateTool),
+    /// The factory returns one instance again and again.
+    #[error(
+        "the factory of the tool `{name}` returned one instance twice, so that concurrent calls would share its state; return a new instance each time"
+    )]
+    SharedInstance {
+        /// The name of the tool.
+        name: String,
+    },
+    /// The factory, or the definition of its tool, panicked.
+    #[error("the factory of a native tool panicked: {message}; return a tool each time")]
+    Panicked {
+        /// The message of the panic, at most 512 bytes.
+        message: String,
+    },
+}
+
+impl RegisterError {
+    /// Returns the error for a taken name, which suggests another one.
+    #[must_use]
+    pub fn duplicate(&self) -> Option<&DuplicateTool> {
+        match self {
+            Self::Duplicate(duplicate) => Some(duplicate),
+            Self::SharedInstance { .. } | Self::Panicked { .. } => None,
+        }
+    }
+}
+
 /// The error for an unknown tool name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no tool `{name}`")]

@@ -1,10 +1,14 @@
 //! A registered tool.
 
+use super::error::RegisterError;
 use super::origin::Origin;
+use crate::execution::catch_panic::panic_text;
 use crate::execution::share::Share;
-use crate::execution::{Factory, owner};
+use crate::execution::{Factory, are_distinct, owner};
+use crate::tool::text::cut;
 use crate::tool::{Definition, Digest};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A registered tool: its definition and the factory that creates an instance per call.
@@ -13,9 +17,19 @@ pub struct Registered {
     pub(super) definition: Definition,
     factory: Factory,
     pub(super) origin: Origin,
+    role: Role,
     owner: Digest,
     queue: Arc<Share>,
     turns: Arc<Share>,
+}
+
+/// The thing that a call of the entry runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A tool.
+    Tool,
+    /// A document or prompt of a plugin, which is in no registry and has no name of its own.
+    Offering,
 }
 
 impl fmt::Debug for Registered {
@@ -33,17 +47,45 @@ impl Registered {
         origin: &Origin,
         tools: Vec<(Definition, Factory)>,
     ) -> Vec<Arc<Self>> {
-        let entry = |(definition, factory)| Self::unlisted(definition, factory, origin.clone());
+        let entry = |(definition, factory)| Self::tool(definition, factory, origin.clone());
         tools.into_iter().map(entry).collect()
     }
 
-    /// Creates a tool outside any registry, which cannot be called by name.
-    pub(crate) fn unlisted(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
+    /// Creates the entry of a native tool. Its factory is called twice, to see that it returns a
+    /// new instance each time.
+    pub(crate) fn native(factory: Factory) -> Result<Arc<Self>, RegisterError> {
+        let tried = catch_unwind(AssertUnwindSafe(|| {
+            let (first, second) = (factory(), factory());
+            (first.definition().clone(), are_distinct(&*first, &*second))
+        }));
+        match tried {
+            Ok((definition, true)) => Ok(Self::tool(definition, factory, Origin::Native)),
+            Ok((definition, false)) => {
+                Err(RegisterError::SharedInstance { name: definition.name().to_string() })
+            }
+            Err(panic) => {
+                let message = cut(panic_text(&*panic).unwrap_or("no message"), 512).to_owned();
+                Err(RegisterError::Panicked { message })
+            }
+        }
+    }
+
+    /// Creates the entry of a tool.
+    pub(crate) fn tool(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
+        Self::new(definition, factory, origin, Role::Tool)
+    }
+
+    /// Creates an entry outside any registry, which cannot be called by name.
+    pub(crate) fn offering(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
+        Self::new(definition, factory, origin, Role::Offering)
+    }
+
+    fn new(definition: Definition, factory: Factory, origin: Origin, role: Role) -> Arc<Self> {
         let owner =
             origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
         let queue = owner::queue().share(owner);
         let turns = owner::turns().share(owner);
-        Arc::new(Self { definition, factory, origin, owner, queue, turns })
+        Arc::new(Self { definition, factory, origin, role, owner, queue, turns })
     }
 
     /// Returns the tool's definition.
@@ -62,6 +104,10 @@ impl Registered {
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    pub(crate) fn role(&self) -> Role {
+        self.role
     }
 
     /// Returns the owner to whom the tool's calls are charged: its plugin, or the native tool

@@ -1,7 +1,8 @@
 //! The builder of a session.
 
 use super::concurrency::ConcurrencyLimit;
-use super::{CONCURRENCY, ConcurrencyLimits, Inner, Session, in_flight::CallsInFlight};
+use super::in_flight::CallsInFlight;
+use super::{Advertised, Allowed, CONCURRENCY, ConcurrencyLimits, Inner, Session, SessionsById};
 use crate::policy::Policy;
 use crate::sandbox::limits;
 use crate::tool::text::elided;
@@ -9,35 +10,15 @@ use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The tools that a session lists.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Advertised {
-    /// All tools.
-    #[default]
-    All,
-    /// Only the named tools.
-    Only(Vec<String>),
-    /// All but the named tools.
-    Except(Vec<String>),
-}
-
-impl Advertised {
-    pub(super) fn includes(&self, tool: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(names) => names.iter().any(|name| name == tool),
-            Self::Except(names) => !names.iter().any(|name| name == tool),
-        }
-    }
-}
-
 /// The builder of a [`Session`].
 #[derive(Debug)]
 pub struct SessionBuilder {
     id: Option<Arc<str>>,
+    found_in: Option<SessionsById>,
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,
+    permitted: Allowed,
     limit: ConcurrencyLimit,
     per_tool: BTreeMap<String, u32>,
 }
@@ -46,9 +27,11 @@ impl SessionBuilder {
     pub(super) fn new(workspace: Arc<Workspace>) -> Self {
         Self {
             id: None,
+            found_in: None,
             workspace,
             policy: Policy::default(),
             advertised: Advertised::All,
+            permitted: Allowed::All,
             limit: ConcurrencyLimit::Session(CONCURRENCY),
             per_tool: BTreeMap::new(),
         }
@@ -57,7 +40,13 @@ impl SessionBuilder {
     /// Sets the session's id, cut to 256 characters.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
-        self.id = Some(elided(id, 256).into());
+        self.id = Some(cut_id(id).into());
+        self
+    }
+
+    /// Lets the session be found in this table by its id.
+    pub(crate) fn found_in(mut self, sessions: SessionsById) -> Self {
+        self.found_in = Some(sessions);
         self
     }
 
@@ -90,10 +79,17 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the tools that the session lists.
+    /// Sets the tools that the session shows. Default: all.
     #[must_use]
     pub fn advertise(mut self, advertised: Advertised) -> Self {
         self.advertised = advertised;
+        self
+    }
+
+    /// Sets the tools that the session may call. Default: all.
+    #[must_use]
+    pub fn allow(mut self, allowed: Allowed) -> Self {
+        self.permitted = allowed;
         self
     }
 
@@ -108,17 +104,29 @@ impl SessionBuilder {
     /// Builds the session.
     #[must_use]
     pub fn build(self) -> Session {
-        Session(Arc::new(Inner {
+        let place = self.found_in.zip(self.id.clone()).map(|(table, id)| table.place(id));
+        let session = Arc::new(Inner {
             id: self.id,
+            place,
             workspace: self.workspace,
             policy: self.policy,
             advertised: self.advertised,
+            permitted: self.permitted,
             concurrency: ConcurrencyLimits::new(self.limit, &self.per_tool),
             in_flight: CallsInFlight::default(),
             allowed: Mutex::default(),
             allowed_more: tokio::sync::Notify::new(),
-        }))
+        });
+        if let Some(place) = &session.place {
+            place.enter(&session);
+        }
+        Session(session)
     }
+}
+
+/// Returns an id as a session has it.
+pub(crate) fn cut_id(id: &str) -> String {
+    elided(id, 256)
 }
 
 fn within_range(calls: u32) -> u32 {

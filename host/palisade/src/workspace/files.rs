@@ -160,8 +160,9 @@ impl<'a> WorkspaceFiles<'a> {
         }
     }
 
-    /// Returns the names in a directory, sorted by bytes. Directories end in `/`, symbolic links in
-    /// `@`; bytes that are not UTF-8 are replaced by U+FFFD.
+    /// Returns the names in a directory, sorted by bytes; those of directories end in `/`. A name
+    /// behind the listed path and a `/` is a path that every method takes. An entry whose name is
+    /// not UTF-8 is left out, because no path argument can name it.
     ///
     /// # Errors
     ///
@@ -178,10 +179,8 @@ impl<'a> WorkspaceFiles<'a> {
         let dir = dir.open_dir(&relative).map_err(fail)?;
         let readable = place::check_readable(&self.workspace.rules(), &dir, OsStr::new("."));
         readable.map_err(|why| FileError::forbidden(path, why))?;
-        let mut names = names(&dir).map_err(fail)?;
-        if names.len() > MAX_ENTRIES {
-            return Err(FileError::TooManyEntries { path: elided(path, 256), limit: MAX_ENTRIES });
-        }
+        let too_many = || FileError::TooManyEntries { path: elided(path, 256), limit: MAX_ENTRIES };
+        let mut names = names(&dir).map_err(fail)?.ok_or_else(too_many)?;
         names.sort_unstable();
         Ok(names)
     }
@@ -246,19 +245,21 @@ fn split_once<'t>(text: &'t str, old: &str) -> Result<(&'t str, &'t str), usize>
     if rest.contains(old) { Err(text.matches(old).count().max(2)) } else { Ok((before, after)) }
 }
 
-fn names(dir: &Dir) -> io::Result<Vec<String>> {
+/// Returns the names in a directory, or none if it has more entries than the maximum.
+fn names(dir: &Dir) -> io::Result<Option<Vec<String>>> {
     let mut names = Vec::new();
-    // One more than the maximum, to detect a directory that exceeds it.
-    for entry in dir.entries()?.take(MAX_ENTRIES + 1) {
+    for (count, entry) in dir.entries()?.enumerate() {
         let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
+        if count == MAX_ENTRIES {
+            return Ok(None);
+        }
+        let Ok(name) = entry.file_name().into_string() else { continue };
         names.push(match entry.file_type() {
             Ok(kind) if kind.is_dir() => name + "/",
-            Ok(kind) if kind.is_symlink() => name + "@",
-            _ => name,
+            Ok(_) | Err(_) => name,
         });
     }
-    Ok(names)
+    Ok(Some(names))
 }
 
 /// Reads a whole file. Returns none if it has grown beyond the limit since its size was checked.

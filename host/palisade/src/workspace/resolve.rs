@@ -36,12 +36,12 @@ pub enum PathRefused {
 
 pub(super) fn resolve(
     dir: &Dir,
-    root: &Path,
+    names: &[PathBuf],
     path: &str,
     last: LastLink,
     budget: &dyn Budget,
 ) -> Result<Result<String, PathRefused>, Exhausted> {
-    let relative = match below(root, path) {
+    let relative = match below(names, path) {
         Ok(relative) if relative.as_os_str().is_empty() => return Ok(Ok(".".to_owned())),
         Ok(relative) => relative,
         Err(refused) => return Ok(Err(refused)),
@@ -56,12 +56,12 @@ pub(super) fn resolve(
     })
 }
 
-fn below<'p>(root: &Path, path: &'p str) -> Result<Cow<'p, Path>, PathRefused> {
+fn below<'p>(names: &[PathBuf], path: &'p str) -> Result<Cow<'p, Path>, PathRefused> {
     check_text(path)?;
     if is_plain(path) {
         return Ok(Cow::Borrowed(Path::new(path)));
     }
-    lexical(root, Path::new(path)).map(Cow::Owned).ok_or_else(|| escapes(path))
+    lexical(names, Path::new(path)).map(Cow::Owned).ok_or_else(|| escapes(path))
 }
 
 /// Returns whether a path consists only of names separated by single slashes. Most paths do.
@@ -83,9 +83,12 @@ fn check_text(path: &str) -> Result<(), PathRefused> {
 }
 
 /// Returns the path below the root with `.` and `..` resolved lexically, or `None` if it leaves the
-/// root on the way.
-fn lexical(root: &Path, path: &Path) -> Option<PathBuf> {
-    let below = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
+/// root on the way. An absolute path begins with one of the names of the root.
+fn lexical(names: &[PathBuf], path: &Path) -> Option<PathBuf> {
+    let below = match path.is_absolute() {
+        true => names.iter().find_map(|name| path.strip_prefix(name).ok())?,
+        false => path,
+    };
     let mut out = PathBuf::new();
     for component in below.components() {
         match component {
@@ -246,6 +249,50 @@ mod tests {
         ] {
             assert_eq!(ws.resolve(given, LastLink::Follow).as_deref(), Ok(expected), "{given}");
         }
+    }
+
+    #[test]
+    fn absolute_path_may_begin_with_the_name_of_the_opened_link() {
+        let (outer, ws) = workspace();
+        let link = outer.path().join("link");
+        symlink(ws.root(), &link).unwrap();
+        let by_link = Workspace::open(&link).unwrap();
+        assert_eq!(by_link.root(), ws.root());
+        let absolute = |path: &str| link.join(path).to_str().unwrap().to_owned();
+        for (path, expected) in [
+            ("", "."),
+            ("file.txt", "file.txt"),
+            ("sub/../file.txt", "file.txt"),
+            ("missing/new.txt", "missing/new.txt"),
+        ] {
+            let resolved = by_link.resolve(&absolute(path), LastLink::Follow);
+            assert_eq!(resolved.as_deref(), Ok(expected), "{path}");
+        }
+        let real = ws.root().join("file.txt");
+        assert!(by_link.resolve(real.to_str().unwrap(), LastLink::Follow).is_ok());
+        for path in ["../secret", "outside", "sub/../../secret"] {
+            let resolved = by_link.resolve(&absolute(path), LastLink::Follow);
+            assert!(matches!(resolved, Err(PathRefused::Escapes(_))), "{path}: {resolved:?}");
+        }
+        // Another name of the directory, by which nobody opened it.
+        assert!(ws.resolve(&absolute("file.txt"), LastLink::Follow).is_err());
+    }
+
+    #[test]
+    fn name_of_the_workspace_leads_to_the_opened_directory() {
+        let (outer, ws) = workspace();
+        let link = outer.path().join("link");
+        symlink(ws.root(), &link).unwrap();
+        let by_link = Workspace::open(&link).unwrap();
+        // The link leads elsewhere from now on; the workspace stays.
+        std::fs::remove_file(&link).unwrap();
+        symlink("/etc", &link).unwrap();
+        let path = link.join("passwd");
+        assert_eq!(
+            by_link.resolve(path.to_str().unwrap(), LastLink::Follow).as_deref(),
+            Ok("passwd")
+        );
+        assert!(!by_link.files().exists(path.to_str().unwrap()).unwrap());
     }
 
     #[test]

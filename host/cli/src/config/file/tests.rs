@@ -97,6 +97,9 @@ fn out_of_range_value_is_refused_with_the_range() {
         ("[confirm.tools]\nRead-File = \"auto\"", "`read_file`"),
         ("[confirm.tools]\n\"files/Read-File\" = \"auto\"", "`read_file`"),
         ("[confirm.tools]\n\"/read_file\" = \"auto\"", "write \"PLUGIN/read_file\""),
+        ("[tools]\nhide = [\"Read-File\"]", "`tools.hide`"),
+        ("[tools]\nonly = [\"/read_file\"]", "`tools.only`: `/read_file` names no plugin"),
+        ("[tools]\nhid = []", "did you mean `hide`?"),
     ] {
         let error = FileConfig::parse(text).unwrap_err();
         assert!(error.contains(expected), "{text}: {error}");

@@ -3,8 +3,9 @@
 use super::{Settings, stricter};
 use crate::config::file::FileConfig;
 use palisade::plugins::Shipped;
-use palisade::policy::Mode;
+use palisade::policy::{Mode, parts};
 use palisade::sandbox::limits;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 impl Settings {
@@ -23,6 +24,9 @@ impl Settings {
             .find(|(tool, mode)| !mode.is_at_least_as_strict_as(self.mode_of(tool)))
         {
             return loosens(format!("confirm.tools.{tool}"));
+        }
+        if !project.only.iter().flatten().all(|tool| self.is_in_only(tool)) {
+            return loosens("tools.only".to_owned());
         }
         if !project.trusted.is_empty() {
             return loosens("trusted".to_owned());
@@ -94,6 +98,12 @@ impl Settings {
     pub(super) fn switched_off(&self, project: &FileConfig) -> Option<Shipped> {
         (project.builtin == Some(false) && self.builtin.value == Shipped::Included)
             .then_some(Shipped::Reserved)
+    }
+
+    /// Returns true if the user's own list has this tool, or there is none.
+    fn is_in_only(&self, tool: &str) -> bool {
+        let has = |only: &BTreeSet<String>| only.contains(tool) || only.contains(parts(tool).1);
+        self.only.value.as_ref().is_none_or(has)
     }
 
     fn concurrency_of(&self, tool: &str) -> u32 {

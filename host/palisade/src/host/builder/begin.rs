@@ -7,10 +7,10 @@ use crate::events::Events;
 use crate::host::announce::announce;
 use crate::host::recorded::RecordedPaths;
 use crate::host::{BuildError, Host, cache, times};
-use crate::plugins::{Loading, Sources, Task};
+use crate::plugins::{Loading, Shipped, Sources, Task};
 use crate::registry::Registry;
 use crate::sandbox::{Limits, Sandbox, limits};
-use crate::workspace::{HardLinks, ProtectedTree, Protection, Reading, Workspace};
+use crate::workspace::{ProtectedTree, Protection, Reading, Workspace};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,7 @@ impl HostBuilder {
     pub(super) fn begin(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
         times::check(self.confirmation_timeout, &self.tool_timeouts, &self.compiler)?;
+        let (registry, sources) = tools(self.registry, self.sources)?;
         let threads = threads(self.call_mode)?;
         let workspace = self.workspace.unwrap_or_else(|| PathBuf::from("."));
         let workspace = Arc::new(match &threads {
@@ -29,17 +30,18 @@ impl HostBuilder {
         let cache = cache::open(&self.cache, &workspace)?;
         let hidden = cache::always_hidden(&self.cache, &cache);
         let late_rules = Arc::new(RecordedPaths::new(hidden, self.hard_links));
-        let rules = Arc::new(rules(self.hard_links, self.protected, &self.sources)?);
+        let trees = protected_trees(self.protected, &sources, &registry)?;
+        registry.protect(trees.clone());
+        let rules = Arc::new(Protection::new(self.hard_links, trees));
         workspace.keep_rules_of(&rules);
         // Run early to speed up the first call, which repeats it and reports its error.
         let _ = late_rules.apply_to(&workspace);
         let sandbox = Sandbox::new(cache)?.with_compiler(self.compiler);
-        let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let events = Events::new(self.subscribers);
         let own_events = events.clone();
         let task = Task {
-            sources: self.sources,
+            sources,
             sandbox: sandbox.clone(),
             limits: self.limits,
             registry: registry.clone(),
@@ -62,27 +64,45 @@ impl HostBuilder {
             places: self.places.into(),
         };
         let session = self.session.begin(&workspace).independent_calls().build();
-        Ok(Host { dispatcher, session, defaults: self.session, sandbox, loading })
+        Ok(Host {
+            dispatcher,
+            session,
+            defaults: self.session,
+            sandbox,
+            loading,
+            exports: Default::default(),
+            sessions: Default::default(),
+        })
     }
 }
 
-/// Returns the rules that protect the embedder's paths and the plugin locations in every workspace.
-fn rules(
-    hard_links: HardLinks,
+/// Returns the registry of the host, and the plugins to load into it.
+fn tools(given: Option<Registry>, sources: Sources) -> Result<(Registry, Sources), BuildError> {
+    let Some(registry) = given else { return Ok((Registry::new(), sources)) };
+    if !sources.directories.is_empty() || !sources.files.is_empty() {
+        return Err(BuildError::RegistryWithPlugins);
+    }
+    Ok((registry, Sources { shipped: Shipped::LeftOut, ..sources }))
+}
+
+/// Returns what is protected in every workspace: the embedder's paths, the plugin locations, and
+/// what the hosts protect whose tools the registry has.
+fn protected_trees(
     named: Vec<(PathBuf, Reading)>,
     sources: &Sources,
-) -> Result<Protection, BuildError> {
+    registry: &Registry,
+) -> Result<Vec<Arc<ProtectedTree>>, BuildError> {
     let plugins =
         sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
     let plugins = plugins.map(|path| (path, Reading::Allowed));
-    let mut trees = Vec::new();
+    let mut trees = registry.protected();
     for (path, reading) in named.into_iter().chain(plugins) {
         match ProtectedTree::open(&path, reading) {
             Ok(tree) => trees.push(Arc::new(tree)),
             Err(source) => return Err(BuildError::Protected { path, source }),
         }
     }
-    Ok(Protection::new(hard_links, trees))
+    Ok(trees)
 }
 
 fn check(given: &Limits) -> Result<(), BuildError> {

@@ -1,7 +1,7 @@
 //! The defaults of new sessions.
 
 use crate::policy::Policy;
-use crate::session::{CONCURRENCY, Session, SessionBuilder};
+use crate::session::{Advertised, Allowed, CONCURRENCY, Session, SessionBuilder};
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,13 +10,21 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(in crate::host) struct SessionDefaults {
     pub(super) policy: Policy,
+    pub(super) advertised: Advertised,
+    pub(super) allowed: Allowed,
     pub(super) concurrency: u32,
     pub(super) per_tool: BTreeMap<String, u32>,
 }
 
 impl Default for SessionDefaults {
     fn default() -> Self {
-        Self { policy: Policy::default(), concurrency: CONCURRENCY, per_tool: BTreeMap::new() }
+        Self {
+            policy: Policy::default(),
+            advertised: Advertised::All,
+            allowed: Allowed::All,
+            concurrency: CONCURRENCY,
+            per_tool: BTreeMap::new(),
+        }
     }
 }
 
@@ -25,6 +33,8 @@ impl SessionDefaults {
     pub(in crate::host) fn begin(&self, workspace: &Arc<Workspace>) -> SessionBuilder {
         let base = Session::builder(workspace.clone())
             .policy(self.policy.clone())
+            .advertise(self.advertised.clone())
+            .allow(self.allowed.clone())
             .concurrency(self.concurrency);
         self.per_tool
             .iter()

@@ -71,6 +71,11 @@ impl Work {
         if !lock(&self.unknown).is_empty() {
             self.compile_left();
         }
+        let sources = &self.task.sources;
+        if sources.directories.is_empty() && sources.files.is_empty() {
+            // The registry may have plugins of another host, which this one knows nothing of.
+            return Rescan::default();
+        }
         let Jobs { jobs, gone, lost } = self.jobs();
         *lock(&self.namesakes) = scan::namesakes(jobs.iter().map(|job| &job.candidate));
         let latest = self.all_latest(&jobs);

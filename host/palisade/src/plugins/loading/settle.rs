@@ -56,7 +56,7 @@ impl Work {
             ListingPosition::File(index)
         };
         registry
-            .register_plugin(position, &plugin.tools)
+            .register_all(position, &plugin.tools)
             .map(|_| ())
             .map_err(RegistrationError::name_taken)
     }

@@ -240,6 +240,8 @@ pub enum PermissionReason {
     Protected,
     /// The policy denies the call.
     Policy,
+    /// The tool is not among those that the session may call.
+    NotAllowed,
     /// The call needs confirmation and there is no confirmer.
     NoConfirmer,
 }
@@ -253,6 +255,7 @@ impl PermissionReason {
             Self::Sandbox => "sandbox",
             Self::Protected => "protected",
             Self::Policy => "policy",
+            Self::NotAllowed => "not_allowed",
             Self::NoConfirmer => "no_confirmer",
         }
     }

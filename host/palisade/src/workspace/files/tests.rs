@@ -184,11 +184,32 @@ fn exists_is_false_for_a_dangling_link() {
 }
 
 #[test]
-fn listing_is_sorted_with_types() {
+fn listed_names_are_paths_of_the_other_methods() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let world = World::new();
+    let files = world.workspace.files();
+    fs::write(world.at("sub/a b@c"), "inside").unwrap();
+    fs::write(world.at("sub").join(std::ffi::OsStr::from_bytes(b"\xff")), "unnamed").unwrap();
+    world.link("sub/to_file", "../file");
+    world.link("sub/to_sub", "../sub");
+    let names = files.list("sub").unwrap();
+    assert_eq!(names, [".git/", "a b@c", "to_file", "to_sub"]);
+    for name in &names {
+        let path = format!("sub/{name}");
+        match name.as_str() {
+            ".git/" | "to_sub" => assert!(!files.list(&path).unwrap().is_empty(), "{path}"),
+            _ => assert_eq!(files.read(&path).unwrap(), "inside", "{path}"),
+        }
+        assert!(files.exists(&path).unwrap(), "{path}");
+    }
+}
+
+#[test]
+fn listing_is_sorted_and_marks_directories() {
     let world = World::new();
     world.link("b", "file");
     world.pipe("a");
-    assert_eq!(world.workspace.files().list(".").unwrap(), ["a", "b@", "file", "sub/"]);
+    assert_eq!(world.workspace.files().list(".").unwrap(), ["a", "b", "file", "sub/"]);
     assert_eq!(world.workspace.files().list("sub").unwrap(), [".git/"]);
     assert!(matches!(world.workspace.files().list("file"), Err(FileError::NotADirectory(_))));
     assert!(matches!(world.workspace.files().list("none"), Err(FileError::NotFound(_))));

@@ -1,0 +1,95 @@
+//! The tools that a session lists, and their definitions in the formats of providers.
+
+use super::Host;
+use crate::registry::Registered;
+use crate::session::Session;
+use crate::tool::Definition;
+use palisade_formats::{DefinitionView, Format, Strictness, Weakening, export_all};
+use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The maximum number of cached exports: some kinds of session, each in the formats of all
+/// providers.
+const MAX_EXPORTS: usize = 32;
+
+/// Definitions in a provider's format.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exported {
+    /// The definitions, as the provider takes them.
+    pub definitions: Value,
+    /// The parts that the format cannot express.
+    pub weakened: Vec<Weakening>,
+}
+
+impl Host {
+    /// Returns the tools that a session lists, in listing order: see [`Session::lists`].
+    #[must_use]
+    pub fn tools(&self, session: &Session) -> Vec<Arc<Registered>> {
+        let mut tools = self.registry().tools();
+        tools.retain(|tool| session.lists(tool));
+        tools
+    }
+
+    /// Returns the definitions of the tools that a session lists, in listing order.
+    #[must_use]
+    pub fn definitions(&self, session: &Session) -> Vec<Definition> {
+        self.tools(session).iter().map(|tool| tool.definition().clone()).collect()
+    }
+
+    /// Returns the definitions of the tools that a session lists, in a provider's format. Sessions
+    /// that list the same tools share the result until one of the tools changes; at most 32 results
+    /// are kept.
+    #[must_use]
+    pub fn export(
+        &self,
+        session: &Session,
+        format: Format,
+        strictness: Strictness,
+    ) -> Arc<Exported> {
+        self.exports.get(&self.tools(session), (format, strictness))
+    }
+}
+
+/// The last exports, the most recently used first.
+#[derive(Default)]
+pub(super) struct Exports(Mutex<Vec<Entry>>);
+
+struct Entry {
+    /// Weak, so that removed plugins are not kept.
+    tools: Vec<Weak<Registered>>,
+    form: (Format, Strictness),
+    exported: Arc<Exported>,
+}
+
+impl Entry {
+    fn is_of(&self, tools: &[Arc<Registered>], form: (Format, Strictness)) -> bool {
+        // An address is not used again while a weak reference to it exists.
+        let same = |(known, tool): (&Weak<_>, &Arc<_>)| known.as_ptr() == Arc::as_ptr(tool);
+        self.form == form
+            && self.tools.len() == tools.len()
+            && self.tools.iter().zip(tools).all(same)
+    }
+}
+
+impl Exports {
+    fn get(&self, tools: &[Arc<Registered>], form: (Format, Strictness)) -> Arc<Exported> {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = match entries.iter().position(|entry| entry.is_of(tools, form)) {
+            Some(known) => entries.remove(known),
+            None => {
+                let tools_of_entry = tools.iter().map(Arc::downgrade).collect();
+                Entry { tools: tools_of_entry, form, exported: Arc::new(exported(tools, form)) }
+            }
+        };
+        let result = entry.exported.clone();
+        entries.insert(0, entry);
+        entries.truncate(MAX_EXPORTS);
+        result
+    }
+}
+
+fn exported(tools: &[Arc<Registered>], (format, strictness): (Format, Strictness)) -> Exported {
+    let views: Vec<_> = tools.iter().map(|tool| DefinitionView::from(tool.definition())).collect();
+    let (definitions, weakened) = export_all(&views, format, strictness);
+    Exported { definitions, weakened }
+}

@@ -1,0 +1,52 @@
+//! The tools that a session shows, and those that it may call.
+
+use crate::policy::{is_granted, is_named};
+use crate::registry::Registered;
+
+/// The tools that a session shows. A name is `tool` or `plugin/tool`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Advertised {
+    /// All tools.
+    #[default]
+    All,
+    /// Only the named tools.
+    Only(Vec<String>),
+    /// All but the named tools.
+    Except(Vec<String>),
+}
+
+impl Advertised {
+    pub(super) fn includes(&self, tool: &Registered) -> bool {
+        let is_one_of = |names: &[String]| {
+            names.iter().any(|name| is_named(name, tool.definition(), tool.origin()))
+        };
+        match self {
+            Self::All => true,
+            Self::Only(names) => is_one_of(names),
+            Self::Except(names) => !is_one_of(names),
+        }
+    }
+}
+
+/// The tools that a session may call. A name is `tool` or `plugin/tool`. Unlike [`Advertised`] it
+/// binds: any other tool is refused, and not listed either. Documents and prompts of plugins are no
+/// tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Allowed {
+    /// All tools.
+    #[default]
+    All,
+    /// Only the named tools.
+    Only(Vec<String>),
+}
+
+impl Allowed {
+    pub(super) fn includes(&self, tool: &Registered) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => {
+                names.iter().any(|name| is_granted(name, tool.definition(), tool.origin()))
+            }
+        }
+    }
+}
