@@ -41,7 +41,7 @@ pub use context::Context;
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use output::{IntoOutput, Json, Output};
 pub use palisade_guest_macros::tool;
-pub use path::WorkspacePath;
+pub use path::{ReadPath, WorkspacePath, WritePath};
 pub use {schemars, serde, serde_json};
 
 #[doc(hidden)]
