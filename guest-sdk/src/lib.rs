@@ -128,5 +128,5 @@ pub mod __private {
     pub use crate::bindings::palisade::tool::types::{Call, Output as WitOutput, ToolError};
     pub use crate::input::arguments;
     pub use crate::plugin::{Entry, check, definitions, execute};
-    pub use crate::schema::{empty_schema, input_schema, output_schema};
+    pub use crate::schema::{Input, input, no_input, output_schema};
 }
