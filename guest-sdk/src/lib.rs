@@ -41,7 +41,7 @@ pub use context::Context;
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use output::{IntoOutput, Json, Output};
 pub use palisade_guest_macros::tool;
-pub use path::WorkspacePath;
+pub use path::{ReadPath, WorkspacePath, WritePath};
 pub use {schemars, serde, serde_json};
 
 #[doc(hidden)]
@@ -128,5 +128,5 @@ pub mod __private {
     pub use crate::bindings::palisade::tool::types::{Call, Output as WitOutput, ToolError};
     pub use crate::input::arguments;
     pub use crate::plugin::{Entry, check, definitions, execute};
-    pub use crate::schema::{empty_schema, input_schema, output_schema};
+    pub use crate::schema::{Input, input, no_input, output_schema};
 }

@@ -1,6 +1,8 @@
 //! Generates JSON Schemas of arguments and outputs in a plain form that models and providers handle
 //! well.
 
+use std::collections::BTreeSet;
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
@@ -34,20 +36,43 @@ const FORMATS: [&str; 20] = [
     "regex",
 ];
 
-/// Returns the schema of a tool's arguments, as text. Its root is always an object, even if the
-/// type leaves that open.
+/// The metadata key by which the host takes `null` in an optional member for its absence.
+const NULL_IS_ABSENT: &str = "null-is-absent";
+
+/// The parts of a definition that follow from a tool's arguments, as text.
+#[derive(Debug)]
+pub struct Input {
+    /// The JSON Schema.
+    pub schema: String,
+    /// The metadata: a JSON object, or empty.
+    pub metadata: String,
+}
+
+/// Describes a tool's arguments. The root of the schema is always an object, even if the type leaves
+/// that open.
+///
+/// An `Option` becomes a member that may be left out. Its schema does not list `null`, because
+/// many clients and models accept a single type only; the metadata makes the host accept `null`
+/// nevertheless. An author whose tool distinguishes `null` from absence sets the key to false.
 #[must_use]
-pub fn input_schema<T: JsonSchema>() -> String {
+pub fn input<T: JsonSchema>(metadata: &str) -> Input {
     let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
     schema.entry("type").or_insert_with(|| "object".into());
     schema.entry("properties").or_insert_with(|| json!({}));
-    Value::Object(schema).to_string()
+    let mut keys: Map<String, Value> = serde_json::from_str(metadata).unwrap_or_default();
+    let mut metadata = metadata.to_owned();
+    if keys.get(NULL_IS_ABSENT) != Some(&Value::Bool(false)) && drop_optional_null(&mut schema) {
+        keys.insert(NULL_IS_ABSENT.to_owned(), Value::Bool(true));
+        metadata = Value::Object(keys).to_string();
+    }
+    Input { schema: Value::Object(schema).to_string(), metadata }
 }
 
-/// Returns the schema of a tool that takes no arguments.
+/// Describes a tool that takes no arguments.
 #[must_use]
-pub fn empty_schema() -> String {
-    r#"{"properties":{},"type":"object"}"#.to_owned()
+pub fn no_input(metadata: &str) -> Input {
+    let schema = r#"{"properties":{},"type":"object"}"#.to_owned();
+    Input { schema, metadata: metadata.to_owned() }
 }
 
 /// Returns the schema of a function's return type, as text, if the type has one.
@@ -84,6 +109,60 @@ fn tidy(schema: &mut Schema) {
         fold_variants(object);
     }
     transform_subschemas(&mut tidy, schema);
+}
+
+/// Removes `null` from optional members, wherever the host takes it for absence: in objects that are
+/// reached through members and elements. Returns true if there was one.
+fn drop_optional_null(schema: &mut Map<String, Value>) -> bool {
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required: BTreeSet<String> =
+        required.filter_map(Value::as_str).map(str::to_owned).collect();
+    let mut dropped = false;
+    if let Some(Value::Object(members)) = schema.get_mut("properties") {
+        for (name, member) in members {
+            let Value::Object(member) = member else { continue };
+            dropped |= !required.contains(name) && drop_null(member);
+            dropped |= drop_optional_null(member);
+        }
+    }
+    if let Some(Value::Object(elements)) = schema.get_mut("items") {
+        dropped |= drop_optional_null(elements);
+    }
+    dropped
+}
+
+/// Removes `null` from a type beside others, in the forms that [`generate`] writes.
+fn drop_null(schema: &mut Map<String, Value>) -> bool {
+    let is_other = |value: &Value| value != "null" && value != &json!({ "type": "null" });
+    let mut dropped = false;
+    for keyword in ["type", "anyOf"] {
+        let Some(Value::Array(alternatives)) = schema.get_mut(keyword) else { continue };
+        if !alternatives.iter().any(is_other) || alternatives.iter().all(is_other) {
+            continue;
+        }
+        alternatives.retain(is_other);
+        dropped = true;
+        let [only] = alternatives.as_slice() else { continue };
+        match (keyword, only.clone()) {
+            // Keywords of the field take precedence over those of its type.
+            ("anyOf", Value::Object(only)) => {
+                schema.remove(keyword);
+                only.into_iter().for_each(|(key, value)| {
+                    schema.entry(key).or_insert(value);
+                });
+            }
+            (_, only) => {
+                schema.insert(keyword.to_owned(), only);
+            }
+        }
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum").filter(|_| dropped) {
+        values.retain(|value| !value.is_null());
+    }
+    if dropped && schema.get("default") == Some(&Value::Null) {
+        schema.remove("default");
+    }
+    dropped
 }
 
 fn drop_foreign_format(object: &mut Map<String, Value>) {

@@ -6,12 +6,12 @@
 )]
 
 use super::*;
-use crate::WorkspacePath;
+use crate::{ReadPath, WorkspacePath, WritePath};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 fn input<T: JsonSchema>() -> Value {
-    serde_json::from_str(&input_schema::<T>()).unwrap()
+    serde_json::from_str(&super::input::<T>("").schema).unwrap()
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ fn struct_becomes_an_inlined_object() {
         "properties": {
             "name": { "type": "string", "description": "A name." },
             "count": { "type": "integer", "minimum": 0 },
-            "small": { "type": ["integer", "null"], "minimum": -128, "maximum": 127 },
+            "small": { "type": "integer", "minimum": -128, "maximum": 127 },
             "ratio": { "type": "number" },
             "flag": { "type": "boolean", "default": false },
             "nested": {
@@ -61,6 +61,56 @@ fn struct_becomes_an_inlined_object() {
 }
 
 #[derive(Deserialize, JsonSchema)]
+struct Optional {
+    #[serde(default)]
+    count: Option<u8>,
+    /// The place.
+    place: Option<Place>,
+    places: Vec<Place>,
+    list: Vec<Option<u8>>,
+    map: BTreeMap<String, Place>,
+}
+
+/// A place.
+#[derive(Deserialize, JsonSchema)]
+struct Place {
+    x: Option<u8>,
+}
+
+#[test]
+fn optional_member_does_not_list_null_and_the_host_still_takes_it() {
+    let Input { schema, metadata } = super::input::<Optional>(r#"{"keeps-links":true}"#);
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let kind = |pointer: &str| schema.pointer(&format!("{pointer}/type")).unwrap();
+    for portable in [
+        "/properties/count",
+        "/properties/place/properties/x",
+        "/properties/places/items/properties/x",
+    ] {
+        assert_eq!(kind(portable), "integer", "{portable}");
+    }
+    assert_eq!(kind("/properties/place"), "object");
+    assert_eq!(schema["properties"]["place"]["description"], "The place.");
+    assert_eq!(schema["properties"]["count"].get("default"), None);
+    // Here `null` is a value of its own, or the host does not look for it.
+    for kept in ["/properties/list/items", "/properties/map/additionalProperties/properties/x"] {
+        assert_eq!(kind(kept), &json!(["integer", "null"]), "{kept}");
+    }
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    assert_eq!(metadata, json!({"keeps-links": true, "null-is-absent": true}));
+}
+
+#[test]
+fn author_keeps_null_by_the_metadata() {
+    let own = r#"{"null-is-absent": false}"#;
+    let Input { schema, metadata } = super::input::<Optional>(own);
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(schema["properties"]["count"]["type"], json!(["integer", "null"]));
+    assert_eq!(metadata, own);
+    assert_eq!(super::input::<Nested>("").metadata, "", "nothing is optional");
+}
+
+#[derive(Deserialize, JsonSchema)]
 struct Paths {
     /// The file.
     path: WorkspacePath,
@@ -72,6 +122,23 @@ struct Paths {
     odd: String,
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Copied {
+    from: ReadPath,
+    more: Vec<ReadPath>,
+    to: Option<WritePath>,
+}
+
+#[test]
+fn path_types_say_whether_the_file_is_read_or_changed() {
+    let properties = &input::<Copied>()["properties"];
+    let marked =
+        |access: &str| json!({ "type": "string", "format": "workspace-path", "x-access": access });
+    assert_eq!(properties["from"], marked("read"));
+    assert_eq!(properties["more"]["items"], marked("read"));
+    assert_eq!(properties["to"], marked("write"));
+}
+
 #[test]
 fn unknown_formats_are_removed() {
     let properties = &input::<Paths>()["properties"];
@@ -79,10 +146,7 @@ fn unknown_formats_are_removed() {
         properties["path"],
         json!({ "type": "string", "format": "workspace-path", "description": "The file." })
     );
-    assert_eq!(
-        properties["other"],
-        json!({ "type": ["string", "null"], "format": "workspace-path" })
-    );
+    assert_eq!(properties["other"], json!({ "type": "string", "format": "workspace-path" }));
     assert_eq!(
         properties["more"]["items"],
         json!({ "type": "string", "format": "workspace-path" })
@@ -143,17 +207,14 @@ fn documented_variants_become_one_enum() {
 }
 
 #[test]
-fn optional_variants_are_one_enum_with_null() {
+fn optional_variants_are_one_enum() {
     let properties = &input::<Choices>()["properties"];
     let schema = &properties["third"];
-    assert_eq!(schema["type"], json!(["string", "null"]));
-    assert_eq!(sorted(schema), ["\"down\"", "\"random\"", "\"up\"", "null"]);
+    assert_eq!(schema["type"], "string");
+    assert_eq!(sorted(schema), ["\"down\"", "\"random\"", "\"up\""]);
     assert_eq!(schema["description"], format!("Of the third list, if any.\n\n{VARIANTS}"));
     assert_eq!(schema.as_object().unwrap().len(), 3, "{schema}");
-    assert_eq!(
-        properties["maybe"],
-        json!({ "type": ["string", "null"], "enum": ["a", "b", null] })
-    );
+    assert_eq!(properties["maybe"], json!({ "type": "string", "enum": ["a", "b"] }));
     assert_eq!(properties["plain"], json!({ "type": "string", "enum": ["a", "b"] }));
 }
 
@@ -220,7 +281,7 @@ fn root_is_an_object_for_any_type() {
     }
     let nothing = json!({ "type": "object", "properties": {} });
     assert_eq!(input::<Empty>(), nothing);
-    assert_eq!(serde_json::from_str::<Value>(&empty_schema()).unwrap(), nothing);
+    assert_eq!(serde_json::from_str::<Value>(&no_input("").schema).unwrap(), nothing);
     assert_eq!(input::<BTreeMap<String, Value>>()["type"], "object");
     let tagged = input::<Tagged>();
     assert_eq!((&tagged["type"], &tagged["properties"]), (&json!("object"), &json!({})));
@@ -269,5 +330,5 @@ fn output_schema_follows_serialization() {
 
 #[test]
 fn schemas_are_deterministic() {
-    assert_eq!(input_schema::<Everything>(), input_schema::<Everything>());
+    assert_eq!(super::input::<Everything>("").schema, super::input::<Everything>("").schema);
 }

@@ -31,6 +31,8 @@ mod inspect;
 mod interrupt;
 #[path = "program/mcp_config.rs"]
 mod mcp_config;
+#[path = "program/mcp_config_http.rs"]
+mod mcp_config_http;
 #[path = "program/output.rs"]
 mod output;
 #[path = "program/plugin_rules.rs"]

@@ -60,24 +60,27 @@ fn definition(function: &Function, options: &Options) -> TokenStream {
     let timeout_ms = optional(timeout_ms.as_ref());
     let description = &function.description;
     let input = match &function.arguments {
-        Some(ty) => quote_spanned!(ty.span()=> ::palisade_guest::__private::input_schema::<#ty>()),
-        None => quote!(::palisade_guest::__private::empty_schema()),
+        Some(ty) => {
+            quote_spanned!(ty.span()=> ::palisade_guest::__private::input::<#ty>(#metadata))
+        }
+        None => quote!(::palisade_guest::__private::no_input(#metadata)),
     };
     let returns = &function.returns;
     let output =
         quote_spanned!(returns.span()=> ::palisade_guest::__private::output_schema::<#returns>());
     quote! {
         fn definition() -> ::palisade_guest::Definition {
+            let input = #input;
             ::palisade_guest::Definition {
                 name: ::std::string::String::from(<Self as ::palisade_guest::Tool>::NAME),
                 title: #title,
                 description: ::std::string::String::from(#description),
-                input_schema: #input,
+                input_schema: input.schema,
                 output_schema: #output,
                 side_effects: ::palisade_guest::SideEffects::#side_effects,
                 idempotent: #idempotent,
                 timeout_ms: #timeout_ms,
-                metadata: ::std::string::String::from(#metadata),
+                metadata: input.metadata,
             }
         }
     }

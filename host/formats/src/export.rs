@@ -5,6 +5,7 @@
 //! and are reported as a [`Weakening`]. A program validates every call against the canonical
 //! schema, regardless of the exported one.
 
+mod portable;
 mod profile;
 mod references;
 mod rewrite;
@@ -20,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 use crate::DefinitionView;
 use profile::Profile;
-use rewrite::{Rewritten, rewrite};
+use rewrite::{Rewritten, rewrite, rewrite_output};
 use strict::Rules;
 
 /// MCP's name for the schema of an output.
@@ -169,8 +170,8 @@ impl Format {
         }
     }
 
-    fn profile(self, strictness: Strictness) -> Option<&'static Profile> {
-        Some(match (self, strictness) {
+    fn profile(self, strictness: Strictness) -> &'static Profile {
+        match (self, strictness) {
             (Self::OpenAi | Self::OpenAiResponses, Strictness::AsIs) => &profile::OPENAI,
             (Self::OpenAi | Self::OpenAiResponses, Strictness::Transform) => {
                 &profile::OPENAI_STRICT
@@ -179,8 +180,8 @@ impl Format {
             (Self::Anthropic, Strictness::Transform) => &profile::ANTHROPIC_STRICT,
             (Self::Gemini, Strictness::AsIs) => &profile::GEMINI,
             (Self::Gemini, Strictness::Transform) => &profile::GEMINI_STRICT,
-            (Self::Mcp, _) => return None,
-        })
+            (Self::Mcp, _) => &profile::MCP,
+        }
     }
 
     /// Returns the strict-mode rules that a tool is checked against, if the format has any.
@@ -229,10 +230,7 @@ struct Input {
 }
 
 fn convert_input(view: &DefinitionView<'_>, format: Format, strictness: Strictness) -> Input {
-    let Some(profile) = format.profile(strictness) else {
-        return Input { schema: view.input_schema.clone(), strict: false, weakened: Vec::new() };
-    };
-    let Rewritten { schema, weakened, blocked } = rewrite(view, profile);
+    let Rewritten { schema, weakened, blocked } = rewrite(view, format.profile(strictness));
     let Some(rules) = format.rules(strictness) else {
         return Input { schema, strict: false, weakened };
     };
@@ -286,12 +284,13 @@ fn anthropic_tool(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Val
 }
 
 fn mcp_tool(view: &DefinitionView<'_>, schema: Value) -> Value {
+    let output = view.output_schema.map(|schema| rewrite_output(schema, view.name, &profile::MCP));
     let fields = [
         ("name", Some(json!(view.name))),
         ("title", view.title.map(Value::from)),
         ("description", Some(json!(view.description))),
         ("inputSchema", Some(schema)),
-        ("outputSchema", view.output_schema.cloned()),
+        ("outputSchema", output),
         ("annotations", Some(annotations(view.side_effects, view.idempotent))),
     ];
     object_of_present(fields)

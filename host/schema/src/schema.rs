@@ -6,6 +6,7 @@
 //! references, dynamic references, `$id` below the root), and schemas that would be too expensive.
 
 mod absent;
+mod access;
 mod cost;
 mod error;
 mod explain;
@@ -32,6 +33,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 pub use absent::drop_absent;
+pub use access::{PATH_ACCESS, PathAccess};
 pub use error::SchemaError;
 pub use hidden::in_object as hidden_in;
 pub use keyword::{Dialect, Reach, Shape, holds};
@@ -231,7 +233,8 @@ impl Schema {
         !self.0.plan.is_empty()
     }
 
-    /// Calls `f` with every workspace path of a validated input, within a budget.
+    /// Calls `f` with every workspace path of a validated input and its use, within a budget. If
+    /// several subschemas mark a path, one that does not say `read` counts.
     ///
     /// # Errors
     ///
@@ -240,7 +243,7 @@ impl Schema {
         &self,
         input: &Value,
         budget: &dyn Budget,
-        mut f: impl FnMut(&str) -> Result<(), E>,
+        mut f: impl FnMut(&str, PathAccess) -> Result<(), E>,
     ) -> Result<(), E> {
         self.0.plan.each(input, budget, &mut f)
     }

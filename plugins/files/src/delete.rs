@@ -1,7 +1,7 @@
 //! The `delete_file` tool.
 
 use crate::workspace::{Entry, Workspace, missing, refusal, shown, size};
-use palisade_guest::{Error, Output, Result, WorkspacePath, tool};
+use palisade_guest::{Error, Output, Result, WritePath, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::Path;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
     /// The file or the symbolic link to remove, relative to the workspace.
-    path: WorkspacePath,
+    path: WritePath,
 }
 
 /// Removes one file for good; there is no way to get it back.

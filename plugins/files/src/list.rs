@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::workspace::{Workspace, refusal, shown, size};
-use palisade_guest::{Error, Result, WorkspacePath, tool, visible};
+use palisade_guest::{Error, ReadPath, Result, tool, visible};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs::{self, DirEntry};
@@ -18,7 +18,7 @@ const MAX_ENTRIES: usize = 1_000;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
     /// The directory to list, relative to the workspace. Default: the workspace itself.
-    path: Option<WorkspacePath>,
+    path: Option<ReadPath>,
 }
 
 /// Lists one directory, one entry a line, sorted by name, hidden entries included.

@@ -6,7 +6,7 @@ mod tests;
 use crate::occurrence;
 use crate::workspace::{Workspace, missing, refusal, shown};
 use crate::{atomic, diff, text, write};
-use palisade_guest::{Error, Output, Result, WorkspacePath, tool};
+use palisade_guest::{Error, Output, Result, WritePath, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs;
@@ -20,7 +20,7 @@ const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
     /// The file to change, relative to the workspace. It must exist and be text.
-    path: WorkspacePath,
+    path: WritePath,
     /// The text to replace, exactly as read_file shows it, with its indentation and line breaks. It
     /// must occur exactly once: include so many of the lines around the change that it does.
     old: String,

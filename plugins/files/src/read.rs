@@ -7,15 +7,16 @@ mod tests;
 use crate::text;
 use crate::workspace::{Workspace, refusal, shown};
 use lines::Lines;
-use palisade_guest::{Error, Result, WorkspacePath, tool};
+use palisade_guest::{Error, ReadPath, Result, tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// The default limit, in bytes: about 60,000 tokens.
-const PAGE_BYTES: u64 = 256 * 1024;
+/// The default limit, in bytes: less than 25,000 tokens of text or code, which is the most that
+/// many clients show of one result.
+const PAGE_BYTES: u64 = 64 * 1024;
 
 /// The largest limit, in bytes: the host accepts 4 MiB per call, and the rest is for the marker.
 const MAX_BYTES: u64 = 4_000_000;
@@ -28,13 +29,13 @@ const BUFFER_BYTES: usize = 64 * 1024;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
     /// The file to read, relative to the workspace.
-    path: WorkspacePath,
+    path: ReadPath,
     /// The first line to return. Lines count from 0. Default: 0.
     start_line: Option<u64>,
     /// The last line to return, itself included. -1 stands for the end of the file. Default: -1.
     #[schemars(range(min = -1))]
     end_line: Option<i64>,
-    /// The most bytes to return, up to 4000000. Default: 262144. More is cut after a whole line,
+    /// The most bytes to return, up to 4000000. Default: 65536. More is cut after a whole line,
     /// and a last line in brackets says how to read on.
     #[schemars(range(min = 1, max = 4_000_000))]
     limit: Option<u64>,
@@ -45,7 +46,7 @@ pub(crate) struct Args {
 ///
 /// Without a range it reads the whole file. If there is more than `limit` allows, the last line of
 /// the output is a marker such as
-/// `[cut at 262144 of 1048576 bytes; read on with {"path":"big.log","start_line":4096}]`: call
+/// `[cut at 65536 of 1048576 bytes; read on with {"path":"big.log","start_line":1024}]`: call
 /// again with these arguments for the next part. Binary files and directories are refused; use
 /// list_dir for directories.
 #[tool(side_effects = "read", title = "Read a file", idempotent)]

@@ -5,7 +5,7 @@ mod tests;
 
 use crate::atomic;
 use crate::workspace::{Entry, Workspace, refusal, shown, size};
-use palisade_guest::{Error, Output, Result, WorkspacePath, tool, visible};
+use palisade_guest::{Error, Output, Result, WritePath, tool, visible};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs;
@@ -16,7 +16,7 @@ use std::path::Path;
 pub(crate) struct Args {
     /// The file to create or to overwrite, relative to the workspace. Directories that are missing
     /// are created.
-    path: WorkspacePath,
+    path: WritePath,
     /// The complete new content of the file. It is written exactly as it is: end the last line with
     /// a newline where the file should.
     content: String,

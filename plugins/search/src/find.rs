@@ -6,7 +6,7 @@ mod tests;
 
 use crate::tree::{Next, Tree};
 use crate::unread::{Unread, shown};
-use palisade_guest::{Context, Error, Result, WorkspacePath, tool, visible};
+use palisade_guest::{Context, Error, ReadPath, Result, tool, visible};
 use pattern::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// character literally.
     pattern: String,
     /// The directory to look in, relative to the workspace. Default: the workspace itself.
-    path: Option<WorkspacePath>,
+    path: Option<ReadPath>,
 }
 
 /// Finds files by name in a whole tree and returns their paths, one a line, sorted, relative to the

@@ -11,7 +11,7 @@ use collector::{Collector, Results};
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use palisade_guest::{Context, Error, Result, WorkspacePath, tool};
+use palisade_guest::{Context, Error, ReadPath, Result, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     pattern: String,
     /// The directory or the file to search, relative to the workspace. Default: the workspace
     /// itself.
-    path: Option<WorkspacePath>,
+    path: Option<ReadPath>,
     /// How many lines to show before and after each match. Default: 0.
     #[schemars(range(min = 0, max = 20))]
     context: Option<usize>,

@@ -37,6 +37,24 @@ fn tools_are_listed_by_name_with_enforced_hints() {
 }
 
 #[test]
+fn listed_schemas_are_portable_and_null_is_still_taken() {
+    let world = World::new();
+    world.file("f", "a\nb\n");
+    let mut client = Client::legacy(Program::new(&world), &json!({}));
+    client.wait_for_tools();
+    let listed = client.request("tools/list", &json!({}));
+    let text = listed["result"]["tools"].to_string();
+    for word in ["workspace-path", "x-access", "\"null\"", "\"type\":["] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+    let input = json!({"path": "f", "start_line": 1, "end_line": null, "limit": null});
+    let answer = client.request("tools/call", &call("read_file", input));
+    assert_eq!(answer["result"]["content"], json!([{"type": "text", "text": "b\n"}]));
+    let answer = client.request("tools/call", &call("read_file", json!({"path": null})));
+    assert_eq!(answer["result"]["isError"], true, "the path is required: {answer}");
+}
+
+#[test]
 fn call_is_answered_in_either_era() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);

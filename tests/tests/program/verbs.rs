@@ -207,17 +207,24 @@ fn each_format_is_one_json_value_with_every_tool() {
 #[test]
 fn format_limitations_are_reported_on_stderr() {
     let world = World::new();
-    let words = ["export", "--format", "openai"];
+    let words = ["export", "--format", "openai", "--strict"];
     let ran = program(&world, &words).run().exits_with(0);
-    ran.stderr_contains(&["read_file: `format` at `/properties/path` becomes a sentence"]);
-    assert!(!ran.stdout.contains("\"format\""), "{}", ran.stdout);
+    ran.stderr_contains(&["read_file: `required` at `/properties/limit` becomes required"]);
     assert!(
         !ran.stderr.contains("title") && !ran.stderr.contains("``"),
         "a title is for people: {}",
         ran.stderr
     );
-    let mcp = program(&world, &["export", "--format", "mcp"]).run().exits_with(0);
-    assert_eq!(mcp.stderr, "", "MCP carries everything");
+    for format in ["openai", "openai-responses", "gemini", "mcp"] {
+        let plain = program(&world, &["export", "--format", format]).run().exits_with(0);
+        assert_eq!(
+            plain.stderr, "",
+            "{format}: the shipped tools are portable as they are written"
+        );
+        for word in ["\"format\"", "workspace-path", "x-access", "null"] {
+            assert!(!plain.stdout.contains(word), "{format}: {word}: {}", plain.stdout);
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Behaviour common to all shipped tools.
 
 use crate::{allowed, call};
+use palisade::formats::{Format, Strictness, export};
 use palisade::{Host, SideEffects};
 use palisade_tests::case::block_on;
 use palisade_tests::{Case, Plugins, World, guest};
@@ -39,6 +40,55 @@ fn nine_tools_have_the_documented_classes() {
             "{name}"
         );
     }
+}
+
+/// Every property of a shipped tool's schema with one type, and every path with its use.
+#[test]
+fn each_schema_is_portable_as_it_is_written() {
+    let world = World::new();
+    let host = host(&world);
+    for (name, class, _) in tools() {
+        let tool = host.registry().get(name).expect("it is there");
+        let mut written = tool.definition().parameters().clone();
+        let listed = export(&tool.definition().into(), Format::Mcp, Strictness::AsIs);
+        assert_eq!(listed.weakened, [], "{name}");
+        for property in written["properties"].as_object_mut().expect("an object").values_mut() {
+            let property = property.as_object_mut().expect("a schema");
+            if property.remove("format") == Some(json!("workspace-path")) {
+                let access = property.remove("x-access").expect("each path has its use");
+                assert_eq!(access == "read", class == SideEffects::Read, "{name}");
+                let described = property["description"].as_str().expect("a text");
+                assert!(described.contains("relative to the workspace"), "{name}: {described}");
+            }
+            assert!(property["type"].is_string(), "{name}: {property:?}");
+        }
+        assert_eq!(listed.tool["inputSchema"], written, "{name}");
+    }
+}
+
+#[test]
+fn each_tool_takes_null_for_an_optional_input_that_is_left_out() {
+    let optional = [
+        ("read_file", vec!["start_line", "end_line", "limit"]),
+        ("list_dir", vec!["path"]),
+        ("find_files", vec!["path"]),
+        ("search_files", vec!["path", "context"]),
+    ];
+    for (name, left_out) in optional {
+        let (_, _, mut input) = tools().into_iter().find(|(known, ..)| *known == name).expect("it");
+        for member in left_out {
+            input[member] = Value::Null;
+        }
+        let seen = call(name, input)
+            .arrange(|world| {
+                world.file("f", "old");
+            })
+            .check();
+        assert_eq!(seen.result["success"], true, "{name}: {:#}", seen.result);
+    }
+    let _ = call("read_file", json!({"path": null}))
+        .check_library(|call| call)
+        .error("validation_error");
 }
 
 #[test]

@@ -64,17 +64,17 @@ fn invalid_range_names_its_argument_and_the_length() {
 }
 
 #[test]
-fn default_page_is_256_kib_with_a_marker() {
+fn default_page_is_64_kib_with_a_marker() {
     let line = "0123456789abcde\n";
-    let text = line.repeat(20_000);
+    let text = line.repeat(5_000);
     let first = read(text.clone(), json!({})).check().output().to_owned();
     let (page, marker) = first.rsplit_once('\n').expect("a marker is on its own line");
-    assert_eq!(page.len() + 1, 262_144);
+    assert_eq!(page.len() + 1, 65_536);
     assert_eq!(
         marker,
-        r#"[cut at 262144 of 320000 bytes; read on with {"path":"dir/file.txt","start_line":16384}]"#
+        r#"[cut at 65536 of 80000 bytes; read on with {"path":"dir/file.txt","start_line":4096}]"#
     );
-    let rest = read(text.clone(), json!({"start_line": 16384})).check();
+    let rest = read(text.clone(), json!({"start_line": 4096})).check();
     assert_eq!(format!("{page}\n{}", rest.output()), text);
 }
 

@@ -209,6 +209,17 @@ pub(super) enum Client {
     Cursor,
     Zed,
     Codex,
+    GeminiCli,
+    Opencode,
+    Windsurf,
+    Cline,
+    Goose,
+    #[value(name = "lmstudio")]
+    LmStudio,
+    Continue,
+    CopilotCli,
+    #[value(name = "jetbrains")]
+    JetBrains,
 }
 
 #[derive(ClapArgs)]

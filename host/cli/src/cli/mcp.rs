@@ -187,7 +187,7 @@ impl Address {
 impl From<NoSnippet> for Failure {
     fn from(error: NoSnippet) -> Self {
         let exit = match &error {
-            NoSnippet::StartsOnly => Exit::Usage,
+            NoSnippet::Variable { .. } => Exit::Usage,
             NoSnippet::Json(_) | NoSnippet::Toml(_) => Exit::Internal,
         };
         Self::new(exit, error)

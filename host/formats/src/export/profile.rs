@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use palisade_schema::schema::WORKSPACE_PATH;
+use palisade_schema::schema::{PATH_ACCESS, WORKSPACE_PATH};
 
 /// The values of `format` that a provider accepts.
 #[derive(Debug)]
@@ -41,6 +41,16 @@ pub(super) struct Profile {
     pub(super) requires_empty_keywords: bool,
     /// The largest accepted `minItems`.
     pub(super) min_items: u64,
+    pub(super) types: Types,
+}
+
+/// The forms of `type` that the readers of a format accept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Types {
+    /// One type or a list of types, as in the specification.
+    OneOrMore,
+    /// One type. A list becomes `anyOf`, and an optional member does not accept `null`.
+    One,
 }
 
 /// The treatment of a keyword.
@@ -52,7 +62,8 @@ pub(super) enum Treatment {
     AnyOf,
     /// Replace `const` with an equivalent `enum` of one value.
     Enum,
-    /// Replace `"format": "workspace-path"` with a sentence in the description.
+    /// Replace `"format": "workspace-path"` with a sentence in the description, unless the
+    /// description mentions the workspace already.
     Sentence,
     /// Move the keyword into a note in the description.
     Note,
@@ -67,6 +78,8 @@ impl Profile {
         match keyword {
             _ if is_root && self.never_at_root.contains(&keyword) => Treatment::Note,
             "format" => self.format_treatment(value),
+            // It says to the host how a path is used, and every exported schema has words for it.
+            PATH_ACCESS => Treatment::Drop,
             "oneOf" if !is_accepted => Treatment::AnyOf,
             "const" if !is_accepted && (value.is_string() || value.is_number()) => Treatment::Enum,
             "minItems" if is_accepted && value.as_u64().is_none_or(|min| min > self.min_items) => {
@@ -100,7 +113,12 @@ const BASE: Profile = Profile {
     requires_all_members: false,
     requires_empty_keywords: false,
     min_items: u64::MAX,
+    types: Types::OneOrMore,
 };
+
+/// MCP: the clients convert a schema for the API of their model, and many of them accept one type
+/// only and no unknown format.
+pub(super) static MCP: Profile = Profile { types: Types::One, ..BASE };
 
 /// OpenAI outside strict mode: most of JSON Schema, but not these keywords at the root, and with
 /// `items` and `properties` required.

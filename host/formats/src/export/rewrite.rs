@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::Weakening;
-use super::profile::{Profile, Treatment};
+use super::portable::{drop_optional_null, split_types};
+use super::profile::{Profile, Treatment, Types};
 use super::references::{StepBudget, flatten, move_definitions};
 use super::strict::Reason;
 use crate::DefinitionView;
@@ -15,6 +16,8 @@ use palisade_schema::text::elided;
 
 /// The replacement for `"format": "workspace-path"`.
 const PATH_SENTENCE: &str = "A path relative to the workspace.";
+/// The word by which a description says itself that a path belongs to the workspace.
+const PATH_WORD: &str = "workspace";
 /// The longest value in a note, in characters: a description is part of every request.
 const MAX_NOTE: usize = 240;
 
@@ -27,16 +30,36 @@ pub(super) struct Rewritten {
     pub(super) blocked: Option<Reason>,
 }
 
+/// The value that a schema describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Input,
+    /// An output, which the client validates: its schema accepts what the original accepts.
+    Output,
+}
+
 /// Rewrites the input schema of a tool.
 pub(super) fn rewrite(view: &DefinitionView<'_>, profile: &'static Profile) -> Rewritten {
-    let schema = if profile.keywords.is_some() {
-        move_definitions(view.input_schema)
-    } else {
-        Cow::Borrowed(view.input_schema)
-    };
+    rewrite_of(Subject::Input, view.input_schema, view.name, profile)
+}
+
+/// Rewrites an output schema without changing the values that it accepts.
+pub(super) fn rewrite_output(schema: &Value, tool: &str, profile: &'static Profile) -> Value {
+    rewrite_of(Subject::Output, schema, tool, profile).schema
+}
+
+fn rewrite_of(
+    subject: Subject,
+    schema: &Value,
+    tool: &str,
+    profile: &'static Profile,
+) -> Rewritten {
+    let schema =
+        if profile.keywords.is_some() { move_definitions(schema) } else { Cow::Borrowed(schema) };
     let mut rewriter = Rewriter {
         root: &schema,
-        tool: view.name,
+        tool,
+        subject,
         profile,
         weakened: Vec::new(),
         blocked: None,
@@ -49,6 +72,7 @@ pub(super) fn rewrite(view: &DefinitionView<'_>, profile: &'static Profile) -> R
 struct Rewriter<'v> {
     root: &'v Value,
     tool: &'v str,
+    subject: Subject,
     profile: &'static Profile,
     weakened: Vec<Weakening>,
     blocked: Option<Reason>,
@@ -65,7 +89,10 @@ struct Notes {
 impl Rewriter<'_> {
     fn rewrite_schema(&mut self, schema: &Value, pointer: &str) -> Value {
         let Value::Object(keywords) = schema else { return schema.clone() };
-        let keywords = self.flatten(keywords, pointer);
+        let mut keywords = self.flatten(keywords, pointer);
+        if self.profile.types == Types::One {
+            self.use_one_type(&mut keywords, pointer);
+        }
         let mut written = Map::new();
         let mut notes = Notes::default();
         for (keyword, value) in &keywords {
@@ -77,6 +104,17 @@ impl Rewriter<'_> {
         }
         add_notes(&mut written, &notes);
         Value::Object(written)
+    }
+
+    /// Replaces lists of types, and `null` in optional members.
+    fn use_one_type(&mut self, keywords: &mut Map<String, Value>, pointer: &str) {
+        if self.subject == Subject::Input {
+            for name in drop_optional_null(keywords) {
+                let place = join(&join(pointer, "properties"), &name);
+                self.weaken(&place, "type", "loses `null`: the member is left out instead");
+            }
+        }
+        split_types(keywords);
     }
 
     /// Flattens references and `allOf`, which only strict subsets require.
@@ -123,6 +161,7 @@ impl Rewriter<'_> {
             Treatment::Enum => {
                 written.insert("enum".to_owned(), json!([value]));
             }
+            Treatment::Sentence if mentions_workspace(siblings) => {}
             Treatment::Sentence => {
                 self.weaken(pointer, keyword, "becomes a sentence in the description");
                 notes.sentence = true;
@@ -235,6 +274,11 @@ impl Rewriter<'_> {
             effect: effect.to_owned(),
         }
     }
+}
+
+fn mentions_workspace(schema: &Map<String, Value>) -> bool {
+    let description = schema.get("description").and_then(Value::as_str);
+    description.is_some_and(|text| text.to_lowercase().contains(PATH_WORD))
 }
 
 fn is_object(schema: &Map<String, Value>) -> bool {

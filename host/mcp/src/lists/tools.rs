@@ -80,7 +80,26 @@ mod tests {
 
     use super::*;
     use palisade::CacheMode;
+    use palisade::SideEffects;
     use palisade::plugins::Shipped;
+
+    #[test]
+    fn listed_schema_is_portable_and_the_exact_one_validates() {
+        let schema = json!({"type": "object", "properties": {
+            "path": {"type": ["string", "null"], "format": "workspace-path"},
+            "note": {"type": ["string", "null"]},
+        }, "required": ["note"]});
+        let definition = Definition::new("t", "A tool.", SideEffects::Read, schema).unwrap();
+        let listed = convert(&definition, Lifecycle::Stateless).unwrap();
+        let expected = json!({
+            "path": {"type": "string", "description": "A path relative to the workspace."},
+            "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        });
+        assert_eq!(listed.input_schema["properties"], expected);
+        for accepted in [json!({"path": null, "note": null}), json!({"note": "a"})] {
+            assert!(definition.validate_params(&accepted).is_ok(), "{accepted}");
+        }
+    }
 
     #[test]
     fn list_names_compiling_plugins() {

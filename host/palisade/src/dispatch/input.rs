@@ -76,7 +76,12 @@ pub(super) fn check_in_place(
         let memory = InputMemory::Reserved;
         Ok(QuickCheck::Long(RawInput { input, nulls: Nulls::AsGiven, memory }))
     };
-    match schema.validate_at_once(&value) {
+    let mut verdict = schema.validate_at_once(&value);
+    if matches!(verdict, Some(Err(_))) && definition.takes_null_as_absent() {
+        drop_absent(definition.parameters(), &mut value);
+        verdict = schema.validate_at_once(&value);
+    }
+    match verdict {
         Some(verdict) => verdict.map_err(ErrorKind::Validation)?,
         None => return later(value),
     }
@@ -172,7 +177,12 @@ fn check_fully(
         drop_absent(definition.parameters(), &mut value);
     }
     let schema = definition.input_schema();
-    schema.validate_within(&value, budget)?.map_err(ErrorKind::Validation)?;
+    let mut verdict = schema.validate_within(&value, budget)?;
+    if verdict.is_err() && definition.takes_null_as_absent() {
+        drop_absent(definition.parameters(), &mut value);
+        verdict = schema.validate_within(&value, budget)?;
+    }
+    verdict.map_err(ErrorKind::Validation)?;
     if schema.has_workspace_paths() {
         resolve(definition, workspace, &mut value, &**budget)?;
     }

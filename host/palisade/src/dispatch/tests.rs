@@ -236,6 +236,34 @@ fn changes_are_projected_for_writing_classes_only() {
     }
 }
 
+#[test]
+fn path_that_is_only_read_is_not_listed_as_changed() {
+    let path = |access| json!({"type": "string", "format": "workspace-path", "x-access": access});
+    let schema = json!({"type": "object", "properties": {
+        "from": path("read"),
+        "more": {"type": "array", "items": path("read")},
+        "to": path("write"),
+        "unsaid": {"type": "string", "format": "workspace-path"},
+    }});
+    for class in [SideEffects::Write, SideEffects::Execute] {
+        let root = tempfile::tempdir().unwrap();
+        let host =
+            Host::builder().shipped(Shipped::LeftOut).workspace(root.path()).build().unwrap();
+        let schema = schema.clone();
+        let make = move || {
+            let definition = Definition::new("native", "A tool.", class, schema.clone()).unwrap();
+            Box::new(Native(definition, |_| Ok(ToolOutput::text("ran")))) as Box<dyn Tool>
+        };
+        host.registry().register(Arc::new(make)).unwrap();
+        let changes =
+            |input| host.explain(host.session(), Call::new("native", input)).unwrap().changes;
+        let input = json!({"from": "a", "more": ["b", ".git/HEAD"], "to": "c", "unsaid": "d"});
+        assert_eq!(changes(input).unwrap(), ["c", "d"], "{class}");
+        let protected = changes(json!({"to": ".git/HEAD"}));
+        assert_eq!(protected.is_err(), class == SideEffects::Write, "{protected:?}");
+    }
+}
+
 #[tokio::test]
 async fn question_is_prepared_within_the_calls_timeout() {
     let paths = json!({"type": "array", "items": {"type": "string", "format": "workspace-path"}});

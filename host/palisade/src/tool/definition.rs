@@ -1,6 +1,6 @@
 //! A tool's definition: validated once, then read-only.
 
-use super::schema::{Schema, SchemaError, Violations};
+use super::schema::{Schema, SchemaError, Violations, drop_absent};
 use super::text::first_deceptive;
 use super::{InvalidName, SideEffects, ToolName};
 use serde_json::{Map, Value, json};
@@ -14,6 +14,9 @@ pub(crate) const MAX_TITLE: usize = 128;
 /// The metadata key of tools whose paths name directory entries: a symbolic link in the last
 /// component is then not followed.
 pub(crate) const KEEPS_LINKS: &str = "keeps-links";
+/// The metadata key of tools for which `null` in an optional member of the input stands for its
+/// absence, although the schema does not list it.
+pub(crate) const NULL_IS_ABSENT: &str = "null-is-absent";
 
 /// A tool's definition: immutable and cheap to clone.
 ///
@@ -219,13 +222,28 @@ impl Definition {
         self.0.metadata.get(KEEPS_LINKS) == Some(&Value::Bool(true))
     }
 
+    /// Returns true if the tool takes `null` in an optional member of its input for the absence of
+    /// that member. A caller may then send `null` there, although the schema does not list it, and
+    /// the tool receives an input without it.
+    #[must_use]
+    pub fn takes_null_as_absent(&self) -> bool {
+        self.0.metadata.get(NULL_IS_ABSENT) == Some(&Value::Bool(true))
+    }
+
     /// Validates an input against the schema without running the tool.
     ///
     /// # Errors
     ///
     /// [`Violations`] lists up to ten fields with a reason for each.
     pub fn validate_params(&self, input: &Value) -> Result<(), Violations> {
-        self.0.input.validate(input)
+        match self.0.input.validate(input) {
+            Err(_) if self.takes_null_as_absent() => {
+                let mut input = input.clone();
+                drop_absent(self.parameters(), &mut input);
+                self.0.input.validate(&input)
+            }
+            verdict => verdict,
+        }
     }
 
     /// Returns the generic form that every adapter understands: `{"name", "description",

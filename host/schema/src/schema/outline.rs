@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::access::PathAccess;
 use super::error::SchemaError;
 use super::keyword::{Dialect, Reach, Shape, holds, looks};
 use super::pointer::{join, percent_decode};
@@ -22,8 +23,8 @@ pub(super) use step::Step;
 pub(super) struct Node {
     pub(super) pointer: String,
     pub(super) steps: Vec<(Step, usize)>,
-    /// Whether it has `"format": "workspace-path"`.
-    pub(super) is_path: bool,
+    /// The use of the path that it marks with `"format": "workspace-path"`.
+    pub(super) path: Option<PathAccess>,
     /// Whether it has `unevaluatedItems`.
     pub(super) collects_elements: bool,
     /// Whether it has `unevaluatedProperties`.
@@ -122,6 +123,9 @@ impl<'v> Outline<'v> {
             let applicator = Applicator { keyword, value, reach, place: &place };
             self.children(index, keywords, &applicator, shape)?;
         }
+        if let Some(node) = self.nodes.get_mut(index).filter(|node| node.path.is_some()) {
+            node.path = Some(PathAccess::of(keywords, pointer)?);
+        }
         Ok(())
     }
 
@@ -146,7 +150,7 @@ impl<'v> Outline<'v> {
                     let keyword = "$ref, whose siblings draft-07 ignores".to_owned();
                     return Err(SchemaError::PathPlace { pointer: place.to_owned(), keyword });
                 }
-                node.is_path = true;
+                node.path = Some(PathAccess::Write);
             }
             ("unevaluatedItems", _) => {
                 node.collects_elements = self.dialect == Dialect::Draft202012;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::access::PathAccess;
 use super::error::SchemaError;
 use super::outline::{Outline, Step};
 use super::pointer::push_token;
@@ -17,7 +18,7 @@ pub(super) struct Plan {
 
 #[derive(Debug, Default, Clone)]
 struct Branch {
-    is_path: bool,
+    path: Option<PathAccess>,
     same: Vec<usize>,
     /// Sorted by name.
     members: Vec<(String, usize)>,
@@ -34,7 +35,7 @@ impl Plan {
         }
         let mut nodes = vec![Branch::default(); outline.nodes.len()];
         for (branch, node) in nodes.iter_mut().zip(&outline.nodes) {
-            branch.is_path = node.is_path;
+            branch.path = node.path;
             for (step, to) in node.steps.iter().filter(|(_, to)| leads.get(*to) == Some(&true)) {
                 branch.add(step, *to);
             }
@@ -52,7 +53,7 @@ impl Plan {
         &self,
         input: &Value,
         budget: &dyn Budget,
-        f: &mut impl FnMut(&str) -> Result<(), E>,
+        f: &mut impl FnMut(&str, PathAccess) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.is_empty() { Ok(()) } else { Walk::new(self, budget).list(input, &[0], f) }
     }
@@ -94,12 +95,15 @@ impl<'p, 'b> Walk<'p, 'b> {
         &mut self,
         value: &Value,
         at: &[usize],
-        f: &mut impl FnMut(&str) -> Result<(), E>,
+        f: &mut impl FnMut(&str, PathAccess) -> Result<(), E>,
     ) -> Result<(), E> {
         let at = self.closure(at)?;
         let at = at.as_slice();
         match value {
-            Value::String(path) if at.iter().any(|branch| branch.is_path) => f(path),
+            Value::String(path) => match access(at) {
+                Some(access) => f(path, access),
+                None => Ok(()),
+            },
             Value::Object(members) => members.iter().try_for_each(|(name, value)| {
                 let inside = self.behind_member(at, name)?;
                 if inside.as_slice().is_empty() {
@@ -129,7 +133,7 @@ impl<'p, 'b> Walk<'p, 'b> {
         let at = at.as_slice();
         let length = pointer.len();
         match value {
-            Value::String(path) if at.iter().any(|branch| branch.is_path) => {
+            Value::String(path) if at.iter().any(|branch| branch.path.is_some()) => {
                 *path = f(pointer, path)?;
             }
             Value::Object(members) => {
@@ -206,6 +210,11 @@ impl<T> Few<T> {
     }
 }
 
+/// Returns the use of a value, if a branch marks it as a path: the strongest one that is said.
+fn access(at: &[&Branch]) -> Option<PathAccess> {
+    at.iter().filter_map(|branch| branch.path).max()
+}
+
 fn behind_element(at: &[&Branch], index: usize) -> Vec<usize> {
     let later = at.iter().flat_map(|branch| &branch.elements).filter(|(from, _)| index >= *from);
     later.map(|(_, to)| *to).collect()
@@ -231,7 +240,7 @@ impl Branch {
 
 /// Follows every connection from the root, and refuses marks behind a keyword that is not accepted.
 fn refuse_other_ways(outline: &Outline<'_>) -> Result<(), SchemaError> {
-    if !outline.nodes.iter().any(|node| node.is_path) {
+    if !outline.nodes.iter().any(|node| node.path.is_some()) {
         return Ok(());
     }
     let mut seen = vec![false; outline.nodes.len()];
@@ -245,7 +254,7 @@ fn refuse_other_ways(outline: &Outline<'_>) -> Result<(), SchemaError> {
         if std::mem::replace(visited, true) {
             continue;
         }
-        if let (true, Some(keyword)) = (node.is_path, through) {
+        if let (Some(_), Some(keyword)) = (node.path, through) {
             return Err(SchemaError::PathPlace {
                 pointer: node.pointer.clone(),
                 keyword: keyword.to_owned(),
@@ -275,7 +284,7 @@ fn leading(outline: &Outline<'_>) -> Vec<bool> {
     }
     let mut leads = vec![false; outline.nodes.len()];
     let mut open: Vec<usize> = (0..outline.nodes.len())
-        .filter(|at| outline.nodes.get(*at).is_some_and(|node| node.is_path))
+        .filter(|at| outline.nodes.get(*at).is_some_and(|node| node.path.is_some()))
         .collect();
     while let Some(index) = open.pop() {
         if leads.get_mut(index).is_some_and(|seen| !std::mem::replace(seen, true)) {

@@ -13,6 +13,7 @@ use crate::execution::{BoxFuture, ValidInput, enter_queue};
 use crate::policy::Rule;
 use crate::session::Allowance;
 use crate::tool::budget::{Budget, Exhausted};
+use crate::tool::schema::PathAccess;
 use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
 use crate::workspace::{FileError, Workspace};
 use std::future::poll_fn;
@@ -151,8 +152,8 @@ fn request(
 }
 
 /// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
-/// change files. It refuses a write to a path that is protected by name, and a read of a hidden
-/// path. Commands are confined by other means.
+/// change files, without those that its schema marks as only read. It refuses a write to a path that
+/// is protected by name, and a read of a hidden path. Commands are confined by other means.
 pub(in crate::dispatch) fn projected_changes(
     definition: &Definition,
     input: &ValidInput,
@@ -163,13 +164,18 @@ pub(in crate::dispatch) fn projected_changes(
     let rules = workspace.rules();
     let root = workspace.root();
     let mut changes = Vec::new();
-    let look = |path: &str| {
+    let look = |path: &str, access| {
         budget.check()?;
         let refuse = |why| CheckError::Refused(FileError::forbidden(path, why).into());
-        match class {
-            SideEffects::Read => return rules.check_hidden(path, root).map_err(refuse),
-            SideEffects::Write => rules.check_places(path, root).map_err(refuse)?,
-            SideEffects::Execute | SideEffects::None | SideEffects::Network => {}
+        match (class, access) {
+            (SideEffects::Read, _) | (SideEffects::Write, PathAccess::Read) => {
+                return rules.check_hidden(path, root).map_err(refuse);
+            }
+            (SideEffects::Write, PathAccess::Write) => {
+                rules.check_places(path, root).map_err(refuse)?;
+            }
+            (_, PathAccess::Read) => return Ok(()),
+            (SideEffects::Execute | SideEffects::None | SideEffects::Network, _) => {}
         }
         budget.reserve((path.len() + size_of::<String>()) as u64)?;
         changes.push(path.to_owned());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Schema, SchemaError};
+use super::super::{PathAccess, Schema, SchemaError};
 use super::{refusal, with_x};
 use crate::budget::{Budget, Exhausted, Unlimited};
 
@@ -24,7 +24,7 @@ fn found(schema: Value, input: &Value) -> Vec<String> {
     };
     schema.map_workspace_paths(&mut input.clone(), &Unlimited, note).unwrap();
     let mut seen = Vec::new();
-    let see = |value: &str| {
+    let see = |value: &str, _| {
         seen.push(value.to_owned());
         Ok::<_, Exhausted>(())
     };
@@ -58,13 +58,14 @@ fn path_search_is_charged_and_ends_with_its_budget() {
     let schema = Schema::output(json!({"items": {"properties": many}})).unwrap();
     let mut pathless: Value = (0..100_000).map(|_| json!({})).collect();
     let free = Questions(AtomicU64::new(0), u64::MAX);
-    schema.each_workspace_path(&pathless, &free, |_| Ok::<_, Exhausted>(())).unwrap();
+    schema.each_workspace_path(&pathless, &free, |_, _| Ok::<_, Exhausted>(())).unwrap();
     let asked = free.0.into_inner();
     // Some 5 ms, the same as for a hundred thousand values without properties.
     assert!((100..1000).contains(&asked), "{asked}");
     for last in [0, 1, asked - 1] {
         let budget = || Questions(AtomicU64::new(0), last);
-        let listed = schema.each_workspace_path(&pathless, &budget(), |_| Ok::<_, Exhausted>(()));
+        let listed =
+            schema.each_workspace_path(&pathless, &budget(), |_, _| Ok::<_, Exhausted>(()));
         assert_eq!(listed, Err(Exhausted::Deadline));
         let mapped = schema.map_workspace_paths(&mut pathless, &budget(), |_, path| {
             Ok::<_, Exhausted>(path.to_owned())
@@ -180,4 +181,46 @@ fn mapping_replaces_only_paths() {
         Err(Exhausted::Cancelled)
     });
     assert_eq!((refused, met.get()), (Err(Exhausted::Cancelled), 1));
+}
+
+/// Returns each path of an input with its use.
+fn uses(schema: Value, input: &Value) -> Vec<(String, PathAccess)> {
+    let mut uses = Vec::new();
+    let note = |path: &str, access| {
+        uses.push((path.to_owned(), access));
+        Ok::<_, Exhausted>(())
+    };
+    Schema::output(schema).unwrap().each_workspace_path(input, &Unlimited, note).unwrap();
+    uses
+}
+
+#[test]
+fn path_is_changed_unless_every_mark_says_that_it_is_read() {
+    let marked =
+        |access: &str| json!({"type": "string", "format": "workspace-path", "x-access": access});
+    for (mark, expected) in [
+        (path(), PathAccess::Write),
+        (marked("write"), PathAccess::Write),
+        (marked("read"), PathAccess::Read),
+        (
+            json!({"$ref": "#/$defs/p", "format": "workspace-path", "x-access": "read"}),
+            PathAccess::Write,
+        ),
+    ] {
+        let schema = json!({"properties": {"x": {"items": mark}}, "$defs": {"p": path()}});
+        assert_eq!(uses(schema, &json!({"x": ["a"]})), [("a".to_owned(), expected)]);
+    }
+}
+
+#[test]
+fn unknown_use_of_a_path_is_refused_with_both_words() {
+    for wrong in [json!("raed"), json!("Read"), json!(true), json!(null), json!(["read"])] {
+        let marked = json!({"type": "string", "format": "workspace-path", "x-access": wrong});
+        let refused = refusal(with_x(marked)).to_string();
+        for word in ["`x-access` at `/properties/x/x-access`", "\"read\"", "\"write\""] {
+            assert!(refused.contains(word), "{refused}");
+        }
+    }
+    let own = with_x(json!({"type": "string", "x-access": "a word of the author"}));
+    assert!(Schema::output(own).is_ok(), "the keyword says nothing about other values");
 }
