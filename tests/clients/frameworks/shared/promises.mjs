@@ -106,6 +106,13 @@ const PROMISES = {
         ensure(shown.includes('Buy milk.'), shown);
     },
 
+    async takes_null_for_an_absent_argument(trial) {
+        writeFileSync(join(server.workspace, 'milk.txt'), 'Buy milk.\n');
+        const args = { path: 'milk.txt', start_line: null, end_line: null, limit: null };
+        const [shown] = await trial.results(['read_file', args]);
+        ensure(shown.includes('Buy milk.'), shown);
+    },
+
     async shows_the_error_of_a_tool(trial) {
         const [shown] = await trial.results(['fail', { with: 'not-found' }]);
         ensure(shown.includes('no such thing'), shown);

@@ -155,6 +155,13 @@ async def reads_a_file(trial):
     ensure("Buy milk." in shown, shown)
 
 
+async def takes_null_for_an_absent_argument(trial):
+    (trial.server.workspace / "milk.txt").write_text("Buy milk.\n")
+    arguments = {"path": "milk.txt", "start_line": None, "end_line": None, "limit": None}
+    [shown] = await trial.results(("read_file", arguments))
+    ensure("Buy milk." in shown, shown)
+
+
 async def shows_the_error_of_a_tool(trial):
     [shown] = await trial.results(("fail", {"with": "not-found"}))
     ensure("no such thing" in shown, shown)
@@ -220,6 +227,7 @@ async def loses_none_of_fifty_calls_at_once(trial):
 PROMISES = [
     lists_tools_with_portable_schemas,
     reads_a_file,
+    takes_null_for_an_absent_argument,
     shows_the_error_of_a_tool,
     shows_the_error_of_an_argument,
     shows_a_structured_result,
