@@ -1,11 +1,14 @@
 //! Runs real MCP clients against `palisade serve` over stdio and HTTP: the official ones for
-//! Python, TypeScript and Rust, and the command line of the MCP Inspector.
+//! Python, TypeScript and Rust, the command line of the MCP Inspector, and agent frameworks, whose
+//! model is a local stand-in.
 //!
 //! They are installed by pip, npm and cargo in the exact versions of `tests/clients`, into a
 //! directory below the target directory; nothing else on the machine changes, except cargo's
 //! download cache. An unavailable client is skipped with a message. Each client is a separate
 //! program that prints one line per promise and fails if one is broken.
 
+mod frameworks;
+mod model;
 mod rust;
 mod stage;
 
@@ -17,7 +20,9 @@ use crate::place::Place;
 use crate::providers;
 use crate::served::{self, Served, Transport};
 use anyhow::{Context as _, anyhow, ensure};
+use model::Model;
 use stage::Stage;
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,13 +44,45 @@ const GUESTS: [&str; 5] =
 /// The timeout of a client.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// Runs each available client over each transport.
-pub(crate) fn run(place: &Place, profile: Profile) -> anyhow::Result<()> {
+/// The transports of a client that runs over each.
+const BOTH: &[Transport] = &[Transport::Stdio, Transport::Http];
+
+/// The clients of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Selected {
+    /// The official clients and all agent frameworks.
+    All,
+    /// The official clients, and one framework per language over HTTP only, because all of them
+    /// take too long for each change.
+    Sample,
+    /// The frameworks with these names, without the official clients.
+    Frameworks(Vec<String>),
+}
+
+impl Selected {
+    /// Reads the arguments of the task.
+    pub(crate) fn from_arguments() -> Self {
+        Self::read(env::args().skip(2).filter(|word| word != "--debug"))
+    }
+
+    fn read(words: impl Iterator<Item = String>) -> Self {
+        let words: Vec<String> = words.collect();
+        match words.as_slice() {
+            [] => Self::All,
+            [word] if word == "--sample" => Self::Sample,
+            _ => Self::Frameworks(words),
+        }
+    }
+}
+
+/// Runs each selected and available client over each of its transports.
+pub(crate) fn run(place: &Place, profile: Profile, selected: &Selected) -> anyhow::Result<()> {
     let home = place.target.join("clients");
-    let clients = gather(place, &home)?;
+    let clients = gather(place, &home, selected)?;
     if clients.is_empty() {
         return Ok(());
     }
+    let model = Model::start()?;
     let program = providers::build(place, profile)?;
     let selection = Selection::Examples { package: PACKAGE, names: &GUESTS, features: &["guests"] };
     let built = guests::build(&Request {
@@ -55,10 +92,10 @@ pub(crate) fn run(place: &Place, profile: Profile) -> anyhow::Result<()> {
     })?;
     let stage = Stage::make(&home, &program, &built)?;
     let mut failed = Vec::new();
-    for transport in [Transport::Stdio, Transport::Http] {
-        for client in &clients {
+    for transport in BOTH.iter().copied() {
+        for client in clients.iter().filter(|client| client.transports.contains(&transport)) {
             println!("{} over {}", client.name, transport.name());
-            if !client.passes(&stage, transport)? {
+            if !client.passes(&stage, &model, transport)? {
                 failed.push(format!("{} over {}", client.name, transport.name()));
             }
         }
@@ -73,12 +110,16 @@ pub(crate) fn run(place: &Place, profile: Profile) -> anyhow::Result<()> {
 }
 
 /// Returns the available clients. The Rust client is compiled while the others are downloaded.
-fn gather(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
+fn gather(place: &Place, home: &Path, selected: &Selected) -> anyhow::Result<Vec<Client>> {
+    let frameworks = frameworks::gather(place, home, selected)?;
+    if matches!(selected, Selected::Frameworks(_)) {
+        return Ok(frameworks);
+    }
     thread::scope(|scope| {
         let rust = scope.spawn(|| rust(place, home));
         let [python, typescript] = [python(place, home)?, typescript(place, home)?];
         let rust = rust.join().map_err(|_| anyhow!("building the client in Rust panicked"))??;
-        Ok([python, typescript, rust].concat())
+        Ok([python, typescript, rust, frameworks].concat())
     })
 }
 
@@ -90,7 +131,8 @@ struct Client {
     /// The first arguments: the script, if the program is an interpreter.
     words: Vec<OsString>,
     /// The `PYTHONPATH` of a Python client.
-    packages: Option<PathBuf>,
+    packages: Vec<PathBuf>,
+    transports: &'static [Transport],
 }
 
 fn python(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
@@ -107,14 +149,16 @@ fn python(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
         name: "the Python client",
         program: "python3".into(),
         words: vec![script.into()],
-        packages: Some(packages),
+        packages: vec![packages],
+        transports: BOTH,
     }])
 }
 
 fn rust(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
     match rust::build(place, &home.join("rust"))? {
         rust::Built::At(program) => {
-            Ok(vec![Client { name: "the Rust client", program, words: Vec::new(), packages: None }])
+            let (words, packages) = (Vec::new(), Vec::new());
+            Ok(vec![Client { name: "the Rust client", program, words, packages, transports: BOTH }])
         }
         rust::Built::OutOfReach(reason) => {
             println!("skipped: the client in Rust: {reason}");
@@ -140,7 +184,8 @@ fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
         name,
         program: packages.node().to_owned(),
         words: vec![packages.directory().join(script).into()],
-        packages: None,
+        packages: Vec::new(),
+        transports: BOTH,
     };
     Ok(vec![
         client("the TypeScript client", "client.mjs"),
@@ -150,8 +195,8 @@ fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
 
 impl Client {
     /// Runs the client. Returns true if every promise is kept; the client prints one line for each.
-    fn passes(&self, stage: &Stage, transport: Transport) -> anyhow::Result<bool> {
-        let mut command = self.command(stage);
+    fn passes(&self, stage: &Stage, model: &Model, transport: Transport) -> anyhow::Result<bool> {
+        let mut command = self.command(stage, model)?;
         match transport {
             Transport::Stdio => {
                 command.arg(stage.program()).args(stage.serve());
@@ -171,14 +216,16 @@ impl Client {
         }
     }
 
-    fn command(&self, stage: &Stage) -> Command {
+    fn command(&self, stage: &Stage, model: &Model) -> anyhow::Result<Command> {
         let mut command = Command::new(&self.program);
-        if let Some(packages) = &self.packages {
+        if !self.packages.is_empty() {
+            let packages = env::join_paths(&self.packages).context("the paths of the packages")?;
             command.env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
         }
         stage.settle(&mut command);
+        model.settle(&mut command);
         command.args(&self.words).arg("--workspace").arg(stage.workspace()).stdin(Stdio::null());
-        command
+        Ok(command)
     }
 }
 
@@ -189,4 +236,17 @@ fn finish(mut command: Command) -> anyhow::Result<bool> {
         println!("failed: it does not end within {} s", PATIENCE.as_secs());
     }
     Ok(ended.is_some_and(|ended| ended.success()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switch_selects_the_sample_and_names_select_frameworks() {
+        let read = |words: &[&str]| Selected::read(words.iter().map(ToString::to_string));
+        assert_eq!(read(&[]), Selected::All);
+        assert_eq!(read(&["--sample"]), Selected::Sample);
+        assert_eq!(read(&["fastmcp"]), Selected::Frameworks(vec!["fastmcp".to_owned()]));
+    }
 }

@@ -48,9 +48,10 @@ cargo xtask providers [--debug]
 cargo xtask conformance [--debug] [SCENARIO…]
     Runs the MCP conformance suite, or the named scenarios, against `palisade serve`.
     Needs node and npm.
-cargo xtask clients [--debug]
-    Runs the official MCP clients for Python, TypeScript and Rust and the MCP Inspector against
-    `palisade serve`. Needs python3 and pip, node and npm.
+cargo xtask clients [--debug] [--sample | FRAMEWORK…]
+    Runs the official MCP clients for Python, TypeScript and Rust, the MCP Inspector and nine agent
+    frameworks against `palisade serve`. With --sample, only two of the frameworks, over HTTP only;
+    with names, these frameworks only. Needs python3 and pip, node and npm.
 cargo xtask rivals [--debug]
     Measures calls per second beside the official Python SDK's server and ACT.
     Needs python3 and pip.
@@ -111,7 +112,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place, profile())?,
         "conformance" => conformance::run(&place, profile())?,
-        "clients" => clients::run(&place, profile())?,
+        "clients" => clients::run(&place, profile(), &clients::Selected::from_arguments())?,
         "rivals" => rivals::run(&place, profile())?,
         "install" => install::run(&place)?,
         "instructions" => instructions::run(&place)?,

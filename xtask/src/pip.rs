@@ -57,7 +57,8 @@ impl Packages {
 
 fn pip(list: &Path, packages: &Path) -> anyhow::Result<Output> {
     let mut pip = python();
-    pip.args(INSTALL).arg("--target").arg(packages);
+    // Without what the listed packages ask for: a list names everything, so that nothing moves.
+    pip.args(INSTALL).arg("--no-deps").arg("--target").arg(packages);
     pip.arg("--requirement").arg(list).output().context("running pip")
 }
 
