@@ -17,6 +17,7 @@ mod collector;
 mod error;
 mod fields;
 mod gemini;
+mod history;
 mod messages;
 mod numbers;
 mod openai;
@@ -28,9 +29,11 @@ mod responses;
 mod tests;
 
 use palisade_schema::json::JsonBounds;
+use palisade_schema::text::sanitize_id;
 use serde_json::Value;
 
 pub use error::ReplyError;
+pub use history::History;
 pub use messages::{Messages, OmittedPart, write_results};
 pub use outcome::{Block, Outcome};
 pub use provider::{Provider, UnknownProvider};
@@ -60,6 +63,18 @@ pub struct ToolUse {
 }
 
 impl ToolUse {
+    /// Creates a call that came from no reply of a provider.
+    #[must_use]
+    pub fn new(id: &str, name: &str, input: &str) -> Self {
+        Self {
+            id: Some(id.to_owned()),
+            call_id: sanitize_id(id),
+            name: name.to_owned(),
+            input: input.to_owned(),
+            form: Form::Function,
+        }
+    }
+
     /// Returns the provider's id unchanged, or `None` if there is none, as in some replies of
     /// Gemini.
     #[must_use]
@@ -109,6 +124,11 @@ impl ToolUse {
 /// [`ReplyError`] if the text exceeds [`REPLY_BOUNDS`], is not a reply, is the provider's error, or
 /// has more than [`MAX_CALLS`] calls.
 pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyError> {
+    read_reply(provider, text).map(|(calls, _)| calls)
+}
+
+/// Reads the calls of a reply, and returns the reply as well.
+fn read_reply(provider: Provider, text: &str) -> Result<(Vec<ToolUse>, Value), ReplyError> {
     if is_stream(text) {
         return Err(ReplyError::Stream);
     }
@@ -123,7 +143,7 @@ pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyE
     }
     let mut tool_uses = calls.into_tool_uses();
     parsed.restore(&mut tool_uses);
-    Ok(tool_uses)
+    Ok((tool_uses, parsed.into_value()))
 }
 
 fn collect_calls(provider: Provider, reply: &Value) -> Result<CallCollector, ReplyError> {

@@ -2,7 +2,7 @@
 //!
 //! A program exports its tools into a request ([`export_all`]), reads the calls of the model's
 //! reply ([`read_calls`]), and writes their results as the next messages ([`write_results`], or
-//! [`Messages`] without building a value).
+//! [`Messages`] without building a value). [`History`] keeps the whole conversation.
 //!
 //! ```
 //! use palisade_formats::{Provider, ReplyError, read_calls, write_results};
@@ -22,8 +22,8 @@ mod definition;
 mod export;
 
 pub use conversation::{
-    Block, MAX_CALLS, Messages, OmittedPart, Outcome, Provider, REPLY_BOUNDS, ReplyError, ToolUse,
-    UnknownProvider, read_calls, write_results,
+    Block, History, MAX_CALLS, Messages, OmittedPart, Outcome, Provider, REPLY_BOUNDS, ReplyError,
+    ToolUse, UnknownProvider, read_calls, write_results,
 };
 pub use definition::DefinitionView;
 pub use export::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use palisade::formats::{MAX_CALLS, Provider, ToolUse, read_calls, write_results};
+use palisade::formats::{History, MAX_CALLS, Provider, ToolUse, read_calls, write_results};
 use palisade::{Call, CallId, ToolResult};
 use palisade::{ErrorKind, ExecutionKind};
 
@@ -17,13 +17,25 @@ use super::check_message;
 pub fn reply(bytes: &[u8]) {
     let Some((which, text)) = bytes.split_first() else { return };
     let provider = Provider::ALL[usize::from(*which) % Provider::ALL.len()];
-    match read_calls(provider, &String::from_utf8_lossy(text)) {
+    let text = String::from_utf8_lossy(text);
+    match read_calls(provider, &text) {
         Err(refused) => check_message(&refused.to_string()),
-        Ok(uses) => answered(provider, &uses),
+        Ok(uses) => kept(provider, &text, &answered(provider, &uses)),
     }
 }
 
-fn answered(provider: Provider, uses: &[ToolUse]) {
+/// Appends the reply and its answers to a history.
+fn kept(provider: Provider, text: &str, results: &[(ToolUse, ToolResult)]) {
+    let mut history = History::new(provider);
+    let uses = history.append_reply(text).expect("the calls were read before");
+    assert_eq!(uses.len(), results.len());
+    for (called, (_, result)) in uses.iter().zip(results) {
+        assert!(history.append_answer(called, result).is_empty(), "no text block is omitted");
+    }
+    assert!(results.is_empty() || !history.messages().is_empty());
+}
+
+fn answered(provider: Provider, uses: &[ToolUse]) -> Vec<(ToolUse, ToolResult)> {
     assert!(uses.len() <= MAX_CALLS);
     let ids: BTreeSet<&str> = uses.iter().map(ToolUse::call_id).collect();
     assert_eq!(ids.len(), uses.len(), "each call has an id of its own");
@@ -43,4 +55,5 @@ fn answered(provider: Provider, uses: &[ToolUse]) {
     let results: Vec<_> = uses.iter().enumerate().map(result).collect();
     let (messages, left_out) = write_results(provider, &results);
     assert!(messages.is_array() && left_out.is_empty(), "no text block is omitted");
+    results
 }

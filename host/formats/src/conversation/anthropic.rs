@@ -67,3 +67,38 @@ fn content_block(part: &Part<'_>) -> Option<Value> {
         }
     }
 }
+
+/// Returns the model's messages of a reply, as a request repeats them: with their role and content
+/// only. Blocks without a message get one.
+pub(super) fn model_messages(reply: Value) -> Vec<Value> {
+    match reply {
+        Value::Array(list) if list.iter().any(is_message) => {
+            list.into_iter().flat_map(model_messages).collect()
+        }
+        Value::Object(mut message) if is_message_object(&message) => {
+            let role = message.remove("role").unwrap_or_else(|| "assistant".into());
+            message_of(role, message.remove("content").unwrap_or_default())
+        }
+        Value::Array(blocks) => message_of("assistant".into(), blocks.into()),
+        block @ Value::Object(_) => message_of("assistant".into(), json!([block])),
+        _ => Vec::new(),
+    }
+}
+
+fn is_message(value: &Value) -> bool {
+    value.as_object().is_some_and(is_message_object)
+}
+
+fn is_message_object(object: &Map<String, Value>) -> bool {
+    matches!(type_of(object), None | Some("message")) && object.contains_key("content")
+}
+
+/// The API rejects messages without content.
+fn message_of(role: Value, content: Value) -> Vec<Value> {
+    let is_empty = match &content {
+        Value::String(text) => text.is_empty(),
+        Value::Array(blocks) => blocks.is_empty(),
+        _ => true,
+    };
+    if is_empty { Vec::new() } else { vec![json!({"role": role, "content": content})] }
+}

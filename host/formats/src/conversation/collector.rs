@@ -193,6 +193,12 @@ pub(super) fn first_choice<'v>(object: &'v Map<String, Value>, key: &str) -> Opt
     Some(list.first().unwrap_or(&Value::Null))
 }
 
+/// Removes the first of several choices, or null if the list is empty.
+pub(super) fn take_first(object: &mut Map<String, Value>, key: &str) -> Option<Value> {
+    let list = object.get_mut(key)?.as_array_mut()?;
+    Some(if list.is_empty() { Value::Null } else { list.swap_remove(0) })
+}
+
 /// Returns true if a message is the model's. Messages of other roles may quote calls but never
 /// request them.
 pub(super) fn is_from_model(message: &Map<String, Value>) -> bool {

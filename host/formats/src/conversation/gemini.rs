@@ -2,7 +2,7 @@
 
 use super::ReplyError;
 use super::answer::{Answer, Part, encode_base64};
-use super::collector::{CallCollector, first_choice, is_from_model};
+use super::collector::{CallCollector, first_choice, is_from_model, take_first};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]
@@ -11,6 +11,16 @@ mod tests;
 /// The keys of objects without a call.
 const KEYS_WITHOUT_CALL: [&str; 6] =
     ["text", "thought", "inlineData", "promptFeedback", "usageMetadata", "finishReason"];
+
+/// The keys by which a part is told from a body without content.
+const PART_KEYS: [&str; 6] = [
+    "text",
+    "inlineData",
+    "functionCall",
+    "function_call",
+    "functionResponse",
+    "function_response",
+];
 
 /// Reads a body, a content, a part, a call, or a list of them. A streamed reply without server-sent
 /// events is a list of bodies.
@@ -92,5 +102,51 @@ fn inline_data(part: &Part<'_>) -> Option<Value> {
             Some(json!({"inlineData": {"mimeType": mime, "data": encode_base64(data)}}))
         }
         Part::Text(_) => None,
+    }
+}
+
+/// Returns the model's contents of a reply, as a request repeats them. The bodies of a streamed
+/// reply make one content, and so do parts without a content.
+pub(super) fn model_contents(reply: Value) -> Vec<Value> {
+    let mut contents: Vec<Value> = Vec::new();
+    for (role, parts) in contents_of(reply) {
+        match contents.last_mut().filter(|last| last["role"] == role) {
+            Some(last) => {
+                if let Some(earlier) = last["parts"].as_array_mut() {
+                    earlier.extend(parts);
+                }
+            }
+            None => contents.push(json!({"role": role, "parts": parts})),
+        }
+    }
+    contents
+}
+
+/// Returns the role and the parts of each content, but no content without parts, which the API
+/// rejects.
+fn contents_of(reply: Value) -> Vec<(Value, Vec<Value>)> {
+    match reply {
+        Value::Array(list) => list.into_iter().flat_map(contents_of).collect(),
+        Value::Object(mut body) => {
+            if let Some(candidate) = take_first(&mut body, "candidates") {
+                return contents_of(candidate);
+            }
+            if let Some(content @ Value::Object(_)) = body.remove("content") {
+                return contents_of(content);
+            }
+            let role = body.remove("role").unwrap_or_else(|| "model".into());
+            match body.remove("parts") {
+                Some(Value::Array(parts)) if parts.is_empty() => Vec::new(),
+                Some(Value::Array(parts)) => vec![(role, parts)],
+                _ if body.contains_key("name") => {
+                    vec![(role, vec![json!({"functionCall": body})])]
+                }
+                _ if PART_KEYS.iter().any(|key| body.contains_key(*key)) => {
+                    vec![(role, vec![Value::Object(body)])]
+                }
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
     }
 }

@@ -43,6 +43,29 @@ impl Parsed {
             tool_use.input = restore_numbers(&tool_use.input);
         }
     }
+
+    /// Returns the reply. A number out of range is a string, because no value can hold it.
+    pub(super) fn into_value(mut self) -> Value {
+        if self.has_placeholders {
+            strip_placeholders(&mut self.value);
+        }
+        self.value
+    }
+}
+
+/// Removes the prefix of all placeholders. The bounds of a reply limit the depth.
+fn strip_placeholders(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let prefix = PLACEHOLDER.trim_start_matches('"');
+            if let Some(number) = text.strip_prefix(prefix) {
+                *text = number.to_owned();
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(strip_placeholders),
+        Value::Object(object) => object.values_mut().for_each(strip_placeholders),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Returns the text with a placeholder for each number that is out of range.

@@ -2,7 +2,7 @@
 
 use super::ReplyError;
 use super::answer::Answer;
-use super::collector::{CallCollector, Form, first_choice, is_from_model, type_of};
+use super::collector::{CallCollector, Form, first_choice, is_from_model, take_first, type_of};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]
@@ -69,4 +69,46 @@ pub(super) fn result_message(answer: &Answer<'_>) -> Value {
         return json!({"role": "function", "name": answer.tool_use.name, "content": answer.text()});
     }
     json!({"role": "tool", "tool_call_id": answer.tool_use.required_id(), "content": answer.text()})
+}
+
+/// Returns the model's messages of a reply, as a request repeats them. A list of messages is
+/// repeated as it is; calls without a message get one.
+pub(super) fn model_messages(reply: Value) -> Vec<Value> {
+    match reply {
+        Value::Array(list) if list.iter().any(is_call) => vec![message_of_calls(list)],
+        Value::Array(list) => list.into_iter().flat_map(model_messages).collect(),
+        Value::Object(mut body) => {
+            if let Some(choice) = take_first(&mut body, "choices") {
+                return model_messages(choice);
+            }
+            match body.remove("message") {
+                Some(message @ Value::Object(_)) => model_messages(message),
+                _ if is_call_object(&body) => vec![message_of_calls(vec![Value::Object(body)])],
+                _ => {
+                    body.entry("role").or_insert_with(|| "assistant".into());
+                    vec![Value::Object(body)]
+                }
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn is_call(value: &Value) -> bool {
+    value.as_object().is_some_and(is_call_object)
+}
+
+/// Returns true if an object is a call, and neither a body nor a message.
+fn is_call_object(object: &Map<String, Value>) -> bool {
+    !object.is_empty()
+        && !["role", "content", "tool_calls", "function_call", "choices", "message"]
+            .iter()
+            .any(|key| object.contains_key(*key))
+}
+
+fn message_of_calls(mut calls: Vec<Value>) -> Value {
+    for call in calls.iter_mut().filter_map(Value::as_object_mut) {
+        call.entry("type").or_insert_with(|| "function".into());
+    }
+    json!({"role": "assistant", "content": null, "tool_calls": calls})
 }

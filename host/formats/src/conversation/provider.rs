@@ -2,20 +2,25 @@
 
 use palisade_schema::nearest_names;
 use palisade_schema::text::cut;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// A model provider's API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Provider {
     /// OpenAI's Chat Completions and compatible APIs.
+    #[serde(rename = "openai")]
     OpenAi,
     /// OpenAI's Responses.
+    #[serde(rename = "openai-responses")]
     OpenAiResponses,
     /// Anthropic's Messages.
+    #[serde(rename = "anthropic")]
     Anthropic,
     /// Google's Gemini.
+    #[serde(rename = "gemini")]
     Gemini,
 }
 

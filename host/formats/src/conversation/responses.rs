@@ -50,3 +50,18 @@ fn content_part(part: &Part<'_>) -> Option<Value> {
         }
     }
 }
+
+/// Returns the items of a reply, as a request repeats them.
+pub(super) fn model_items(reply: Value) -> Vec<Value> {
+    match reply {
+        Value::Array(list) => list.into_iter().flat_map(model_items).collect(),
+        Value::Object(mut body) => match body.remove("response") {
+            Some(response @ Value::Object(_)) => model_items(response),
+            _ if type_of(&body).is_none() && body.get("output").is_some_and(Value::is_array) => {
+                body.remove("output").map(model_items).unwrap_or_default()
+            }
+            _ => vec![Value::Object(body)],
+        },
+        _ => Vec::new(),
+    }
+}
