@@ -16,8 +16,9 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORI
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, Uri};
-use palisade::internal::Account;
+use palisade::internal::{Account, ClientShares};
 use palisade::sandbox::limits::Limits;
+use palisade::tool::Digest;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -93,11 +94,13 @@ impl Auth {
         self.bodies.account()
     }
 
-    /// Checks the head of a request, and then reads its whole body.
+    /// Checks the head of a request, and then reads its whole body. `session` returns the session
+    /// of the caller that the request belongs to.
     pub(super) async fn admit<B>(
         &self,
         request: Request<B>,
         from: IpAddr,
+        session: impl FnOnce(&RequestHead, Caller) -> Option<String>,
     ) -> Result<Admitted, Rejection>
     where
         B: HttpBody<Data = Bytes>,
@@ -105,7 +108,8 @@ impl Auth {
     {
         let (mut head, body) = request.into_parts();
         let caller = self.check(&head, from.into())?;
-        let account = self.account();
+        let session = session(&head, caller);
+        let account = self.bodies.account_of(client(caller, from.into(), session.as_deref()));
         let body = request_body::read(body, self.bodies.buffer(from.into(), &account)).await?;
         // Strip the credential, so that handlers cannot log it.
         head.headers.remove(AUTHORIZATION);
@@ -226,6 +230,12 @@ fn rejection_of(name: &HeaderName) -> Rejection {
 fn bearer(header: &str) -> Option<&str> {
     let (scheme, token) = header.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// Returns the shares of the client that sent a request.
+fn client(caller: Caller, address: ClientAddress, session: Option<&str>) -> ClientShares {
+    let identity = format!("{caller:?} at {address:?} in session {session:?}");
+    ClientShares::of(Digest::of(identity.as_bytes()))
 }
 
 #[cfg(test)]

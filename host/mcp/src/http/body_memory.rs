@@ -6,7 +6,7 @@ use super::rejection::Rejection;
 use super::request_body;
 use super::response_body::guarded_bytes;
 use bytes::Bytes;
-use palisade::internal::{Account, Charge, Grant, Pool, address_space_limit};
+use palisade::internal::{Account, Charge, ClientShares, Grant, Pool, address_space_limit};
 use palisade::sandbox::limits::Limits;
 use palisade::tool::Digest;
 use palisade::tool::budget::Exhausted;
@@ -31,9 +31,14 @@ impl BodyMemory {
         Self { limits, long: Pool::new(LONG_BODIES / UNIT as u64) }
     }
 
-    /// Creates the account of a request.
+    /// Creates an account that belongs to no client.
     pub(super) fn account(&self) -> Account {
         self.limits.account()
+    }
+
+    /// Creates the account of a request of this client.
+    pub(super) fn account_of(&self, client: ClientShares) -> Account {
+        Account::of_client(self.limits.of_memory(), client)
     }
 
     /// Creates an empty buffer for the body of a request from this address.

@@ -150,9 +150,14 @@ impl ConnectionHandler {
         if cors::is_preflight(&request) {
             return self.auth.preflight(&request);
         }
-        let service = self.routes.iter().find(|(path, _)| *path == request.uri().path());
-        let admitted = self.auth.admit(request, from).await?;
-        let (_, service) = service.ok_or_else(|| self.auth.unknown_path())?;
+        let path = request.uri().path();
+        let service = self.routes.iter().find(|(route, _)| *route == path);
+        let service = service.map(|(_, service)| service);
+        let admitted = self
+            .auth
+            .admit(request, from, |head, caller| service?.session_of(head, caller))
+            .await?;
+        let service = service.ok_or_else(|| self.auth.unknown_path())?;
         Ok(service.answer(admitted).await)
     }
 }

@@ -44,6 +44,11 @@ impl Sessions {
         Ok(())
     }
 
+    /// Returns true if the caller has a session with this id.
+    pub(crate) fn has(&self, id: &str, caller: Caller) -> bool {
+        self.find(id, caller).is_ok()
+    }
+
     /// Returns the caller's session with this id.
     pub(super) fn find(&self, id: &str, caller: Caller) -> Result<Arc<Session>, SessionRejection> {
         let all = self.all();

@@ -9,7 +9,7 @@ mod responses;
 mod tests;
 
 use super::fast_path::SimpleCall;
-use crate::http::{Admitted, Body, RequestHead, Service};
+use crate::http::{Admitted, Body, Caller, RequestHead, Service};
 use crate::messages::offload;
 use crate::messages::parse::{self, RejectedMessage};
 use crate::messages::response_resources::ResponseResources;
@@ -143,6 +143,11 @@ impl<S: ServerHandler> McpEndpoint<S> {
 impl<S: ServerHandler> Service for McpEndpoint<S> {
     fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>> {
         Box::pin(self.handle(request))
+    }
+
+    fn session_of(&self, head: &RequestHead, caller: Caller) -> Option<String> {
+        let id = headers::session(&head.headers)?;
+        self.sessions.has(id, caller).then(|| id.to_owned())
     }
 }
 

@@ -7,6 +7,7 @@ use http_body_util::Full;
 use hyper::body::Frame;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -37,13 +38,18 @@ fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request<Full
 }
 
 async fn answer(auth: &Auth, request: Request<Full<Bytes>>) -> Result<Caller, Rejection> {
-    auth.admit(request, NEAR).await.map(|admitted| admitted.caller())
+    auth.admit(request, NEAR, no_session).await.map(|admitted| admitted.caller())
 }
 
 /// Method, target, headers, and the expected result.
 type Line<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], Result<(), Rejection>);
 
 const OWN: (&str, &str) = ("host", "localhost:8000");
+
+/// The session of a request that belongs to none.
+fn no_session(_: &RequestHead, _: Caller) -> Option<String> {
+    None
+}
 
 #[tokio::test]
 async fn host_origin_path_and_method_are_checked() {
@@ -123,7 +129,7 @@ async fn requests_need_the_token() {
 async fn admitted_request_has_its_caller_and_no_token() {
     let auth = auth(Some(TOKEN));
     let request = request("POST", "/mcp", &[OWN, ("authorization", "Bearer 0123456789abcdef")]);
-    let admitted = auth.admit(request, NEAR).await.unwrap();
+    let admitted = auth.admit(request, NEAR, no_session).await.unwrap();
     let caller = admitted.caller();
     assert_eq!(caller, Caller::Bearer(blake3::hash(TOKEN.as_bytes())));
     let request = admitted.into_request();
@@ -139,7 +145,8 @@ fn with_token(token: &str) -> Request<Full<Bytes>> {
 /// Sends wrong tokens until the limit, and returns the number of those before it.
 async fn guess(auth: &Auth, from: IpAddr) -> usize {
     for number in 0..10_000 {
-        match auth.admit(with_token(&format!("{number:016}")), from).await.unwrap_err() {
+        match auth.admit(with_token(&format!("{number:016}")), from, no_session).await.unwrap_err()
+        {
             Rejection::WrongToken => {}
             Rejection::FailureRate(_) => return number,
             other => panic!("{other:?}"),
@@ -154,7 +161,7 @@ async fn wrong_tokens_are_limited() {
     assert_eq!(guess(&auth, FAR).await, 20);
     let wait = Duration::from_millis(100);
     for failing in [with_token("0000000000000000"), request("POST", "/mcp", &[OWN])] {
-        let rejection = auth.admit(failing, FAR).await.unwrap_err();
+        let rejection = auth.admit(failing, FAR, no_session).await.unwrap_err();
         assert_eq!(rejection, Rejection::FailureRate(wait));
         let response = rejection.into_response();
         let headers =
@@ -171,7 +178,7 @@ async fn wrong_tokens_keep_out_no_client_with_the_right_one() {
     for from in [NEAR, FAR] {
         guess(&auth, from).await;
         for _ in 0..400 {
-            assert!(auth.admit(with_token(TOKEN), from).await.is_ok(), "{from}");
+            assert!(auth.admit(with_token(TOKEN), from, no_session).await.is_ok(), "{from}");
         }
     }
 }
@@ -183,9 +190,9 @@ async fn requests_without_a_token_use_up_no_requests_of_others() {
     let asks = ("access-control-request-method", "POST");
     for _ in 0..30_000 {
         let _ = auth.preflight(&request("OPTIONS", "/mcp", &[OWN, origin, asks]));
-        let _ = auth.admit(request("POST", "/mcp", &[OWN]), NEAR).await;
+        let _ = auth.admit(request("POST", "/mcp", &[OWN]), NEAR, no_session).await;
     }
-    assert!(auth.admit(with_token(TOKEN), NEAR).await.is_ok());
+    assert!(auth.admit(with_token(TOKEN), NEAR, no_session).await.is_ok());
     assert!(auth.preflight(&request("OPTIONS", "/mcp", &[OWN, origin, asks])).is_ok());
 }
 
@@ -193,9 +200,9 @@ async fn requests_without_a_token_use_up_no_requests_of_others() {
 async fn remote_address_has_a_burst_of_400_requests() {
     let auth = auth(Some(TOKEN));
     for _ in 0..400 {
-        assert!(auth.admit(with_token(TOKEN), FAR).await.is_ok());
+        assert!(auth.admit(with_token(TOKEN), FAR, no_session).await.is_ok());
     }
-    let rejection = auth.admit(with_token(TOKEN), FAR).await.unwrap_err();
+    let rejection = auth.admit(with_token(TOKEN), FAR, no_session).await.unwrap_err();
     assert_eq!(rejection, Rejection::Rate(Duration::from_millis(5)));
     let response = rejection.into_response();
     assert_eq!(
@@ -256,6 +263,27 @@ async fn body_is_not_read_before_the_head_is_checked() {
         ("PUT", "/mcp", [OWN, right]),
     ] {
         let unread = request(method, target, &headers).map(|_| Unread);
-        assert!(auth.admit(unread, NEAR).await.is_err(), "{method} {target} {headers:?}");
+        assert!(
+            auth.admit(unread, NEAR, no_session).await.is_err(),
+            "{method} {target} {headers:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn inputs_of_each_session_and_address_are_read_in_turns_of_their_own() {
+    let auth = auth(Some(TOKEN));
+    let mut turns = Vec::new();
+    for (from, session) in
+        [(NEAR, None), (NEAR, Some("one")), (NEAR, Some("other")), (FAR, None), (FAR, Some("one"))]
+    {
+        let admit = || auth.admit(with_token(TOKEN), from, |_, _| session.map(str::to_owned));
+        let (first, second) = (admit().await.unwrap(), admit().await.unwrap());
+        assert!(Arc::ptr_eq(first.account().input_turns(), second.account().input_turns()));
+        turns.push(first.account().input_turns().clone());
+    }
+    for (index, own) in turns.iter().enumerate() {
+        let others = turns.iter().skip(index + 1);
+        assert!(others.into_iter().all(|other| !Arc::ptr_eq(own, other)), "{index}");
     }
 }
