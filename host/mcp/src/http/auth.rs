@@ -23,7 +23,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// The head of an admitted request. Its extensions contain the [`Caller`].
+/// The head of an admitted request. Its extensions contain the [`Caller`] and its
+/// [`ClientAddress`].
 pub(crate) type RequestHead = Parts;
 
 /// The identity of a client.
@@ -54,7 +55,8 @@ impl Admitted {
         &self.account
     }
 
-    /// Returns the request: without its token, and with its [`Caller`] as an extension.
+    /// Returns the request: without its token, and with its [`Caller`] and address as
+    /// extensions.
     pub(crate) fn into_request(self) -> Request<Bytes> {
         self.request
     }
@@ -106,10 +108,12 @@ impl Auth {
         let (mut head, body) = request.into_parts();
         let caller = self.check(&head, from.into())?;
         let account = self.account();
-        let body = request_body::read(body, self.bodies.buffer(from.into(), &account)).await?;
+        let address = ClientAddress::from(from);
+        let body = request_body::read(body, self.bodies.buffer(address, &account)).await?;
         // Strip the credential, so that handlers cannot log it.
         head.headers.remove(AUTHORIZATION);
         head.extensions.insert(caller);
+        head.extensions.insert(address);
         Ok(Admitted { caller, request: Request::from_parts(head, body), account })
     }
 
