@@ -4,6 +4,7 @@
 use crate::clients::client_registry::ClientRegistry;
 use crate::questions::signed_state::StateSigner;
 use crate::settings::{Changes, Settings};
+use crate::telemetry::operator_log::OperatorLog;
 use palisade::Host;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -33,6 +34,8 @@ pub(crate) struct ServerState {
     /// The [`Changes`] setting announced to the first client. It is fixed from then on, so that
     /// every client is told the same.
     announced: OnceLock<Changes>,
+    /// The log for the operator.
+    pub(crate) operator_log: OperatorLog,
     /// The number of in-flight calls.
     calls: watch::Sender<usize>,
 }
@@ -61,6 +64,7 @@ impl ServerState {
             clients: ClientRegistry::default(),
             shutdown: CancellationToken::new(),
             announced: OnceLock::new(),
+            operator_log: OperatorLog::default(),
             calls,
         })
     }
