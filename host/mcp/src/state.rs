@@ -74,11 +74,10 @@ impl ServerState {
         *self.announced.get().unwrap_or(&self.settings.changes)
     }
 
-    /// Waits up to `timeout` for plugins that are still loading, except those that an earlier run
-    /// did not finish. If some are still missing then, changes are announced, so that clients learn
-    /// of them.
-    pub(crate) async fn wait_for_plugins(&self, timeout: Duration) -> Loading {
-        let _ = tokio::time::timeout(timeout, self.host.loaded_but_the_last()).await;
+    /// Returns whether all plugins are loaded, without a wait: clients give up after seconds, and
+    /// plugins may compile for longer. If some are missing at the first call, changes are
+    /// announced, so that clients learn of them.
+    pub(crate) fn loading(&self) -> Loading {
         let loading = match self.host.progress().has_ended() {
             true => Loading::Complete,
             false => Loading::Running,
