@@ -23,7 +23,7 @@ use crate::settings::Changes;
 use crate::state::ServerState;
 use crate::telemetry::request_log::RequestLog;
 use client_binding::ClientBinding;
-use loading::{cache_lifetime, require, require_loaded, wait_for_plugins};
+use loading::{cache_lifetime, require, require_loaded, wait_for_resource};
 use palisade::tool::Digest;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
@@ -205,7 +205,8 @@ impl ServerHandler for McpHandler {
         params: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        require_loaded(&self.server, "resources/read", |has| has.resources).await?;
+        wait_for_resource(&self.server, &params.uri).await;
+        require(&self.server, "resources/read", |has| has.resources)?;
         let log = RequestLog::begin("resources/read");
         let reading = self.plugin_request(context).read_resource(params);
         log.record(catch_panic(Box::pin(reading)).await)
@@ -216,7 +217,7 @@ impl ServerHandler for McpHandler {
         params: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        wait_for_plugins(&self.server).await;
+        wait_for_resource(&self.server, &params.uri).await;
         let code = self.subscribable("resources/subscribe", &params.uri, &context)?;
         let added = self.client(&context).subscriptions().add(&params.uri, Some(code));
         added.map_err(|full| ErrorData::invalid_request(full.to_string(), None))

@@ -1,7 +1,7 @@
 //! Requests while plugins are loading: lists are answered at once, with a short cache lifetime, and
 //! requests that run a plugin wait for it.
 
-use crate::lists::resources_and_prompts::features;
+use crate::lists::resources_and_prompts::{code_of, features};
 use crate::protocol::methods::unknown_method;
 use crate::protocol::server_info::Features;
 use crate::settings::Changes;
@@ -36,18 +36,21 @@ pub(super) fn require(
     if has_feature(features(server)) { Ok(lifetime) } else { Err(unknown_method(method)) }
 }
 
-/// Waits for plugins that are still loading, since one of them may be the one that a request means.
-pub(super) async fn wait_for_plugins(server: &ServerState) {
-    let _ = tokio::time::timeout(PLUGIN_WAIT, server.host.loaded_but_the_last()).await;
+/// Waits for the plugin of a resource, as long as plugins are loading.
+pub(super) async fn wait_for_resource(server: &ServerState, uri: &str) {
+    let mut changes = server.host.changes();
+    let found = changes.wait_for(|progress| progress.has_ended() || code_of(server, uri).is_some());
+    let _ = tokio::time::timeout(PLUGIN_WAIT, found).await;
 }
 
-/// Rejects a method whose feature is not announced, after the wait for plugins.
+/// Rejects a method whose feature is not announced. Waits for plugins that are still loading, since
+/// one of them may be the one that is meant.
 pub(super) async fn require_loaded(
     server: &ServerState,
     method: &str,
     has_feature: fn(Features) -> bool,
 ) -> Result<(), ErrorData> {
-    wait_for_plugins(server).await;
+    let _ = tokio::time::timeout(PLUGIN_WAIT, server.host.loaded_but_the_last()).await;
     require(server, method, has_feature).map(|_| ())
 }
 
