@@ -24,6 +24,12 @@ mod offers;
 #[cfg(feature = "otel")]
 #[path = "mcp/otel.rs"]
 mod otel;
+#[path = "mcp/revisions.rs"]
+mod revisions;
+#[path = "mcp/shares.rs"]
+mod shares;
+#[path = "mcp/starting.rs"]
+mod starting;
 #[path = "mcp/stdio.rs"]
 mod stdio;
 #[path = "mcp/token.rs"]
@@ -36,12 +42,24 @@ mod watch;
 use palisade_tests::mcp::Client;
 use palisade_tests::{Guest, Program, World, is_tested};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 palisade_tests::foreach_mcp!(is_tested);
 
-/// Returns the program with a guest's tools and no others.
+/// Returns the program with a guest's tools and no others. The guest is compiled before, since a
+/// server lists only the plugins that it has loaded.
 fn serving(world: &World, guest: Guest) -> Program<'_> {
-    Program::new(world).args(["--no-builtin", "--plugins"]).args([guest.directory()])
+    static COMPILED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let program =
+        || Program::new(world).args(["--no-builtin", "--plugins"]).args([guest.directory()]);
+    // Under the lock, so that another test waits for the compilation.
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !compiled.contains(guest.name()) {
+        let _ = program().args(["list"]).run();
+        compiled.insert(guest.name());
+    }
+    program()
 }
 
 /// Connects a client of the previous revision without capabilities.

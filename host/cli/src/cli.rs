@@ -127,13 +127,13 @@ fn start_log(args: &Args) {
 }
 
 /// Builds the log filter from `PALISADE_LOG` (`PALISADE_LOG=debug` shows host activity). The
-/// default is warnings only; `--verbose` adds the requests that a server has answered.
+/// default is warnings only, for a server also of its tools; `--verbose` adds the requests that a server has answered.
 fn log_filter(args: &Args) -> tracing_subscriber::EnvFilter {
-    let usual = if shows_crashes(&args.verb) {
-        "palisade=warn,palisade::crash=off"
-    } else {
-        "palisade=warn"
-    };
+    let crashes = shows_crashes(&args.verb).then_some(",palisade::crash=off");
+    // The log of a server has the messages of its tools, unless the live view shows them.
+    let is_logged = matches!(args.verb, Verb::Serve(_)) && !progress::watches(&args.common);
+    let tools = (!is_logged).then_some(",palisade::tool=off");
+    let usual = ["palisade=warn", crashes.unwrap_or_default(), tools.unwrap_or_default()].concat();
     let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
     let requests = args.common.verbose.then_some(palisade_mcp::REQUESTS);

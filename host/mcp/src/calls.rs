@@ -2,6 +2,7 @@
 //! questions while they run.
 
 mod notifier;
+mod pending_output;
 pub(crate) mod plugin_request;
 mod progress_throttle;
 mod prompt;

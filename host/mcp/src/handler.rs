@@ -23,7 +23,7 @@ use crate::settings::Changes;
 use crate::state::ServerState;
 use crate::telemetry::request_log::RequestLog;
 use client_binding::ClientBinding;
-use loading::{HANDSHAKE_WAIT, LIST_WAIT, cache_lifetime, require};
+use loading::{cache_lifetime, require, require_loaded, wait_for_resource};
 use palisade::tool::Digest;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
@@ -139,7 +139,7 @@ impl ServerHandler for McpHandler {
     ) -> Result<InitializeResult, ErrorData> {
         let log = RequestLog::begin("initialize");
         params.protocol_version = negotiate(&params.protocol_version);
-        self.server.wait_for_plugins(HANDSHAKE_WAIT).await;
+        self.server.loading();
         let mut info = self.get_info();
         info.protocol_version = params.protocol_version.clone();
         context.peer.set_peer_info(client_info::reduced(params));
@@ -152,7 +152,7 @@ impl ServerHandler for McpHandler {
 
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let log = RequestLog::begin("server/discover");
-        self.server.wait_for_plugins(HANDSHAKE_WAIT).await;
+        self.server.loading();
         log.record(Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info())))
     }
 
@@ -164,7 +164,7 @@ impl ServerHandler for McpHandler {
         tools::reject_cursor(page)?;
         let log = RequestLog::begin("tools/list");
         let client = self.client(&context);
-        let lifetime = cache_lifetime(&self.server, LIST_WAIT).await;
+        let lifetime = cache_lifetime(&self.server);
         let lifecycle = Lifecycle::of_request(&context);
         let tools = tools::visible_tools(&self.server.host, client.session(), lifecycle);
         self.record_list(&context, ListKind::Tools, || ListDigest::of(&tools));
@@ -177,7 +177,7 @@ impl ServerHandler for McpHandler {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let lifetime = require(&self.server, "resources/list", |has| has.resources).await?;
+        let lifetime = require(&self.server, "resources/list", |has| has.resources)?;
         tools::reject_cursor(page)?;
         let log = RequestLog::begin("resources/list");
         let digest = || resources_and_prompts::resources_digest(&self.server);
@@ -193,7 +193,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let method = "resources/templates/list";
-        let lifetime = require(&self.server, method, |has| has.resources).await?;
+        let lifetime = require(&self.server, method, |has| has.resources)?;
         tools::reject_cursor(page)?;
         let templates = resources_and_prompts::templates(&self.server);
         let list = ListResourceTemplatesResult::with_all_items(templates);
@@ -205,7 +205,8 @@ impl ServerHandler for McpHandler {
         params: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        require(&self.server, "resources/read", |has| has.resources).await?;
+        wait_for_resource(&self.server, &params.uri).await;
+        require(&self.server, "resources/read", |has| has.resources)?;
         let log = RequestLog::begin("resources/read");
         let reading = self.plugin_request(context).read_resource(params);
         log.record(catch_panic(Box::pin(reading)).await)
@@ -216,6 +217,7 @@ impl ServerHandler for McpHandler {
         params: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        wait_for_resource(&self.server, &params.uri).await;
         let code = self.subscribable("resources/subscribe", &params.uri, &context)?;
         let added = self.client(&context).subscriptions().add(&params.uri, Some(code));
         added.map_err(|full| ErrorData::invalid_request(full.to_string(), None))
@@ -238,7 +240,7 @@ impl ServerHandler for McpHandler {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let lifetime = require(&self.server, "prompts/list", |has| has.prompts).await?;
+        let lifetime = require(&self.server, "prompts/list", |has| has.prompts)?;
         tools::reject_cursor(page)?;
         let log = RequestLog::begin("prompts/list");
         let prompts = resources_and_prompts::prompts(&self.server);
@@ -252,7 +254,7 @@ impl ServerHandler for McpHandler {
         params: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        require(&self.server, "prompts/get", |has| has.prompts).await?;
+        require_loaded(&self.server, "prompts/get", |has| has.prompts).await?;
         let log = RequestLog::begin("prompts/get");
         let getting = self.plugin_request(context).get_prompt(params);
         log.record(catch_panic(Box::pin(getting)).await)
@@ -263,7 +265,7 @@ impl ServerHandler for McpHandler {
         params: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        require(&self.server, "completion/complete", |has| has.prompts).await?;
+        require_loaded(&self.server, "completion/complete", |has| has.prompts).await?;
         let log = RequestLog::begin("completion/complete");
         let completing = self.plugin_request(context).complete(params);
         log.record(catch_panic(Box::pin(completing)).await)

@@ -27,6 +27,7 @@ mod turn_away;
 pub use settings::{Access, Settings, SettingsError, Token, TokenRefused};
 
 pub(crate) use auth::{Admitted, Caller, RequestHead};
+pub(crate) use client_address::ClientAddress;
 #[cfg(test)]
 pub(crate) use connection::ConnectionHandler;
 pub(crate) use connection::LOG_TARGET;

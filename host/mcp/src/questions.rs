@@ -2,6 +2,7 @@
 //! questions of plugins.
 
 pub(crate) mod confirmation_form;
+mod form_dialect;
 pub(crate) mod input_required;
 pub(crate) mod plugin_question;
 pub(crate) mod server_request;

@@ -10,6 +10,6 @@ mod session;
 mod table;
 
 pub(crate) use error::SessionRejection;
-pub(crate) use manager::{CallerSessions, RETRY_DELAY};
+pub(crate) use manager::CallerSessions;
 pub(crate) use session::SessionRef;
 pub(crate) use table::Sessions;

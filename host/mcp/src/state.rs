@@ -4,6 +4,7 @@
 use crate::clients::client_registry::ClientRegistry;
 use crate::questions::signed_state::StateSigner;
 use crate::settings::{Changes, Settings};
+use crate::telemetry::operator_log::OperatorLog;
 use palisade::Host;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -33,6 +34,8 @@ pub(crate) struct ServerState {
     /// The [`Changes`] setting announced to the first client. It is fixed from then on, so that
     /// every client is told the same.
     announced: OnceLock<Changes>,
+    /// The log for the operator.
+    pub(crate) operator_log: OperatorLog,
     /// The number of in-flight calls.
     calls: watch::Sender<usize>,
 }
@@ -61,6 +64,7 @@ impl ServerState {
             clients: ClientRegistry::default(),
             shutdown: CancellationToken::new(),
             announced: OnceLock::new(),
+            operator_log: OperatorLog::default(),
             calls,
         })
     }
@@ -70,11 +74,10 @@ impl ServerState {
         *self.announced.get().unwrap_or(&self.settings.changes)
     }
 
-    /// Waits up to `timeout` for plugins that are still loading, except those that an earlier run
-    /// did not finish. If some are still missing then, changes are announced, so that clients learn
-    /// of them.
-    pub(crate) async fn wait_for_plugins(&self, timeout: Duration) -> Loading {
-        let _ = tokio::time::timeout(timeout, self.host.loaded_but_the_last()).await;
+    /// Returns whether all plugins are loaded, without a wait: clients give up after seconds, and
+    /// plugins may compile for longer. If some are missing at the first call, changes are
+    /// announced, so that clients learn of them.
+    pub(crate) fn loading(&self) -> Loading {
         let loading = match self.host.progress().has_ended() {
             true => Loading::Complete,
             false => Loading::Running,

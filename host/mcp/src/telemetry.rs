@@ -5,6 +5,7 @@
 //! Neither logs nor spans contain a tool's input or output.
 
 pub(crate) mod operation;
+pub(crate) mod operator_log;
 #[cfg(feature = "otel")]
 mod otel;
 pub(crate) mod request_log;

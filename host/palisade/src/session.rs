@@ -14,6 +14,8 @@ pub(crate) use concurrency::{ConcurrencyLimits, SessionPermits};
 pub(crate) use in_flight::CallInFlight;
 pub use tool_lists::{Advertised, Allowed};
 
+use crate::execution::share::Share;
+use crate::execution::{OwnerShares, SessionShares};
 use crate::policy::{Mode, Policy};
 use crate::registry::{Registered, Role};
 use crate::tool::{CallId, Digest, SideEffects};
@@ -36,6 +38,7 @@ struct Inner {
     advertised: Advertised,
     permitted: Allowed,
     concurrency: ConcurrencyLimits,
+    shares: Option<SessionShares>,
     in_flight: in_flight::CallsInFlight,
     allowed: Mutex<HashSet<Allowance>>,
     allowed_more: tokio::sync::Notify,
@@ -131,6 +134,18 @@ impl Session {
 
     pub(crate) fn enter(&self, call: &CallId) -> CallInFlight<'_> {
         self.0.in_flight.enter(call)
+    }
+
+    /// Returns the shares of a tool's calls, if the session has shares of its own.
+    pub(crate) fn shares(&self, tool: &Registered) -> Option<Arc<OwnerShares>> {
+        self.0.shares.as_ref().map(|shares| shares.of(tool.owner()))
+    }
+
+    /// Returns the share of the turns to compute for this tool's calls.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn turns(&self, tool: &Registered) -> Arc<Share> {
+        self.shares(tool).map_or_else(|| tool.turns().clone(), |shares| shares.turns.clone())
     }
 
     pub(crate) fn concurrency(&self) -> &ConcurrencyLimits {

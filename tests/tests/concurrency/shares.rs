@@ -54,6 +54,41 @@ fn sleeping_plugin_at_its_share_delays_no_other() {
     });
 }
 
+#[test]
+fn session_at_full_load_takes_nothing_from_another_of_the_same_plugin() {
+    let _turn = turn();
+    let stage = Stage::new(&[CANCEL_SLEEP], |host| host.shipped(Shipped::LeftOut));
+    let session =
+        |id: &str, calls: u32| stage.host.new_session(id).concurrency(calls).own_shares().build();
+    let (busy, other) = (session("busy", 256), session("other", 2));
+    let token = CancellationToken::new();
+    block_on(async {
+        let (running, waiting) = OF_ONE;
+        let sleep = || Call::new("sleep", "{}").with_cancellation(token.clone());
+        // The first call loads the plugin's code, for which the others would wait.
+        let mut calls = vec![stage.begin(&busy, sleep())];
+        stage.started(1).await;
+        calls.extend((1..running + waiting + 10).map(|_| stage.begin(&busy, sleep())));
+        stage.started(running).await;
+        stage
+            .recorder
+            .until(|events| events.iter().filter(|event| event.is_terminal()).count() == 10)
+            .await;
+        // Two calls of the other session run, and two wait in the queue.
+        let others: Vec<_> = (0..4).map(|_| stage.begin(&other, sleep())).collect();
+        stage.started(running + 2).await;
+        assert_eq!(
+            (busy.in_flight(), other.in_flight()),
+            (running + waiting, 4),
+            "one holds its whole share, and none of the other's calls was refused"
+        );
+        token.cancel();
+        for call in calls.into_iter().chain(others) {
+            assert!(call.await.unwrap().is_failure());
+        }
+    });
+}
+
 /// Set in the environment of the child process that runs the test with few file descriptors.
 const FEW: &str = "PALISADE_TESTS_SHORT_OF_DESCRIPTORS";
 const TEST: &str = "shares::greedy_plugins_leave_descriptors_to_a_third";

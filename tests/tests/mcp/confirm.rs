@@ -55,9 +55,9 @@ fn legacy_client_is_asked_during_the_call() {
     ] {
         let (_, answer) = asked(&mut client, path, &no);
         assert_eq!(class(&answer), "user_denied");
-        let word = &answer["result"]["content"][1];
-        assert_eq!(word["annotations"]["audience"], json!(["user"]));
-        assert!(word["text"].as_str().unwrap().starts_with("If you saw no question"), "{word}");
+        let text = super::text(&answer);
+        assert!(text.contains("If the user saw no question"), "{text}");
+        assert!(text.contains("the server's log") && !text.contains("--allow"), "{text}");
         assert_eq!(world.read(path), None);
     }
 }
@@ -112,16 +112,18 @@ fn client_without_forms_gets_a_refusal_with_the_setting() {
     let modern = client.request_modern("tools/call", write("a.txt"), &json!({}));
     for answer in [legacy, modern] {
         assert_eq!(class(&answer), "permission_denied");
-        let blocks = answer["result"]["content"].as_array().unwrap();
-        assert!(
-            !blocks[0]["text"].as_str().unwrap().contains("--allow"),
-            "no operator's advice for the model: {answer}"
-        );
-        assert_eq!(blocks[1]["annotations"]["audience"], json!(["user"]));
-        let advice = blocks[1]["text"].as_str().unwrap();
-        assert!(advice.contains("policy.classes") || advice.contains("--allow write"), "{advice}");
+        assert_eq!(answer["result"]["content"].as_array().map(Vec::len), Some(1), "{answer}");
+        let text = super::text(&answer);
+        assert!(text.contains("the server's log") && text.contains("ask the user"), "{text}");
+        assert!(!text.contains("--allow"), "no operator's advice for the model: {answer}");
     }
     assert_eq!(world.read("a.txt"), None);
+    let (ran, _) = client.end();
+    ran.stderr_contains(&[
+        "a call of `write_file` failed: ",
+        "--allow write",
+        "among the server's arguments",
+    ]);
 }
 
 /// Makes the first round of the current revision, and returns its question and its state.

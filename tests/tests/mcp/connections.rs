@@ -1,5 +1,6 @@
 //! Connections over HTTP: how many are answered, and the answer to those above the limit.
 
+use super::http::{request, session};
 use super::{call, serving};
 use palisade_tests::World;
 use palisade_tests::guest::LOADER_GOOD;
@@ -71,6 +72,24 @@ fn two_hundred_connections_of_one_address_are_answered() {
     let mut sockets = connect(&endpoint, ANSWERED);
     sockets.iter_mut().for_each(|socket| send(&endpoint, socket));
     sockets.into_iter().for_each(|socket| is_answered(&answer(socket)));
+}
+
+#[test]
+fn fifty_calls_at_once_in_one_session_are_answered() {
+    let world = World::new();
+    let endpoint = start(&world);
+    let id = session(&endpoint);
+    let begin = |number: u32| {
+        let mut message = request("tools/call", &call("good", json!({})));
+        message["id"] = json!(number);
+        endpoint.begin("POST", &[("Mcp-Session-Id", &id)], &message.to_string())
+    };
+    let sockets: Vec<_> = (1..=50).map(begin).collect();
+    for (number, socket) in (1..).zip(sockets) {
+        let answer = answer(socket);
+        is_answered(&answer);
+        assert_eq!(answer.message()["id"], json!(number));
+    }
 }
 
 #[test]

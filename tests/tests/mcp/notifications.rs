@@ -7,10 +7,14 @@ use palisade_tests::guest::{CONTRACT_ERRORS, CONTRACT_HOST, LIMITS_OUTPUT};
 use palisade_tests::program::Program;
 use serde_json::{Value, json};
 
-/// Returns the levels and texts of the log messages.
+/// The output of the tool `speak`, which arrives in any number of parts.
+const OUTPUT: &str = "first second";
+
+/// Returns the levels and texts of the log messages of `speak`, without its output.
 fn logged(messages: &[&Value]) -> Vec<(String, String)> {
     let field = |message: &Value, name: &str| message["params"][name].as_str().unwrap().to_owned();
-    messages.iter().map(|message| (field(message, "level"), field(message, "data"))).collect()
+    let all = messages.iter().map(|message| (field(message, "level"), field(message, "data")));
+    all.filter(|(_, text)| !OUTPUT.contains(text)).collect()
 }
 
 fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -29,7 +33,10 @@ fn progress_has_the_calls_token_and_precedes_its_answer() {
         // Logs arrive as well.
         let before = std::mem::take(&mut client.pending);
         let told = before.iter().filter(|message| message["method"] == "notifications/progress");
-        let told: Vec<&Value> = told.map(|message| &message["params"]).collect();
+        let is_output =
+            |params: &&Value| params["message"].as_str().is_some_and(|text| OUTPUT.contains(text));
+        let told = told.map(|message| &message["params"]).filter(|params| !is_output(params));
+        let told: Vec<&Value> = told.collect();
         let expected = [
             json!({"progressToken": token, "progress": 1.0}),
             json!({"progressToken": token, "progress": 2.0, "total": 4.0, "message": "half"}),
@@ -38,6 +45,78 @@ fn progress_has_the_calls_token_and_precedes_its_answer() {
         let (_, rest) = client.end();
         assert!(rest.is_empty(), "nothing comes after the answer: {rest:?}");
     }
+}
+
+/// Returns the text that the messages of a call have in this place.
+fn merged(client: &palisade_tests::mcp::Client, method: &str, place: &str) -> String {
+    let text = |message: &&Value| message.pointer(place)?.as_str().map(str::to_owned);
+    client.received(method).iter().filter_map(text).collect()
+}
+
+#[test]
+fn output_arrives_as_progress_with_increasing_values() {
+    let world = World::new();
+    let mut client = plain(&world, LIMITS_OUTPUT);
+    let mut params = call("emit", json!({"bytes": 8 << 10}));
+    params["_meta"] = json!({"progressToken": 1});
+    client.request("tools/call", &params);
+    let steps = client.received("notifications/progress");
+    let values: Vec<f64> =
+        steps.iter().map(|step| step["params"]["progress"].as_f64().unwrap()).collect();
+    assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "{values:?}");
+    let output = merged(&client, "notifications/progress", "/params/message");
+    assert_eq!(output, "m".repeat(8 << 10));
+    assert_eq!(merged(&client, "notifications/message", "/params/data"), "");
+}
+
+#[test]
+fn output_arrives_in_the_log_without_a_token() {
+    let world = World::new();
+    let mut client = plain(&world, LIMITS_OUTPUT);
+    client.request("tools/call", &call("emit", json!({"bytes": 8 << 10})));
+    let output = merged(&client, "notifications/message", "/params/data");
+    assert_eq!(output, "m".repeat(8 << 10));
+    client.pending.clear();
+    client.request("logging/setLevel", &json!({"level": "warning"}));
+    client.request("tools/call", &call("emit", json!({"bytes": 8 << 10})));
+    assert!(client.received("notifications/message").is_empty(), "output is of level info");
+}
+
+#[test]
+fn output_flood_is_merged_and_its_omissions_counted() {
+    let world = World::new();
+    let mut client = plain(&world, LIMITS_OUTPUT);
+    let mut params = call("emit", json!({"bytes": 1 << 20}));
+    params["_meta"] = json!({"progressToken": 1});
+    client.request("tools/call", &params);
+    let steps = client.received("notifications/progress").len();
+    assert!((1..=100).contains(&steps), "{steps} messages");
+    let output = merged(&client, "notifications/progress", "/params/message");
+    let omitted = output.split('[').filter_map(|part| part.split_once(" bytes left out]"));
+    let omitted: usize = omitted.map(|(count, _)| count.parse::<usize>().unwrap()).sum();
+    assert_eq!(output.matches('m').count() + omitted, 1 << 20);
+}
+
+#[test]
+fn log_of_a_tool_reaches_the_log_of_the_server() {
+    let world = World::new();
+    let said = |program: Program<'_>| {
+        let mut client = palisade_tests::mcp::Client::legacy(program, &json!({}));
+        client.request("tools/call", &call("speak", json!({})));
+        client.end().0.stderr
+    };
+    let serving = || super::serving(&world, CONTRACT_HOST);
+    let usual = said(serving());
+    for line in ["WARN four call=", "ERROR five call=", "tool=\"speak\""] {
+        assert!(usual.contains(line), "{line}: {usual}");
+    }
+    assert!(!usual.contains("three"), "{usual}");
+    let all = said(serving().env("PALISADE_LOG", "palisade::tool=trace"));
+    for line in ["TRACE", "one", "DEBUG", "two", "INFO", "three"] {
+        assert!(all.contains(line), "{line}: {all}");
+    }
+    let verbose = said(serving().args(["--verbose"]));
+    assert_eq!(verbose.matches("five").count(), 1, "{verbose}");
 }
 
 #[test]

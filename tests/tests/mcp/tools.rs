@@ -178,6 +178,20 @@ fn every_kind_of_block_arrives() {
 }
 
 #[test]
+fn result_without_output_has_a_block() {
+    let world = World::new();
+    let mut client = plain(&world, CONTRACT_CONTENT);
+    let params = call("give", json!({"blocks": []}));
+    for answer in [
+        client.request("tools/call", &params),
+        client.request_modern("tools/call", params.clone(), &json!({})),
+    ] {
+        assert_eq!(text(&answer), "The call succeeded, without output.");
+        assert_eq!(answer["result"]["isError"], false);
+    }
+}
+
+#[test]
 fn output_schema_result_is_structured_and_text() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_STRUCTURED);

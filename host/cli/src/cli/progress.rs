@@ -1,11 +1,13 @@
 //! The live view on a terminal: compiling plugins, and the progress of a running tool.
 
+use super::args::Common;
 use super::output::{self, INDENT};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use palisade::events::{Envelope, Event, Subscriber};
 use palisade::execution::Severity;
 use palisade::plugins::{LoadObserver, LoadStep};
 use palisade::tool::text::{elided, visible};
+use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,6 +49,11 @@ impl Loading {
 /// Returns true if standard error is a terminal that can show progress.
 pub(super) fn shows() -> bool {
     !ProgressDrawTarget::stderr().is_hidden()
+}
+
+/// Returns true if running tools are watched: on a terminal, or with `--verbose`.
+pub(super) fn watches(common: &Common) -> bool {
+    common.verbose || io::stderr().is_terminal()
 }
 
 /// The level of detail shown of a running tool.

@@ -4,7 +4,7 @@
 use super::args::{Common, Running};
 use super::destination::Begin;
 use super::exit::{Exit, Failure};
-use super::progress::{Detail, Watching};
+use super::progress::{self, Detail, Watching};
 use super::prompt::Terminal;
 use super::signals::Signals;
 use super::unused_rules::{self, Told};
@@ -14,7 +14,7 @@ use palisade::events::JsonLines;
 use palisade::sandbox::limits;
 use palisade::workspace::Workspace;
 use palisade::{BuildError, Host, HostBuilder};
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Tools {
             builder = builder.subscriber(lines.clone());
         }
         builder = args.events.iter().fold(builder, HostBuilder::deny_read);
-        if common.verbose || io::stderr().is_terminal() {
+        if progress::watches(common) {
             let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
             builder = builder.subscriber(Arc::new(Watching::new(detail)));
         }

@@ -1,11 +1,12 @@
-//! Forwards a running call's progress and log messages to its client, where the client asked for
-//! them.
+//! Forwards a running call's progress, output and log messages to its client, where the client
+//! asked for them. Output goes with the progress messages, or otherwise with the log.
 
 #![expect(
     deprecated,
     reason = "messages that the next revision drops; clients of older revisions expect them"
 )]
 
+use super::pending_output::PendingOutput;
 use super::progress_throttle::ProgressThrottle;
 use crate::protocol::log_level::{log_level, reaches};
 use crate::rate_limit::{Rate, TokenBucket};
@@ -18,13 +19,16 @@ use rmcp::model::{
 };
 use rmcp::service::Peer;
 use serde_json::Value;
-use std::sync::Arc;
+use std::future::pending;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 /// The maximum number of queued notifications of a call.
 const MAX_QUEUED: usize = 64;
+/// The severity of output in the log.
+const OUTPUT_SEVERITY: Severity = Severity::Info;
 /// The rate of log messages.
 const LOG_RATE: Rate = Rate::per_second(20, 50);
 
@@ -46,6 +50,8 @@ pub(crate) struct Notifier {
     logger: String,
     progress: ProgressThrottle,
     logs: TokenBucket,
+    /// The time from which the pending output may be sent. `None` without any.
+    output_due: Option<Instant>,
 }
 
 impl Notifier {
@@ -66,6 +72,7 @@ impl Notifier {
             logger: logger.to_owned(),
             progress: ProgressThrottle::new(now),
             logs: TokenBucket::new(LOG_RATE, now),
+            output_due: None,
         }
     }
 
@@ -95,6 +102,10 @@ impl Notifier {
         while let Some(notification) = self.queued() {
             self.send(peer, notification).await;
         }
+        if let Some(text) = self.take_output() {
+            let step = self.token.is_some().then(|| self.progress.output());
+            self.send_output(peer, step, text).await;
+        }
         if let Some(step) = self.progress.last() {
             self.send_progress(peer, step).await;
         }
@@ -102,12 +113,23 @@ impl Notifier {
 
     /// Returns the next notification. Never completes without a subscription.
     async fn next(&mut self) -> CallNotification {
-        if let Some(subscription) = &mut self.subscription
-            && let Some(notification) = subscription.notifications.recv().await
-        {
-            return notification;
+        let due = self.output_due;
+        let Some(subscription) = &mut self.subscription else { return pending().await };
+        tokio::select! {
+            biased;
+            Some(notification) = subscription.notifications.recv() => notification,
+            () = async {
+                match due {
+                    Some(due) => sleep_until(due).await,
+                    None => pending().await,
+                }
+            } => CallNotification::Output,
         }
-        std::future::pending().await
+    }
+
+    fn take_output(&mut self) -> Option<String> {
+        self.output_due = None;
+        self.subscription.as_ref()?.output.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn queued(&mut self) -> Option<CallNotification> {
@@ -117,6 +139,7 @@ impl Notifier {
     /// Sends a notification within the rate limit.
     async fn send(&mut self, peer: &Peer<RoleServer>, notification: CallNotification) {
         let now = Instant::now();
+        let is_output = matches!(notification, CallNotification::Output);
         match notification {
             CallNotification::Progress(step) => {
                 if let Some(step) = self.progress.admit(step, now) {
@@ -126,7 +149,46 @@ impl Notifier {
             CallNotification::Log(severity, text) if self.logs.take(now).is_ok() => {
                 self.send_log(peer, severity, text).await;
             }
-            CallNotification::Log(..) => {}
+            CallNotification::Log(..) | CallNotification::Output => {}
+        }
+        // A full queue drops the notification of output, but not the output itself.
+        if is_output || (self.output_due.is_none() && self.has_output()) {
+            self.send_pending_output(peer, now).await;
+        }
+    }
+
+    fn has_output(&self) -> bool {
+        let is_empty =
+            |it: &Subscription| it.output.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        self.subscription.as_ref().is_some_and(|it| !is_empty(it))
+    }
+
+    /// Sends the pending output, or keeps it until the rate limit has room.
+    async fn send_pending_output(&mut self, peer: &Peer<RoleServer>, now: Instant) {
+        if self.output_due.is_some_and(|due| due > now) {
+            return;
+        }
+        let admitted = match self.token {
+            Some(_) => self.progress.admit_output(now).map(Some),
+            None => self.logs.take(now).map(|()| None),
+        };
+        match admitted {
+            Ok(step) => {
+                if let Some(text) = self.take_output() {
+                    self.send_output(peer, step, text).await;
+                }
+            }
+            Err(wait) => self.output_due = Some(now + wait),
+        }
+    }
+
+    /// Sends output with a step of progress, or without one to the log.
+    async fn send_output(&self, peer: &Peer<RoleServer>, step: Option<Progress>, text: String) {
+        match step {
+            Some(step) => {
+                self.send_progress(peer, Progress { message: Some(text), ..step }).await;
+            }
+            None => self.send_log(peer, OUTPUT_SEVERITY, text).await,
         }
     }
 
@@ -158,21 +220,29 @@ impl Drop for Notifier {
 enum CallNotification {
     Progress(Progress),
     Log(Severity, String),
+    /// There is pending output.
+    Output,
 }
 
 /// The subscription to the events of one call.
 struct Subscription {
     subscriber: Arc<dyn Subscriber>,
     notifications: mpsc::Receiver<CallNotification>,
+    output: Arc<Mutex<PendingOutput>>,
 }
 
 impl Subscription {
     fn new(events: &Events, call: &CallId, requested: RequestedNotifications) -> Self {
         let (sender, notifications) = mpsc::channel(MAX_QUEUED);
-        let subscriber: Arc<dyn Subscriber> =
-            Arc::new(CallSubscriber { call: call.clone(), requested, notifications: sender });
+        let output = Arc::<Mutex<PendingOutput>>::default();
+        let subscriber: Arc<dyn Subscriber> = Arc::new(CallSubscriber {
+            call: call.clone(),
+            requested,
+            notifications: sender,
+            output: output.clone(),
+        });
         events.subscribe(subscriber.clone());
-        Self { subscriber, notifications }
+        Self { subscriber, notifications, output }
     }
 }
 
@@ -182,6 +252,22 @@ struct CallSubscriber {
     call: CallId,
     requested: RequestedNotifications,
     notifications: mpsc::Sender<CallNotification>,
+    output: Arc<Mutex<PendingOutput>>,
+}
+
+impl CallSubscriber {
+    fn wants_log(&self, severity: Severity) -> bool {
+        self.requested.log.is_some_and(|minimum| reaches(severity, minimum))
+    }
+
+    /// Adds a chunk to the pending output. Returns the notification of it, unless one was sent
+    /// before.
+    fn add_output(&self, chunk: &str) -> Option<CallNotification> {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = output.is_empty();
+        output.push(chunk);
+        is_first.then_some(CallNotification::Output)
+    }
 }
 
 impl Subscriber for CallSubscriber {
@@ -193,10 +279,16 @@ impl Subscriber for CallSubscriber {
             Event::Progress(_, step) if self.requested.progress.is_some() => {
                 CallNotification::Progress(step.clone())
             }
-            Event::Log(_, severity, text)
-                if self.requested.log.is_some_and(|minimum| reaches(*severity, minimum)) =>
-            {
+            Event::Log(_, severity, text) if self.wants_log(*severity) => {
                 CallNotification::Log(*severity, text.clone())
+            }
+            Event::OutputDelta(_, chunk)
+                if self.requested.progress.is_some() || self.wants_log(OUTPUT_SEVERITY) =>
+            {
+                match self.add_output(chunk) {
+                    Some(notification) => notification,
+                    None => return,
+                }
             }
             _ => return,
         };

@@ -6,7 +6,7 @@ use crate::clients::client::Client;
 use crate::messages::extensions;
 use crate::messages::response_resources::set_plugin_turns;
 use crate::protocol::client_info::name_and_version;
-use crate::protocol::lifecycle::{CLIENT_INFO_KEY, Lifecycle};
+use crate::protocol::lifecycle::{CLIENT_INFO_KEY, Dialect, Lifecycle};
 use crate::questions::input_required::{Purpose, Round, RoundInput, Subject};
 use crate::questions::plugin_question::{required_capabilities, supported_kinds};
 use crate::questions::server_request::{self, AskingRequester, Question};
@@ -62,7 +62,7 @@ impl PluginRequest {
         input: Value,
         round: RoundInput,
     ) -> Result<Outcome, ErrorData> {
-        set_plugin_turns(&self.context.extensions, tool.turns());
+        set_plugin_turns(&self.context.extensions, &self.client.session().turns(tool));
         match self.lifecycle {
             Lifecycle::Stateful => {
                 let result = self.run_with_server_requests(tool, input).await;
@@ -76,7 +76,7 @@ impl PluginRequest {
     async fn run_with_server_requests(&self, tool: &Arc<Registered>, input: Value) -> ToolResult {
         let kinds = supported_kinds(&self.context);
         let AskingRequester { requester, questions } =
-            AskingRequester::new(kinds, plugin_name(tool));
+            AskingRequester::new(kinds, plugin_name(tool), Dialect::of_request(&self.context));
         self.run_forwarding(tool, input, requester, questions).await
     }
 

@@ -2,23 +2,29 @@
 
 use crate::rate_limit::{Rate, TokenBucket};
 use palisade::execution::Progress;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// The rate of progress notifications.
 const RATE: Rate = Rate::per_second(10, 10);
+
+/// The increase of the value by an output: small, so that it passes no step of the tool.
+const LITTLE: f64 = 1e-6;
 
 /// The progress throttle of one call.
 #[derive(Debug)]
 pub(super) struct ProgressThrottle {
     bucket: TokenBucket,
     sent: Option<f64>,
+    /// The total of the last sent step.
+    total: Option<f64>,
     throttled: Option<Progress>,
 }
 
 impl ProgressThrottle {
     /// Creates the throttle of a call that starts now.
     pub(super) fn new(now: Instant) -> Self {
-        Self { bucket: TokenBucket::new(RATE, now), sent: None, throttled: None }
+        Self { bucket: TokenBucket::new(RATE, now), sent: None, total: None, throttled: None }
     }
 
     /// Returns the step if it may be sent now. A throttled step is kept until the next one or the
@@ -35,6 +41,23 @@ impl ProgressThrottle {
         Some(self.record(step))
     }
 
+    /// Returns the step of an output that may be sent now. Its value is just above the last one,
+    /// since an output has no measure of its own, and the protocol requires increasing values.
+    ///
+    /// # Errors
+    ///
+    /// Returns the time until it may be sent.
+    pub(super) fn admit_output(&mut self, now: Instant) -> Result<Progress, Duration> {
+        self.bucket.take(now).map(|()| self.output())
+    }
+
+    /// Returns the step of an output that is sent despite the limit: the last one.
+    pub(super) fn output(&mut self) -> Progress {
+        let done = self.sent.map_or(0.0, |sent| (sent + LITTLE).max(sent.next_up()));
+        self.sent = Some(done);
+        Progress { done, total: self.total, message: None }
+    }
+
     /// Returns the last throttled step: the final progress is worth sending despite the limit.
     pub(super) fn last(&mut self) -> Option<Progress> {
         let step =
@@ -45,6 +68,7 @@ impl ProgressThrottle {
     fn record(&mut self, step: Progress) -> Progress {
         self.throttled = None;
         self.sent = Some(step.done);
+        self.total = step.total;
         step
     }
 }
@@ -54,7 +78,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use std::time::Duration;
 
     fn step(done: f64) -> Progress {
         Progress { done, total: Some(100.0), message: None }
@@ -82,6 +105,29 @@ mod tests {
         let told: Vec<f64> =
             done.iter().filter_map(|done| Some(throttle.admit(step(*done), now)?.done)).collect();
         assert_eq!(told, [1.0, 2.0]);
+    }
+
+    #[test]
+    fn output_increases_the_value_and_passes_no_step() {
+        let now = Instant::now();
+        let mut throttle = ProgressThrottle::new(now);
+        let mut values = vec![throttle.admit_output(now).unwrap().done];
+        for done in [1.0, 2.0, 1e15] {
+            values.push(throttle.admit(step(done), now).unwrap().done);
+            let output = throttle.admit_output(now).unwrap();
+            assert_eq!(output.total, Some(100.0));
+            values.push(output.done);
+        }
+        assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "{values:?}");
+        let mut more = 0;
+        let wait = loop {
+            match throttle.admit_output(now) {
+                Ok(_) => more += 1,
+                Err(wait) => break wait,
+            }
+        };
+        assert_eq!(more, 3, "outputs and steps share one limit");
+        assert!(throttle.admit_output(now + wait).is_ok());
     }
 
     #[test]

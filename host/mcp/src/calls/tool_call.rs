@@ -53,6 +53,7 @@ impl PluginRequest {
 
     /// Builds the response of a result, or of a failure if there is not enough memory.
     async fn tool_result(&self, tool: &Registered, result: &ToolResult) -> CallToolResult {
+        self.server.operator_log.note(result);
         let built = self.build_result(tool, result).await;
         built.and_then(|built| within_memory(built, &self.context.extensions)).unwrap_or_else(
             |why| {
@@ -92,7 +93,8 @@ impl PluginRequest {
             json.to_value_within(&budget)
         } else {
             let json = json.clone();
-            offload(&budget, tool.turns(), move |budget| json.to_value_within(&*budget)).await
+            let turns = self.client.session().turns(tool);
+            offload(&budget, &turns, move |budget| json.to_value_within(&*budget)).await
         };
         parsed.map(|(value, _kept)| value)
     }

@@ -53,10 +53,10 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Creates a client with a session of its own.
+    /// Creates a client with a session of its own, which has shares of its own.
     pub(crate) fn new(host: &Host, transport: TransportKind) -> Self {
         let name = format!("mcp-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
-        let session = host.new_session(&name).build();
+        let session = host.new_session(&name).own_shares().build();
         Self {
             session,
             name,

@@ -1,10 +1,11 @@
-//! The registry of stateless HTTP clients, identified by their token and the name that they claim.
+//! The registry of stateless HTTP clients, identified by their token, their address and the name
+//! that they claim.
 //!
-//! The name is unverified and grants no rights. It decides only which calls share a limit, and
-//! which questions belong together.
+//! The name is unverified and grants no rights. It decides only which calls share a limit and the
+//! shares of a session, and which questions belong together.
 
 use super::client::{Client, TransportKind};
-use crate::http::Caller;
+use crate::http::{Caller, ClientAddress};
 use palisade::Host;
 use palisade::tool::Digest;
 use rmcp::model::Implementation;
@@ -22,16 +23,21 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ClientIdentity {
     caller: Option<Caller>,
+    address: Option<ClientAddress>,
     info: Option<Digest>,
 }
 
 impl ClientIdentity {
-    /// Creates the identity of a client with this token, which may claim a name and version.
-    pub(crate) fn new(caller: Option<Caller>, info: Option<&Implementation>) -> Self {
+    /// Creates the identity of a client with this token and address, which may claim a name and
+    /// version.
+    pub(crate) fn new(
+        (caller, address): (Option<Caller>, Option<ClientAddress>),
+        info: Option<&Implementation>,
+    ) -> Self {
         let digest = |info: &Implementation| {
             Digest::of(format!("{}\0{}", info.name, info.version).as_bytes())
         };
-        Self { caller, info: info.map(digest) }
+        Self { caller, address, info: info.map(digest) }
     }
 }
 
@@ -79,9 +85,11 @@ mod tests {
 
     use super::*;
     use palisade::plugins::Shipped;
+    use std::net::IpAddr;
 
     fn named(name: &str) -> ClientIdentity {
-        ClientIdentity::new(Some(Caller::Unauthenticated), Some(&Implementation::new(name, "1")))
+        let sender = (Some(Caller::Unauthenticated), Some(ClientAddress::Local));
+        ClientIdentity::new(sender, Some(&Implementation::new(name, "1")))
     }
 
     fn host() -> Host {
@@ -90,19 +98,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn client_is_identified_by_name_and_token() {
+    async fn client_is_identified_by_name_token_and_address() {
         let host = host();
         let known = ClientRegistry::default();
         let one = known.get_or_add(&host, named("one"));
         assert!(Arc::ptr_eq(&one, &known.get_or_add(&host, named("one"))));
         assert!(!Arc::ptr_eq(&one, &known.get_or_add(&host, named("two"))));
-        assert!(!Arc::ptr_eq(
-            &one,
-            &known.get_or_add(&host, ClientIdentity::new(Some(Caller::Unauthenticated), None))
-        ));
-        let bearer = Caller::Bearer(blake3::hash(b"token"));
-        let with_token = ClientIdentity::new(Some(bearer), Some(&Implementation::new("one", "1")));
-        assert!(!Arc::ptr_eq(&one, &known.get_or_add(&host, with_token)));
+        let (info, local) = (Implementation::new("one", "1"), Some(ClientAddress::Local));
+        let remote = Some(ClientAddress::from(IpAddr::from([192, 0, 2, 1])));
+        let caller = Some(Caller::Unauthenticated);
+        let bearer = Some(Caller::Bearer(blake3::hash(b"token")));
+        for other in [
+            ClientIdentity::new((caller, local), None),
+            ClientIdentity::new((bearer, local), Some(&info)),
+            ClientIdentity::new((caller, remote), Some(&info)),
+        ] {
+            assert!(!Arc::ptr_eq(&one, &known.get_or_add(&host, other)));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use crate::clients::client::{Client, TransportKind};
 use crate::clients::client_registry::ClientIdentity;
-use crate::messages::extensions::caller;
+use crate::messages::extensions::{address, caller};
 use crate::protocol::lifecycle::Lifecycle;
 use crate::sessions::SessionRef;
 use crate::state::ServerState;
@@ -36,7 +36,8 @@ impl ClientBinding {
             }
             Lifecycle::Stateless => {
                 let info = context.meta.client_info();
-                let identity = ClientIdentity::new(caller(&context.extensions), info.as_ref());
+                let sender = (caller(&context.extensions), address(&context.extensions));
+                let identity = ClientIdentity::new(sender, info.as_ref());
                 server.clients.get_or_add(&server.host, identity)
             }
         }

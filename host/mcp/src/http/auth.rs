@@ -24,7 +24,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// The head of an admitted request. Its extensions contain the [`Caller`].
+/// The head of an admitted request. Its extensions contain the [`Caller`] and its
+/// [`ClientAddress`].
 pub(crate) type RequestHead = Parts;
 
 /// The identity of a client.
@@ -55,7 +56,8 @@ impl Admitted {
         &self.account
     }
 
-    /// Returns the request: without its token, and with its [`Caller`] as an extension.
+    /// Returns the request: without its token, and with its [`Caller`] and address as
+    /// extensions.
     pub(crate) fn into_request(self) -> Request<Bytes> {
         self.request
     }
@@ -108,12 +110,14 @@ impl Auth {
     {
         let (mut head, body) = request.into_parts();
         let caller = self.check(&head, from.into())?;
+        let address = ClientAddress::from(from);
         let session = session(&head, caller);
-        let account = self.bodies.account_of(client(caller, from.into(), session.as_deref()));
-        let body = request_body::read(body, self.bodies.buffer(from.into(), &account)).await?;
+        let account = self.bodies.account_of(client(caller, address, session.as_deref()));
+        let body = request_body::read(body, self.bodies.buffer(address, &account)).await?;
         // Strip the credential, so that handlers cannot log it.
         head.headers.remove(AUTHORIZATION);
         head.extensions.insert(caller);
+        head.extensions.insert(address);
         Ok(Admitted { caller, request: Request::from_parts(head, body), account })
     }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 /// A client address: an IPv4 address, or an IPv6 /64 network, since one machine usually holds all
 /// 2⁶⁴ addresses of its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum ClientAddress {
+pub(crate) enum ClientAddress {
     /// A loopback address. All of them count as one.
     Local,
     /// An IPv4 address, or the upper 64 bits of an IPv6 address.

@@ -1,6 +1,6 @@
 //! The log of connections and requests for which the server had no room.
 
-use crate::rate_limit::{Rate, TokenBucket};
+use crate::rate_limit::{LineLimit, Rate};
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -18,15 +18,13 @@ pub(crate) struct Overload(pub(crate) String);
 pub(super) struct RejectionLog {
     /// The noun of the rejected thing with its article, such as "a request".
     subject: &'static str,
-    bucket: TokenBucket,
-    /// The number of rejections since the last line.
-    unlogged: u64,
+    limit: LineLimit,
 }
 
 impl RejectionLog {
     /// Creates the log for this subject, such as `a request`.
     pub(super) fn new(subject: &'static str, now: Instant) -> Self {
-        Self { subject, bucket: TokenBucket::new(LOG, now), unlogged: 0 }
+        Self { subject, limit: LineLimit::new(LOG, now) }
     }
 
     /// Logs a rejection, if the last line is old enough.
@@ -37,15 +35,8 @@ impl RejectionLog {
     }
 
     fn line(&mut self, from: IpAddr, rejection: &dyn Display, now: Instant) -> Option<String> {
-        if self.bucket.take(now).is_err() {
-            self.unlogged += 1;
-            return None;
-        }
-        let more = match std::mem::take(&mut self.unlogged) {
-            0 => String::new(),
-            count => format!(" ({count} more since the last such line)"),
-        };
-        Some(format!("turned away {} from {from}: {rejection}{more}", self.subject))
+        let withheld = self.limit.take(now)?;
+        Some(format!("turned away {} from {from}: {rejection}{withheld}", self.subject))
     }
 }
 

@@ -15,7 +15,12 @@ use crate::settings::Changes;
 use crate::state::ServerState;
 use rmcp::model::SubscriptionFilter;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+/// The pause between notifications while plugins are loading at startup.
+const LOADING_PAUSE: Duration = Duration::from_secs(2);
 
 /// The notification task of one client. Dropping it aborts the task.
 #[derive(Debug)]
@@ -105,9 +110,6 @@ async fn notify(
     };
     let mut changes = server.host.changes();
     let current = || current_lists(&server, &client, channel.lifecycle());
-    // Plugins that load at startup are not a change: list requests wait for them. A client that was
-    // shown a partial list is notified when loading is complete.
-    server.host.wait_until_loaded().await;
     let mut known_before = client.known_lists();
     let mut notified = known_before.or(current());
     loop {
@@ -132,5 +134,7 @@ async fn notify(
         if changes.changed().await.is_err() {
             return;
         }
+        // Plugins that load at startup come one by one: not each is worth a notification.
+        let _ = timeout(LOADING_PAUSE, server.host.wait_until_loaded()).await;
     }
 }

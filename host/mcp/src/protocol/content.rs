@@ -4,9 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use palisade::Content;
 use palisade::tool::Body;
-use rmcp::model::{
-    Annotations, ContentBlock, EmbeddedResource, Resource, ResourceContents, Role, TextContent,
-};
+use rmcp::model::{ContentBlock, EmbeddedResource, Resource, ResourceContents};
 
 /// Converts one block of content. JSON becomes text here; structured content is added elsewhere.
 pub(crate) fn content_block(content: &Content) -> ContentBlock {
@@ -56,10 +54,4 @@ pub(crate) fn resource_contents(uri: &str, mime: Option<&str>, body: &Body) -> R
         Some(mime) => contents.with_mime_type(mime),
         None => contents,
     }
-}
-
-/// Creates a text block for the user rather than the model.
-pub(crate) fn user_block(text: &str) -> ContentBlock {
-    let annotations = Annotations::default().with_audience(vec![Role::User]);
-    ContentBlock::Text(TextContent::new(text).with_annotations(annotations))
 }

@@ -16,7 +16,7 @@ pub(crate) const CLIENT_INFO_KEY: &str = "io.modelcontextprotocol/clientInfo";
 pub(crate) const VERSIONS: &[ProtocolVersion] =
     &[ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
-/// Older revisions that a handshake may select. They do not differ in any message sent here.
+/// Older revisions that a handshake may select; see [`Dialect`].
 const OLDER: &[ProtocolVersion] = &[ProtocolVersion::V_2025_03_26, ProtocolVersion::V_2025_06_18];
 
 /// The lifecycle that a request follows.
@@ -51,7 +51,51 @@ impl Lifecycle {
     }
 }
 
+/// The form of the messages that differ between the revisions of the stateful lifecycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Before 2025-11-25: clients parse the data of each event, so that an event without data fails
+    /// them, and know titles of choices only as `enumNames`.
+    Older,
+    /// Since 2025-11-25: streams begin with an event without data, and choices are `oneOf`.
+    Current,
+}
+
+impl Dialect {
+    /// Returns the dialect of a request, by the revision of its handshake or its own.
+    pub(crate) fn of_request(context: &RequestContext<RoleServer>) -> Self {
+        context.protocol_version().map_or(Self::Current, |version| Self::of_version(&version))
+    }
+
+    /// Returns the dialect of a revision.
+    pub(crate) fn of_version(version: &ProtocolVersion) -> Self {
+        if OLDER.contains(version) { Self::Older } else { Self::Current }
+    }
+}
+
 /// Returns the revision for a handshake that requests this one.
 pub(crate) fn negotiate(requested: &ProtocolVersion) -> ProtocolVersion {
     if OLDER.contains(requested) { requested.clone() } else { ProtocolVersion::V_2025_11_25 }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    #[test]
+    fn only_revisions_before_2025_11_25_are_spoken_in_the_older_dialect() {
+        for (asked, dialect) in [
+            ("2025-03-26", Dialect::Older),
+            ("2025-06-18", Dialect::Older),
+            ("2025-11-25", Dialect::Current),
+            ("2026-07-28", Dialect::Current),
+            // The handshake selects a newer revision.
+            ("2024-11-05", Dialect::Current),
+        ] {
+            let asked: ProtocolVersion = serde_json::from_value(asked.into()).unwrap();
+            assert_eq!(Dialect::of_version(&negotiate(&asked)), dialect, "{asked}");
+        }
+    }
 }

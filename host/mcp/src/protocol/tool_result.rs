@@ -1,7 +1,8 @@
 //! Converts the uniform result of a call into a result of the protocol.
 
-use super::content::{content_block, user_block};
+use super::content::content_block;
 use super::lifecycle::Lifecycle;
+use super::remedy;
 use palisade::internal::exhaustion_error;
 use palisade::tool::budget::Exhausted;
 use palisade::tool::json::Json;
@@ -12,6 +13,9 @@ use std::time::Duration;
 
 /// The metadata key of an error's class and details, for programs.
 pub(crate) const ERROR_KEY: &str = "dev.palisade/error";
+
+/// The text of a result without output.
+const NO_OUTPUT: &str = "The call succeeded, without output.";
 
 /// Builds the result of a call, with the JSON value of its output if there is one.
 pub(crate) fn call_result(result: &ToolResult, structured: Option<Value>) -> CallToolResult {
@@ -66,28 +70,22 @@ pub(crate) fn structured_content(result: &ToolResult, lifecycle: Lifecycle) -> O
 
 fn failure(result: &ToolResult, error: &ToolError) -> CallToolResult {
     let mut blocks = blocks(result);
-    // For the user, not the model: only the person who runs the server can change its settings.
-    blocks.extend(user_advice(error).map(|advice| user_block(&advice)));
+    if let (Some(ContentBlock::Text(first)), Some(remedy)) =
+        (blocks.first_mut(), remedy::for_reader(error))
+    {
+        first.text = format!("{}; {remedy}", first.text);
+    }
     let mut failure = CallToolResult::error(blocks);
     failure.meta = Some(error_details(error));
     failure
 }
 
+/// Returns the blocks of a result, at least one: some clients fail at an empty list.
 fn blocks(result: &ToolResult) -> Vec<ContentBlock> {
-    result.blocks().iter().map(|content| content_block(content)).collect()
-}
-
-fn user_advice(error: &ToolError) -> Option<String> {
-    /// The place for command-line options, for a reader who knows only the client.
-    const OPTIONS: &str = "options go among the server's arguments in your client's configuration";
-    match error.class() {
-        ErrorClass::PermissionDenied => {
-            Some(format!("For the operator of this server: {}; {OPTIONS}", error.advice()?))
-        }
-        ErrorClass::UserDenied => Some(format!(
-            "If you saw no question, your client shows none: `--allow CLASS` lets a class of tools run unasked; {OPTIONS}"
-        )),
-        _ => None,
+    let blocks = result.blocks();
+    match &blocks[..] {
+        [] => vec![ContentBlock::text(NO_OUTPUT)],
+        blocks => blocks.iter().map(|content| content_block(content)).collect(),
     }
 }
 

@@ -1,10 +1,12 @@
 //! The confirmation of a call as a form for the client, and the interpretation of the form's
 //! result.
 
+use super::form_dialect::in_dialect;
+use crate::protocol::lifecycle::Dialect;
 use palisade::confirm::{Answer, ConfirmationRequest};
 use palisade::tool::text::{elided, visible};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The only field of the form.
 const FIELD: &str = "decision";
@@ -30,12 +32,12 @@ pub(crate) enum SessionAnswer {
 pub(crate) fn confirmation_form(
     request: &ConfirmationRequest,
     session_answer: SessionAnswer,
+    dialect: Dialect,
 ) -> Option<ElicitRequestParams> {
-    let schema = json!({
-        "type": "object",
-        "properties": {FIELD: {"type": "string", "title": "Decision", "oneOf": choices(session_answer)}},
-        "required": [FIELD],
-    });
+    let field = json!({"type": "string", "title": "Decision", "oneOf": choices(session_answer)});
+    let mut properties = Map::from_iter([(FIELD.to_owned(), field)]);
+    in_dialect(&mut properties, dialect).ok()?;
+    let schema = json!({"type": "object", "properties": properties, "required": [FIELD]});
     let requested_schema = serde_json::from_value(schema)
         .inspect_err(|error| tracing::error!("a question cannot be put: {error}"))
         .ok()?;
@@ -133,7 +135,8 @@ mod tests {
     }
 
     fn shown(paths: usize, session_answer: SessionAnswer) -> Value {
-        serde_json::to_value(confirmation_form(&request(paths), session_answer).unwrap()).unwrap()
+        let form = confirmation_form(&request(paths), session_answer, Dialect::Current).unwrap();
+        serde_json::to_value(form).unwrap()
     }
 
     #[test]
@@ -205,6 +208,19 @@ mod tests {
         };
         assert_eq!(choices(SessionAnswer::Offered), ["allow_once", "allow_for_session", "deny"]);
         assert_eq!(choices(SessionAnswer::Withheld), ["allow_once", "deny"]);
+    }
+
+    #[test]
+    fn older_client_gets_the_choices_it_knows() {
+        let form = confirmation_form(&request(0), SessionAnswer::Withheld, Dialect::Older).unwrap();
+        let form = serde_json::to_value(form).unwrap();
+        assert_eq!(
+            form["requestedSchema"]["properties"][FIELD],
+            json!({
+                "type": "string", "title": "Decision",
+                "enum": ["allow_once", "deny"], "enumNames": ["Allow this call", "Deny"],
+            })
+        );
     }
 
     #[test]

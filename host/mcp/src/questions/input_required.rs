@@ -8,6 +8,7 @@
 use super::confirmation_form::{SessionAnswer, confirmation_form, interpret};
 use super::plugin_question::{convert_answer, input_request};
 use super::signed_state::{StateError, StateSigner};
+use crate::protocol::lifecycle::Dialect;
 use palisade::confirm::{Answer, ConfirmationRequest};
 use palisade::internal::{CallAnswer, CallConfirmer};
 use palisade::sandbox::limits;
@@ -166,7 +167,8 @@ impl Round {
             }
             return CallAnswer::Answered(answer);
         }
-        let Some(form) = confirmation_form(request, SessionAnswer::Withheld) else {
+        let Some(form) = confirmation_form(request, SessionAnswer::Withheld, Dialect::Current)
+        else {
             return CallAnswer::Unavailable;
         };
         state.carried.code = request.digest;
@@ -176,7 +178,9 @@ impl Round {
     }
 
     fn answers(&self, requests: &[AskRequest]) -> Result<Vec<String>, AskFailure> {
-        let questions = requests.iter().map(|request| input_request(&self.subject.plugin, request));
+        let questions = requests
+            .iter()
+            .map(|request| input_request(&self.subject.plugin, request, Dialect::Current));
         let questions = questions.collect::<Result<Vec<_>, _>>()?;
         let mut state = self.state();
         let index = state.enter(requests)?;

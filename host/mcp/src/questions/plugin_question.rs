@@ -5,7 +5,9 @@
     reason = "messages that the next revision drops; clients of older revisions expect them"
 )]
 
+use super::form_dialect::in_dialect;
 use crate::messages::extensions::FastPath;
+use crate::protocol::lifecycle::Dialect;
 use palisade::AskFailure;
 use palisade::internal::hidden_in;
 use palisade::tool::schema::{Schema, Violations};
@@ -55,17 +57,18 @@ pub(crate) fn required_capabilities(kinds: &[AskKind]) -> ClientCapabilities {
     serde_json::from_value(Value::Object(needed)).unwrap_or_default()
 }
 
-/// Converts a question of the plugin with this name.
+/// Converts a question of the plugin with this name, for a client of this dialect.
 pub(crate) fn input_request(
     plugin: &str,
     request: &AskRequest,
+    dialect: Dialect,
 ) -> Result<InputRequest, AskFailure> {
     let key = &request.key;
     let refused =
         |reason: String| AskFailure::Invalid(format!("`{key}` cannot be asked: {reason}"));
     match request.kind {
         AskKind::Elicitation => {
-            form_request(plugin, &request.params).map(InputRequest::Elicitation)
+            form_request(plugin, &request.params, dialect).map(InputRequest::Elicitation)
         }
         AskKind::Sampling => {
             sampling_request(request.params.clone()).map(InputRequest::CreateMessage)
@@ -110,7 +113,11 @@ fn can_show_forms(capabilities: &ClientCapabilities) -> bool {
 }
 
 /// Builds a form. The message names the plugin, so that the user knows the author.
-fn form_request(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, String> {
+fn form_request(
+    plugin: &str,
+    params: &Map<String, Value>,
+    dialect: Dialect,
+) -> Result<ElicitRequest, String> {
     if params.get("mode").is_some_and(|mode| mode != "form") {
         return Err("a person is asked by forms only".to_owned());
     }
@@ -132,8 +139,12 @@ fn form_request(plugin: &str, params: &Map<String, Value>) -> Result<ElicitReque
             elided(field, 64)
         ));
     }
-    let requested_schema = form_schema(schema)?;
-    answer_schema(&requested_schema)?;
+    answer_schema(&form_schema(schema)?)?;
+    let mut schema = schema.clone();
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        in_dialect(properties, dialect)?;
+    }
+    let requested_schema = form_schema(&schema)?;
     let message = format!("The plugin {plugin} asks: {}", visible(cut(text, MAX_MESSAGE)));
     Ok(ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
         meta: None,

@@ -6,6 +6,7 @@
 use super::confirmation_form::{SessionAnswer, confirmation_form, interpret};
 use super::plugin_question::{convert_answer, input_request};
 use crate::messages::reply_accounts::ReplyAccount;
+use crate::protocol::lifecycle::Dialect;
 use palisade::Requester;
 use palisade::confirm::ConfirmationRequest;
 use palisade::internal::{Account, CallAnswer, CallConfirmer};
@@ -43,15 +44,17 @@ pub(crate) struct AskingRequester {
 }
 
 impl AskingRequester {
-    /// Creates the requester of a call whose client supports these kinds of questions.
-    pub(crate) fn new(kinds: AskKinds, plugin: &str) -> Self {
+    /// Creates the requester of a call whose client supports these kinds of questions, in this
+    /// dialect.
+    pub(crate) fn new(kinds: AskKinds, plugin: &str, dialect: Dialect) -> Self {
         if kinds.is_empty() {
             return Self { requester: Requester::default(), questions: None };
         }
         // A call asks one question at a time.
         let (questions, receiver) = mpsc::channel(1);
         let can_confirm = kinds.contains(&AskKind::Elicitation);
-        let sender = Arc::new(QuestionSender { questions, kinds, plugin: plugin.to_owned() });
+        let sender =
+            Arc::new(QuestionSender { questions, kinds, plugin: plugin.to_owned(), dialect });
         let requester = Requester::default().with_client(sender.clone());
         let requester = if can_confirm { requester.with_call_confirmer(sender) } else { requester };
         Self { requester, questions: Some(receiver) }
@@ -102,6 +105,7 @@ struct QuestionSender {
     questions: mpsc::Sender<Question>,
     kinds: AskKinds,
     plugin: String,
+    dialect: Dialect,
 }
 
 impl QuestionSender {
@@ -144,7 +148,8 @@ impl QuestionSender {
 impl CallConfirmer for QuestionSender {
     fn ask<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, CallAnswer> {
         Box::pin(async move {
-            let Some(form) = confirmation_form(request, SessionAnswer::Offered) else {
+            let Some(form) = confirmation_form(request, SessionAnswer::Offered, self.dialect)
+            else {
                 return CallAnswer::Unavailable;
             };
             match self.send(ServerRequest::ElicitRequest(ElicitRequest::new(form))).await {
@@ -168,7 +173,8 @@ impl Client for QuestionSender {
     ) -> BoxFuture<'a, Result<Vec<String>, AskFailure>> {
         Box::pin(async move {
             // Validate all questions before the first one is sent.
-            let questions = requests.iter().map(|request| input_request(&self.plugin, request));
+            let questions =
+                requests.iter().map(|request| input_request(&self.plugin, request, self.dialect));
             let questions = questions.collect::<Result<Vec<_>, _>>()?;
             let mut answers = Vec::with_capacity(requests.len());
             for (request, question) in requests.iter().zip(questions) {

@@ -6,6 +6,7 @@ use super::session::Session;
 use super::table::Sessions;
 use crate::http::{Caller, LOG_TARGET};
 use crate::messages::in_flight::{Weight, cancelled_request};
+use crate::protocol::lifecycle::Dialect;
 use futures_core::Stream;
 use palisade::internal::Account;
 use rmcp::RoleServer;
@@ -20,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The reconnection delay that clients are told.
-pub(crate) const RETRY_DELAY: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The sessions of one caller, as one request sees them. The sessions of other callers are hidden.
 pub(crate) struct CallerSessions {
@@ -28,13 +29,33 @@ pub(crate) struct CallerSessions {
     caller: Caller,
     /// The memory account of the request.
     account: Account,
+    dialect: Dialect,
     rejection: OnceLock<SessionRejection>,
 }
 
 impl CallerSessions {
     /// Creates the view of this caller, for a request with this memory account.
     pub(crate) fn new(sessions: &Sessions, caller: Caller, account: Account) -> Self {
-        Self { sessions: sessions.clone(), caller, account, rejection: OnceLock::new() }
+        let rejection = OnceLock::new();
+        Self { sessions: sessions.clone(), caller, account, dialect: Dialect::Current, rejection }
+    }
+
+    /// Sets the dialect of the request: that of the handshake which it is, or otherwise that of the
+    /// session which it names.
+    #[must_use]
+    pub(crate) fn in_dialect(mut self, handshake: Option<Dialect>, session: Option<&str>) -> Self {
+        let of_session = || self.find(session?).ok().map(|session| session.dialect());
+        self.dialect = handshake.or_else(of_session).unwrap_or(Dialect::Current);
+        self
+    }
+
+    /// Returns the reconnection delay that the streams of the request begin with. Before 2025-11-25
+    /// they do not: an event without data fails these clients.
+    pub(crate) fn retry_delay(&self) -> Option<Duration> {
+        match self.dialect {
+            Dialect::Older => None,
+            Dialect::Current => Some(RETRY_DELAY),
+        }
     }
 
     /// Returns true if the caller has a session with this id.
@@ -70,8 +91,8 @@ impl CallerSessions {
 
     fn create(&self) -> Result<(SessionId, RecordingTransport), ManagerError> {
         let id = session_id();
-        let (handle, worker) = create_local_session(id.clone(), session_config());
-        let session = Session::new(self.caller, handle);
+        let (handle, worker) = create_local_session(id.clone(), session_config(self.retry_delay()));
+        let session = Session::new(self.caller, handle, self.dialect);
         let stop = session.stop();
         self.sessions.admit(id.clone(), session.clone())?;
         tracing::debug!(target: LOG_TARGET, "a session over HTTP begins");
@@ -205,10 +226,10 @@ impl Transport<RoleServer> for RecordingTransport {
 
 /// Configures a session of `rmcp` without an expiry of its own; [`Sessions::expire_when_idle`] ends
 /// it.
-fn session_config() -> SessionConfig {
+fn session_config(retry_delay: Option<Duration>) -> SessionConfig {
     let mut config = SessionConfig::default();
     config.keep_alive = None;
-    config.sse_retry = Some(RETRY_DELAY);
+    config.sse_retry = retry_delay;
     // `call_stream::CallSlot` keeps the messages of a finished call, with their memory accounted
     // for.
     config.completed_cache_ttl = Duration::ZERO;

@@ -5,6 +5,7 @@ use super::error::SessionRejection;
 use crate::http::Caller;
 use crate::messages::in_flight::{InFlightRequests, Weight};
 use crate::messages::reply_accounts::ReplyAccounts;
+use crate::protocol::lifecycle::Dialect;
 use palisade::internal::Account;
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::SessionId;
@@ -29,6 +30,7 @@ pub(super) struct Session {
     handle: LocalSessionHandle,
     stop: CancellationToken,
     replies: ReplyAccounts,
+    dialect: Dialect,
     state: Mutex<State>,
 }
 
@@ -48,7 +50,7 @@ pub(super) struct ListenerGuard(Arc<Session>);
 
 impl Session {
     /// Creates a session of this caller that begins.
-    pub(super) fn new(caller: Caller, handle: LocalSessionHandle) -> Arc<Self> {
+    pub(super) fn new(caller: Caller, handle: LocalSessionHandle, dialect: Dialect) -> Arc<Self> {
         let state = State {
             requests: InFlightRequests::default(),
             calls: HashMap::new(),
@@ -61,6 +63,7 @@ impl Session {
             handle,
             stop: CancellationToken::new(),
             replies: ReplyAccounts::default(),
+            dialect,
             state: Mutex::new(state),
         })
     }
@@ -68,6 +71,11 @@ impl Session {
     /// Returns the owner of the session.
     pub(super) fn caller(&self) -> Caller {
         self.caller
+    }
+
+    /// Returns the dialect of the session's client.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// Returns the handle of the session in `rmcp`.

@@ -13,7 +13,7 @@ use crate::http::{Admitted, Body, Caller, RequestHead, Service};
 use crate::messages::offload;
 use crate::messages::parse::{self, RejectedMessage};
 use crate::messages::response_resources::ResponseResources;
-use crate::sessions::{CallerSessions, RETRY_DELAY, SessionRejection, Sessions};
+use crate::sessions::{CallerSessions, SessionRejection, Sessions};
 use body::RequestBody;
 use http_body_util::Full;
 use hyper::header::HeaderMap;
@@ -60,7 +60,6 @@ impl<S: ServerHandler> McpEndpoint<S> {
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(hosts)
             .with_cancellation_token(stop)
-            .with_sse_retry(Some(RETRY_DELAY))
             .with_json_response(true);
         Self { factory: Arc::new(factory), sessions: Sessions::default(), config }
     }
@@ -79,8 +78,10 @@ impl<S: ServerHandler> McpEndpoint<S> {
             let (head, _) = request.into_parts();
             return run_simple_call(call, handler, head, account).await;
         }
+        let session = headers::session(request.headers());
+        let sessions = sessions.in_dialect(body.handshake_dialect(), session);
         let is_delete = request.method() == Method::DELETE;
-        if is_delete && headers::session(request.headers()).is_some_and(|id| !sessions.has(id)) {
+        if is_delete && session.is_some_and(|id| !sessions.has(id)) {
             return responses::session_rejection(SessionRejection::Gone, None);
         }
         // `rmcp` parses the body a second time.
@@ -102,7 +103,7 @@ impl<S: ServerHandler> McpEndpoint<S> {
         drop(body);
         let factory = self.factory.clone();
         let sessions = Arc::new(sessions);
-        let config = self.config.clone();
+        let config = self.config.clone().with_sse_retry(sessions.retry_delay());
         let service = StreamableHttpService::new(move || factory(), sessions.clone(), config);
         let answer = async move { service.handle(request.map(Full::new)).await };
         let response = match offload::poll_first(answer, length, parse_memory).await {

@@ -78,6 +78,7 @@ impl Dispatcher {
                     tool: tool.clone(),
                     time: self.time_limit(&tool, call.timeout),
                     cancel: in_flight.cancellation(),
+                    shares: session.shares(&tool),
                 };
                 (pipeline.run_cancellable(call).instrument(span.clone()).await, Some(tool))
             }

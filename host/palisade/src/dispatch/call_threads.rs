@@ -13,7 +13,6 @@ use super::errors::queue_timeout;
 use super::panics::{catch_panic, catch_panic_sync};
 use crate::execution::share::Share;
 use crate::execution::{ToolContext, enter_queue};
-use crate::registry::Registered;
 use crate::sandbox::limits;
 use crate::tool::{ErrorKind, ExecutionKind, Limit};
 pub(super) use pool::Permit;
@@ -74,18 +73,19 @@ impl CallThreads {
         self.0.lost()
     }
 
-    /// Waits for a slot for a thread within `patience`. The call's clock does not run meanwhile.
+    /// Waits for a slot for a thread within `patience`, on behalf of the owner of this share of the
+    /// queue. The call's clock does not run meanwhile.
     pub(super) async fn admit(
         &self,
-        tool: &Registered,
+        queue: &Arc<Share>,
         cancel: &CancellationToken,
         patience: Duration,
     ) -> Result<Permit, ErrorKind> {
-        if let Some(free) = self.try_admit(tool)? {
+        if let Some(free) = self.try_admit(queue)? {
             return Ok(free);
         }
-        let share = self.0.permits.share(tool.owner());
-        let _waiting = enter_queue(tool.queue())?;
+        let share = self.0.permits.share(queue.owner());
+        let _waiting = enter_queue(queue)?;
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ErrorKind::Cancelled),
@@ -94,9 +94,9 @@ impl CallThreads {
     }
 
     /// Takes a free slot, if there is one.
-    fn try_admit(&self, tool: &Registered) -> Result<Option<Permit>, ErrorKind> {
+    fn try_admit(&self, queue: &Share) -> Result<Option<Permit>, ErrorKind> {
         self.check_lost()?;
-        let free = self.0.permits.share(tool.owner()).try_take(1).ok();
+        let free = self.0.permits.share(queue.owner()).try_take(1).ok();
         Ok(free.map(|free| self.0.permit(free)))
     }
 
@@ -104,13 +104,13 @@ impl CallThreads {
     /// the caller may be a thread of a runtime, which cannot drive another one.
     fn admit_here(
         &self,
-        tool: &Registered,
+        queue: &Arc<Share>,
         cancel: &CancellationToken,
     ) -> Result<Permit, ErrorKind> {
-        if let Some(free) = self.try_admit(tool)? {
+        if let Some(free) = self.try_admit(queue)? {
             return Ok(free);
         }
-        let admit = || own_runtime()?.block_on(self.admit(tool, cancel, limits::QUEUE_TIMEOUT));
+        let admit = || own_runtime()?.block_on(self.admit(queue, cancel, limits::QUEUE_TIMEOUT));
         std::thread::scope(|scope| {
             let waiting = std::thread::Builder::new()
                 .name("palisade-queue".to_owned())
@@ -154,11 +154,11 @@ impl CallThreads {
     pub(super) async fn run_within<T: Send + 'static>(
         &self,
         time: Duration,
-        tool: &Registered,
+        queue: &Arc<Share>,
         cancel: &CancellationToken,
         work: impl FnOnce() -> Result<T, ErrorKind> + Send + 'static,
     ) -> Result<T, ErrorKind> {
-        let permit = self.admit(tool, cancel, limits::QUEUE_TIMEOUT).await?;
+        let permit = self.admit(queue, cancel, limits::QUEUE_TIMEOUT).await?;
         let until = Instant::now() + time;
         let overdue = async {
             tokio::select! {
@@ -174,11 +174,11 @@ impl CallThreads {
     pub(super) fn run_blocking<T: Send + 'static>(
         &self,
         time: Duration,
-        tool: &Registered,
+        queue: &Arc<Share>,
         cancel: &CancellationToken,
         work: impl FnOnce() -> Result<T, ErrorKind> + Send + 'static,
     ) -> Result<T, ErrorKind> {
-        let permit = self.admit_here(tool, cancel)?;
+        let permit = self.admit_here(queue, cancel)?;
         let number = permit.number;
         let (send, done) = mpsc::sync_channel(1);
         let job = move || {

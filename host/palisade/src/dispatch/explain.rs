@@ -94,7 +94,7 @@ impl Dispatcher {
             }
         };
         match self.threads_for_paths(tool) {
-            Some(threads) => threads.run_blocking(time, tool, &call.cancel, check),
+            Some(threads) => threads.run_blocking(time, tool.queue(), &call.cancel, check),
             None => check(),
         }
     }

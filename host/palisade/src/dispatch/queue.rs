@@ -60,7 +60,7 @@ async fn wait_in_queue<'a>(
     pipeline: &Pipeline<'a>,
     patience: Duration,
 ) -> Result<CallPermits<'a>, ErrorKind> {
-    let _waiting = enter_queue(pipeline.tool.queue())?;
+    let _waiting = enter_queue(pipeline.queue())?;
     let start = Instant::now();
     let permits = async {
         let session = pipeline.session.concurrency().admit(tool_name(pipeline)).await;

@@ -6,7 +6,7 @@ pub(super) mod outcome;
 
 use super::approve::Approval;
 use super::call_threads::{CallThreads, Timers, overdue};
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, queue_of};
 use crate::execution::{Tool, ToolContext, ToolOutput, ValidInput};
 use crate::registry::{Origin, Registered};
 use crate::tool::{CallId, ErrorKind, ToolResult};
@@ -79,7 +79,8 @@ async fn run_on_thread(
     input: ValidInput,
     context: Arc<ToolContext>,
 ) -> Result<ToolOutput, ErrorKind> {
-    let permit = threads.admit(tool, context.cancel(), context.times().queue).await?;
+    let permit =
+        threads.admit(queue_of(tool, &context), context.cancel(), context.times().queue).await?;
     let own = context.clone();
     let work = async move { instance.execute(input, &own).await };
     permit.start(Timers::Own, context.cancel().clone(), work)?.or(overdue(&context)).await

@@ -112,7 +112,7 @@ impl Pipeline<'_> {
             let input = input::check_in_turns(tool.definition(), &workspace, raw, &budget)?;
             Ok((input, check_start.elapsed()))
         };
-        let (input, checking) = threads.run_within(time, &self.tool, self.cancel, check).await?;
+        let (input, checking) = threads.run_within(time, self.queue(), self.cancel, check).await?;
         let waiting = start.elapsed().saturating_sub(checking);
         Ok(CheckedInput { input, spent: Spent { checking, waiting } })
     }
@@ -191,6 +191,7 @@ impl Pipeline<'_> {
             ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
         context.set_class(self.tool.definition().side_effects());
         context.set_account(account);
+        context.set_shares(self.shares.clone());
         if !checked_for.is_zero() {
             context.set_spent(checked_for);
         }

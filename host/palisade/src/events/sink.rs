@@ -3,6 +3,7 @@
 use super::{Event, Events, Subject};
 use crate::execution::account::Owed;
 use crate::execution::{Progress, Severity, Sink};
+use crate::tool::text::elided;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -11,6 +12,13 @@ use tokio::time::Instant;
 /// The part of an output kept for a failed call, in bytes: its end, which shows what the tool was
 /// doing.
 const KEPT: usize = 64 << 10;
+
+/// The log target of the tools' own messages.
+const TOOL_LOG: &str = "palisade::tool";
+/// The maximum length of a tool's message in the log, in characters.
+const MAX_LOGGED: usize = 4_096;
+/// The maximum length of a call's id and of a tool's name in the log, in characters.
+const MAX_NAME: usize = 128;
 
 /// The events of one call.
 pub(crate) struct CallSink {
@@ -71,6 +79,7 @@ impl CallSink {
 
 impl Sink for CallSink {
     fn log(&self, severity: Severity, message: &str) {
+        write_log(&self.subject, severity, message);
         self.tell(|subject| Event::Log(subject, severity, message.to_owned()));
     }
 
@@ -81,6 +90,30 @@ impl Sink for CallSink {
     fn emit(&self, chunk: &str) {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).keep(chunk);
         self.tell(|subject| Event::OutputDelta(subject, chunk.to_owned()));
+    }
+}
+
+/// Writes a message of a tool to the host's log, on one line: a tool's words must not pass for the
+/// host's.
+fn write_log(subject: &Subject, severity: Severity, message: &str) {
+    macro_rules! write_at {
+        ($level:ident) => {
+            tracing::event!(
+                target: TOOL_LOG,
+                tracing::Level::$level,
+                call = &*elided(subject.call_id.as_str(), MAX_NAME),
+                tool = &*elided(&subject.tool, MAX_NAME),
+                "{}",
+                elided(message, MAX_LOGGED)
+            )
+        };
+    }
+    match severity {
+        Severity::Trace => write_at!(TRACE),
+        Severity::Debug => write_at!(DEBUG),
+        Severity::Info => write_at!(INFO),
+        Severity::Warn => write_at!(WARN),
+        Severity::Error => write_at!(ERROR),
     }
 }
 

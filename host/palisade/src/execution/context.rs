@@ -4,6 +4,7 @@
 use super::account::{Account, MemoryLimits};
 use super::client::{Client, NoClient};
 use super::clock::CallClock;
+use super::owner::OwnerShares;
 use crate::tool::{CallId, ErrorKind, FileAccess, SideEffects, Usage};
 use crate::workspace::{Workspace, WorkspaceFiles};
 use serde_json::{Map, Value};
@@ -123,6 +124,7 @@ pub struct ToolContext {
     sink: Arc<dyn Sink>,
     report: Mutex<Report>,
     account: Option<Account>,
+    shares: Option<Arc<OwnerShares>>,
 }
 
 /// Leaves out the caller's context and metadata, which may hold secrets.
@@ -159,6 +161,7 @@ impl ToolContext {
             sink,
             report: Mutex::default(),
             account: None,
+            shares: None,
         }
     }
 
@@ -176,6 +179,16 @@ impl ToolContext {
     pub(crate) fn account(&self) -> Account {
         let unlimited = || Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX });
         self.account.clone().unwrap_or_else(unlimited)
+    }
+
+    /// Sets the shares that the call is charged to, if its session has shares of its own.
+    pub(crate) fn set_shares(&mut self, shares: Option<Arc<OwnerShares>>) {
+        self.shares = shares;
+    }
+
+    /// Returns the shares that the call is charged to. `None`: those of its plugin or native tool.
+    pub(crate) fn shares(&self) -> Option<&OwnerShares> {
+        self.shares.as_deref()
     }
 
     /// Sets the client that the tool can send requests to.

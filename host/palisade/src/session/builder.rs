@@ -3,6 +3,7 @@
 use super::concurrency::ConcurrencyLimit;
 use super::in_flight::CallsInFlight;
 use super::{Advertised, Allowed, CONCURRENCY, ConcurrencyLimits, Inner, Session, SessionsById};
+use crate::execution::SessionShares;
 use crate::policy::Policy;
 use crate::sandbox::limits;
 use crate::tool::text::elided;
@@ -21,6 +22,7 @@ pub struct SessionBuilder {
     permitted: Allowed,
     limit: ConcurrencyLimit,
     per_tool: BTreeMap<String, u32>,
+    shares: Option<SessionShares>,
 }
 
 impl SessionBuilder {
@@ -34,6 +36,7 @@ impl SessionBuilder {
             permitted: Allowed::All,
             limit: ConcurrencyLimit::Session(CONCURRENCY),
             per_tool: BTreeMap::new(),
+            shares: None,
         }
     }
 
@@ -79,6 +82,16 @@ impl SessionBuilder {
         self
     }
 
+    /// Gives the session shares of its own of the process's sandboxes, queue slots, threads,
+    /// descriptors, memory and turns to compute, so that other sessions cannot take all of them,
+    /// also not with calls of the same plugin. For sessions that stay for more than a few calls,
+    /// such as those of a server's clients. Default: all sessions use the shares of each plugin.
+    #[must_use]
+    pub fn own_shares(mut self) -> Self {
+        self.shares = Some(SessionShares::new());
+        self
+    }
+
     /// Sets the tools that the session shows. Default: all.
     #[must_use]
     pub fn advertise(mut self, advertised: Advertised) -> Self {
@@ -113,6 +126,7 @@ impl SessionBuilder {
             advertised: self.advertised,
             permitted: self.permitted,
             concurrency: ConcurrencyLimits::new(self.limit, &self.per_tool),
+            shares: self.shares,
             in_flight: CallsInFlight::default(),
             allowed: Mutex::default(),
             allowed_more: tokio::sync::Notify::new(),

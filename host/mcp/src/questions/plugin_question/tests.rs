@@ -9,7 +9,7 @@ fn request(kind: AskKind, params: &Value) -> AskRequest {
 }
 
 fn asking(kind: AskKind, params: &Value) -> Result<Value, AskFailure> {
-    input_request("forms", &request(kind, params))
+    input_request("forms", &request(kind, params), Dialect::Current)
         .map(|question| serde_json::to_value(question).unwrap())
 }
 

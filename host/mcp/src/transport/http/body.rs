@@ -5,12 +5,13 @@ use super::headers;
 use crate::messages::offload;
 use crate::messages::parse::RejectedMessage;
 use crate::messages::request_id;
-use crate::protocol::lifecycle::{Lifecycle, VERSION_KEY};
+use crate::protocol::lifecycle::{Dialect, Lifecycle, VERSION_KEY, negotiate};
 use bytes::Bytes;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request};
 use palisade::internal::Account;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, ProtocolVersion, RequestId};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 /// The JSON object of a `POST` request; `None` for other methods.
@@ -57,6 +58,14 @@ impl RequestBody {
     /// Returns true for the request that begins a session.
     pub(super) fn is_initialize(&self) -> bool {
         self.0.as_ref().is_some_and(|value| value["method"] == "initialize")
+    }
+
+    /// Returns the dialect of the revision that a handshake selects; `None` for other messages.
+    pub(super) fn handshake_dialect(&self) -> Option<Dialect> {
+        let version =
+            &self.0.as_ref().filter(|_| self.is_initialize())?["params"]["protocolVersion"];
+        let version = ProtocolVersion::deserialize(version).ok()?;
+        Some(Dialect::of_version(&negotiate(&version)))
     }
 
     /// Returns the name of the tool that a call names.

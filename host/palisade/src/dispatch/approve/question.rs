@@ -40,7 +40,7 @@ pub(in crate::dispatch) async fn ask(
     // An invalid call is refused before the user is bothered.
     let (input, changes) = projected_changes_of_call(pipeline, input).await?;
     // Open requests hold their input, so they count towards the limit on queued calls.
-    let _waiting = enter_queue(pipeline.tool.queue())?;
+    let _waiting = enter_queue(pipeline.queue())?;
     let request = request(pipeline, &input, changes, valid_for)?;
     let input = compact(pipeline, input).await?;
     // The call's own client takes precedence over the host's confirmer.

@@ -4,6 +4,7 @@
 use super::outcome::Stopped;
 use crate::dispatch::call_threads::{CallThreads, PendingJob, Permit, Timers};
 use crate::dispatch::panics::catch_panic;
+use crate::dispatch::pipeline::queue_of;
 use crate::execution::{Tool, ToolContext, ToolOutput, ValidInput};
 use crate::registry::Registered;
 use crate::tool::{ErrorKind, ExecutionKind};
@@ -28,7 +29,8 @@ pub(super) async fn run(
 ) -> Result<ToolOutput, Stopped> {
     let permit = match threads {
         Some(threads) => {
-            Some(threads.admit(registered, context.cancel(), context.times().queue).await?)
+            let queue = queue_of(registered, &context);
+            Some(threads.admit(queue, context.cancel(), context.times().queue).await?)
         }
         None => None,
     };

@@ -13,7 +13,8 @@ pub(super) async fn load_code<'a>(
     plugin: &'a Arc<Prepared>,
     context: &ToolContext,
 ) -> Result<&'a Linked, Failure> {
-    let _waiting = enter_queue(&plugin.owner.queue)?;
+    let owner = context.shares().unwrap_or(&plugin.owner);
+    let _waiting = enter_queue(&owner.queue)?;
     let own = plugin.clone();
     let loading = async {
         let lock = own.code.lock().await;

@@ -9,9 +9,12 @@ use crate::execution::account::{Account, CallBudget};
 use crate::execution::deferred_drop::drop_later;
 use crate::execution::offload::exhaustion_error;
 use crate::execution::share::Grant;
-use crate::execution::{BoxFuture, Report, Tool, ToolContext, ToolOutput, ValidInput, enter_queue};
+use crate::execution::{
+    BoxFuture, OwnerShares, Report, Tool, ToolContext, ToolOutput, ValidInput, enter_queue,
+};
 use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::engine::Allocation;
+use crate::sandbox::guest_files::GuestFiles;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits::{self, Limits};
 use crate::sandbox::load::Prepared;
@@ -98,7 +101,7 @@ impl WasmTool {
                 linked
             }
         };
-        let sandbox = match self.plugin.owner.sandboxes.try_take(linked.units) {
+        let sandbox = match self.owner(context).sandboxes.try_take(linked.units) {
             Ok(free) => free,
             Err(_) => Box::pin(self.wait_for_sandbox(linked.units, context, patience)).await?,
         };
@@ -112,18 +115,23 @@ impl WasmTool {
         };
         context.set_report(report(&mut store));
         drop(running);
-        self.release(store, sandbox);
+        self.release(store, sandbox, context);
         result
     }
 
-    /// Waits for sandboxes of the plugin's share, for at most `patience`.
+    /// Returns the shares that the call is charged to: those of its session, or of the plugin.
+    fn owner<'a>(&'a self, context: &'a ToolContext) -> &'a OwnerShares {
+        context.shares().unwrap_or(&self.plugin.owner)
+    }
+
+    /// Waits for sandboxes of the call's share, for at most `patience`.
     async fn wait_for_sandbox(
         &self,
         units: u64,
         context: &ToolContext,
         patience: Duration,
     ) -> Result<Grant, Failure> {
-        let owner = &self.plugin.owner;
+        let owner = self.owner(context);
         let _waiting = enter_queue(&owner.queue)?;
         Ok(take_sandbox(&owner.sandboxes, units, context.cancel(), patience).await?)
     }
@@ -139,7 +147,7 @@ impl WasmTool {
         let messages = Messages::new(context.sink().clone(), context.cancel().clone());
         let class = self.definition.side_effects();
         account
-            .assign(&self.plugin.owner.memory)
+            .assign(&self.owner(context).memory)
             .map_err(|why| exhaustion_error(why, context.time_limit(), class))?;
         let runtime = &self.sandbox.runtime;
         let limiter = Limiter::new(self.limits.memory, runtime.allocation, account);
@@ -156,7 +164,7 @@ impl WasmTool {
         input: &ValidInput,
         context: &ToolContext,
     ) -> Result<Returned, Stop> {
-        let owner = &self.plugin.owner;
+        let owner = self.owner(context);
         let bounds = RunBounds {
             clock: context.clock(),
             cancel: context.cancel(),
@@ -206,7 +214,7 @@ impl WasmTool {
         let budget = CallBudget::new(account, context.deadline(), context.cancel().clone());
         let terms = Terms {
             budget: &budget,
-            turns: &self.plugin.owner.turns,
+            turns: &self.owner(context).turns,
             time: context.time_limit(),
             class: self.definition.side_effects(),
         };
@@ -220,12 +228,12 @@ impl WasmTool {
     /// Releases the memory of the guest, and then its sandbox, which must not be free before. A
     /// large memory takes long to clear, so it is cleared after the answer. Without the pool the
     /// address space is short, and the next call needs it at once.
-    fn release(&self, mut store: Store<State>, sandbox: Grant) {
+    fn release(&self, mut store: Store<State>, sandbox: Grant, context: &ToolContext) {
         if store.data().limiter.peak() > limits::CLEARED_AT_ONCE
             && self.sandbox.runtime.allocation == Allocation::Pooled
         {
             store.data_mut().close_files();
-            drop_later(&self.plugin.owner.turns, (store, sandbox));
+            drop_later(&self.owner(context).turns, (store, sandbox));
         } else {
             drop(store);
             drop(sandbox);
@@ -246,7 +254,8 @@ impl WasmTool {
             field: None,
             source: Some(Arc::new(error)),
         })?;
-        let options = Options::new(self.plugin.files.clone());
+        let files = context.shares().map_or_else(|| self.plugin.files.clone(), GuestFiles::new);
+        let options = Options::new(files);
         Ok(Filesystem::new(mount, access, context.workspace().rules(), options))
     }
 }

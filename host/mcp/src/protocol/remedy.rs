@@ -1,0 +1,92 @@
+//! The remedies of a failed call: for the reader of its result, and for the operator of the server.
+//!
+//! Many clients show only the first block of a result, and pass every block to the model, also one
+//! for another audience. So the first block has the remedy for its readers, and a setting that
+//! allows a call is named only in the log: a model could otherwise talk a user into changing it.
+
+use palisade::{ErrorClass, ErrorKind, ToolError};
+
+/// The place for command-line options, for a reader who knows only the client.
+const OPTIONS: &str = "options go among the server's arguments in the client's configuration";
+
+/// Returns the remedy for the readers of the result, the model and its user. It follows the error's
+/// text.
+pub(super) fn for_reader(error: &ToolError) -> Option<String> {
+    match error.kind() {
+        ErrorKind::PermissionDenied { advice: Some(_), .. } => Some(
+            "ask the user: the person who runs this server can allow it, and the server's log \
+             (its standard error) says how"
+                .to_owned(),
+        ),
+        ErrorKind::UserDenied => Some(
+            "do not repeat it unasked. If the user saw no question, the client shows none; then \
+             the server's log (its standard error) says how to allow such calls"
+                .to_owned(),
+        ),
+        ErrorKind::ConfirmationTimeout { .. } => Some(
+            "make the call again when the user can answer. If the user saw no question, the \
+             client shows none; then the server's log (its standard error) says how to allow \
+             such calls"
+                .to_owned(),
+        ),
+        ErrorKind::Timeout { input: Some(_), .. } => error.advice(),
+        _ => None,
+    }
+}
+
+/// Returns the remedy for the operator of the server, if only the operator has one.
+pub(crate) fn for_operator(error: &ToolError) -> Option<String> {
+    match error.kind() {
+        ErrorKind::PermissionDenied { .. } => Some(format!("{}; {OPTIONS}", error.advice()?)),
+        ErrorKind::UserDenied | ErrorKind::ConfirmationTimeout { .. } => Some(format!(
+            "if the client shows no questions, `--allow CLASS` lets a class of tools run unasked; \
+             {OPTIONS}"
+        )),
+        ErrorKind::Timeout { input: Some(_), .. } => None,
+        _ if error.class() == ErrorClass::NotFound => None,
+        _ => error.advice(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use palisade::{Advice, CallId, Limit, PermissionReason, SideEffects, ToolResult};
+    use std::time::Duration;
+
+    fn of(kind: ErrorKind) -> (Option<String>, Option<String>) {
+        let result = ToolResult::failure(CallId::new("c"), "t", kind);
+        let error = result.error().unwrap();
+        (for_reader(error), for_operator(error))
+    }
+
+    #[test]
+    fn setting_is_named_to_the_operator_only() {
+        let advice = Advice::setting("allow it with `--allow write`", "policy.classes");
+        let denied = ErrorKind::denied_with(PermissionReason::NoConfirmer, "no", advice);
+        let after = Duration::from_secs(300);
+        for kind in [denied, ErrorKind::UserDenied, ErrorKind::ConfirmationTimeout { after }] {
+            let (reader, operator) = of(kind);
+            let (reader, operator) = (reader.unwrap(), operator.unwrap());
+            assert!(!reader.contains("--allow") && reader.contains("the server's log"), "{reader}");
+            assert!(operator.contains("--allow") && operator.ends_with(OPTIONS), "{operator}");
+        }
+        let raised = ErrorKind::ResourceExhausted { limit: Limit::Memory, value: 1 };
+        let (reader, operator) = of(raised);
+        assert!(reader.is_none() && operator.unwrap().contains("`limits.memory`"));
+    }
+
+    #[test]
+    fn reader_who_can_act_is_told() {
+        let limit = Duration::from_secs(1);
+        let class = SideEffects::Execute;
+        let own = ErrorKind::Timeout { limit, class, input: Some("timeout_ms") };
+        let (reader, operator) = of(own);
+        assert!(reader.unwrap().contains("`timeout_ms`") && operator.is_none());
+        let (reader, operator) = of(ErrorKind::Timeout { limit, class, input: None });
+        assert!(reader.is_none() && operator.unwrap().contains("--timeout"));
+        assert_eq!(of(ErrorKind::Cancelled), (None, None));
+    }
+}
