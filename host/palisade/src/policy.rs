@@ -257,7 +257,7 @@ pub fn parts(name: &str) -> (Option<&str>, &str) {
 
 /// Returns true if a name in a list of tools, `tool` or `plugin/tool`, refers to this tool.
 #[must_use]
-pub fn is_named(name: &str, definition: &Definition, origin: &Origin) -> bool {
+pub(crate) fn is_named(name: &str, definition: &Definition, origin: &Origin) -> bool {
     let (plugin, tool) = parts(name);
     definition.name().as_str() == tool && plugin.is_none_or(|plugin| origin.rule_name() == plugin)
 }
