@@ -1,5 +1,6 @@
 //! The single terminal event of each call, which is sent even if the caller is gone.
 
+use super::settlement::{Settled, Settlement};
 use crate::events::{CallSink, Completion, Event, Failure, Subject, last};
 use crate::tool::result::joined;
 use crate::tool::text::cut;
@@ -30,6 +31,16 @@ impl Terminal {
         self.is_sent = true;
         self.sink.tell_end(|subject| event(subject, &result));
         result
+    }
+
+    /// Sends the end of a call of a message, if the message has not ended before. Otherwise the
+    /// event says that the caller is gone, as the record of the call does.
+    pub(super) fn settle(mut self, result: ToolResult, settlement: &Settlement) {
+        let event = event(self.sink.subject().clone(), &result);
+        if settlement.settle(result) == Settled::ByCall {
+            self.is_sent = true;
+            self.sink.tell_end(|_| event);
+        }
     }
 }
 
