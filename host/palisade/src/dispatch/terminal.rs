@@ -1,7 +1,7 @@
 //! The single terminal event of each call, which is sent even if the caller is gone.
 
 use super::settlement::{Settled, Settlement};
-use crate::events::{CallSink, Completion, Event, Failure, Subject, last};
+use crate::events::{CallSink, Completion, Effects, Event, Failure, Subject, last};
 use crate::tool::result::joined;
 use crate::tool::text::cut;
 use crate::tool::{ErrorClass, ToolResult};
@@ -53,6 +53,7 @@ impl Drop for Terminal {
                     message: "the caller has gone".to_owned(),
                     partial_output: self.sink.emitted(),
                     duration: self.sink.elapsed(),
+                    effects: Effects::default(),
                 };
                 Event::Failed(subject, failure)
             });
@@ -62,11 +63,12 @@ impl Drop for Terminal {
 
 fn event(subject: Subject, result: &ToolResult) -> Event {
     let duration = result.duration();
+    let effects = Effects::of(result);
     match result.error() {
-        None => Event::Completed(subject, Completion { success: true, duration }),
+        None => Event::Completed(subject, Completion { success: true, duration, effects }),
         // A tool that ran to completion and reports a failure has completed.
         Some(error) if error.kind().is_in_the_tools_words() => {
-            Event::Completed(subject, Completion { success: false, duration })
+            Event::Completed(subject, Completion { success: false, duration, effects })
         }
         Some(error) if error.class() == ErrorClass::ValidationError => {
             Event::InputInvalid(subject, brief(error.message()))
@@ -79,7 +81,7 @@ fn event(subject: Subject, result: &ToolResult) -> Event {
             let message = brief(error.message());
             Event::Failed(
                 subject,
-                Failure { class: error.class(), message, partial_output, duration },
+                Failure { class: error.class(), message, partial_output, duration, effects },
             )
         }
     }
