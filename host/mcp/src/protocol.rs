@@ -6,5 +6,6 @@ pub(crate) mod content;
 pub(crate) mod lifecycle;
 pub(crate) mod log_level;
 pub(crate) mod methods;
+pub(crate) mod result_meta;
 pub(crate) mod server_info;
 pub(crate) mod tool_result;
