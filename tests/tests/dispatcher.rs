@@ -1,7 +1,9 @@
 //! Tests the dispatch pipeline for every kind of tool: sessions, policy, confirmation, events,
-//! cancellation and transcripts.
+//! cancellation, transcripts and the agent loop of the examples.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "dispatcher/agent_loop.rs"]
+mod agent_loop;
 #[path = "dispatcher/cancellation.rs"]
 mod cancellation;
 #[path = "dispatcher/confirmation.rs"]
@@ -18,6 +20,8 @@ mod interleavings;
 mod logs;
 #[path = "dispatcher/native.rs"]
 mod native;
+#[path = "dispatcher/reply.rs"]
+mod reply;
 #[path = "dispatcher/required.rs"]
 mod required;
 #[path = "dispatcher/sessions.rs"]

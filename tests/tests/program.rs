@@ -45,6 +45,8 @@ mod progress;
 mod prompt;
 #[path = "program/required.rs"]
 mod required;
+#[path = "program/results.rs"]
+mod results;
 #[path = "program/robustness.rs"]
 mod robustness;
 #[path = "program/terminal.rs"]

@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod call;
+mod caller;
 mod compile_child;
 mod completions;
 mod config;
@@ -26,6 +27,7 @@ mod policy;
 mod progress;
 mod prompt;
 mod remember;
+mod results;
 mod scratch;
 mod serve;
 mod setup;

@@ -7,5 +7,6 @@ pub(crate) mod lifecycle;
 pub(crate) mod log_level;
 pub(crate) mod methods;
 pub(crate) mod remedy;
+pub(crate) mod result_meta;
 pub(crate) mod server_info;
 pub(crate) mod tool_result;

@@ -4,6 +4,7 @@
 pub(crate) mod approve;
 mod call;
 mod call_threads;
+mod conversation;
 mod dispatcher;
 mod errors;
 mod explain;
@@ -15,6 +16,7 @@ mod pipeline;
 mod queue;
 mod requester;
 mod run;
+mod settlement;
 mod stages;
 mod terminal;
 #[cfg(test)]
@@ -24,9 +26,11 @@ mod transcript;
 pub(crate) use approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
 pub use call_threads::CallMode;
 pub(crate) use call_threads::CallThreads;
+pub use conversation::Conversation;
 pub(crate) use dispatcher::Dispatcher;
 pub use dispatcher::ToolTime;
 pub use explain::Explanation;
 pub(crate) use late_rules::LateRules;
 pub use requester::Requester;
-pub use transcript::Transcript;
+pub(crate) use transcript::ReplyAnswers;
+pub use transcript::{Execution, Transcript};

@@ -1,5 +1,6 @@
 //! Events about calls and plugins, for subscribers.
 
+mod effects;
 mod lines;
 mod payload;
 mod queue_limits;
@@ -7,6 +8,7 @@ mod sink;
 mod stream;
 mod subscribe;
 
+pub use effects::Effects;
 pub use lines::{JsonLines, LinesError, WAITING_BYTES, WAITING_LINES};
 pub use stream::{EventStream, STREAM_BYTES, STREAM_EVENTS};
 pub use subscribe::{Events, Subscriber};
@@ -84,12 +86,14 @@ pub struct PluginFacts {
 }
 
 /// The outcome of a tool that ran to completion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     /// True if the tool reports success.
     pub success: bool,
     /// The run time.
     pub duration: Duration,
+    /// What the call left besides its output.
+    pub effects: Effects,
 }
 
 /// The failure of a call.
@@ -103,6 +107,8 @@ pub struct Failure {
     pub partial_output: Option<String>,
     /// The run time; zero for a call that never started.
     pub duration: Duration,
+    /// What the call left besides its output.
+    pub effects: Effects,
 }
 
 /// The call that an event is about.

@@ -6,6 +6,7 @@ pub(crate) mod cache;
 mod error;
 mod listing;
 pub(crate) mod recorded;
+mod reply;
 mod sessions;
 pub(crate) mod state;
 mod times;
@@ -15,7 +16,7 @@ pub use error::BuildError;
 pub use listing::Exported;
 pub(crate) use state::state_directories;
 
-use crate::dispatch::{Dispatcher, Explanation, Requester, Transcript};
+use crate::dispatch::{Conversation, Dispatcher, Explanation, Requester};
 use crate::events::{EventStream, Events};
 use crate::plugins::{
     Compiling, LoadProgress, Loading, Plugin, Rejected, Rescan, Watch, WatchError,
@@ -130,17 +131,20 @@ impl Host {
         self.dispatcher.dispatch_all(session, calls).await
     }
 
-    /// Like [`dispatch_all`](Self::dispatch_all), and appends every result to a transcript,
+    /// Like [`dispatch_all`](Self::dispatch_all), and appends every result to a conversation,
     /// including unknown tools, refusals and calls cancelled before their start, because a
-    /// conversation is valid only if every call has an answer. Dropping the future records the rest
-    /// as cancelled.
+    /// conversation is valid only if every call has an answer. Results are appended in the order of
+    /// the calls: each as soon as it and all before it have ended.
+    ///
+    /// Dropping the future appends the rest in that order. A call that has ended keeps its result,
+    /// as its event says; any other is recorded as cancelled, with its output so far.
     pub async fn dispatch_into(
         &self,
         session: &Session,
         calls: Vec<Call>,
-        transcript: &mut dyn Transcript,
+        conversation: &mut dyn Conversation,
     ) -> Vec<ToolResult> {
-        self.dispatcher.dispatch_into(session, calls, transcript).await
+        self.dispatcher.dispatch_into(session, calls, conversation).await
     }
 
     /// Predicts the treatment of a call without running it or asking for confirmation.

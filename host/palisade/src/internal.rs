@@ -25,7 +25,7 @@ pub use crate::sandbox::call::{Offered, ROLES};
 pub use crate::sandbox::engine::system_check::check as check_system;
 pub use crate::sandbox::limits::memory::usable as usable_memory;
 pub use crate::session::CONCURRENCY;
-pub use crate::tool::result::millis;
+pub use crate::tool::result::{millis, named_file};
 pub use crate::workspace::private::{Missing, open_private_directory};
 pub use crate::workspace::within;
 pub use palisade_schema::schema::hidden_in;

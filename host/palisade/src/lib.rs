@@ -41,7 +41,7 @@ mod session;
 pub mod tool;
 pub mod workspace;
 
-pub use dispatch::{CallMode, Explanation, Requester, Transcript};
+pub use dispatch::{CallMode, Conversation, Execution, Explanation, Requester, Transcript};
 pub use execution::box_future::BoxFuture;
 pub use execution::client::{AskFailure, Client};
 pub use execution::context::ToolContext;

@@ -27,8 +27,8 @@ pub(crate) use error::{
 };
 pub use name::{InvalidName, ToolName};
 pub use palisade_schema::{budget, json, nearest_names, text};
-pub(crate) use result::ToolResult;
 pub use result::Usage;
+pub(crate) use result::{ToolResult, UNLISTED};
 pub(crate) use schema::{Schema, Violation, Violations};
 pub use side_effects::UnknownSideEffects;
 pub(crate) use side_effects::{FileAccess, SideEffects};

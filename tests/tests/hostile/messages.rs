@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use palisade::{Call, CallId, ToolResult, Transcript, events::Event};
+use palisade::{Call, CallId, Conversation, ToolResult, events::Event};
 use palisade_tests::guest::{HOSTILE_ABUSE, HOSTILE_PROBE};
 use palisade_tests::oracle::{Oracle, around_both};
 use palisade_tests::{Case, Program, World};
@@ -134,13 +134,13 @@ fn call_messages_are_cut_and_counted() {
     assert!(spoken <= 4 << 10, "{spoken}");
 }
 
-/// A transcript that counts the bytes of each answer.
+/// A conversation that counts the bytes of each answer.
 #[derive(Default)]
 struct Counted {
     answers: Vec<usize>,
 }
 
-impl Transcript for Counted {
+impl Conversation for Counted {
     fn append_tool(&mut self, _: &CallId, _: &str, content: &str) {
         self.answers.push(content.len());
     }

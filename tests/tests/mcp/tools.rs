@@ -1,13 +1,15 @@
 //! Tools: listings, and the results of calls.
 
-use super::{call, plain, serving, text};
+use super::{call, legacy_of, plain, serving, text};
 use palisade::{
     CacheMode, Host,
     plugins::Shipped,
     sandbox::{ChildCompiler, Compiler},
 };
 use palisade_tests::bomb::costly_to_compile;
-use palisade_tests::guest::{CONTRACT_CONTENT, CONTRACT_ERRORS, CONTRACT_STRUCTURED, LOADER_GOOD};
+use palisade_tests::guest::{
+    CONTRACT_CONTENT, CONTRACT_ERRORS, CONTRACT_OUTCOME, CONTRACT_STRUCTURED, LOADER_GOOD,
+};
 use palisade_tests::mcp::Client;
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
@@ -221,4 +223,28 @@ fn failed_tool_reports_its_own_message() {
         Value::from("execution_error"),
         "{answer}"
     );
+}
+
+#[test]
+fn client_gets_what_the_model_does_not_read() {
+    let world = World::new();
+    let mut client = legacy_of(serving(&world, CONTRACT_OUTCOME), &["--allow", "write"]);
+    let mut meta = |tool: &str, input: Value| {
+        let answer = client.request("tools/call", &call(tool, input));
+        let content = answer["result"]["content"].to_string();
+        assert!(!content.contains("stop_loop") && !content.contains("make test"), "{content}");
+        answer["result"]["_meta"]["dev.palisade/result"].clone()
+    };
+    for input in [json!({}), json!({"fail": true})] {
+        let report = meta("report", input);
+        assert_eq!(report["metadata"]["stop_loop"], true, "{report}");
+        assert_eq!(report["command_executed"], "make test");
+        assert_eq!(report.get("files_modified"), None, "no key without a value: {report}");
+    }
+    let touched = json!({"files_modified": ["touched.txt"]});
+    assert_eq!(meta("touch", json!({})), touched);
+    assert_eq!(meta("touch_and_fail", json!({})), touched);
+    let mut client = plain(&world, LOADER_GOOD);
+    let answer = client.request("tools/call", &call("good", json!({})));
+    assert_eq!(answer["result"].get("_meta"), None, "a plain result has no `_meta`");
 }

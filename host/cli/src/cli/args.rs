@@ -1,5 +1,6 @@
 //! The command-line arguments of the program.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use palisade::SideEffects;
 use palisade::formats::{Format, Provider};
@@ -116,9 +117,25 @@ pub(super) struct Call {
     pub(super) input: String,
     #[command(flatten)]
     pub(super) running: Running,
+    #[command(flatten)]
+    pub(super) caller: Caller,
     /// Print the whole result as JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// The conversation that calls belong to.
+#[derive(ClapArgs)]
+pub(super) struct Caller {
+    /// The id of the conversation, for the tools and the events
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) session: Option<String>,
+    /// The id of the conversation's turn, for the tools and the events
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) turn: Option<String>,
+    /// Pass this value to the tools, besides the input, which comes from the model: JSON, or `@FILE` to read it from a file
+    #[arg(long, value_name = "JSON")]
+    pub(super) context: Option<String>,
 }
 
 /// The arguments of every subcommand that runs tools.
@@ -256,6 +273,11 @@ pub(super) struct Dispatch {
     pub(super) reply: String,
     #[command(flatten)]
     pub(super) running: Running,
+    #[command(flatten)]
+    pub(super) caller: Caller,
+    /// Write the full results to this file, one a line, in the form of `call --json`: what the messages leave out, such as metadata (`stop_loop`) and changed files. Results that it held before are lost
+    #[arg(long, value_name = "FILE")]
+    pub(super) results: Option<PathBuf>,
     /// Accepted for symmetry: the output is always JSON
     #[arg(long, hide = true)]
     pub(super) json: bool,

@@ -1,6 +1,7 @@
 //! `palisade call`: one call of one tool.
 
 use super::args::{Call as Args, Common};
+use super::caller::Caller;
 use super::exit::{Exit, Failure};
 use super::signals::Signals;
 use super::tool_session::{Tools, Wanted};
@@ -14,6 +15,7 @@ use std::io::{self, IsTerminal as _};
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
+    let caller = Caller::new(&args.caller)?;
     expect_one_call();
     let tools = Tools::open(common, &args.running, Wanted::Tools(&[&args.tool]))?;
     let host = &tools.host;
@@ -26,7 +28,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         setup::show_clashes(host);
     }
     let is_object = text.trim_start().starts_with('{');
-    let mut call = Call::new(&args.tool, text);
+    let mut call = caller.prepare(Call::new(&args.tool, text));
     if let Some(timeout) = args.running.timeout {
         call = call.with_timeout(timeout);
     }
@@ -35,7 +37,8 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     }
     unknown_keys::tell(host, &call);
     let result = tools.run(signals, async |host, interrupted| {
-        host.dispatch(host.session(), call.with_cancellation(interrupted)).await
+        let session = caller.session(host, None);
+        host.dispatch(&session, call.with_cancellation(interrupted)).await
     })?;
     let exit = show(&result, args)?;
     if exit == Exit::Invalid && !args.json {

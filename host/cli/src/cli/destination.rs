@@ -1,12 +1,14 @@
-//! Creates or opens the file for events without following a symlink in the workspace. Its former
-//! content is replaced once the run begins, so that a run that cannot begin destroys no record.
+//! Creates or opens the file for events or for results without following a symlink in the
+//! workspace. Its former content is replaced once the run begins, so that a run that cannot begin
+//! destroys no record.
 //!
-//! The workspace is untrusted: a symlink in any component of the path could redirect the events
-//! over another file of the user.
+//! The workspace is untrusted: a symlink in any component of the path could redirect the lines over
+//! another file of the user.
 
 mod former;
 mod walk;
 
+use former::Content;
 use palisade::workspace::Workspace;
 use std::fs::File;
 use std::io::{self, Write};
@@ -75,16 +77,45 @@ impl Write for Destination {
 /// If the file cannot be opened, if the path goes through a symbolic link in the workspace, or if
 /// the file holds something other than events.
 pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<(Destination, Begin)> {
-    let file = open_file(path, workspace)?;
+    let file = open_file(path, workspace, Content::Events)?;
     let (begun, waiting) = channel();
     let begin = Begin { file: file.try_clone()?, begun };
     Ok((Destination { file, state: State::Waiting(waiting) }, begin))
 }
 
-fn open_file(path: &Path, workspace: &Workspace) -> io::Result<File> {
+/// Opens the file for results as [`open`] does. Its former content stands until it is cleared.
+///
+/// # Errors
+///
+/// Those of [`open`], and if the file holds something other than results.
+pub(super) fn open_results(path: &Path, workspace: &Workspace) -> io::Result<ResultsFile> {
+    open_file(path, workspace, Content::Results).map(ResultsFile)
+}
+
+/// The file for results.
+pub(super) struct ResultsFile(File);
+
+impl ResultsFile {
+    /// Removes the former content. A pipe or a device has none.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be truncated.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        if self.0.metadata()?.is_file() { self.0.set_len(0) } else { Ok(()) }
+    }
+
+    /// Returns a writer at the end of the file.
+    pub(super) fn writer(&self) -> impl Write + '_ {
+        &self.0
+    }
+}
+
+fn open_file(path: &Path, workspace: &Workspace, content: Content) -> io::Result<File> {
     use rustix::fs::{fcntl_getfl, fcntl_setfl};
-    let file = File::from(walk::open(path, workspace)?);
-    // From here on writes may block: the writer has a thread of its own.
+    let file = File::from(walk::open(path, workspace, content)?);
+    // From here on writes may block: events have a thread of their own, and results are written
+    // when the calls have ended.
     fcntl_setfl(&file, fcntl_getfl(&file)? - rustix::fs::OFlags::NONBLOCK)?;
     Ok(file)
 }

@@ -2,7 +2,9 @@
 //! back.
 
 use super::args::{Common, Dispatch as Args};
+use super::caller::Caller;
 use super::exit::{Exit, Failure};
+use super::results::Results;
 use super::signals::Signals;
 use super::tool_session::{Tools, Wanted};
 use super::{input, output, setup, unknown_keys};
@@ -11,14 +13,20 @@ use palisade::{Call, ToolResult};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The session of all calls of a reply.
+/// The session of all calls of a reply, unless `--session` names another.
 const SESSION: &str = "dispatch";
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::file_or_standard(&args.reply, REPLY_BOUNDS.bytes as u64)?;
     let uses = read_calls(args.from, &text).map_err(|error| Failure::new(Exit::Invalid, error))?;
     let names: Vec<&str> = uses.iter().map(ToolUse::name).collect();
-    let tools = Tools::open(common, &args.running, Wanted::Tools(&names))?;
+    let caller = Caller::new(&args.caller)?;
+    let results_file = args.results.as_deref();
+    let results_file =
+        results_file.map(|path| Results::open(path, &common.workspace)).transpose()?;
+    let wanted = Wanted::Tools(&names);
+    let tools = Tools::open_hiding(common, &args.running, wanted, args.results.as_deref())?;
+    results_file.as_ref().map_or(Ok(()), Results::begin)?;
     if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
         setup::show_missing(&tools.host);
     } else {
@@ -26,16 +34,20 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     }
     uses.iter().for_each(|used| unknown_keys::tell(&tools.host, &Call::from(used)));
     let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {
-        let session = host.new_session(SESSION).build();
-        let calls =
-            uses.iter().map(|used| call(used, args.running.timeout, &interrupted)).collect();
+        let session = caller.session(host, Some(SESSION));
+        let call = |used| caller.prepare(call(used, args.running.timeout, &interrupted));
+        let calls = uses.iter().map(call).collect();
         (host.dispatch_all(&session, calls).await, interrupted.is_cancelled())
     })?;
     let answered: Vec<(ToolUse, ToolResult)> = uses.into_iter().zip(results).collect();
     let messages = Messages::new(args.from, &answered);
+    // The results come first: the program behind the model reads them when it has the messages.
+    let results = answered.iter().map(|(_, result)| result);
+    let written = results_file.map_or(Ok(()), |file| file.write(results));
     output::json(&messages)?;
     answered.iter().for_each(|(_, result)| tell(result));
     messages.omitted_parts().iter().for_each(|part| output::note(&part.to_string()));
+    written?;
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 

@@ -52,6 +52,16 @@ impl Tools {
         args: &Running,
         wanted: Wanted<'_>,
     ) -> Result<Self, Failure> {
+        Self::open_hiding(common, args, wanted, None)
+    }
+
+    /// Same as [`open`](Self::open), and hides a file of this run from the tools.
+    pub(super) fn open_hiding(
+        common: &Common,
+        args: &Running,
+        wanted: Wanted<'_>,
+        hidden: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let opening = args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING);
         let settings = setup::settings_within(common, opening)?;
         let policy = setup::policy(common, &settings, &args.allow);
@@ -66,6 +76,7 @@ impl Tools {
             builder = builder.subscriber(lines.clone());
         }
         builder = args.events.iter().fold(builder, HostBuilder::deny_read);
+        builder = hidden.into_iter().fold(builder, HostBuilder::deny_read);
         if progress::watches(common) {
             let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
             builder = builder.subscriber(Arc::new(Watching::new(detail)));

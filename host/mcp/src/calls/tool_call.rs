@@ -3,6 +3,7 @@
 use super::plugin_request::{Outcome, PluginRequest};
 use crate::messages::serialize::within_memory;
 use crate::protocol::content::footprint;
+use crate::protocol::result_meta::meta_footprint;
 use crate::protocol::tool_result::{call_result, structured_content};
 use crate::questions::input_required::RoundInput;
 use crate::telemetry::operation::Operation;
@@ -71,7 +72,8 @@ impl PluginRequest {
         tool: &Registered,
         result: &ToolResult,
     ) -> Result<CallToolResult, Exhausted> {
-        self.account().reserve(result.content().iter().map(footprint).sum())?;
+        let content: u64 = result.content().iter().map(footprint).sum();
+        self.account().reserve(content + meta_footprint(result))?;
         let Some(json) = structured_content(result, self.lifecycle) else {
             return Ok(call_result(result, None));
         };

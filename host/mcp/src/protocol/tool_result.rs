@@ -3,6 +3,7 @@
 use super::content::content_block;
 use super::lifecycle::Lifecycle;
 use super::remedy;
+use super::result_meta::add_result_meta;
 use palisade::internal::exhaustion_error;
 use palisade::tool::budget::Exhausted;
 use palisade::tool::json::Json;
@@ -19,10 +20,12 @@ const NO_OUTPUT: &str = "The call succeeded, without output.";
 
 /// Builds the result of a call, with the JSON value of its output if there is one.
 pub(crate) fn call_result(result: &ToolResult, structured: Option<Value>) -> CallToolResult {
-    match result.error() {
+    let mut answer = match result.error() {
         None => success(result, structured),
         Some(error) => failure(result, error),
-    }
+    };
+    add_result_meta(&mut answer.meta, result);
+    answer
 }
 
 /// Builds the result of a call whose response does not fit into memory.

@@ -22,7 +22,7 @@ impl Dispatcher {
     /// threads. Dropping the future ends the call.
     pub(crate) async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
         let tool = self.registry.get(&call.tool);
-        self.run_call(session, call, tool, None, &Requester::default()).await
+        self.run_call(session, call, tool, &Requester::default()).await
     }
 
     /// Like [`dispatch`](Self::dispatch), with a requester that can be asked about the call.
@@ -33,7 +33,7 @@ impl Dispatcher {
         requester: &Requester,
     ) -> ToolResult {
         let tool = self.registry.get(&call.tool);
-        self.run_call(session, call, tool, None, requester).await
+        self.run_call(session, call, tool, requester).await
     }
 
     /// Like [`dispatch_as`](Self::dispatch_as), for a tool that the caller has already looked up or
@@ -45,21 +45,45 @@ impl Dispatcher {
         tool: Arc<Registered>,
         requester: &Requester,
     ) -> ToolResult {
-        self.run_call(session, call, Ok(tool), None, requester).await
+        self.run_call(session, call, Ok(tool), requester).await
     }
 
     /// Runs a call through its pipeline and sends its terminal event.
-    pub(super) async fn run_call(
+    async fn run_call(
+        &self,
+        session: &Session,
+        call: Call,
+        registered: Result<Arc<Registered>, ToolNotFound>,
+        requester: &Requester,
+    ) -> ToolResult {
+        let terminal = self.begin(session, &call, &registered);
+        let result =
+            self.run_to_result(session, call, registered, None, requester, &terminal).await;
+        terminal.finish(result)
+    }
+
+    /// Returns the guard of a call that begins.
+    pub(super) fn begin(
+        &self,
+        session: &Session,
+        call: &Call,
+        registered: &Result<Arc<Registered>, ToolNotFound>,
+    ) -> Terminal {
+        let definition = registered.as_ref().ok().map(|tool| tool.definition());
+        let subject = subject(session, call, definition);
+        Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)))
+    }
+
+    /// Runs a call through its pipeline. The caller sends its terminal event.
+    pub(super) async fn run_to_result(
         &self,
         session: &Session,
         call: Call,
         registered: Result<Arc<Registered>, ToolNotFound>,
         message: Option<&Semaphore>,
         requester: &Requester,
+        terminal: &Terminal,
     ) -> ToolResult {
-        let subject =
-            subject(session, &call, registered.as_ref().ok().map(|tool| tool.definition()));
-        let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)));
         let id = call.id.clone();
         // A disabled span costs nothing. Error events carry the call's id themselves.
         let span = tracing::info_span!("call", id = %id, tool = %terminal.sink().subject().tool);
@@ -86,7 +110,7 @@ impl Dispatcher {
         let result = result
             .unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
         span.in_scope(|| outcome::log_error(&result));
-        terminal.finish(outcome::sign(result.with_places(&self.places), tool.as_deref()))
+        outcome::sign(result.with_places(&self.places), tool.as_deref())
     }
 }
 

@@ -4,6 +4,7 @@
 use super::dispatcher::Dispatcher;
 use super::errors::no_runtime;
 use super::requester::Requester;
+use super::settlement::Settlement;
 use crate::execution::account::Owed;
 use crate::session::Session;
 use crate::tool::{Call, CallId, ErrorKind, ExecutionKind, ToolResult};
@@ -20,57 +21,90 @@ impl Dispatcher {
         session: &Session,
         calls: Vec<Call>,
     ) -> Vec<ToolResult> {
-        let names: Vec<_> = calls.iter().map(|call| (call.id.clone(), call.tool.clone())).collect();
-        if tokio::runtime::Handle::try_current().is_err() {
-            return names
-                .iter()
-                .map(|(id, tool)| ToolResult::failure(id.clone(), tool, no_runtime()))
-                .collect();
+        let mut message = self.begin_message(session, calls);
+        let mut results = Vec::with_capacity(message.calls.len());
+        while let Some(result) = message.next().await {
+            results.push(result);
         }
+        results
+    }
+
+    /// Starts the calls of one message. Without a runtime, all of them have failed.
+    pub(super) fn begin_message(&self, session: &Session, calls: Vec<Call>) -> RunningMessage {
+        let has_runtime = tokio::runtime::Handle::try_current().is_ok();
         // Calls outside a session share no limit; within a message there always is one.
-        let message = session.concurrency().for_message().map(Arc::new);
-        let mut tasks = JoinSet::new();
-        for (index, call) in calls.into_iter().enumerate() {
-            let dispatcher = self.clone();
-            let session = session.clone();
-            let message = message.clone();
-            tasks.spawn(async move {
-                let tool = dispatcher.registry.get(&call.tool);
-                let message = message.as_deref();
-                let result =
-                    dispatcher.run_call(&session, call, tool, message, &Requester::default()).await;
-                FinishedCall { index, waiting: Owed::new(result.footprint()), result }
-            });
+        let limit = session.concurrency().for_message().map(Arc::new);
+        let mut message = RunningMessage::default();
+        for call in calls {
+            let (id, tool) = (call.id.clone(), call.tool.clone());
+            let registered = self.registry.get(&call.tool);
+            let terminal = self.begin(session, &call, &registered);
+            let settlement = Arc::new(Settlement::new(terminal.sink().clone()));
+            let settles = settlement.clone();
+            if has_runtime {
+                let (dispatcher, session, limit) = (self.clone(), session.clone(), limit.clone());
+                message.tasks.spawn(async move {
+                    let requester = Requester::default();
+                    let limit = limit.as_deref();
+                    let run = dispatcher
+                        .run_to_result(&session, call, registered, limit, &requester, &terminal);
+                    let result = run.await;
+                    terminal.settle(result, &settles);
+                });
+            } else {
+                terminal.settle(ToolResult::failure(id.clone(), &tool, no_runtime()), &settles);
+            }
+            message.calls.push(RunningCall { id, tool, settlement });
         }
-        in_order(tasks, &names).await
+        message
     }
 }
 
-/// A call of a message that has ended.
-struct FinishedCall {
-    /// Its index in the message.
-    index: usize,
-    result: ToolResult,
-    /// The memory of the result, which waits for the other calls of the message.
-    waiting: Owed,
+/// The calls of a message. Dropping it ends those that run.
+#[derive(Default)]
+pub(super) struct RunningMessage {
+    calls: Vec<RunningCall>,
+    tasks: JoinSet<()>,
+    /// The number of calls whose result was returned.
+    returned: usize,
+    /// The memory of the returned results, which wait for the other calls of the message.
+    waiting: Vec<Owed>,
 }
 
-async fn in_order(mut tasks: JoinSet<FinishedCall>, names: &[(CallId, String)]) -> Vec<ToolResult> {
-    let mut results: Vec<Option<ToolResult>> = names.iter().map(|_| None).collect();
-    let mut all_waiting = Vec::new();
-    while let Some(joined) = tasks.join_next().await {
-        if let Ok(FinishedCall { index, result, waiting }) = joined
-            && let Some(slot) = results.get_mut(index)
-        {
-            *slot = Some(result);
-            all_waiting.push(waiting);
-        }
+struct RunningCall {
+    id: CallId,
+    tool: String,
+    settlement: Arc<Settlement>,
+}
+
+impl RunningMessage {
+    /// Returns the result of the next call in the order of the calls, once it has ended. `None`
+    /// after the last one.
+    pub(super) async fn next(&mut self) -> Option<ToolResult> {
+        let RunningCall { id, tool, settlement } = self.calls.get(self.returned)?;
+        let result = loop {
+            if let Some((result, waiting)) = settlement.take() {
+                self.waiting.push(waiting);
+                break result;
+            }
+            // A task ends without a result only if the runtime shuts down.
+            if self.tasks.join_next().await.is_none() {
+                break settlement.close(id, tool, lost());
+            }
+        };
+        self.returned += 1;
+        Some(result)
     }
-    // A task ends without a result only if the runtime shuts down.
-    let lost =
-        || ErrorKind::execution(ExecutionKind::Internal, "the call was lost with its runtime");
-    let result = |(slot, (id, tool)): (Option<ToolResult>, &(CallId, String))| {
-        slot.unwrap_or_else(|| ToolResult::failure(id.clone(), tool, lost()))
-    };
-    results.into_iter().zip(names).map(result).collect()
+
+    /// Ends the remaining calls, and returns their results in the order of the calls: a call that
+    /// has ended keeps its result, and the others are cancelled.
+    pub(super) fn end(&mut self) -> impl Iterator<Item = ToolResult> {
+        self.tasks.abort_all();
+        let calls = self.calls.drain(..).skip(self.returned);
+        calls.map(|call| call.settlement.close(&call.id, &call.tool, ErrorKind::Cancelled))
+    }
+}
+
+fn lost() -> ErrorKind {
+    ErrorKind::execution(ExecutionKind::Internal, "the call was lost with its runtime")
 }

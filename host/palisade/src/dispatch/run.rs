@@ -9,14 +9,10 @@ use super::call_threads::{CallThreads, Timers, overdue};
 use super::pipeline::{Pipeline, queue_of};
 use crate::execution::{Tool, ToolContext, ToolOutput, ValidInput};
 use crate::registry::{Origin, Registered};
-use crate::tool::{CallId, ErrorKind, ToolResult};
+use crate::tool::{CallId, ErrorKind, ToolResult, UNLISTED};
 use hiding_tool::HidingTool;
 use outcome::{Stopped, build_result};
 use std::sync::Arc;
-
-/// The metadata key for the number of changed files beyond the list. A plugin's own value is
-/// discarded.
-const UNLISTED: &str = "files_modified_unlisted";
 
 /// Runs an approved call, in place or on the host's own threads.
 pub(super) async fn run(

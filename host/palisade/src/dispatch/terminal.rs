@@ -1,6 +1,7 @@
 //! The single terminal event of each call, which is sent even if the caller is gone.
 
-use crate::events::{CallSink, Completion, Event, Failure, Subject, last};
+use super::settlement::{Settled, Settlement};
+use crate::events::{CallSink, Completion, Effects, Event, Failure, Subject, last};
 use crate::tool::result::joined;
 use crate::tool::text::cut;
 use crate::tool::{ErrorClass, ToolResult};
@@ -31,6 +32,16 @@ impl Terminal {
         self.sink.tell_end(|subject| event(subject, &result));
         result
     }
+
+    /// Sends the end of a call of a message, if the message has not ended before. Otherwise the
+    /// event says that the caller is gone, as the record of the call does.
+    pub(super) fn settle(mut self, result: ToolResult, settlement: &Settlement) {
+        let event = event(self.sink.subject().clone(), &result);
+        if settlement.settle(result) == Settled::ByCall {
+            self.is_sent = true;
+            self.sink.tell_end(|_| event);
+        }
+    }
 }
 
 impl Drop for Terminal {
@@ -42,6 +53,7 @@ impl Drop for Terminal {
                     message: "the caller has gone".to_owned(),
                     partial_output: self.sink.emitted(),
                     duration: self.sink.elapsed(),
+                    effects: Effects::default(),
                 };
                 Event::Failed(subject, failure)
             });
@@ -51,11 +63,12 @@ impl Drop for Terminal {
 
 fn event(subject: Subject, result: &ToolResult) -> Event {
     let duration = result.duration();
+    let effects = Effects::of(result);
     match result.error() {
-        None => Event::Completed(subject, Completion { success: true, duration }),
+        None => Event::Completed(subject, Completion { success: true, duration, effects }),
         // A tool that ran to completion and reports a failure has completed.
         Some(error) if error.kind().is_in_the_tools_words() => {
-            Event::Completed(subject, Completion { success: false, duration })
+            Event::Completed(subject, Completion { success: false, duration, effects })
         }
         Some(error) if error.class() == ErrorClass::ValidationError => {
             Event::InputInvalid(subject, brief(error.message()))
@@ -68,7 +81,7 @@ fn event(subject: Subject, result: &ToolResult) -> Event {
             let message = brief(error.message());
             Event::Failed(
                 subject,
-                Failure { class: error.class(), message, partial_output, duration },
+                Failure { class: error.class(), message, partial_output, duration, effects },
             )
         }
     }

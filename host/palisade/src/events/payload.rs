@@ -61,13 +61,15 @@ fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error>
         Event::Called(_) => Ok(()),
         Event::Completed(_, done) => {
             line.serialize_entry("success", &done.success)?;
-            line.serialize_entry("duration_ms", &millis(done.duration))
+            line.serialize_entry("duration_ms", &millis(done.duration))?;
+            done.effects.write(line)
         }
         Event::Failed(_, failure) => {
             line.serialize_entry("error_class", failure.class.as_str())?;
             line.serialize_entry("message", &failure.message)?;
             given(line, "partial_output", failure.partial_output.as_ref())?;
-            line.serialize_entry("duration_ms", &millis(failure.duration))
+            line.serialize_entry("duration_ms", &millis(failure.duration))?;
+            failure.effects.write(line)
         }
         Event::InputInvalid(_, message) => {
             line.serialize_entry("error_class", "validation_error")?;
@@ -122,7 +124,7 @@ fn given<M: SerializeMap, T: Serialize>(
 mod tests {
     use super::*;
     use crate::confirm::{ConfirmationRequest, RequestId, Resolution};
-    use crate::events::{Completion, Failure, PluginFacts, Subject};
+    use crate::events::{Completion, Effects, Failure, PluginFacts, Subject};
     use crate::execution::{Progress, Severity};
     use crate::tool::{CallId, Digest, ErrorClass};
     use std::time::Duration;
@@ -166,6 +168,7 @@ mod tests {
             message: "late".into(),
             partial_output,
             duration: TIME,
+            effects: Effects::default(),
         }
     }
 
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn call_event_keys_are_ordered() {
-        let completion = Completion { success: true, duration: TIME };
+        let completion = Completion { success: true, duration: TIME, effects: Effects::default() };
         says(Event::Called(subject()), "");
         says(Event::Completed(subject(), completion), r#","success":true,"duration_ms":1.5"#);
         let failed = r#","error_class":"timeout","message":"late""#;
@@ -205,6 +208,24 @@ mod tests {
         let more = r#","done":1.0,"total":2.0,"message":"m""#;
         says(Event::Progress(subject(), step(Some(2.0), Some("m"))), more);
         says(Event::Log(subject(), Severity::Warn, "m".into()), r#","level":"warn","message":"m""#);
+    }
+
+    #[test]
+    fn effects_follow_the_other_keys() {
+        let effects = Effects {
+            metadata: Some(serde_json::json!({"stop_loop": true}).into()),
+            files_modified: vec!["a".into()],
+            files_unlisted: 2,
+            command_executed: Some("make".to_owned()),
+            ..Effects::default()
+        };
+        let more = r#","metadata":{"stop_loop":true},"files_modified":["a"],"files_modified_unlisted":2,"command_executed":"make""#;
+        let done = Completion { success: true, duration: TIME, effects: effects.clone() };
+        let head = r#","success":true,"duration_ms":1.5"#;
+        says(Event::Completed(subject(), done), &format!("{head}{more}"));
+        let head = r#","error_class":"timeout","message":"late","duration_ms":1.5"#;
+        let failed = Failure { effects, ..failure(None) };
+        says(Event::Failed(subject(), failed), &format!("{head}{more}"));
     }
 
     #[test]

@@ -113,9 +113,12 @@ impl Event {
             texts.iter().map(|text| size_of::<String>() + text.len()).sum::<usize>()
         };
         match self {
-            Self::Called(_) | Self::Completed(..) => 0,
+            Self::Called(_) => 0,
+            Self::Completed(_, done) => done.effects.bytes(),
             Self::Failed(_, failure) => {
-                failure.message.len() + failure.partial_output.as_ref().map_or(0, String::len)
+                failure.message.len()
+                    + failure.partial_output.as_ref().map_or(0, String::len)
+                    + failure.effects.bytes()
             }
             Self::InputInvalid(_, text) | Self::OutputDelta(_, text) | Self::Log(_, _, text) => {
                 text.len()
@@ -136,7 +139,7 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{Completion, Subject};
+    use crate::events::{Completion, Effects, Subject};
     use crate::execution::Severity;
     use crate::tool::CallId;
     use std::time::{Duration, SystemTime};
@@ -163,7 +166,7 @@ mod tests {
         assert_eq!(waiting.len(), 4, "ten would fit");
         let ended = envelope(Event::Completed(
             subject(),
-            Completion { success: true, duration: Duration::ZERO },
+            Completion { success: true, duration: Duration::ZERO, effects: Effects::default() },
         ));
         assert!(limits.admit(&ended).is_some());
         drop(waiting);

@@ -61,6 +61,11 @@ impl CallSink {
         }
     }
 
+    /// Returns true if the tool has started.
+    pub(crate) fn has_started(&self) -> bool {
+        self.started.get().is_some()
+    }
+
     /// Returns the time since the start of the tool.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.get().map_or(Duration::ZERO, Instant::elapsed)

@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The metadata key for the number of changed files beyond the list. A plugin's own value is
+/// discarded.
+pub(crate) const UNLISTED: &str = "files_modified_unlisted";
+
 /// The resources that a call used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -293,7 +297,7 @@ impl fmt::Display for ToolResult {
 }
 
 /// Returns a file's name as a string, or as an object if it is not UTF-8.
-fn named_file(path: &Path) -> Value {
+pub fn named_file(path: &Path) -> Value {
     match path.to_str() {
         Some(name) => Value::from(name),
         None => json!({

@@ -1,47 +1,75 @@
-//! Checks the former content of the event file, which a run replaces: only events may be lost.
+//! Checks the former content of a file that a run replaces: only lines of the same kind may be
+//! lost.
 
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 
-/// Maximum length of the first line, in bytes: the whole queue of a file holds at most this.
+/// Maximum length of the first line, in bytes: the whole queue of a file of events holds at most
+/// this. A longer first line of results is refused, since it cannot be told from other content.
 const MAX_LINE: u64 = 8 << 20;
 
-/// Checks that a file is empty, or that its first line is an event. `again` opens the same file for
-/// reading. A pipe or a device has no former content.
+/// The lines that a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Events,
+    Results,
+}
+
+impl Content {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Results => "results",
+        }
+    }
+
+    /// Returns members of each line. Logs of other programs have some of them.
+    fn members(self) -> [&'static str; 4] {
+        match self {
+            Self::Events => ["v", "seq", "time", "event"],
+            Self::Results => ["call_id", "tool", "success", "files_modified"],
+        }
+    }
+
+    /// Returns true if a line is a JSON object with these members.
+    fn accepts(self, line: &[u8]) -> bool {
+        let members = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(line);
+        members.is_ok_and(|members| self.members().iter().all(|name| members.contains_key(*name)))
+    }
+}
+
+/// Checks that a file is empty, or that its first line is of this kind. `again` opens the same file
+/// for reading. A pipe or a device has no former content.
 ///
 /// # Errors
 ///
 /// If the file holds something else, or cannot be read.
-pub(super) fn check(file: &File, again: impl FnOnce() -> io::Result<File>) -> io::Result<()> {
+pub(super) fn check(
+    file: &File,
+    content: Content,
+    again: impl FnOnce() -> io::Result<File>,
+) -> io::Result<()> {
     let found = file.metadata()?;
     if !found.is_file() || found.len() == 0 {
         return Ok(());
     }
     let former = again()?;
     // Another process may have put a pipe or a device in its place.
-    if former.metadata()?.is_file() && is_event(&first_line(former)?) {
+    if former.metadata()?.is_file() && content.accepts(&first_line(former)?) {
         return Ok(());
     }
-    Err(io::Error::other(
-        "it holds something other than events, which would be lost; give a new file, or remove this one first",
-    ))
+    Err(io::Error::other(format!(
+        "it holds something other than {}, which would be lost; give a new file, or remove this one first",
+        content.name()
+    )))
 }
 
 fn first_line(file: File) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     BufReader::new(file.take(MAX_LINE)).read_until(b'\n', &mut line)?;
     Ok(line)
-}
-
-/// The members of each event. Logs of other programs have some of them.
-const MEMBERS: [&str; 4] = ["v", "seq", "time", "event"];
-
-/// Returns true if a line is a JSON object with the members of an event.
-fn is_event(line: &[u8]) -> bool {
-    let members = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(line);
-    members.is_ok_and(|members| MEMBERS.iter().all(|name| members.contains_key(*name)))
 }
 
 #[cfg(test)]
@@ -51,7 +79,9 @@ mod tests {
     #[test]
     fn event_line_requires_the_members_of_an_event() {
         let event = r#"{"v":1,"seq":0,"time":"2026-01-01T00:00:00.000Z","event":"tool.called"}"#;
+        let is_event = |line: &[u8]| Content::Events.accepts(line);
         assert!(is_event(event.as_bytes()) && is_event(format!("{event}\n").as_bytes()));
+        assert!(!Content::Results.accepts(event.as_bytes()));
         assert!(!is_event(br#"{"event":"birthday","time":"today"}"#), "a log of another program");
         for line in [
             "",

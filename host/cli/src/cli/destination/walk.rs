@@ -1,9 +1,10 @@
-//! Resolves the path of the event file component by component with directory handles. The kernel
+//! Resolves the path of such a file component by component with directory handles. The kernel
 //! follows no symbolic link here, except in `/proc`. A chain of links that begins outside of the
-//! workspace can lead through a link in the workspace, which could redirect the events over another
+//! workspace can lead through a link in the workspace, which could redirect the lines over another
 //! file of the user. So this code follows each link itself, and refuses the links in the workspace.
 
-use super::{former, planted};
+use super::former::{self, Content};
+use super::planted;
 use palisade::workspace::Workspace;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat};
 use rustix::io::Errno;
@@ -42,10 +43,10 @@ const READ: OFlags =
 /// # Errors
 ///
 /// If the file cannot be opened, if a symbolic link on the path lies in the workspace, or if the
-/// file holds something other than events.
-pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<OwnedFd> {
+/// file holds other content than is expected.
+pub(super) fn open(path: &Path, workspace: &Workspace, content: Content) -> io::Result<OwnedFd> {
     let here = openat(CWD, ".", PASS, Mode::empty())?;
-    let mut walk = Walk { here, pending: Vec::new(), links: 0, workspace };
+    let mut walk = Walk { here, pending: Vec::new(), links: 0, workspace, content };
     walk.push(path)?;
     while let Some(name) = walk.pending.pop() {
         if walk.pending.is_empty() && name != ".." {
@@ -66,6 +67,7 @@ struct Walk<'a> {
     pending: Vec<OsString>,
     links: usize,
     workspace: &'a Workspace,
+    content: Content,
 }
 
 impl Walk<'_> {
@@ -103,7 +105,7 @@ impl Walk<'_> {
             FILE | self.own_links(),
             Mode::from_raw_mode(0o666),
         )?);
-        former::check(&file, || {
+        former::check(&file, self.content, || {
             Ok(File::from(openat(&self.here, name, READ | self.own_links(), Mode::empty())?))
         })?;
         Ok(Some(file.into()))
