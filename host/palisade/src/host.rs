@@ -7,10 +7,12 @@ mod error;
 pub(crate) mod recorded;
 pub(crate) mod state;
 mod times;
+mod unmatched;
 
 pub use builder::{CacheMode, HostBuilder};
 pub use error::BuildError;
 pub(crate) use state::state_directories;
+pub use unmatched::UnmatchedRule;
 
 use crate::dispatch::{Dispatcher, Explanation, Requester, Transcript};
 use crate::events::{EventStream, Events};

@@ -156,6 +156,14 @@ impl Policy {
         self
     }
 
+    /// Returns the names in the rules for tools, as [`with_tool`](Self::with_tool) takes them.
+    pub fn tool_rules(&self) -> impl Iterator<Item = String> {
+        self.tools.iter().flat_map(|(tool, named)| {
+            let bare = named.bare.map(|_| tool.clone());
+            bare.into_iter().chain(named.of_plugins.keys().map(move |of| format!("{of}/{tool}")))
+        })
+    }
+
     /// Returns the default mode of a class.
     #[must_use]
     pub fn class(&self, class: SideEffects) -> Mode {
