@@ -245,7 +245,7 @@ fn namesake_plugins_are_tightened_and_never_loosened() {
         );
     }
     let advice =
-        Rule::Class.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::default());
+        Rule::Class.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::new("here"));
     assert_eq!(advice, "allow it with `--allow write`", "no rule would do");
 }
 
@@ -273,4 +273,20 @@ fn deny_advice_names_the_denying_setting() {
     assert!(said(Rule::Override).contains("`write = \"deny\"`, which stands under `[[trusted]]`"));
     assert!(said(Rule::Class).contains("`confirm.write = \"deny\"`"));
     assert!(said(Rule::Tool).contains("`confirm.tools.t = \"deny\"`"));
+}
+
+#[test]
+fn advice_without_an_operators_settings_names_functions() {
+    let definition = tool(SideEffects::Write);
+    let nowhere = crate::tool::Places::default();
+    for rule in [Rule::Class, Rule::Tool, Rule::PluginTool, Rule::Override] {
+        let asks = rule.advice_on_prompt(&definition, &Origin::Native).told(&nowhere);
+        let denies = rule.advice_on_deny(&definition, &Origin::Native).told(&nowhere);
+        for advice in [&asks, &denies] {
+            assert!(!advice.contains("--") && !advice.contains("palisade.toml"), "{advice}");
+        }
+        assert!(asks.contains("`HostBuilder::confirmer`"), "{asks}");
+        assert!(asks.contains("`Policy::allowing`"), "{asks}");
+        assert!(denies.contains("the host's policy"), "{denies}");
+    }
 }
