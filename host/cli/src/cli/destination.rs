@@ -1,5 +1,6 @@
-//! Creates or opens the file for events without following a symlink in the workspace. Its former
-//! content is replaced once the run begins, so that a run that cannot begin destroys no record.
+//! Creates or opens the file for events without following a symlink in the workspace. Events are
+//! appended to those of earlier runs, once the run begins: a run that cannot begin changes no
+//! record.
 //!
 //! The workspace is untrusted: a symlink in any component of the path could redirect the events
 //! over another file of the user.
@@ -7,6 +8,7 @@
 mod former;
 mod walk;
 
+use former::Former;
 use palisade::workspace::Workspace;
 use std::fs::File;
 use std::io::{self, Write};
@@ -21,7 +23,7 @@ pub(super) struct Destination {
 
 /// The state of the file.
 enum State {
-    /// The former content stands. A write waits for the begin.
+    /// The run has not begun. A write waits for that.
     Waiting(Receiver<()>),
     /// Writes reach the file.
     Open,
@@ -29,21 +31,24 @@ enum State {
     Void,
 }
 
-/// The begin of the run. If it is dropped instead, the file keeps its former content.
+/// The begin of the run. If it is dropped instead, nothing is appended to the file.
 pub(super) struct Begin {
     file: File,
+    former: Former,
     begun: Sender<()>,
 }
 
 impl Begin {
-    /// Removes the former content and lets writes pass.
+    /// Ends the last line of the former content, if a run was killed within it, and lets writes
+    /// pass.
     ///
     /// # Errors
     ///
-    /// If the file cannot be truncated.
-    pub(super) fn now(self) -> io::Result<()> {
-        if self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
+    /// If the file cannot be written.
+    pub(super) fn now(mut self) -> io::Result<()> {
+        match self.former {
+            Former::Torn => self.file.write_all(b"\n")?,
+            Former::Whole => {}
         }
         // Fails only if the writer is gone, which then reports its own error.
         let _ = self.begun.send(());
@@ -68,25 +73,25 @@ impl Write for Destination {
 }
 
 /// Opens the file for events, which may be a named pipe. Never blocks: a pipe without a reader is
-/// refused. Opens in append mode, so that truncation by another process leaves no gap.
+/// refused. Opens in append mode, so that the events of concurrent runs do not overwrite each other.
 ///
 /// # Errors
 ///
 /// If the file cannot be opened, if the path goes through a symbolic link in the workspace, or if
 /// the file holds something other than events.
 pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<(Destination, Begin)> {
-    let file = open_file(path, workspace)?;
+    let (file, former) = open_file(path, workspace)?;
     let (begun, waiting) = channel();
-    let begin = Begin { file: file.try_clone()?, begun };
+    let begin = Begin { file: file.try_clone()?, former, begun };
     Ok((Destination { file, state: State::Waiting(waiting) }, begin))
 }
 
-fn open_file(path: &Path, workspace: &Workspace) -> io::Result<File> {
+fn open_file(path: &Path, workspace: &Workspace) -> io::Result<(File, Former)> {
     use rustix::fs::{fcntl_getfl, fcntl_setfl};
-    let file = File::from(walk::open(path, workspace)?);
+    let (file, former) = walk::open(path, workspace)?;
     // From here on writes may block: the writer has a thread of its own.
     fcntl_setfl(&file, fcntl_getfl(&file)? - rustix::fs::OFlags::NONBLOCK)?;
-    Ok(file)
+    Ok((file, former))
 }
 
 fn planted(link: &Path) -> io::Error {

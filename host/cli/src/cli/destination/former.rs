@@ -1,12 +1,22 @@
-//! Checks the former content of the event file, which a run replaces: only events may be lost.
+//! Checks the former content of the event file: a run appends its events to those of earlier runs,
+//! and to nothing else.
 
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 
 /// Maximum length of the first line, in bytes: the whole queue of a file holds at most this.
 const MAX_LINE: u64 = 8 << 20;
+
+/// The end of the former content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Former {
+    /// There is none, or its last line has its end.
+    Whole,
+    /// Its last line has no end, since a run was killed within it.
+    Torn,
+}
 
 /// Checks that a file is empty, or that its first line is an event. `again` opens the same file for
 /// reading. A pipe or a device has no former content.
@@ -14,22 +24,29 @@ const MAX_LINE: u64 = 8 << 20;
 /// # Errors
 ///
 /// If the file holds something else, or cannot be read.
-pub(super) fn check(file: &File, again: impl FnOnce() -> io::Result<File>) -> io::Result<()> {
+pub(super) fn check(file: &File, again: impl FnOnce() -> io::Result<File>) -> io::Result<Former> {
     let found = file.metadata()?;
     if !found.is_file() || found.len() == 0 {
-        return Ok(());
+        return Ok(Former::Whole);
     }
     let former = again()?;
     // Another process may have put a pipe or a device in its place.
-    if former.metadata()?.is_file() && is_event(&first_line(former)?) {
-        return Ok(());
+    if former.metadata()?.is_file() && is_event(&first_line(&former)?) {
+        return end(former);
     }
     Err(io::Error::other(
-        "it holds something other than events, which would be lost; give a new file, or remove this one first",
+        "it holds something other than events, and is kept as it is; give a new file, or one with the events of earlier runs",
     ))
 }
 
-fn first_line(file: File) -> io::Result<Vec<u8>> {
+fn end(mut file: File) -> io::Result<Former> {
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(if last == *b"\n" { Former::Whole } else { Former::Torn })
+}
+
+fn first_line(file: &File) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     BufReader::new(file.take(MAX_LINE)).read_until(b'\n', &mut line)?;
     Ok(line)

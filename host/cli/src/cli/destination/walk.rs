@@ -3,7 +3,8 @@
 //! workspace can lead through a link in the workspace, which could redirect the events over another
 //! file of the user. So this code follows each link itself, and refuses the links in the workspace.
 
-use super::{former, planted};
+use super::former::{self, Former};
+use super::planted;
 use palisade::workspace::Workspace;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat};
 use rustix::io::Errno;
@@ -43,7 +44,7 @@ const READ: OFlags =
 ///
 /// If the file cannot be opened, if a symbolic link on the path lies in the workspace, or if the
 /// file holds something other than events.
-pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<OwnedFd> {
+pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<(File, Former)> {
     let here = openat(CWD, ".", PASS, Mode::empty())?;
     let mut walk = Walk { here, pending: Vec::new(), links: 0, workspace };
     walk.push(path)?;
@@ -92,7 +93,7 @@ impl Walk<'_> {
     }
 
     /// Opens the file of the last component, or follows the symlink of that name.
-    fn end(&mut self, name: &OsStr) -> io::Result<Option<OwnedFd>> {
+    fn end(&mut self, name: &OsStr) -> io::Result<Option<(File, Former)>> {
         if self.is_link(name)? {
             self.follow(name)?;
             return Ok(None);
@@ -103,10 +104,10 @@ impl Walk<'_> {
             FILE | self.own_links(),
             Mode::from_raw_mode(0o666),
         )?);
-        former::check(&file, || {
+        let former = former::check(&file, || {
             Ok(File::from(openat(&self.here, name, READ | self.own_links(), Mode::empty())?))
         })?;
-        Ok(Some(file.into()))
+        Ok(Some((file, former)))
     }
 
     /// Returns whether the name is a symlink that this walk must follow. A symlink that replaces
