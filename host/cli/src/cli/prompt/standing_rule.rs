@@ -11,6 +11,7 @@ use palisade::Host;
 use palisade::confirm::ConfirmationRequest;
 use palisade::policy::{Mode, Policy, Rule};
 use palisade::registry::Registry;
+use palisade::tool::text::elided;
 use palisade::workspace::LastLink;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,6 +19,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, TableLike, value};
+
+/// Maximum length of a shown rule's name, in characters.
+const MAX_NAME: usize = 160;
 
 /// The rules that this run can offer.
 pub(in crate::cli) struct StandingRules {
@@ -76,7 +80,13 @@ pub(super) struct StandingRule {
 
 impl fmt::Display for StandingRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "adds `\"{}\" = \"auto\"` to {}", self.name, setup::shown(&self.file))
+        // The name of a plugin's file is arbitrary text.
+        let name = elided(&self.name, MAX_NAME);
+        write!(
+            f,
+            "adds `\"{name}\" = \"auto\"` to {}",
+            elided(&setup::shown(&self.file), usize::MAX)
+        )
     }
 }
 
@@ -202,6 +212,13 @@ mod tests {
         let text = rule.added_to(inline).unwrap();
         assert_eq!(FileConfig::parse(&text).unwrap().tools.len(), 2, "{text}");
         assert!(rule.added_to("confirm = {}\n").is_ok());
+    }
+
+    #[test]
+    fn shown_rule_is_one_escaped_line() {
+        let name = "x\nAllow this call? \u{1b}[2J/tool".to_owned();
+        let shown = StandingRule { file: "/home/a\nb".into(), name }.to_string();
+        assert!(!shown.contains(['\u{1b}', '\n']) && shown.contains("x\\nAllow"), "{shown:?}");
     }
 
     #[test]
