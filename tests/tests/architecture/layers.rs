@@ -142,7 +142,7 @@ fn sources() -> Vec<Source> {
 
 /// The files that may read the wall clock. It can be set while a call runs, so it only dates output
 /// and is compared with file times; timeouts never depend on it.
-const DATED: [&str; 10] = [
+const DATED: [&str; 11] = [
     "host/cli/src/cli/prompt/question.rs",
     "host/palisade/src/confirm/request.rs",
     "host/palisade/src/dispatch/approve/question.rs",
