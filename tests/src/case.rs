@@ -236,7 +236,8 @@ impl Case {
             Limits { memory: self.memory.unwrap_or(Limits::default().memory), ..Limits::default() };
         // The program names the same places in its messages.
         let places = Places::new("in ~/.config/palisade/palisade.toml")
-            .with("limits.memory", self.place_of_memory());
+            .with("limits.memory", self.place_of_memory())
+            .with_tools(self.listing(world));
         let builder = Host::builder()
             .workspace(world.root())
             .policy(policy)
@@ -247,6 +248,13 @@ impl Case {
             Some(directory) => builder.shipped(Shipped::LeftOut).plugins(directory),
             None => builder.tool(native::shell()),
         }
+    }
+
+    /// Returns the command that lists the tools of this case.
+    fn listing(&self, world: &World) -> String {
+        let directory = self.directory(world);
+        let options = directory.map(|it| format!(" --plugins {} --no-builtin", it.display()));
+        format!("palisade list{}", options.unwrap_or_default())
     }
 
     /// Returns the call.

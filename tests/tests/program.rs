@@ -3,6 +3,8 @@
 
 #[path = "program/bench.rs"]
 mod bench;
+#[path = "program/cache.rs"]
+mod cache;
 #[path = "program/call.rs"]
 mod call;
 #[path = "program/configuration.rs"]

@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod cache;
 mod call;
 mod caller;
 mod compile_child;
@@ -14,6 +15,7 @@ mod doctor;
 mod exit;
 mod export;
 mod heap;
+mod hint;
 mod input;
 mod inspect;
 mod lines;
@@ -39,6 +41,7 @@ mod tool_session;
 mod unknown_keys;
 mod unused_rules;
 mod wide;
+mod wrap;
 
 use args::{Args, Verb};
 use clap::Parser as _;
@@ -52,7 +55,7 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&on_one_line(error)),
     };
     // The hidden subcommands inherit their allocator settings from the parent process.
     match args.verb {
@@ -92,6 +95,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Mcp(mcp) => mcp::run(&args.common, mcp),
         Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
         Verb::Config(config) => config::run(&args.common, config),
+        Verb::Cache(cache) => cache::run(cache),
         Verb::Demo(demo) => demo::run(demo),
         Verb::Doctor(doctor) => doctor::run(&args.common, doctor),
         Verb::Completions(completions) => completions::run(completions),
@@ -105,6 +109,30 @@ fn run(args: &Args) -> Result<Exit, Failure> {
 fn watch() -> Result<Signals, Failure> {
     palisade::internal::check_system().map_err(|error| Failure::new(Exit::Internal, error))?;
     Ok(Signals::watch()?)
+}
+
+/// Escapes the arguments that a clap error quotes, so that their line feeds cannot imitate lines of
+/// the program.
+fn on_one_line(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue};
+    use palisade::tool::text::elided;
+    const LONGEST: usize = 256;
+    let escaped: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter_map(|(kind, value)| match (kind, value) {
+            (
+                ContextKind::InvalidArg
+                | ContextKind::InvalidValue
+                | ContextKind::InvalidSubcommand,
+                ContextValue::String(text),
+            ) => Some((kind, ContextValue::String(elided(text, LONGEST)))),
+            _ => None,
+        })
+        .collect();
+    for (kind, value) in escaped {
+        error.insert(kind, value);
+    }
+    error
 }
 
 /// Prints a clap error: help goes to stdout, usage errors to stderr with exit code 2.
@@ -129,13 +157,15 @@ fn start_log(args: &Args) {
 }
 
 /// Builds the log filter from `PALISADE_LOG` (`PALISADE_LOG=debug` shows host activity). The
-/// default is warnings only, for a server also of its tools; `--verbose` adds the requests that a server has answered.
+/// default is warnings only, for a server also of its tools; `--verbose` adds the requests that a
+/// server has answered.
 fn log_filter(args: &Args) -> tracing_subscriber::EnvFilter {
     let crashes = shows_crashes(&args.verb).then_some(",palisade::crash=off");
     // The log of a server has the messages of its tools, unless the live view shows them.
     let is_logged = matches!(args.verb, Verb::Serve(_)) && !progress::watches(&args.common);
     let tools = (!is_logged).then_some(",palisade::tool=off");
-    let usual = ["palisade=warn", crashes.unwrap_or_default(), tools.unwrap_or_default()].concat();
+    let own = "palisade=warn,palisade::unmatched_rules=off";
+    let usual = [own, crashes.unwrap_or_default(), tools.unwrap_or_default()].concat();
     let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
     let requests = args.common.verbose.then_some(palisade_mcp::REQUESTS);

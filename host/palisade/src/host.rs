@@ -10,11 +10,13 @@ mod reply;
 mod sessions;
 pub(crate) mod state;
 mod times;
+mod unmatched;
 
 pub use builder::{CacheMode, HostBuilder};
 pub use error::BuildError;
 pub use listing::Exported;
 pub(crate) use state::state_directories;
+pub use unmatched::UnmatchedRule;
 
 use crate::dispatch::{Conversation, Dispatcher, Explanation, Requester};
 use crate::events::{EventStream, Events};

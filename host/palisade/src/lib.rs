@@ -49,7 +49,7 @@ pub use execution::factory::Factory;
 pub use execution::input::ValidInput;
 pub use execution::output::ToolOutput;
 pub use execution::tool::Tool;
-pub use host::{BuildError, CacheMode, Exported, Host, HostBuilder};
+pub use host::{BuildError, CacheMode, Exported, Host, HostBuilder, UnmatchedRule};
 /// The formats of model providers: definitions, replies and messages.
 pub use palisade_formats as formats;
 pub use serde_json::json;

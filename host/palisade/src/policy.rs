@@ -156,6 +156,14 @@ impl Policy {
         self
     }
 
+    /// Returns the names in the rules for tools, as [`with_tool`](Self::with_tool) takes them.
+    pub fn tool_rules(&self) -> impl Iterator<Item = String> {
+        self.tools.iter().flat_map(|(tool, named)| {
+            let bare = named.bare.map(|_| tool.clone());
+            bare.into_iter().chain(named.of_plugins.keys().map(move |of| format!("{of}/{tool}")))
+        })
+    }
+
     /// Returns the default mode of a class.
     #[must_use]
     pub fn class(&self, class: SideEffects) -> Mode {
@@ -210,10 +218,14 @@ impl Policy {
             .filter(|rules| !rules.contains_key(own));
         let is_own = matches!(rule, Rule::Tool | Rule::PluginTool);
         match (origin.file().filter(|_| !is_own), rules.and_then(|rules| rules.keys().next())) {
-            (Some(file), Some(other)) => Advice::new(format!(
-                "allow it with `--allow {}`; the rule for `{other}/{tool}` is about another plugin, and this tool is of {file}",
-                definition.side_effects()
-            )),
+            (Some(file), Some(other)) => {
+                let class = definition.side_effects();
+                let about = format!(
+                    "the rule for `{other}/{tool}` is about another plugin, and this tool is of {file}"
+                );
+                Advice::new(format!("allow it with `--allow {class}`; {about}"))
+                    .in_code(format!("{}; {about}", in_code(definition)))
+            }
             _ => rule.advice_on_prompt(definition, origin),
         }
     }
@@ -345,20 +357,23 @@ impl Rule {
             }
             _ => format!("no flag lifts `{key} = \"deny\"`, which stands"),
         };
-        Advice::setting(text, key)
+        let in_code = format!("no approval lifts a deny of the host's policy (`{key}`)");
+        Advice::setting(text, key).in_code(in_code)
     }
 
     /// Returns the operator's options to avoid the prompt that this rule requires.
     #[must_use]
     pub fn advice_on_prompt(self, definition: &Definition, origin: &Origin) -> Advice {
         let flag = format!("allow it with `--allow {}`", definition.side_effects());
-        match self {
+        let advice = match self {
             Self::Tool | Self::PluginTool => {
                 let key = self.key(definition, origin);
                 Advice::setting(format!("{flag}, or change `{key}`"), key)
             }
             Self::Class | Self::Override | Self::Trusted | Self::Allowed => {
-                let Some(name) = full_name(definition, origin) else { return Advice::new(flag) };
+                let Some(name) = full_name(definition, origin) else {
+                    return Advice::new(flag).in_code(in_code(definition));
+                };
                 let key = format!("confirm.tools.{name}");
                 // TOML requires quotes around a key with a slash.
                 let shown = if name.contains('/') { format!("\"{name}\"") } else { name };
@@ -367,8 +382,17 @@ impl Rule {
                     key,
                 )
             }
-        }
+        };
+        advice.in_code(in_code(definition))
     }
+}
+
+/// Returns the options of a program that embeds the host to avoid a prompt.
+fn in_code(definition: &Definition) -> String {
+    let class = definition.side_effects();
+    format!(
+        "give the host a confirmer with `HostBuilder::confirmer`, or let its policy run class {class} with `Policy::allowing`"
+    )
 }
 
 #[cfg(test)]

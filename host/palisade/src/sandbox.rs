@@ -27,7 +27,7 @@ mod tests;
 
 #[cfg(test)]
 pub(crate) use cache::identities;
-pub use cache::{Cache, CacheError};
+pub use cache::{Cache, CacheError, CacheUsage};
 pub(crate) use cache::{Identity, has_settled};
 pub(crate) use call::Offered;
 pub use compile::{

@@ -198,7 +198,7 @@ impl std::fmt::Debug for Workspace {
 
 /// The error of opening a workspace.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot open the workspace `{}`: {source}; give an existing directory with --workspace", path.display())]
+#[error("cannot open the workspace `{}`: {source}", path.display())]
 pub struct WorkspaceError {
     path: PathBuf,
     source: io::Error,

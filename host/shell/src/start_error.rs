@@ -56,7 +56,10 @@ impl From<StartError> for ErrorKind {
         Self::denied_with(
             PermissionReason::Policy,
             message,
-            Advice::setting(text, "shell.unconfined"),
+            Advice::setting(text, "shell.unconfined").in_code(
+                "use Linux 6.2 or later with Landlock and seccomp, or, to run commands with all of \
+                 your rights, give `shell` the options of `Confinement::Unconfined`",
+            ),
         )
     }
 }
@@ -101,11 +104,11 @@ mod tests {
         ] {
             let refused = ErrorKind::from(error.clone());
             assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{error:?}");
-            let advice = refused.advice("shell").unwrap().told(&palisade::Places::default());
-            assert!(
-                advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"),
-                "{advice}"
-            );
+            let advice = refused.advice("shell").unwrap();
+            let told = advice.told(&palisade::Places::new("in mine"));
+            assert!(told.ends_with("set `shell.unconfined = true` in mine"), "{told}");
+            let told = advice.told(&palisade::Places::default());
+            assert!(told.ends_with("the options of `Confinement::Unconfined`"), "{told}");
             assert!(
                 !refused.to_string().contains("unconfined"),
                 "a model reads nothing of it: {refused}"

@@ -80,6 +80,7 @@ pub struct Filesystem {
     pub(crate) name: Cow<'static, str>,
     pub(crate) access: Access,
     pub(crate) usage: Arc<Usage>,
+    pub(crate) is_missed: bool,
 }
 
 impl Filesystem {
@@ -93,7 +94,13 @@ impl Filesystem {
     ) -> Self {
         let Options { quotas, budget, preopen_name } = options;
         let usage = Usage::new(quotas, Some(protected), Some(budget));
-        Self { root: Some(mount.root()), name: preopen_name, access, usage: Arc::new(usage) }
+        Self {
+            root: Some(mount.root()),
+            name: preopen_name,
+            access,
+            usage: Arc::new(usage),
+            is_missed: false,
+        }
     }
 
     /// Creates a file system without a mount: the guest has no preopened directory, and so cannot
@@ -105,7 +112,14 @@ impl Filesystem {
             name: PREOPEN_NAME.into(),
             access: Access::ReadOnly,
             usage: Arc::new(usage),
+            is_missed: false,
         }
+    }
+
+    /// Returns whether the guest has looked for files in a file system without a mount. Some
+    /// standard libraries look at their start, in use or not.
+    pub fn is_missed(&self) -> bool {
+        self.is_missed
     }
 
     /// Releases the mounted directory. Open files of the guest are released with its resource

@@ -106,7 +106,8 @@ impl Call {
         let budget = Arc::new(DescriptorLimit::default());
         let usage = Usage::new(self.quotas, Some(self.rules.clone()), Some(budget));
         let usage = Arc::new(usage);
-        self.fs = Filesystem { root: Some(root), name: PREOPEN_NAME.into(), access, usage };
+        let name = PREOPEN_NAME.into();
+        self.fs = Filesystem { root: Some(root), name, access, usage, is_missed: false };
         self.table = ResourceTable::new();
     }
 

@@ -22,6 +22,14 @@ fn fail(args: Args) -> Result<String> {
         "blank" => Error::failed("  \n "),
         "deceptive" => Error::failed("a\u{1b}[2Jb\u{202e}c"),
         "long" => Error::failed("x".repeat(1 << 20)),
+        "connect" => {
+            std::net::TcpStream::connect("127.0.0.1:1")?;
+            return Ok("connected".to_owned());
+        }
+        "lookup" => {
+            std::net::ToSocketAddrs::to_socket_addrs("localhost:1")?;
+            return Ok("found".to_owned());
+        }
         "io" => return Ok(std::fs::read_to_string("missing.txt")?),
         other => return Ok(format!("no error is called {other}")),
     })

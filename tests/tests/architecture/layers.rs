@@ -142,8 +142,8 @@ fn sources() -> Vec<Source> {
 
 /// The files that may read the wall clock. It can be set while a call runs, so it only dates output
 /// and is compared with file times; timeouts never depend on it.
-const DATED: [&str; 10] = [
-    "host/cli/src/cli/prompt.rs",
+const DATED: [&str; 11] = [
+    "host/cli/src/cli/prompt/question.rs",
     "host/palisade/src/confirm/request.rs",
     "host/palisade/src/dispatch/approve/question.rs",
     "host/palisade/src/events.rs",
@@ -153,6 +153,7 @@ const DATED: [&str; 10] = [
     "host/palisade/src/host/recorded/records.rs",
     "host/palisade/src/plugins/watch/snapshot.rs",
     "host/palisade/src/sandbox/cache/identity.rs",
+    "host/palisade/src/sandbox/cache/usage.rs",
 ];
 
 /// The only file with an `unsafe` block: it loads compiled code.

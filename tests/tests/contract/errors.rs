@@ -65,3 +65,24 @@ fn io_error_keeps_its_kind() {
     let seen = fail("io");
     assert!(!seen.message("execution_error").contains("os error"), "{:#}", seen.result);
 }
+
+#[test]
+fn missing_files_of_class_none_are_explained() {
+    let seen = fail("io");
+    let message = seen.message("execution_error");
+    for part in ["looked for files", "class none", "class read or write"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!fail("failed").message("execution_error").contains("looked for"), "it did not");
+}
+
+#[test]
+fn missing_network_is_explained() {
+    for with in ["connect", "lookup"] {
+        let seen = fail(with);
+        let message = seen.result["error"]["message"].as_str().unwrap_or_default();
+        for part in ["looked for the network", "class none", "in its input"] {
+            assert!(message.contains(part), "{with}: {part}: {message}");
+        }
+    }
+}

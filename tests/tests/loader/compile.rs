@@ -130,7 +130,7 @@ fn costly_plugin_is_killed_while_others_answer() {
     });
     says(
         &host.rejected()[0].reason,
-        &["compilation took more than 2s", "`limits.compile_time`", "palisade.toml"],
+        &["compilation took more than 2s", "`limits.compile_time`", "`CompileLimits::time`"],
     );
     assert_eq!(
         host.registry().tool_names(),

@@ -2,7 +2,7 @@
 
 use crate::{program, with_guest};
 use palisade_tests::World;
-use palisade_tests::guest::HOSTILE_ABUSE;
+use palisade_tests::guest::{CONTRACT_END, HOSTILE_ABUSE};
 use palisade_tests::mcp::Client;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -227,7 +227,42 @@ fn failed_start_keeps_the_previous_events() {
     let _ = program(&world, &words).run().exits_with(0);
     let lines = lines(&events);
     assert!(lines.iter().any(|line| line["event"] == "tool.completed"));
-    assert!(lines.iter().all(|line| line["of"].is_null()));
+    assert_eq!(lines[0]["of"], "the former record", "a run appends");
+}
+
+#[test]
+fn events_of_each_run_are_appended() {
+    let world = World::new();
+    let events = file(&world);
+    let run = || {
+        let words =
+            ["call", "calculate", r#"{"expression": "1"}"#, "--events", events.to_str().unwrap()];
+        let _ = program(&world, &words).run().exits_with(0);
+        std::fs::read_to_string(&events).unwrap()
+    };
+    let first = run();
+    // A run that was killed leaves a line without its end.
+    let torn = first.trim_end();
+    std::fs::write(&events, torn).unwrap();
+    let both = run();
+    assert!(both.starts_with(&first) && both.len() > first.len(), "{both}");
+    let ends = lines(&events).iter().filter(|line| line["event"] == "tool.completed").count();
+    assert_eq!(ends, 2);
+}
+
+#[test]
+fn printed_lines_of_a_tool_are_log_events() {
+    let world = World::new();
+    let events = file(&world);
+    let words = ["call", "end", r#"{"how": "return"}"#, "--events", events.to_str().unwrap()];
+    let ran = with_guest(&world, CONTRACT_END, &words).run().exits_with(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("returned", ""));
+    let lines = lines(&events);
+    let log = lines.iter().find(|line| line["event"] == "tool.log").unwrap();
+    assert_eq!(
+        (&log["level"], &log["message"]),
+        (&"info".into(), &"stdout: on standard output".into())
+    );
 }
 
 #[test]
@@ -240,9 +275,11 @@ fn file_without_events_is_refused_and_kept() {
         std::fs::write(&file, former).unwrap();
         let words =
             ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];
-        let refused = ["events.jsonl", "something other than events", "give a new file"];
+        let refused = ["events.jsonl", "something other than events", "is kept", "give a new file"];
         program(&world, &words).run().exits_with(2).stderr_contains(&refused);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), former);
+        let ran = program(&world, &words).run().exits_with(2);
+        assert!(!ran.stderr.contains("remove"), "nobody is told to remove it: {ran:?}");
     }
     std::fs::write(&file, "").unwrap();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];

@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 /// Every subcommand that prints, in each of its forms.
-const VERBS: [&[&str]; 17] = [
+const VERBS: [&[&str]; 19] = [
     &["list"],
     &["list", "--json"],
     &["inspect", "read_file"],
@@ -21,6 +21,8 @@ const VERBS: [&[&str]; 17] = [
     &["config", "show", "--json"],
     &["doctor"],
     &["doctor", "--json"],
+    &["cache", "show"],
+    &["cache", "show", "--json"],
     &["completions", "bash"],
     &["completions", "zsh"],
     &["--help"],
@@ -52,6 +54,82 @@ fn terminal_output_ends_with_a_line_feed() {
         command.stdout(terminal.stream());
         let (ran, transcript) = terminal.run(command);
         assert_eq!((ran.code, transcript.as_str(), ran.stderr.as_str()), (0, shown, ""));
+    }
+}
+
+#[test]
+fn tables_and_help_fit_into_the_terminal() {
+    let world = World::new();
+    let write = r#"{"path": "made.txt", "content": "x"}"#;
+    for words in [
+        &["list"][..],
+        &["policy", "explain", "write_file", write],
+        &["config", "show"],
+        &["cache", "show"],
+        &["list", "--no-builtin"],
+        &["--help"],
+        &["call", "--help"],
+        &["serve", "--help"],
+    ] {
+        let terminal = Terminal::with_columns(60);
+        let mut command = terminal.command(&world, words);
+        command.env("PALISADE_CACHE", guest::cache()).stdout(terminal.stream());
+        let (_, transcript) = terminal.run(command);
+        let plain = without_styles(&transcript);
+        assert!(plain.lines().count() > 1, "{words:?}: {plain}");
+        for line in plain.lines().map(str::trim_end) {
+            assert!(line.chars().count() <= 60, "{words:?}: {line:?} in:\n{plain}");
+        }
+    }
+}
+
+/// Removes the escape sequences for colours.
+fn without_styles(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    first
+        + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()
+}
+
+#[test]
+fn options_are_grouped_by_their_use() {
+    let world = World::new();
+    let help = program(&world, &["serve", "--help"]).run().exits_with(0).stdout;
+    let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}: {help}"));
+    let order = [
+        "Options:",
+        "--watch",
+        "Over HTTP:",
+        "--token-file",
+        "Running tools:",
+        "--timeout",
+        "Options of every command:",
+        "--workspace",
+    ];
+    assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{help}");
+}
+
+#[test]
+fn lines_of_an_argument_never_look_like_the_programs() {
+    let world = World::new();
+    let hostile = "x\nerror: forged";
+    for words in [
+        &[hostile][..],
+        &["list", hostile],
+        &["call", "calculate", "{}", "--allow", hostile],
+        &["call", "calculate", "{}", "--timeout", hostile],
+        &["export", "--format", hostile],
+        &["dispatch", "--from", hostile],
+        &["serve", "--http", hostile],
+        &["serve", "--token", hostile, "--http"],
+        &["mcp", "config", "--client", hostile],
+        &["bench", "calculate", "--calls", hostile],
+        &["completions", hostile],
+    ] {
+        let ran = program(&world, words).run().exits_with(2);
+        let forged = ran.stderr.lines().filter(|line| line.starts_with("error: forged")).count();
+        assert_eq!(forged, 0, "{words:?}: {ran:?}");
+        ran.stderr_contains(&["forged"]);
     }
 }
 

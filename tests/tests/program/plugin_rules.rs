@@ -234,3 +234,18 @@ fn similarly_displayed_names_match_no_rule() {
     user_file(&world, "[confirm.tools]\n\"a\u{fffd}/csv_chart\" = \"auto\"");
     call(&world, &[], 4).stderr_contains(&["several files bear the plugin's name"]);
 }
+
+#[test]
+fn explicit_deny_gets_no_advice_to_loosen() {
+    for own in [
+        "[confirm]\nwrite = \"deny\"\n\n[confirm.tools]\ncsv_chart = \"auto\"",
+        "[confirm.tools]\ncsv_chart = \"auto\"\n\"aaa/csv_chart\" = \"deny\"",
+    ] {
+        let world = World::new();
+        offering(&world, "aaa", &["csv_chart"]);
+        user_file(&world, own);
+        let ran = call(&world, &[], 4);
+        assert!(!ran.stderr.contains("loosens nothing"), "{ran:?}");
+        ran.stderr_contains(&["permission_denied: the policy denies `csv_chart`"]);
+    }
+}

@@ -1,7 +1,7 @@
 //! Live output of a running tool: shown on a terminal, and never mixed with the data.
 
 use crate::terminal::Terminal;
-use crate::with_guest;
+use crate::{program, with_guest};
 use palisade_tests::{World, guest};
 
 /// Returns what a terminal on standard error shows of the guest, and standard output.
@@ -45,6 +45,44 @@ fn terminal_shows_warnings_and_verbose_everything() {
 }
 
 #[test]
+fn verbose_shows_what_a_tool_prints() {
+    let world = World::new();
+    let call = |more: &[&str]| {
+        let words = [&["call", "end", r#"{"how": "return"}"#], more].concat();
+        with_guest(&world, guest::CONTRACT_END, &words).run().exits_with(0)
+    };
+    assert_eq!(call(&[]).stderr, "");
+    call(&["--verbose"]).stderr_contains(&["  info: stdout: on standard output\n"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_of_a_failed_command_is_shown_once() {
+    let world = World::new();
+    let words =
+        ["call", "shell", r#"{"command": "echo one; echo two; exit 3"}"#, "--allow", "execute"];
+    let terminal = Terminal::new();
+    let mut command = terminal.command(&world, &words);
+    command.stderr(terminal.stream());
+    let (ran, shown) = terminal.run(command);
+    assert_eq!(ran.code, 5, "{shown:?}");
+    for part in ["one", "two", "exit code 3"] {
+        assert_eq!(shown.matches(part).count(), 1, "{part}: {shown:?}");
+    }
+    let piped = program(&world, &words).run().exits_with(5);
+    assert_eq!(piped.stderr, "execution_error: one\n  two\n  exit code 3\n");
+}
+
+#[test]
+fn overflowed_stack_is_named() {
+    let world = World::new();
+    let words = ["call", "recurse", r#"{"depth": 10000000}"#];
+    let ran = with_guest(&world, guest::LIMITS_RECURSION, &words).run().exits_with(5);
+    ran.stderr_contains(&["ran out of stack", "a less nested input", "-zstack-size"]);
+    assert!(ran.stderr.contains("execution_error: the plugin crashed\n"), "{ran:?}");
+}
+
+#[test]
 fn script_sees_no_progress() {
     let world = World::new();
     let ran = with_guest(&world, guest::CONTRACT_HOST, &["call", "speak"]).run().exits_with(0);
@@ -85,6 +123,10 @@ fn crash_details_are_shown_on_a_terminal_only() {
     assert!(
         shown.contains("these are my last words") && !shown.contains("wasm backtrace"),
         "{shown:?}"
+    );
+    assert!(
+        !shown.contains("\\n") && !shown.contains("RUST_BACKTRACE"),
+        "one line for a user: {shown:?}"
     );
     // With the log on, its line would repeat the message at length.
     let terminal = Terminal::new();

@@ -7,7 +7,7 @@ use palisade_tests::World;
 use palisade_tests::program::{Ran, finish};
 use std::process::{Child, Stdio};
 
-const QUESTION: &str = "Allow this call? [y]es, [N]o, [a]lways: ";
+const QUESTION: &str = "Allow this call? [y]es, [N]o, [s]ession, [a]lways here: ";
 const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 
 /// Starts a call and waits for its prompt.
@@ -56,13 +56,116 @@ fn only_a_clear_yes_is_a_yes() {
 }
 
 #[test]
-fn everything_else_is_a_no() {
-    for keys in ["n\n", "\n", "no\n", "yep\n", "yes please\n", "да\n", "1\n", "\u{4}"] {
+fn no_and_the_end_of_input_deny() {
+    for keys in ["n\n", "\n", "no\n", "\u{4}"] {
         let world = World::new();
         let result = answered(&world, keys).exits_with(4).json();
         assert_eq!(result["error"]["class"], "user_denied", "{keys:?}");
         assert_eq!(world.read("made.txt"), None, "{keys:?}");
     }
+}
+
+#[test]
+fn mistyped_answer_is_asked_again() {
+    let pasted = "yes please\ny\ny\n";
+    let long = "y".repeat(200) + "\n";
+    for keys in ["yep\n", pasted, "да\n", "1\n", &long] {
+        for (keys_then, code) in [("y\n", 0), ("n\n", 4), ("\u{4}", 4)] {
+            let world = World::new();
+            let (mut terminal, child) = asked(&world, &["call", "write_file", WRITE]);
+            terminal.types(keys);
+            terminal.shows(&format!("please answer y, n, s or a\r\n{QUESTION}"));
+            assert_eq!(world.read("made.txt"), None, "{keys:?}");
+            terminal.types(keys_then);
+            let _ = finish(child).exits_with(code);
+            assert_eq!(world.read("made.txt").is_some(), code == 0, "{keys:?}");
+        }
+    }
+}
+
+/// Returns the contents of the user's configuration file.
+fn own_file(world: &World) -> Option<String> {
+    std::fs::read_to_string(world.home().join(".config/palisade/palisade.toml")).ok()
+}
+
+#[test]
+fn always_here_writes_a_rule_for_plugin_and_tool() {
+    let world = World::new();
+    let (mut terminal, child) = asked(&world, &["call", "write_file", WRITE]);
+    terminal.types("a\n");
+    let _ = finish(child).exits_with(0);
+    let transcript = terminal.transcript();
+    let adds = "it adds `\"files/write_file\" = \"auto\"` to ~/.config/palisade/palisade.toml";
+    assert!(transcript.contains(adds), "the question says so: {transcript}");
+    assert!(transcript.contains("added to ~/.config/palisade/palisade.toml"), "{transcript}");
+    assert_eq!(
+        own_file(&world).as_deref(),
+        Some("[confirm.tools]\n\"files/write_file\" = \"auto\"\n")
+    );
+    let _ = program(&world, &["call", "write_file", WRITE]).run().exits_with(0);
+    let other = r#"{"path": "made.txt"}"#;
+    let _ = program(&world, &["call", "delete_file", other]).run().exits_with(4);
+}
+
+#[test]
+fn no_other_answer_writes_a_rule() {
+    for keys in ["y\n", "n\n", "s\n", "\u{4}"] {
+        let world = World::new();
+        let _ = answered(&world, keys);
+        assert_eq!(own_file(&world), None, "{keys:?}");
+    }
+}
+
+#[test]
+fn rule_is_offered_only_where_it_would_decide() {
+    let without = "Allow this call? [y]es, [N]o, [s]ession: ";
+    let shows = |world: &World, words: &[&str]| {
+        let mut terminal = Terminal::new();
+        let words = [&["call", "write_file", WRITE], words].concat();
+        let child = terminal.start(world, &words);
+        terminal.shows(without);
+        terminal.types("a\n");
+        terminal.shows(&format!("please answer y, n or s\r\n{without}"));
+        terminal.types("n\n");
+        let _ = finish(child).exits_with(4);
+    };
+    // The project's own rule for the tool would hold.
+    let world = World::new();
+    world.file("palisade.toml", "[confirm.tools]\nwrite_file = \"prompt\"\n");
+    shows(&world, &[]);
+    assert_eq!(own_file(&world), None);
+    // The user has decided about the tool already.
+    let world = World::new();
+    let own = "[confirm.tools]\n\"files/write_file\" = \"prompt\"\n";
+    crate::user_file(&world, own);
+    shows(&world, &[]);
+    assert_eq!(own_file(&world).as_deref(), Some(own));
+    // The file lies in the workspace, where others could have put it.
+    let world = World::new();
+    world.file("own.toml", "");
+    let file = world.root().join("own.toml");
+    shows(&world, &["--config", file.to_str().unwrap()]);
+    assert_eq!(world.read("own.toml").as_deref(), Some(""));
+}
+
+#[test]
+fn question_fits_into_the_terminal() {
+    let world = World::new();
+    let mut terminal = Terminal::with_columns(60);
+    let path = format!("{}.txt", "long-name-".repeat(12));
+    let input = serde_json::json!({"path": path, "content": "words ".repeat(50)}).to_string();
+    let child = terminal.start(&world, &["call", "write_file", &input]);
+    terminal.shows(QUESTION);
+    terminal.types("n\n");
+    let _ = finish(child).exits_with(4);
+    let transcript = terminal.transcript();
+    for line in transcript.lines().map(str::trim_end) {
+        assert!(line.chars().count() <= 60, "{line:?} in:\n{transcript}");
+    }
+    // Only the question itself begins at the left edge.
+    let first = |line: &&str| !line.starts_with(' ') && !line.trim().is_empty();
+    let starts: Vec<&str> = transcript.lines().filter(first).map(|line| &line[..10]).collect();
+    assert_eq!(starts, ["write_file", "Allow this"], "{transcript}");
 }
 
 #[test]

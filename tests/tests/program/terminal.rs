@@ -25,11 +25,17 @@ pub(crate) struct Terminal {
 impl Terminal {
     #[track_caller]
     pub(crate) fn new() -> Self {
+        Self::with_columns(160)
+    }
+
+    /// Creates a terminal of this width.
+    #[track_caller]
+    pub(crate) fn with_columns(columns: u16) -> Self {
         let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .expect("a terminal can be made");
         grantpt(&person).expect("its ownership can be set");
         unlockpt(&person).expect("it can be unlocked");
-        let size = Winsize { ws_row: 25, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row: 25, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&person, size).expect("it has a size");
         let name = ptsname(&person, Vec::new()).expect("it has a name");
         let path = PathBuf::from(name.to_str().expect("its name is a path"));

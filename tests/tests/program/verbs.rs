@@ -53,7 +53,7 @@ fn plugin_file_as_directory_is_refused_with_advice() {
     let file = world.plugins().join("greet.wasm");
     fs::write(&file, "").expect("a file can be written");
     let directory =
-        format!("this is a file; give its directory: `--plugins {}`", world.plugins().display());
+        format!("a file; give its directory, `{}`, with --plugins", world.plugins().display());
     program(&world, &["list", "--plugins"])
         .args([file])
         .run()
@@ -167,7 +167,61 @@ fn rejected_plugin_is_reported_and_the_others_work() {
     );
     assert_eq!(listed["tools"][0]["plugin"], "good");
     list(&["list"]).stderr_contains(&["rejected "]);
+    for words in [&["list", "--strict"][..], &["list", "--strict", "--json"]] {
+        let strict = program(&world, words).args(["--plugins"]).args([world.plugins()]);
+        let ran = strict.run().exits_with(6);
+        assert!(ran.stdout.contains("good"), "the others are listed: {ran:?}");
+    }
     list(&["export", "--format", "openai"]).stderr_contains(&["rejected "]);
+}
+
+#[test]
+fn strict_list_without_rejects_is_0() {
+    let world = World::new();
+    let _ = program(&world, &["list", "--strict"]).run().exits_with(0);
+}
+
+#[test]
+fn list_says_that_all_files_were_rejected() {
+    let world = World::new();
+    let list = || {
+        let words = ["list", "--no-builtin", "--plugins"];
+        program(&world, &words).args([world.plugins()]).run().exits_with(0).stdout
+    };
+    fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
+    assert_eq!(list(), "There are no tools: the only plugin file was rejected.\n");
+    fs::write(world.plugins().join("worse.wasm"), "nothing").expect("a file can be written");
+    assert_eq!(list(), "There are no tools: all 2 plugin files were rejected.\n");
+}
+
+#[test]
+fn hints_repeat_the_options_of_the_run() {
+    let world = World::new();
+    let plugins = world.plugins();
+    let options = format!("--plugins {} --no-builtin", plugins.display());
+    fs::copy(guest::CONTRACT_HOST.file(), plugins.join("host.wasm")).expect("it can be copied");
+    let run = |words: &[&str]| {
+        program(&world, words).args(["--no-builtin", "--plugins"]).args([&plugins]).run()
+    };
+    let hint = |words: &str| format!("`palisade {words} {options}` shows");
+    run(&["call", "speak", "[]"]).stderr_contains(&[&hint("inspect speak")]);
+    run(&["call", "zzzzzzzzzzzz"]).stderr_contains(&[&hint("list")]);
+    run(&["inspect", "zzzzzzzzzzzz"]).stderr_contains(&[&hint("list")]);
+}
+
+#[test]
+fn syntax_errors_of_an_input_have_a_hint() {
+    let world = World::new();
+    for (input, hint) in [
+        ("{'expression': '1'}", "JSON writes \"…\" around keys and texts, and never '…'"),
+        ("{expression: 1}", "a shell takes them away"),
+        (r#"{"expression": "1",}"#, "JSON has no comma after the last member"),
+        (r#"{"expression": "1""#, "the input ends too early"),
+        ("1 + 1", "`@FILE` reads an input from a file"),
+    ] {
+        let ran = program(&world, &["call", "calculate", input]).run().exits_with(6);
+        ran.stderr_contains(&[hint, "`palisade inspect calculate` shows what it takes"]);
+    }
 }
 
 #[test]
@@ -264,7 +318,9 @@ fn help_and_version_go_to_standard_output() {
     let world = World::new();
     let help = program(&world, &["--help"]).run().exits_with(0);
     assert!(help.stdout.contains("Exit codes: 0 ok") && help.stderr.is_empty(), "{help:?}");
-    for verb in ["list", "inspect", "call", "bench", "export", "config", "doctor", "completions"] {
+    for verb in
+        ["list", "inspect", "call", "bench", "export", "config", "cache", "doctor", "completions"]
+    {
         assert!(help.stdout.contains(verb), "{verb}");
         assert_ne!(program(&world, &[verb, "--help"]).run().exits_with(0).stdout, "");
     }
@@ -281,6 +337,7 @@ fn every_json_verb_prints_one_json_value() {
         &["bench", "speak", "--json", "--calls", "2"],
         &["export", "-f", "mcp", "--json"],
         &["config", "show", "--json"],
+        &["cache", "show", "--json"],
         &["doctor", "--json"],
     ] {
         let ran =

@@ -20,8 +20,16 @@ pub(super) struct Args {
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 internal · 2 usage · 3 not found · 4 denied · 5 the tool failed · 6 invalid input or plugin · 7 limit or timeout · 130 interrupted";
 
+/// The heading of the arguments of every subcommand.
+const EVERYWHERE: &str = "Options of every command";
+/// The heading of the arguments of every subcommand that runs tools.
+const RUNNING: &str = "Running tools";
+/// The heading of the arguments for a server over HTTP.
+const OVER_HTTP: &str = "Over HTTP";
+
 /// The arguments of every subcommand.
 #[derive(ClapArgs, Clone)]
+#[command(next_help_heading = EVERYWHERE)]
 pub(super) struct Common {
     /// The directory that tools see
     #[arg(
@@ -42,7 +50,7 @@ pub(super) struct Common {
     /// Your configuration, in place of the one in your configuration directory
     #[arg(long, global = true, value_name = "FILE", env = "PALISADE_CONFIG")]
     pub(super) config: Option<PathBuf>,
-    /// Say more: the limits that hold, and what tools log
+    /// Say more: the limits that hold, and what tools log and print
     #[arg(long, short = 'v', global = true)]
     pub(super) verbose: bool,
 }
@@ -69,6 +77,8 @@ pub(super) enum Verb {
     Bench(Bench),
     /// Show the configuration that holds
     Config(Config),
+    /// Show or clear the cache of compiled plugins
+    Cache(Cache),
     /// Watch a hostile plugin fail
     Demo(Demo),
     /// Check this machine: toolchain, target, cache, kernel, address space
@@ -97,6 +107,9 @@ pub(super) struct List {
     /// Compile nothing: list what the cache knows, and the other plugins as `compiling`
     #[arg(long)]
     pub(super) now: bool,
+    /// Exit with 6 if a plugin was rejected
+    #[arg(long)]
+    pub(super) strict: bool,
 }
 
 #[derive(ClapArgs)]
@@ -115,13 +128,13 @@ pub(super) struct Call {
     /// The input: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input
     #[arg(default_value = "{}")]
     pub(super) input: String,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
     #[command(flatten)]
     pub(super) running: Running,
     #[command(flatten)]
     pub(super) caller: Caller,
-    /// Print the whole result as JSON
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 /// The conversation that calls belong to.
@@ -140,6 +153,7 @@ pub(super) struct Caller {
 
 /// The arguments of every subcommand that runs tools.
 #[derive(ClapArgs)]
+#[command(next_help_heading = RUNNING)]
 pub(super) struct Running {
     /// Stop a call after this time, such as 30s or 500ms (at most 600s)
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -147,7 +161,7 @@ pub(super) struct Running {
     /// Run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
     #[arg(long, value_name = "CLASS", value_delimiter = ',')]
     pub(super) allow: Vec<SideEffects>,
-    /// Write what happens to this file, one JSON object a line; what it held before is lost
+    /// Append what happens to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     pub(super) events: Option<PathBuf>,
 }
@@ -158,22 +172,22 @@ pub(super) struct Serve {
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = parse_address)]
     pub(super) http: Option<SocketAddr>,
     /// The token that clients have to send, in a file that only you can read (16 to 1024 letters, digits and -._~+/=). Without one a token is made and told [env: PALISADE_SERVE_TOKEN, the token itself]
-    #[arg(long, value_name = "FILE", requires = "http")]
+    #[arg(long, value_name = "FILE", requires = "http", help_heading = OVER_HTTP)]
     pub(super) token_file: Option<PathBuf>,
     /// Let every user of this machine in without a token. Beyond this machine it is refused
-    #[arg(long, value_enum, requires = "http", conflicts_with = "token_file")]
+    #[arg(long, value_enum, requires = "http", help_heading = OVER_HTTP, conflicts_with = "token_file")]
     pub(super) token: Option<NoToken>,
     /// Answer to this name too, such as tools.example or tools.example:8080; can be given several times
-    #[arg(long, value_name = "NAME", requires = "http")]
+    #[arg(long, value_name = "NAME", requires = "http", help_heading = OVER_HTTP)]
     pub(super) host: Vec<String>,
     /// Let web pages of this origin ask, such as `https://app.example`; can be given several times
-    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    #[arg(long, value_name = "ORIGIN", requires = "http", help_heading = OVER_HTTP)]
     pub(super) origin: Vec<String>,
-    #[command(flatten)]
-    pub(super) running: Running,
     /// Watch the plugin directories: what comes, changes or goes there is there, changed or gone for clients, who are told; a broken file leaves the plugin that it replaces
     #[arg(long)]
     pub(super) watch: bool,
+    #[command(flatten)]
+    pub(super) running: Running,
 }
 
 /// What `--token` says. A token itself is never an argument.
@@ -271,16 +285,16 @@ pub(super) struct Dispatch {
     /// The file with the reply, or `-` to read it from standard input
     #[arg(default_value = "-")]
     pub(super) reply: String,
-    #[command(flatten)]
-    pub(super) running: Running,
-    #[command(flatten)]
-    pub(super) caller: Caller,
-    /// Write the full results to this file, one a line, in the form of `call --json`: what the messages leave out, such as metadata (`stop_loop`) and changed files. Results that it held before are lost
+    /// Write the full results to this file, one a line, in the form of `call --json`. They have members that the messages leave out, such as metadata (`stop_loop`) and changed files. Results that the file held before are lost
     #[arg(long, value_name = "FILE")]
     pub(super) results: Option<PathBuf>,
     /// Accepted for symmetry: the output is always JSON
     #[arg(long, hide = true)]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) running: Running,
+    #[command(flatten)]
+    pub(super) caller: Caller,
 }
 
 #[derive(ClapArgs)]
@@ -332,6 +346,28 @@ pub(super) struct Config {
 pub(super) enum ConfigAction {
     /// Show every value and where it came from
     Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Cache {
+    #[command(subcommand)]
+    pub(super) action: CacheAction,
+}
+
+#[derive(Subcommand)]
+pub(super) enum CacheAction {
+    /// Show where the cache is, how much it holds, and how much it may hold
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove all compiled plugins; each is compiled again when it is loaded
+    Clear {
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -26,7 +26,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     )?;
     let policy = setup::policy(common, &settings, &args.allow);
     let host = Arc::new(setup::builder(common, &settings).policy(policy).build_for(&args.tool)?);
-    unused_rules::show(&settings, &host, unused_rules::Told::of(&[&args.tool], &host));
+    unused_rules::show(common, &settings, &host, unused_rules::Told::of(&[&args.tool], &host));
     if !host.registry().has(&args.tool) || common.verbose {
         setup::show_missing(&host);
     }

@@ -3,9 +3,10 @@
 use super::args::{Call as Args, Common};
 use super::caller::Caller;
 use super::exit::{Exit, Failure};
+use super::progress::Watching;
 use super::signals::Signals;
 use super::tool_session::{Tools, Wanted};
-use super::{input, output, progress, setup, unknown_keys};
+use super::{hint, input, output, progress, setup, unknown_keys};
 use palisade::Host;
 use palisade::internal::expect_one_call;
 use palisade::sandbox::{Allocation, limits};
@@ -27,7 +28,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     } else {
         setup::show_clashes(host);
     }
-    let is_object = text.trim_start().starts_with('{');
+    let input = text.clone();
     let mut call = caller.prepare(Call::new(&args.tool, text));
     if let Some(timeout) = args.running.timeout {
         call = call.with_timeout(timeout);
@@ -40,19 +41,18 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         let session = caller.session(host, None);
         host.dispatch(&session, call.with_cancellation(interrupted)).await
     })?;
-    let exit = show(&result, args)?;
+    let exit = show(&result, args, tools.shown.as_deref())?;
     if exit == Exit::Invalid && !args.json {
-        let is_no_object =
-            if is_object { "" } else { "an input is a JSON object in quotes, '{…}'; " };
-        output::note(&format!(
-            "{is_no_object}`palisade inspect {}` shows what it takes",
-            result.tool()
-        ));
+        let reason = result.error().and_then(|error| error.errors().first());
+        let slip = reason.and_then(|first| hint::on_syntax(&input, &first.reason));
+        let inspect = hint::command(common, &format!("inspect {}", result.tool()));
+        let slip = slip.map(|slip| format!("{slip}; ")).unwrap_or_default();
+        output::note(&format!("{slip}`{inspect}` shows what it takes"));
     }
     Ok(exit)
 }
 
-fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
+fn show(result: &ToolResult, args: &Args, shown: Option<&Watching>) -> Result<Exit, Failure> {
     if args.json {
         output::json(result)?;
     } else if let Some(text) = result.output() {
@@ -64,7 +64,9 @@ fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
         if let Some(said) = result.partial_output().filter(|_| !progress::shows()) {
             output::quote(&said);
         }
-        output::problem(&format!("{}:", error.class()), &told(error));
+        let told = told(error);
+        let rest = shown.filter(|_| progress::shows()).map(|shown| shown.not_shown(&told));
+        output::problem(&format!("{}:", error.class()), rest.as_deref().unwrap_or(&told));
     }
     Ok(error.class().into())
 }

@@ -1,6 +1,6 @@
 //! Creates or opens the file for events or for results without following a symlink in the
-//! workspace. Its former content is replaced once the run begins, so that a run that cannot begin
-//! destroys no record.
+//! workspace. Events are appended to those of earlier runs, and results replace earlier ones, once
+//! the run begins: a run that cannot begin changes no record.
 //!
 //! The workspace is untrusted: a symlink in any component of the path could redirect the lines over
 //! another file of the user.
@@ -8,7 +8,7 @@
 mod former;
 mod walk;
 
-use former::Content;
+use former::{Content, Former};
 use palisade::workspace::Workspace;
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ pub(super) struct Destination {
 
 /// The state of the file.
 enum State {
-    /// The former content stands. A write waits for the begin.
+    /// The run has not begun. A write waits for that.
     Waiting(Receiver<()>),
     /// Writes reach the file.
     Open,
@@ -31,21 +31,24 @@ enum State {
     Void,
 }
 
-/// The begin of the run. If it is dropped instead, the file keeps its former content.
+/// The begin of the run. If it is dropped instead, nothing is appended to the file.
 pub(super) struct Begin {
     file: File,
+    former: Former,
     begun: Sender<()>,
 }
 
 impl Begin {
-    /// Removes the former content and lets writes pass.
+    /// Ends the last line of the former content, if a run was killed within it, and lets writes
+    /// pass.
     ///
     /// # Errors
     ///
-    /// If the file cannot be truncated.
-    pub(super) fn now(self) -> io::Result<()> {
-        if self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
+    /// If the file cannot be written.
+    pub(super) fn now(mut self) -> io::Result<()> {
+        match self.former {
+            Former::Torn => self.file.write_all(b"\n")?,
+            Former::Whole => {}
         }
         // Fails only if the writer is gone, which then reports its own error.
         let _ = self.begun.send(());
@@ -70,16 +73,16 @@ impl Write for Destination {
 }
 
 /// Opens the file for events, which may be a named pipe. Never blocks: a pipe without a reader is
-/// refused. Opens in append mode, so that truncation by another process leaves no gap.
+/// refused. Opens in append mode, so that the events of concurrent runs do not overwrite each other.
 ///
 /// # Errors
 ///
 /// If the file cannot be opened, if the path goes through a symbolic link in the workspace, or if
 /// the file holds something other than events.
 pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<(Destination, Begin)> {
-    let file = open_file(path, workspace, Content::Events)?;
+    let (file, former) = open_file(path, workspace, Content::Events)?;
     let (begun, waiting) = channel();
-    let begin = Begin { file: file.try_clone()?, begun };
+    let begin = Begin { file: file.try_clone()?, former, begun };
     Ok((Destination { file, state: State::Waiting(waiting) }, begin))
 }
 
@@ -89,7 +92,8 @@ pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<(Destinatio
 ///
 /// Those of [`open`], and if the file holds something other than results.
 pub(super) fn open_results(path: &Path, workspace: &Workspace) -> io::Result<ResultsFile> {
-    open_file(path, workspace, Content::Results).map(ResultsFile)
+    let (file, _) = open_file(path, workspace, Content::Results)?;
+    Ok(ResultsFile(file))
 }
 
 /// The file for results.
@@ -111,13 +115,13 @@ impl ResultsFile {
     }
 }
 
-fn open_file(path: &Path, workspace: &Workspace, content: Content) -> io::Result<File> {
+fn open_file(path: &Path, workspace: &Workspace, content: Content) -> io::Result<(File, Former)> {
     use rustix::fs::{fcntl_getfl, fcntl_setfl};
-    let file = File::from(walk::open(path, workspace, content)?);
+    let (file, former) = walk::open(path, workspace, content)?;
     // From here on writes may block: events have a thread of their own, and results are written
     // when the calls have ended.
     fcntl_setfl(&file, fcntl_getfl(&file)? - rustix::fs::OFlags::NONBLOCK)?;
-    Ok(file)
+    Ok((file, former))
 }
 
 fn planted(link: &Path) -> io::Error {

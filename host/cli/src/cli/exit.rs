@@ -3,7 +3,7 @@
 use crate::config::ConfigError;
 use palisade::BuildError;
 use palisade::ErrorClass;
-use palisade::plugins::WatchError;
+use palisade::plugins::{DirectoryError, LoadError, WatchError};
 use palisade_mcp::ServeError;
 use std::fmt;
 use std::io;
@@ -90,7 +90,24 @@ impl From<BuildError> for Failure {
             _ => Exit::Usage,
         };
         // The message already includes the source of the error, which `{:#}` would repeat.
-        Self::new(exit, error)
+        Self::new(exit, format_args!("{error}{}", remedy(&error)))
+    }
+}
+
+/// Returns the end of the sentence that says with which option or setting of this program the
+/// cause is removed.
+fn remedy(error: &BuildError) -> &'static str {
+    match error {
+        BuildError::Workspace(error) if error.is_unanswered() => "; see whether it is there",
+        BuildError::Workspace(_) => "; give an existing directory with --workspace",
+        BuildError::Load(LoadError::Directory(DirectoryError::File { .. })) => ", with --plugins",
+        BuildError::Load(LoadError::Directory(_)) => {
+            "; give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`; `palisade doctor` says which of them named it"
+        }
+        BuildError::CacheInWorkspace { .. } => {
+            "; --workspace names another workspace, and PALISADE_CACHE another cache, or `off`"
+        }
+        _ => "",
     }
 }
 

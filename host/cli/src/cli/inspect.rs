@@ -3,7 +3,7 @@
 use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
-use super::{list, offers, setup, style};
+use super::{hint, list, offers, setup, style};
 use palisade::plugins::{Plugin, Shipped};
 use palisade::registry::Registered;
 use palisade::tool::text::visible;
@@ -25,8 +25,8 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
         return file(builder, args);
     }
     let host = setup::builder(common, &settings).build_for(&args.subject)?;
-    let tool = host.registry().get(&args.subject).map_err(|missing| not_found(&missing))?;
-    setup::show_undecided(&host, &[&args.subject]);
+    let tool = host.registry().get(&args.subject).map_err(|missing| not_found(common, &missing))?;
+    setup::show_undecided(common, &host, &[&args.subject]);
     let plugin = host.plugin_of(&tool);
     if args.json {
         let mut shown = tool_json(&tool, plugin.as_ref());
@@ -45,9 +45,9 @@ fn is_file(subject: &str) -> bool {
         || Path::new(subject).extension().is_some_and(|extension| extension == "wasm")
 }
 
-fn not_found(missing: &palisade::registry::ToolNotFound) -> Failure {
+fn not_found(common: &Common, missing: &palisade::registry::ToolNotFound) -> Failure {
     let hint = match missing.nearest() {
-        [] => "; `palisade list` shows the tools there are".to_owned(),
+        [] => format!("; `{}` shows the tools there are", hint::command(common, "list")),
         names => format!("; did you mean `{}`?", names.join("` or `")),
     };
     Failure::new(Exit::NotFound, format!("{missing}{hint}"))

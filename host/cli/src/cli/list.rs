@@ -21,7 +21,8 @@ pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
     } else {
         output::text(&as_table(&host, &settings))?;
     }
-    Ok(Exit::Ok)
+    let is_refused = args.strict && !host.rejected().is_empty();
+    Ok(if is_refused { Exit::Invalid } else { Exit::Ok })
 }
 
 fn as_json(host: &Host) -> Value {
@@ -73,7 +74,11 @@ fn as_table(host: &Host, settings: &Settings) -> String {
     let tools = host.tools(host.session());
     let compiling = host.compiling();
     if host.registry().is_empty() && compiling.is_empty() {
-        return format!("There are no tools. {}.\n", setup::without_tools(settings));
+        return output::prose(&match host.rejected().len() {
+            0 => format!("There are no tools. {}.", setup::without_tools(settings)),
+            1 => "There are no tools: the only plugin file was rejected.".to_owned(),
+            count => format!("There are no tools: all {count} plugin files were rejected."),
+        });
     }
     let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(Cell::heading).into();
     let compiling = compiling

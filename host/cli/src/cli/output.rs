@@ -2,6 +2,7 @@
 
 use super::exit::Failure;
 use super::style::{self, Style};
+use super::wrap::{columns, hanging, width};
 use palisade::tool::text::{VisibleJson, elided, visible};
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -25,6 +26,12 @@ pub(super) enum Reader {
 pub(super) fn text(text: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
     heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Breaks the lines of a text at the width of the terminal. Continuation lines are indented.
+pub(super) fn prose(text: &str) -> String {
+    let room = columns(io::stdout());
+    text.lines().map(|line| hanging("", INDENT, line, room)).collect()
 }
 
 /// Prints a tool's output unchanged. On a terminal, adds a missing final newline, so that the next
@@ -116,40 +123,61 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// Formats rows into aligned columns; the last column is not padded. Each cell is escaped and stays
-/// on one line.
+/// The least room for the last column of a table, in columns. With less, each last cell stands on
+/// lines of its own.
+const LEAST_ROOM: usize = 24;
+/// The indentation of a last cell on lines of its own.
+const OWN_LINES: &str = "    ";
+
+/// Formats rows into aligned columns; the last column is not padded. Each cell is escaped. On a
+/// terminal, lines are broken at its width, with the parts of a cell below each other.
 pub(super) fn table(rows: &[Vec<Cell>]) -> String {
+    table_within(rows, columns(io::stdout()))
+}
+
+fn table_within(rows: &[Vec<Cell>], room: usize) -> String {
     let shown: Vec<Vec<(String, Style)>> = rows
         .iter()
         .map(|row| row.iter().map(|cell| (elided(&cell.text, usize::MAX), cell.style)).collect())
         .collect();
-    let columns = shown.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        shown
-            .iter()
-            .filter_map(|row| row.get(column))
-            .map(|(text, _)| text.chars().count())
-            .max()
-            .unwrap_or(0)
+    let count = shown.iter().map(Vec::len).max().unwrap_or(0);
+    let widest = |column: usize| {
+        shown.iter().filter_map(|row| row.get(column)).map(|(text, _)| width(text)).max()
     };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    shown.iter().map(|row| line(row, &widths)).collect()
+    let widths: Vec<usize> = (0..count).map(|column| widest(column).unwrap_or(0)).collect();
+    shown.iter().map(|row| line(row, &widths, room)).collect()
 }
 
-fn line(row: &[(String, Style)], widths: &[usize]) -> String {
+fn line(row: &[(String, Style)], widths: &[usize], room: usize) -> String {
     // Empty cells at the end of a row are left out, so that no trailing blanks are printed.
     let last = row.iter().rposition(|(text, _)| !text.trim_end().is_empty());
-    let mut line = String::new();
-    for (index, ((text, style), width)) in
-        row.iter().zip(widths).enumerate().take(last.map_or(0, |last| last + 1))
-    {
-        let is_last = Some(index) == last;
-        line.push_str(&style::painted(if is_last { text.trim_end() } else { text }, *style));
-        if !is_last {
-            line.push_str(&" ".repeat(width.saturating_sub(text.chars().count()) + 2));
-        }
+    let Some((head, (text, style))) =
+        last.and_then(|last| Some((row.get(..last)?, row.get(last)?)))
+    else {
+        return "\n".to_owned();
+    };
+    let text = text.trim_end();
+    let before: usize = widths.iter().take(head.len()).map(|width| width + 2).sum();
+    let mut begin = String::new();
+    for ((text, style), width) in head.iter().zip(widths) {
+        begin.push_str(&style::painted(text, *style));
+        begin.push_str(&" ".repeat(width.saturating_sub(self::width(text)) + 2));
     }
-    line + "\n"
+    if before + width(text) <= room {
+        return begin + &style::painted(text, *style) + "\n";
+    }
+    let begins_apart = head.is_empty() || before + LEAST_ROOM > room;
+    let indent = if begins_apart { OWN_LINES.to_owned() } else { " ".repeat(before) };
+    let broken = hanging("", "", text, room.saturating_sub(indent.len()));
+    let mut parts = broken.lines().map(|part| style::painted(part, *style));
+    let first = if begins_apart && !head.is_empty() {
+        // The cells before the last one may be too wide as well.
+        let head: Vec<&str> = head.iter().map(|(text, _)| text.trim_end()).collect();
+        hanging("", OWN_LINES, head.join("  ").trim_end(), room)
+    } else {
+        begin + &parts.next().unwrap_or_default() + "\n"
+    };
+    first + &parts.map(|part| format!("{indent}{part}\n")).collect::<String>()
 }
 
 #[cfg(test)]
@@ -169,6 +197,28 @@ mod tests {
             vec!["g".into(), String::new().into()],
         ];
         let expected = "a\\u{1b}[2J  b\nc\\nd\\te     \\u{202e}f\\u{d}\ng\n";
-        assert_eq!(table(&rows), expected);
+        assert_eq!(table_within(&rows, usize::MAX), expected);
+    }
+
+    #[test]
+    fn table_fits_into_its_width() {
+        let row = |cells: [&str; 3]| cells.map(Cell::from).into();
+        let about = "Reads a text file of the workspace, whole or by lines";
+        let rows = [row(["TOOL", "CLASS", "WHAT IT DOES"]), row(["read_file", "read", about])];
+        let expected = "TOOL       CLASS  WHAT IT DOES\n\
+                        read_file  read   Reads a text file of the\n\
+                        \x20                 workspace, whole or by\n\
+                        \x20                 lines\n";
+        assert_eq!(table_within(&rows, 44), expected);
+        let narrow = table_within(&rows, 30);
+        let expected = "TOOL       CLASS  WHAT IT DOES\n\
+                        read_file  read\n\
+                        \x20   Reads a text file of the\n\
+                        \x20   workspace, whole or by\n\
+                        \x20   lines\n";
+        assert_eq!(narrow, expected);
+        let long = "x".repeat(100);
+        let wide = table_within(&[row([&long, &long, &long])], 60);
+        assert!(wide.lines().all(|line| line.len() <= 60), "{wide}");
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let error = |id, kind| ToolError::new(id, &args.tool, kind).with_places(places.clone().into());
     let id = call.id().clone();
     unused_rules::check(&settings, &host)?;
-    unused_rules::show(&settings, &host, Told::of(&[&args.tool], &host));
+    unused_rules::show(common, &settings, &host, Told::of(&[&args.tool], &host));
     let explanation = match host.explain(host.session(), call) {
         Ok(explanation) => explanation,
         Err(kind) => {
@@ -37,7 +37,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     };
     let decision = explanation.decision;
     setup::show_clashes(&host);
-    setup::show_undecided(&host, &[&args.tool]);
+    setup::show_undecided(common, &host, &[&args.tool]);
     unused_rules::show_unbound(&settings, &host, Some(&[&args.tool]));
     let changes = match explanation.changes {
         _ if text.is_none() => Changes::Unknown,
@@ -212,7 +212,7 @@ impl Explained<'_> {
             .filter_map(|(key, value)| Some((key, value?)));
         let table: Vec<Vec<Cell>> =
             rows.map(|(key, value)| vec![format!("  {key}").into(), value.into()]).collect();
-        format!("{would}\n{}", output::table(&table))
+        format!("{}{}", output::prose(&would), output::table(&table))
     }
 
     fn reason(&self) -> String {

@@ -7,6 +7,7 @@ use palisade::events::{Envelope, Event, Subscriber};
 use palisade::execution::Severity;
 use palisade::plugins::{LoadObserver, LoadStep};
 use palisade::tool::text::{elided, visible};
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const MAX_HELD: usize = 1_000;
 /// Maximum length of a shown log message, in characters.
 const MAX_LINE: usize = 4_096;
+/// Maximum size of the remembered output of tools, in bytes: as much as a failure message holds.
+const MAX_SEEN: usize = 32 << 10;
 
 /// The progress bar for compiling plugins.
 pub(super) struct Loading;
@@ -71,6 +74,25 @@ pub(super) struct Watching {
     bar: ProgressBar,
     detail: Detail,
     held: Mutex<Held>,
+    seen: Mutex<Seen>,
+}
+
+/// The last lines of the tools' output that were shown.
+#[derive(Default)]
+struct Seen {
+    lines: VecDeque<String>,
+    bytes: usize,
+}
+
+impl Seen {
+    fn add(&mut self, line: &str) {
+        self.bytes += line.len();
+        self.lines.push_back(line.to_owned());
+        while self.bytes > MAX_SEEN {
+            let Some(first) = self.lines.pop_front() else { return };
+            self.bytes = self.bytes.saturating_sub(first.len());
+        }
+    }
 }
 
 /// Lines queued until the last confirmation ends.
@@ -94,7 +116,18 @@ impl Watching {
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
             bar.set_style(style);
         }
-        Self { bar, detail, held: Mutex::default() }
+        Self { bar, detail, held: Mutex::default(), seen: Mutex::default() }
+    }
+
+    /// Returns a failure message without the lines at its beginning that were shown as the tool's
+    /// output. Its last line stays.
+    pub(super) fn not_shown(&self, message: &str) -> String {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines: Vec<&str> = message.trim_end().lines().collect();
+        let last = lines.len().saturating_sub(1);
+        let is_new = |line: &&str| !seen.lines.iter().any(|shown| shown.as_str() == *line);
+        let first = lines.iter().position(is_new).unwrap_or(last).min(last);
+        lines.get(first..).unwrap_or_default().join("\n")
     }
 
     fn say(&self, line: Line) {
@@ -138,7 +171,10 @@ impl Subscriber for Watching {
     fn receive(&self, event: &Envelope) {
         match &event.event {
             Event::OutputDelta(_, chunk) => {
-                chunk.lines().for_each(|line| self.say(Line::Output(visible(line))));
+                for line in chunk.lines().map(visible) {
+                    self.seen.lock().unwrap_or_else(PoisonError::into_inner).add(&line);
+                    self.say(Line::Output(line));
+                }
             }
             Event::Progress(_, progress) => {
                 let of = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
@@ -186,5 +222,20 @@ mod tests {
         assert_eq!(waiting(), MAX_HELD, "another question still stands");
         watching.asks_no_more();
         assert_eq!(waiting(), 0);
+    }
+
+    #[test]
+    fn failure_repeats_no_line_that_was_shown() {
+        let watching = Watching::new(Detail::Usual);
+        let seen = |line: &str| {
+            watching.seen.lock().unwrap_or_else(PoisonError::into_inner).add(line);
+        };
+        assert_eq!(watching.not_shown("one\ntwo"), "one\ntwo");
+        ["one", "two"].into_iter().for_each(seen);
+        assert_eq!(watching.not_shown("one\ntwo\nexit code 3"), "exit code 3");
+        assert_eq!(watching.not_shown("one\nnew\ntwo\n"), "new\ntwo");
+        assert_eq!(watching.not_shown("one\ntwo"), "two", "a message is never empty");
+        seen(&"x".repeat(MAX_SEEN));
+        assert_eq!(watching.not_shown("one\ntwo\nend"), "one\ntwo\nend", "memory is bounded");
     }
 }

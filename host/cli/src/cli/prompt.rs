@@ -1,20 +1,21 @@
 //! Confirms calls on the controlling terminal, so that standard input and output stay free.
 
+mod question;
+mod standing_rule;
+
+pub(super) use standing_rule::StandingRules;
+
 use palisade::BoxFuture;
 use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
-use palisade::tool::text::elided;
+use palisade::tool::text::visible;
+use question::{Reading, Reply, question, read};
+use standing_rule::StandingRule;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::time::{Duration, SystemTime};
+use std::io::{self, Write as _};
+use std::sync::OnceLock;
+use std::time::Duration;
 use tokio::sync::oneshot::{Sender, channel};
 
-/// Maximum number of listed paths, and maximum length of each, in characters.
-const MAX_PATHS: usize = 10;
-const MAX_PATH: usize = 160;
-/// Maximum length of a plugin's name, in characters: a file name is arbitrary text.
-const MAX_PLUGIN: usize = 80;
-/// Maximum length of an answer, in bytes.
-const MAX_ANSWER: usize = 64;
 /// The poll interval for a withdrawn question.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -22,6 +23,15 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub(super) struct Terminal {
     turn: tokio::sync::Mutex<()>,
+    rules: OnceLock<StandingRules>,
+}
+
+impl Terminal {
+    /// Lets the person at the terminal allow a tool for good, by a rule in their own file.
+    pub(super) fn offer(&self, rules: StandingRules) {
+        // Set once, before the first call.
+        let _ = self.rules.set(rules);
+    }
 }
 
 impl Confirmer for Terminal {
@@ -32,12 +42,14 @@ impl Confirmer for Terminal {
         Box::pin(async move {
             let (input, output) = open().map_err(|_| Unavailable)?;
             let _turn = self.turn.lock().await;
-            let question = question(request);
+            let rule = self.rules.get().and_then(|rules| rules.of(request));
+            let question = question(request, rule.as_ref(), super::wrap::columns(&output));
             let (send, receive) = channel();
             // A separate thread, because reading a terminal blocks.
             let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
             let asking = thread.spawn(move || {
-                let answer = ask(input, output, &question, &send);
+                let dialogue = Dialogue { input, output, rule };
+                let answer = dialogue.ask(&question, &send);
                 let _ = send.send(answer);
             });
             asking.map_err(|_| Unavailable)?;
@@ -61,24 +73,54 @@ fn forget_what_was_typed(terminal: &File) -> io::Result<()> {
     Ok(rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush)?)
 }
 
-/// Asks the question. Any answer but a clear yes denies.
-fn ask(
-    mut input: File,
-    mut output: File,
-    question: &str,
-    asked: &Sender<io::Result<Answer>>,
-) -> io::Result<Answer> {
-    forget_what_was_typed(&input)?;
-    output.write_all(question.as_bytes())?;
-    output.flush()?;
-    if !wait_for_input(&input, || asked.is_closed())? {
-        output.write_all(b"\n(no longer asked)\n")?;
-        return Ok(Answer::Deny);
+/// One question at the terminal, until it is answered or withdrawn.
+struct Dialogue {
+    input: File,
+    output: File,
+    /// The rule that the answer *always* writes, if one may be written.
+    rule: Option<StandingRule>,
+}
+
+impl Dialogue {
+    /// Asks until the answer is one of the offered ones. The end of the input denies.
+    fn ask(mut self, question: &str, asked: &Sender<io::Result<Answer>>) -> io::Result<Answer> {
+        let mut text = question.to_owned();
+        loop {
+            // Before each question: the rest of a mistyped or pasted answer is no answer to the
+            // next one.
+            forget_what_was_typed(&self.input)?;
+            self.output.write_all(text.as_bytes())?;
+            self.output.flush()?;
+            if !wait_for_input(&self.input, || asked.is_closed())? {
+                self.output.write_all(b"\n(no longer asked)\n")?;
+                return Ok(Answer::Deny);
+            }
+            match read(&mut self.input, self.rule.is_some())? {
+                Reading::Reply(reply) => return self.settle(reply),
+                Reading::Unclear => text = question::again(self.rule.is_some()),
+            }
+        }
     }
-    // A terminal in canonical mode returns one line per read.
-    let mut line = [0; MAX_ANSWER];
-    let length = input.read(&mut line)?;
-    Ok(answer(line.get(..length).unwrap_or_default()))
+
+    /// Returns the answer, and writes the rule that it asks for.
+    fn settle(&mut self, reply: Reply) -> io::Result<Answer> {
+        Ok(match reply {
+            Reply::Yes => Answer::Allow,
+            Reply::No => Answer::Deny,
+            Reply::Session => Answer::Always,
+            Reply::Always => {
+                let told = match self.rule.as_ref().map(StandingRule::write) {
+                    Some(Err(error)) => {
+                        format!("the rule was not written, and this run allows the tool: {error}")
+                    }
+                    Some(Ok(told)) => told,
+                    None => String::new(),
+                };
+                self.output.write_all(format!("{}\n", visible(&told)).as_bytes())?;
+                Answer::Always
+            }
+        })
+    }
 }
 
 /// Returns true if input arrives before the question is withdrawn.
@@ -92,59 +134,4 @@ fn wait_for_input(input: &File, is_withdrawn: impl Fn() -> bool) -> io::Result<b
         }
     }
     Ok(false)
-}
-
-/// Parses an answer. A truncated line denies.
-fn answer(line: &[u8]) -> Answer {
-    let text =
-        std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n')).unwrap_or_default();
-    match text.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Answer::Allow,
-        "a" | "always" => Answer::Always,
-        _ => Answer::Deny,
-    }
-}
-
-fn question(request: &ConfirmationRequest) -> String {
-    let mut text = format!(
-        "\n{} wants to run (class {})\n  input: {}\n",
-        request.tool, request.side_effects, request.input_summary
-    );
-    for path in request.projected_modifications.iter().take(MAX_PATHS) {
-        // On one line and quoted: a path is text of the model and could otherwise imitate the
-        // question.
-        text.push_str(&format!("  would change: `{}`\n", elided(path, MAX_PATH)));
-    }
-    let more = request.projected_modifications.len().saturating_sub(MAX_PATHS);
-    if more > 0 {
-        text.push_str(&format!("  and {more} more\n"));
-    }
-    if let (Some(plugin), Some(digest)) = (&request.plugin, &request.digest) {
-        text.push_str(&format!("  plugin: {} ({digest})\n", elided(plugin, MAX_PLUGIN)));
-    }
-    // The time left, because earlier questions may have used up some of it.
-    let left = request.expires.duration_since(SystemTime::now()).unwrap_or_default();
-    let time = humantime::format_duration(Duration::from_secs(left.as_secs().max(1)));
-    text.push_str(&format!(
-        "  without an answer it is refused after {time}; `a` allows this tool until palisade ends\n"
-    ));
-    text + "Allow this call? [y]es, [N]o, [a]lways: "
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_clear_yes_is_a_yes() {
-        for yes in ["y\n", "Yes\n", " y \r\n"] {
-            assert_eq!(answer(yes.as_bytes()), Answer::Allow, "{yes:?}");
-        }
-        assert_eq!(answer(b"a\n"), Answer::Always);
-        assert_eq!(answer(b"ALWAYS\n"), Answer::Always);
-        for no in ["\n", "", "y", "always", "n\n", "yy\n", "yes please\n", "\u{7f}y\n"] {
-            assert_eq!(answer(no.as_bytes()), Answer::Deny, "{no:?}");
-        }
-        assert_eq!(answer(b"\xffy\n"), Answer::Deny);
-    }
 }

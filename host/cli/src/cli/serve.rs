@@ -65,7 +65,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let host = tools.host.clone();
     let rules = tools.settings.clone();
     let served = drive(signals, runtime()?, async |told| {
-        tokio::spawn(tell_missing(host, changes, rules));
+        tokio::spawn(tell_missing(common.clone(), host, changes, rules));
         serve(&server, way, told.clone()).await.map(|()| told.is_cancelled())
     })?;
     tools.finish_events();
@@ -211,9 +211,9 @@ async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), 
 
 /// Reports rejected plugins and idle rules once loading is complete; clients are answered
 /// meanwhile. A watched directory may be empty at first.
-async fn tell_missing(host: Arc<Host>, changes: Changes, rules: config::Settings) {
+async fn tell_missing(common: Common, host: Arc<Host>, changes: Changes, rules: config::Settings) {
     host.wait_until_loaded().await;
-    unused_rules::show(&rules, &host, Told::Slips);
+    unused_rules::show(&common, &rules, &host, Told::Slips);
     unused_rules::show_unbound(&rules, &host, None);
     match changes {
         Changes::Watched => setup::show_rejected(&host.rejected()),

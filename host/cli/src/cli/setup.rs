@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{output, remember, token};
+use super::{hint, output, remember, token};
 use crate::config::{Origin, Settings};
 use palisade::CallMode;
 use palisade::internal::within;
@@ -182,7 +182,7 @@ pub(super) fn places(common: &Common, settings: &Settings) -> Places {
         }
         file => format!("in {}", shown(&file)),
     };
-    settings.places(own, shown)
+    settings.places(own, shown).with_tools(hint::command(common, "list"))
 }
 
 /// Returns the configured policy with the classes of `--allow` added.
@@ -268,7 +268,7 @@ pub(super) fn show_clashes(host: &Host) {
 
 /// Reports files that may claim these tool names once they are compiled: a call may reach another
 /// tool than intended.
-pub(super) fn show_undecided(host: &Host, tools: &[&str]) {
+pub(super) fn show_undecided(common: &Common, host: &Host, tools: &[&str]) {
     for tool in tools {
         let undecided = host.undecided_before(tool);
         let Some(first) = undecided.first() else { continue };
@@ -283,9 +283,10 @@ pub(super) fn show_undecided(host: &Host, tools: &[&str]) {
             .and_then(|owner| owner.origin().file().map(str::to_owned));
         let file = &first.file;
         let owner = owner.unwrap_or_default();
+        let list = hint::command(common, "list");
         output::note(&format!(
             "`{tool}` is the tool of {owner}, but {file}{others} stands before that, is not compiled, and may take the name; \
-             `palisade list` compiles it"
+             `{list}` compiles it"
         ));
     }
 }

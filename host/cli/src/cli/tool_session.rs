@@ -5,7 +5,7 @@ use super::args::{Common, Running};
 use super::destination::Begin;
 use super::exit::{Exit, Failure};
 use super::progress::{self, Detail, Watching};
-use super::prompt::Terminal;
+use super::prompt::{StandingRules, Terminal};
 use super::signals::Signals;
 use super::unused_rules::{self, Told};
 use super::{destination, output, setup, wide};
@@ -30,6 +30,8 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 pub(super) struct Tools {
     pub(super) host: Arc<Host>,
     pub(super) settings: Settings,
+    /// The live view of the tools, if there is one.
+    pub(super) shown: Option<Arc<Watching>>,
     events: Option<Arc<JsonLines>>,
 }
 
@@ -68,8 +70,9 @@ impl Tools {
         let (events, begin) =
             args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
         let mut builder = setup::builder(common, &settings).policy(policy);
+        let terminal = Arc::new(Terminal::default());
         builder = match wanted {
-            Wanted::Tools(_) => builder.confirmer(Arc::new(Terminal::default())),
+            Wanted::Tools(_) => builder.confirmer(terminal.clone()),
             Wanted::Served { secret } => secret.into_iter().fold(builder, HostBuilder::deny_read),
         };
         if let Some(lines) = &events {
@@ -77,9 +80,10 @@ impl Tools {
         }
         builder = args.events.iter().fold(builder, HostBuilder::deny_read);
         builder = hidden.into_iter().fold(builder, HostBuilder::deny_read);
-        if progress::watches(common) {
-            let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
-            builder = builder.subscriber(Arc::new(Watching::new(detail)));
+        let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
+        let shown = progress::watches(common).then(|| Arc::new(Watching::new(detail)));
+        if let Some(shown) = &shown {
+            builder = builder.subscriber(shown.clone());
         }
         let host = match wanted {
             Wanted::Tools(tools) => builder.build_for_all(tools)?,
@@ -87,6 +91,8 @@ impl Tools {
         };
         if matches!(wanted, Wanted::Tools(_)) {
             unused_rules::check(&settings, &host)?;
+            let rules = StandingRules::of_host(common, &settings, &host);
+            rules.into_iter().for_each(|rules| terminal.offer(rules));
         }
         if let (Some(begin), Some(path)) = (begin, &args.events) {
             begin.now().map_err(|error| unwritable(path, &error))?;
@@ -94,14 +100,14 @@ impl Tools {
         wide::show(host.workspace());
         match wanted {
             Wanted::Tools(tools) => {
-                unused_rules::show(&settings, &host, Told::of(tools, &host));
+                unused_rules::show(common, &settings, &host, Told::of(tools, &host));
                 unused_rules::show_unbound(&settings, &host, Some(tools));
-                setup::show_undecided(&host, tools);
+                setup::show_undecided(common, &host, tools);
             }
             // Tools are still loading, so that missing ones cannot be reported yet.
             Wanted::Served { .. } => {}
         }
-        Ok(Self { host: Arc::new(host), settings, events })
+        Ok(Self { host: Arc::new(host), settings, shown, events })
     }
 
     /// Runs work as [`drive`] does on a current-thread runtime, and then flushes the events.
@@ -151,7 +157,7 @@ pub(super) fn drive<T: Send>(
     Ok(done)
 }
 
-/// Opens the file for events. Its former content stands until the run begins.
+/// Opens the file for events. Nothing is appended until the run begins.
 fn lines(path: &Path, workspace: &Path) -> Result<(Arc<JsonLines>, Begin), Failure> {
     let workspace =
         Workspace::open_within(workspace.to_owned(), limits::OPENING).map_err(BuildError::from)?;

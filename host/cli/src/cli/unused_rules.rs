@@ -3,12 +3,12 @@
 
 use super::args::Common;
 use super::exit::Failure;
-use super::{output, setup};
+use super::{hint, output, setup};
 use crate::config::{Settings, ToolRule};
 use palisade::Host;
 use palisade::internal::{NATIVE, shipped_owner, shipped_tools};
 use palisade::plugins::Compiling;
-use palisade::policy::parts;
+use palisade::policy::{Mode, parts};
 use palisade::registry::{Origin, Registered, Source};
 use palisade::tool::nearest_names;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl<'a> Told<'a> {
 
 /// Reports the rules that match no tool on standard error. With [`Told::All`], also reports the
 /// rules that loosen nothing.
-pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
+pub(super) fn show(common: &Common, settings: &Settings, host: &Host, told: Told<'_>) {
     let registry = host.registry();
     let tools = registry.tools();
     let mut count = 0;
@@ -52,7 +52,7 @@ pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
             }
             (None, Some(meant)) => meant.hint,
             (None, None) if told == Told::All || (told == Told::Slips && rule.holds_back()) => {
-                "`palisade list` shows the tools there are".to_owned()
+                format!("`{}` shows the tools there are", hint::command(common, "list"))
             }
             (None, None) => continue,
         };
@@ -207,7 +207,9 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
             }
         };
         let decided = policy.decide(definition, origin);
-        if rule.value != decided && decided.is_at_least_as_strict_as(rule.value) {
+        // A deny is explicit, and no rule for a single tool would lift it.
+        let is_meant = decided != Mode::Deny && rule.value != decided;
+        if is_meant && decided.is_at_least_as_strict_as(rule.value) {
             let mode = rule.value;
             let place = &rule.origin;
             output::note(&format!(
@@ -225,6 +227,6 @@ pub(super) fn show_after_loading(common: &Common, settings: &Settings) {
         return;
     }
     if let Ok(host) = setup::builder(common, settings).build() {
-        show(settings, &host, Told::All);
+        show(common, settings, &host, Told::All);
     }
 }

@@ -122,21 +122,28 @@ impl FileConfig {
     /// [`ConfigError`] if the file exists and cannot be read, is not valid, or has an unknown key
     /// (the message suggests the nearest known key).
     pub fn read(path: &Path, links: LastLink) -> Result<Option<Self>, ConfigError> {
-        let text = match read_text(path, links) {
-            Ok(text) => text,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                return Ok(None);
-            }
-            Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
+        let text = Self::text(path, links);
+        let Some(text) =
+            text.map_err(|source| ConfigError::Read { path: path.to_owned(), source })?
+        else {
+            return Ok(None);
         };
         Self::parse(&text)
             .map(Some)
             .map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+    }
+
+    /// Returns the text of a file, if it exists.
+    ///
+    /// # Errors
+    ///
+    /// If the file exists and cannot be read.
+    pub(crate) fn text(path: &Path, links: LastLink) -> io::Result<Option<String>> {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        match read_text(path, links) {
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
+            read => read.map(Some),
+        }
     }
 
     /// Parses the text of a file.

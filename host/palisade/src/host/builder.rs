@@ -231,7 +231,8 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the locations of the operator's settings. Default: "in your own palisade.toml".
+    /// Sets the locations of the operator's settings. Default: none, so that the advice in refusals
+    /// names functions of this library.
     #[must_use]
     pub fn places(mut self, places: Places) -> Self {
         self.places = places;
@@ -246,7 +247,8 @@ impl HostBuilder {
         self
     }
 
-    /// Opens the workspace and loads the plugins. Blocks while plugins compile, on all cores.
+    /// Opens the workspace and loads the plugins. Blocks while plugins compile, on all cores. Warns
+    /// in the log of rules for tools that do not exist; see [`Host::unmatched_rules`].
     ///
     /// # Errors
     ///
@@ -255,6 +257,7 @@ impl HostBuilder {
     pub fn build(self) -> Result<Host, BuildError> {
         let host = self.begin()?;
         host.loading.finish();
+        host.warn_of_unmatched_rules();
         Ok(host)
     }
 

@@ -19,7 +19,7 @@ pub enum BuildError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The cache lies inside the workspace, where tools could reach it.
-    #[error("the cache of compiled code `{}` lies inside the workspace, where tools could read its key; choose a smaller workspace with --workspace, or set PALISADE_CACHE to a directory elsewhere, or to off", cache.display())]
+    #[error("the cache of compiled code `{}` lies inside the workspace, where tools could read its key; choose a smaller workspace, or a cache elsewhere or none", cache.display())]
     CacheInWorkspace {
         /// The cache directory.
         cache: PathBuf,

@@ -36,7 +36,7 @@ pub(super) fn check(
         (Shipped::Included, Some(name)) => Err(RegistrationError::name_taken(registry.taken(name))),
         (Shipped::Reserved, Some(name)) => Err(RegistrationError::name_taken(format_args!(
             "the name `{name}` stays with the shipped tool, which the project's `plugins.builtin = false` has switched off; use another name, such \
-             as `{name}_2`, or give the name away yourself, with --no-builtin or in your own file"
+             as `{name}_2`, or leave the shipped plugins out yourself"
         ))),
     }
 }

@@ -16,7 +16,7 @@ const MAX_PLUGINS: usize = 10_000;
 #[non_exhaustive]
 pub enum DirectoryError {
     /// The directory cannot be read.
-    #[error("cannot read the plugin directory `{}`: {source}; give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`; `palisade doctor` says which of them named it", path.display())]
+    #[error("cannot read the plugin directory `{}`: {source}", path.display())]
     Unreadable {
         /// The path of the directory.
         path: PathBuf,
@@ -24,7 +24,7 @@ pub enum DirectoryError {
         source: io::Error,
     },
     /// The path leads to a file.
-    #[error("cannot read the plugin directory `{}`: this is a file; give its directory: `--plugins {}`", path.display(), parent(path).display())]
+    #[error("cannot read the plugin directory `{}`: this is a file; give its directory, `{}`", path.display(), parent(path).display())]
     File {
         /// The path of the file.
         path: PathBuf,

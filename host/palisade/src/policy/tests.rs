@@ -245,7 +245,7 @@ fn namesake_plugins_are_tightened_and_never_loosened() {
         );
     }
     let advice =
-        Rule::Class.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::default());
+        Rule::Class.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::new("here"));
     assert_eq!(advice, "allow it with `--allow write`", "no rule would do");
 }
 
@@ -299,5 +299,21 @@ fn name_in_a_list_grants_only_to_the_plugin_that_it_means() {
     ] {
         assert_eq!(is_named(name, &definition, &origin), named, "{name} of {origin:?}");
         assert_eq!(is_granted(name, &definition, &origin), granted, "{name} of {origin:?}");
+    }
+}
+
+#[test]
+fn advice_without_an_operators_settings_names_functions() {
+    let definition = tool(SideEffects::Write);
+    let nowhere = crate::tool::Places::default();
+    for rule in [Rule::Class, Rule::Tool, Rule::PluginTool, Rule::Override] {
+        let asks = rule.advice_on_prompt(&definition, &Origin::Native).told(&nowhere);
+        let denies = rule.advice_on_deny(&definition, &Origin::Native).told(&nowhere);
+        for advice in [&asks, &denies] {
+            assert!(!advice.contains("--") && !advice.contains("palisade.toml"), "{advice}");
+        }
+        assert!(asks.contains("`HostBuilder::confirmer`"), "{asks}");
+        assert!(asks.contains("`Policy::allowing`"), "{asks}");
+        assert!(denies.contains("the host's policy"), "{denies}");
     }
 }

@@ -7,11 +7,13 @@ mod identity;
 mod private;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod verdict;
 
 #[cfg(test)]
 pub(crate) use identity::identities;
 pub(crate) use identity::{Identity, has_settled};
+pub use usage::CacheUsage;
 
 use super::bulk_memory;
 use super::compile::{CompileError, CompileLimits};
@@ -51,7 +53,7 @@ impl fmt::Debug for Opened {
 
 /// The error of an unusable cache directory.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot use `{}` as the cache of compiled code: {reason}; set another with `PALISADE_CACHE`{}", path.display(), remedy.text())]
+#[error("cannot use `{}` as the cache of compiled code: {reason}; set another (`CacheMode::Directory`, or `PALISADE_CACHE` of the program){}", path.display(), remedy.text())]
 pub struct CacheError {
     path: PathBuf,
     reason: String,
@@ -160,6 +162,25 @@ impl Cache {
         self.0.as_ref().map(|opened| opened.path.as_path())
     }
 
+    /// Returns the size of the cache, which is zero if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be read.
+    pub fn usage(&self) -> io::Result<CacheUsage> {
+        self.0.as_ref().map_or(Ok(CacheUsage::default()), |opened| usage::usage(&opened.dir))
+    }
+
+    /// Removes all entries, and returns what was removed. The key stays, so that running programs
+    /// can go on with the cache.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be read.
+    pub fn clear(&self) -> io::Result<CacheUsage> {
+        self.0.as_ref().map_or(Ok(CacheUsage::default()), |opened| usage::clear(&opened.dir))
+    }
+
     /// Returns the compiled code of a component if the entry exists, is intact and belongs to this
     /// engine. Any other entry counts as absent.
     pub(crate) fn code(&self, engine: &Engine, digest: Digest) -> Option<Component> {
@@ -180,7 +201,8 @@ impl Cache {
             // Done here, after seconds of compilation, so that a start with a warm cache does not
             // pay for it.
             opened.dir.clear_abandoned();
-            opened.code(engine, digest).write(code)
+            opened.code(engine, digest).write(code)?;
+            usage::trim(&opened.dir, usage::BOUND)
         });
     }
 

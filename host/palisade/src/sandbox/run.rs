@@ -11,6 +11,7 @@ mod limiter;
 mod linked;
 mod linker;
 mod messages;
+mod network;
 mod runtime;
 mod state;
 mod stdio;

@@ -1,5 +1,6 @@
 //! The five classes of side effects.
 
+use super::text::elided;
 use std::fmt;
 use std::str::FromStr;
 
@@ -83,6 +84,6 @@ impl FromStr for SideEffects {
         Self::ALL
             .into_iter()
             .find(|class| class.as_str() == text)
-            .ok_or_else(|| UnknownSideEffects(text.chars().take(64).collect()))
+            .ok_or_else(|| UnknownSideEffects(elided(text, 64)))
     }
 }

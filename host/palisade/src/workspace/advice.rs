@@ -5,6 +5,7 @@ use crate::tool::Advice;
 /// Returns the setting by which an operator can allow changes to files with several hard links.
 pub(crate) fn on_hard_links() -> Advice {
     Advice::setting("set `workspace.hard_links` to \"allow\"", "workspace.hard_links")
+        .in_code("build the host with `HardLinks::Allow`")
 }
 
 /// Returns advice for an operator whose files are hidden by mistake.

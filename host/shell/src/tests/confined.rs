@@ -145,7 +145,7 @@ async fn nothing_runs_without_landlock_unless_unconfined() {
     let world = World::new(Setup { kernel: Kernel::WithoutLandlock, ..CONFINED });
     let refused = world.call(json!({"command": "echo x > ran"})).await.unwrap_err();
     assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{refused}");
-    let advice = refused.advice("shell").unwrap().told(&palisade::Places::default());
+    let advice = refused.advice("shell").unwrap().told(&palisade::Places::new("here"));
     assert!(advice.contains("`shell.unconfined = true`"), "{advice}");
     assert!(!world.workspace().join("ran").exists());
     let free = World::new(Setup { kernel: Kernel::WithoutLandlock, ..UNCONFINED });

@@ -24,7 +24,10 @@ use crate::{Access, FilesystemView};
 
 impl preopens::Host for FilesystemView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-        let Some(root) = &self.filesystem.root else { return Ok(Vec::new()) };
+        let Some(root) = &self.filesystem.root else {
+            self.filesystem.is_missed = true;
+            return Ok(Vec::new());
+        };
         let root = Node::Dir(Arc::clone(root));
         Ok(vec![(self.push(root)?, self.filesystem.name.to_string())])
     }

@@ -172,7 +172,9 @@ fn no_mount_means_no_preopen() {
     let mut table = ResourceTable::new();
     let mut filesystem = Filesystem::closed();
     let mut view = FilesystemView { filesystem: &mut filesystem, table: &mut table };
+    assert!(!view.filesystem.is_missed());
     assert!(view.get_directories().unwrap().is_empty());
+    assert!(view.filesystem.is_missed(), "the guest has looked for files");
 }
 
 #[test]

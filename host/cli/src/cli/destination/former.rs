@@ -1,10 +1,10 @@
-//! Checks the former content of a file that a run replaces: only lines of the same kind may be
-//! lost.
+//! Checks the former content of a file: a run appends its events to those of earlier runs, and its
+//! results replace earlier results. Other content is kept.
 
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 
 /// Maximum length of the first line, in bytes: the whole queue of a file of events holds at most
 /// this. A longer first line of results is refused, since it cannot be told from other content.
@@ -40,6 +40,15 @@ impl Content {
     }
 }
 
+/// The end of the former content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Former {
+    /// There is none, or its last line has its end.
+    Whole,
+    /// Its last line has no end, since a run was killed within it.
+    Torn,
+}
+
 /// Checks that a file is empty, or that its first line is of this kind. `again` opens the same file
 /// for reading. A pipe or a device has no former content.
 ///
@@ -50,23 +59,30 @@ pub(super) fn check(
     file: &File,
     content: Content,
     again: impl FnOnce() -> io::Result<File>,
-) -> io::Result<()> {
+) -> io::Result<Former> {
     let found = file.metadata()?;
     if !found.is_file() || found.len() == 0 {
-        return Ok(());
+        return Ok(Former::Whole);
     }
     let former = again()?;
     // Another process may have put a pipe or a device in its place.
-    if former.metadata()?.is_file() && content.accepts(&first_line(former)?) {
-        return Ok(());
+    if former.metadata()?.is_file() && content.accepts(&first_line(&former)?) {
+        return end(former);
     }
     Err(io::Error::other(format!(
-        "it holds something other than {}, which would be lost; give a new file, or remove this one first",
+        "it holds something other than {0}, and is kept as it is; give a new file, or one with the {0} of earlier runs",
         content.name()
     )))
 }
 
-fn first_line(file: File) -> io::Result<Vec<u8>> {
+fn end(mut file: File) -> io::Result<Former> {
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(if last == *b"\n" { Former::Whole } else { Former::Torn })
+}
+
+fn first_line(file: &File) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     BufReader::new(file.take(MAX_LINE)).read_until(b'\n', &mut line)?;
     Ok(line)

@@ -3,7 +3,7 @@
 //! workspace can lead through a link in the workspace, which could redirect the lines over another
 //! file of the user. So this code follows each link itself, and refuses the links in the workspace.
 
-use super::former::{self, Content};
+use super::former::{self, Content, Former};
 use super::planted;
 use palisade::workspace::Workspace;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat};
@@ -44,7 +44,11 @@ const READ: OFlags =
 ///
 /// If the file cannot be opened, if a symbolic link on the path lies in the workspace, or if the
 /// file holds other content than is expected.
-pub(super) fn open(path: &Path, workspace: &Workspace, content: Content) -> io::Result<OwnedFd> {
+pub(super) fn open(
+    path: &Path,
+    workspace: &Workspace,
+    content: Content,
+) -> io::Result<(File, Former)> {
     let here = openat(CWD, ".", PASS, Mode::empty())?;
     let mut walk = Walk { here, pending: Vec::new(), links: 0, workspace, content };
     walk.push(path)?;
@@ -94,7 +98,7 @@ impl Walk<'_> {
     }
 
     /// Opens the file of the last component, or follows the symlink of that name.
-    fn end(&mut self, name: &OsStr) -> io::Result<Option<OwnedFd>> {
+    fn end(&mut self, name: &OsStr) -> io::Result<Option<(File, Former)>> {
         if self.is_link(name)? {
             self.follow(name)?;
             return Ok(None);
@@ -105,10 +109,10 @@ impl Walk<'_> {
             FILE | self.own_links(),
             Mode::from_raw_mode(0o666),
         )?);
-        former::check(&file, self.content, || {
+        let former = former::check(&file, self.content, || {
             Ok(File::from(openat(&self.here, name, READ | self.own_links(), Mode::empty())?))
         })?;
-        Ok(Some(file.into()))
+        Ok(Some((file, former)))
     }
 
     /// Returns whether the name is a symlink that this walk must follow. A symlink that replaces

@@ -107,7 +107,7 @@ pub(super) fn plugins(
     // calls in place.
     match setup::builder(common, &settings).cache(cache).call_mode(CallMode::OWN_THREADS).build() {
         Ok(host) => {
-            unused_rules::show(&settings, &host, Told::All);
+            unused_rules::show(common, &settings, &host, Told::All);
             checks.extend(loaded(&host, &settings));
         }
         Err(BuildError::Workspace(_)) => checks.push(unseen("the workspace cannot be opened")),

@@ -114,7 +114,7 @@ impl Drop for Inner {
 
 impl Account {
     /// Creates an empty account, limited for the guest by `limits` and for the host by
-    /// [`HOST_DATA`] more.
+    /// 24 MiB more.
     #[must_use]
     pub fn new(limits: MemoryLimits) -> Self {
         Self::within(&PROCESS, limits, HOST_DATA, None)

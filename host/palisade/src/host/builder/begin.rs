@@ -19,6 +19,7 @@ impl HostBuilder {
     /// Opens the workspace and loads the cached plugins, without compiling any.
     pub(super) fn begin(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
+        self.session.check()?;
         times::check(self.confirmation_timeout, &self.tool_timeouts, &self.compiler)?;
         let (registry, sources) = tools(self.registry, self.sources)?;
         let threads = threads(self.call_mode)?;
@@ -130,4 +131,27 @@ fn threads(mode: CallMode) -> Result<Option<Arc<CallThreads>>, BuildError> {
         return Err(BuildError::Limit { name: "lost_threads", accepted: "1 to 128 are accepted" });
     }
     Ok(Some(Arc::new(CallThreads::new(threads, lost))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::CacheMode;
+
+    #[test]
+    fn numbers_of_concurrent_calls_are_checked() {
+        let host = || Host::builder().cache(CacheMode::Off);
+        for (builder, name) in [
+            (host().concurrency(0), "concurrency"),
+            (host().concurrency(257), "concurrency"),
+            (host().tool_concurrency("calculate", 0), "tool_concurrency"),
+        ] {
+            let refused = builder.build().map(drop);
+            assert!(
+                matches!(&refused, Err(BuildError::Limit { name: limit, .. }) if *limit == name),
+                "{refused:?}"
+            );
+        }
+        assert!(host().concurrency(1).tool_concurrency("calculate", 256).build().is_ok());
+    }
 }

@@ -1,6 +1,8 @@
 //! The defaults of new sessions.
 
+use crate::host::BuildError;
 use crate::policy::Policy;
+use crate::sandbox::limits;
 use crate::session::{Advertised, Allowed, CONCURRENCY, Session, SessionBuilder};
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
@@ -9,11 +11,11 @@ use std::sync::Arc;
 /// The defaults of new sessions.
 #[derive(Clone)]
 pub(in crate::host) struct SessionDefaults {
-    pub(super) policy: Policy,
+    pub(in crate::host) policy: Policy,
     pub(super) advertised: Advertised,
     pub(super) allowed: Allowed,
     pub(super) concurrency: u32,
-    pub(super) per_tool: BTreeMap<String, u32>,
+    pub(in crate::host) per_tool: BTreeMap<String, u32>,
 }
 
 impl Default for SessionDefaults {
@@ -29,6 +31,17 @@ impl Default for SessionDefaults {
 }
 
 impl SessionDefaults {
+    /// Refuses numbers of concurrent calls that are out of range.
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        let is_within = |calls: &u32| (1..=limits::LIVE_SANDBOXES).contains(calls);
+        let accepted = "1 to 256 are accepted";
+        match (is_within(&self.concurrency), self.per_tool.values().all(is_within)) {
+            (true, true) => Ok(()),
+            (false, _) => Err(BuildError::Limit { name: "concurrency", accepted }),
+            (true, false) => Err(BuildError::Limit { name: "tool_concurrency", accepted }),
+        }
+    }
+
     /// Begins a session with these defaults.
     pub(in crate::host) fn begin(&self, workspace: &Arc<Workspace>) -> SessionBuilder {
         let base = Session::builder(workspace.clone())

@@ -1,6 +1,7 @@
 //! One entry of the cache: its content, followed by an authentication code over name and content.
 
 use super::private::{Key, PrivateDir};
+use super::usage::note_use;
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 
@@ -70,10 +71,12 @@ impl Entry<'_> {
 
     fn open(&self) -> io::Result<(File, u64)> {
         let file = self.dir.file(&self.name)?;
-        match file.metadata()?.len() {
-            size if size > MAX_ENTRY => Err(io::ErrorKind::FileTooLarge.into()),
-            size => Ok((file, size)),
+        let meta = file.metadata()?;
+        if meta.len() > MAX_ENTRY {
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
+        note_use(&file, meta.modified());
+        Ok((file, meta.len()))
     }
 
     /// Returns the hasher of this entry. The name is authenticated too, so that entries cannot be

@@ -157,6 +157,20 @@ impl PrivateDir {
         }
     }
 
+    /// Returns the names and metadata of all entries.
+    pub(super) fn entries(&self) -> io::Result<Vec<(String, cap_std::fs::Metadata)>> {
+        let mut entries = Vec::new();
+        for entry in self.dir.entries()? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // Another process may have removed it meanwhile.
+            if let (true, Ok(meta)) = (is_entry(&name), entry.metadata()) {
+                entries.push((name, meta));
+            }
+        }
+        Ok(entries)
+    }
+
     /// Returns the authentication key, and creates it at first use. Replaces a key that is too
     /// short, or that another program may have written or read. The entries made with the old key
     /// are lost, which costs only time.
@@ -198,8 +212,13 @@ impl PrivateDir {
 
 /// Returns true if a cache has files with such a name.
 fn is_cache_file(name: &str) -> bool {
+    name == KEY || name.starts_with(TEMPORARY) || is_entry(name)
+}
+
+/// Returns true if an entry has such a name.
+fn is_entry(name: &str) -> bool {
     let kind = Path::new(name).extension().and_then(|kind| kind.to_str());
-    name == KEY || name.starts_with(TEMPORARY) || kind.is_some_and(|kind| KINDS.contains(&kind))
+    kind.is_some_and(|kind| KINDS.contains(&kind))
 }
 
 /// Returns true if the directory has a key file of the right length, as a used cache has.

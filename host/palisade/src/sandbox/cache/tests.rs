@@ -94,11 +94,11 @@ fn unusable_cache_has_safe_advice() {
     for (length, is_cache) in [(31, false), (32, true), (33, false)] {
         fs::write(outer.path().join("key"), vec![1; length]).unwrap();
         assert_eq!(
-            reachable().to_string().ends_with("`PALISADE_CACHE`, or delete it"),
+            reachable().to_string().ends_with("of the program), or delete it"),
             is_cache,
             "{length}"
         );
-        assert_eq!(reachable().to_string().ends_with("`PALISADE_CACHE`"), !is_cache, "{length}");
+        assert_eq!(reachable().to_string().ends_with("of the program)"), !is_cache, "{length}");
     }
 }
 
@@ -176,4 +176,45 @@ fn compile_outcome_is_remembered_per_content_and_limits() {
         cache.end_compilation(engine, digest, Err(&error));
         assert_eq!((has_verdict(), refusal(digest)), (tried, None), "{error:?}");
     }
+}
+
+fn age(file: &Path, hours: u64) {
+    let file = File::options().write(true).open(file).unwrap();
+    let written = file.metadata().unwrap().modified().unwrap();
+    file.set_modified(written - std::time::Duration::from_secs(hours * 3600)).unwrap();
+}
+
+#[test]
+fn least_recently_used_entries_are_removed_beyond_the_bound() {
+    let outer = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&outer.path().join("cache")).unwrap();
+    let opened = opened(&cache);
+    let at = |name: &str| outer.path().join("cache").join(name);
+    for (name, hours) in [("old.code", 30), ("used.code", 40), ("new.code", 0)] {
+        opened.entry(name.to_owned()).write(&[0; 1000]).unwrap();
+        age(&at(name), hours);
+    }
+    // A read counts as use.
+    assert!(opened.entry("used.code".to_owned()).read().is_ok());
+    let full = cache.usage().unwrap();
+    assert_eq!((full.plugins, full.bytes), (3, 3 * 1032));
+    usage::trim(&opened.dir, full.bytes).unwrap();
+    assert_eq!(cache.usage().unwrap(), full, "a cache within the bound keeps everything");
+    usage::trim(&opened.dir, full.bytes - 1).unwrap();
+    assert!(!at("old.code").exists() && at("used.code").exists() && at("new.code").exists());
+    assert!(at("key").exists());
+}
+
+#[test]
+fn cleared_cache_keeps_only_its_key() {
+    let outer = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&outer.path().join("cache")).unwrap();
+    for name in ["a.code", "a.about", "b.verdict", "c.file"] {
+        opened(&cache).entry(name.to_owned()).write(b"x").unwrap();
+    }
+    assert_eq!(cache.clear().unwrap(), CacheUsage { plugins: 1, bytes: 4 * 33 });
+    assert_eq!(cache.usage().unwrap(), CacheUsage::default());
+    let left: Vec<_> = fs::read_dir(outer.path().join("cache")).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(Cache::off().clear().unwrap(), CacheUsage::default());
 }

@@ -23,7 +23,7 @@ use crate::sandbox::run::{
     ClientRequests, Limiter, Linked, Messages, RunBounds, State, Stop, new_store, run_bounded,
     take_sandbox,
 };
-use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
+use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, SideEffects, Usage};
 use crate::workspace::is_temporary;
 use palisade_wasi_fs::{Access, Filesystem, Options};
 use std::path::PathBuf;
@@ -109,7 +109,7 @@ impl WasmTool {
         let mut store = self.new_store(context, &account)?;
         let running = self.sandbox.runtime.running();
         let ended = self.run_guest(linked, &mut store, input, context).await;
-        let result = match returned(ended, &store) {
+        let result = match returned(ended, &store, self.definition.side_effects()) {
             Ok(raw) => self.convert(raw, &mut store, account, context).await,
             Err(failure) => Err(failure),
         };
@@ -261,9 +261,13 @@ impl WasmTool {
 }
 
 /// Returns the output of a guest that returned one.
-fn returned(ended: Result<Returned, Stop>, store: &Store<State>) -> Result<wit::Output, Failure> {
+fn returned(
+    ended: Result<Returned, Stop>,
+    store: &Store<State>,
+    class: SideEffects,
+) -> Result<wit::Output, Failure> {
     match ended {
-        Ok(returned) => Ok(output::returned(returned, store.data())?),
+        Ok(returned) => Ok(output::returned(returned, store.data(), class)?),
         Err(stop) => {
             store.data().filesystem.remove_temp_files(is_temporary);
             Err(stop.into_exit_reason(store).into())
@@ -278,11 +282,9 @@ fn report(store: &mut Store<State>) -> Report {
     let (stderr, stderr_dropped) = state.wasi_ctx.take_errors();
     for (name, bytes) in [("stdout", stdout), ("stderr", stderr)] {
         if !bytes.is_empty() {
-            tracing::debug!(
-                stream = name,
-                "{}",
-                crate::tool::text::visible(&String::from_utf8_lossy(&bytes))
-            );
+            let text = String::from_utf8_lossy(&bytes);
+            tracing::debug!(stream = name, "{}", crate::tool::text::visible(&text));
+            state.messages.log_printed(name, &text);
         }
     }
     Report {

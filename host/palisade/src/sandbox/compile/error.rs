@@ -12,7 +12,7 @@ pub enum CompileError {
     #[error("it does not compile: {0}")]
     Invalid(String),
     /// The compilation exceeded its CPU time.
-    #[error("compilation took more than {} of processor time; `limits.compile_time` in your own palisade.toml allows it more", humantime::format_duration(*max))]
+    #[error("compilation took more than {} of processor time; a higher limit allows it more (`CompileLimits::time`, in a configuration `limits.compile_time`)", humantime::format_duration(*max))]
     Time {
         /// The CPU time limit.
         max: Duration,
@@ -32,13 +32,13 @@ pub enum CompileError {
     )]
     Busy,
     /// The compilation exceeded its memory.
-    #[error("compilation took more than {} MiB; `limits.compile_memory` in your own palisade.toml allows it more", max >> 20)]
+    #[error("compilation took more than {} MiB; a higher limit allows it more (`CompileLimits::memory`, in a configuration `limits.compile_memory`)", max >> 20)]
     Memory {
         /// The address space limit, in bytes.
         max: u64,
     },
     /// The component is so large that its compilation is expected to exceed the memory limit.
-    #[error("compiling it is estimated to need more than {} MiB; `limits.compile_memory` in your own palisade.toml allows it more", max >> 20)]
+    #[error("compiling it is estimated to need more than {} MiB; a higher limit allows it more (`CompileLimits::memory`, in a configuration `limits.compile_memory`)", max >> 20)]
     Size {
         /// The memory limit, in bytes.
         max: u64,

@@ -15,7 +15,7 @@ use crate::sandbox::run::{State, quota};
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::json::{JsonBounds, JsonError, parse_within, type_name};
 use crate::tool::text::{cut, elided, visible};
-use crate::tool::{ErrorKind, ExecutionKind, Limit, SideEffects};
+use crate::tool::{ErrorKind, ExecutionKind, Limit, PermissionReason, SideEffects};
 use serde_json::{Map, Value};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -30,11 +30,12 @@ pub(crate) const METADATA: JsonBounds = JsonBounds { bytes: 64 << 10, depth: 64,
 pub(crate) fn returned(
     returned: Result<exported::Output, exported::ToolError>,
     state: &State,
+    class: SideEffects,
 ) -> Result<exported::Output, ErrorKind> {
     if state.messages.cancel().is_cancelled() {
         return Err(ErrorKind::Cancelled);
     }
-    returned.map_err(|error| tool_error(error, state))
+    returned.map_err(|error| tool_error(error, state, class))
 }
 
 /// A converted output.
@@ -94,7 +95,7 @@ pub(crate) async fn output(
 
 /// Converts the error that a guest returned. A guest cannot choose an error class of the host: the
 /// host sets those only if it has itself observed their cause.
-fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
+fn tool_error(error: exported::ToolError, state: &State, class: SideEffects) -> ErrorKind {
     // A guest may recover from a refused growth of its memory, and fail later for another reason.
     // So only `failed`, which names no reason, is attributed to the refusal.
     let memory =
@@ -102,6 +103,11 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
     if let Some((limit, value)) = memory.or_else(|| state.filesystem.exhausted().map(quota)) {
         return ErrorKind::ResourceExhausted { limit, value };
     }
+    let missed = missed(state, class);
+    let message = |text: &str| match &missed {
+        Some(missed) => format!("{}; {missed}", message(text)),
+        None => message(text),
+    };
     match error {
         exported::ToolError::InvalidInput(wit::InvalidInput { field, reason }) => {
             ErrorKind::Execution {
@@ -116,6 +122,9 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
         }
         exported::ToolError::PermissionDenied(text) => match state.filesystem.refusal() {
             Some(refusal) => denied(refusal, &message(&text)),
+            None if missed.is_some() => {
+                ErrorKind::denied(PermissionReason::Sandbox, message(&text))
+            }
             None => ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text)),
         },
         exported::ToolError::Failed(text) => {
@@ -126,6 +135,24 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
             "the tool says that it was cancelled; nobody cancelled it",
         ),
     }
+}
+
+/// Returns the explanation of a failure for a guest that has looked for something that its class
+/// does not have: the error of its standard library names only a missing file or host.
+fn missed(state: &State, class: SideEffects) -> Option<String> {
+    let files = state.filesystem.is_missed().then(|| {
+        format!(
+            "the tool looked for files, and a tool of class {class} has none: its author declares \
+             class read or write for a tool that uses files"
+        )
+    });
+    let network = state.misses_network.then(|| {
+        format!(
+            "the tool looked for the network, which no tool of a plugin has (class {class}): give \
+             it the data in its input"
+        )
+    });
+    files.into_iter().chain(network).reduce(|files, network| format!("{files}; {network}"))
 }
 
 fn message(text: &str) -> String {
@@ -205,12 +232,20 @@ mod tests {
             ClientRequests::without_client(),
             now,
         );
-        let said = tool_error(exported::ToolError::NotFound("no such thing".to_owned()), &state);
+        let said = tool_error(
+            exported::ToolError::NotFound("no such thing".to_owned()),
+            &state,
+            SideEffects::None,
+        );
         assert!(
             matches!(said, ErrorKind::Execution { kind: ExecutionKind::NotFound, .. }),
             "{said:?}"
         );
-        let said = tool_error(exported::ToolError::Failed("no memory".to_owned()), &state);
+        let said = tool_error(
+            exported::ToolError::Failed("no memory".to_owned()),
+            &state,
+            SideEffects::None,
+        );
         assert!(
             matches!(said, ErrorKind::ResourceExhausted { limit: Limit::Tables, .. }),
             "{said:?}"

@@ -10,9 +10,10 @@ use crate::sandbox::limits;
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{ErrorKind, Limit, SideEffects};
 use palisade_wasi_fs::Exhausted;
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
-use wasmtime::Trap;
+use wasmtime::{FrameInfo, Trap, WasmBacktrace};
 
 /// The message of wasmtime when the bound on lifted data is reached. The error type is private. A
 /// test fails if this text changes.
@@ -28,6 +29,11 @@ const STDERR_TAIL: usize = 2 << 10;
 const FRAMES: usize = 8 << 10;
 /// The part of an engine error that is read, in bytes.
 const SENTENCE: usize = 512;
+
+/// The least number of frames in the trace of a deep recursion. The engine keeps 16.
+const MANY_FRAMES: usize = 12;
+/// The description of a stack that overflowed into the guest's memory.
+const STACK: &str = "the plugin most likely ran out of stack: it accessed memory out of bounds in a deep recursion; a less nested input, or a larger stack of the plugin (linked with `-zstack-size`), avoids that";
 
 /// The end of a guest that did not return.
 #[derive(Debug)]
@@ -151,6 +157,7 @@ fn trap_text(error: &wasmtime::Error, state: &State) -> String {
         Some(Trap::StackOverflow) => {
             "the plugin ran out of stack: it recurses too deeply".to_owned()
         }
+        Some(Trap::MemoryOutOfBounds) if is_in_recursion(error) => STACK.to_owned(),
         Some(Trap::UnreachableCodeReached) => "the plugin crashed".to_owned(),
         Some(trap) => format!("the plugin crashed: {trap}"),
         None => match error.downcast_ref::<wasmtime_wasi::I32Exit>() {
@@ -162,14 +169,36 @@ fn trap_text(error: &wasmtime::Error, state: &State) -> String {
         },
     };
     let (stderr, _) = state.wasi_ctx.take_errors();
-    let text = String::from_utf8_lossy(&stderr);
-    let text = text.trim();
-    let last = &text[text.ceil_char_boundary(text.len().saturating_sub(STDERR_TAIL))..];
-    if last.is_empty() {
-        what
-    } else {
-        format!("{what}; its last words: {}", elided(last, STDERR_TAIL))
+    let last = last_words(&String::from_utf8_lossy(&stderr));
+    if last.is_empty() { what } else { format!("{what}; its last words: {last}") }
+}
+
+/// Returns true if the innermost frames of a trap are those of a deep recursion: the stack in a
+/// guest's own memory ends at its address 0, so that running out of it is an access out of bounds.
+fn is_in_recursion(error: &wasmtime::Error) -> bool {
+    let Some(trace) = error.downcast_ref::<WasmBacktrace>() else { return false };
+    let frames = trace.frames();
+    let functions: BTreeSet<u32> = frames.iter().map(FrameInfo::func_index).collect();
+    frames.len() >= MANY_FRAMES && functions.len() * 2 <= frames.len()
+}
+
+/// Returns the end of what a guest wrote to standard error, on one line. It leaves out how a
+/// developer gets a backtrace, which does nothing in a sandbox without an environment.
+fn last_words(stderr: &str) -> String {
+    let text = stderr.trim();
+    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(STDERR_TAIL))..];
+    let lines = tail.lines().map(str::trim);
+    let kept = lines.filter(|line| !line.is_empty() && !line.contains("RUST_BACKTRACE="));
+    let mut words = String::new();
+    for line in kept {
+        match words.chars().last() {
+            None => {}
+            Some(':') => words.push(' '),
+            Some(_) => words.push_str(" | "),
+        }
+        words.push_str(line);
     }
+    elided(&words, STDERR_TAIL)
 }
 
 /// Returns the limit of an exhausted quota, with its value.
@@ -199,6 +228,18 @@ mod tests {
                 out.write_str(self.0)
             })
         }
+    }
+
+    #[test]
+    fn last_words_are_one_line_without_a_developers_hints() {
+        let panic = "\nthread 'main' (1) panicked at src/lib.rs:3:5:\nno such unit\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+        assert_eq!(last_words(panic), "thread 'main' (1) panicked at src/lib.rs:3:5: no such unit");
+        assert_eq!(
+            last_words("Traceback:\n  File \"a\"\nKeyError\n"),
+            "Traceback: File \"a\" | KeyError"
+        );
+        assert_eq!(last_words(" \n"), "");
+        assert!(last_words(&"x\n".repeat(STDERR_TAIL)).chars().count() <= STDERR_TAIL + 64);
     }
 
     #[test]

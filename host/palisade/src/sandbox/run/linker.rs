@@ -1,5 +1,6 @@
 //! The linker, which provides the imports of plugins.
 
+use super::network;
 use super::state::State;
 use crate::sandbox::bindings::asking::palisade::tool::client;
 use crate::sandbox::bindings::palisade::tool::host;
@@ -17,6 +18,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     // the lazy WASI context.
     wasmtime_wasi_io::add_to_linker_async(&mut linker)?;
     palisade_wasi_fs::add_to_linker(&mut linker)?;
+    network::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     host::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
     client::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;

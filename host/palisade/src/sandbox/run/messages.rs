@@ -7,6 +7,9 @@ use crate::tool::text::cut;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
+/// The longest part of a printed line in one message, in bytes.
+const PRINTED: usize = limits::MESSAGE - 16;
+
 /// The remaining message budgets of one call, and the sink for its messages.
 pub(crate) struct Messages {
     sink: Arc<dyn Sink>,
@@ -66,6 +69,23 @@ impl Messages {
         let kept = self.keep_message(message);
         if !kept.is_empty() {
             self.sink.log(severity, &kept);
+        }
+    }
+
+    /// Logs the lines that the guest has printed to a standard stream, within the rest of its log's
+    /// budget. Bytes without room are not counted as dropped: the stream itself has kept them.
+    pub(crate) fn log_printed(&mut self, stream: &str, text: &str) {
+        for mut line in text.lines().filter(|line| !line.trim().is_empty()) {
+            while !line.is_empty() {
+                let (piece, rest) = line.split_at(cut(line, PRINTED).len());
+                let Some(left) = self.log_left.checked_sub(stream.len() + piece.len()) else {
+                    self.sink.log(Severity::Info, &format!("{stream}: the rest is left out"));
+                    return;
+                };
+                self.log_left = left;
+                self.sink.log(Severity::Info, &format!("{stream}: {piece}"));
+                line = rest;
+            }
         }
     }
 

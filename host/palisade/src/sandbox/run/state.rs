@@ -20,6 +20,8 @@ pub(crate) struct State {
     pub(crate) messages: Messages,
     pub(crate) client_requests: ClientRequests,
     pub(crate) deadline: Instant,
+    /// The guest has looked for the network, which no guest has.
+    pub(crate) misses_network: bool,
 }
 
 impl State {
@@ -42,6 +44,7 @@ impl State {
             messages,
             client_requests,
             deadline,
+            misses_network: false,
         }
     }
 

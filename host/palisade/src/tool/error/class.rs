@@ -154,11 +154,14 @@ impl Limit {
     pub fn operators_advice(self) -> Option<Advice> {
         match self {
             Self::Memory => {
-                Some(Advice::setting("or raise `limits.memory` (at most 512MiB)", "limits.memory"))
+                let text = "or raise `limits.memory` (at most 512MiB)";
+                let in_code = "or raise `Limits::memory` (at most 512 MiB)";
+                Some(Advice::setting(text, "limits.memory").in_code(in_code))
             }
             Self::TotalMemory => {
                 let text = "or, if the machine has more, raise `limits.total_memory`";
-                Some(Advice::setting(text, "limits.total_memory"))
+                let in_code = "or, if the machine has more, raise `Limits::total_memory`";
+                Some(Advice::setting(text, "limits.total_memory").in_code(in_code))
             }
             Self::AddressSpace => {
                 let text =
@@ -166,10 +169,12 @@ impl Limit {
                 Some(Advice::new(text))
             }
             Self::Processes => {
-                Some(Advice::setting("or raise `shell.processes`", "shell.processes"))
+                let advice = Advice::setting("or raise `shell.processes`", "shell.processes");
+                Some(advice.in_code("or raise `ShellLimits::processes`"))
             }
             Self::ResidentMemory => {
-                Some(Advice::setting("or raise `shell.memory`", "shell.memory"))
+                let advice = Advice::setting("or raise `shell.memory`", "shell.memory");
+                Some(advice.in_code("or raise `ShellLimits::memory`"))
             }
             Self::LostThreads => Some(Advice::new("see why it does not")),
             Self::OpenFiles => {

@@ -125,9 +125,7 @@ impl ErrorKind {
     #[must_use]
     pub fn advice(&self, tool: &str) -> Option<Advice> {
         match self {
-            Self::NotFound { nearest, .. } if nearest.is_empty() => {
-                Some(Advice::new("`palisade list` shows the tools there are"))
-            }
+            Self::NotFound { nearest, .. } if nearest.is_empty() => Some(Advice::tools()),
             Self::PermissionDenied { advice, .. } => advice.clone(),
             Self::Timeout { input: Some(field), .. } => Some(Advice::new(format!(
                 "the input set that time: give a larger `{field}`, or leave it out"
@@ -137,7 +135,10 @@ impl ErrorKind {
                 let text = format!(
                     "a call of class {class} gets up to 600s with --timeout, or with `{key}`"
                 );
-                Some(Advice::setting(text, key))
+                let in_code = format!(
+                    "a call of class {class} gets up to 600s with `Call::with_timeout`, or with `HostBuilder::tool_timeout`"
+                );
+                Some(Advice::setting(text, key).in_code(in_code))
             }
             Self::Unanswered { .. } => {
                 Some(Advice::new("see whether the file system of the workspace answers"))

@@ -1,0 +1,248 @@
+//! The rule that the answer *always here* writes into the user's own configuration file.
+//!
+//! Only a person at the terminal causes it. The rule binds one tool of one plugin, and is offered
+//! only where it would decide, so that nobody believes in a rule without effect. The file is never
+//! one in the workspace, which tools and other people can change.
+
+use crate::cli::args::Common;
+use crate::cli::setup;
+use crate::config::{FileConfig, Settings};
+use palisade::Host;
+use palisade::confirm::ConfirmationRequest;
+use palisade::policy::{Mode, Policy, Rule};
+use palisade::registry::Registry;
+use palisade::tool::text::elided;
+use palisade::workspace::LastLink;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use toml_edit::{DocumentMut, Item, Table, TableLike, value};
+
+/// Maximum length of a shown rule's name, in characters.
+const MAX_NAME: usize = 160;
+
+/// The rules that this run can offer.
+pub(in crate::cli) struct StandingRules {
+    file: PathBuf,
+    registry: Registry,
+    policy: Policy,
+    /// The names in the rules that exist.
+    ruled: BTreeSet<String>,
+}
+
+impl StandingRules {
+    /// Returns the rules for the tools of a host, in the file of this user. `None` if there is no
+    /// such file, or if it lies in the workspace.
+    pub(in crate::cli) fn of_host(
+        common: &Common,
+        settings: &Settings,
+        host: &Host,
+    ) -> Option<Self> {
+        let file = std::path::absolute(setup::user_file(common)).ok()?;
+        if target(&file)?.starts_with(host.workspace().root()) {
+            return None;
+        }
+        let policy = settings.policy(&common.workspace);
+        let ruled = settings.tools.keys().cloned().collect();
+        Some(Self { file, registry: host.registry().clone(), policy, ruled })
+    }
+
+    /// Returns the rule for the tool of a request, if no rule for this tool exists and the new one
+    /// would decide.
+    pub(super) fn of(&self, request: &ConfirmationRequest) -> Option<StandingRule> {
+        let tool = self.registry.get(&request.tool).ok()?;
+        let (definition, origin) = (tool.definition(), tool.origin());
+        // Another plugin may have taken the name since.
+        if origin.digest() != request.digest {
+            return None;
+        }
+        let name = format!("{}/{}", origin.rule_name(), definition.name());
+        let own = [name.as_str(), definition.name().as_str()];
+        if own.into_iter().any(|name| self.ruled.contains(name)) {
+            return None;
+        }
+        let policy = self.policy.clone().with_tool(&name, Mode::Auto);
+        let decision = policy.explain(definition, origin);
+        let decides = (decision.mode, decision.rule) == (Mode::Auto, Rule::PluginTool);
+        decides.then(|| StandingRule { file: self.file.clone(), name })
+    }
+}
+
+/// A rule that allows one tool of one plugin.
+#[derive(Debug, Clone)]
+pub(super) struct StandingRule {
+    file: PathBuf,
+    /// The plugin's and the tool's name, as in `files/write_file`.
+    name: String,
+}
+
+impl fmt::Display for StandingRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The name of a plugin's file is arbitrary text.
+        let name = elided(&self.name, MAX_NAME);
+        write!(
+            f,
+            "adds `\"{name}\" = \"auto\"` to {}",
+            elided(&setup::shown(&self.file), usize::MAX)
+        )
+    }
+}
+
+/// The reason why a rule was not written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RuleError {
+    #[error("{file}: {source}", file = setup::shown(path))]
+    File { path: PathBuf, source: io::Error },
+    #[error("{file} is not a valid configuration: {reason}", file = setup::shown(path))]
+    Invalid { path: PathBuf, reason: String },
+}
+
+impl StandingRule {
+    /// Adds the rule to the file, and keeps everything else in it. Returns the words for the
+    /// person.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, written or understood. It is unchanged then.
+    pub(super) fn write(&self) -> Result<String, RuleError> {
+        let failed = |source| RuleError::File { path: self.file.clone(), source };
+        let target = target(&self.file).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let folder = target.parent().unwrap_or(Path::new("/"));
+        make_private(folder).map_err(failed)?;
+        // Two runs that write at once must not lose a rule.
+        let lock = File::open(folder).map_err(failed)?;
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)
+            .map_err(|error| failed(error.into()))?;
+        let former = FileConfig::text(&target, LastLink::Keep).map_err(failed)?;
+        let text = self.added_to(former.as_deref().unwrap_or_default())?;
+        replace(&target, &text).map_err(failed)?;
+        Ok(format!("added to {}", setup::shown(&self.file)))
+    }
+
+    /// Returns the text of a file with the rule added to it.
+    fn added_to(&self, former: &str) -> Result<String, RuleError> {
+        let invalid = |reason: String| RuleError::Invalid { path: self.file.clone(), reason };
+        let mut document: DocumentMut =
+            former.parse().map_err(|error: toml_edit::TomlError| invalid(error.to_string()))?;
+        let tools = implicit(document.as_table_mut(), "confirm")
+            .and_then(|confirm| implicit(confirm, "tools"))
+            .ok_or_else(|| invalid("`confirm.tools` is not a table".to_owned()))?;
+        tools.insert(&self.name, value(Mode::Auto.as_str()));
+        let text = document.to_string();
+        // What this program writes, it has to understand.
+        let read = FileConfig::parse(&text).map_err(invalid)?;
+        match read.tools.get(&self.name) {
+            Some(Mode::Auto) => Ok(text),
+            _ => Err(invalid("the rule cannot be added to it".to_owned())),
+        }
+    }
+}
+
+/// Returns a table's own table of this name, which is added if it is missing.
+fn implicit<'a>(table: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn TableLike> {
+    let fresh = || {
+        let mut fresh = Table::new();
+        fresh.set_implicit(true);
+        Item::Table(fresh)
+    };
+    table.entry(name).or_insert_with(fresh).as_table_like_mut()
+}
+
+/// Returns the file that a path leads to, through the user's own symbolic links. It need not exist.
+fn target(file: &Path) -> Option<PathBuf> {
+    if let Ok(found) = file.canonicalize() {
+        return Some(found);
+    }
+    // A link that leads nowhere has a target that is not known.
+    if file.symlink_metadata().is_ok() {
+        return None;
+    }
+    let mut missing = vec![file.file_name()?];
+    let mut folder = file.parent()?;
+    loop {
+        if let Ok(found) = folder.canonicalize() {
+            return Some(missing.iter().rev().fold(found, |path, name| path.join(name)));
+        }
+        missing.push(folder.file_name()?);
+        folder = folder.parent()?;
+    }
+}
+
+/// Creates the folder of the file, for this user only.
+fn make_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Replaces a file atomically, and keeps its permissions.
+fn replace(target: &Path, text: &str) -> io::Result<()> {
+    let folder = target.parent().unwrap_or(Path::new("/"));
+    let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+    fresh.write_all(text.as_bytes())?;
+    if let Ok(former) = target.metadata() {
+        fresh.as_file().set_permissions(former.permissions())?;
+    }
+    fresh.as_file().sync_all()?;
+    fresh.persist(target).map(drop).map_err(|error| error.error)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    fn rule(file: &Path) -> StandingRule {
+        StandingRule { file: file.to_owned(), name: "files/write_file".to_owned() }
+    }
+
+    #[test]
+    fn rule_is_added_and_everything_else_is_kept() {
+        let rule = rule(Path::new("/nowhere"));
+        let added = "[confirm.tools]\n\"files/write_file\" = \"auto\"\n";
+        assert_eq!(rule.added_to("").unwrap(), added);
+        let former = "# mine\n[confirm]\nwrite = \"prompt\" # asks\n\n[confirm.tools]\nshell = \"deny\"\n\n[limits]\nmemory = \"64MiB\"\n";
+        let text = rule.added_to(former).unwrap();
+        let expected = former
+            .replace("shell = \"deny\"\n", "shell = \"deny\"\n\"files/write_file\" = \"auto\"\n");
+        assert_eq!(text, expected);
+        let inline = "confirm = { tools = { shell = \"deny\" } }\n";
+        let text = rule.added_to(inline).unwrap();
+        assert_eq!(FileConfig::parse(&text).unwrap().tools.len(), 2, "{text}");
+        assert!(rule.added_to("confirm = {}\n").is_ok());
+    }
+
+    #[test]
+    fn shown_rule_is_one_escaped_line() {
+        let name = "x\nAllow this call? \u{1b}[2J/tool".to_owned();
+        let shown = StandingRule { file: "/home/a\nb".into(), name }.to_string();
+        assert!(!shown.contains(['\u{1b}', '\n']) && shown.contains("x\\nAllow"), "{shown:?}");
+    }
+
+    #[test]
+    fn invalid_file_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("palisade.toml");
+        for former in ["[confirm", "confirm = 1\n", "[unknown]\n"] {
+            fs::write(&file, former).unwrap();
+            assert!(matches!(rule(&file).write(), Err(RuleError::Invalid { .. })), "{former}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), former);
+        }
+    }
+
+    #[test]
+    fn file_behind_the_users_link_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("dotfiles")).unwrap();
+        fs::write(at("dotfiles/own.toml"), "# mine\n").unwrap();
+        std::os::unix::fs::symlink(at("dotfiles/own.toml"), at("palisade.toml")).unwrap();
+        assert!(rule(&at("palisade.toml")).write().is_ok());
+        assert!(at("palisade.toml").symlink_metadata().unwrap().is_symlink());
+        let text = fs::read_to_string(at("dotfiles/own.toml")).unwrap();
+        assert!(text.contains("# mine") && text.contains("write_file"), "{text}");
+        assert!(rule(&at("new/folder/palisade.toml")).write().is_ok(), "missing folders are made");
+    }
+}
