@@ -90,6 +90,13 @@ static NOW: AtomicU64 = AtomicU64::new(0);
 /// True if a guest has computed since the last check.
 static COMPUTED: AtomicBool = AtomicBool::new(false);
 
+/// Records that a guest of this owner computes beyond its first tick. Otherwise an owner whose calls
+/// run for long would count as inactive, and take the turns of every core beside another owner with
+/// short calls.
+pub(crate) fn note_turn(turns: &Share) {
+    CALLS.begins(turns.number(), NOW.load(Ordering::Relaxed));
+}
+
 /// Records that a guest computes.
 pub(crate) fn note_computing() {
     // The load avoids a write when the flag is set, so that the cache line stays shared between

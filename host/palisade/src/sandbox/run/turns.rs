@@ -9,7 +9,7 @@
 use super::interrupt::Interrupted;
 use crate::execution::FirstTick;
 use crate::execution::clock::CallClock;
-use crate::execution::owner::note_computing;
+use crate::execution::owner::{note_computing, note_turn};
 use crate::execution::share::{Beside, Share};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -115,6 +115,7 @@ pub(crate) async fn in_turns<T>(
         let free = bounds.free_tick();
         if free.is_none() {
             turn = Some(bounds.turns.take(1).await);
+            note_turn(bounds.turns);
             if bounds.signals.ticks() > ticks {
                 // The guest has just used a tick, so timers and overdue guests run first.
                 yield_now().await;
