@@ -1,6 +1,6 @@
 //! From a model's reply to the messages that answer it, in one call.
 
-use palisade::formats::{Provider, read_calls, write_results};
+use palisade::formats::{Provider, ToolUse, read_calls, write_results};
 use palisade::policy::Policy;
 use palisade::{Session, SideEffects, Transcript, json};
 use palisade_tests::Stage;
@@ -54,7 +54,7 @@ fn reply_of_each_provider_is_answered_in_one_call() {
         let asked = read_calls(provider, &Value::from(model.to_vec()).to_string()).unwrap();
         let names = |calls: Vec<&str>| calls.join(" ");
         assert_eq!(
-            names(asked.iter().map(|call| call.name()).collect()),
+            names(asked.iter().map(ToolUse::name).collect()),
             names(answered.iter().map(|(call, _)| call.name()).collect()),
             "{provider}"
         );

@@ -117,9 +117,12 @@ fn partial_output_is_part_of_the_answer() {
     assert_eq!(conversation.answers[0].2, "the call was cancelled\nstarted");
 }
 
-/// What is appended to a transcript that others can look at meanwhile: id, class, changed files.
+/// An appended result: id, class, changed files.
+type Appended = (String, String, Vec<PathBuf>);
+
+/// A conversation that others can look at meanwhile.
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<(String, String, Vec<PathBuf>)>>>);
+struct Shared(Arc<Mutex<Vec<Appended>>>);
 
 impl Shared {
     fn ends(&self) -> Vec<(String, String)> {

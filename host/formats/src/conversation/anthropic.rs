@@ -77,10 +77,10 @@ pub(super) fn model_messages(reply: Value) -> Vec<Value> {
         }
         Value::Object(mut message) if is_message_object(&message) => {
             let role = message.remove("role").unwrap_or_else(|| "assistant".into());
-            message_of(role, message.remove("content").unwrap_or_default())
+            message_of(&role, &message.remove("content").unwrap_or_default())
         }
-        Value::Array(blocks) => message_of("assistant".into(), blocks.into()),
-        block @ Value::Object(_) => message_of("assistant".into(), json!([block])),
+        Value::Array(blocks) => message_of(&"assistant".into(), &blocks.into()),
+        block @ Value::Object(_) => message_of(&"assistant".into(), &json!([block])),
         _ => Vec::new(),
     }
 }
@@ -94,8 +94,8 @@ fn is_message_object(object: &Map<String, Value>) -> bool {
 }
 
 /// The API rejects messages without content.
-fn message_of(role: Value, content: Value) -> Vec<Value> {
-    let is_empty = match &content {
+fn message_of(role: &Value, content: &Value) -> Vec<Value> {
+    let is_empty = match content {
         Value::String(text) => text.is_empty(),
         Value::Array(blocks) => blocks.is_empty(),
         _ => true,

@@ -42,7 +42,8 @@ fn responses_reply_is_repeated_as_its_items() {
     let body = json!({"object": "response", "output": items});
     let streamed = json!({"response": body});
     leaves(OpenAiResponses, &[body, streamed, items], &[thought, call.clone()]);
-    leaves(OpenAiResponses, &[call.clone()], &[call]);
+    let alone = std::slice::from_ref(&call);
+    leaves(OpenAiResponses, alone, alone);
 }
 
 #[test]
@@ -53,7 +54,8 @@ fn anthropic_reply_is_repeated_with_its_role_and_content() {
     let message = json!({"role": "assistant", "content": blocks});
     let body = json!({"id": "m", "type": "message", "role": "assistant", "content": blocks, "stop_reason": "tool_use", "usage": {}});
     leaves(Anthropic, &[body, message.clone(), json!([message]), blocks], &[message]);
-    leaves(Anthropic, &[call.clone()], &[json!({"role": "assistant", "content": [call]})]);
+    let alone = std::slice::from_ref(&call);
+    leaves(Anthropic, alone, &[json!({"role": "assistant", "content": [call]})]);
     leaves(Anthropic, &[json!({"role": "assistant", "content": []})], &[]);
 }
 
