@@ -6,7 +6,6 @@ pub(crate) mod box_future;
 mod call_queue;
 pub(crate) mod catch_panic;
 pub(crate) mod client;
-pub(crate) mod client_shares;
 pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod deferred_drop;

@@ -6,15 +6,16 @@ pub use crate::confirm::call_confirmer::{CallAnswer, CallConfirmer};
 pub use crate::dispatch::ToolTime;
 pub use crate::dispatch::approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
 pub use crate::execution::account::{
-    Account, CallBudget, Charge, MemoryLimits, Owed, address_space_limit,
+    Account, CallBudget, Charge, ClientShares, MemoryLimits, Owed, address_space_limit,
 };
 pub use crate::execution::catch_panic::catch_panic;
-pub use crate::execution::client_shares::ClientShares;
 pub use crate::execution::inherited::{
     closes as closing_redirections, inherited as inherited_descriptors, without_inherited,
 };
 pub use crate::execution::offload::{IN_PLACE, exhaustion_error, offload};
-pub use crate::execution::owner::{answer_turns, expect_one_call, guest_descriptors, input_turns};
+pub use crate::execution::owner::{
+    answer_turns, client_shares, expect_one_call, guest_descriptors, input_turns_of,
+};
 pub use crate::execution::share::{Full, Grant, Pool, Share};
 pub use crate::host::cache::{default_cache, is_unwritable, open_cache};
 pub use crate::host::recorded::{Recorded, recorded_settings, remember};

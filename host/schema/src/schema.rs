@@ -19,6 +19,7 @@ mod outline;
 mod paths;
 mod pattern;
 mod pointer;
+mod translation;
 pub mod unreviewed;
 mod validate;
 mod violation;

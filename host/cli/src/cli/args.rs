@@ -1,7 +1,10 @@
 //! The command-line arguments of the program.
 
+mod mcp;
+
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
 use palisade::SideEffects;
 use palisade::formats::{Format, Provider};
 use std::net::SocketAddr;
@@ -194,63 +197,6 @@ pub(super) struct Serve {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum NoToken {
     None,
-}
-
-#[derive(ClapArgs)]
-pub(super) struct Mcp {
-    #[command(subcommand)]
-    pub(super) action: McpAction,
-}
-
-#[derive(Subcommand)]
-pub(super) enum McpAction {
-    /// Print what a client's configuration has to say to start palisade with these options, or to reach it; standard error says where that goes
-    Config(McpConfig),
-}
-
-#[derive(ClapArgs)]
-pub(super) struct McpConfig {
-    /// Whose configuration it is
-    #[arg(long, value_enum)]
-    pub(super) client: Client,
-    /// Reach a server that runs already, such as http://127.0.0.1:8080/mcp, in place of starting one
-    #[arg(long, value_name = "URL")]
-    pub(super) http: Option<String>,
-    /// What the client calls the server: letters, digits, `-` and `_`
-    #[arg(long, default_value = "palisade")]
-    pub(super) name: String,
-    /// Let the server run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
-    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
-    pub(super) allow: Vec<SideEffects>,
-    /// Let the server stop a call after this time, such as 30s or 500ms (at most 600s)
-    #[arg(long, value_name = "TIME", value_parser = as_time)]
-    pub(super) timeout: Option<String>,
-    /// Let the server watch the plugin directories
-    #[arg(long)]
-    pub(super) watch: bool,
-}
-
-/// A program that calls tools over the Model Context Protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Client {
-    ClaudeCode,
-    ClaudeDesktop,
-    #[value(name = "vscode")]
-    VsCode,
-    Cursor,
-    Zed,
-    Codex,
-    GeminiCli,
-    Opencode,
-    Windsurf,
-    Cline,
-    Goose,
-    #[value(name = "lmstudio")]
-    LmStudio,
-    Continue,
-    CopilotCli,
-    #[value(name = "jetbrains")]
-    JetBrains,
 }
 
 #[derive(ClapArgs)]

@@ -13,8 +13,11 @@ const MAX_INLINING: usize = 8;
 /// The number of values that the export of one schema may visit and copy: references can expand a
 /// schema exponentially. The schema of a real tool needs a few thousand.
 const MAX_STEPS: usize = 300_000;
+/// The bytes of a text, or of a member's name, that count as one more value: a text is copied with
+/// each reference to it.
+const BYTES_PER_STEP: usize = 64;
 
-/// The budget of the export of one schema, in visited values.
+/// The budget of the export of one schema, in visited values, and in steps for long texts.
 #[derive(Debug)]
 pub(super) struct StepBudget(usize);
 
@@ -34,7 +37,7 @@ impl StepBudget {
         let mut found = Vec::new();
         let mut pending = vec![value];
         while let Some(value) = pending.pop() {
-            self.0 = self.0.saturating_sub(1);
+            self.0 = self.0.saturating_sub(1 + text_length(value) / BYTES_PER_STEP);
             if self.is_spent() {
                 return None;
             }
@@ -48,6 +51,15 @@ impl StepBudget {
             }
         }
         Some(found)
+    }
+}
+
+/// Returns the length of a text, or of all names of an object's members.
+fn text_length(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Object(members) => members.keys().map(String::len).sum(),
+        _ => 0,
     }
 }
 

@@ -16,7 +16,7 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORI
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, Uri};
-use palisade::internal::{Account, ClientShares};
+use palisade::internal::{Account, ClientShares, client_shares};
 use palisade::sandbox::limits::Limits;
 use palisade::tool::Digest;
 use std::fmt::Display;
@@ -239,7 +239,7 @@ fn bearer(header: &str) -> Option<&str> {
 /// Returns the shares of the client that sent a request.
 fn client(caller: Caller, address: ClientAddress, session: Option<&str>) -> ClientShares {
     let identity = format!("{caller:?} at {address:?} in session {session:?}");
-    ClientShares::of(Digest::of(identity.as_bytes()))
+    client_shares(Digest::of(identity.as_bytes()))
 }
 
 #[cfg(test)]

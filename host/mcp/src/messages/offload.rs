@@ -8,7 +8,9 @@ use super::response_resources::ResponseResources;
 use super::serialize::Serialized;
 use crate::protocol::tool_result::exhausted_error;
 use bytes::Bytes;
-use palisade::internal::{Account, CallBudget, Charge, IN_PLACE, catch_panic, offload};
+use palisade::internal::{
+    Account, CallBudget, Charge, IN_PLACE, catch_panic, input_turns_of, offload,
+};
 use palisade::tool::budget::Budget;
 use rmcp::model::{ErrorData, ServerJsonRpcMessage};
 use serde_json::Value;
@@ -68,7 +70,9 @@ async fn parse_with(
     }
     let head = bytes.slice(..HEAD_LENGTH);
     let budget = budget(account.clone());
-    let parsed = offload(&budget, budget.input_turns(), move |budget| Ok(parser(&bytes, &*budget)));
+    let parsed = offload(&budget, input_turns_of(Some(budget.account())), move |budget| {
+        Ok(parser(&bytes, &*budget))
+    });
     let error = match catch_panic(parsed).await {
         Ok(Ok(parsed)) => return parsed,
         Ok(Err(why)) => exhausted_error(UNREAD, why),
@@ -120,7 +124,7 @@ where
         Ok((first, future))
     };
     let budget = budget(account.clone());
-    let polled = offload(&budget, budget.input_turns(), first);
+    let polled = offload(&budget, input_turns_of(Some(budget.account())), first);
     match catch_panic(polled).await {
         Ok(Ok(polled)) => Ok(polled),
         Ok(Err(why)) => Err(exhausted_error(UNREAD, why)),

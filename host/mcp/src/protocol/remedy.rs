@@ -53,13 +53,15 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use palisade::{Advice, CallId, Limit, PermissionReason, SideEffects, ToolResult};
+    use palisade::{Advice, CallId, Limit, PermissionReason, Places, SideEffects, ToolResult};
+    use std::sync::Arc;
     use std::time::Duration;
 
     fn of(kind: ErrorKind) -> (Option<String>, Option<String>) {
         let result = ToolResult::failure(CallId::new("c"), "t", kind);
-        let error = result.error().unwrap();
-        (for_reader(error), for_operator(error))
+        let places = Arc::new(Places::new("in palisade.toml"));
+        let error = result.error().unwrap().clone().with_places(places);
+        (for_reader(&error), for_operator(&error))
     }
 
     #[test]

@@ -49,7 +49,9 @@ pub(super) async fn run(
     };
     let mut report = context.take_report();
     let ended = match (ended, report.stopped.take()) {
-        (Ok(output), Some(kind)) => Err(Stopped { kind, partial: Some(Box::new(output)) }),
+        (Ok(output), Some(kind)) => {
+            Err(Stopped { kind: Box::new(kind), partial: Some(Box::new(output)) })
+        }
         (ended, _) => ended,
     };
     let mut result = build_result(id, tool.definition().name().as_str(), ended, pipeline.sink);

@@ -6,6 +6,7 @@ mod budget;
 #[cfg(test)]
 pub(crate) mod budget_checks;
 mod call_account;
+mod client_shares;
 mod counters;
 
 pub use address_space::address_space_limit;
@@ -13,5 +14,6 @@ pub(crate) use address_space::has_room;
 pub use budget::CallBudget;
 pub(crate) use call_account::HOST_DATA;
 pub use call_account::{Account, Charge, MemoryLimits};
+pub use client_shares::ClientShares;
 pub use counters::Owed;
 pub(crate) use counters::{Counter, hold_always, release_always};

@@ -2,7 +2,7 @@
 
 use super::account::Account;
 use super::deferred_drop::drop_later;
-use super::owner::input_turns;
+use super::owner::input_turns_of;
 use crate::tool::budget::Exhausted;
 use serde_json::Value;
 use std::io;
@@ -106,8 +106,8 @@ impl Drop for ValidInput {
             && let Some(value) = self.value.take()
         {
             let account = self.account.take();
-            let turns = account.as_ref().map_or_else(|| input_turns(), Account::input_turns);
-            drop_later(&turns.clone(), (value, account));
+            let turns = input_turns_of(account.as_ref()).clone();
+            drop_later(&turns, (value, account));
         }
     }
 }

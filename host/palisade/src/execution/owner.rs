@@ -1,7 +1,7 @@
 //! The owner of shared process resources: a plugin, identified by the digest of its code, or a
 //! native tool.
 
-use super::account::Counter;
+use super::account::{Account, ClientShares, Counter};
 use super::call_queue::WAITING_CALLS;
 use super::share::{Pool, Share};
 use crate::tool::Digest;
@@ -149,7 +149,7 @@ impl Activity {
 }
 
 /// Returns the memory counter of an owner's guests, shared by all users while one of them holds it.
-pub(super) fn memory_counter(owner: Digest) -> Arc<Counter> {
+fn memory_counter(owner: Digest) -> Arc<Counter> {
     static COUNTERS: Mutex<BTreeMap<Digest, Weak<Counter>>> = Mutex::new(BTreeMap::new());
     let mut counters = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = counters.get(&owner).and_then(Weak::upgrade) {
@@ -196,9 +196,22 @@ pub(crate) fn turns() -> &'static Pool {
 
 /// Returns the share in which inputs are checked: inputs come from clients, so no plugin is charged
 /// for them.
-pub fn input_turns() -> &'static Arc<Share> {
+fn input_turns() -> &'static Arc<Share> {
     static SHARE: OnceLock<Arc<Share>> = OnceLock::new();
     SHARE.get_or_init(|| turns().share(Digest::of(b"the inputs of all calls")))
+}
+
+/// Returns the shares of the client with this identity, which a server chooses.
+#[must_use]
+pub fn client_shares(client: Digest) -> ClientShares {
+    let owner = Digest::of(format!("the inputs of client {client}").as_bytes());
+    ClientShares::new(turns().share(owner), memory_counter(owner))
+}
+
+/// Returns the share in which the input of this call is checked: that of its client, if a server
+/// keeps shares for it.
+pub fn input_turns_of(account: Option<&Account>) -> &Arc<Share> {
+    account.and_then(Account::client).map_or_else(|| input_turns(), ClientShares::turns)
 }
 
 /// Returns the share in which the host's own responses are serialized, such as the list of tools.

@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 
 use super::MAX_PATTERN_BYTES;
 use super::meter::{Metered, Reserved, Seen};
+use super::translation::translate;
 use crate::text::elided;
 
 /// The name of the keyword.
@@ -94,7 +95,7 @@ thread_local! {
 impl Matcher {
     fn new(pattern: &str) -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let translated = jsonschema_regex::to_rust_regex(pattern).ok()?;
+        let translated = translate(pattern)?;
         let config = Config::new()
             .nfa_size_limit(Some(MAX_PATTERN_BYTES))
             .hybrid_cache_capacity(STATES)

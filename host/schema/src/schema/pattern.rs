@@ -11,6 +11,7 @@ use serde_json::json;
 use super::error::SchemaError;
 use super::meter::Metered;
 use super::outline::{Node, Outline, PatternPlace, Step};
+use super::translation::{prepare, translate};
 use super::{MAX_PATTERN, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_PATTERNS_TOGETHER};
 
 /// The size classes of compiled patterns, in bytes.
@@ -20,8 +21,9 @@ const CLASSES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, MAX_PATTERN
 /// are tried one by one.
 const BYTES_PER_STEP: usize = 32;
 
-/// The least weight of a pattern among all of a schema, for each byte of its text: compilation
-/// takes up to 5 µs for a byte (measured), also if nothing remains of it, as of `(?:\p{L}){0}`.
+/// The least weight of a pattern among all of a schema, for each byte of its translated text:
+/// compilation takes up to 5 µs for a byte (measured), also if nothing remains of it, as of
+/// `(?:\p{L}){0}`.
 const TEXT_WEIGHT: usize = 64;
 
 /// The price of matching one text.
@@ -74,22 +76,30 @@ pub(super) fn check(outline: &Outline<'_>, order: &[usize]) -> Result<PatternLoa
                  letter write `[aA]`",
             ));
         }
-        let known = seen.get(&(*pattern, *keyword)).copied();
-        let size = known
-            .or_else(|| compiled_size(pattern))
-            .ok_or_else(|| refuse("the linear-time engine does not compile it"))?;
-        if known.is_none() {
-            seen.insert((*pattern, *keyword), size);
-            together = together.saturating_add(size.max(pattern.len() * TEXT_WEIGHT));
-        }
-        if *keyword == "patternProperties" {
+        let size = match seen.get(&(*pattern, *keyword)) {
+            Some(known) => *known,
+            None => {
+                let uncompiled = || refuse("the linear-time engine does not compile it");
+                let text = text_weight(pattern, keyword).ok_or_else(uncompiled)?;
+                // Compiling it would take long.
+                let size = match together.saturating_add(text) {
+                    ..=MAX_PATTERNS_TOGETHER => compiled_size(pattern).ok_or_else(uncompiled)?,
+                    _ => usize::MAX,
+                };
+                seen.insert((*pattern, *keyword), size);
+                together = together.saturating_add(size.max(text));
+                size
+            }
+        };
+        if *keyword == "patternProperties" && together <= MAX_PATTERNS_TOGETHER {
             // Each place has working memory of its own.
             let memory = *working.entry(*pattern).or_insert_with(|| working_memory(pattern));
             together = together.saturating_add(memory);
         }
         if seen.len() > MAX_PATTERNS || together > MAX_PATTERNS_TOGETHER {
             return Err(refuse(
-                "with it the schema's patterns are more than 128, have more than 64 KiB of text, or take more than 4 MiB",
+                "with it the schema's patterns are more than 128, have more than 64 KiB of text (with \
+                 classes such as `\\d` written out), or take more than 4 MiB",
             ));
         }
         let price = Matching::of(pattern, size);
@@ -184,13 +194,23 @@ impl Matching {
 fn slowness(pattern: &str) -> u64 {
     const USUAL: u64 = 2;
     const WORD_BOUNDARY: u64 = 8;
-    let parsed = jsonschema_regex::to_rust_regex(pattern)
-        .ok()
+    let parsed = translate(pattern)
         .and_then(|translated| regex_automata::util::syntax::parse(&translated).ok());
     match parsed {
         Some(parsed) if !parsed.properties().look_set().contains_word_unicode() => USUAL,
         _ => WORD_BOUNDARY,
     }
+}
+
+/// Returns the weight of the text of a pattern, or `None` if it has no translation. The validator
+/// translates the patterns of names itself, in a pass for each escape.
+fn text_weight(pattern: &str, keyword: &str) -> Option<usize> {
+    let translated = translate(pattern)?.len();
+    let passes = match keyword {
+        "pattern" => 1,
+        _ => 1 + prepare(pattern).replaced,
+    };
+    Some(translated.saturating_mul(passes).saturating_mul(TEXT_WEIGHT))
 }
 
 /// Returns whether a pattern switches flags, as in `(?i)`. ECMA-262 has them only since 2025, and
@@ -225,7 +245,7 @@ fn has_inline_flags(pattern: &str) -> bool {
 /// bytes: for a compact automaton, which it makes for patterns with groups, and for a simulation.
 fn working_memory(pattern: &str) -> usize {
     let compiled = || {
-        let translated = jsonschema_regex::to_rust_regex(pattern).ok()?;
+        let translated = translate(pattern)?;
         let config = thompson::Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES));
         let nfa = thompson::Compiler::new().configure(config).build(&translated).ok()?;
         let config = meta::Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid(false);
@@ -240,7 +260,7 @@ fn working_memory(pattern: &str) -> usize {
 
 /// Returns the smallest size class that the compiled pattern fits into.
 fn compiled_size(pattern: &str) -> Option<usize> {
-    let schema = json!({ "pattern": pattern });
+    let schema = json!({ "pattern": prepare(pattern).text });
     // Uses `Metered`, because another representation would compile the whole generic validator a
     // second time.
     let validator = |size| {

@@ -84,3 +84,19 @@ fn exponential_references_are_inlined_within_a_budget() {
         }
     }
 }
+
+#[test]
+fn long_text_with_many_references_is_inlined_within_a_budget() {
+    let reference = json!({"$ref": "#/$defs/big", "description": "d"});
+    let properties: Map<String, Value> =
+        (0..1_500).map(|n| (format!("a{n}"), reference.clone())).collect();
+    for big in [json!({"const": "x".repeat(180_000)}), json!({"enum": [{"x".repeat(180_000): 0}]})]
+    {
+        let schema = json!({"type": "object", "properties": properties, "$defs": {"big": big}});
+        for format in [Format::OpenAi, Format::OpenAiResponses, Format::Anthropic, Format::Gemini] {
+            let exported = export(&view(&schema), format, Strictness::Transform);
+            let bytes = exported.tool.to_string().len();
+            assert!(bytes < 32 << 20, "{format:?}: {} MiB", bytes >> 20);
+        }
+    }
+}

@@ -5,6 +5,7 @@
 use super::*;
 use http_body_util::Full;
 use hyper::body::Frame;
+use palisade::internal::input_turns_of;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -279,8 +280,11 @@ async fn inputs_of_each_session_and_address_are_read_in_turns_of_their_own() {
     {
         let admit = || auth.admit(with_token(TOKEN), from, |_, _| session.map(str::to_owned));
         let (first, second) = (admit().await.unwrap(), admit().await.unwrap());
-        assert!(Arc::ptr_eq(first.account().input_turns(), second.account().input_turns()));
-        turns.push(first.account().input_turns().clone());
+        assert!(Arc::ptr_eq(
+            input_turns_of(Some(first.account())),
+            input_turns_of(Some(second.account()))
+        ));
+        turns.push(input_turns_of(Some(first.account())).clone());
     }
     for (index, own) in turns.iter().enumerate() {
         let others = turns.iter().skip(index + 1);

@@ -44,7 +44,7 @@ pub(super) async fn run(
         () = context.clock().run_out() => timeout(&context, &*task.tool),
     };
     match task.stop().await {
-        StopOutcome::Ended(ended) => Err(Stopped { kind: stop, partial: ended.ok().map(Box::new) }),
+        StopOutcome::Ended(ended) => Err(stopped(stop, ended)),
         StopOutcome::Abandoned => Err(stop.into()),
         StopOutcome::Stuck => Err(hang_error(stop, context.time_limit()).into()),
     }
@@ -59,10 +59,14 @@ fn hang_error(stop: ErrorKind, limit: Duration) -> ErrorKind {
 /// after the deadline, possible if the tool blocked its thread, is a timeout.
 fn judge(ended: RunOutcome, context: &ToolContext, tool: &dyn Tool) -> Result<ToolOutput, Stopped> {
     if context.is_cancelled() {
-        return Err(Stopped { kind: ErrorKind::Cancelled, partial: ended.ok().map(Box::new) });
+        return Err(stopped(ErrorKind::Cancelled, ended));
     }
     let is_overdue = context.remaining().is_zero();
     ended.map_err(|kind| if is_overdue { timeout(context, tool) } else { kind }.into())
+}
+
+fn stopped(kind: ErrorKind, ended: RunOutcome) -> Stopped {
+    Stopped { kind: Box::new(kind), partial: ended.ok().map(Box::new) }
 }
 
 fn timeout(context: &ToolContext, tool: &dyn Tool) -> ErrorKind {

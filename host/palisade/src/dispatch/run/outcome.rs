@@ -12,13 +12,13 @@ const MAX_MESSAGE: usize = 16 << 10;
 
 /// A tool that was stopped, with its partial output.
 pub(super) struct Stopped {
-    pub(super) kind: ErrorKind,
+    pub(super) kind: Box<ErrorKind>,
     pub(super) partial: Option<Box<ToolOutput>>,
 }
 
 impl From<ErrorKind> for Stopped {
     fn from(kind: ErrorKind) -> Self {
-        Self { kind, partial: None }
+        Self { kind: Box::new(kind), partial: None }
     }
 }
 
@@ -31,10 +31,10 @@ pub(super) fn build_result(
 ) -> ToolResult {
     let (kind, output) = match ended {
         Ok(output) => (reported_failure(&output), output),
-        Err(Stopped { kind, partial: Some(output) }) => (Some(kind), *output),
+        Err(Stopped { kind, partial: Some(output) }) => (Some(*kind), *output),
         Err(Stopped { kind, partial: None }) => {
             let content = sink.emitted().map(Content::Text).into_iter().collect();
-            (Some(kind), ToolOutput { content, ..ToolOutput::default() })
+            (Some(*kind), ToolOutput { content, ..ToolOutput::default() })
         }
     };
     let mut result = match kind {

@@ -2,9 +2,7 @@
 //! cancellation.
 
 use super::call_account::Account;
-use crate::execution::share::Share;
 use crate::tool::budget::{Budget, Exhausted};
-use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -34,9 +32,9 @@ impl CallBudget {
         self.deadline
     }
 
-    /// Returns the turns in which the input of the call is read and checked.
-    pub fn input_turns(&self) -> &Arc<Share> {
-        self.account.input_turns()
+    /// Returns the account.
+    pub fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Returns the cancellation token of the budget.

@@ -3,10 +3,10 @@
 use super::address_space::AddressSpaceGrant;
 #[cfg(test)]
 use super::budget_checks::BudgetChecks;
+use super::client_shares::ClientShares;
 use super::counters::{CallCounter, CountedBy, Counter, Owed, PROCESS};
-use crate::execution::client_shares::ClientShares;
 use crate::execution::deferred_drop::retry_after_drops;
-use crate::execution::share::{Share, threshold};
+use crate::execution::share::threshold;
 use crate::tool::budget::{Budget, Exhausted};
 use std::sync::{Arc, OnceLock};
 
@@ -127,9 +127,9 @@ impl Account {
         Self::within(&PROCESS, limits, HOST_DATA, Some(client))
     }
 
-    /// Returns the turns in which the input of the call is read and checked.
-    pub fn input_turns(&self) -> &Arc<Share> {
-        ClientShares::turns_of(self.0.client.as_ref())
+    /// Returns the shares of the client that sent the input, if a server keeps shares for it.
+    pub(crate) fn client(&self) -> Option<&ClientShares> {
+        self.0.client.as_ref()
     }
 
     /// Creates an account with exactly these limits and no allowance for the host.

@@ -209,7 +209,7 @@ fn metadata(text: &str, budget: &dyn Budget) -> Result<Map<String, Value>, Unfit
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::execution::owner::input_turns;
+    use crate::execution::owner::input_turns_of;
     use crate::sandbox::engine::Allocation;
     use crate::sandbox::run::{ClientRequests, Limiter, Messages};
     use crate::tool::Content;
@@ -303,8 +303,12 @@ mod tests {
                 ..output()
             };
             let time = Duration::from_secs(1);
-            let terms =
-                Terms { budget: &budget, turns: input_turns(), time, class: SideEffects::None };
+            let terms = Terms {
+                budget: &budget,
+                turns: input_turns_of(None),
+                time,
+                class: SideEffects::None,
+            };
             let taken = super::output(raw, &terms).await;
             let refused =
                 matches!(taken, Err(ErrorKind::ResourceExhausted { limit: Limit::Result, .. }));

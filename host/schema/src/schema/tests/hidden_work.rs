@@ -220,3 +220,33 @@ fn charged_steps_bound_the_time_for_all_combinations() {
         }
     }
 }
+
+#[test]
+fn patterns_of_many_escapes_are_checked_in_a_moment() {
+    /// The most processor time for a schema, in nanoseconds, without optimisation. One such pattern
+    /// took up to 41 s.
+    const TIME: u64 = 2_000_000_000;
+    let patterns = [
+        r"\s".repeat(2_045),
+        r"\s\S".repeat(1_022),
+        format!("(?:{}){{0}}", r"\s".repeat(2_040)),
+        r"\w".repeat(2_045),
+        r"\w?".repeat(1_363),
+        r"\d".repeat(2_045),
+        r"\cA".repeat(1_365),
+        r"[\s\S]".repeat(580),
+        r"\d[\W]".repeat(580),
+    ];
+    for pattern in &patterns {
+        let variants = (0..16).map(|n| format!("{pattern}{n}"));
+        let values: Vec<Value> =
+            variants.clone().map(|pattern| json!({ "pattern": pattern })).collect();
+        let names: Map<String, Value> = variants.map(|pattern| (pattern, json!(true))).collect();
+        for schema in [json!({ "allOf": values }), json!({ "patternProperties": names })] {
+            let begin = processor_time();
+            let accepted = Schema::output(schema).is_ok();
+            let time = processor_time() - begin;
+            assert!(time < TIME, "{} ms, accepted: {accepted}, {pattern:.20}", time / 1_000_000);
+        }
+    }
+}

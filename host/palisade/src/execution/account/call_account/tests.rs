@@ -1,6 +1,7 @@
 //! The memory account: the limits of a call and of all calls, the owner's share, and releases.
 
 use super::*;
+use crate::execution::owner::client_shares;
 use crate::tool::Digest;
 
 fn account(process: &'static Counter) -> Account {
@@ -115,7 +116,7 @@ fn memory_outliving_its_call_counts_in_the_total_only() {
 #[test]
 fn one_client_holds_at_most_half_of_the_memory() {
     static COUNTER: Counter = Counter::new();
-    let clients = ["one", "other"].map(|name| ClientShares::of(Digest::of(name.as_bytes())));
+    let clients = ["one", "other"].map(|name| client_shares(Digest::of(name.as_bytes())));
     let limits = MemoryLimits { call: 8, total: 100 };
     let held = clients.each_ref().map(|client| {
         let mut calls = Vec::new();
@@ -136,7 +137,7 @@ fn one_client_holds_at_most_half_of_the_memory() {
 #[test]
 fn memory_of_a_client_counts_for_its_plugin_as_well() {
     static COUNTER: Counter = Counter::new();
-    let client = ClientShares::of(Digest::of(b"a client with a plugin"));
+    let client = client_shares(Digest::of(b"a client with a plugin"));
     let plugin = Arc::<Counter>::default();
     let limits = MemoryLimits { call: 90, total: 150 };
     let call = Account::within(&COUNTER, limits, 10, Some(client.clone()));

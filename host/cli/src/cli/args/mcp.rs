@@ -1,0 +1,62 @@
+//! The arguments of `palisade mcp`.
+
+use super::as_time;
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use palisade::SideEffects;
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct Mcp {
+    #[command(subcommand)]
+    pub(in crate::cli) action: McpAction,
+}
+
+#[derive(Subcommand)]
+pub(in crate::cli) enum McpAction {
+    /// Print what a client's configuration has to say to start palisade with these options, or to reach it; standard error says where that goes
+    Config(McpConfig),
+}
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct McpConfig {
+    /// Whose configuration it is
+    #[arg(long, value_enum)]
+    pub(in crate::cli) client: Client,
+    /// Reach a server that runs already, such as http://127.0.0.1:8080/mcp, in place of starting one
+    #[arg(long, value_name = "URL")]
+    pub(in crate::cli) http: Option<String>,
+    /// What the client calls the server: letters, digits, `-` and `_`
+    #[arg(long, default_value = "palisade")]
+    pub(in crate::cli) name: String,
+    /// Let the server run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    pub(in crate::cli) allow: Vec<SideEffects>,
+    /// Let the server stop a call after this time, such as 30s or 500ms (at most 600s)
+    #[arg(long, value_name = "TIME", value_parser = as_time)]
+    pub(in crate::cli) timeout: Option<String>,
+    /// Let the server watch the plugin directories
+    #[arg(long)]
+    pub(in crate::cli) watch: bool,
+}
+
+/// A program that calls tools over the Model Context Protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    #[value(name = "vscode")]
+    VsCode,
+    Cursor,
+    Zed,
+    Codex,
+    GeminiCli,
+    Opencode,
+    Windsurf,
+    Cline,
+    Goose,
+    #[value(name = "lmstudio")]
+    LmStudio,
+    Continue,
+    CopilotCli,
+    #[value(name = "jetbrains")]
+    JetBrains,
+}
