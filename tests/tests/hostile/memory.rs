@@ -139,7 +139,7 @@ fn concurrent_memory_is_bounded_together() {
             (&json!("total_memory"), &json!(256 << 20)),
             "{error}"
         );
-        assert!(error["message"].as_str().unwrap().contains("limits.total_memory"), "{error}");
+        assert!(error["message"].as_str().unwrap().contains("Limits::total_memory"), "{error}");
     }
 }
 
