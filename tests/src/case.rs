@@ -345,14 +345,17 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.expect("a runtime can be started").block_on(bounded)
 }
 
-/// Waits for a task on a paused clock, which advances by a step whenever the task has run for some
-/// milliseconds without ending. A guest that computes keeps the runtime busy, so that the clock
+/// Waits for a task on a paused clock, which `advance` moves by a step whenever the task has run for
+/// some milliseconds without ending. A guest that computes keeps the runtime busy, so that the clock
 /// would stand still without that.
 ///
 /// # Panics
 ///
 /// If the task panicked.
-pub async fn advance_until_ended<T>(task: tokio::task::JoinHandle<T>, step: Duration) -> T {
+pub async fn advance_until_ended<T>(
+    task: tokio::task::JoinHandle<T>,
+    advance: impl AsyncFn(),
+) -> T {
     /// The turns of the task per step of the clock. A guest needs a few to see a signal.
     const TURNS: usize = 10;
     while !task.is_finished() {
@@ -360,7 +363,7 @@ pub async fn advance_until_ended<T>(task: tokio::task::JoinHandle<T>, step: Dura
             tokio::task::yield_now().await;
         }
         if !task.is_finished() {
-            tokio::time::advance(step).await;
+            advance().await;
         }
     }
     task.await.expect("the task does not panic")

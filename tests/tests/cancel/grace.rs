@@ -26,7 +26,7 @@ fn time_after_cancellation(guest: Guest, tool: &str) -> Duration {
         tokio::time::pause();
         let begun = Instant::now();
         assert!(session.cancel(&CallId::new("c")));
-        let result = advance_until_ended(call, STEP).await;
+        let result = advance_until_ended(call, async || tokio::time::advance(STEP).await).await;
         assert_eq!(class(&result), "cancelled");
         begun.elapsed()
     });
