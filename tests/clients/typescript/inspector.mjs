@@ -156,7 +156,8 @@ const PROMISES = {
         const answer = await call(era, 'write_file', { path, content: 'written' });
         const refused = result(answer, TOOL_ERROR);
         ensure(refused._meta['dev.palisade/error'].class === 'permission_denied', refused);
-        ensure(refused.content.at(-1).text.includes('--allow write'), refused);
+        const text = refused.content[0].text;
+        ensure(text.includes('ask the user') && !text.includes('--allow'), refused);
         ensure(!existsSync(join(server.workspace, path)), 'it was done');
     },
 

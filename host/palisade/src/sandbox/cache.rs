@@ -1,5 +1,6 @@
-//! The on-disk cache of compiled code and plugin descriptions. The cache is private, keyed by
-//! content and engine, and authenticated, because loading compiled code means running it.
+//! The on-disk cache of compiled code and plugin descriptions. The cache is private and
+//! authenticated, because loading compiled code means running it. Its entries are named by content,
+//! engine and version of the rewriting.
 
 mod description_cache;
 mod entry;

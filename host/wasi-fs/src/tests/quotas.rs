@@ -245,3 +245,13 @@ fn hard_link_depth_is_bounded() {
         assert_eq!(call.fs.exhausted(), Some(Exhausted::Depth(2)));
     });
 }
+
+#[test]
+fn quotas_of_the_options_apply() {
+    for depth in [1, 7] {
+        let quotas = Quotas { depth, ..Quotas::default() };
+        let call = Call::strict(resolvers()[0], Access::ReadWrite, quotas);
+        let usage = &call.fs.usage;
+        assert!(usage.check_depth(depth).is_ok() && usage.check_depth(depth + 1).is_err());
+    }
+}

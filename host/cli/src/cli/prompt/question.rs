@@ -93,7 +93,9 @@ pub(super) fn question(
     text.push_str(&line(&format!("without an answer it is refused after {time}")));
     text.push_str(&line("`s` allows this tool until palisade ends"));
     if let Some(rule) = rule {
-        text.push_str(&line(&format!("`a` allows it in later runs, too: it {rule}")));
+        text.push_str(&line(&format!(
+            "`a` allows it in later runs, too, and in every workspace: it {rule}"
+        )));
     }
     text + offered(rule.is_some())
 }

@@ -175,8 +175,13 @@ pub(in crate::dispatch) fn projected_changes(
             (SideEffects::Write, PathAccess::Write) => {
                 rules.check_places(path, root).map_err(refuse)?;
             }
-            (_, PathAccess::Read) => return Ok(()),
-            (SideEffects::Execute | SideEffects::None | SideEffects::Network, _) => {}
+            (SideEffects::Execute | SideEffects::None | SideEffects::Network, PathAccess::Read) => {
+                return Ok(());
+            }
+            (
+                SideEffects::Execute | SideEffects::None | SideEffects::Network,
+                PathAccess::Write,
+            ) => {}
         }
         budget.reserve((path.len() + size_of::<String>()) as u64)?;
         changes.push(path.to_owned());
