@@ -20,6 +20,7 @@ mod input;
 mod inspect;
 mod lines;
 mod list;
+mod log_output;
 mod mcp;
 mod offers;
 #[cfg(feature = "otel")]
@@ -46,6 +47,7 @@ mod wrap;
 use args::{Args, Verb};
 use clap::Parser as _;
 use exit::{Exit, Failure};
+use log_output::LossyOutput;
 use signals::Signals;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -153,7 +155,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn start_log(args: &Args) {
     use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
-    let _ = tracing_subscriber::registry().with(log_filter(args)).with(log()).try_init();
+    let _ = tracing_subscriber::registry().with(log_filter(args)).with(log(args)).try_init();
 }
 
 /// Builds the log filter from `PALISADE_LOG` (`PALISADE_LOG=debug` shows host activity). The
@@ -186,12 +188,20 @@ fn shows_crashes(verb: &Verb) -> bool {
     }
 }
 
-fn log<S>() -> impl tracing_subscriber::Layer<S> + Send + Sync
+fn log<S>(args: &Args) -> impl tracing_subscriber::Layer<S> + Send + Sync
 where
     S: tracing::Subscriber + for<'span> tracing_subscriber::registry::LookupSpan<'span>,
 {
+    use tracing_subscriber::fmt::writer::BoxMakeWriter;
+    let output = match args.verb {
+        Verb::Serve(_) => {
+            let output = LossyOutput::new(std::io::stderr());
+            BoxMakeWriter::new(move || lines::Indented(output.clone()))
+        }
+        _ => BoxMakeWriter::new(|| lines::Indented(std::io::stderr())),
+    };
     tracing_subscriber::fmt::layer()
-        .with_writer(|| lines::Indented(std::io::stderr()))
+        .with_writer(output)
         .with_target(false)
         .without_time()
         .with_ansi(false)
