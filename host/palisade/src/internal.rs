@@ -15,6 +15,7 @@ pub use crate::execution::inherited::{
 pub use crate::execution::offload::{IN_PLACE, exhaustion_error, offload};
 pub use crate::execution::owner::{
     answer_turns, client_shares, expect_one_call, guest_descriptors, input_turns_of,
+    input_turns_within,
 };
 pub use crate::execution::share::{Full, Grant, Pool, Share};
 pub use crate::host::cache::{default_cache, is_unwritable, open_cache};

@@ -279,7 +279,7 @@ fn file_without_events_is_refused_and_kept() {
         program(&world, &words).run().exits_with(2).stderr_contains(&refused);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), former);
         let ran = program(&world, &words).run().exits_with(2);
-        assert!(!ran.stderr.contains("remove"), "nobody is told to remove it: {ran:?}");
+        assert!(!ran.stderr.contains("remove"), "the user is told to remove the file: {ran:?}");
     }
     std::fs::write(&file, "").unwrap();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];

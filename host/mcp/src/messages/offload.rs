@@ -9,7 +9,7 @@ use super::serialize::Serialized;
 use crate::protocol::tool_result::exhausted_error;
 use bytes::Bytes;
 use palisade::internal::{
-    Account, CallBudget, Charge, IN_PLACE, catch_panic, input_turns_of, offload,
+    Account, CallBudget, Charge, IN_PLACE, catch_panic, input_turns_within, offload,
 };
 use palisade::tool::budget::Budget;
 use rmcp::model::{ErrorData, ServerJsonRpcMessage};
@@ -70,9 +70,8 @@ async fn parse_with(
     }
     let head = bytes.slice(..HEAD_LENGTH);
     let budget = budget(account.clone());
-    let parsed = offload(&budget, input_turns_of(Some(budget.account())), move |budget| {
-        Ok(parser(&bytes, &*budget))
-    });
+    let parsed =
+        offload(&budget, input_turns_within(&budget), move |budget| Ok(parser(&bytes, &*budget)));
     let error = match catch_panic(parsed).await {
         Ok(Ok(parsed)) => return parsed,
         Ok(Err(why)) => exhausted_error(UNREAD, why),
@@ -124,7 +123,7 @@ where
         Ok((first, future))
     };
     let budget = budget(account.clone());
-    let polled = offload(&budget, input_turns_of(Some(budget.account())), first);
+    let polled = offload(&budget, input_turns_within(&budget), first);
     match catch_panic(polled).await {
         Ok(Ok(polled)) => Ok(polled),
         Ok(Err(why)) => Err(exhausted_error(UNREAD, why)),

@@ -10,7 +10,7 @@ pub(super) use error::CheckError;
 use crate::execution::ValidInput;
 use crate::execution::account::{Account, Charge};
 use crate::execution::offload::{IN_PLACE, TurnBudget, exhaustion_error};
-use crate::execution::owner::input_turns_of;
+use crate::execution::owner::input_turns_within;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::call::Nulls;
 use crate::tool::json::{JsonBounds, JsonError, parse_within};
@@ -200,7 +200,7 @@ pub(super) fn check_in_turns(
 ) -> Result<ValidInput, ErrorKind> {
     let turns: Arc<dyn Budget> = Arc::new(TurnBudget::new(
         budget.call_budget().clone(),
-        input_turns_of(Some(budget.call_budget().account())),
+        input_turns_within(budget.call_budget()),
         None,
     ));
     let checked = check(definition, workspace, raw, &turns);

@@ -8,7 +8,7 @@ use super::pipeline::Pipeline;
 use super::{panics, queue, run};
 use crate::execution::account::Account;
 use crate::execution::offload::offload;
-use crate::execution::owner::input_turns_of;
+use crate::execution::owner::input_turns_within;
 use crate::execution::{BoxFuture, Caller, Times, ToolContext, ValidInput};
 use crate::tool::{Call, ErrorKind, ToolResult};
 use std::pin::pin;
@@ -129,12 +129,8 @@ impl Pipeline<'_> {
         let start = Instant::now();
         let budget = InputBudget::new(account, self.time, self.cancel.clone());
         let check = move |budget| input::check(tool.definition(), &workspace, raw, &budget);
-        let input = offload(
-            budget.call_budget(),
-            input_turns_of(Some(budget.call_budget().account())),
-            check,
-        )
-        .await;
+        let input =
+            offload(budget.call_budget(), input_turns_within(budget.call_budget()), check).await;
         let input =
             input.map_err(|why| budget.exhausted(why, self.tool.definition().side_effects()))?;
         let spent = Spent { checking: start.elapsed(), waiting: Duration::ZERO };
@@ -154,12 +150,8 @@ impl Pipeline<'_> {
             let outcome = approval.compact();
             Ok(outcome.map(|()| approval))
         };
-        let approval = offload(
-            budget.call_budget(),
-            input_turns_of(Some(budget.call_budget().account())),
-            compact,
-        )
-        .await;
+        let approval =
+            offload(budget.call_budget(), input_turns_within(budget.call_budget()), compact).await;
         let approval =
             approval.map_err(|why| budget.exhausted(why, self.tool.definition().side_effects()))?;
         Ok((approval?, Spent { checking: spent.checking + start.elapsed(), ..spent }))
@@ -182,12 +174,8 @@ impl Pipeline<'_> {
         let late_rules = self.dispatcher.late_rules.clone();
         let workspace = self.session.workspace().clone();
         let apply = move |_| Ok(late_rules.apply_to(&workspace));
-        let applied = offload(
-            budget.call_budget(),
-            input_turns_of(Some(budget.call_budget().account())),
-            apply,
-        )
-        .await;
+        let applied =
+            offload(budget.call_budget(), input_turns_within(budget.call_budget()), apply).await;
         let class = self.tool.definition().side_effects();
         applied.map_err(|why| budget.exhausted(why, class))?.map_err(|error| not_hidden(&error))
     }

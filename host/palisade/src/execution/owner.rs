@@ -1,7 +1,7 @@
 //! The owner of shared process resources: a plugin, identified by the digest of its code, or a
 //! native tool.
 
-use super::account::{Account, ClientShares, Counter};
+use super::account::{Account, CallBudget, ClientShares, Counter};
 use super::call_queue::WAITING_CALLS;
 use super::share::{Pool, Share};
 use crate::tool::Digest;
@@ -212,6 +212,11 @@ pub fn client_shares(client: Digest) -> ClientShares {
 /// keeps shares for it.
 pub fn input_turns_of(account: Option<&Account>) -> &Arc<Share> {
     account.and_then(Account::client).map_or_else(|| input_turns(), ClientShares::turns)
+}
+
+/// Returns the share in which the input of a call with this budget is checked.
+pub fn input_turns_within(budget: &CallBudget) -> &Arc<Share> {
+    input_turns_of(Some(budget.account()))
 }
 
 /// Returns the share in which the host's own responses are serialized, such as the list of tools.

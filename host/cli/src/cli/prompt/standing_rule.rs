@@ -1,8 +1,8 @@
 //! The rule that the answer *always here* writes into the user's own configuration file.
 //!
 //! Only a person at the terminal causes it. The rule binds one tool of one plugin, and is offered
-//! only where it would decide, so that nobody believes in a rule without effect. The file is never
-//! one in the workspace, which tools and other people can change.
+//! only where it would decide, because a rule without effect would mislead the user. The file is
+//! never one in the workspace, which tools and other people can change.
 
 use crate::cli::args::Common;
 use crate::cli::setup;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Frame, SizeHint};
 use palisade::BoxFuture;
-use palisade::internal::{Account, IN_PLACE, input_turns_of, offload};
+use palisade::internal::{Account, IN_PLACE, input_turns_within, offload};
 use palisade::tool::budget::Exhausted;
 use std::convert::Infallible;
 use std::mem;
@@ -93,7 +93,7 @@ fn poll_elsewhere(
             let frame = Pin::new(&mut body).poll_frame(&mut Context::from_waker(&waker));
             Ok((frame, body))
         };
-        offload(&budget, input_turns_of(Some(budget.account())), poll).await
+        offload(&budget, input_turns_within(&budget), poll).await
     })
 }
 

@@ -9,7 +9,7 @@ use crate::dispatch::input::{CheckError, InputBudget, StepBudget};
 use crate::dispatch::pipeline::Pipeline;
 use crate::events::{CallSink, Event};
 use crate::execution::offload::{exhaustion_error, offload};
-use crate::execution::owner::input_turns_of;
+use crate::execution::owner::input_turns_within;
 use crate::execution::{BoxFuture, ValidInput, enter_queue};
 use crate::policy::Rule;
 use crate::session::Allowance;
@@ -218,13 +218,9 @@ async fn projected_changes_of_call(
         let changes = projected_changes(tool.definition(), &input, &workspace, &*budget)?;
         Ok(changes.map(|changes| (input, changes)))
     };
-    Box::pin(offload(
-        budget.call_budget(),
-        input_turns_of(Some(budget.call_budget().account())),
-        look,
-    ))
-    .await
-    .map_err(|why| budget.exhausted(why, class))?
+    Box::pin(offload(budget.call_budget(), input_turns_within(budget.call_budget()), look))
+        .await
+        .map_err(|why| budget.exhausted(why, class))?
 }
 
 /// Replaces a large input with its text while the request is open: an answer may take a day, and
@@ -241,13 +237,9 @@ async fn compact(pipeline: &Pipeline<'_>, mut input: ValidInput) -> Result<Valid
         input.compact()?;
         Ok(input)
     };
-    Box::pin(offload(
-        budget.call_budget(),
-        input_turns_of(Some(budget.call_budget().account())),
-        compact,
-    ))
-    .await
-    .map_err(|why| budget.exhausted(why, class))
+    Box::pin(offload(budget.call_budget(), input_turns_within(budget.call_budget()), compact))
+        .await
+        .map_err(|why| budget.exhausted(why, class))
 }
 
 fn no_confirmer(pipeline: &Pipeline<'_>, rule: Rule) -> ErrorKind {

@@ -61,7 +61,7 @@ fn absolute_path_may_begin_with_the_name_of_the_opened_link() {
         let resolved = by_link.resolve(&absolute(path), LastLink::Follow);
         assert!(matches!(resolved, Err(PathRefused::Escapes(_))), "{path}: {resolved:?}");
     }
-    // Another name of the directory, by which nobody opened it.
+    // Another name of the directory, which was not used to open the workspace.
     assert!(ws.resolve(&absolute("file.txt"), LastLink::Follow).is_err());
 }
 

@@ -18,7 +18,7 @@ pub(super) fn mapping(members: &[(&str, &Value)], indent: usize) -> String {
             let lines = elements.iter().map(|element| format!("{pad}  - {element}\n"));
             format!("{pad}{}:\n{}", key(name), lines.collect::<String>())
         }
-        // What is left is written in one line, as in JSON.
+        // All other values are written on one line, in the syntax of JSON.
         plain => format!("{pad}{}: {plain}\n", key(name)),
     };
     members.iter().map(member).collect()
