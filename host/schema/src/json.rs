@@ -1,6 +1,6 @@
 //! Parses untrusted JSON: checks bounds before allocating, and refuses duplicate keys.
 
-pub(crate) mod footprint;
+pub mod footprint;
 mod measure;
 mod order;
 mod text;

@@ -7,7 +7,11 @@
 
 mod absent;
 mod access;
+mod allowance;
+mod build;
+mod bulk;
 mod cost;
+mod document;
 mod error;
 mod explain;
 mod hidden;
@@ -19,6 +23,8 @@ mod outline;
 mod paths;
 mod pattern;
 mod pointer;
+mod reading;
+mod size;
 mod translation;
 pub mod unreviewed;
 mod validate;
@@ -30,11 +36,11 @@ mod tests;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::Validator;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub use absent::drop_absent;
 pub use access::{PATH_ACCESS, PathAccess};
+pub use allowance::PatternAllowance;
 pub use error::SchemaError;
 pub use hidden::in_object as hidden_in;
 pub use keyword::{Dialect, Reach, Shape, holds};
@@ -42,10 +48,11 @@ pub use pointer::{join, resolve_local_ref};
 pub use violation::{Violation, Violations};
 
 use crate::budget::{Budget, Exhausted};
-use crate::json::{JsonBounds, parse_bounded, type_name};
+use crate::json::type_name;
+use build::Built;
+use bulk::parse;
 use cost::Unseen;
-use matcher::Matchers;
-use meter::{ErrorCost, Metered, Tariff};
+use meter::{ErrorCost, Tariff};
 use outline::Outline;
 use paths::Plan;
 use pattern::PatternLoad;
@@ -67,12 +74,12 @@ pub const MAX_VISITS: usize = 2_000;
 pub const MAX_CHAIN: usize = 16;
 /// The maximum length of a pattern, in bytes.
 pub const MAX_PATTERN: usize = 4 << 10;
-/// The maximum compiled size of a pattern, in bytes.
+/// The maximum compiled size of a pattern in one direction, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// The maximum number of patterns.
 pub const MAX_PATTERNS: usize = 128;
-/// The maximum compiled size of all patterns together, with the working memory of those for names,
-/// in bytes.
+/// The maximum compiled size of all patterns together, in both directions and with the working
+/// memory of those for names, in bytes.
 pub const MAX_PATTERNS_TOGETHER: usize = 4 << 20;
 /// The maximum length of the name of a property or definition, in bytes.
 pub const MAX_NAME: usize = 256;
@@ -95,7 +102,7 @@ pub struct Schema(Arc<Compiled>);
 struct Compiled {
     value: Value,
     dialect: Dialect,
-    validator: OnceLock<Result<Validator<Metered>, SchemaError>>,
+    validator: OnceLock<Result<Built, SchemaError>>,
     patterns: PatternLoad,
     /// The cost of work that the accessors of values cannot observe.
     unseen: Unseen,
@@ -122,13 +129,17 @@ impl Schema {
     ///
     /// [`SchemaError`] with the keyword, its position and the accepted alternative.
     pub fn input(value: Value) -> Result<Self, SchemaError> {
-        Self::input_built(value, Building::Now)
+        Self::input_built(value, Building::Now, &mut PatternAllowance::unbounded())
     }
 
-    fn input_built(value: Value, building: Building) -> Result<Self, SchemaError> {
+    fn input_built(
+        value: Value,
+        building: Building,
+        allowance: &mut PatternAllowance,
+    ) -> Result<Self, SchemaError> {
         let root = value.get("type");
         if root.and_then(Value::as_str) == Some("object") {
-            return Self::built(value, building);
+            return Self::checked(value, building, allowance);
         }
         let got = match root {
             Some(got) => crate::text::elided(&got.to_string(), 64),
@@ -144,22 +155,26 @@ impl Schema {
     ///
     /// [`SchemaError`] with the keyword, its position and the accepted alternative.
     pub fn output(value: Value) -> Result<Self, SchemaError> {
-        Self::built(value, Building::Now)
+        Self::checked(value, Building::Now, &mut PatternAllowance::unbounded())
     }
 
-    fn built(value: Value, building: Building) -> Result<Self, SchemaError> {
-        let length = refuse_bulk(&value)?;
+    fn checked(
+        value: Value,
+        building: Building,
+        allowance: &mut PatternAllowance,
+    ) -> Result<Self, SchemaError> {
+        let length = bulk::refuse(&value)?;
         let dialect = Dialect::of(value.get("$schema"))
             .ok_or_else(|| SchemaError::Dialect { pointer: "/$schema".to_owned() })?;
         let outline = Outline::read(&value, dialect)?;
         hidden::refuse(&value)?;
         let order = cost::children_first(&outline.nodes)?;
         let unseen = cost::check(&outline, &order)?;
-        let patterns = pattern::check(&outline, &order)?;
+        let patterns = pattern::check(&outline, &order, allowance)?;
         let plan = Plan::new(&outline)?;
-        let quoted = explain::quoted(&value);
+        let quoted = explain::quoted(&value).saturating_add(patterns.translated);
         let validator = match building {
-            Building::Now => OnceLock::from(Ok(compile(&value, dialect)?)),
+            Building::Now => OnceLock::from(Ok(Built::new(&value, &outline, dialect)?)),
             Building::AtFirstUse => OnceLock::new(),
         };
         Ok(Self(Arc::new(Compiled {
@@ -192,7 +207,21 @@ impl Schema {
     /// building the validator are returned only with [`Building::Now`]; otherwise every validation
     /// fails with them.
     pub fn parse_input_built(text: &str, building: Building) -> Result<Self, SchemaError> {
-        Self::input_built(parse(text)?, building)
+        Self::parse_input_within(text, building, &mut PatternAllowance::unbounded())
+    }
+
+    /// Parses and checks as [`parse_input_built`](Self::parse_input_built), and charges the
+    /// patterns to `allowance` before they are compiled.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse_input_built`](Self::parse_input_built), and [`SchemaError::PatternAllowance`].
+    pub fn parse_input_within(
+        text: &str,
+        building: Building,
+        allowance: &mut PatternAllowance,
+    ) -> Result<Self, SchemaError> {
+        Self::input_built(parse(text)?, building, allowance)
     }
 
     /// Parses and checks the text of an output schema, within the bounds of
@@ -212,7 +241,21 @@ impl Schema {
     ///
     /// As [`parse_input_built`](Self::parse_input_built).
     pub fn parse_output_built(text: &str, building: Building) -> Result<Self, SchemaError> {
-        Self::built(parse(text)?, building)
+        Self::parse_output_within(text, building, &mut PatternAllowance::unbounded())
+    }
+
+    /// Parses and checks as [`parse_output_built`](Self::parse_output_built), and charges the
+    /// patterns to `allowance` before they are compiled.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse_input_within`](Self::parse_input_within).
+    pub fn parse_output_within(
+        text: &str,
+        building: Building,
+        allowance: &mut PatternAllowance,
+    ) -> Result<Self, SchemaError> {
+        Self::checked(parse(text)?, building, allowance)
     }
 
     /// Returns the number of patterns, and their compiled size with the working memory of those for
@@ -264,8 +307,15 @@ impl Schema {
         self.0.plan.map(input, budget, &mut f)
     }
 
-    fn validator(&self) -> Result<&Validator<Metered>, &SchemaError> {
-        self.0.validator.get_or_init(|| compile(&self.0.value, self.0.dialect)).as_ref()
+    fn built(&self) -> Result<&Built, &SchemaError> {
+        let Compiled { value, dialect, .. } = &*self.0;
+        let build = || Built::new(value, &Outline::read(value, *dialect)?, *dialect);
+        self.0.validator.get_or_init(build).as_ref()
+    }
+
+    #[cfg(test)]
+    fn validator(&self) -> Result<&jsonschema::Validator<meter::Metered>, &SchemaError> {
+        self.built().map(|built| &built.validator)
     }
 
     /// Returns whether the validator is built, or is quick to build.
@@ -295,101 +345,4 @@ impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0.value == other.0.value
     }
-}
-
-fn parse(text: &str) -> Result<Value, SchemaError> {
-    // Every member takes at least two bytes, so the length bounds their number.
-    let bounds = JsonBounds { bytes: MAX_SCHEMA, depth: MAX_DEPTH, members: MAX_SCHEMA };
-    Ok(parse_bounded(text, bounds)?)
-}
-
-fn compile(value: &Value, dialect: Dialect) -> Result<Validator<Metered>, SchemaError> {
-    let draft = match dialect {
-        Dialect::Draft202012 => jsonschema::Draft::Draft202012,
-        Dialect::Draft07 => jsonschema::Draft::Draft7,
-    };
-    let matchers = Matchers::default();
-    jsonschema::options_for::<Metered>()
-        .with_draft(draft)
-        .with_pattern_options(pattern::options())
-        .with_keyword(multiple::KEYWORD, multiple::keyword)
-        .with_keyword(matcher::KEYWORD, move |parent, pattern, place| {
-            matchers.keyword(parent, pattern, place)
-        })
-        .should_validate_formats(false)
-        .without_content_media_type_support("application/json")
-        .without_content_encoding_support("base64")
-        .offline()
-        .build(&without_id(value))
-        .map_err(|error| malformed(&error, dialect))
-}
-
-/// Removes the root's `$id`, which would change the base for looking up references.
-fn without_id(value: &Value) -> Value {
-    let mut value = value.clone();
-    if let Some(keywords) = value.as_object_mut() {
-        keywords.remove("$id");
-    }
-    value
-}
-
-fn malformed(error: &jsonschema::ValidationError<'_>, dialect: Dialect) -> SchemaError {
-    let pointer = error.instance_path().as_str().to_owned();
-    let keywords =
-        pointer.rsplit('/').filter(|token| !token.bytes().all(|byte| byte.is_ascii_digit()));
-    let keyword = keywords.into_iter().next().unwrap_or_default().to_owned();
-    let accepted = keyword::accepted(&keyword);
-    SchemaError::Malformed {
-        pointer,
-        dialect: dialect.as_str(),
-        keyword: format!("`{keyword}`"),
-        accepted,
-    }
-}
-
-/// Bounds a schema given as a value, as [`parse`] bounds a text. Returns the length of its text, in
-/// bytes.
-fn refuse_bulk(value: &Value) -> Result<usize, SchemaError> {
-    refuse_depth(value, MAX_DEPTH, &mut String::new())?;
-    let length = value.to_string().len();
-    if length > MAX_SCHEMA {
-        return Err(SchemaError::TooMuch {
-            what: "too many bytes",
-            max: MAX_SCHEMA,
-            pointer: String::new(),
-        });
-    }
-    Ok(length)
-}
-
-fn refuse_depth(value: &Value, left: usize, pointer: &mut String) -> Result<(), SchemaError> {
-    let refuse_members = |members: &Map<String, Value>, left, pointer: &mut String| {
-        members.iter().try_for_each(|(name, value)| refuse_inside(value, left, pointer, name))
-    };
-    match (value, left.checked_sub(1)) {
-        (Value::Array(_) | Value::Object(_), None) => Err(SchemaError::TooMuch {
-            what: "too many levels",
-            max: MAX_DEPTH,
-            pointer: pointer.clone(),
-        }),
-        (Value::Array(values), Some(left)) => values
-            .iter()
-            .enumerate()
-            .try_for_each(|(at, value)| refuse_inside(value, left, pointer, &at.to_string())),
-        (Value::Object(members), Some(left)) => refuse_members(members, left, pointer),
-        _ => Ok(()),
-    }
-}
-
-fn refuse_inside(
-    value: &Value,
-    left: usize,
-    pointer: &mut String,
-    token: &str,
-) -> Result<(), SchemaError> {
-    let length = pointer.len();
-    pointer::push_token(pointer, token);
-    refuse_depth(value, left, pointer)?;
-    pointer.truncate(length);
-    Ok(())
 }

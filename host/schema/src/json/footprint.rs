@@ -75,8 +75,9 @@ pub(super) fn outside(value: &Value) -> u64 {
     }
 }
 
-/// Returns the heap memory of a value with everything inside it.
-pub(crate) fn of(value: &Value) -> u64 {
+/// Returns the heap memory of a value with everything inside it, in bytes.
+#[must_use]
+pub fn of(value: &Value) -> u64 {
     let inside: u64 = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
         Value::Array(values) => values.iter().map(of).sum(),

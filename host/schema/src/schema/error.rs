@@ -81,6 +81,16 @@ pub enum SchemaError {
         /// The reason.
         why: &'static str,
     },
+    /// A pattern takes more than is left of the allowance for several schemas.
+    #[error(
+        "with `{keyword}` at `{pointer}` there are too many patterns in several schemas together, or they compile to too much"
+    )]
+    PatternAllowance {
+        /// `pattern` or `patternProperties`.
+        keyword: &'static str,
+        /// The position.
+        pointer: String,
+    },
     /// A name contains deceptive characters, or is too long.
     #[error("the name {name} at `{pointer}` is not accepted: {why}")]
     Name {

@@ -4,6 +4,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
+use super::document::Moved;
 use super::violation::Violation;
 use crate::json::{footprint, type_name};
 use crate::nearest_names;
@@ -35,11 +36,17 @@ pub(super) fn quoted(schema: &Value) -> u64 {
     }
 }
 
-/// Describes the violation behind `error`, where `value` was validated against `schema`.
-pub(super) fn violation(error: &ValidationError<'_>, value: &Value, schema: &Value) -> Violation {
+/// Describes the violation behind `error`, where `value` was validated against `schema`, whose
+/// document for the validator has `moved` parts.
+pub(super) fn violation(
+    error: &ValidationError<'_>,
+    value: &Value,
+    schema: &Value,
+    moved: &Moved,
+) -> Violation {
     let hint = match error.kind() {
         Kind::AdditionalProperties { unexpected } => {
-            meant(unexpected, error.schema_path().as_str(), schema)
+            meant(unexpected, &moved.original(error.schema_path().as_str()), schema)
         }
         _ => String::new(),
     };

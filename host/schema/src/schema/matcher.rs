@@ -4,21 +4,19 @@
 //! schema is dropped, and no account counts them.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::json::Node;
-use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
 use regex_automata::Input;
 use regex_automata::meta::{Cache, Config, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::MAX_PATTERN_BYTES;
 use super::meter::{Metered, Reserved, Seen};
+use super::reading::Reading;
 use super::translation::translate;
 use crate::text::elided;
 
@@ -38,29 +36,30 @@ const KEPT: (usize, usize) = (8, 64 << 10);
 /// The length of a pattern in a message, in characters.
 const QUOTED: usize = 160;
 
-/// The compiled patterns of one schema.
-#[derive(Default)]
-pub(super) struct Matchers(Mutex<HashMap<String, Arc<Matcher>>>);
+/// The compiled patterns of one schema. The document that the validator reads has their numbers in
+/// place of their texts, so that no other parser sees a pattern of a value.
+pub(super) struct Matchers(Vec<Option<Arc<Matcher>>>);
 
 impl Matchers {
-    /// Creates the keyword of a subschema. Every pattern has been checked before.
-    pub(super) fn keyword<'a>(
-        &self,
-        _: &'a Map<String, Value>,
-        pattern: &'a Value,
-        _: Location,
-    ) -> Result<Box<dyn for<'i> Keyword<'i, Metered>>, ValidationError<'a>> {
-        let refused = || ValidationError::custom("has to be a pattern of the linear-time engine");
-        let pattern = pattern.as_str().ok_or_else(refused)?;
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(matcher) = known.get(pattern) {
-            return Ok(Box::new(Pattern(matcher.clone())));
-        }
-        let matcher = Arc::new(Matcher::new(pattern).ok_or_else(refused)?);
-        known.insert(pattern.to_owned(), matcher.clone());
-        Ok(Box::new(Pattern(matcher)))
+    /// Compiles patterns that have been checked before.
+    pub(super) fn new(patterns: &[&str]) -> Self {
+        Self(patterns.iter().map(|pattern| Matcher::new(pattern).map(Arc::new)).collect())
+    }
+
+    /// Returns the keyword of a subschema.
+    pub(super) fn keyword(&self, number: &Value) -> Option<PatternKeyword> {
+        let number: usize = number.as_str()?.parse().ok()?;
+        Some(Box::new(Pattern(self.0.get(number)?.clone()?)))
     }
 }
+
+/// Returns the keyword of a subschema that has the text of the pattern.
+pub(super) fn of_text(pattern: &Value) -> Option<PatternKeyword> {
+    Some(Box::new(Pattern(Arc::new(Matcher::new(pattern.as_str()?)?))))
+}
+
+/// The keyword as the validator takes it.
+pub(super) type PatternKeyword = Box<dyn for<'i> Keyword<'i, Metered>>;
 
 struct Pattern(Arc<Matcher>);
 
@@ -79,7 +78,7 @@ impl<'i> Keyword<'i, Metered> for Pattern {
 }
 
 /// A compiled pattern.
-struct Matcher {
+pub(super) struct Matcher {
     regex: Regex,
     /// Identifies the pattern among all of the process, since states of one do not fit another.
     id: u64,
@@ -93,26 +92,32 @@ thread_local! {
 }
 
 impl Matcher {
-    fn new(pattern: &str) -> Option<Self> {
+    pub(super) fn new(pattern: &str) -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let translated = translate(pattern)?;
+        let reading = Reading::new(&translate(pattern).ok()?).ok()?;
         let config = Config::new()
-            .nfa_size_limit(Some(MAX_PATTERN_BYTES))
             .hybrid_cache_capacity(STATES)
             .which_captures(WhichCaptures::Implicit)
             // These need memory that is not in proportion to the compiled size.
             .onepass(false)
             .backtrack(false)
-            .dfa(false);
-        let regex = Regex::builder().configure(config).build(&translated).ok()?;
+            .dfa(false)
+            .auto_prefilter(false);
+        let regex = reading.compile(config)?;
         let simulation = regex.memory_usage().saturating_mul(SIMULATION);
         let memory = simulation.saturating_add(AUTOMATA * STATES) as u64;
         let wanted = format!("want a text that matches the pattern {}", elided(pattern, QUOTED));
         Some(Self { regex, id: NEXT.fetch_add(1, Ordering::Relaxed), memory, wanted })
     }
 
+    /// Returns the memory of the compiled pattern, in bytes.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        self.regex.memory_usage()
+    }
+
     /// Returns whether a text matches. False if the call has no memory for it, which ends the run.
-    fn matches(&self, text: &str) -> bool {
+    pub(super) fn matches(&self, text: &str) -> bool {
         let Some(_reserved) = Reserved::new(self.memory) else { return false };
         let mut cache = self.take_states();
         let input = Input::new(text).earliest(true);

@@ -56,8 +56,9 @@ pub(super) struct PatternPlace<'v> {
 pub(super) struct Outline<'v> {
     pub(super) nodes: Vec<Node>,
     pub(super) patterns: Vec<PatternPlace<'v>>,
+    /// Every `$ref`: the subschema that holds it, and the target.
+    pub(super) references: Vec<(usize, &'v str)>,
     dialect: Dialect,
-    references: Vec<(usize, &'v str)>,
     places: HashMap<String, usize>,
     anchors: HashMap<&'v str, usize>,
 }
@@ -253,7 +254,8 @@ impl<'v> Outline<'v> {
     }
 
     fn resolve(&mut self) -> Result<(), SchemaError> {
-        for (from, target) in std::mem::take(&mut self.references) {
+        let references = std::mem::take(&mut self.references);
+        for &(from, target) in &references {
             let to = self.find(target).map_err(|why| SchemaError::Reference {
                 pointer: self
                     .nodes
@@ -265,6 +267,7 @@ impl<'v> Outline<'v> {
             })?;
             self.lead(from, Step::Ref, to);
         }
+        self.references = references;
         Ok(())
     }
 

@@ -1,17 +1,15 @@
-//! Compiles each pattern separately, to report the refused one and to determine the cost of running
-//! it.
+//! Bounds the patterns of a schema, and of several schemas together, before any is compiled, and
+//! determines the cost of running them.
 
 use std::collections::HashMap;
 
 use jsonschema::PatternOptions;
-use regex_automata::meta;
-use regex_automata::nfa::thompson;
-use serde_json::json;
 
+use super::allowance::PatternAllowance;
 use super::error::SchemaError;
-use super::meter::Metered;
 use super::outline::{Node, Outline, PatternPlace, Step};
-use super::translation::{prepare, translate};
+use super::reading::Reading;
+use super::translation::translate;
 use super::{MAX_PATTERN, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_PATTERNS_TOGETHER};
 
 /// The size classes of compiled patterns, in bytes.
@@ -21,8 +19,12 @@ const CLASSES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, MAX_PATTERN
 /// are tried one by one.
 const BYTES_PER_STEP: usize = 32;
 
+/// The least weight of a pattern among all of a schema, in bytes: the engine needs some memory for
+/// any.
+const LEAST_WEIGHT: usize = 4 << 10;
+
 /// The least weight of a pattern among all of a schema, for each byte of its translated text:
-/// compilation takes up to 5 µs for a byte (measured), also if nothing remains of it, as of
+/// parsing takes up to 5 µs for a byte (measured), also if nothing remains of it, as of
 /// `(?:\p{L}){0}`.
 const TEXT_WEIGHT: usize = 64;
 
@@ -44,8 +46,11 @@ pub(super) struct PatternLoad {
     pub(super) name: Matching,
     /// The number of different patterns.
     pub(super) count: usize,
-    /// The compiled size of all patterns, and the working memory of those for names, in bytes.
+    /// The compiled size of all patterns in both directions, and the working memory of those for
+    /// names, in bytes.
     pub(super) together: usize,
+    /// The length of the names that the validator reads in a translation, in bytes.
+    pub(super) translated: u64,
 }
 
 /// Returns the options of the engine for the patterns of names, which runs in time linear in the
@@ -58,61 +63,105 @@ pub(super) fn options() -> PatternOptions<jsonschema::Regex> {
     PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(0)
 }
 
-/// Checks every pattern of a schema. The order of its subschemas is that of `children_first`.
-pub(super) fn check(outline: &Outline<'_>, order: &[usize]) -> Result<PatternLoad, SchemaError> {
-    let mut seen = HashMap::new();
+/// Checks every pattern of a schema, and charges all of them to `allowance`. The order of its
+/// subschemas is that of `children_first`.
+pub(super) fn check(
+    outline: &Outline<'_>,
+    order: &[usize],
+    allowance: &mut PatternAllowance,
+) -> Result<PatternLoad, SchemaError> {
+    let mut account = Account { allowance, seen: HashMap::new(), together: 0, translated: 0 };
     let mut load = PatternLoad::default();
-    let mut together = 0_usize;
-    let mut working = HashMap::new();
     let mut names = vec![NameLoad::default(); outline.nodes.len()];
-    for PatternPlace { pattern, keyword, pointer, node } in &outline.patterns {
-        let refuse = |why| SchemaError::Pattern { keyword, pointer: pointer.clone(), why };
-        if pattern.len() > MAX_PATTERN {
-            return Err(refuse("it is longer than 4 KiB"));
-        }
-        if has_inline_flags(pattern) {
-            return Err(refuse(
-                "it has inline flags, which are not part of JSON Schema; for both cases of a \
-                 letter write `[aA]`",
-            ));
-        }
-        let size = match seen.get(&(*pattern, *keyword)) {
-            Some(known) => *known,
-            None => {
-                let uncompiled = || refuse("the linear-time engine does not compile it");
-                let text = text_weight(pattern, keyword).ok_or_else(uncompiled)?;
-                // Compiling it would take long.
-                let size = match together.saturating_add(text) {
-                    ..=MAX_PATTERNS_TOGETHER => compiled_size(pattern).ok_or_else(uncompiled)?,
-                    _ => usize::MAX,
-                };
-                seen.insert((*pattern, *keyword), size);
-                together = together.saturating_add(size.max(text));
-                size
-            }
-        };
-        if *keyword == "patternProperties" && together <= MAX_PATTERNS_TOGETHER {
-            // Each place has working memory of its own.
-            let memory = *working.entry(*pattern).or_insert_with(|| working_memory(pattern));
-            together = together.saturating_add(memory);
-        }
-        if seen.len() > MAX_PATTERNS || together > MAX_PATTERNS_TOGETHER {
-            return Err(refuse(
-                "with it the schema's patterns are more than 128, have more than 64 KiB of text (with \
-                 classes such as `\\d` written out), or take more than 4 MiB",
-            ));
-        }
-        let price = Matching::of(pattern, size);
-        if *keyword == "pattern" {
+    for place in &outline.patterns {
+        let price = account.charge(place)?;
+        if place.keyword == "pattern" {
             load.value = load.value.max(price);
-        } else if let Some(names) = names.get_mut(*node) {
+        } else if let Some(names) = names.get_mut(place.node) {
             *names = names.and(NameLoad { patterns: 1, price });
         }
     }
     load.name = check_one_name(&outline.nodes, order, &names)?;
-    load.count = seen.len();
-    load.together = together;
+    load.count = account.seen.len();
+    load.together = account.together;
+    load.translated = account.translated;
     Ok(load)
+}
+
+/// The patterns of a schema that have been charged.
+struct Account<'a, 'v> {
+    allowance: &'a mut PatternAllowance,
+    /// The different patterns, by text and keyword.
+    seen: HashMap<(&'v str, &'static str), Seen>,
+    together: usize,
+    translated: u64,
+}
+
+/// A pattern that occurred before.
+#[derive(Clone, Copy)]
+struct Seen {
+    price: Matching,
+    /// The memory of each further place, in bytes.
+    place: usize,
+}
+
+impl<'v> Account<'_, 'v> {
+    /// Charges the pattern at one place, and returns its price.
+    fn charge(&mut self, place: &PatternPlace<'v>) -> Result<Matching, SchemaError> {
+        let kind = (place.pattern, place.keyword);
+        if let Some(Seen { price, place: bytes }) = self.seen.get(&kind).copied() {
+            self.take(0, bytes, place)?;
+            return Ok(price);
+        }
+        let refuse = |why| place.refused(why);
+        if place.pattern.len() > MAX_PATTERN {
+            return Err(refuse("it is longer than 4 KiB"));
+        }
+        let translated = translate(place.pattern).map_err(refuse)?;
+        // Reading a text takes long, so it is charged before.
+        let text = translated.len().saturating_mul(TEXT_WEIGHT).max(LEAST_WEIGHT);
+        self.take(1, text, place)?;
+        let reading = Reading::new(&translated).map_err(refuse)?;
+        self.take(0, reading.size.together().saturating_sub(text), place)?;
+        let price = Matching::of(place.pattern, &reading);
+        let mut bytes = 0;
+        if place.keyword != "pattern" {
+            bytes = reading.memory_for_names();
+            self.translated = self.translated.saturating_add(translated.len() as u64);
+        }
+        self.take(0, bytes, place)?;
+        self.seen.insert(kind, Seen { price, place: bytes });
+        Ok(price)
+    }
+
+    /// Takes from the bounds of the schema and from the allowance.
+    fn take(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        place: &PatternPlace<'_>,
+    ) -> Result<(), SchemaError> {
+        self.together = self.together.saturating_add(bytes);
+        if self.seen.len().saturating_add(count) > MAX_PATTERNS
+            || self.together > MAX_PATTERNS_TOGETHER
+        {
+            return Err(place.refused(
+                "with it the schema's patterns are more than 128, have more than 64 KiB of text (with \
+                 classes such as `\\d` written out), or take more than 4 MiB",
+            ));
+        }
+        if self.allowance.take(count, bytes) {
+            return Ok(());
+        }
+        let (keyword, pointer) = (place.keyword, place.pointer.clone());
+        Err(SchemaError::PatternAllowance { keyword, pointer })
+    }
+}
+
+impl PatternPlace<'_> {
+    pub(super) fn refused(&self, why: &'static str) -> SchemaError {
+        SchemaError::Pattern { keyword: self.keyword, pointer: self.pointer.clone(), why }
+    }
 }
 
 /// The patterns that are matched with one property name, as often as they are matched.
@@ -171,8 +220,10 @@ fn is_collected(step: &Step) -> bool {
 }
 
 impl Matching {
-    fn of(pattern: &str, size: usize) -> Self {
-        let byte = ((size >> 10) as u64).saturating_mul(slowness(pattern));
+    fn of(pattern: &str, reading: &Reading) -> Self {
+        let size = reading.size.limit();
+        let class = CLASSES.into_iter().find(|class| size <= *class).unwrap_or(MAX_PATTERN_BYTES);
+        let byte = ((class >> 10) as u64).saturating_mul(slowness(reading));
         Self { byte, text: (pattern.len() / BYTES_PER_STEP) as u64 }
     }
 
@@ -189,83 +240,10 @@ impl Matching {
 }
 
 /// Returns the steps for each KiB of the compiled pattern and byte of the text. Beside a text that
-/// is not ASCII, a word boundary of Unicode makes the engine simulate each state and look up each
-/// character in a table: some 350 ns for each KiB and byte, and otherwise up to 120 ns (measured).
-fn slowness(pattern: &str) -> u64 {
+/// is not ASCII, a word boundary may make the engine simulate each state: some 350 ns for each KiB
+/// and byte, and otherwise up to 120 ns (measured).
+fn slowness(reading: &Reading) -> u64 {
     const USUAL: u64 = 2;
     const WORD_BOUNDARY: u64 = 8;
-    let parsed = translate(pattern)
-        .and_then(|translated| regex_automata::util::syntax::parse(&translated).ok());
-    match parsed {
-        Some(parsed) if !parsed.properties().look_set().contains_word_unicode() => USUAL,
-        _ => WORD_BOUNDARY,
-    }
-}
-
-/// Returns the weight of the text of a pattern, or `None` if it has no translation. The validator
-/// translates the patterns of names itself, in a pass for each escape.
-fn text_weight(pattern: &str, keyword: &str) -> Option<usize> {
-    let translated = translate(pattern)?.len();
-    let passes = match keyword {
-        "pattern" => 1,
-        _ => 1 + prepare(pattern).replaced,
-    };
-    Some(translated.saturating_mul(passes).saturating_mul(TEXT_WEIGHT))
-}
-
-/// Returns whether a pattern switches flags, as in `(?i)`. ECMA-262 has them only since 2025, and
-/// folding the case of large classes takes seconds for a pattern of 4 KiB whose compiled size is
-/// nothing.
-fn has_inline_flags(pattern: &str) -> bool {
-    let mut rest = pattern;
-    let mut is_in_class = false;
-    while let Some(next) = rest.chars().next() {
-        match next {
-            '\\' => rest = rest.get(1..).unwrap_or_default(),
-            '[' => is_in_class = true,
-            ']' => is_in_class = false,
-            '(' if !is_in_class => {
-                let after = rest.strip_prefix("(?").and_then(|after| after.chars().next());
-                if after
-                    .is_some_and(|first| first == '-' || (first.is_alphabetic() && first != 'P'))
-                {
-                    return true;
-                }
-            }
-            _ => {}
-        }
-        let mut left = rest.chars();
-        left.next();
-        rest = left.as_str();
-    }
-    false
-}
-
-/// Returns the memory that the engine for names takes for a pattern and keeps for a thread, in
-/// bytes: for a compact automaton, which it makes for patterns with groups, and for a simulation.
-fn working_memory(pattern: &str) -> usize {
-    let compiled = || {
-        let translated = translate(pattern)?;
-        let config = thompson::Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES));
-        let nfa = thompson::Compiler::new().configure(config).build(&translated).ok()?;
-        let config = meta::Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid(false);
-        let regex = meta::Regex::builder().configure(config).build(&translated).ok()?;
-        Some((nfa, regex.memory_usage()))
-    };
-    let Some((nfa, kept)) = compiled() else { return usize::MAX };
-    // Two lists of states, each with the positions of all groups.
-    let state = size_of::<usize>().saturating_mul(1 + nfa.group_info().slot_len());
-    nfa.states().len().saturating_mul(2).saturating_mul(state).saturating_add(kept)
-}
-
-/// Returns the smallest size class that the compiled pattern fits into.
-fn compiled_size(pattern: &str) -> Option<usize> {
-    let schema = json!({ "pattern": prepare(pattern).text });
-    // Uses `Metered`, because another representation would compile the whole generic validator a
-    // second time.
-    let validator = |size| {
-        jsonschema::options_for::<Metered>().with_pattern_options(options().size_limit(size))
-    };
-    let compiles = |size: usize| validator(size).build(&schema).is_ok();
-    CLASSES.into_iter().find(|size| compiles(*size))
+    if reading.has_word_boundary() { WORD_BOUNDARY } else { USUAL }
 }

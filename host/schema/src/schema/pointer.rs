@@ -1,5 +1,7 @@
 //! JSON pointers: appending tokens, and following the URI fragments that contain pointers.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 /// Appends one reference token to a JSON pointer.
@@ -29,6 +31,21 @@ pub(super) fn push_token(pointer: &mut String, token: &str) {
 #[must_use]
 pub fn resolve_local_ref<'v>(root: &'v Value, reference: &str) -> Option<&'v Value> {
     root.pointer(&percent_decode(reference.strip_prefix('#')?)?)
+}
+
+/// Returns the URI fragment of a JSON pointer, for a `$ref`.
+pub(super) fn to_fragment(pointer: &str) -> String {
+    let mut fragment = String::with_capacity(pointer.len().saturating_add(1));
+    fragment.push('#');
+    for byte in pointer.bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => fragment.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => fragment.push(char::from(byte)),
+            // Writing to a text cannot fail.
+            _ => drop(write!(fragment, "%{byte:02X}")),
+        }
+    }
+    fragment
 }
 
 /// Decodes percent escapes such as `%41` in a URI fragment. Returns `None` if an escape is

@@ -10,8 +10,10 @@ mod bounds;
 mod charges;
 mod hidden_work;
 mod matching;
+mod meaning;
 mod paths;
 mod refusals;
+mod sizes;
 mod validation;
 
 use serde_json::{Value, json};

@@ -1,9 +1,10 @@
 //! The bare validator, for running the official test suite, which contains schemas that tools may
 //! not have.
 
+use super::build::Built;
 use super::meter::{self, Seen, Spent, Tariff};
 use super::pattern::Matching;
-use super::{Dialect, MAX_STEPS, compile};
+use super::{Dialect, MAX_STEPS};
 use serde_json::Value;
 
 /// The price of patterns of unknown size.
@@ -17,8 +18,8 @@ const LIGHT: Matching = Matching { byte: 1, text: 0 };
 /// [`Schema`](super::Schema) for all others.
 #[must_use]
 pub fn conforms(schema: &Value, value: &Value) -> Option<bool> {
-    let validator =
-        compile(schema, Dialect::of(schema.get("$schema")).unwrap_or(Dialect::Draft202012)).ok()?;
+    let dialect = Dialect::of(schema.get("$schema")).unwrap_or(Dialect::Draft202012);
+    let validator = Built::unreviewed(schema, dialect)?;
     let tariff =
         Tariff { steps: MAX_STEPS, value_pattern: LIGHT, name_pattern: LIGHT, ..Tariff::default() };
     match meter::run(tariff, None, || validator.is_valid(Seen::root(value))) {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use jsonschema::Validator;
 use serde_json::Value;
 
-use super::meter::{self, ErrorCost, Metered, Seen, Spent};
-use super::{MAX_STEPS, MAX_VALUE_DEPTH, Schema, Violations, explain};
+use super::meter::{self, ErrorCost, Seen, Spent};
+use super::{Built, MAX_STEPS, MAX_VALUE_DEPTH, Schema, Violations, explain};
 use crate::budget::{Budget, Exhausted};
 
 /// The maximum steps of an immediate validation: some 100 µs, and a millisecond if each step is of
@@ -93,16 +92,16 @@ impl Schema {
 
 impl Look<'_> {
     fn judge(mut self, value: &Value) -> Result<Result<(), Violations>, Void> {
-        let validator = match self.schema.validator() {
-            Ok(validator) => validator,
+        let built = match self.schema.built() {
+            Ok(built) => built,
             Err(error) => {
                 let reason = format!("cannot be checked, since its schema is wrong: {error}");
                 return Ok(Err(Violations::one("", reason)));
             }
         };
-        match self.run(self.left, None, || validator.is_valid(Seen::root(value))) {
+        match self.run(self.left, None, || built.validator.is_valid(Seen::root(value))) {
             Ok(true) => Ok(Ok(())),
-            Ok(false) => self.explain(value, validator).map(Err),
+            Ok(false) => self.explain(value, built).map(Err),
             Err(Spent::TooDeep) => {
                 let reason =
                     format!("is nested too deeply; want a depth of at most {MAX_VALUE_DEPTH}");
@@ -114,11 +113,8 @@ impl Look<'_> {
     }
 
     /// Lists the violations, or only the first one if listing costs too much.
-    fn explain(
-        &mut self,
-        value: &Value,
-        validator: &Validator<Metered>,
-    ) -> Result<Violations, Void> {
+    fn explain(&mut self, value: &Value, built: &Built) -> Result<Violations, Void> {
+        let Built { validator, moved } = built;
         let document = self.schema.as_value();
         let pointer =
             self.run(self.left, None, || longest_pointer(value, 0)).map_err(unexplained)?;
@@ -129,7 +125,7 @@ impl Look<'_> {
         let error = |steps| Some(ErrorCost { steps, bytes });
         let list = || {
             let errors = validator.iter_errors(Seen::root(value));
-            Violations::of(errors.map(|error| explain::violation(&error, value, document)))
+            Violations::of(errors.map(|error| explain::violation(&error, value, document, moved)))
         };
         match self.run(self.left.min(LISTING_STEPS), error(ERROR_STEPS), list) {
             Ok(Some(violations)) => return Ok(violations),
@@ -140,7 +136,7 @@ impl Look<'_> {
             validator
                 .validate(Seen::root(value))
                 .err()
-                .map(|error| explain::violation(&error, value, document))
+                .map(|error| explain::violation(&error, value, document, moved))
         };
         // Bounds this run to four hundred errors as well.
         let first = self.run(self.left, error(self.left / 400), first).map_err(unexplained)?;
