@@ -6,7 +6,7 @@ mod first_of;
 mod queue;
 mod request;
 
-pub(crate) use call_confirmer::{CallAnswer, CallConfirmer};
+pub(crate) use call_confirmer::{CallAnswer, CallConfirmer, ask_both};
 
 pub use first_of::FirstOf;
 pub use queue::{AnswerRefused, ConfirmationQueue};
@@ -28,6 +28,10 @@ pub trait Confirmer: Send + Sync {
     ///
     /// A confirmer that displays requests must do so at the future's first poll. The event is sent
     /// only afterwards, so that its subscribers can already answer.
+    ///
+    /// A confirmer that displays one request at a time keeps its turn until the future is dropped:
+    /// an [`Answer::Always`] is recorded before that. When the next request has its turn, its future
+    /// returns `Pending` once before the display, and is dropped if the recorded answer applies.
     ///
     /// # Errors
     ///

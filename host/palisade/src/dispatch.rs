@@ -3,6 +3,7 @@
 
 pub(crate) mod approve;
 mod call;
+mod call_recorder;
 mod call_threads;
 mod conversation;
 mod dispatcher;
@@ -13,6 +14,7 @@ mod late_rules;
 mod message;
 mod panics;
 mod pipeline;
+mod question_order;
 mod queue;
 mod requester;
 mod run;
@@ -24,6 +26,7 @@ mod tests;
 mod transcript;
 
 pub(crate) use approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
+pub use call_recorder::{CallEnd, CallRecorder, CallStart, NotRecorded};
 pub use call_threads::CallMode;
 pub(crate) use call_threads::CallThreads;
 pub use conversation::Conversation;

@@ -101,7 +101,9 @@ pub struct Completion {
 pub struct Failure {
     /// The error's class.
     pub class: ErrorClass,
-    /// The message for the model.
+    /// The reason, followed by the advice for the operator as
+    /// [`ToolError::message`](crate::ToolError::message) has it: for those who run the program, and
+    /// not for a model.
     pub message: String,
     /// The output before the failure.
     pub partial_output: Option<String>,

@@ -159,7 +159,8 @@ impl Host {
         self.dispatcher.explain(session, call)
     }
 
-    /// Returns a stream of all events from now on.
+    /// Returns a stream of all events from now on. It ends when this host and all clones of its
+    /// [`event_bus`](Self::event_bus) are gone.
     #[must_use]
     pub fn events(&self) -> EventStream {
         self.event_bus().stream()
@@ -171,11 +172,20 @@ impl Host {
         &self.dispatcher.events
     }
 
-    /// Runs a call outside any conversation, with the host's policy and workspace. `context` is
-    /// passed to the tool unchanged.
+    /// Runs a call outside any conversation, with the host's policy, its list of tools and its
+    /// workspace. `context` is passed to the tool unchanged.
     ///
-    /// Such calls are independent of each other: no session's limit applies, only the process's
-    /// limit of 256 sandboxes.
+    /// These limits hold:
+    ///
+    /// - of each call: the time of [`HostBuilder::tool_timeout`] or [`Limits::timeout`], or else
+    ///   60 s, and 600 s for class execute and network; the memory of [`Limits::memory`]; the
+    ///   bounds of its input, its output and its file operations;
+    /// - of one tool: [`HostBuilder::tool_concurrency`], for all such calls together;
+    /// - of the process: 256 sandboxes, [`Limits::total_memory`], 1,024 calls in the queue, each of
+    ///   them for at most 60 s, and for each plugin its share of these.
+    ///
+    /// [`HostBuilder::concurrency`] does not hold: such calls belong to no session, so they are
+    /// independent of each other.
     pub async fn call(
         &self,
         tool: &str,
@@ -297,9 +307,9 @@ impl Host {
     /// The result is that of a fresh start, with these exceptions. A file that is now rejected
     /// keeps its previous plugin. A directory that cannot be read, or was replaced since startup,
     /// keeps all its plugins. A file that has become a symlink, or under
-    /// [`HardLinks::Allow`](crate::workspace::HardLinks) another hard link to a file, is rejected if a tool
-    /// could have written its target. Running calls finish on their old code. Problems with files
-    /// are listed among the rejected files and are not errors.
+    /// [`HardLinks::Allow`](crate::workspace::HardLinks) another hard link to a file, is rejected
+    /// if a tool could have written its target. Running calls finish on their old code. Problems
+    /// with files are listed among the rejected files and are not errors.
     pub fn rescan(&self) -> Rescan {
         self.loading.rescan()
     }
@@ -338,13 +348,6 @@ impl Host {
     /// tool.
     pub async fn wait_until_loaded(&self) {
         self.wait_until(|| false).await;
-    }
-
-    /// Waits until loading has ended, except for files whose compilation an earlier run did not
-    /// finish.
-    #[doc(hidden)]
-    pub async fn loaded_but_the_last(&self) {
-        let _ = self.loading.progress().wait_for(|progress| progress.has_come_to_the_last()).await;
     }
 
     async fn wait_until(&self, enough: impl Fn() -> bool) {

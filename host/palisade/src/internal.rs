@@ -12,7 +12,7 @@ pub use crate::execution::catch_panic::catch_panic;
 pub use crate::execution::inherited::{
     closes as closing_redirections, inherited as inherited_descriptors, without_inherited,
 };
-pub use crate::execution::offload::{IN_PLACE, exhaustion_error, offload};
+pub use crate::execution::offload::{IN_PLACE, InPlaceBudget, exhaustion_error, is_short, offload};
 pub use crate::execution::owner::{
     answer_turns, client_shares, expect_one_call, guest_descriptors, input_turns_of,
     input_turns_within,
@@ -28,7 +28,7 @@ pub use crate::sandbox::engine::system_check::check as check_system;
 pub use crate::sandbox::limits::memory::usable as usable_memory;
 pub use crate::session::CONCURRENCY;
 pub use crate::tool::result::{millis, named_file};
-pub use crate::workspace::private::{Missing, open_private_directory};
+pub use crate::workspace::private::{Missing, open_private_directory, open_unreplaceable_file};
 pub use crate::workspace::within;
 pub use palisade_schema::schema::hidden_in;
 pub use palisade_wasi_fs::internal::{open_regular, open_regular_at};

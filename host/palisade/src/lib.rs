@@ -41,7 +41,10 @@ mod session;
 pub mod tool;
 pub mod workspace;
 
-pub use dispatch::{CallMode, Conversation, Execution, Explanation, Requester, Transcript};
+pub use dispatch::{
+    CallEnd, CallMode, CallRecorder, CallStart, Conversation, Execution, Explanation, NotRecorded,
+    Requester, Transcript,
+};
 pub use execution::box_future::BoxFuture;
 pub use execution::client::{AskFailure, Client};
 pub use execution::context::ToolContext;

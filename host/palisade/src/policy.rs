@@ -1,11 +1,17 @@
 //! The policy decision for a call: run it, ask first, or deny it. Pure: no files, no clock and no
 //! confirmation here.
 
+mod rule;
+
 use crate::registry::{Naming, Origin};
 use crate::tool::{Advice, Definition, SideEffects};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use rule::in_code;
+pub use rule::{Decision, Rule};
 
 /// The treatment of calls of a class or tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,6 +96,8 @@ pub struct Policy {
     tools: BTreeMap<String, Named>,
     trusted: Option<BTreeMap<SideEffects, Mode>>,
     lifted: BTreeSet<SideEffects>,
+    /// A policy that this one can only tighten.
+    floor: Option<Arc<Self>>,
 }
 
 /// The modes of the tools of one name.
@@ -112,6 +120,7 @@ impl Default for Policy {
             tools: BTreeMap::new(),
             trusted: None,
             lifted: BTreeSet::new(),
+            floor: None,
         }
     }
 }
@@ -156,6 +165,18 @@ impl Policy {
         self
     }
 
+    /// Lets this policy only tighten another one: for each tool the stricter of both modes applies.
+    /// Another floor that was set before stays in force.
+    #[must_use]
+    pub fn at_least(mut self, floor: &Self) -> Self {
+        let floor = match self.floor.take() {
+            Some(before) => floor.clone().at_least(&before),
+            None => floor.clone(),
+        };
+        self.floor = Some(Arc::new(floor));
+        self
+    }
+
     /// Returns the names in the rules for tools, as [`with_tool`](Self::with_tool) takes them.
     pub fn tool_rules(&self) -> impl Iterator<Item = String> {
         self.tools.iter().flat_map(|(tool, named)| {
@@ -178,9 +199,19 @@ impl Policy {
 
     /// Returns the mode that applies to this tool and the rule behind it. The order is: a deny
     /// anywhere, the tool's own mode, a trusted workspace's override, its trust, the class's mode.
-    /// `--allow` lifts a prompt of any rule.
+    /// `--allow` lifts a prompt of any rule. A stricter decision of the floor precedes all of them.
     #[must_use]
     pub fn explain(&self, definition: &Definition, origin: &Origin) -> Decision {
+        let own = self.explain_own(definition, origin);
+        let Some(floor) = &self.floor else { return own };
+        let floor = floor.explain(definition, origin);
+        match floor.mode.is_at_least_as_strict_as(own.mode) {
+            true => floor,
+            false => Decision { mode: own.mode, rule: Rule::Session },
+        }
+    }
+
+    fn explain_own(&self, definition: &Definition, origin: &Origin) -> Decision {
         let class = definition.side_effects();
         let (own, tightening) = self.own(definition, origin);
         let default = (self.class(class), Rule::Class);
@@ -291,108 +322,6 @@ fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
         }
         Naming::Unclear => None,
     }
-}
-
-/// The mode of a call and the rule behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decision {
-    /// The mode.
-    pub mode: Mode,
-    /// The rule.
-    pub rule: Rule,
-}
-
-/// The rule that decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Rule {
-    /// The mode of the tool's class.
-    Class,
-    /// The tool's own mode, set for its name.
-    Tool,
-    /// The tool's own mode, set for the name qualified by its plugin's.
-    PluginTool,
-    /// The trusted workspace's override for the class.
-    Override,
-    /// The workspace is trusted.
-    Trusted,
-    /// The lifted prompt of the class, as with `--allow`.
-    Allowed,
-}
-
-impl Rule {
-    /// Returns the name used in `policy explain --json`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Class => "class",
-            Self::Tool | Self::PluginTool => "tool",
-            Self::Override => "trusted_override",
-            Self::Trusted => "trusted_workspace",
-            Self::Allowed => "allow",
-        }
-    }
-
-    /// Returns the configuration key that this rule reads for a tool.
-    #[must_use]
-    pub fn key(self, definition: &Definition, origin: &Origin) -> String {
-        match self {
-            Self::Tool => format!("confirm.tools.{}", definition.name()),
-            Self::PluginTool => {
-                format!("confirm.tools.{}/{}", origin.rule_name(), definition.name())
-            }
-            Self::Class => format!("confirm.{}", definition.side_effects()),
-            Self::Override | Self::Trusted | Self::Allowed => "trusted".to_owned(),
-        }
-    }
-
-    /// Returns the operator's options to permit a call that this rule denies.
-    #[must_use]
-    pub fn advice_on_deny(self, definition: &Definition, origin: &Origin) -> Advice {
-        let key = self.key(definition, origin);
-        let class = definition.side_effects();
-        let text = match self {
-            Self::Override => {
-                format!("no flag lifts `{class} = \"deny\"`, which stands under `[[trusted]]`")
-            }
-            _ => format!("no flag lifts `{key} = \"deny\"`, which stands"),
-        };
-        let in_code = format!("no approval lifts a deny of the host's policy (`{key}`)");
-        Advice::setting(text, key).in_code(in_code)
-    }
-
-    /// Returns the operator's options to avoid the prompt that this rule requires.
-    #[must_use]
-    pub fn advice_on_prompt(self, definition: &Definition, origin: &Origin) -> Advice {
-        let flag = format!("allow it with `--allow {}`", definition.side_effects());
-        let advice = match self {
-            Self::Tool | Self::PluginTool => {
-                let key = self.key(definition, origin);
-                Advice::setting(format!("{flag}, or change `{key}`"), key)
-            }
-            Self::Class | Self::Override | Self::Trusted | Self::Allowed => {
-                let Some(name) = full_name(definition, origin) else {
-                    return Advice::new(flag).in_code(in_code(definition));
-                };
-                let key = format!("confirm.tools.{name}");
-                // TOML requires quotes around a key with a slash.
-                let shown = if name.contains('/') { format!("\"{name}\"") } else { name };
-                Advice::setting(
-                    format!("{flag}, or set `{shown} = \"auto\"` under `[confirm.tools]`"),
-                    key,
-                )
-            }
-        };
-        advice.in_code(in_code(definition))
-    }
-}
-
-/// Returns the options of a program that embeds the host to avoid a prompt.
-fn in_code(definition: &Definition) -> String {
-    let class = definition.side_effects();
-    format!(
-        "give the host a confirmer with `HostBuilder::confirmer`, or let its policy run class {class} with `Policy::allowing`"
-    )
 }
 
 #[cfg(test)]

@@ -38,4 +38,5 @@ pub use handle::Sandbox;
 pub(crate) use limits::Limits;
 pub(crate) use load::{ByteSource, PastCompilation};
 pub use load::{Freshness, Import, PluginRefused, Prepared, Trust};
+pub(crate) use output::{Promiser, Terms, conforming};
 pub use precheck::{Cap, Feature, Foreign, PrecheckError};

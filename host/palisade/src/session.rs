@@ -4,6 +4,7 @@
 mod builder;
 mod by_id;
 mod concurrency;
+mod floor;
 mod in_flight;
 mod tool_lists;
 
@@ -11,6 +12,7 @@ pub use builder::SessionBuilder;
 pub(crate) use builder::cut_id;
 pub(crate) use by_id::SessionsById;
 pub(crate) use concurrency::{ConcurrencyLimits, SessionPermits};
+pub(crate) use floor::Floor;
 pub(crate) use in_flight::CallInFlight;
 pub use tool_lists::{Advertised, Allowed};
 
@@ -37,6 +39,8 @@ struct Inner {
     policy: Policy,
     advertised: Advertised,
     permitted: Allowed,
+    /// The host that has begun the session.
+    host: Option<Arc<Floor>>,
     concurrency: ConcurrencyLimits,
     shares: Option<SessionShares>,
     in_flight: in_flight::CallsInFlight,
@@ -56,12 +60,17 @@ pub(crate) struct Allowance {
 impl Session {
     /// Creates a session with the caller's id, a limit of [`CONCURRENCY`] calls and all tools
     /// visible.
+    ///
+    /// In a host that has not begun it, such a session may at most what the host's own policy and
+    /// list of tools allow: the stricter of both decides. See
+    /// [`Host::new_session`](crate::Host::new_session) for one with the host's settings.
     #[must_use]
     pub fn new(id: &str, workspace: Arc<Workspace>, policy: Policy) -> Self {
         Self::builder(workspace).id(id).policy(policy).build()
     }
 
-    /// Creates a session builder.
+    /// Creates a session builder. The host's own policy and list of tools bind the session as with
+    /// [`new`](Self::new).
     #[must_use]
     pub fn builder(workspace: Arc<Workspace>) -> SessionBuilder {
         SessionBuilder::new(workspace)
@@ -103,17 +112,29 @@ impl Session {
     }
 
     /// Returns true if the session lists this tool: it shows and permits the tool, and the policy
-    /// does not deny it.
+    /// does not deny it. [`Host::tools`](crate::Host::tools) also leaves out what the host refuses.
     #[must_use]
     pub fn lists(&self, tool: &Registered) -> bool {
         let mode = || self.0.policy.decide(tool.definition(), tool.origin());
         self.advertises(tool) && self.permits(tool) && mode() != Mode::Deny
     }
 
+    /// Returns the names in the session's own rules, lists and limits.
+    pub(crate) fn names_of_tools(&self) -> impl Iterator<Item = String> {
+        let lists = self.0.advertised.names().iter().chain(self.0.permitted.names());
+        let limits = self.0.concurrency.names();
+        self.0.policy.tool_rules().chain(lists.chain(limits).cloned())
+    }
+
     /// Cancels the call of this id, whether it is queued, waits for an answer or runs. Returns
     /// false if no such call is in flight.
     pub fn cancel(&self, call: &CallId) -> bool {
         self.0.in_flight.cancel(call)
+    }
+
+    /// Cancels the calls in flight of a turn and returns their number.
+    pub fn cancel_turn(&self, turn_id: &str) -> usize {
+        self.0.in_flight.cancel_turn(turn_id)
     }
 
     /// Cancels all calls in flight and returns their number. Later calls are not affected.
@@ -132,8 +153,8 @@ impl Session {
         self.0.in_flight.len()
     }
 
-    pub(crate) fn enter(&self, call: &CallId) -> CallInFlight<'_> {
-        self.0.in_flight.enter(call)
+    pub(crate) fn enter(&self, call: &CallId, turn: Option<&Arc<str>>) -> CallInFlight<'_> {
+        self.0.in_flight.enter(call, turn)
     }
 
     /// Returns the shares of a tool's calls, if the session has shares of its own.

@@ -1,7 +1,10 @@
-//! Asks the caller of a call for confirmation, which may arrive only with a later request.
+//! Asks the caller of a call for confirmation, which may arrive only with a later request, and the
+//! host's confirmer beside it.
 
 use super::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use crate::execution::BoxFuture;
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
 
 /// The outcome of a confirmation request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,4 +35,41 @@ impl From<Result<Answer, Unavailable>> for CallAnswer {
     fn from(answered: Result<Answer, Unavailable>) -> Self {
         answered.map_or(Self::Unavailable, Self::Answered)
     }
+}
+
+/// Asks the caller of a call and the host's confirmer at once. The first answer wins, and withdraws
+/// the other request. The host's confirmer is not asked if the caller answers at once, or with a
+/// later call.
+pub(crate) fn ask_both<'a>(
+    caller: &'a dyn CallConfirmer,
+    host: &'a dyn Confirmer,
+    request: &'a ConfirmationRequest,
+) -> BoxFuture<'a, CallAnswer> {
+    let mut of_caller = Some(caller.ask(request));
+    let mut of_host = None;
+    Box::pin(poll_fn(move |cx| {
+        if let Poll::Ready(Some(answer)) = poll_answer(&mut of_caller, cx) {
+            return Poll::Ready(answer);
+        }
+        let of_host = of_host.get_or_insert_with(|| Some(host.ask(request)));
+        match ready!(poll_answer(of_host, cx)) {
+            Some(answer) => Poll::Ready(answer),
+            None if of_caller.is_none() => Poll::Ready(CallAnswer::Unavailable),
+            None => Poll::Pending,
+        }
+    }))
+}
+
+/// Polls a request for its answer. `None` if nobody can be asked, also in later polls.
+fn poll_answer(
+    asked: &mut Option<BoxFuture<'_, CallAnswer>>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<CallAnswer>> {
+    let Some(asking) = asked else { return Poll::Ready(None) };
+    let answer = ready!(asking.as_mut().poll(cx));
+    if answer == CallAnswer::Unavailable {
+        *asked = None;
+        return Poll::Ready(None);
+    }
+    Poll::Ready(Some(answer))
 }

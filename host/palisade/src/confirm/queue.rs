@@ -4,6 +4,7 @@ use super::{Answer, ConfirmationRequest, Confirmer, RequestId, Unavailable};
 use crate::execution::BoxFuture;
 use std::collections::VecDeque;
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -43,6 +44,8 @@ impl fmt::Debug for ConfirmationQueue {
 struct Inner {
     state: Mutex<QueueState>,
     arrived: tokio::sync::Notify,
+    /// A call has taken the answer to its request.
+    taken: tokio::sync::Notify,
 }
 
 #[derive(Default)]
@@ -55,7 +58,30 @@ struct QueueState {
 struct OpenRequest {
     request: ConfirmationRequest,
     is_new: bool,
+    hold: Hold,
     answer: oneshot::Sender<Answer>,
+}
+
+/// Whether [`ConfirmationQueue::next`] withholds a request, because the answer to another one may
+/// allow its call too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Hold {
+    /// It does not.
+    None,
+    /// This request was answered, and its call has not taken the answer yet.
+    Answered(RequestId),
+    /// That call has taken the answer. The session looks next whether it applies.
+    Taken,
+}
+
+impl OpenRequest {
+    /// Returns true if an *always* for the other request may apply to this one.
+    fn is_like(&self, other: &ConfirmationRequest) -> bool {
+        let key = |of: &ConfirmationRequest| {
+            (of.session_id.clone(), of.tool.clone(), of.side_effects, of.digest)
+        };
+        key(&self.request) == key(other)
+    }
 }
 
 /// The reason why an answer was refused.
@@ -83,12 +109,15 @@ impl ConfirmationQueue {
         self.state().open.iter().map(|open| open.request.clone()).collect()
     }
 
-    /// Waits for the oldest request that this function has not returned before.
+    /// Waits for the oldest request that this function has not returned before. After an answer,
+    /// further requests of the same tool wait until it is known whether the answer allows them too.
     pub async fn next(&self) -> ConfirmationRequest {
         loop {
             // Created before the check, so that no wake-up is lost between the check and the wait.
             let arrived = self.0.arrived.notified();
-            if let Some(open) = self.state().open.iter_mut().find(|open| open.is_new) {
+            if let Some(open) =
+                self.state().open.iter_mut().find(|open| open.is_new && open.hold == Hold::None)
+            {
                 open.is_new = false;
                 return open.request.clone();
             }
@@ -106,6 +135,11 @@ impl ConfirmationQueue {
         let Some(open) = state.take(id) else { return Err(state.refusal(id)) };
         // The call may have given up without having withdrawn the request yet.
         let taken = open.answer.send(answer).is_ok();
+        // An allow may count as always.
+        if taken && matches!(answer, Answer::Always | Answer::Allow) {
+            let similar = state.open.iter_mut().filter(|other| other.is_like(&open.request));
+            similar.for_each(|other| other.hold = Hold::Answered(id.clone()));
+        }
         state.resolve(id.clone(), taken.then_some(answer));
         if taken { Ok(()) } else { Err(AnswerRefused::Withdrawn) }
     }
@@ -116,14 +150,40 @@ impl ConfirmationQueue {
 
     fn push(&self, request: &ConfirmationRequest) -> oneshot::Receiver<Answer> {
         let (answer, answered) = oneshot::channel();
-        let open = OpenRequest { request: request.clone(), is_new: true, answer };
+        let open = OpenRequest { request: request.clone(), is_new: true, hold: Hold::None, answer };
         self.state().open.push(open);
         self.0.arrived.notify_waiters();
         answered
     }
+
+    /// Completes when the answer that holds this request was taken.
+    async fn other_is_taken(&self, id: &RequestId) {
+        loop {
+            // Created before the check, so that no wake-up is lost between the check and the wait.
+            let taken = self.0.taken.notified();
+            if self.state().hold_of(id) == Some(Hold::Taken) {
+                return;
+            }
+            taken.await;
+        }
+    }
+
+    fn release(&self, id: &RequestId) {
+        self.state().set_hold(|open| open.request.id == *id, &Hold::None);
+        self.0.arrived.notify_waiters();
+    }
 }
 
 impl QueueState {
+    fn hold_of(&self, id: &RequestId) -> Option<Hold> {
+        self.open.iter().find(|open| open.request.id == *id).map(|open| open.hold.clone())
+    }
+
+    fn set_hold(&mut self, of: impl Fn(&OpenRequest) -> bool, hold: &Hold) {
+        let matching = self.open.iter_mut().filter(|open| of(open));
+        matching.for_each(|open| open.hold = hold.clone());
+    }
+
     fn take(&mut self, id: &RequestId) -> Option<OpenRequest> {
         let index = self.open.iter().position(|open| open.request.id == *id)?;
         Some(self.open.remove(index))
@@ -150,11 +210,25 @@ impl Confirmer for ConfirmationQueue {
         &'a self,
         request: &'a ConfirmationRequest,
     ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
-        Box::pin(async move {
-            let answered = self.push(request);
-            let _withdrawal = WithdrawOnDrop { queue: self, id: &request.id };
-            answered.await.map_err(|_| Unavailable)
-        })
+        // Outside of the future's body, which ends before the dispatcher has recorded the answer.
+        let withdrawal = WithdrawOnDrop { queue: self, id: &request.id };
+        let mut asking = Box::pin(async move {
+            let mut answered = self.push(request);
+            loop {
+                tokio::select! {
+                    biased;
+                    answer = &mut answered => return answer.map_err(|_| Unavailable),
+                    () = self.other_is_taken(&request.id) => {}
+                }
+                // The dispatcher drops this future now if the other answer applies.
+                tokio::task::yield_now().await;
+                self.release(&request.id);
+            }
+        });
+        Box::pin(poll_fn(move |cx| {
+            let _ = &withdrawal;
+            asking.as_mut().poll(cx)
+        }))
     }
 }
 
@@ -170,5 +244,9 @@ impl Drop for WithdrawOnDrop<'_> {
         if state.take(self.id).is_some() {
             state.resolve(self.id.clone(), None);
         }
+        let answered = Hold::Answered(self.id.clone());
+        state.set_hold(|open| open.hold == answered, &Hold::Taken);
+        drop(state);
+        self.queue.0.taken.notify_waiters();
     }
 }

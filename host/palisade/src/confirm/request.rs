@@ -55,6 +55,9 @@ pub struct ConfirmationRequest {
     pub side_effects: SideEffects,
     /// The input, escaped and shortened in the middle.
     pub input_summary: String,
+    /// The whole input as canonical JSON text, so that a confirmer can show what would change.
+    /// `None` in events, and for an input of more than 1 MiB.
+    pub input: Option<Arc<str>>,
     /// The paths that the call would change, as its input names them, relative to the workspace.
     /// They do not bound the call: a symbolic link can lead to another place of the workspace, and
     /// a tool of class `write` can change files that its input does not name.
@@ -80,6 +83,9 @@ pub enum Answer {
     /// This call may run, and so may every later call of the same tool of the same plugin in this
     /// session.
     Always,
+    /// The question ended without an answer, such as at the end of the input. This call must not
+    /// run.
+    None,
 }
 
 impl Answer {
@@ -88,7 +94,8 @@ impl Answer {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
-            Self::Deny => "deny",
+            // Events know no other word for a call that a question has stopped.
+            Self::Deny | Self::None => "deny",
             Self::Always => "always",
         }
     }
@@ -108,6 +115,8 @@ pub enum Resolution {
     Withdrawn,
     /// The user could not be reached after all.
     Unanswerable,
+    /// The confirmer panicked, so the call is refused.
+    Failed,
     /// The request is sent to the client with the end of the call, and asked again when the call is
     /// made again.
     Deferred,
@@ -123,6 +132,7 @@ impl Resolution {
             Self::TimedOut => "timeout",
             Self::Withdrawn => "cancelled",
             Self::Unanswerable => "nobody",
+            Self::Failed => "failed",
             Self::Deferred => "deferred",
         }
     }

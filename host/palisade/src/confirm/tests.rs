@@ -5,7 +5,7 @@
 use super::*;
 use crate::tool::{CallId, SideEffects};
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
@@ -18,6 +18,7 @@ fn question(id: &str) -> ConfirmationRequest {
         tool: "tool".into(),
         side_effects: SideEffects::Write,
         input_summary: "{}".into(),
+        input: None,
         projected_modifications: Vec::new(),
         plugin: None,
         digest: None,
@@ -85,6 +86,72 @@ async fn first_answer_of_several_confirmers_wins() {
     assert_eq!(once(&mut nobody.confirm(&asked)).await, Some(Err(Unavailable)));
     let denied = FirstOf::new(vec![Arc::new(NoConfirmer), Arc::new(DenyAll)]);
     assert_eq!(once(&mut denied.confirm(&asked)).await, Some(Ok(Answer::Deny)));
+}
+
+/// A caller that gives these answers, each at one poll. `None` stays silent.
+struct Caller(Mutex<Vec<Option<CallAnswer>>>);
+
+impl Caller {
+    fn of(answers: impl IntoIterator<Item = Option<CallAnswer>>) -> Self {
+        let mut answers: Vec<_> = answers.into_iter().collect();
+        answers.reverse();
+        Self(Mutex::new(answers))
+    }
+}
+
+impl CallConfirmer for Caller {
+    fn ask<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, CallAnswer> {
+        Box::pin(poll_fn(|_| match self.0.lock().unwrap().pop().flatten() {
+            Some(answer) => Poll::Ready(answer),
+            None => Poll::Pending,
+        }))
+    }
+}
+
+#[tokio::test]
+async fn caller_and_host_are_asked_at_once_and_the_first_answer_wins() {
+    let (queue, asked) = (ConfirmationQueue::default(), question("one"));
+    let silent = Caller::of([]);
+    let mut waiting = ask_both(&silent, &queue, &asked);
+    assert_eq!(once(&mut waiting).await, None);
+    queue.answer(&asked.id, Answer::Allow).unwrap();
+    assert_eq!(once(&mut waiting).await, Some(CallAnswer::Answered(Answer::Allow)));
+    drop(waiting);
+    let (asked, later) = (question("two"), Some(CallAnswer::Answered(Answer::Deny)));
+    let caller = Caller::of([None, later]);
+    let mut waiting = ask_both(&caller, &queue, &asked);
+    assert_eq!(once(&mut waiting).await, None);
+    assert_eq!(queue.pending(), std::slice::from_ref(&asked));
+    assert_eq!(once(&mut waiting).await, later);
+    drop(waiting);
+    assert_eq!(queue.answer(&asked.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
+}
+
+#[tokio::test]
+async fn call_waits_as_long_as_either_can_answer() {
+    let (queue, asked) = (ConfirmationQueue::default(), question("one"));
+    let unavailable = || Some(CallAnswer::Unavailable);
+    for answers in [vec![unavailable()], vec![None, unavailable()]] {
+        let gone = Caller::of(answers);
+        let mut waiting = ask_both(&gone, &queue, &asked);
+        assert_eq!((once(&mut waiting).await, once(&mut waiting).await), (None, None));
+        queue.answer(&asked.id, Answer::Allow).unwrap();
+        assert_eq!(once(&mut waiting).await, Some(CallAnswer::Answered(Answer::Allow)));
+    }
+    let caller = Caller::of([None, None, unavailable()]);
+    let mut waiting = ask_both(&caller, &NoConfirmer, &asked);
+    assert_eq!((once(&mut waiting).await, once(&mut waiting).await), (None, None));
+    assert_eq!(once(&mut waiting).await, unavailable());
+}
+
+#[tokio::test]
+async fn host_is_not_asked_what_the_caller_answers_itself() {
+    let (queue, asked) = (ConfirmationQueue::default(), question("one"));
+    for answer in [CallAnswer::Deferred, CallAnswer::Answered(Answer::Deny)] {
+        let caller = Caller::of([Some(answer)]);
+        assert_eq!(once(&mut ask_both(&caller, &queue, &asked)).await, Some(answer));
+        assert_eq!(queue.answer(&asked.id, Answer::Allow), Err(AnswerRefused::Unknown));
+    }
 }
 
 #[test]

@@ -56,6 +56,11 @@ impl Approval {
         })
     }
 
+    /// Returns the approved input.
+    pub(super) fn input(&self) -> &ValidInput {
+        &self.input
+    }
+
     pub(super) fn into_parts(self) -> (Arc<Registered>, ValidInput) {
         (self.tool, self.input)
     }
@@ -70,12 +75,13 @@ pub(super) async fn approve(
         return Err(ErrorKind::Cancelled);
     }
     let tool = pipeline.tool.clone();
-    let decision = pipeline.session.policy().explain(tool.definition(), tool.origin());
+    let decision = pipeline.dispatcher.floor.rule(pipeline.session, &tool).decision;
     let (input, expiry) = match decision.mode {
         Mode::Auto => (input, None),
         Mode::Deny => return Err(denied(&tool, decision.rule)),
         Mode::Prompt | Mode::PromptOnce => Box::pin(confirm(pipeline, decision, input)).await?,
     };
+    pipeline.pass_turn_to_ask();
     Ok(Approval { tool, input, expiry })
 }
 
@@ -86,27 +92,25 @@ async fn confirm(
     decision: Decision,
     input: ValidInput,
 ) -> Result<(ValidInput, Option<Expiry>), ErrorKind> {
-    let allowance = allowance(&pipeline.tool);
-    let is_remembered = pipeline.requester.answer_scope == AnswerScope::Session;
-    if is_remembered && pipeline.session.allows(&allowance) {
+    let standing = match pipeline.requester.answer_scope {
+        AnswerScope::Session => Some(allowance(&pipeline.tool)),
+        AnswerScope::Call => None,
+    };
+    if standing.as_ref().is_some_and(|standing| pipeline.session.allows(standing)) {
         return Ok((input, None));
     }
     let after = pipeline.dispatcher.confirmation_timeout;
     let at = Instant::now() + after;
-    let (input, answer) = question::ask(pipeline, input, &allowance, decision.rule, after).await?;
-    let is_lasting = match answer {
-        Answer::Deny => return Err(ErrorKind::UserDenied),
-        Answer::Always => true,
-        Answer::Allow => match decision.mode {
-            Mode::PromptOnce => true,
-            Mode::Prompt | Mode::Auto | Mode::Deny => false,
-        },
-    };
-    if is_lasting && is_remembered {
-        pipeline.session.always_allow(allowance);
-        return Ok((input, None));
+    let (input, answer) =
+        question::ask(pipeline, input, standing.as_ref(), decision, after).await?;
+    match answer {
+        Answer::Deny => Err(ErrorKind::UserDenied),
+        Answer::None => Err(ErrorKind::NoAnswer),
+        answer if standing.is_some() && question::is_lasting(answer, decision.mode) => {
+            Ok((input, None))
+        }
+        Answer::Always | Answer::Allow => Ok((input, Some(Expiry { at, after }))),
     }
-    Ok((input, Some(Expiry { at, after })))
 }
 
 /// Returns the key of a remembered answer. A native tool has no digest, so its definition is hashed

@@ -2,7 +2,7 @@
 
 use super::dispatcher::Dispatcher;
 use super::errors::{no_runtime, not_allowed};
-use super::pipeline::Pipeline;
+use super::pipeline::{InMessage, Pipeline};
 use super::requester::Requester;
 use super::run::outcome;
 use super::terminal::Terminal;
@@ -12,7 +12,6 @@ use crate::session::Session;
 use crate::tool::error::named;
 use crate::tool::{Call, Definition, ToolResult};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use tracing::Instrument as _;
 
 impl Dispatcher {
@@ -57,8 +56,9 @@ impl Dispatcher {
         requester: &Requester,
     ) -> ToolResult {
         let terminal = self.begin(session, &call, &registered);
+        let alone = InMessage::default();
         let result =
-            self.run_to_result(session, call, registered, None, requester, &terminal).await;
+            self.run_to_result(session, call, registered, alone, requester, &terminal).await;
         terminal.finish(result)
     }
 
@@ -71,7 +71,8 @@ impl Dispatcher {
     ) -> Terminal {
         let definition = registered.as_ref().ok().map(|tool| tool.definition());
         let subject = subject(session, call, definition);
-        Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)))
+        let sink = Arc::new(CallSink::new(self.events.clone(), subject));
+        Terminal::new(sink, self.recorder.clone())
     }
 
     /// Runs a call through its pipeline. The caller sends its terminal event.
@@ -80,17 +81,19 @@ impl Dispatcher {
         session: &Session,
         call: Call,
         registered: Result<Arc<Registered>, ToolNotFound>,
-        message: Option<&Semaphore>,
+        message: InMessage<'_>,
         requester: &Requester,
         terminal: &Terminal,
     ) -> ToolResult {
         let id = call.id.clone();
         // A disabled span costs nothing. Error events carry the call's id themselves.
         let span = tracing::info_span!("call", id = %id, tool = %terminal.sink().subject().tool);
-        let in_flight = session.enter(&id);
+        let in_flight = session.enter(&id, call.turn_id.as_ref());
         let (result, tool) = match registered.map_err(|missing| self.not_found(&missing)) {
             Err(missing) => (Err(missing), None),
-            Ok(tool) if !session.permits(&tool) => (Err(not_allowed(&tool)), Some(tool)),
+            Ok(tool) if !self.floor.permits(session, &tool) => {
+                (Err(not_allowed(&tool)), Some(tool))
+            }
             Ok(_) if tokio::runtime::Handle::try_current().is_err() => (Err(no_runtime()), None),
             Ok(tool) => {
                 let pipeline = Pipeline {

@@ -84,7 +84,7 @@ impl CallThreads {
         if let Some(free) = self.try_admit(queue)? {
             return Ok(free);
         }
-        let share = self.0.permits.share(queue.owner());
+        let share = self.0.permits.share_of(queue.owner());
         let _waiting = enter_queue(queue)?;
         tokio::select! {
             biased;
@@ -96,7 +96,7 @@ impl CallThreads {
     /// Takes a free slot, if there is one.
     fn try_admit(&self, queue: &Share) -> Result<Option<Permit>, ErrorKind> {
         self.check_lost()?;
-        let free = self.0.permits.share(queue.owner()).try_take(1).ok();
+        let free = self.0.permits.share_of(queue.owner()).try_take(1).ok();
         Ok(free.map(|free| self.0.permit(free)))
     }
 

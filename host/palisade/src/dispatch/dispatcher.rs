@@ -1,5 +1,6 @@
 //! The dispatcher, which holds everything that a call needs besides its session.
 
+use super::call_recorder::CallRecorder;
 use super::call_threads::CallThreads;
 use super::input::names_paths;
 use super::late_rules::LateRules;
@@ -7,8 +8,9 @@ use crate::confirm::Confirmer;
 use crate::events::Events;
 use crate::registry::{Registered, Registry, ToolNotFound};
 use crate::sandbox::{Limits, limits};
+use crate::session::Floor;
 use crate::tool::error::named;
-use crate::tool::{ErrorKind, Places, SideEffects};
+use crate::tool::{ErrorKind, Places};
 use crate::workspace::Protection;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +24,10 @@ pub(crate) struct Dispatcher {
     /// Returns the names of the plugins that are still compiling, whose tools are not known yet.
     pub(crate) compiling: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     pub(crate) confirmer: Arc<dyn Confirmer>,
+    /// What binds the sessions that this host has not begun.
+    pub(crate) floor: Arc<Floor>,
     pub(crate) events: Events,
+    pub(crate) recorder: Option<Arc<dyn CallRecorder>>,
     pub(crate) limits: Limits,
     pub(crate) tool_timeouts: Arc<BTreeMap<String, ToolTime>>,
     pub(crate) confirmation_timeout: Duration,
@@ -65,13 +70,10 @@ impl Dispatcher {
     /// default.
     pub(crate) fn time_limit(&self, tool: &Registered, asked: Option<Duration>) -> Duration {
         let definition = tool.definition();
-        let class = match definition.side_effects() {
-            SideEffects::None | SideEffects::Read | SideEffects::Write => limits::TIMEOUT,
-            SideEffects::Execute | SideEffects::Network => limits::MAX_TIMEOUT,
-        };
-        let default = self.limits.timeout.unwrap_or(class);
+        let class = definition.side_effects();
+        let default = self.limits.timeout.unwrap_or_else(|| limits::default_timeout(class));
         let own = || definition.timeout().map_or(default, |own| own.min(default));
-        let operator = || match self.tool_timeouts.get(definition.name().as_str()) {
+        let operator = || match tool.rule_in(&self.tool_timeouts) {
             Some(ToolTime::Set(time)) => *time,
             Some(ToolTime::AtMost(most)) => own().min(*most),
             None => own(),

@@ -9,10 +9,10 @@ pub(super) fn queue_timeout() -> ErrorKind {
     ErrorKind::ResourceExhausted { limit: Limit::Queue, value: limits::QUEUE_MILLIS }
 }
 
-/// Returns the error of a call outside a tokio runtime.
+/// Returns the error of a call outside a tokio runtime, or in one without timers.
 pub(super) fn no_runtime() -> ErrorKind {
     ErrorKind::execution(
-        ExecutionKind::Internal,
+        ExecutionKind::NoRuntime,
         "a call needs a tokio runtime with its timers enabled",
     )
 }
@@ -23,9 +23,23 @@ pub(super) fn not_allowed(tool: &Registered) -> ErrorKind {
     let message =
         format!("`{name}` is not among the tools that may be called here; call a listed tool");
     let advice = format!("`tools.only` leaves `{name}` out; add it there,");
+    let in_code = format!(
+        "`HostBuilder::allow` or `SessionBuilder::allow` leaves `{name}` out; add it there"
+    );
     ErrorKind::denied_with(
         PermissionReason::NotAllowed,
         message,
-        Advice::setting(advice, "tools.only"),
+        Advice::setting(advice, "tools.only").in_code(in_code),
+    )
+}
+
+/// Returns the error of a call whose question could not be asked, because the confirmer panicked.
+pub(super) fn confirmer_failed(panic: &str) -> ErrorKind {
+    // The text of a panic is written for developers and may contain anything.
+    tracing::error!("the confirmer panicked: {panic}");
+    ErrorKind::denied(
+        PermissionReason::ConfirmerFailed,
+        "the call needs a confirmation, and the confirmer of this program failed while it asked; \
+         the log has the details",
     )
 }

@@ -45,10 +45,10 @@ impl Dispatcher {
     pub(crate) fn explain(&self, session: &Session, call: Call) -> Result<Explanation, ErrorKind> {
         session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| self.not_found(&missing))?;
-        if !session.permits(&tool) {
+        if !self.floor.permits(session, &tool) {
             return Err(not_allowed(&tool));
         }
-        let decision = session.policy().explain(tool.definition(), tool.origin());
+        let decision = self.floor.rule(session, &tool).decision;
         let time = self.time_limit(&tool, call.timeout);
         let cancel = call.cancel.clone();
         let input = panics::catch_panic_sync(|| self.check_here(&tool, session, call));

@@ -9,7 +9,7 @@ pub(super) use error::CheckError;
 
 use crate::execution::ValidInput;
 use crate::execution::account::{Account, Charge};
-use crate::execution::offload::{IN_PLACE, TurnBudget, exhaustion_error};
+use crate::execution::offload::{IN_PLACE, InPlaceBudget, TurnBudget, exhaustion_error, is_short};
 use crate::execution::owner::input_turns_within;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::call::Nulls;
@@ -65,8 +65,16 @@ pub(super) fn check_in_place(
                 return Ok(QuickCheck::Long(RawInput { input: CallInput::Value(value), ..raw }));
             }
         },
-        CallInput::Text(text) if text.len() <= IN_PLACE => parse(&text, account),
-        input @ CallInput::Text(_) => return Ok(QuickCheck::Long(RawInput { input, ..raw })),
+        CallInput::Text(text) => {
+            let budget = InPlaceBudget::new(account);
+            let read = (text.len() <= IN_PLACE).then(|| parse(&text, &budget));
+            match read.filter(|_| !budget.is_exceeded()) {
+                Some(read) => read,
+                None => {
+                    return Ok(QuickCheck::Long(RawInput { input: CallInput::Text(text), ..raw }));
+                }
+            }
+        }
     };
     let (mut value, bytes) = read.map_err(|error| error.or(exhausted))?;
     if raw.nulls == Nulls::StandForAbsent {
@@ -98,10 +106,11 @@ pub(super) fn check_in_place(
     Ok(QuickCheck::Valid(ValidInput::new(value).with_memory(bytes)))
 }
 
-/// Returns the memory of a value whose text has at most this length in bytes. Such a value is
-/// within the bounds of an input.
+/// Returns the memory of a value whose text has at most this length in bytes, if the value is short
+/// as well. Such a value is within the bounds of an input.
 fn short_value_memory(value: &Value, bytes: usize) -> Option<u64> {
-    JsonBounds { bytes, ..JsonBounds::CALL_INPUT }.admit(value).ok()
+    let memory = JsonBounds { bytes, ..JsonBounds::CALL_INPUT }.admit(value).ok()?;
+    is_short(0, memory).then_some(memory)
 }
 
 /// Reserves the memory of an input that waits to be checked. An input beyond its bounds is refused

@@ -3,6 +3,8 @@
 
 use super::dispatcher::Dispatcher;
 use super::errors::no_runtime;
+use super::pipeline::InMessage;
+use super::question_order::QuestionOrder;
 use super::requester::Requester;
 use super::settlement::Settlement;
 use crate::execution::account::Owed;
@@ -35,7 +37,8 @@ impl Dispatcher {
         // Calls outside a session share no limit; within a message there always is one.
         let limit = session.concurrency().for_message().map(Arc::new);
         let mut message = RunningMessage::default();
-        for call in calls {
+        let turns = QuestionOrder::turns(calls.len());
+        for (call, turn) in calls.into_iter().zip(turns) {
             let (id, tool) = (call.id.clone(), call.tool.clone());
             let registered = self.registry.get(&call.tool);
             let terminal = self.begin(session, &call, &registered);
@@ -45,9 +48,9 @@ impl Dispatcher {
                 let (dispatcher, session, limit) = (self.clone(), session.clone(), limit.clone());
                 message.tasks.spawn(async move {
                     let requester = Requester::default();
-                    let limit = limit.as_deref();
+                    let shared = InMessage { slots: limit.as_deref(), turn: Some(&turn) };
                     let run = dispatcher
-                        .run_to_result(&session, call, registered, limit, &requester, &terminal);
+                        .run_to_result(&session, call, registered, shared, &requester, &terminal);
                     let result = run.await;
                     terminal.settle(result, &settles);
                 });

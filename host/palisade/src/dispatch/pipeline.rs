@@ -1,6 +1,7 @@
 //! The environment of one call, which the stages of its pipeline share.
 
 use super::dispatcher::Dispatcher;
+use super::question_order::QuestionTurn;
 use super::requester::Requester;
 use crate::events::CallSink;
 use crate::execution::share::Share;
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Pipeline<'a> {
     pub(super) dispatcher: &'a Dispatcher,
     pub(super) session: &'a Session,
-    pub(super) message: Option<&'a Semaphore>,
+    pub(super) message: InMessage<'a>,
     pub(super) requester: &'a Requester,
     pub(super) sink: &'a Arc<CallSink>,
     pub(super) tool: Arc<Registered>,
@@ -27,7 +28,30 @@ pub(super) struct Pipeline<'a> {
     pub(super) shares: Option<Arc<OwnerShares>>,
 }
 
+/// What a call shares with the other calls of its message, if it is part of one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct InMessage<'a> {
+    /// The slots of the message's concurrent calls.
+    pub(super) slots: Option<&'a Semaphore>,
+    /// The turn of the call to ask its question.
+    pub(super) turn: Option<&'a QuestionTurn>,
+}
+
 impl Pipeline<'_> {
+    /// Completes when the earlier calls of the message have asked, or will not ask.
+    pub(super) async fn turn_to_ask(&self) {
+        if let Some(turn) = self.message.turn {
+            turn.comes().await;
+        }
+    }
+
+    /// Lets the next call of the message ask.
+    pub(super) fn pass_turn_to_ask(&self) {
+        if let Some(turn) = self.message.turn {
+            turn.pass();
+        }
+    }
+
     /// Returns the share of the queue slots that the call is charged to.
     pub(super) fn queue(&self) -> &Arc<Share> {
         self.shares.as_ref().map_or_else(|| self.tool.queue(), |shares| &shares.queue)

@@ -38,8 +38,8 @@ pub(super) async fn admit<'a>(
 
 /// Takes the slots without waiting, and so without a timer.
 fn try_admit<'a>(pipeline: &Pipeline<'a>, patience: Duration) -> Option<CallPermits<'a>> {
-    let session = pipeline.session.concurrency().try_admit(tool_name(pipeline))?;
-    let message = pipeline.message.map(Semaphore::try_acquire).transpose().ok()?;
+    let session = pipeline.session.concurrency().try_admit(&pipeline.tool)?;
+    let message = pipeline.message.slots.map(Semaphore::try_acquire).transpose().ok()?;
     Some(CallPermits { _session: session, _message: message, patience })
 }
 
@@ -63,8 +63,8 @@ async fn wait_in_queue<'a>(
     let _waiting = enter_queue(pipeline.queue())?;
     let start = Instant::now();
     let permits = async {
-        let session = pipeline.session.concurrency().admit(tool_name(pipeline)).await;
-        let message = match pipeline.message {
+        let session = pipeline.session.concurrency().admit(&pipeline.tool).await;
+        let message = match pipeline.message.slots {
             Some(semaphore) => semaphore.acquire().await.ok(),
             None => None,
         };
@@ -75,8 +75,4 @@ async fn wait_in_queue<'a>(
         }
     };
     tokio::time::timeout(patience, permits).await.map_err(|_| queue_timeout())
-}
-
-fn tool_name<'a>(pipeline: &'a Pipeline<'_>) -> &'a str {
-    pipeline.tool.definition().name().as_str()
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// confirmation, and tools cannot send requests.
 #[derive(Clone)]
 pub struct Requester {
-    /// Asked for confirmation in place of the host's confirmer.
+    /// Asked for confirmation beside the host's confirmer: the first answer wins.
     pub(crate) call_confirmer: Option<Arc<dyn CallConfirmer>>,
     /// Receives the requests of the running tool.
     pub(crate) client: Option<Arc<dyn Client>>,
@@ -36,7 +36,8 @@ impl Requester {
         Self { client: Some(client), ..self }
     }
 
-    /// Sets the confirmer of this requester, used in place of the host's.
+    /// Sets the confirmer of this requester, which is asked beside the host's: the first answer
+    /// wins.
     #[must_use]
     #[doc(hidden)]
     pub fn with_call_confirmer(self, call_confirmer: Arc<dyn CallConfirmer>) -> Self {

@@ -40,12 +40,13 @@ impl Settlement {
         Self { sink, state: Mutex::new(State::Open) }
     }
 
-    /// Offers the result of the call.
-    pub(super) fn settle(&self, result: ToolResult) -> Settled {
+    /// Offers the result of the call. If it counts, `record` sees it before anyone can take it.
+    pub(super) fn settle(&self, result: ToolResult, record: impl FnOnce(&ToolResult)) -> Settled {
         let waiting = Owed::new(result.footprint());
         let mut state = self.state();
         match *state {
             State::Open => {
+                record(&result);
                 *state = State::Ended(Box::new((result, waiting)));
                 Settled::ByCall
             }

@@ -1,13 +1,14 @@
 //! The stages of one call, from the check of its input to the run of its tool.
 
 use super::approve::{self, Approval};
+use super::call_recorder::{CallRecorder, CallStart};
 use super::call_threads::CallThreads;
 use super::input::{self, InputBudget, InputMemory, QuickCheck, RawInput};
 use super::late_rules::not_hidden;
 use super::pipeline::Pipeline;
 use super::{panics, queue, run};
 use crate::execution::account::Account;
-use crate::execution::offload::offload;
+use crate::execution::offload::{exhaustion_error, offload};
 use crate::execution::owner::input_turns_within;
 use crate::execution::{BoxFuture, Caller, Times, ToolContext, ValidInput};
 use crate::tool::{Call, ErrorKind, ToolResult};
@@ -53,6 +54,7 @@ impl Pipeline<'_> {
                 Some(account) => (account.clone(), InputMemory::Reserved),
                 None => (self.dispatcher.limits.account(), InputMemory::Unreserved),
             };
+            self.charge_to_session(&account)?;
             let raw = RawInput { input, nulls, memory };
             let CheckedInput { input, mut spent } =
                 match self.dispatcher.threads_for_paths(&self.tool) {
@@ -77,6 +79,9 @@ impl Pipeline<'_> {
             let permits = queue::admit(self, spent.waiting).await?;
             approval.check_expiry()?;
             self.hide_late_paths(&account).await?;
+            if let Some(recorder) = &self.dispatcher.recorder {
+                self.record_start(&**recorder, &approval).await?;
+            }
             self.sink.tell_start();
             let session_id = self.session.id().cloned();
             let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };
@@ -84,6 +89,15 @@ impl Pipeline<'_> {
             let context = self.tool_context(caller, times, account, spent.checking);
             Ok(run::run(self, approval, Arc::new(context), id).await)
         }
+    }
+
+    /// Charges the call to the shares of its session from the start, if it has its own: the input
+    /// is kept for this session. Otherwise a plugin is charged once it runs, because no plugin
+    /// answers for the inputs that clients send.
+    fn charge_to_session(&self, account: &Account) -> Result<(), ErrorKind> {
+        let Some(shares) = &self.shares else { return Ok(()) };
+        let class = self.tool.definition().side_effects();
+        account.assign(&shares.memory).map_err(|why| exhaustion_error(why, self.time, class))
     }
 
     /// Checks the input here, unless that may take long.
@@ -178,6 +192,20 @@ impl Pipeline<'_> {
             offload(budget.call_budget(), input_turns_within(budget.call_budget()), apply).await;
         let class = self.tool.definition().side_effects();
         applied.map_err(|why| budget.exhausted(why, class))?.map_err(|error| not_hidden(&error))
+    }
+
+    /// Records that the call is about to run. A cancellation ends the wait.
+    async fn record_start(
+        &self,
+        recorder: &dyn CallRecorder,
+        approval: &Approval,
+    ) -> Result<(), ErrorKind> {
+        let start = CallStart::new(self.sink.subject(), &self.tool, approval.input());
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(ErrorKind::Cancelled),
+            recorded = recorder.before_run(start) => Ok(recorded?),
+        }
     }
 
     /// Returns the context of the tool. `checked_for` is the time that the call has already used.

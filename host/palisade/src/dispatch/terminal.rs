@@ -1,5 +1,6 @@
 //! The single terminal event of each call, which is sent even if the caller is gone.
 
+use super::call_recorder::{CallEnd, CallRecorder};
 use super::settlement::{Settled, Settlement};
 use crate::events::{CallSink, Completion, Effects, Event, Failure, Subject, last};
 use crate::tool::result::joined;
@@ -14,12 +15,13 @@ const MESSAGE: usize = 64 << 10;
 /// the caller is gone.
 pub(super) struct Terminal {
     sink: Arc<CallSink>,
+    recorder: Option<Arc<dyn CallRecorder>>,
     is_sent: bool,
 }
 
 impl Terminal {
-    pub(super) fn new(sink: Arc<CallSink>) -> Self {
-        Self { sink, is_sent: false }
+    pub(super) fn new(sink: Arc<CallSink>, recorder: Option<Arc<dyn CallRecorder>>) -> Self {
+        Self { sink, recorder, is_sent: false }
     }
 
     pub(super) fn sink(&self) -> &Arc<CallSink> {
@@ -29,6 +31,7 @@ impl Terminal {
     /// Sends the end of the call and returns its result.
     pub(super) fn finish(mut self, result: ToolResult) -> ToolResult {
         self.is_sent = true;
+        self.record(Some(&result));
         self.sink.tell_end(|subject| event(subject, &result));
         result
     }
@@ -37,9 +40,15 @@ impl Terminal {
     /// event says that the caller is gone, as the record of the call does.
     pub(super) fn settle(mut self, result: ToolResult, settlement: &Settlement) {
         let event = event(self.sink.subject().clone(), &result);
-        if settlement.settle(result) == Settled::ByCall {
+        if settlement.settle(result, |result| self.record(Some(result))) == Settled::ByCall {
             self.is_sent = true;
             self.sink.tell_end(|_| event);
+        }
+    }
+
+    fn record(&self, result: Option<&ToolResult>) {
+        if let Some(recorder) = &self.recorder {
+            recorder.ended(CallEnd { subject: self.sink.subject(), result });
         }
     }
 }
@@ -47,6 +56,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if !self.is_sent {
+            self.record(None);
             self.sink.tell_end(|subject| {
                 let failure = Failure {
                     class: ErrorClass::Cancelled,
@@ -113,7 +123,7 @@ mod tests {
         let failed = ErrorKind::execution(ExecutionKind::Failed, long());
         let invalid = ErrorKind::Validation(crate::tool::Violations::one("", long()));
         for kind in [failed, invalid] {
-            let terminal = Terminal::new(Arc::new(CallSink::new(events.clone(), subject())));
+            let terminal = Terminal::new(Arc::new(CallSink::new(events.clone(), subject())), None);
             let content = vec![Content::Text(long() + "the end")];
             let result =
                 terminal.finish(ToolResult::failure_with(CallId::new("c"), "t", kind, content));

@@ -153,6 +153,7 @@ mod tests {
             tool: "t".into(),
             side_effects: SideEffects::Write,
             input_summary: "{}".into(),
+            input: None,
             projected_modifications: vec!["a".into(), "b".into()],
             plugin: None,
             digest,

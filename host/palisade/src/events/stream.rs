@@ -1,12 +1,13 @@
 //! Events as an asynchronous stream, for slow readers.
 
 use super::queue_limits::{QueueLimits, QueuedEvent};
+use super::subscribe::EventsOfHost;
 use super::{Envelope, Events, Subscriber};
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -18,11 +19,15 @@ pub const STREAM_BYTES: usize = 4 << 20;
 
 /// A stream of events. A reader that falls behind by more than [`STREAM_EVENTS`] or
 /// [`STREAM_BYTES`] loses events, and [`missed`](Self::missed) counts them: no call ever waits for
-/// a reader.
+/// a reader. It ends, once it is read, when its host and every clone of the host's event bus are
+/// gone.
 pub struct EventStream {
     queue: Receiver<QueuedEvent>,
-    feed: Arc<Feed>,
-    events: Events,
+    /// Weak, as the bus: the sender of the queue belongs to the bus alone, and the queue ends with
+    /// it.
+    feed: Weak<Feed>,
+    events: EventsOfHost,
+    missed: Arc<AtomicU64>,
 }
 
 impl fmt::Debug for EventStream {
@@ -34,22 +39,25 @@ impl fmt::Debug for EventStream {
 struct Feed {
     queue: Sender<QueuedEvent>,
     limits: Arc<QueueLimits>,
-    missed: AtomicU64,
+    missed: Arc<AtomicU64>,
 }
 
 impl EventStream {
     pub(super) fn new(events: &Events) -> Self {
         let (send, queue) = channel(STREAM_EVENTS);
+        let missed = Arc::new(AtomicU64::new(0));
         let feed = Arc::new(Feed {
             queue: send,
             limits: QueueLimits::new(STREAM_EVENTS, STREAM_BYTES),
-            missed: AtomicU64::new(0),
+            missed: missed.clone(),
         });
-        events.subscribe(feed.clone());
-        Self { queue, feed, events: events.clone() }
+        let stream =
+            Self { queue, feed: Arc::downgrade(&feed), events: events.downgrade(), missed };
+        events.subscribe(feed);
+        stream
     }
 
-    /// Waits for the next event.
+    /// Waits for the next event. `None` means that no event can follow.
     pub async fn next(&mut self) -> Option<Envelope> {
         self.queue.recv().await.map(|waiting| waiting.event)
     }
@@ -62,7 +70,7 @@ impl EventStream {
     /// Returns the number of events that were dropped because the reader was too slow.
     #[must_use]
     pub fn missed(&self) -> u64 {
-        self.feed.missed.load(Ordering::Relaxed)
+        self.missed.load(Ordering::Relaxed)
     }
 }
 
@@ -76,8 +84,10 @@ impl Stream for EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        let feed: Arc<dyn Subscriber> = self.feed.clone();
-        self.events.unsubscribe(&feed);
+        if let (Some(feed), Some(events)) = (self.feed.upgrade(), self.events.upgrade()) {
+            let feed: Arc<dyn Subscriber> = feed;
+            events.unsubscribe(&feed);
+        }
     }
 }
 
@@ -94,6 +104,18 @@ mod tests {
     use super::*;
     use crate::events::{Event, Subject};
     use crate::tool::CallId;
+
+    #[tokio::test]
+    async fn stream_ends_after_the_last_event_of_a_bus_that_is_gone() {
+        let events = Events::default();
+        let (mut stream, other) = (events.stream(), events.stream());
+        drop(other);
+        events.emit(|| Event::PluginRejected { file: "f".into(), reason: "r".into() });
+        drop(events);
+        assert!(stream.next().await.is_some(), "what was sent is read first");
+        assert!(stream.next().await.is_none());
+        assert!(stream.try_next().is_none() && stream.missed() == 0);
+    }
 
     #[test]
     fn unread_stream_is_bounded_in_bytes() {

@@ -4,8 +4,8 @@ use super::{Envelope, Event, EventStream};
 use arc_swap::ArcSwap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 /// A receiver of events.
@@ -30,6 +30,15 @@ impl fmt::Debug for Events {
 struct Bus {
     subscribers: ArcSwap<Vec<Arc<dyn Subscriber>>>,
     sent: AtomicU64,
+}
+
+/// The event bus, as long as its host or a clone of the bus exists.
+pub(super) struct EventsOfHost(Weak<Bus>);
+
+impl EventsOfHost {
+    pub(super) fn upgrade(&self) -> Option<Events> {
+        self.0.upgrade().map(Events)
+    }
 }
 
 impl Events {
@@ -61,10 +70,15 @@ impl Events {
         self.0.subscribers.rcu(others);
     }
 
-    /// Returns a stream of all events from now on.
+    /// Returns a stream of all events from now on. It ends when the host and all clones of this bus
+    /// are gone.
     #[must_use]
     pub fn stream(&self) -> EventStream {
         EventStream::new(self)
+    }
+
+    pub(super) fn downgrade(&self) -> EventsOfHost {
+        EventsOfHost(Arc::downgrade(&self.0))
     }
 
     /// Returns true if there are subscribers.

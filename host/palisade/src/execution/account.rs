@@ -6,6 +6,7 @@ mod budget;
 #[cfg(test)]
 pub(crate) mod budget_checks;
 mod call_account;
+mod charge;
 mod client_shares;
 mod counters;
 
@@ -13,7 +14,8 @@ pub use address_space::address_space_limit;
 pub(crate) use address_space::has_room;
 pub use budget::CallBudget;
 pub(crate) use call_account::HOST_DATA;
-pub use call_account::{Account, Charge, MemoryLimits};
+pub use call_account::{Account, MemoryLimits};
+pub use charge::Charge;
 pub use client_shares::ClientShares;
 pub use counters::Owed;
 pub(crate) use counters::{Counter, hold_always, release_always};

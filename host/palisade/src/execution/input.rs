@@ -6,16 +6,33 @@ use super::owner::input_turns_of;
 use crate::tool::budget::Exhausted;
 use serde_json::Value;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The size in bytes from which writing or dropping a value takes milliseconds.
 const OFFLOADED: u64 = 1 << 20;
+
+/// The canonical text of an input.
+#[derive(Debug)]
+enum Text {
+    Own(String),
+    /// A question to the user has it as well.
+    Shared(Arc<str>),
+}
+
+impl Text {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Own(text) => text,
+            Self::Shared(text) => text,
+        }
+    }
+}
 
 /// An input validated against the tool's schema, with its paths checked.
 #[derive(Debug)]
 pub struct ValidInput {
     value: OnceLock<Value>,
-    text: OnceLock<String>,
+    text: OnceLock<Text>,
     account: Option<Account>,
     /// The memory of the value, in bytes.
     bytes: u64,
@@ -61,7 +78,7 @@ impl ValidInput {
         let Some(value) = self.value.get() else { return Ok(()) };
         let length = self.text.get().map_or_else(|| length(value), |_| 0);
         account.reserve(length as u64)?;
-        self.text.get_or_init(|| text(value, length));
+        self.text.get_or_init(|| Text::Own(text(value, length)));
         account.release(self.bytes);
         self.value = OnceLock::new();
         Ok(())
@@ -82,20 +99,36 @@ impl ValidInput {
                 account.owe(self.bytes);
             }
             // The text was written from a value, so parsing cannot fail.
-            self.text.get().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+            self.text
+                .get()
+                .and_then(|text| serde_json::from_str(text.as_str()).ok())
+                .unwrap_or_default()
         })
+    }
+
+    /// Returns the canonical text for a holder that keeps it no longer than the call keeps its
+    /// input, which is charged for it. Moves the text once; only calls that ask pay for that.
+    pub(crate) fn share_text(&mut self) -> Arc<str> {
+        let shared = match self.text.take() {
+            Some(Text::Shared(text)) => text,
+            Some(Text::Own(text)) => text.into(),
+            None => self.text().into(),
+        };
+        self.text = OnceLock::from(Text::Shared(shared.clone()));
+        shared
     }
 
     /// Returns the canonical text: sorted keys, no duplicates, no spaces.
     #[must_use]
     pub fn text(&self) -> &str {
-        self.text.get_or_init(|| {
+        let text = self.text.get_or_init(|| {
             let text = serde_json::to_string(self.value()).unwrap_or_default();
             if let Some(account) = self.counting_account() {
                 account.owe(text.len() as u64);
             }
-            text
-        })
+            Text::Own(text)
+        });
+        text.as_str()
     }
 }
 

@@ -2,6 +2,7 @@
 //! owner's share of the cores: runtime threads stay free for other calls, and no plugin gets more
 //! CPU time that way. It ends with the call's deadline, its cancellation, or the caller's future.
 
+mod in_place;
 #[cfg(test)]
 mod tests;
 mod turn_budget;
@@ -12,6 +13,7 @@ use super::share::{Grant, Pool, Share};
 use super::thread_pool::run_on_shared_pool;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::{ErrorKind, Limit, SideEffects};
+pub use in_place::{IN_PLACE, InPlaceBudget, is_short};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -20,9 +22,6 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 pub(crate) use turn_budget::TurnBudget;
 
-/// The largest text processed in place, in bytes. Parsing and validating it takes some 200 µs,
-/// about the cost of a round trip to another thread on a busy machine.
-pub const IN_PLACE: usize = 32 << 10;
 /// The most jobs in flight, each on its own thread. One owner has at most half of them.
 const MAX_JOBS: u64 = 32;
 
@@ -43,7 +42,7 @@ pub async fn offload<T: Send + 'static>(
     let deadline = own.deadline();
     let cancel = own.cancel().clone();
     let done = async {
-        let permit = job_permits().share(turns.owner()).take(1).await;
+        let permit = job_permits().share_of(turns.owner()).take(1).await;
         let budget = Arc::new(TurnBudget::new(own, turns, Some(turn(turns).await)));
         let (send, done) = oneshot::channel();
         run_on_shared_pool(Box::new(move || {

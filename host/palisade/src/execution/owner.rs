@@ -3,7 +3,7 @@
 
 use super::account::{Account, CallBudget, ClientShares, Counter};
 use super::call_queue::WAITING_CALLS;
-use super::share::{Pool, Share};
+use super::share::{Group, GroupKind, Groups, Owner, Pool, Share};
 use crate::tool::Digest;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,14 +57,19 @@ pub(crate) struct OwnerShares {
 }
 
 impl OwnerShares {
+    /// Returns the shares of this plugin or native tool, for calls that belong to no caller.
+    pub(crate) fn new(plugin: Digest) -> Self {
+        Self::of(&owner_of(plugin))
+    }
+
     /// Returns the shares of this owner.
-    pub(crate) fn new(owner: Digest) -> Self {
+    pub(crate) fn of(owner: &Owner) -> Self {
         Self {
-            sandboxes: sandboxes().share(owner),
-            queue: queue().share(owner),
-            descriptors: descriptors().share(owner),
-            turns: turns().share(owner),
-            memory: memory_counter(owner),
+            sandboxes: sandboxes().share_of(owner),
+            queue: queue().share_of(owner),
+            descriptors: descriptors().share_of(owner),
+            turns: turns().share_of(owner),
+            memory: memory_counter(owner.name(), || owner.groups().clone()),
         }
     }
 
@@ -81,6 +86,12 @@ impl OwnerShares {
     }
 }
 
+/// Returns the owner of a plugin's calls that belong to no caller. The plugin's calls of all
+/// callers are one group.
+pub(crate) fn owner_of(plugin: Digest) -> Owner {
+    Owner::new(plugin, Groups::new([Group::named(GroupKind::Plugin, plugin)]))
+}
+
 /// The recent calls of the process.
 static CALLS: Activity = Activity::new();
 
@@ -90,9 +101,9 @@ static NOW: AtomicU64 = AtomicU64::new(0);
 /// True if a guest has computed since the last check.
 static COMPUTED: AtomicBool = AtomicBool::new(false);
 
-/// Records that a guest of this owner computes beyond its first tick. Otherwise an owner whose calls
-/// run for long would count as inactive, and take the turns of every core beside another owner with
-/// short calls.
+/// Records that a guest of this owner computes beyond its first tick. Otherwise an owner whose
+/// calls run for long would count as inactive, and take the turns of every core beside another
+/// owner with short calls.
 pub(crate) fn note_turn(turns: &Share) {
     CALLS.begins(turns.number(), NOW.load(Ordering::Relaxed));
 }
@@ -148,15 +159,16 @@ impl Activity {
     }
 }
 
-/// Returns the memory counter of an owner's guests, shared by all users while one of them holds it.
-fn memory_counter(owner: Digest) -> Arc<Counter> {
+/// Returns the memory counter of an owner, shared by all users while one of them holds it. All uses
+/// of one name must have the same groups.
+fn memory_counter(owner: Digest, groups: impl FnOnce() -> Groups) -> Arc<Counter> {
     static COUNTERS: Mutex<BTreeMap<Digest, Weak<Counter>>> = Mutex::new(BTreeMap::new());
     let mut counters = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = counters.get(&owner).and_then(Weak::upgrade) {
         return known;
     }
     counters.retain(|_, counter| counter.strong_count() > 0);
-    let counter = Arc::<Counter>::default();
+    let counter = Arc::new(Counter::within(groups()));
     counters.insert(owner, Arc::downgrade(&counter));
     counter
 }
@@ -201,11 +213,18 @@ fn input_turns() -> &'static Arc<Share> {
     SHARE.get_or_init(|| turns().share(Digest::of(b"the inputs of all calls")))
 }
 
-/// Returns the shares of the client with this identity, which a server chooses.
+/// Returns the shares of the messages of a caller, which a server identifies. All messages of one
+/// session have shares of their own, and so have all that belong to none.
 #[must_use]
-pub fn client_shares(client: Digest) -> ClientShares {
-    let owner = Digest::of(format!("the inputs of client {client}").as_bytes());
-    ClientShares::new(turns().share(owner), memory_counter(owner))
+pub fn client_shares(caller: Digest, session: Option<&str>) -> ClientShares {
+    let name = match session {
+        None => caller,
+        Some(session) => Digest::of(format!("session {session} of {caller}").as_bytes()),
+    };
+    let groups = || Groups::new([Group::named(GroupKind::Caller, caller)]);
+    let memory = memory_counter(name, groups);
+    let owner = Owner::new(name, memory.groups().clone());
+    ClientShares::new(turns().share_of(&owner), memory)
 }
 
 /// Returns the share in which the input of this call is checked: that of its client, if a server

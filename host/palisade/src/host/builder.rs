@@ -6,7 +6,7 @@ mod defaults;
 
 use super::{BuildError, Host};
 use crate::confirm::Confirmer;
-use crate::dispatch::{CallMode, ToolTime};
+use crate::dispatch::{CallMode, CallRecorder, ToolTime};
 use crate::events::Subscriber;
 use crate::execution::Factory;
 use crate::plugins::{LoadObserver, Shipped, Sources};
@@ -53,6 +53,7 @@ pub struct HostBuilder {
     session: SessionDefaults,
     confirmer: Option<Arc<dyn Confirmer>>,
     subscribers: Vec<Arc<dyn Subscriber>>,
+    recorder: Option<Arc<dyn CallRecorder>>,
     observer: Option<LoadObserver>,
     cache: CacheMode,
     compiler: Compiler,
@@ -118,7 +119,8 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the policy. Default: only reading tools run without confirmation.
+    /// Sets the policy. Default: only reading tools run without confirmation. A session of
+    /// [`Host::new_session`] may have another one; any other session can only tighten this one.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.session.policy = policy;
@@ -132,7 +134,9 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the tools that sessions may call, unless they set it themselves. Default: all.
+    /// Sets the tools that sessions may call. Default: all. A session of [`Host::new_session`] may
+    /// have another list; any other session can only tighten this one. See
+    /// [`Host::unmatched_rules`] for names that match no tool.
     #[must_use]
     pub fn allow(mut self, allowed: Allowed) -> Self {
         self.session.allowed = allowed;
@@ -146,14 +150,17 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the number of concurrent calls of one tool in a session.
+    /// Sets the number of concurrent calls of one tool in a session. The tool is named
+    /// `plugin/tool` (`native/tool` for native tools) or by its name alone; the first is the more
+    /// precise and takes precedence.
     #[must_use]
     pub fn tool_concurrency(mut self, tool: impl Into<String>, calls: u32) -> Self {
         self.session.per_tool.insert(tool.into(), calls);
         self
     }
 
-    /// Sets the timeout of one tool's calls, 1 ms to 600 s. A call may override it.
+    /// Sets the timeout of one tool's calls, 1 ms to 600 s. A call may override it. The tool is
+    /// named as for [`tool_concurrency`](Self::tool_concurrency).
     #[must_use]
     pub fn tool_timeout(mut self, tool: impl Into<String>, time: Duration) -> Self {
         self.tool_timeouts.insert(tool.into(), ToolTime::Set(time));
@@ -184,6 +191,13 @@ impl HostBuilder {
     #[must_use]
     pub fn subscriber(mut self, subscriber: Arc<dyn Subscriber>) -> Self {
         self.subscribers.push(subscriber);
+        self
+    }
+
+    /// Sets the recorder of calls. Default: none.
+    #[must_use]
+    pub fn recorder(mut self, recorder: Arc<dyn CallRecorder>) -> Self {
+        self.recorder = Some(recorder);
         self
     }
 

@@ -22,11 +22,12 @@ pub struct Exported {
 }
 
 impl Host {
-    /// Returns the tools that a session lists, in listing order: see [`Session::lists`].
+    /// Returns the tools that a session lists, in listing order: see [`Session::lists`]. What the
+    /// host's own policy or list refuses to a session that it has not begun is not among them.
     #[must_use]
     pub fn tools(&self, session: &Session) -> Vec<Arc<Registered>> {
         let mut tools = self.registry().tools();
-        tools.retain(|tool| session.lists(tool));
+        tools.retain(|tool| self.dispatcher.floor.lists(session, tool));
         tools
     }
 

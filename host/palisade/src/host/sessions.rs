@@ -5,10 +5,14 @@ use crate::session::{Session, SessionBuilder, cut_id};
 
 impl Host {
     /// Returns a builder for a session with the caller's id, in the host's workspace and with its
-    /// policy and limits. The session is found by its id as long as someone holds it.
+    /// policy, lists of tools and limits, each of which the builder can replace. The session is
+    /// found by its id as long as someone holds it.
     #[must_use]
     pub fn new_session(&self, id: &str) -> SessionBuilder {
-        self.defaults.begin(self.workspace()).id(id).found_in(self.sessions.clone())
+        self.defaults
+            .begin(self.workspace(), &self.dispatcher.floor)
+            .id(id)
+            .found_in(self.sessions.clone())
     }
 
     /// Returns the sessions of this id that [`new_session`](Self::new_session) has made and someone

@@ -4,6 +4,7 @@
 use super::Host;
 use crate::policy::parts;
 use crate::registry::Registered;
+use crate::session::Session;
 use crate::tool::nearest_names;
 
 /// A rule or limit of the builder for a tool that is not registered.
@@ -16,15 +17,30 @@ pub struct UnmatchedRule {
 }
 
 impl Host {
-    /// Returns the names in the policy and in the limits for single tools that match no registered
+    /// Returns the names in the host's policy, in its lists of tools ([`HostBuilder::allow`] and
+    /// [`HostBuilder::advertise`]) and in its limits for single tools that match no registered
     /// tool, sorted. A tool that is still [compiling](Self::compiling) is not registered.
+    ///
+    /// [`HostBuilder::allow`]: crate::HostBuilder::allow
+    /// [`HostBuilder::advertise`]: crate::HostBuilder::advertise
     #[must_use]
     pub fn unmatched_rules(&self) -> Vec<UnmatchedRule> {
-        let tools = self.registry().tools();
         let of_policy = self.defaults.policy.tool_rules();
-        let times = self.dispatcher.tool_timeouts.keys();
-        let mut names: Vec<String> =
-            of_policy.chain(self.defaults.per_tool.keys().chain(times).cloned()).collect();
+        let lists = self.defaults.advertised.names().iter().chain(self.defaults.allowed.names());
+        let limits = self.defaults.per_tool.keys().chain(self.dispatcher.tool_timeouts.keys());
+        self.unmatched(of_policy.chain(lists.chain(limits).cloned()).collect())
+    }
+
+    /// Returns the names in the policy, lists and limits of a session that match no registered
+    /// tool, as [`unmatched_rules`](Self::unmatched_rules) does.
+    #[must_use]
+    pub fn unmatched_rules_of(&self, session: &Session) -> Vec<UnmatchedRule> {
+        self.unmatched(session.names_of_tools().collect())
+    }
+
+    /// Returns those of these names that match no registered tool.
+    fn unmatched(&self, mut names: Vec<String>) -> Vec<UnmatchedRule> {
+        let tools = self.registry().tools();
         names.sort();
         names.dedup();
         names.retain(|name| !tools.iter().any(|tool| is_of(name, tool)));
@@ -70,6 +86,7 @@ mod tests {
     use super::*;
     use crate::host::CacheMode;
     use crate::policy::{Mode, Policy};
+    use crate::session::{Advertised, Allowed};
     use std::time::Duration;
 
     #[test]
@@ -95,5 +112,34 @@ mod tests {
             ("sarch_files", Some("search_files")),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn misspelled_tool_of_a_list_is_reported() {
+        let host = Host::builder()
+            .cache(CacheMode::Off)
+            .tool_timeout("calculate/calculate", Duration::from_secs(1))
+            .allow(Allowed::Only(vec!["read_fiel".to_owned(), "files/read_file".to_owned()]))
+            .advertise(Advertised::Except(vec!["calc/calculate".to_owned()]));
+        let found = host.build().unwrap().unmatched_rules();
+        let found: Vec<(&str, Option<&str>)> =
+            found.iter().map(|it| (it.tool.as_str(), it.nearest.as_deref())).collect();
+        let expected =
+            [("calc/calculate", Some("calculate/calculate")), ("read_fiel", Some("read_file"))];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn misspelled_tool_of_a_session_is_reported() {
+        let host = Host::builder().cache(CacheMode::Off).build().unwrap();
+        let session = host
+            .new_session("s")
+            .allow(Allowed::Only(vec!["calculate".to_owned(), "read_fiel".to_owned()]))
+            .tool_concurrency("calculat", 1)
+            .build();
+        let found = host.unmatched_rules_of(&session);
+        let found: Vec<&str> = found.iter().map(|it| it.tool.as_str()).collect();
+        assert_eq!(found, ["calculat", "read_fiel"]);
+        assert!(host.unmatched_rules_of(host.session()).is_empty());
     }
 }

@@ -66,6 +66,20 @@ impl Plugin {
         self.prepared.offer()
     }
 
+    /// Returns true if a document or template of the plugin has this URI.
+    #[must_use]
+    pub fn has_document(&self, uri: &str) -> bool {
+        self.prepared.documents.has(uri)
+    }
+
+    /// Returns the number of bytes that [`has_document`](Self::has_document) reads for this URI at
+    /// most.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn document_search_cost(&self, uri: &str) -> usize {
+        self.prepared.documents.search_cost(uri)
+    }
+
     /// Returns the origin of the plugin's documents and prompts.
     pub(crate) fn origin(&self) -> Origin {
         Origin::Plugin {

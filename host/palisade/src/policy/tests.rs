@@ -317,3 +317,37 @@ fn advice_without_an_operators_settings_names_functions() {
         assert!(denies.contains("the host's policy"), "{denies}");
     }
 }
+
+#[test]
+fn floor_can_be_tightened_and_never_loosened() {
+    let write = tool(SideEffects::Write);
+    let of =
+        |own: &Policy, floor: &Policy| own.clone().at_least(floor).explain(&write, &Origin::Native);
+    for floor_mode in Mode::ALL {
+        let floor = Policy::default().with_class(SideEffects::Write, floor_mode);
+        for own_mode in Mode::ALL {
+            let own = Policy::default().with_tool("t", own_mode);
+            let decided = of(&own, &floor);
+            assert!(decided.mode.is_at_least_as_strict_as(floor_mode));
+            assert!(decided.mode.is_at_least_as_strict_as(own_mode));
+            let by_floor = floor_mode.is_at_least_as_strict_as(own_mode);
+            assert_eq!(decided.rule, if by_floor { Rule::Class } else { Rule::Session });
+        }
+        // What lifts prompts of the session lifts none of the floor.
+        for own in [Policy::default().trusting([]), Policy::default().allowing(SideEffects::Write)]
+        {
+            assert_eq!(of(&own, &floor).mode, floor_mode);
+        }
+    }
+}
+
+#[test]
+fn second_floor_does_not_replace_the_first() {
+    let write = tool(SideEffects::Write);
+    let denied = Policy::default().with_class(SideEffects::Write, Mode::Deny);
+    let open = Policy::default().with_class(SideEffects::Write, Mode::Auto);
+    for (first, second) in [(&denied, &open), (&open, &denied)] {
+        let policy = open.clone().at_least(first).at_least(second);
+        assert_eq!(policy.decide(&write, &Origin::Native), Mode::Deny);
+    }
+}

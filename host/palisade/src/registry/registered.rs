@@ -7,6 +7,7 @@ use crate::execution::share::Share;
 use crate::execution::{Factory, are_distinct, owner};
 use crate::tool::text::cut;
 use crate::tool::{Definition, Digest};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -83,8 +84,9 @@ impl Registered {
     fn new(definition: Definition, factory: Factory, origin: Origin, role: Role) -> Arc<Self> {
         let owner =
             origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
-        let queue = owner::queue().share(owner);
-        let turns = owner::turns().share(owner);
+        let shared = owner::owner_of(owner);
+        let queue = owner::queue().share_of(&shared);
+        let turns = owner::turns().share_of(&shared);
         Arc::new(Self { definition, factory, origin, role, owner, queue, turns })
     }
 
@@ -104,6 +106,18 @@ impl Registered {
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    /// Returns the value for this tool among those by tools' names: that of its name with the
+    /// plugin's, or else of its name alone.
+    pub(crate) fn rule_in<'m, V>(&self, rules: &'m BTreeMap<String, V>) -> Option<&'m V> {
+        // Few tools have such rules, and a call should not build a name for nothing.
+        if rules.is_empty() {
+            return None;
+        }
+        let name = self.definition.name().as_str();
+        let full = rules.get(&format!("{}/{name}", self.origin.rule_name()));
+        full.or_else(|| rules.get(name))
     }
 
     pub(crate) fn role(&self) -> Role {

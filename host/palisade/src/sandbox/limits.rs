@@ -3,6 +3,7 @@
 pub(crate) mod memory;
 
 use crate::execution::account::{Account, MemoryLimits};
+use crate::tool::SideEffects;
 pub(crate) use memory::usable as usable_memory;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -35,6 +36,14 @@ pub const TABLE_ELEMENT: u64 = size_of::<usize>() as u64;
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of a call of class execute or network, and the largest timeout that can be requested.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+/// Returns the timeout of a call of this class, unless another one is set.
+#[must_use]
+pub const fn default_timeout(class: SideEffects) -> Duration {
+    match class {
+        SideEffects::None | SideEffects::Read | SideEffects::Write => TIMEOUT,
+        SideEffects::Execute | SideEffects::Network => MAX_TIMEOUT,
+    }
+}
 /// Timeout of `definitions`, which has nothing expensive to compute.
 pub const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout of all queues of a call together: for a slot in the session, a slot in the message, and

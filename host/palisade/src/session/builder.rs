@@ -2,10 +2,13 @@
 
 use super::concurrency::ConcurrencyLimit;
 use super::in_flight::CallsInFlight;
-use super::{Advertised, Allowed, CONCURRENCY, ConcurrencyLimits, Inner, Session, SessionsById};
+use super::{
+    Advertised, Allowed, CONCURRENCY, ConcurrencyLimits, Floor, Inner, Session, SessionsById,
+};
 use crate::execution::SessionShares;
 use crate::policy::Policy;
 use crate::sandbox::limits;
+use crate::tool::Digest;
 use crate::tool::text::elided;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
@@ -20,6 +23,7 @@ pub struct SessionBuilder {
     policy: Policy,
     advertised: Advertised,
     permitted: Allowed,
+    host: Option<Arc<Floor>>,
     limit: ConcurrencyLimit,
     per_tool: BTreeMap<String, u32>,
     shares: Option<SessionShares>,
@@ -34,6 +38,7 @@ impl SessionBuilder {
             policy: Policy::default(),
             advertised: Advertised::All,
             permitted: Allowed::All,
+            host: None,
             limit: ConcurrencyLimit::Session(CONCURRENCY),
             per_tool: BTreeMap::new(),
             shares: None,
@@ -44,6 +49,12 @@ impl SessionBuilder {
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
         self.id = Some(cut_id(id).into());
+        self
+    }
+
+    /// Begins the session for this host, whose settings are its defaults.
+    pub(crate) fn begun_by(mut self, host: Arc<Floor>) -> Self {
+        self.host = Some(host);
         self
     }
 
@@ -75,7 +86,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the number of concurrent calls of one tool, such as one shell at a time.
+    /// Sets the number of concurrent calls of one tool, such as one shell at a time. The tool is
+    /// named `plugin/tool` or by its name alone.
     #[must_use]
     pub fn tool_concurrency(mut self, tool: impl Into<String>, calls: u32) -> Self {
         self.per_tool.insert(tool.into(), within_range(calls));
@@ -89,6 +101,15 @@ impl SessionBuilder {
     #[must_use]
     pub fn own_shares(mut self) -> Self {
         self.shares = Some(SessionShares::new());
+        self
+    }
+
+    /// Gives the session [shares of its own](Self::own_shares) within those of its caller: however
+    /// many sessions a caller has, together they take nothing that other callers need. The program
+    /// that embeds the host decides by which digest it tells callers apart.
+    #[must_use]
+    pub fn own_shares_of(mut self, caller: Digest) -> Self {
+        self.shares = Some(SessionShares::of_caller(caller));
         self
     }
 
@@ -125,6 +146,7 @@ impl SessionBuilder {
             policy: self.policy,
             advertised: self.advertised,
             permitted: self.permitted,
+            host: self.host,
             concurrency: ConcurrencyLimits::new(self.limit, &self.per_tool),
             shares: self.shares,
             in_flight: CallsInFlight::default(),

@@ -1,5 +1,6 @@
 //! Limits the concurrent calls of a session, in total and per tool.
 
+use crate::registry::Registered;
 use std::collections::BTreeMap;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -39,23 +40,28 @@ impl ConcurrencyLimits {
         }
     }
 
+    /// Returns the names of the tools with a limit of their own.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.tools.keys()
+    }
+
     /// Creates the semaphore for the calls of one message, if the session has no limit of its own.
     pub(crate) fn for_message(&self) -> Option<Semaphore> {
         self.session.is_none().then(|| Semaphore::new(self.message))
     }
 
     /// Takes the slots if they are free.
-    pub(crate) fn try_admit(&self, tool: &str) -> Option<SessionPermits<'_>> {
-        let tool = self.tools.get(tool).map(Semaphore::try_acquire).transpose().ok()?;
+    pub(crate) fn try_admit(&self, tool: &Registered) -> Option<SessionPermits<'_>> {
+        let tool = tool.rule_in(&self.tools).map(Semaphore::try_acquire).transpose().ok()?;
         let session = self.session.as_ref().map(Semaphore::try_acquire).transpose().ok()?;
         Some(SessionPermits { _tool: tool, _session: session })
     }
 
     /// Waits for the slots in FIFO order. The tool's slot comes first, so that a call waiting
     /// for it does not hold a session slot.
-    pub(crate) async fn admit(&self, tool: &str) -> SessionPermits<'_> {
+    pub(crate) async fn admit(&self, tool: &Registered) -> SessionPermits<'_> {
         SessionPermits {
-            _tool: acquire(self.tools.get(tool)).await,
+            _tool: acquire(tool.rule_in(&self.tools)).await,
             _session: acquire(self.session.as_ref()).await,
         }
     }

@@ -1,7 +1,7 @@
 //! The calls in flight of a session, for cancellation of one or all of them.
 
 use crate::tool::CallId;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Default)]
@@ -11,9 +11,16 @@ pub(super) struct CallsInFlight(Mutex<CallTable>);
 struct CallTable {
     closed: bool,
     /// One slot per concurrent call, up to the highest number so far.
-    calls: Vec<Option<(CallId, CancellationToken)>>,
+    calls: Vec<Option<Entry>>,
     /// The indices of the free slots.
     free: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    call: CallId,
+    turn: Option<Arc<str>>,
+    cancel: CancellationToken,
 }
 
 /// A call in flight. Dropping it ends the call.
@@ -42,13 +49,14 @@ impl Drop for CallInFlight<'_> {
 }
 
 impl CallsInFlight {
-    pub(super) fn enter(&self, call: &CallId) -> CallInFlight<'_> {
+    pub(super) fn enter(&self, call: &CallId, turn: Option<&Arc<str>>) -> CallInFlight<'_> {
         let mut table = self.table();
         let cancel = CancellationToken::new();
         if table.closed {
             cancel.cancel();
         }
-        let entry = Some((call.clone(), cancel.clone()));
+        let (call, turn) = (call.clone(), turn.cloned());
+        let entry = Some(Entry { call, turn, cancel: cancel.clone() });
         let index = table.free.pop().unwrap_or(table.calls.len());
         match table.calls.get_mut(index) {
             Some(free) => *free = entry,
@@ -59,7 +67,11 @@ impl CallsInFlight {
 
     /// Cancels all calls of this id. Callers choose the ids, so several calls may share one.
     pub(super) fn cancel(&self, call: &CallId) -> bool {
-        cancel(self.tokens(|id| id == call)) > 0
+        cancel(self.tokens(|entry| entry.call == *call)) > 0
+    }
+
+    pub(super) fn cancel_turn(&self, turn: &str) -> usize {
+        cancel(self.tokens(|entry| entry.turn.as_deref() == Some(turn)))
     }
 
     pub(super) fn cancel_all(&self) -> usize {
@@ -76,13 +88,13 @@ impl CallsInFlight {
         table.calls.len() - table.free.len()
     }
 
-    fn tokens(&self, which: impl Fn(&CallId) -> bool) -> Vec<CancellationToken> {
+    fn tokens(&self, which: impl Fn(&Entry) -> bool) -> Vec<CancellationToken> {
         self.table()
             .calls
             .iter()
             .flatten()
-            .filter(|(id, _)| which(id))
-            .map(|(_, token)| token.clone())
+            .filter(|entry| which(entry))
+            .map(|entry| entry.cancel.clone())
             .collect()
     }
 
@@ -103,7 +115,7 @@ mod tests {
     #[test]
     fn entries_are_reused_and_cancel_only_active_calls() {
         let calls = CallsInFlight::default();
-        let enter = |id| calls.enter(&CallId::new(id));
+        let enter = |id| calls.enter(&CallId::new(id), None);
         let first = enter("first");
         for _ in 0..100 {
             drop(enter("passing"));
@@ -116,5 +128,16 @@ mod tests {
         assert_eq!((calls.len(), calls.cancel_all()), (1, 1));
         drop(second);
         assert_eq!((calls.len(), calls.cancel_all()), (0, 0));
+    }
+
+    #[test]
+    fn turn_is_cancelled_without_the_calls_of_others() {
+        let calls = CallsInFlight::default();
+        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+        let of_one = ["a", "b"].map(|id| calls.enter(&CallId::new(id), Some(&one)));
+        let rest = [Some(&other), None].map(|turn| calls.enter(&CallId::new("c"), turn));
+        assert_eq!((calls.cancel_turn("none"), calls.cancel_turn("one")), (0, 2));
+        assert!(of_one.iter().all(|call| call.cancellation().is_cancelled()));
+        assert!(!rest.iter().any(|call| call.cancellation().is_cancelled()));
     }
 }

@@ -16,6 +16,14 @@ pub enum Advertised {
 }
 
 impl Advertised {
+    /// Returns the names in the list.
+    pub(crate) fn names(&self) -> &[String] {
+        match self {
+            Self::All => &[],
+            Self::Only(names) | Self::Except(names) => names,
+        }
+    }
+
     pub(super) fn includes(&self, tool: &Registered) -> bool {
         let is_one_of = |names: &[String]| {
             names.iter().any(|name| is_named(name, tool.definition(), tool.origin()))
@@ -41,6 +49,14 @@ pub enum Allowed {
 }
 
 impl Allowed {
+    /// Returns the names in the list.
+    pub(crate) fn names(&self) -> &[String] {
+        match self {
+            Self::All => &[],
+            Self::Only(names) => names,
+        }
+    }
+
     pub(super) fn includes(&self, tool: &Registered) -> bool {
         match self {
             Self::All => true,

@@ -78,10 +78,12 @@ impl ToolError {
         self.kind.to_string()
     }
 
-    /// Returns the operator's options, if there are any.
+    /// Returns the operator's options, if there are any: functions of this library, or settings of
+    /// the program if the host was told their [`Places`].
     #[must_use]
     pub fn advice(&self) -> Option<String> {
-        self.kind.advice(self.tool_name()).map(|advice| advice.told(&self.places))
+        let advice = self.kind.advice(self.tool_name())?;
+        advice.is_for(&self.places).then(|| advice.told(&self.places))
     }
 
     /// Returns the invalid fields of a validation error.

@@ -1,15 +1,19 @@
 //! The documents and prompts that a plugin offers besides tools: data only, with validation.
 
+mod index;
 mod template;
 
 use super::text::{elided, visible};
 use super::uri::leads_to_a_file;
+pub(crate) use index::DocumentIndex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-pub(crate) use template::Pattern;
+use template::Pattern;
 
 /// The most entries of a plugin: documents, templates and prompts together.
 const ENTRIES: usize = 256;
+/// The most parts of all templates together: variables, and texts between them.
+const PARTS: usize = 1 << 10;
 /// The longest JSON form of an offer, in bytes.
 const BYTES: usize = 256 << 10;
 /// The longest URI, in bytes.
@@ -121,7 +125,7 @@ impl Offer {
                 "it offers {entries} documents, templates and prompts; {ENTRIES} are accepted in all"
             ));
         }
-        let bytes = serde_json::to_string(self).map_or(usize::MAX, |text| text.len());
+        let bytes = self.length();
         if bytes > BYTES {
             return refused(format!(
                 "what it offers has {bytes} bytes as JSON; {BYTES} are accepted"
@@ -129,10 +133,23 @@ impl Offer {
         }
         items.iter().try_for_each(Item::check)?;
         templates.iter().try_for_each(Template::check)?;
+        let parts = |template: &Template| Pattern::parse(&template.uri).map_or(0, |it| it.parts());
+        let parts: usize = templates.iter().map(parts).sum();
+        if parts > PARTS {
+            return refused(format!(
+                "its templates have {parts} variables and texts between them; {PARTS} are accepted in all"
+            ));
+        }
         prompts.iter().try_for_each(Prompt::check)?;
         let mut names = HashSet::new();
         let twice = self.claims().find(|claim| !names.insert(claim.clone()));
         twice.map_or(Ok(()), |claim| refused(format!("it offers {claim} twice")))
+    }
+
+    /// Returns the length of the JSON form, in bytes.
+    #[must_use]
+    pub(crate) fn length(&self) -> usize {
+        serde_json::to_string(self).map_or(usize::MAX, |text| text.len())
     }
 
     /// Returns the first document, template or prompt that both plugins claim.
@@ -140,17 +157,6 @@ impl Offer {
     pub(crate) fn clash(&self, other: &Self) -> Option<String> {
         let taken: HashSet<String> = other.claims().collect();
         self.claims().find(|claim| taken.contains(claim))
-    }
-
-    /// Returns true if a document or template of the offer has this URI.
-    #[must_use]
-    pub fn has_document(&self, uri: &str) -> bool {
-        uri.len() <= URI
-            && (self.items().iter().any(|item| item.uri == uri)
-                || self
-                    .templates()
-                    .iter()
-                    .any(|it| Pattern::parse(&it.uri).is_some_and(|pattern| pattern.fits(uri))))
     }
 
     /// Returns the prompt of this name.

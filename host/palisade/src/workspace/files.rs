@@ -121,6 +121,21 @@ impl<'a> WorkspaceFiles<'a> {
             .map_err(|error| FileError::io("write", path, error))
     }
 
+    /// Checks whether a file could be written, without writing it: for a display of a change that
+    /// is not made yet. Another process may change the answer at any time.
+    ///
+    /// # Errors
+    ///
+    /// As [`write_bytes`](Self::write_bytes), except for the contents.
+    pub fn check_change(&self, path: &str) -> Result<(), FileError> {
+        match self.place(path, LastLink::Follow, Missing::Refused) {
+            Ok(place) => place.regular(path).map(drop),
+            // The file, or a directory on the way, would be created.
+            Err(FileError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Appends a text to a file, which is created if missing. The file is not replaced: programs
     /// that hold it open see it grow.
     ///

@@ -3,6 +3,7 @@
 mod walk;
 
 pub(crate) use walk::open_private;
+use walk::open_unreplaceable;
 
 use std::io;
 
@@ -55,6 +56,18 @@ pub fn open_private_directory(
     missing: Missing,
 ) -> io::Result<std::os::fd::OwnedFd> {
     open_private(path, missing, None).map(|(handle, _)| handle).map_err(io::Error::from)
+}
+
+/// Opens a regular file that no other user can replace, without blocking: a pipe or a device is
+/// never opened. Its content may be readable by others.
+///
+/// # Errors
+///
+/// If the file is not regular, or another user can replace it, a link on the path or one of its
+/// parents; the text names the remedy.
+#[cfg(unix)]
+pub fn open_unreplaceable_file(path: &std::path::Path) -> io::Result<std::fs::File> {
+    open_unreplaceable(path).map_err(io::Error::from)
 }
 
 /// Checks that only this user can reach a directory. The error names the fault and the remedy.

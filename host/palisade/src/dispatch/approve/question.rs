@@ -3,15 +3,17 @@
 
 use super::summary::summary;
 use crate::confirm::{
-    Answer, CallAnswer, CallConfirmer as _, ConfirmationRequest, RequestId, Resolution,
+    Answer, CallAnswer, CallConfirmer as _, ConfirmationRequest, RequestId, Resolution, ask_both,
 };
+use crate::dispatch::errors::confirmer_failed;
 use crate::dispatch::input::{CheckError, InputBudget, StepBudget};
+use crate::dispatch::panics::text_of;
 use crate::dispatch::pipeline::Pipeline;
 use crate::events::{CallSink, Event};
 use crate::execution::offload::{exhaustion_error, offload};
 use crate::execution::owner::input_turns_within;
-use crate::execution::{BoxFuture, ValidInput, enter_queue};
-use crate::policy::Rule;
+use crate::execution::{BoxFuture, ValidInput, catch_panic, enter_queue};
+use crate::policy::{Decision, Mode, Rule};
 use crate::session::Allowance;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::schema::PathAccess;
@@ -29,68 +31,113 @@ pub const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
 /// in memory, and after a day the user no longer knows the context.
 pub const MAX_CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The answer of a confirmer to come, or its panic.
+type Asking<'a> = BoxFuture<'a, std::thread::Result<CallAnswer>>;
+
 /// Asks for confirmation and waits for the first answer: the user's, or an *always* given to
-/// another request.
+/// another request. `standing` is the key of remembered answers, if they apply to this caller. A
+/// lasting answer is remembered before the confirmer can display its next request.
 pub(in crate::dispatch) async fn ask(
     pipeline: &Pipeline<'_>,
     input: ValidInput,
-    allowance: &Allowance,
-    rule: Rule,
+    standing: Option<&Allowance>,
+    Decision { mode, rule }: Decision,
     valid_for: Duration,
 ) -> Result<(ValidInput, Answer), ErrorKind> {
     // An invalid call is refused before the user is bothered.
     let (input, changes) = projected_changes_of_call(pipeline, input).await?;
     // Open requests hold their input, so they count towards the limit on queued calls.
     let _waiting = enter_queue(pipeline.queue())?;
-    let request = request(pipeline, &input, changes, valid_for)?;
-    let input = compact(pipeline, input).await?;
-    // The call's own client takes precedence over the host's confirmer.
-    let mut answer = match &pipeline.requester.call_confirmer {
-        Some(call_confirmer) => call_confirmer.ask(&request),
-        None => pipeline.dispatcher.confirmer.ask(&request),
-    };
+    let mut request = request(pipeline, &input, changes, valid_for)?;
+    let mut input = compact(pipeline, input).await?;
+    request.input = whole(&mut input);
+    tokio::select! {
+        biased;
+        () = pipeline.cancel.cancelled() => return Err(ErrorKind::Cancelled),
+        () = pipeline.turn_to_ask() => {}
+    }
+    // An answer to an earlier request may have come meanwhile.
+    if standing.is_some_and(|standing| pipeline.session.allows(standing)) {
+        return Ok((input, Answer::Always));
+    }
+    let confirmer = &*pipeline.dispatcher.confirmer;
+    let mut answer: Asking<'_> = Box::pin(catch_panic(async {
+        match &pipeline.requester.call_confirmer {
+            Some(caller) => ask_both(&**caller, confirmer, &request).await,
+            None => confirmer.ask(&request).await,
+        }
+    }));
     // The first poll displays the request. It comes before the event, so that subscribers can
     // answer at once.
     let first = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
-    if matches!(first, Poll::Ready(CallAnswer::Unavailable)) {
-        return Err(no_confirmer(pipeline, rule));
+    match &first {
+        Poll::Ready(Ok(CallAnswer::Unavailable)) => return Err(no_confirmer(pipeline, rule)),
+        Poll::Ready(Err(panic)) => return Err(confirmer_failed(text_of(&**panic))),
+        Poll::Ready(Ok(_)) | Poll::Pending => {}
     }
+    pipeline.pass_turn_to_ask();
     let announced = AnnouncedRequest::announce(pipeline.sink, &request);
-    let decision = match first {
+    let (decision, failure) = match first {
         Poll::Ready(answered) => decision_of(answered),
-        Poll::Pending => wait(pipeline, answer, allowance, valid_for).await,
+        Poll::Pending => wait(pipeline, &mut answer, standing, valid_for).await,
     };
+    if let (Some(standing), Resolution::Answered(answer)) = (standing, decision)
+        && is_lasting(answer, mode)
+    {
+        pipeline.session.always_allow(standing.clone());
+    }
+    drop(answer);
     announced.settle(decision);
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
     match decision {
         Resolution::Answered(answer) => Ok((input, answer)),
         Resolution::AllowedMeanwhile => Ok((input, Answer::Always)),
         Resolution::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: valid_for }),
         Resolution::Withdrawn => Err(ErrorKind::Cancelled),
-        Resolution::Unanswerable => Err(no_confirmer(pipeline, rule)),
+        Resolution::Unanswerable | Resolution::Failed => Err(no_confirmer(pipeline, rule)),
         Resolution::Deferred => Err(ErrorKind::AwaitsClient),
+    }
+}
+
+/// Returns true if an answer applies to later calls of the tool as well.
+pub(in crate::dispatch) fn is_lasting(answer: Answer, mode: Mode) -> bool {
+    match answer {
+        Answer::Always => true,
+        Answer::Allow => mode == Mode::PromptOnce,
+        Answer::Deny | Answer::None => false,
     }
 }
 
 async fn wait(
     pipeline: &Pipeline<'_>,
-    answer: BoxFuture<'_, CallAnswer>,
-    allowance: &Allowance,
+    answer: &mut Asking<'_>,
+    standing: Option<&Allowance>,
     valid_for: Duration,
-) -> Resolution {
+) -> (Resolution, Option<ErrorKind>) {
+    let allowed = async {
+        match standing {
+            Some(standing) => pipeline.session.allowed(standing).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         biased;
-        () = pipeline.cancel.cancelled() => Resolution::Withdrawn,
+        () = pipeline.cancel.cancelled() => (Resolution::Withdrawn, None),
         answered = answer => decision_of(answered),
-        () = pipeline.session.allowed(allowance) => Resolution::AllowedMeanwhile,
-        () = tokio::time::sleep(valid_for) => Resolution::TimedOut,
+        () = allowed => (Resolution::AllowedMeanwhile, None),
+        () = tokio::time::sleep(valid_for) => (Resolution::TimedOut, None),
     }
 }
 
-fn decision_of(answer: CallAnswer) -> Resolution {
+/// Returns the outcome of an answer, and the error if there is none because the confirmer panicked.
+fn decision_of(answer: std::thread::Result<CallAnswer>) -> (Resolution, Option<ErrorKind>) {
     match answer {
-        CallAnswer::Answered(answer) => Resolution::Answered(answer),
-        CallAnswer::Unavailable => Resolution::Unanswerable,
-        CallAnswer::Deferred => Resolution::Deferred,
+        Ok(CallAnswer::Answered(answer)) => (Resolution::Answered(answer), None),
+        Ok(CallAnswer::Unavailable) => (Resolution::Unanswerable, None),
+        Ok(CallAnswer::Deferred) => (Resolution::Deferred, None),
+        Err(panic) => (Resolution::Failed, Some(confirmer_failed(text_of(&*panic)))),
     }
 }
 
@@ -104,7 +151,9 @@ struct AnnouncedRequest<'a> {
 
 impl<'a> AnnouncedRequest<'a> {
     fn announce(sink: &'a CallSink, request: &ConfirmationRequest) -> Self {
-        sink.tell(|subject| Event::ConfirmationRequested(subject, request.clone()));
+        // Events may be queued for longer than the call holds its input.
+        let told = || ConfirmationRequest { input: None, ..request.clone() };
+        sink.tell(|subject| Event::ConfirmationRequested(subject, told()));
         Self { sink, id: request.id.clone(), is_settled: false }
     }
 
@@ -144,6 +193,7 @@ fn request(
         tool: definition.name().to_string(),
         side_effects: definition.side_effects(),
         input_summary: summary(definition, input),
+        input: None,
         projected_modifications: changes,
         plugin: pipeline.tool.origin().plugin().map(str::to_owned),
         digest: pipeline.tool.origin().digest(),
@@ -152,9 +202,17 @@ fn request(
     })
 }
 
+/// Returns the whole input, unless it is long. It shares the text that the call holds; a large
+/// input has its text already, because it was compacted.
+fn whole(input: &mut ValidInput) -> Option<Arc<str>> {
+    /// The longest input that a request has, in bytes.
+    const MOST: usize = 1 << 20;
+    (input.text().len() <= MOST).then(|| input.share_text())
+}
+
 /// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
-/// change files, without those that its schema marks as only read. It refuses a write to a path that
-/// is protected by name, and a read of a hidden path. Commands are confined by other means.
+/// change files, without those that its schema marks as only read. It refuses a write to a path
+/// that is protected by name, and a read of a hidden path. Commands are confined by other means.
 pub(in crate::dispatch) fn projected_changes(
     definition: &Definition,
     input: &ValidInput,
@@ -257,6 +315,10 @@ fn no_confirmer(pipeline: &Pipeline<'_>, rule: Rule) -> ErrorKind {
     ErrorKind::denied_with(
         PermissionReason::NoConfirmer,
         message,
-        pipeline.session.policy().advice_on_prompt(rule, tool.definition(), tool.origin()),
+        pipeline.dispatcher.floor.rule(pipeline.session, tool).policy.advice_on_prompt(
+            rule,
+            tool.definition(),
+            tool.origin(),
+        ),
     )
 }

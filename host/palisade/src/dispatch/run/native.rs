@@ -3,10 +3,12 @@
 
 use super::outcome::Stopped;
 use crate::dispatch::call_threads::{CallThreads, PendingJob, Permit, Timers};
-use crate::dispatch::panics::catch_panic;
+use crate::dispatch::panics::catch_panic_of_tool;
 use crate::dispatch::pipeline::queue_of;
+use crate::execution::account::CallBudget;
 use crate::execution::{Tool, ToolContext, ToolOutput, ValidInput};
 use crate::registry::Registered;
+use crate::sandbox::{Promiser, Terms, conforming};
 use crate::tool::{ErrorKind, ExecutionKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -39,7 +41,10 @@ pub(super) async fn run(
     let mut task = Task::start(tool.into(), input, context.clone(), permit)?;
     let stop = tokio::select! {
         biased;
-        ended = task.ended() => return judge(ended, &context, &*task.tool),
+        ended = task.ended() => {
+            let output = judge(ended, &context, &*task.tool)?;
+            return conform(registered, output, &context).await.map_err(Stopped::from);
+        }
         () = context.cancelled() => ErrorKind::Cancelled,
         () = context.clock().run_out() => timeout(&context, &*task.tool),
     };
@@ -63,6 +68,28 @@ fn judge(ended: RunOutcome, context: &ToolContext, tool: &dyn Tool) -> Result<To
     }
     let is_overdue = context.remaining().is_zero();
     ended.map_err(|kind| if is_overdue { timeout(context, tool) } else { kind }.into())
+}
+
+/// Returns the output if it conforms to the schema of its tool, if it has one.
+async fn conform(
+    registered: &Registered,
+    output: ToolOutput,
+    context: &ToolContext,
+) -> Result<ToolOutput, ErrorKind> {
+    let definition = registered.definition();
+    if definition.output_schema().is_none() {
+        return Ok(output);
+    }
+    let cancel = context.cancel().clone();
+    let budget = CallBudget::new(context.account(), context.deadline(), cancel);
+    let terms = Terms {
+        budget: &budget,
+        turns: context.shares().map_or_else(|| registered.turns(), |shares| &shares.turns),
+        time: context.time_limit(),
+        class: definition.side_effects(),
+        promiser: Promiser::Tool,
+    };
+    conforming(output, definition, &terms).await
 }
 
 fn stopped(kind: ErrorKind, ended: RunOutcome) -> Stopped {
@@ -119,7 +146,8 @@ impl Task {
     ) -> Result<Self, ErrorKind> {
         let own = tool.clone();
         let cancel = context.cancel().clone();
-        let work = async move { catch_panic(async { own.execute(input, &context).await }).await };
+        let work =
+            async move { catch_panic_of_tool(async { own.execute(input, &context).await }).await };
         let execution = match permit {
             None => Execution::Task(tokio::spawn(work.in_current_span())),
             Some(permit) => {

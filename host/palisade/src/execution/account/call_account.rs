@@ -4,9 +4,8 @@ use super::address_space::AddressSpaceGrant;
 #[cfg(test)]
 use super::budget_checks::BudgetChecks;
 use super::client_shares::ClientShares;
-use super::counters::{CallCounter, CountedBy, Counter, Owed, PROCESS};
+use super::counters::{CallCounter, CountedBy, Counter, KeptFor, Owed, PROCESS, Room};
 use crate::execution::deferred_drop::retry_after_drops;
-use crate::execution::share::threshold;
 use crate::tool::budget::{Budget, Exhausted};
 use std::sync::{Arc, OnceLock};
 
@@ -24,9 +23,10 @@ pub struct MemoryLimits {
     pub total: u64,
 }
 
-/// The account of one call. It also counts towards the process's total and, once the call has an
-/// owner, towards the owner's share of that total. Clones share the account. Dropping the last
-/// clone releases all remaining reservations.
+/// The account of one call. It also counts towards the process's total and towards a share of it:
+/// that of the client that sent the message, and, once the call has an owner, that of the owner. If
+/// the owner itself belongs to a client, its share replaces that of the sender. Clones share the
+/// account. Dropping the last clone releases all remaining reservations.
 #[derive(Debug, Clone)]
 pub struct Account(Arc<Inner>);
 
@@ -52,63 +52,91 @@ impl Inner {
         self.limits.call.saturating_add(self.host)
     }
 
-    /// Adds to the process's total, and to the owner's share of it.
+    /// Adds to the process's total, and to the shares of it.
     fn add(&self, bytes: u64, counted_by: CountedBy) -> bool {
         if !self.process.add(bytes, self.limits.total) {
             return false;
         }
-        let client = self.client.as_ref().map(ClientShares::memory);
-        if client.is_some_and(|client| !self.add_to_share(client, bytes)) {
+        let (client, owner) = self.shares_in(counted_by);
+        if client.is_some_and(|client| !client.add_within(bytes, self.room(), None)) {
             self.process.subtract(bytes);
             return false;
         }
-        let has_room =
-            self.owner_in(counted_by).is_none_or(|owner| self.add_to_share(owner, bytes));
+        let has_room = owner.is_none_or(|owner| owner.add_within(bytes, self.room(), None));
         if !has_room {
             self.process.subtract(bytes);
-            self.subtract_from_client(bytes);
+            client.inspect(|client| client.subtract(bytes));
         }
         has_room
     }
 
-    /// Adds memory that the total already counts to an owner's share. An owner always gets the
-    /// limit of one call; beyond that it must not hold more than remains free of the total.
-    fn add_to_share(&self, owner: &Counter, bytes: u64) -> bool {
+    /// Returns the room for memory that the total already counts. An owner always gets the limit of
+    /// one call if its groups hold no more than that.
+    fn room(&self) -> Room {
         let free = self.limits.total.saturating_sub(self.process.get());
-        owner.add(bytes, threshold(free, self.most()))
+        Room { free, floor: self.most() }
+    }
+
+    /// Adds to all counters but the call's own, regardless of the limits.
+    fn add_always(&self, bytes: u64, counted_by: CountedBy) {
+        self.process.add_always(bytes);
+        self.add_to_shares(bytes, counted_by);
+    }
+
+    fn add_to_shares(&self, bytes: u64, counted_by: CountedBy) {
+        let (client, owner) = self.shares_in(counted_by);
+        client.into_iter().chain(owner).for_each(|share| share.add_always(bytes));
     }
 
     /// Subtracts from all counters but the call's own.
     fn subtract(&self, bytes: u64, counted_by: CountedBy) {
         self.process.subtract(bytes);
-        self.subtract_from_client(bytes);
-        self.subtract_from_share(bytes, counted_by);
+        self.subtract_from_shares(bytes, counted_by);
     }
 
-    fn subtract_from_client(&self, bytes: u64) {
-        if let Some(client) = &self.client {
-            client.memory().subtract(bytes);
+    fn subtract_from_shares(&self, bytes: u64, counted_by: CountedBy) {
+        let (client, owner) = self.shares_in(counted_by);
+        client.into_iter().chain(owner).for_each(|share| share.subtract(bytes));
+    }
+
+    /// Moves memory that the shares count to those that count it now: the call may have got its
+    /// owner between two steps of a reservation.
+    fn recount(&self, bytes: u64, before: CountedBy, now: CountedBy) {
+        if before != now {
+            self.subtract_from_shares(bytes, before);
+            self.add_to_shares(bytes, now);
         }
     }
 
-    /// Subtracts from the owner's share, if it counts this call.
-    fn subtract_from_share(&self, bytes: u64, counted_by: CountedBy) {
-        if let Some(owner) = self.owner_in(counted_by) {
-            owner.subtract(bytes);
+    /// Returns the share of the client that sent the message, if it counts this call, and the share
+    /// of the owner, if it does.
+    fn shares_in(&self, counted_by: CountedBy) -> (Option<&Counter>, Option<&Counter>) {
+        let owner = self.owner_in(counted_by).map(|owner| &**owner);
+        let client = self.client.as_ref().map(ClientShares::memory);
+        (client.filter(|_| owner.is_none_or(|owner| !owner.groups().have_caller())), owner)
+    }
+
+    /// Returns the one that the call's result is kept for.
+    fn kept_for(&self, counted_by: CountedBy) -> KeptFor {
+        match (self.owner_in(counted_by), &self.client) {
+            (Some(owner), _) if owner.groups().have_caller() => KeptFor::Owner(owner.clone()),
+            (_, Some(client)) => KeptFor::Client(client.memory().groups().clone()),
+            (_, None) => KeptFor::Nobody,
         }
     }
 
-    fn owner_in(&self, counted_by: CountedBy) -> Option<&Counter> {
+    fn owner_in(&self, counted_by: CountedBy) -> Option<&Arc<Counter>> {
         match counted_by {
             CountedBy::Process => None,
-            CountedBy::ProcessAndOwner => self.owner.get().map(|owner| &**owner),
+            CountedBy::ProcessAndOwner => self.owner.get(),
         }
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.subtract(self.held.get(), self.held.counted_by());
+        let (held, counted_by) = self.held.look();
+        self.subtract(held, counted_by);
     }
 }
 
@@ -120,8 +148,8 @@ impl Account {
         Self::within(&PROCESS, limits, HOST_DATA, None)
     }
 
-    /// Like [`new`](Self::new), for a message of this client. All memory of the call counts towards
-    /// the client's share of the total as well.
+    /// Like [`new`](Self::new), for a message of this client. The memory of the call counts towards
+    /// the client's share of the total as well, until it has an owner that belongs to a client.
     #[must_use]
     pub fn of_client(limits: MemoryLimits, client: ClientShares) -> Self {
         Self::within(&PROCESS, limits, HOST_DATA, Some(client))
@@ -157,8 +185,9 @@ impl Account {
         }))
     }
 
-    /// Counts all memory of the call, held and future, towards its owner's share as well. Later
-    /// owners are ignored.
+    /// Counts all memory of the call, held and future, towards its owner's share. If the owner
+    /// belongs to a client, the memory is kept for that client, and the share of the sender does
+    /// not count it any more. Later owners are ignored.
     ///
     /// # Errors
     ///
@@ -170,33 +199,22 @@ impl Account {
             return Ok(());
         }
         let expected = inner.held.get();
-        if !retry_after_drops(|| inner.add_to_share(owner, expected)) {
+        let from = inner.client.as_ref().map(ClientShares::memory);
+        let from = from.filter(|_| owner.groups().have_caller());
+        if !retry_after_drops(|| owner.add_within(expected, inner.room(), from)) {
             return Err(Exhausted::TotalMemory { limit: inner.limits.total });
         }
         if inner.owner.set(owner.clone()).is_err() {
             owner.subtract(expected);
             return Ok(());
         }
-        // Another thread may have released memory since.
+        // Another thread may have released memory since. What it reserves from here on, it counts
+        // itself where it belongs.
         let held = inner.held.assign();
         owner.add_always(held.saturating_sub(expected));
         owner.subtract(expected.saturating_sub(held));
+        from.inspect(|from| from.subtract(held));
         Ok(())
-    }
-
-    /// Reserves memory, in bytes, until the charge is dropped.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`reserve`](Self::reserve).
-    pub fn charge(&self, bytes: u64) -> Result<Charge, Exhausted> {
-        self.reserve(bytes)?;
-        Ok(Charge { account: self.clone(), bytes })
-    }
-
-    /// Creates a charge of zero bytes.
-    pub(crate) fn empty_charge(&self) -> Charge {
-        Charge { account: self.clone(), bytes: 0 }
     }
 
     /// Returns the number of bytes that the call holds.
@@ -220,33 +238,63 @@ impl Account {
         self.0.address_space.grow(bytes).inspect_err(|_| self.release(bytes))
     }
 
-    /// Like [`reserve`](Self::reserve), without the check of the address space.
-    fn count(&self, bytes: u64) -> Result<(), Exhausted> {
+    /// Like [`reserve`](Self::reserve), without the check of the address space. The sandbox makes
+    /// it itself for the memory of guests.
+    ///
+    /// The shares count the memory first, and the call after them: so at the moment when the call
+    /// gets its owner, the shares count all that the call holds.
+    pub(super) fn count(&self, bytes: u64) -> Result<(), Exhausted> {
         let inner = &*self.0;
-        let Some(counted_by) = inner.held.add(bytes, inner.most()) else {
-            return Err(Exhausted::CallMemory { limit: inner.limits.call });
-        };
+        let too_much = Exhausted::CallMemory { limit: inner.limits.call };
+        let (held, counted_by) = inner.held.look();
+        if held.saturating_add(bytes) > inner.most() {
+            return Err(too_much);
+        }
         if !retry_after_drops(|| inner.add(bytes, counted_by)) {
-            let now = inner.held.subtract(bytes);
-            if now != counted_by {
-                // The call got its owner meanwhile, with these bytes.
-                inner.subtract_from_share(bytes, now);
-            }
             return Err(Exhausted::TotalMemory { limit: inner.limits.total });
         }
-        Ok(())
+        match inner.held.add(bytes, inner.most()) {
+            Some(now) => {
+                inner.recount(bytes, counted_by, now);
+                Ok(())
+            }
+            // Another thread has reserved memory for the call meanwhile.
+            None => {
+                inner.subtract(bytes, counted_by);
+                Err(too_much)
+            }
+        }
     }
 
     /// Counts memory that is already in use, regardless of the limits.
     pub fn owe(&self, bytes: u64) {
         let inner = &*self.0;
-        inner.process.add_always(bytes);
-        if let Some(client) = &inner.client {
-            client.memory().add_always(bytes);
+        let (_, counted_by) = inner.held.look();
+        inner.add_always(bytes, counted_by);
+        inner.recount(bytes, counted_by, inner.held.add_always(bytes));
+    }
+
+    /// Counts memory that is already in use and outlives the call, such as a response, for the one
+    /// that the call is charged to, in bytes.
+    #[must_use]
+    pub fn owed(&self, bytes: usize) -> Owed {
+        let inner = &*self.0;
+        let kept_for = inner.kept_for(inner.held.look().1);
+        inner.process.add_always(bytes as u64);
+        kept_for.add(bytes as u64);
+        Owed::from_counted(inner.process, kept_for, bytes as u64)
+    }
+
+    /// Moves reserved memory out of the account, in bytes.
+    pub(super) fn give_up(&self, bytes: u64) -> Owed {
+        let inner = &*self.0;
+        let counted_by = inner.held.subtract(bytes);
+        let kept_for = inner.kept_for(counted_by);
+        if !matches!(kept_for, KeptFor::Owner(_)) {
+            kept_for.add(bytes);
+            inner.subtract_from_shares(bytes, counted_by);
         }
-        if let Some(owner) = inner.owner_in(inner.held.add_always(bytes)) {
-            owner.add_always(bytes);
-        }
+        Owed::from_counted(inner.process, kept_for, bytes)
     }
 
     /// Sets an action for each check of long work under this account, before its verdict. The
@@ -277,54 +325,6 @@ impl Account {
     pub(crate) fn release(&self, bytes: u64) {
         let inner = &*self.0;
         inner.subtract(bytes, inner.held.subtract(bytes));
-    }
-}
-
-/// Reserved memory, released on drop.
-#[derive(Debug)]
-pub struct Charge {
-    account: Account,
-    bytes: u64,
-}
-
-impl Charge {
-    /// Returns the account of the reservation.
-    pub fn account(&self) -> &Account {
-        &self.account
-    }
-
-    /// Reserves more memory for the guest, in bytes. The sandbox checks the address space for it.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Account::reserve`]; the charge is unchanged then.
-    pub(crate) fn grow(&mut self, more: u64) -> Result<(), Exhausted> {
-        self.account.count(more)?;
-        self.bytes += more;
-        Ok(())
-    }
-
-    /// Releases a part, in bytes.
-    pub(crate) fn shrink(&mut self, less: u64) {
-        let less = less.min(self.bytes);
-        self.bytes -= less;
-        self.account.release(less);
-    }
-
-    /// Moves the memory out of the call's account, which may end first. It still counts towards the
-    /// process's total.
-    pub fn into_owed(mut self) -> Owed {
-        let bytes = std::mem::take(&mut self.bytes);
-        let inner = &*self.account.0;
-        inner.subtract_from_client(bytes);
-        inner.subtract_from_share(bytes, inner.held.subtract(bytes));
-        Owed::from_counted(inner.process, bytes)
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.account.release(self.bytes);
     }
 }
 

@@ -23,7 +23,7 @@ impl ClientShares {
         &self.turns
     }
 
-    /// Returns the counter of the memory that the client's calls hold.
+    /// Returns the counter of the memory that the client's messages hold.
     pub(super) fn memory(&self) -> &Counter {
         &self.memory
     }

@@ -1,5 +1,7 @@
 //! Counters of reserved memory: of one call, of one owner, and of the process.
 
+use crate::execution::share::{Groups, most_within};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The memory of all calls in the process. It is global because several hosts share the machine's
@@ -17,31 +19,72 @@ pub(crate) fn release_always(bytes: u64) {
     PROCESS.subtract(bytes);
 }
 
-/// A counter of reserved memory, in bytes.
+/// A counter of reserved memory, in bytes: of the process, or of an owner with the groups that it
+/// belongs to.
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+pub(crate) struct Counter {
+    held: AtomicU64,
+    groups: Groups,
+}
+
+/// The memory that is free for all owners, and the least that an owner or a group gets, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) free: u64,
+    pub(super) floor: u64,
+}
 
 impl Counter {
     pub(super) const fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self { held: AtomicU64::new(0), groups: Groups::NONE }
+    }
+
+    /// Creates the counter of an owner of these groups.
+    pub(crate) fn within(groups: Groups) -> Self {
+        Self { groups, ..Self::new() }
+    }
+
+    /// Returns the groups of the owner.
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.groups
     }
 
     /// Adds to the counter if the result stays within the limit; returns false otherwise.
     pub(super) fn add(&self, more: u64, limit: u64) -> bool {
         let added = |held: u64| held.checked_add(more).filter(|sum| *sum <= limit);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added).is_ok()
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added).is_ok()
     }
 
+    /// Adds to the counter and to those of its groups if the owner may take so much; returns false
+    /// otherwise. The counter `from`, if there is one, counts this memory until now. Threads that
+    /// do this at once may exceed the threshold of a group by what each of them adds.
+    pub(super) fn add_within(&self, more: u64, room: Room, from: Option<&Self>) -> bool {
+        let would_hold = self.groups.iter().map(|group| {
+            let is_counted = from.is_some_and(|from| from.groups.contain(group));
+            (group.kind(), group.memory() + if is_counted { 0 } else { more })
+        });
+        let Ok(limit) = most_within(would_hold, room.free, room.floor) else { return false };
+        if !self.add(more, limit) {
+            return false;
+        }
+        self.groups.iter().for_each(|group| group.add_memory(more));
+        true
+    }
+
+    /// Adds to the counter and to those of its groups, regardless of the limits.
     pub(super) fn add_always(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
+        self.held.fetch_add(more, Ordering::Relaxed);
+        self.groups.iter().for_each(|group| group.add_memory(more));
     }
 
+    /// Subtracts from the counter and from those of its groups.
     pub(super) fn subtract(&self, bytes: u64) {
-        self.0.fetch_sub(bytes, Ordering::Relaxed);
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.groups.iter().for_each(|group| group.subtract_memory(bytes));
     }
 
     pub(super) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.held.load(Ordering::Relaxed)
     }
 }
 
@@ -99,23 +142,56 @@ impl CallCounter {
         self.0.load(Ordering::Relaxed) & !OWNED
     }
 
-    /// Returns the counters that include this call.
-    pub(super) fn counted_by(&self) -> CountedBy {
-        CountedBy::from_bits(self.0.load(Ordering::Relaxed))
+    /// Returns the memory that the call holds, and the counters that include it.
+    pub(super) fn look(&self) -> (u64, CountedBy) {
+        let held = self.0.load(Ordering::Relaxed);
+        (held & !OWNED, CountedBy::from_bits(held))
     }
 }
 
-/// Memory that is in use regardless of the limits, such as events queued for a subscriber. Its
-/// holder bounds it; it counts towards the process's total.
+/// Memory that is in use regardless of the limits, such as events queued for a subscriber, or a
+/// response that its client has not read yet. Its holder bounds it; it counts towards the process's
+/// total, and towards the share of whom it is kept for.
 #[derive(Debug)]
 pub struct Owed {
     process: &'static Counter,
+    kept_for: KeptFor,
     bytes: u64,
+}
+
+/// The one that memory is kept for.
+#[derive(Debug, Clone, Default)]
+pub(super) enum KeptFor {
+    /// No client of a server.
+    #[default]
+    Nobody,
+    /// The owner of these counters.
+    Owner(Arc<Counter>),
+    /// The groups of a client, such as its caller.
+    Client(Groups),
+}
+
+impl KeptFor {
+    pub(super) fn add(&self, bytes: u64) {
+        match self {
+            Self::Nobody => {}
+            Self::Owner(owner) => owner.add_always(bytes),
+            Self::Client(groups) => groups.iter().for_each(|group| group.add_memory(bytes)),
+        }
+    }
+
+    fn subtract(&self, bytes: u64) {
+        match self {
+            Self::Nobody => {}
+            Self::Owner(owner) => owner.subtract(bytes),
+            Self::Client(groups) => groups.iter().for_each(|group| group.subtract_memory(bytes)),
+        }
+    }
 }
 
 impl Default for Owed {
     fn default() -> Self {
-        Self { process: &PROCESS, bytes: 0 }
+        Self::from_counted(&PROCESS, KeptFor::Nobody, 0)
     }
 }
 
@@ -132,14 +208,16 @@ impl Owed {
         let before = std::mem::replace(&mut self.bytes, bytes as u64);
         if self.bytes > before {
             self.process.add_always(self.bytes - before);
+            self.kept_for.add(self.bytes - before);
         } else if self.bytes < before {
             self.process.subtract(before - self.bytes);
+            self.kept_for.subtract(before - self.bytes);
         }
     }
 
-    /// Takes over memory that this counter already includes.
-    pub(super) fn from_counted(process: &'static Counter, bytes: u64) -> Self {
-        Self { process, bytes }
+    /// Takes over memory that these counters already include.
+    pub(super) fn from_counted(process: &'static Counter, kept_for: KeptFor, bytes: u64) -> Self {
+        Self { process, kept_for, bytes }
     }
 
     /// Returns the counted number of bytes.

@@ -1,5 +1,6 @@
 //! A pool of units of one resource, the shares of its owners, and the units that they hold.
 
+use super::group::Groups;
 use super::scheduler::{Full, Scheduler};
 use crate::tool::Digest;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -26,11 +27,35 @@ impl Drop for Beside<'_> {
     }
 }
 
+/// An owner of shares: its name, and the groups that it belongs to.
+#[derive(Debug, Clone)]
+pub(crate) struct Owner {
+    name: Digest,
+    groups: Groups,
+}
+
+impl Owner {
+    /// Creates an owner. All uses of one name must have the same groups.
+    pub(crate) fn new(name: Digest, groups: Groups) -> Self {
+        Self { name, groups }
+    }
+
+    /// Returns the name.
+    pub(crate) fn name(&self) -> Digest {
+        self.name
+    }
+
+    /// Returns the groups.
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.groups
+    }
+}
+
 /// One owner's share of a pool. Each owner has a single share while it is referenced.
 #[derive(Debug)]
 pub struct Share {
     pub(super) pool: Pool,
-    owner: Digest,
+    owner: Owner,
     pub(super) index: usize,
     /// The number of this owner's queued requests.
     pub(super) waiting: AtomicUsize,
@@ -69,16 +94,25 @@ impl Pool {
         Self { scheduler: Arc::new(Mutex::new(scheduler)), capacity, beside: Arc::default() }
     }
 
-    /// Returns the share of an owner, the same one while it is referenced.
+    /// Returns the share of an owner that belongs to no group, the same one while it is referenced.
     pub fn share(&self, owner: Digest) -> Arc<Share> {
+        self.share_of(&Owner::new(owner, Groups::NONE))
+    }
+
+    /// Returns the share of an owner, the same one while it is referenced.
+    pub(crate) fn share_of(&self, owner: &Owner) -> Arc<Share> {
         let mut scheduler = self.scheduler();
-        if let Some(known) = scheduler.known(&owner) {
+        if let Some(known) = scheduler.known(&owner.name) {
             return known;
         }
-        let index = scheduler.enter();
-        let share =
-            Arc::new(Share { pool: self.clone(), owner, index, waiting: AtomicUsize::new(0) });
-        scheduler.name(owner, &share);
+        let index = scheduler.enter(owner.groups.clone());
+        let share = Arc::new(Share {
+            pool: self.clone(),
+            owner: owner.clone(),
+            index,
+            waiting: AtomicUsize::new(0),
+        });
+        scheduler.name(owner.name, &share);
         share
     }
 
@@ -131,7 +165,7 @@ impl Share {
     ///
     /// # Errors
     ///
-    /// [`Full`] if the owner is at its threshold or the pool is empty.
+    /// [`Full`] if the owner or one of its groups is at its threshold, or the pool is empty.
     pub fn try_take(self: &Arc<Self>, units: u64) -> Result<Grant, Full> {
         let lease = self.pool.scheduler().take(self.index, units)?;
         Ok(Grant { share: self.clone(), units, lease })
@@ -153,8 +187,8 @@ impl Share {
     }
 
     /// Returns the owner.
-    pub(crate) fn owner(&self) -> Digest {
-        self.owner
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// Returns the number of this owner's queued requests.
@@ -184,7 +218,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.pool.scheduler().leave(&self.owner, self.index);
+        self.pool.scheduler().leave(&self.owner.name, self.index);
     }
 }
 

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod nested;
+
 use super::*;
 use crate::tool::Digest;
+use nested::member;
 use std::collections::HashMap;
 use std::future::Future as _;
 use std::pin::Pin;
@@ -188,13 +191,26 @@ impl Dice {
     }
 }
 
-/// In random order, the holdings match the books and no grantable request stays queued.
 #[test]
 fn accounts_stay_exact_in_any_order_of_operations() {
+    accounts_stay_exact(|pool| (0..4).map(|number| pool.share(owner(number))).collect());
+}
+
+#[test]
+fn accounts_of_groups_stay_exact_in_any_order_of_operations() {
+    let of = |plugin, caller| member("random", (plugin, caller, plugin));
+    accounts_stay_exact(|pool| {
+        let owners = [of(1, 1), of(1, 2), of(2, 1), of(2, 2)];
+        owners.iter().map(|owner| pool.share_of(owner)).collect()
+    });
+}
+
+/// In random order, the holdings match the books and no grantable request stays queued.
+fn accounts_stay_exact(shares: impl Fn(&Pool) -> Vec<Arc<Share>>) {
     for seed in 1..400 {
         let mut dice = Dice(seed * 0x9e37_79b9);
         let pool = Pool::leased(1 + seed % 9);
-        let shares: Vec<_> = (0..4).map(|number| pool.share(owner(number))).collect();
+        let shares = shares(&pool);
         let mut held: Vec<Grant> = Vec::new();
         let mut waits: Vec<(Acquire, Arc<Woken>)> = Vec::new();
         for _ in 0..300 {

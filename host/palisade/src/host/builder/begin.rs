@@ -51,11 +51,14 @@ impl HostBuilder {
             on_change: Box::new(move |change| announce(&own_events, change)),
         };
         let loading = Loading::begin(task, &self.native)?;
+        let floor = self.session.floor();
         let dispatcher = Dispatcher {
+            floor: floor.clone(),
             registry,
             compiling: Arc::new(loading.names_of_compiling()),
             confirmer: self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer)),
             events,
+            recorder: self.recorder,
             limits: self.limits,
             tool_timeouts: Arc::new(self.tool_timeouts),
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
@@ -64,7 +67,7 @@ impl HostBuilder {
             late_rules,
             places: self.places.into(),
         };
-        let session = self.session.begin(&workspace).independent_calls().build();
+        let session = self.session.begin(&workspace, &floor).independent_calls().build();
         Ok(Host {
             dispatcher,
             session,

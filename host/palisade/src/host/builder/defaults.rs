@@ -3,7 +3,7 @@
 use crate::host::BuildError;
 use crate::policy::Policy;
 use crate::sandbox::limits;
-use crate::session::{Advertised, Allowed, CONCURRENCY, Session, SessionBuilder};
+use crate::session::{Advertised, Allowed, CONCURRENCY, Floor, Session, SessionBuilder};
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(in crate::host) struct SessionDefaults {
     pub(in crate::host) policy: Policy,
-    pub(super) advertised: Advertised,
-    pub(super) allowed: Allowed,
+    pub(in crate::host) advertised: Advertised,
+    pub(in crate::host) allowed: Allowed,
     pub(super) concurrency: u32,
     pub(in crate::host) per_tool: BTreeMap<String, u32>,
 }
@@ -42,9 +42,19 @@ impl SessionDefaults {
         }
     }
 
-    /// Begins a session with these defaults.
-    pub(in crate::host) fn begin(&self, workspace: &Arc<Workspace>) -> SessionBuilder {
+    /// Returns what binds the sessions that the host does not begin.
+    pub(super) fn floor(&self) -> Arc<Floor> {
+        Floor::new(self.policy.clone(), self.allowed.clone())
+    }
+
+    /// Begins a session of this host with these defaults.
+    pub(in crate::host) fn begin(
+        &self,
+        workspace: &Arc<Workspace>,
+        host: &Arc<Floor>,
+    ) -> SessionBuilder {
         let base = Session::builder(workspace.clone())
+            .begun_by(host.clone())
             .policy(self.policy.clone())
             .advertise(self.advertised.clone())
             .allow(self.allowed.clone())

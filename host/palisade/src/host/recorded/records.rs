@@ -35,13 +35,15 @@ pub enum Recorded {
     Settings,
     /// A directory of plugins, which tools may not change.
     Plugins,
+    /// A journal of calls, which tools may not even read.
+    Journal,
 }
 
 impl Recorded {
     /// Returns whether tools may read the path.
     pub(super) fn reading(self) -> Reading {
         match self {
-            Self::Cache | Self::Settings => Reading::Refused,
+            Self::Cache | Self::Settings | Self::Journal => Reading::Refused,
             Self::Plugins => Reading::Allowed,
         }
     }
@@ -52,13 +54,17 @@ impl Recorded {
             Self::Cache => "cache",
             Self::Settings => "settings",
             Self::Plugins => "plugins",
+            Self::Journal => "journal",
         }
     }
 
     /// Returns the kind of a record. One without a known kind is read strictly.
     fn from_name(name: &Path) -> Self {
         let is_of = |kind: &Self| name.extension().is_some_and(|it| it == kind.extension());
-        [Self::Settings, Self::Plugins].into_iter().find(is_of).unwrap_or(Self::Cache)
+        [Self::Settings, Self::Plugins, Self::Journal]
+            .into_iter()
+            .find(is_of)
+            .unwrap_or(Self::Cache)
     }
 }
 
@@ -262,7 +268,7 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let records = PathRecords { dir: outer.path().join("paths") };
         let path = Path::new("/a/path");
-        let kinds = [Recorded::Cache, Recorded::Settings, Recorded::Plugins];
+        let kinds = [Recorded::Cache, Recorded::Settings, Recorded::Plugins, Recorded::Journal];
         for (count, kind) in (1..).zip(kinds) {
             records.add(kind, path).unwrap();
             let all = records.all();

@@ -26,7 +26,9 @@ impl LoadProgress {
     }
 
     /// Returns true if only plugins that go last remain, which may take longer than a client waits.
-    pub(crate) fn has_come_to_the_last(self) -> bool {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_come_to_the_last(self) -> bool {
         self.has_ended() || self.decided.saturating_add(self.last) >= self.of
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// The version of the checks. Raised whenever they become stricter, so that older entries count as
 /// absent.
-const RULES: u32 = 2;
+const RULES: u32 = 3;
 
 /// The imports, the tools, and the resources and prompts of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use crate::sandbox::guest_files::GuestFiles;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits::{self, Limits};
 use crate::sandbox::load::Prepared;
-use crate::sandbox::output::{self, Converted, Terms};
+use crate::sandbox::output::{self, Converted, Promiser, Terms};
 use crate::sandbox::run::{
     ClientRequests, Limiter, Linked, Messages, RunBounds, State, Stop, new_store, run_bounded,
     take_sandbox,
@@ -217,6 +217,7 @@ impl WasmTool {
             turns: &self.owner(context).turns,
             time: context.time_limit(),
             class: self.definition.side_effects(),
+            promiser: Promiser::Plugin,
         };
         let Converted { output, left_out } = output::output(raw, &terms).await?;
         if let Some(left_out) = left_out {

@@ -6,7 +6,7 @@ mod frozen;
 mod offer;
 mod types_error;
 
-pub(super) use check::checked;
+pub(super) use check::{checked, memory};
 
 use super::error::{PluginRefused, world_mismatch};
 use crate::execution::account::{Account, MemoryLimits};

@@ -72,11 +72,27 @@ pub enum PluginRefused {
         /// The accepted size, in bytes.
         bytes: usize,
     },
+    /// The parsed schemas and metadata of all tools together take too much memory.
+    #[error(
+        "the schemas and metadata of its tools take too much memory; {bytes} bytes are accepted in all"
+    )]
+    Memory {
+        /// The accepted memory, in bytes.
+        bytes: u64,
+    },
     /// The schemas of all tools together have too many patterns.
     #[error(
-        "the schemas of its tools have too many patterns; at most {count} patterns, {bytes} bytes when compiled, in total"
+        "the schemas of its tools have too many patterns, with `{keyword}` at `{pointer}` of the {schema} schema of `{tool}`; at most {count} patterns, {bytes} bytes when compiled, in total"
     )]
     Patterns {
+        /// The name of the tool with the first pattern beyond the limit, made printable.
+        tool: String,
+        /// Which of its schemas: `input` or `output`.
+        schema: &'static str,
+        /// The keyword of the pattern: `pattern` or `patternProperties`.
+        keyword: &'static str,
+        /// The position of the pattern, as a JSON pointer.
+        pointer: String,
         /// The accepted number of patterns.
         count: usize,
         /// The accepted size of the compiled patterns, in bytes.

@@ -1,18 +1,20 @@
 //! Preparation of a plugin: the pre-compilation check, compilation, linking and description.
 
 use super::compilation::CompiledPlugin;
-use super::describe::{Described, checked};
+use super::describe::{Described, checked, memory};
 use super::error::PluginRefused;
 use super::imports;
 use super::lazy_code::{ByteSource, LazyCode};
 use super::prepared::Prepared;
 use super::provenance::{Freshness, Trust};
 use crate::execution::OwnerShares;
+use crate::execution::account::Owed;
 use crate::sandbox::guest_files::GuestFiles;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::precheck;
-use crate::tool::Digest;
+use crate::tool::offer::{DocumentIndex, Offer};
 use crate::tool::schema::Building;
+use crate::tool::{Definition, Digest};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +50,9 @@ impl Sandbox {
             code: LazyCode::from_linked(linked),
             digest,
             imports,
+            description: held(&definitions, &description.offer),
             definitions,
+            documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
             freshness,
             files: GuestFiles::new(&owner),
@@ -74,11 +78,18 @@ impl Sandbox {
             code: LazyCode::from_cache(self.clone(), source),
             digest,
             imports: imports::check(description.imports).ok()?,
+            description: held(&definitions, &description.offer),
             definitions,
+            documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
             freshness: Freshness::Cached,
             files: GuestFiles::new(&owner),
             owner,
         }))
     }
+}
+
+/// Counts the memory of a description.
+fn held(definitions: &[Definition], offer: &Offer) -> Owed {
+    Owed::new(usize::try_from(memory(definitions, offer)).unwrap_or(usize::MAX))
 }

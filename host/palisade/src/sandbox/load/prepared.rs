@@ -4,8 +4,9 @@ use super::imports::Import;
 use super::lazy_code::LazyCode;
 use super::provenance::Freshness;
 use crate::execution::OwnerShares;
+use crate::execution::account::Owed;
 use crate::sandbox::guest_files::GuestFiles;
-use crate::tool::offer::Offer;
+use crate::tool::offer::{DocumentIndex, Offer};
 use crate::tool::{Definition, Digest};
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +19,10 @@ pub struct Prepared {
     pub(crate) imports: Vec<Import>,
     pub(crate) definitions: Vec<Definition>,
     pub(crate) offer: Offer,
+    pub(crate) documents: DocumentIndex,
+    /// The memory of the description, which counts for as long as the plugin is loaded.
+    #[expect(dead_code, reason = "counts for as long as it lives")]
+    pub(crate) description: Owed,
     pub(crate) freshness: Freshness,
     /// The shares that all calls of the plugin use.
     pub(crate) owner: OwnerShares,

@@ -1,9 +1,8 @@
 //! Validation of a tool's output against the schema that the tool declares.
 
-use super::breach::breach;
 use super::convert::Terms;
 use crate::execution::account::CallBudget;
-use crate::execution::offload::{IN_PLACE, offload};
+use crate::execution::offload::{is_short, offload};
 use crate::execution::{Outcome, ToolOutput};
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::json::Json;
@@ -24,17 +23,17 @@ pub(crate) async fn conforming(
         return Ok(output);
     };
     let [Content::Json(json)] = output.content.as_slice() else {
-        return Err(breach(
-            "it has an output schema, so a successful output is exactly one json block",
-        ));
+        return Err(terms
+            .promiser
+            .breach("it has an output schema, so a successful output is exactly one json block"));
     };
     let exhausted = |why| terms.exhausted(why);
     if let Some(verdict) = judge_in_place(json, schema, terms.budget).map_err(exhausted)? {
-        return verdict.map(|()| output).map_err(|wrong| schema_breach(&wrong));
+        return verdict.map(|()| output).map_err(|wrong| schema_breach(&wrong, terms));
     }
     let judged =
         Box::pin(judge_offloaded(output, schema.clone(), terms)).await.map_err(exhausted)?;
-    judged.map_err(|wrong| schema_breach(&wrong))
+    judged.map_err(|wrong| schema_breach(&wrong, terms))
 }
 
 /// Returns the verdict on a short output, or `None` if its validation would take too long here.
@@ -43,7 +42,7 @@ fn judge_in_place(
     schema: &Schema,
     budget: &CallBudget,
 ) -> Result<Option<Result<(), Violations>>, Exhausted> {
-    if json.as_str().len() > IN_PLACE {
+    if !is_short(json.as_str().len(), json.footprint()) {
         return Ok(None);
     }
     let (value, kept) = json.to_value_within(budget)?;
@@ -69,8 +68,8 @@ async fn judge_offloaded(
     offload(terms.budget, terms.turns, judge).await
 }
 
-fn schema_breach(wrong: &Violations) -> ErrorKind {
-    breach(&format!("its output breaks its own schema: {wrong}"))
+fn schema_breach(wrong: &Violations, terms: &Terms<'_>) -> ErrorKind {
+    terms.promiser.breach(&format!("its output breaks its own schema: {wrong}"))
 }
 
 #[cfg(test)]
@@ -81,6 +80,7 @@ mod tests {
     use crate::execution::account::budget_checks::wait_until_exhausted;
     use crate::execution::share::Pool;
     use crate::sandbox::Limits;
+    use crate::sandbox::output::Promiser;
     use crate::tool::{Digest, SideEffects};
     use serde_json::{Value, json};
     use std::time::{Duration, Instant};
@@ -110,7 +110,8 @@ mod tests {
             ToolOutput { content: vec![Content::Json(output.into())], ..ToolOutput::default() };
         let budget = CallBudget::new(account.clone(), Instant::now() + time, cancel);
         let turns = Pool::new(1).share(Digest::of(b"a plugin"));
-        let terms = Terms { budget: &budget, turns: &turns, time, class: SideEffects::None };
+        let (class, promiser) = (SideEffects::None, Promiser::Plugin);
+        let terms = Terms { budget: &budget, turns: &turns, time, class, promiser };
         conforming(output, &definition, &terms).await
     }
 

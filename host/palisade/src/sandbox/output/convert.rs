@@ -1,7 +1,7 @@
 //! Conversion of the result of a guest's `execute`. All data from a guest is bounded and checked
 //! here.
 
-use super::breach::breach;
+use super::breach::{Promiser, breach};
 use super::content::{self, ContentConverter, Unfit};
 use crate::execution::account::CallBudget;
 use crate::execution::offload::{IN_PLACE, exhaustion_error, offload};
@@ -48,12 +48,13 @@ pub(crate) struct Converted {
 /// The limits for the host's work on the output of a call.
 pub(crate) struct Terms<'a> {
     pub(crate) budget: &'a CallBudget,
-    /// The plugin's share of the turns to compute.
+    /// The share of the turns to compute that the call is charged to.
     pub(crate) turns: &'a Arc<Share>,
     /// The time limit of the call.
     pub(crate) time: Duration,
     /// The class of the tool.
     pub(crate) class: SideEffects,
+    pub(crate) promiser: Promiser,
 }
 
 impl Terms<'_> {
@@ -308,6 +309,7 @@ mod tests {
                 turns: input_turns_of(None),
                 time,
                 class: SideEffects::None,
+                promiser: Promiser::Plugin,
             };
             let taken = super::output(raw, &terms).await;
             let refused =

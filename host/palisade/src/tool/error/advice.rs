@@ -29,7 +29,9 @@ impl Advice {
         Self { text: text.into(), subject: Subject::Plain, in_code: None }
     }
 
-    /// Creates advice to change this key; the key's location is appended to the text.
+    /// Creates advice to change this key of an operator's settings; the key's location is appended
+    /// to the text. A host without such settings gives it only in the form of
+    /// [`in_code`](Self::in_code).
     pub fn setting(text: impl Into<Cow<'static, str>>, key: impl Into<Cow<'static, str>>) -> Self {
         Self { subject: Subject::Key(key.into()), ..Self::new(text) }
     }
@@ -45,6 +47,12 @@ impl Advice {
     pub fn in_code(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         self.in_code = Some(text.into());
         self
+    }
+
+    /// Returns true if a host can give this advice: a host without an operator's settings knows no
+    /// keys.
+    pub(super) fn is_for(&self, places: &Places) -> bool {
+        places.are_known() || self.in_code.is_some() || !matches!(self.subject, Subject::Key(_))
     }
 
     /// Renders the text, with the location where the key has to be changed.
@@ -131,6 +139,9 @@ mod tests {
         assert_eq!(said("limits.timeout"), "raise it in mine");
         let in_code = Advice::setting("raise it", "x").in_code("call `raise`");
         assert_eq!(in_code.told(&Places::default()), "call `raise`");
+        let key = Advice::setting("raise it", "x");
+        assert!(!key.is_for(&Places::default()) && key.is_for(&places));
+        assert!(in_code.is_for(&Places::default()) && Advice::new("wait").is_for(&places));
         assert_eq!(in_code.told(&places), "raise it in mine");
         assert_eq!(
             Advice::tools().told(&places.clone().with_tools("palisade list --plugins p")),

@@ -27,6 +27,19 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
+    /// All classes.
+    pub const ALL: [Self; 9] = [
+        Self::NotFound,
+        Self::ValidationError,
+        Self::PermissionDenied,
+        Self::UserDenied,
+        Self::Timeout,
+        Self::ExecutionError,
+        Self::Cancelled,
+        Self::ConfirmationTimeout,
+        Self::ResourceExhausted,
+    ];
+
     /// Returns the name used in results and events.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -213,6 +226,8 @@ pub enum ExecutionKind {
     Contract,
     /// A native tool panicked, or the host had an internal error.
     Internal,
+    /// The program polls its calls outside a tokio runtime, or in one without timers.
+    NoRuntime,
 }
 
 impl ExecutionKind {
@@ -229,6 +244,7 @@ impl ExecutionKind {
             Self::Trap => "trap",
             Self::Contract => "contract",
             Self::Internal => "internal",
+            Self::NoRuntime => "no-runtime",
         }
     }
 }
@@ -249,6 +265,10 @@ pub enum PermissionReason {
     NotAllowed,
     /// The call needs confirmation and there is no confirmer.
     NoConfirmer,
+    /// The call needs confirmation and the confirmer panicked.
+    ConfirmerFailed,
+    /// The host records calls before they run, and could not record this one.
+    NotRecorded,
 }
 
 impl PermissionReason {
@@ -262,6 +282,8 @@ impl PermissionReason {
             Self::Policy => "policy",
             Self::NotAllowed => "not_allowed",
             Self::NoConfirmer => "no_confirmer",
+            Self::ConfirmerFailed => "confirmer_failed",
+            Self::NotRecorded => "not_recorded",
         }
     }
 }

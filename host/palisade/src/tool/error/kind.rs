@@ -42,6 +42,9 @@ pub enum ErrorKind {
     /// The user denied the call.
     #[error("the user denied this operation")]
     UserDenied,
+    /// The question to the user ended without an answer, so the call must not run.
+    #[error("the question got no answer (end of input), so the call was refused")]
+    NoAnswer,
     /// The deadline passed.
     #[error("the call was stopped after {}, the time that it had", humantime::format_duration(*.limit))]
     Timeout {
@@ -155,7 +158,7 @@ impl ErrorKind {
             Self::NotFound { .. } => ErrorClass::NotFound,
             Self::Validation(_) => ErrorClass::ValidationError,
             Self::PermissionDenied { .. } => ErrorClass::PermissionDenied,
-            Self::UserDenied => ErrorClass::UserDenied,
+            Self::UserDenied | Self::NoAnswer => ErrorClass::UserDenied,
             Self::Timeout { .. } | Self::Unanswered { .. } => ErrorClass::Timeout,
             Self::Execution { .. } | Self::ClientLacks { .. } => ErrorClass::ExecutionError,
             Self::Cancelled | Self::AwaitsClient => ErrorClass::Cancelled,
@@ -167,7 +170,13 @@ impl ErrorKind {
     /// Returns true if a user may see the message. Internal errors and guest crashes go to the log.
     #[must_use]
     pub fn is_user_visible(&self) -> bool {
-        !matches!(self, Self::Execution { kind: ExecutionKind::Internal | ExecutionKind::Trap, .. })
+        !matches!(
+            self,
+            Self::Execution {
+                kind: ExecutionKind::Internal | ExecutionKind::NoRuntime | ExecutionKind::Trap,
+                ..
+            }
+        )
     }
 
     /// Returns true if another call, with other input or at another time, may succeed.
@@ -183,10 +192,14 @@ impl ErrorKind {
             | Self::ResourceExhausted { .. } => true,
             Self::Execution { kind, .. } => !matches!(
                 kind,
-                ExecutionKind::Trap | ExecutionKind::Contract | ExecutionKind::Internal
+                ExecutionKind::Trap
+                    | ExecutionKind::Contract
+                    | ExecutionKind::Internal
+                    | ExecutionKind::NoRuntime
             ),
             Self::PermissionDenied { .. }
             | Self::UserDenied
+            | Self::NoAnswer
             | Self::Cancelled
             | Self::ClientLacks { .. } => false,
         }
@@ -197,12 +210,21 @@ impl ErrorKind {
         matches!(self, Self::Execution { kind: ExecutionKind::Unsuccessful, .. })
     }
 
-    /// Creates an internal error, whose chain only the log shows.
+    /// Creates the error of a tool that failed inside, whose chain only the log shows.
     #[must_use]
     pub fn internal(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::failed_inside("tool", source)
+    }
+
+    /// Creates the error of a call that failed in the host, whose chain only the log shows.
+    pub(crate) fn failed_inside_host(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::failed_inside("host", source)
+    }
+
+    fn failed_inside(whom: &str, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Execution {
             kind: ExecutionKind::Internal,
-            message: "the tool failed inside; the log has the details".to_owned(),
+            message: format!("the {whom} failed inside; the log has the details"),
             field: None,
             source: Some(Arc::from(source.into())),
         }
@@ -246,7 +268,9 @@ impl ErrorKind {
             Self::ResourceExhausted { limit, value } => {
                 json!({"limit": limit.as_str(), "value": value})
             }
-            Self::Validation(_) | Self::UserDenied | Self::Cancelled => json!({}),
+            Self::Validation(_) | Self::UserDenied | Self::NoAnswer | Self::Cancelled => {
+                json!({})
+            }
         };
         match detail {
             Value::Object(map) => map,

@@ -39,41 +39,52 @@ impl Pattern {
         Some(Self(parts))
     }
 
-    /// Returns true if the template can expand to this URI. The cost is the number of parts times
-    /// the length of the URI.
+    /// Returns the number of parts: texts and variables.
+    pub(super) fn parts(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns true if the template can expand to this URI. The cost is the length of the URI plus
+    /// that of the template.
+    ///
+    /// Each text is taken where it occurs first, which misses no match: a variable may begin
+    /// earlier, and a text with a delimiter has only one place, since no variable passes one.
     pub(crate) fn fits(&self, uri: &str) -> bool {
-        let bytes = uri.as_bytes();
-        // The offsets at which the parts so far may end.
-        let mut ends = vec![false; bytes.len() + 1];
-        ends[0] = true;
-        for part in &self.0 {
-            ends = match part {
-                Part::Text(text) => after_text(&ends, bytes, text.as_bytes()),
-                Part::Variable => after_variable(&ends, bytes),
+        let mut rest = uri;
+        let mut is_after_variable = false;
+        for (index, part) in self.0.iter().enumerate() {
+            let text = match part {
+                Part::Variable => {
+                    is_after_variable = true;
+                    continue;
+                }
+                Part::Text(text) => text,
             };
+            let found = match (is_after_variable, index + 1 == self.0.len()) {
+                (false, _) => rest.starts_with(text).then_some(0),
+                (true, true) => rest.strip_suffix(text.as_str()).map(str::len),
+                (true, false) => find_after_one(rest, text),
+            };
+            let Some(value) = found.and_then(|at| rest.get(..at)) else { return false };
+            if is_after_variable && !is_value(value) {
+                return false;
+            }
+            rest = rest.get(value.len() + text.len()..).unwrap_or_default();
+            is_after_variable = false;
         }
-        ends[bytes.len()]
+        if is_after_variable { is_value(rest) } else { rest.is_empty() }
     }
 }
 
-fn after_text(ends: &[bool], bytes: &[u8], text: &[u8]) -> Vec<bool> {
-    let mut next = vec![false; ends.len()];
-    for (at, _) in ends.iter().enumerate().filter(|(_, is_end)| **is_end) {
-        if bytes[at..].starts_with(text) {
-            next[at + text.len()] = true;
-        }
-    }
-    next
+/// Returns the first position of a text behind the first character.
+fn find_after_one(rest: &str, text: &str) -> Option<usize> {
+    let first = rest.chars().next()?.len_utf8();
+    rest.get(first..)?.find(text).map(|at| first + at)
 }
 
-fn after_variable(ends: &[bool], bytes: &[u8]) -> Vec<bool> {
-    let mut next = vec![false; ends.len()];
-    let mut is_within = false;
-    for (at, byte) in bytes.iter().enumerate() {
-        is_within = (is_within || ends[at]) && !b"/?#".contains(byte);
-        next[at + 1] = is_within;
-    }
-    next
+/// Returns true if a variable can have this value.
+fn is_value(value: &str) -> bool {
+    !value.is_empty() && !value.contains(['/', '?', '#'])
 }
 
 #[cfg(test)]
@@ -116,5 +127,47 @@ mod tests {
     fn worst_case_match_is_fast() {
         let template = format!("a:{}", "{x}a".repeat(VARIABLES));
         assert!(!fits(&template, &format!("a:{}b", "a".repeat(2000))));
+    }
+
+    /// Matches by trying every length of every variable.
+    fn fits_by_trial(parts: &[Part], uri: &str) -> bool {
+        match parts {
+            [] => uri.is_empty(),
+            [Part::Text(text), rest @ ..] => {
+                uri.strip_prefix(text.as_str()).is_some_and(|uri| fits_by_trial(rest, uri))
+            }
+            [Part::Variable, rest @ ..] => (1..=uri.len())
+                .take_while(|end| !"/?#".contains(&uri[end - 1..*end]))
+                .any(|end| fits_by_trial(rest, &uri[end..])),
+        }
+    }
+
+    /// Returns all words of up to this many letters.
+    fn words(letters: &[&str], most: usize) -> Vec<String> {
+        let mut all = vec![String::new()];
+        let mut last = all.clone();
+        for _ in 0..most {
+            last = last
+                .iter()
+                .flat_map(|word| letters.iter().map(move |letter| format!("{word}{letter}")))
+                .collect();
+            all.extend(last.iter().cloned());
+        }
+        all
+    }
+
+    #[test]
+    fn match_agrees_with_a_trial_of_every_length() {
+        let uris = words(&["a", "b", "/"], 6);
+        let mut checked = 0;
+        for template in words(&["a", "b", "/", "{x}"], 5) {
+            let Some(pattern) = Pattern::parse(&template) else { continue };
+            checked += 1;
+            for uri in &uris {
+                let expected = fits_by_trial(&pattern.0, uri);
+                assert_eq!(pattern.fits(uri), expected, "{template} {uri}");
+            }
+        }
+        assert!(checked > 300, "{checked}");
     }
 }

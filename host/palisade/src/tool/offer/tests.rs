@@ -100,9 +100,27 @@ fn conflict_names_the_item() {
         first.clash(&offer(vec![], vec![], vec![prompt("p")])).as_deref(),
         Some("the prompt `p`")
     );
-    assert!(
-        first.has_document("aa:1")
-            && first.has_document("aa://b")
-            && !first.has_document("aa://b/c")
-    );
+    let index = DocumentIndex::of(&first);
+    assert!(index.has("aa:1") && index.has("aa://b") && !index.has("aa://b/c"));
+}
+
+#[test]
+fn search_cost_is_bounded_by_the_length_of_the_uri() {
+    let templates = |count: usize| -> Vec<_> {
+        (0..count).map(|number| template(&format!("aa:{number}/{{x}}"))).collect()
+    };
+    let index = DocumentIndex::of(&offer(vec![item("aa:1")], templates(250), vec![]));
+    assert!(index.has("aa:249/b") && !index.has("aa:250/b"));
+    assert_eq!(index.search_cost("aa:1"), 4 * 251);
+    assert_eq!(index.search_cost(&"a".repeat(URI + 1)), 0, "no document has it");
+}
+
+#[test]
+fn templates_of_a_plugin_are_bounded_together() {
+    let many = |count: usize| -> Vec<_> {
+        (0..count).map(|n| template(&format!("aa:{}z{n}", "a{x}".repeat(16)))).collect()
+    };
+    let fits = PARTS / 33;
+    assert_eq!(offer(vec![], many(fits), vec![]).check(), Ok(()));
+    refuses(&offer(vec![], many(fits + 1), vec![]), "1024 are accepted in all");
 }

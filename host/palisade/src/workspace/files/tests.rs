@@ -122,6 +122,25 @@ fn writing_creates_file_and_directories() {
 }
 
 #[test]
+fn check_of_a_change_agrees_with_the_change_and_makes_none() {
+    let world = World::new();
+    world.link("out", "../outside/secret");
+    world.link("config", "sub/.git/config");
+    world.pipe("pipe");
+    let files = world.workspace.files();
+    for path in ["file", "new", "new/deep/file", "sub/../file"] {
+        assert!(files.check_change(path).is_ok(), "{path}");
+    }
+    assert!(!world.at("new").exists());
+    for path in ["sub", "out", "config", "sub/.git/config", "sub/.git/new", "pipe", "../x", ".git"]
+    {
+        let refused = files.check_change(path).unwrap_err().to_string();
+        assert_eq!(files.write(path, "x").unwrap_err().to_string(), refused, "{path}");
+    }
+    assert_eq!(world.text("sub/.git/config"), "[core]");
+}
+
+#[test]
 fn writing_is_atomic_and_keeps_permissions() {
     let world = World::new();
     fs::set_permissions(world.at("file"), fs::Permissions::from_mode(0o4750)).unwrap();

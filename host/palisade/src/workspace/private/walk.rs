@@ -3,7 +3,7 @@
 //! directory.
 
 use super::{Missing, Obstacle};
-use crate::workspace::{Identity as Node, READ_DIRECTORY};
+use crate::workspace::{Identity as Node, LastLink, READ_DIRECTORY, open_regular_at};
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RawMode, Stat, fstat, mkdirat, open, openat, readlinkat,
     statat,
@@ -46,13 +46,32 @@ pub(crate) fn open_private(
     missing: Missing,
     workspace: Option<Node>,
 ) -> Result<(OwnedFd, PathBuf), Obstacle> {
-    let mut walk =
-        Walk { passed: Vec::new(), pending: Vec::new(), links: 0, missing, workspace, me: me() };
-    walk.push(&std::path::absolute(path)?);
+    let mut walk = Walk::new(path, missing, workspace)?;
     while let Some(part) = walk.pending.pop() {
         walk.step(part)?;
     }
     walk.end()
+}
+
+/// Opens the regular file at `path`, through links of this user.
+///
+/// # Errors
+///
+/// [`Obstacle`] if the file is not regular, or if another user can replace it, one of its parents or
+/// a link on the path.
+pub(super) fn open_unreplaceable(path: &Path) -> Result<std::fs::File, Obstacle> {
+    let mut walk = Walk::new(path, Missing::Refused, None)?;
+    while let Some(part) = walk.pending.pop() {
+        match part {
+            Part::Name(name) if walk.pending.is_empty() => {
+                if let Some(file) = walk.open_last(&name)? {
+                    return Ok(file);
+                }
+            }
+            part => walk.step(part)?,
+        }
+    }
+    Err(Obstacle::Unsafe("it is a directory, and not a regular file".to_owned()))
 }
 
 fn me() -> u32 {
@@ -82,6 +101,14 @@ enum Part {
 }
 
 impl Walk {
+    fn new(path: &Path, missing: Missing, workspace: Option<Node>) -> Result<Self, Obstacle> {
+        let me = me();
+        let mut walk =
+            Self { passed: Vec::new(), pending: Vec::new(), links: 0, missing, workspace, me };
+        walk.push(&std::path::absolute(path)?);
+        Ok(walk)
+    }
+
     fn push(&mut self, path: &Path) {
         let part = |component: Component<'_>| match component {
             Component::Prefix(_) | Component::RootDir => Some(Part::Root),
@@ -108,11 +135,29 @@ impl Walk {
         }
     }
 
-    fn enter(&mut self, name: &OsStr) -> Result<(), Obstacle> {
+    /// Returns the current directory, if no other user can replace its entries.
+    fn safe_here(&self) -> Result<&Passed, Obstacle> {
         let here = self.here()?;
-        if let Some(risk) = Risk::of_parent(here.stat.st_uid, here.stat.st_mode, self.me) {
-            return Err(risk.about(&here.path));
+        match Risk::of_parent(here.stat.st_uid, here.stat.st_mode, self.me) {
+            Some(risk) => Err(risk.about(&here.path)),
+            None => Ok(here),
         }
+    }
+
+    /// Opens the file of this name in the current directory. `None` if it is a link, whose target
+    /// is pending now.
+    fn open_last(&mut self, name: &OsStr) -> Result<Option<std::fs::File>, Obstacle> {
+        let here = self.safe_here()?;
+        let stat = statat(&here.handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            self.follow(name, &stat)?;
+            return Ok(None);
+        }
+        Ok(Some(open_regular_at(&here.handle, Path::new(name), LastLink::Keep)?))
+    }
+
+    fn enter(&mut self, name: &OsStr) -> Result<(), Obstacle> {
+        let here = self.safe_here()?;
         match statat(&here.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Symlink => self.follow(name, &stat),

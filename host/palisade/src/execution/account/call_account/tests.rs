@@ -1,7 +1,9 @@
 //! The memory account: the limits of a call and of all calls, the owner's share, and releases.
 
+use super::super::charge::Charge;
 use super::*;
 use crate::execution::owner::client_shares;
+use crate::execution::session_shares::SessionShares;
 use crate::tool::Digest;
 
 fn account(process: &'static Counter) -> Account {
@@ -116,7 +118,7 @@ fn memory_outliving_its_call_counts_in_the_total_only() {
 #[test]
 fn one_client_holds_at_most_half_of_the_memory() {
     static COUNTER: Counter = Counter::new();
-    let clients = ["one", "other"].map(|name| client_shares(Digest::of(name.as_bytes())));
+    let clients = ["one", "other"].map(|name| client_shares(Digest::of(name.as_bytes()), None));
     let limits = MemoryLimits { call: 8, total: 100 };
     let held = clients.each_ref().map(|client| {
         let mut calls = Vec::new();
@@ -137,7 +139,7 @@ fn one_client_holds_at_most_half_of_the_memory() {
 #[test]
 fn memory_of_a_client_counts_for_its_plugin_as_well() {
     static COUNTER: Counter = Counter::new();
-    let client = client_shares(Digest::of(b"a client with a plugin"));
+    let client = client_shares(Digest::of(b"a client with a plugin"), None);
     let plugin = Arc::<Counter>::default();
     let limits = MemoryLimits { call: 90, total: 150 };
     let call = Account::within(&COUNTER, limits, 10, Some(client.clone()));
@@ -154,4 +156,35 @@ fn memory_of_a_client_counts_for_its_plugin_as_well() {
     assert_eq!(counts(), (50, 50, 60), "a refusal leaves all counters as they were");
     drop((call, other, owed));
     assert_eq!(counts(), (0, 0, 0));
+}
+
+#[test]
+fn memory_of_a_call_is_charged_to_the_client_that_it_is_kept_for() {
+    static COUNTER: Counter = Counter::new();
+    // Until a message without a session is parsed, nothing tells the clients of one sender apart.
+    let sender = client_shares(Digest::of(b"the sender of messages without a session"), None);
+    let plugin = Digest::of(b"the plugin of messages without a session");
+    let (one, other) = (SessionShares::new(), SessionShares::new());
+    let limits = MemoryLimits { call: 8, total: 100 };
+    let message = || Account::within(&COUNTER, limits, 2, Some(sender.clone()));
+    let mut unread = Vec::new();
+    loop {
+        let call = message();
+        if call.assign(&one.of(plugin).memory).and_then(|()| call.reserve(1)).is_err() {
+            break;
+        }
+        while call.reserve(1).is_ok() {}
+        let held = call.held();
+        call.release(held);
+        unread.extend(call.charge(held).map(Charge::into_owed));
+    }
+    assert_eq!((sender.memory().get(), one.of(plugin).memory.get()), (0, 50));
+    let next = message();
+    assert_eq!(next.reserve(12), Err(Exhausted::CallMemory { limit: 8 }));
+    assert_eq!((next.reserve(10), sender.memory().get()), (Ok(()), 10));
+    assert_eq!(next.assign(&one.of(plugin).memory), Err(Exhausted::TotalMemory { limit: 100 }));
+    assert_eq!(next.assign(&other.of(plugin).memory), Ok(()));
+    assert_eq!((sender.memory().get(), other.of(plugin).memory.get()), (0, 10));
+    drop((next, unread));
+    assert_eq!((one.of(plugin).memory.get(), COUNTER.get()), (0, 0));
 }

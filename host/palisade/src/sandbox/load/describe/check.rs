@@ -1,15 +1,24 @@
 //! The checks of a plugin's description, and its tools' definitions.
 
-use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::description::Description;
-use crate::sandbox::load::definition::definition;
+use crate::sandbox::load::definition::{definition, pattern_allowance};
 use crate::sandbox::load::error::PluginRefused;
 use crate::tool::Definition;
+use crate::tool::json::footprint;
+use crate::tool::offer::Offer;
 use crate::tool::schema::Building;
+use serde_json::Value;
 use std::collections::HashSet;
 
 /// The maximum number of tools of one plugin.
 const MAX_TOOLS: usize = 256;
+/// The maximum length of all schemas of a plugin together, in bytes of JSON: that of four of the
+/// largest schemas. Compiled, they take about a hundred times as much memory.
+const MAX_TEXT: usize = 1 << 20;
+/// The maximum memory of all parsed schemas and metadata of a plugin together, in bytes: that of
+/// ordinary schemas with [`MAX_TEXT`] bytes, with room to spare. Texts of small objects take up to
+/// 90 times their length.
+const MAX_MEMORY: u64 = 32 << 20;
 
 /// Checks a plugin's description and returns its tools.
 pub(in crate::sandbox::load) fn checked(
@@ -21,12 +30,20 @@ pub(in crate::sandbox::load) fn checked(
     if tools.is_empty() || tools.len() > MAX_TOOLS {
         return Err(PluginRefused::Count(tools.len()));
     }
-    let mut budget = SchemaBudget::default();
+    let mut length = 0;
+    let mut memory = 0_u64;
+    let mut patterns = pattern_allowance();
     let mut definitions = Vec::with_capacity(tools.len());
     for raw in tools {
-        budget.charge_text(raw)?;
-        let definition = definition(raw, building)?;
-        budget.charge_patterns(&definition)?;
+        length += raw.input_schema.len() + raw.output_schema.as_ref().map_or(0, String::len);
+        if length > MAX_TEXT {
+            return Err(PluginRefused::Schemas { bytes: MAX_TEXT });
+        }
+        let definition = definition(raw, building, &mut patterns)?;
+        memory = memory.saturating_add(parsed(&definition));
+        if memory > MAX_MEMORY {
+            return Err(PluginRefused::Memory { bytes: MAX_MEMORY });
+        }
         definitions.push(definition);
     }
     let mut names = HashSet::new();
@@ -36,44 +53,23 @@ pub(in crate::sandbox::load) fn checked(
     }
 }
 
-/// The budget of all schemas of a plugin together. Each schema has bounds of its own, but a plugin
-/// may have hundreds of schemas.
-#[derive(Default)]
-struct SchemaBudget {
-    text: usize,
-    count: usize,
-    bytes: usize,
+/// Returns the memory of a description, in bytes. A host holds it for as long as the plugin is
+/// loaded. What is offered has a bounded JSON form, and its texts are stored twice.
+pub(in crate::sandbox::load) fn memory(definitions: &[Definition], offer: &Offer) -> u64 {
+    let tool = |tool: &Definition| {
+        let texts = tool.description().len() + tool.title().map_or(0, str::len);
+        size_of::<Definition>() as u64 + texts as u64 + parsed(tool)
+    };
+    definitions.iter().map(tool).sum::<u64>() + 2 * offer.length() as u64
 }
 
-impl SchemaBudget {
-    /// The size of four of the largest schemas, in bytes of JSON. Compiled, they take about a
-    /// hundred times as much memory.
-    const TEXT: usize = 1 << 20;
-    /// Two patterns for each tool of a plugin with the maximum number of tools.
-    const COUNT: usize = 512;
-    /// The size of the compiled patterns of two of the largest schemas, in bytes.
-    const BYTES: usize = 8 << 20;
-
-    fn charge_text(&mut self, raw: &wit::Definition) -> Result<(), PluginRefused> {
-        self.text += raw.input_schema.len() + raw.output_schema.as_ref().map_or(0, String::len);
-        if self.text <= Self::TEXT {
-            Ok(())
-        } else {
-            Err(PluginRefused::Schemas { bytes: Self::TEXT })
-        }
-    }
-
-    fn charge_patterns(&mut self, definition: &Definition) -> Result<(), PluginRefused> {
-        for schema in std::iter::once(definition.input_schema()).chain(definition.output_schema()) {
-            let (count, bytes) = schema.pattern_cost();
-            self.count += count;
-            self.bytes += bytes;
-        }
-        let is_within = self.count <= Self::COUNT && self.bytes <= Self::BYTES;
-        if is_within {
-            Ok(())
-        } else {
-            Err(PluginRefused::Patterns { count: Self::COUNT, bytes: Self::BYTES })
-        }
-    }
+/// Returns the memory of the parsed schemas and metadata of a tool, in bytes.
+fn parsed(definition: &Definition) -> u64 {
+    let schemas = std::iter::once(definition.input_schema()).chain(definition.output_schema());
+    let schemas: u64 = schemas.map(|schema| footprint::of(schema.as_value())).sum();
+    let metadata = definition.metadata().iter();
+    let member = |(name, value): (&String, &Value)| {
+        size_of::<(String, Value)>() as u64 + name.len() as u64 + footprint::of(value)
+    };
+    schemas + metadata.map(member).sum::<u64>()
 }

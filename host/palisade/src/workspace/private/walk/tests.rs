@@ -137,6 +137,44 @@ fn parent_or_link_of_another_user_is_refused() {
 }
 
 #[test]
+fn file_is_opened_only_if_nobody_else_can_replace_it() {
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("file"), "text").unwrap();
+    symlink("folder/file", outer.path().join("link")).unwrap();
+    let opened = |name: &str| open_unreplaceable(&outer.path().join(name));
+    for mode in [0o755, 0o700, 0o1777] {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        for name in ["folder/file", "link", "folder/../link"] {
+            assert_eq!(std::io::read_to_string(opened(name).unwrap()).unwrap(), "text", "{name}");
+        }
+    }
+    for name in ["folder", "folder/.", "folder/..", "folder/missing"] {
+        assert!(opened(name).is_err(), "{name}");
+    }
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o775)).unwrap();
+    for name in ["folder/file", "link"] {
+        let why = std::io::Error::from(opened(name).unwrap_err()).to_string();
+        assert!(why.contains("other users can write to") && why.contains("chmod go-w"), "{why}");
+    }
+}
+
+#[test]
+fn pipe_is_never_opened() {
+    let outer = tempfile::tempdir().unwrap();
+    let pipe = outer.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+        .unwrap();
+    symlink("pipe", outer.path().join("link")).unwrap();
+    for name in ["pipe", "link"] {
+        let why = open_unreplaceable(&outer.path().join(name)).unwrap_err();
+        let why = std::io::Error::from(why).to_string();
+        assert!(why.contains("not a regular file"), "{name}: {why}");
+    }
+}
+
+#[test]
 fn circular_links_end() {
     let outer = tempfile::tempdir().unwrap();
     symlink("two", outer.path().join("one")).unwrap();
