@@ -8,8 +8,11 @@
 //! reply.
 //!
 //! For an object with a known type, only the documented fields of that type are read, so that a
-//! proxy that inspects a call sees the call that will run. An object without a type may be in any
-//! form; the documented fields of the named provider take precedence.
+//! proxy that inspects a call sees the call that will run. An object with only a name and an input
+//! may have any names for its fields; the documented ones of the named provider take precedence.
+//! A call in the form of another provider refuses the whole reply, before any call runs: its answer
+//! would be in a form that the other provider does not take. A [`History`] refuses every message in
+//! such a form, because it repeats the messages.
 
 mod answer;
 mod anthropic;
@@ -24,6 +27,8 @@ mod openai;
 mod outcome;
 mod provider;
 mod responses;
+mod shape;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -124,11 +129,15 @@ impl ToolUse {
 /// [`ReplyError`] if the text exceeds [`REPLY_BOUNDS`], is not a reply, is the provider's error, or
 /// has more than [`MAX_CALLS`] calls.
 pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyError> {
-    read_reply(provider, text).map(|(calls, _)| calls)
+    read_reply(provider, text, |_| Ok(())).map(|(calls, _)| calls)
 }
 
-/// Reads the calls of a reply, and returns the reply as well.
-fn read_reply(provider: Provider, text: &str) -> Result<(Vec<ToolUse>, Value), ReplyError> {
+/// Reads the calls of a reply that passes a check, and returns the reply as well.
+fn read_reply(
+    provider: Provider,
+    text: &str,
+    check: impl FnOnce(&Value) -> Result<(), ReplyError>,
+) -> Result<(Vec<ToolUse>, Value), ReplyError> {
     if is_stream(text) {
         return Err(ReplyError::Stream);
     }
@@ -137,6 +146,7 @@ fn read_reply(provider: Provider, text: &str) -> Result<(Vec<ToolUse>, Value), R
     if let Some(message) = error::provider_error(reply) {
         return Err(ReplyError::Provider { message });
     }
+    check(reply)?;
     let calls = collect_calls(provider, reply)?;
     if calls.is_empty() && !calls.has_dropped_calls() {
         check_reply_without_calls(provider, reply, &calls)?;

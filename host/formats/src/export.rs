@@ -5,8 +5,10 @@
 //! and are reported as a [`Weakening`]. A program validates every call against the canonical
 //! schema, regardless of the exported one.
 
+mod merge;
 mod portable;
 mod profile;
+mod recursion;
 mod references;
 mod rewrite;
 mod strict;

@@ -1,6 +1,6 @@
 //! Collects the calls of a reply, in any of a call's forms.
 
-use super::fields::{Fields, IDS, WRAPPERS, find_wrapped};
+use super::fields::{Fields, IDS, WRAPPERS, find_wrapped, forms_of_call};
 use super::{MAX_CALLS, Provider, ReplyError, ToolUse};
 use palisade_schema::text::{cut, sanitize_id};
 use serde_json::{Map, Value};
@@ -107,13 +107,28 @@ impl CallCollector {
             Some(
                 "function_call" | "custom_tool_call" | "tool_use" | "function" | "custom"
                 | "tool_call",
-            ) => {
-                return self.add_call(object);
-            }
-            None if is_untyped_call(object) => return self.add_call(object),
+            ) => return self.add_call_in_form(object),
+            None if is_untyped_call(object) => return self.add_call_in_form(object),
             kind => self.recognized |= kind.is_some() || object.contains_key("role"),
         }
         Ok(())
+    }
+
+    /// Adds an object as a call, unless it has the form of another provider's calls: the answer in
+    /// the named provider's form would be for the wrong API.
+    fn add_call_in_form(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
+        self.check_form(object)?;
+        self.add_call(object)
+    }
+
+    /// Refuses a call that has the form of other providers' calls.
+    pub(super) fn check_form(&self, object: &Map<String, Value>) -> Result<(), ReplyError> {
+        match forms_of_call(object) {
+            [found, ..] if !forms_of_call(object).contains(&self.provider) => {
+                Err(ReplyError::OtherProvider { expected: self.provider, found: *found })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Drops the call that an object answers, by id or else by name, so that a finished call is not

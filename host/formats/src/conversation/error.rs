@@ -25,14 +25,14 @@ pub enum ReplyError {
         /// The provider's message, at most 300 characters.
         message: String,
     },
-    /// The text is JSON with calls in another provider's form.
+    /// The text is JSON with calls or messages in another provider's form.
     #[error(
-        "this is not a reply of {expected}: it has calls in the form of {found}; name {found} as the provider"
+        "this is not a reply of {expected}: it has the form of {found}; name {found} as the provider"
     )]
     OtherProvider {
         /// The named provider.
         expected: Provider,
-        /// The provider whose form the calls have.
+        /// The provider whose form the reply has, the first one if several write it.
         found: Provider,
     },
     /// The text is JSON of an unknown form.

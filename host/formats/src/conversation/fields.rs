@@ -93,6 +93,33 @@ impl Fields {
     }
 }
 
+/// Returns the providers whose calls have the form of this object: by its type, or else by the
+/// object that wraps the name. Empty if the form is nobody's own, such as a name with its input.
+pub(super) fn forms_of_call(object: &Map<String, Value>) -> &'static [Provider] {
+    let wraps = |key: &str| object.get(key).is_some_and(Value::is_object);
+    match type_of(object) {
+        Some("tool_use") => &[Provider::Anthropic],
+        Some("function_call" | "custom_tool_call") => &[Provider::OpenAiResponses],
+        Some("function") if wraps("function") => &[Provider::OpenAi],
+        Some("custom") if wraps("custom") => &[Provider::OpenAi],
+        Some(_) => &[],
+        None if object.get("name").is_some_and(Value::is_string) => &[],
+        None if wraps("function") || wraps("custom") => &[Provider::OpenAi],
+        None if wraps("functionCall") => &[Provider::Gemini],
+        None => object.get("function_call").and_then(Value::as_object).map_or(&[], older_forms),
+    }
+}
+
+/// Returns the providers whose calls have this object under `function_call`: the predecessor of
+/// `tool_calls`, or a part of Gemini as some libraries print it.
+fn older_forms(call: &Map<String, Value>) -> &'static [Provider] {
+    match (call.contains_key("arguments"), call.contains_key("args")) {
+        (true, false) => &[Provider::OpenAi],
+        (false, true) => &[Provider::Gemini],
+        _ => &[Provider::OpenAi, Provider::Gemini],
+    }
+}
+
 /// Returns the object under the first of these keys that holds an object.
 pub(super) fn find_wrapped<'v>(
     object: &'v Map<String, Value>,

@@ -58,7 +58,12 @@ fn read_part(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(
         return Ok(());
     }
     match get_either(object, "functionCall", "function_call") {
-        Some(call) => calls.add_call(call),
+        Some(call) => {
+            if !object.contains_key("functionCall") {
+                calls.check_form(object)?;
+            }
+            calls.add_call(call)
+        }
         None if KEYS_WITHOUT_CALL.iter().any(|key| object.contains_key(*key)) => {
             calls.mark_recognized();
             Ok(())

@@ -4,7 +4,7 @@
 use super::answer::{Answer, omitted_parts};
 use super::{
     OmittedPart, Outcome, Provider, ReplyError, ToolUse, anthropic, gemini, openai, read_reply,
-    responses,
+    responses, shape, written,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,22 +61,31 @@ impl History {
     }
 
     /// Reads the calls of a reply, in any form that [`read_calls`](super::read_calls) accepts, and
-    /// appends the model's message. A reply without content appends nothing.
+    /// appends the model's message. A reply without content appends nothing. Calls in nobody's own
+    /// form, which have only a name and an input, are appended in this provider's form, with the
+    /// ids by which their answers name them.
     ///
     /// A number in the reply that does not fit 64 bits is appended in the precision of a `double`,
     /// or as a string if it is out of range.
     ///
     /// # Errors
     ///
-    /// Those of [`read_calls`](super::read_calls). Nothing is appended then.
+    /// Those of [`read_calls`](super::read_calls), such as [`ReplyError::OtherProvider`] for a
+    /// reply in another provider's form. Nothing is appended then.
     pub fn append_reply(&mut self, reply: &str) -> Result<Vec<ToolUse>, ReplyError> {
-        let (calls, reply) = read_reply(self.provider, reply)?;
-        let messages = match self.provider {
+        let (calls, reply) = read_reply(self.provider, reply, |reply| {
+            match shape::other_form(self.provider, reply) {
+                Some(found) => Err(ReplyError::OtherProvider { expected: self.provider, found }),
+                None => Ok(()),
+            }
+        })?;
+        let bare = written::message_of_bare_calls(self.provider, &reply, &calls);
+        let messages = bare.unwrap_or_else(|| match self.provider {
             Provider::OpenAi => openai::model_messages(reply),
             Provider::OpenAiResponses => responses::model_items(reply),
             Provider::Anthropic => anthropic::model_messages(reply),
             Provider::Gemini => gemini::model_contents(reply),
-        };
+        });
         self.messages.extend(messages);
         Ok(calls)
     }

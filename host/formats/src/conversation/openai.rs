@@ -54,7 +54,12 @@ fn read_message_calls(
     // An object typed as a call is not a message, so its `function_call` is not read.
     let is_call = matches!(type_of(message), Some("function" | "custom"));
     match message.get("function_call").filter(|_| !is_call).and_then(Value::as_object) {
-        Some(call) => calls.add_legacy_call(call),
+        Some(call) => {
+            if !message.contains_key("role") {
+                calls.check_form(message)?;
+            }
+            calls.add_legacy_call(call)
+        }
         None if message.contains_key("tool_calls") => {
             calls.mark_recognized();
             Ok(())

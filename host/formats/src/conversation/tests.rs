@@ -155,12 +155,20 @@ fn untyped_calls_may_use_any_key_for_id_and_input() {
                     [row("", "echo", "{\"a\":[1]}")],
                     "{provider} {key}"
                 );
-                let within = json!({"id": "b", "function": direct});
-                assert_eq!(
-                    read(provider, &within),
-                    [row("b", "echo", "{\"a\":[1]}")],
-                    "{provider} {key}"
-                );
+                let within = |wrapper: &str| json!({"id": "b", wrapper: direct});
+                let of_openai = read_calls(provider, &within("function").to_string());
+                if provider == Provider::OpenAi {
+                    let calls = read(provider, &within("function"));
+                    assert_eq!(calls, [row("b", "echo", "{\"a\":[1]}")], "{key}");
+                } else {
+                    let found = Provider::OpenAi;
+                    let refused = ReplyError::OtherProvider { expected: provider, found };
+                    assert_eq!(of_openai.unwrap_err(), refused, "{key}");
+                }
+                if provider == Provider::Gemini {
+                    let calls = read(provider, &within("functionCall"));
+                    assert_eq!(calls, [row("", "echo", "{\"a\":[1]}")], "{key}");
+                }
             }
         }
     }

@@ -29,7 +29,9 @@ pub(super) fn drop_optional_null(keywords: &mut Map<String, Value>) -> Vec<Strin
 /// accepts the same values as before.
 pub(super) fn split_types(keywords: &mut Map<String, Value>) {
     let Some(Value::Array(kinds)) = keywords.get("type") else { return };
-    let kinds = kinds.clone();
+    // A repeated type would repeat its values.
+    let mut seen = HashSet::new();
+    let kinds: Vec<Value> = kinds.iter().filter(|kind| seen.insert(*kind)).cloned().collect();
     keywords.remove("type");
     if let [kind] = kinds.as_slice() {
         keywords.insert("type".to_owned(), kind.clone());
@@ -51,10 +53,16 @@ pub(super) fn split_types(keywords: &mut Map<String, Value>) {
     }
 }
 
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
 /// Returns the schema of one type, with the listed values of that type. Returns `None` if there is
 /// no such value.
 fn alternative(kind: &Value, values: Option<&[Value]>) -> Option<Value> {
     let Some(values) = values else { return Some(json!({"type": kind})) };
+    // Values are looked at for the seven types, and not for any other word.
+    if !TYPES.iter().any(|known| kind == known) {
+        return None;
+    }
     let own: Vec<&Value> = values.iter().filter(|value| is_of(value, kind)).collect();
     match own.as_slice() {
         [] => None,

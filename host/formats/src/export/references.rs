@@ -2,14 +2,19 @@
 //! it.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::merge::Merged;
+use super::recursion::References;
 use palisade_schema::schema::resolve_local_ref;
 
 /// The deepest nesting of inlined references.
 const MAX_INLINING: usize = 8;
+/// The deepest schema in which references are inlined: each inlined one may hold the next, and the
+/// rewriting is recursive. Schemas have at most half of these levels themselves, and strict modes
+/// accept ten.
+const MAX_LEVELS: usize = 32;
 /// The number of values that the export of one schema may visit and copy: references can expand a
 /// schema exponentially. The schema of a real tool needs a few thousand.
 const MAX_STEPS: usize = 300_000;
@@ -33,7 +38,7 @@ impl StepBudget {
 
     /// Spends the number of values in `value`, and collects the references among them. Returns
     /// `None` if the budget runs out first.
-    fn collect_refs<'v>(&mut self, value: &'v Value) -> Option<Vec<&'v str>> {
+    pub(super) fn collect_refs<'v>(&mut self, value: &'v Value) -> Option<Vec<&'v str>> {
         let mut found = Vec::new();
         let mut pending = vec![value];
         while let Some(value) = pending.pop() {
@@ -104,59 +109,75 @@ fn redirect_refs(value: &mut Value) {
 }
 
 /// A schema object with `allOf` merged and every `$ref` with siblings inlined where possible.
-pub(super) struct Flat {
-    pub(super) keywords: Map<String, Value>,
+pub(super) struct Flat<'v> {
+    pub(super) keywords: Cow<'v, Map<String, Value>>,
     /// The siblings that were dropped because their `$ref` cannot be inlined.
     pub(super) dropped: Vec<String>,
 }
 
-/// Inlines a `$ref` with siblings and merges `allOf`, as far as the budget lasts.
-pub(super) fn flatten(
-    root: &Value,
-    keywords: &Map<String, Value>,
-    budget: &mut StepBudget,
-) -> Flat {
-    let mut flat = Flat { keywords: keywords.clone(), dropped: Vec::new() };
-    for _ in 0..MAX_INLINING {
-        let has_room = keywords.values().all(|value| budget.collect_refs(value).is_some());
-        if !has_room || (!flat.merge_all_of() && !flat.inline(root, budget)) {
-            break;
-        }
-    }
-    flat.drop_ref_siblings();
-    flat
+/// Flattens the schema objects of a document, as far as its budget lasts.
+pub(super) struct Flattener<'v> {
+    root: &'v Value,
+    /// Read when the first reference has siblings.
+    references: Option<References<'v>>,
+    budget: StepBudget,
 }
 
-impl Flat {
-    /// Merges the members of `allOf` into the object unless they conflict.
-    fn merge_all_of(&mut self) -> bool {
-        let Some(Value::Array(members)) = self.keywords.get("allOf") else { return false };
-        let mut merged = self.keywords.clone();
-        merged.remove("allOf");
-        for member in members {
-            match member.as_object().and_then(|member| merge(&merged, member)) {
-                Some(next) => merged = next,
-                None => return false,
-            }
+impl<'v> Flattener<'v> {
+    pub(super) fn new(root: &'v Value) -> Self {
+        Self { root, references: None, budget: StepBudget::new() }
+    }
+
+    /// Returns true if the budget has ended, or nothing more is inlined at this level: what is left
+    /// stays as it is.
+    pub(super) fn is_spent(&self, level: usize) -> bool {
+        self.budget.is_spent() || level > MAX_LEVELS
+    }
+
+    /// Inlines a `$ref` with siblings and merges `allOf`, in a schema at this level.
+    pub(super) fn flatten<'k>(
+        &mut self,
+        keywords: &'k Map<String, Value>,
+        level: usize,
+    ) -> Flat<'k> {
+        let mut flat = Flat { keywords: Cow::Borrowed(keywords), dropped: Vec::new() };
+        for _ in 0..MAX_INLINING {
+            let merged = self.merge_all_of(&flat.keywords);
+            let next = merged.or_else(|| self.inline(&flat.keywords, level));
+            let Some(next) = next else { break };
+            flat.keywords = Cow::Owned(next);
         }
-        self.keywords = merged;
-        true
+        flat.drop_ref_siblings();
+        flat
+    }
+
+    /// Merges the members of `allOf` into the object unless they conflict.
+    fn merge_all_of(&mut self, keywords: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let Some(Value::Array(members)) = keywords.get("allOf") else { return None };
+        self.pay_for(keywords)?;
+        let others = keywords.iter().filter(|(keyword, _)| *keyword != "allOf");
+        let others = others.map(|(keyword, value)| (keyword.clone(), value.clone())).collect();
+        let merged = members
+            .iter()
+            .try_fold(Merged::new(others), |merged, member| merged.add(member.as_object()?).ok());
+        merged.map(Merged::into_keywords)
     }
 
     /// Replaces a `$ref` with its target. The annotations among its siblings take precedence over
     /// the target's.
-    fn inline(&mut self, root: &Value, budget: &mut StepBudget) -> bool {
-        if self.keywords.len() < 2 {
-            return false;
+    fn inline(
+        &mut self,
+        keywords: &Map<String, Value>,
+        level: usize,
+    ) -> Option<Map<String, Value>> {
+        let reference = keywords.get("$ref").and_then(Value::as_str)?;
+        if keywords.len() < 2 || self.is_spent(level) || !self.is_finite(reference) {
+            return None;
         }
-        let Some(Value::String(reference)) = self.keywords.get("$ref") else { return false };
-        let Some(whole @ Value::Object(target)) = resolve_local_ref(root, reference) else {
-            return false;
-        };
-        if is_recursive(root, whole, reference, budget) {
-            return false;
-        }
-        let mut siblings = self.keywords.clone();
+        let target = resolve_local_ref(self.root, reference)?.as_object()?;
+        self.pay_for(keywords)?;
+        self.pay_for(target)?;
+        let mut siblings = keywords.clone();
         siblings.remove("$ref");
         let mut definition = target.clone();
         for annotation in ["title", "description", "default", "examples"] {
@@ -164,11 +185,21 @@ impl Flat {
                 definition.remove(annotation);
             }
         }
-        let Some(merged) = merge(&siblings, &definition) else { return false };
-        self.keywords = merged;
-        true
+        Merged::new(siblings).add(&definition).ok().map(Merged::into_keywords)
     }
 
+    fn is_finite(&mut self, reference: &str) -> bool {
+        let read = || References::of(self.root, &mut self.budget);
+        self.references.get_or_insert_with(read).is_finite(reference)
+    }
+
+    /// Spends the steps of a copy of this object. Returns `None` if there are not enough.
+    fn pay_for(&mut self, keywords: &Map<String, Value>) -> Option<()> {
+        keywords.values().try_for_each(|value| self.budget.collect_refs(value).map(drop))
+    }
+}
+
+impl Flat<'_> {
     /// Removes the siblings of a `$ref` that could not be inlined. Definitions stay, because they
     /// do not constrain the value.
     fn drop_ref_siblings(&mut self) {
@@ -176,83 +207,15 @@ impl Flat {
             let is_kept = |keyword: &str| matches!(keyword, "$ref" | "$defs" | "definitions");
             self.dropped =
                 self.keywords.keys().filter(|keyword| !is_kept(keyword)).cloned().collect();
-            self.keywords.retain(|keyword, _| is_kept(keyword));
-        }
-    }
-}
-
-/// Merges two objects; `None` if they conflict or contain keywords whose meaning depends on one
-/// another.
-fn merge(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<String, Value>> {
-    const INTERDEPENDENT: [&str; 4] =
-        ["additionalProperties", "unevaluatedProperties", "patternProperties", "items"];
-    let mut merged = one.clone();
-    if INTERDEPENDENT.iter().any(|keyword| {
-        one.contains_key(*keyword) != two.contains_key(*keyword)
-            && one.contains_key("properties")
-            && two.contains_key("properties")
-    }) {
-        return None;
-    }
-    for (keyword, value) in two {
-        let both = match (keyword.as_str(), merged.get(keyword), value) {
-            (_, None, value) => value.clone(),
-            ("properties" | "$defs", Some(Value::Object(one)), Value::Object(two)) => {
-                Value::Object(merge_properties(one, two)?)
+            if !self.dropped.is_empty() {
+                self.keywords.to_mut().retain(|keyword, _| is_kept(keyword));
             }
-            ("required", Some(Value::Array(one)), Value::Array(two)) => Value::Array(
-                one.iter().chain(two.iter().filter(|name| !one.contains(name))).cloned().collect(),
-            ),
-            (_, Some(one), two) if one == two => continue,
-            _ => return None,
-        };
-        merged.insert(keyword.clone(), both);
-    }
-    Some(merged)
-}
-
-fn merge_properties(
-    one: &Map<String, Value>,
-    two: &Map<String, Value>,
-) -> Option<Map<String, Value>> {
-    let disagree =
-        |(name, value): (&String, &Value)| one.get(name).is_some_and(|other| other != value);
-    (!two.iter().any(disagree))
-        .then(|| one.iter().chain(two).map(|(name, value)| (name.clone(), value.clone())).collect())
-}
-
-/// Returns true if a definition refers to itself, or if the budget ends before that is known.
-fn is_recursive(
-    root: &Value,
-    definition: &Value,
-    reference: &str,
-    budget: &mut StepBudget,
-) -> bool {
-    let mut seen = HashSet::new();
-    let Some(mut pending) = budget.collect_refs(definition) else { return true };
-    while let Some(next) = pending.pop() {
-        if next == reference {
-            return true;
-        }
-        if seen.insert(next)
-            && let Some(definition) = resolve_local_ref(root, next)
-        {
-            let Some(further) = budget.collect_refs(definition) else { return true };
-            pending.extend(further);
         }
     }
-    false
 }
 
 /// Returns true if a reference of the schema is recursive or cannot be resolved, or if the budget
 /// ends before that is known. A `$ref` in data counts as a reference.
 pub(super) fn has_recursion(root: &Value, budget: &mut StepBudget) -> bool {
-    let Some(mut all) = budget.collect_refs(root) else { return true };
-    all.sort_unstable();
-    all.dedup();
-    all.iter().any(|reference| {
-        resolve_local_ref(root, reference).is_none_or(|definition| {
-            definition.is_object() && is_recursive(root, definition, reference, budget)
-        })
-    })
+    !References::of(root, budget).are_finite()
 }

@@ -1,14 +1,15 @@
 //! Rewrites a schema for one provider and records every weakening.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
 use super::Weakening;
 use super::portable::{drop_optional_null, split_types};
 use super::profile::{Profile, Treatment, Types};
-use super::references::{StepBudget, flatten, move_definitions};
-use super::strict::Reason;
+use super::references::{Flattener, move_definitions};
+use super::strict::{Reason, required_names};
 use crate::DefinitionView;
 use palisade_schema::schema::Dialect;
 use palisade_schema::schema::{Shape, holds, join};
@@ -57,26 +58,27 @@ fn rewrite_of(
     let schema =
         if profile.keywords.is_some() { move_definitions(schema) } else { Cow::Borrowed(schema) };
     let mut rewriter = Rewriter {
-        root: &schema,
         tool,
         subject,
         profile,
         weakened: Vec::new(),
         blocked: None,
-        budget: StepBudget::new(),
+        flattener: Flattener::new(&schema),
+        level: 0,
     };
     let rewritten = rewriter.rewrite_schema(&schema, "");
     Rewritten { schema: rewritten, weakened: rewriter.weakened, blocked: rewriter.blocked }
 }
 
 struct Rewriter<'v> {
-    root: &'v Value,
     tool: &'v str,
     subject: Subject,
     profile: &'static Profile,
     weakened: Vec<Weakening>,
     blocked: Option<Reason>,
-    budget: StepBudget,
+    flattener: Flattener<'v>,
+    /// The number of schemas around the current one, and the current one.
+    level: usize,
 }
 
 /// The additions to the description of one schema object.
@@ -89,13 +91,20 @@ struct Notes {
 impl Rewriter<'_> {
     fn rewrite_schema(&mut self, schema: &Value, pointer: &str) -> Value {
         let Value::Object(keywords) = schema else { return schema.clone() };
+        self.level += 1;
+        let written = self.rewrite_object(keywords, pointer);
+        self.level -= 1;
+        written
+    }
+
+    fn rewrite_object(&mut self, keywords: &Map<String, Value>, pointer: &str) -> Value {
         let mut keywords = self.flatten(keywords, pointer);
         if self.profile.types == Types::One {
-            self.use_one_type(&mut keywords, pointer);
+            self.use_one_type(keywords.to_mut(), pointer);
         }
         let mut written = Map::new();
         let mut notes = Notes::default();
-        for (keyword, value) in &keywords {
+        for (keyword, value) in keywords.iter() {
             self.rewrite_keyword(keyword, value, pointer, &keywords, &mut written, &mut notes);
         }
         self.add_required_keywords(&mut written);
@@ -118,12 +127,16 @@ impl Rewriter<'_> {
     }
 
     /// Flattens references and `allOf`, which only strict subsets require.
-    fn flatten(&mut self, keywords: &Map<String, Value>, pointer: &str) -> Map<String, Value> {
+    fn flatten<'k>(
+        &mut self,
+        keywords: &'k Map<String, Value>,
+        pointer: &str,
+    ) -> Cow<'k, Map<String, Value>> {
         if self.profile.keywords.is_none() {
-            return keywords.clone();
+            return Cow::Borrowed(keywords);
         }
-        let flat = flatten(self.root, keywords, &mut self.budget);
-        let effect = match self.budget.is_spent() {
+        let flat = self.flattener.flatten(keywords, self.level);
+        let effect = match self.flattener.is_spent(self.level) {
             true => {
                 "is left out: nothing may stand beside a `$ref`, and this schema is too large to write its references out"
             }
@@ -242,14 +255,12 @@ impl Rewriter<'_> {
     }
 
     fn require_all(&mut self, written: &mut Map<String, Value>, pointer: &str) {
-        let required =
-            written.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        let required: HashSet<String> = required_names(written).map(str::to_owned).collect();
         let Some(properties) = written.get_mut("properties").and_then(Value::as_object_mut) else {
             return;
         };
         let names: Vec<Value> = properties.keys().cloned().map(Value::String).collect();
-        for (name, property) in
-            properties.iter_mut().filter(|(name, _)| !required.contains(&json!(name)))
+        for (name, property) in properties.iter_mut().filter(|(name, _)| !required.contains(*name))
         {
             let place = join(&join(pointer, "properties"), name);
             *property = accept_null(std::mem::take(property));

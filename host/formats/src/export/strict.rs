@@ -1,5 +1,7 @@
 //! Checks whether a schema is in a provider's strict subset.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::references::{StepBudget, has_recursion};
@@ -250,14 +252,16 @@ impl Rules {
         if keywords.get("additionalProperties") != Some(&json!(false)) {
             return Some("an object does not say `\"additionalProperties\": false`");
         }
-        let required = keywords
-            .get("required")
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let optional = properties.keys().any(|name| !required.contains(&json!(name)));
+        let required: HashSet<&str> = required_names(keywords).collect();
+        let optional = properties.keys().any(|name| !required.contains(name.as_str()));
         (self.requires_all_members && optional).then_some("a property is not required")
     }
+}
+
+/// Returns the names in `required`.
+pub(super) fn required_names(keywords: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let names = keywords.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn find_array_violation(keywords: &Map<String, Value>) -> Option<&'static str> {

@@ -161,3 +161,90 @@ fn stored_history_continues() {
         assert_eq!(restored, history);
     }
 }
+
+/// Returns the replies of a provider that ask for no tool: the whole reply, and its message.
+fn replies_without_calls(provider: Provider) -> Vec<Value> {
+    let text = |kind: &str| json!([{"type": kind, "text": "Done."}]);
+    match provider {
+        OpenAi => {
+            let message = json!({"role": "assistant", "content": "Done."});
+            vec![json!({"object": "chat.completion", "choices": [{"message": message}]}), message]
+        }
+        OpenAiResponses => {
+            let item =
+                json!({"type": "message", "role": "assistant", "content": text("output_text")});
+            vec![json!({"object": "response", "output": [item]}), json!([item]), item]
+        }
+        Anthropic => vec![
+            json!({"type": "message", "role": "assistant", "content": text("text"), "stop_reason": "end_turn"}),
+        ],
+        Gemini => {
+            let content = json!({"role": "model", "parts": [{"text": "Done."}]});
+            vec![json!({"candidates": [{"content": content, "finishReason": "STOP"}]}), content]
+        }
+    }
+}
+
+/// Returns true if this form of a message is the expected provider's as well: a role with a text.
+fn is_shared(expected: Provider, reply: &Value) -> bool {
+    expected != Gemini && reply["content"].is_string()
+}
+
+#[test]
+fn reply_in_the_form_of_another_provider_is_refused_and_names_both() {
+    for found in Provider::ALL {
+        for reply in replies_without_calls(found) {
+            assert!(!appended(found, &reply).is_empty(), "{reply}");
+            let others = Provider::ALL.into_iter().filter(|other| *other != found);
+            for expected in others.filter(|other| !is_shared(*other, &reply)) {
+                let mut history = History::new(expected);
+                let refused = history.append_reply(&reply.to_string());
+                let error = ReplyError::OtherProvider { expected, found };
+                assert_eq!(refused.unwrap_err(), error, "{reply}");
+                assert!(history.messages().is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn reply_with_a_message_of_another_provider_is_refused() {
+    let own = json!({"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": {"name": "t", "arguments": "{}"}}]});
+    let other = json!({"role": "model", "parts": [{"functionCall": {"name": "t", "args": {}}}]});
+    let refused = History::new(OpenAi).append_reply(&json!([own, other]).to_string());
+    let error = ReplyError::OtherProvider { expected: OpenAi, found: Gemini };
+    assert_eq!(refused.unwrap_err(), error);
+}
+
+#[test]
+fn call_in_nobodys_form_is_appended_with_the_id_of_its_answer() {
+    for input in ["args", "arguments", "input"] {
+        for provider in Provider::ALL {
+            let mut history = History::new(provider);
+            let reply = json!([{"name": "t", input: {"a": 1}}, {"name": "u", input: {}}]);
+            let calls = history.append_reply(&reply.to_string()).unwrap();
+            let own = json!({"a": 1});
+            let message = history.messages()[0].clone();
+            let (id, written) = match provider {
+                OpenAi => {
+                    let call = &message["tool_calls"][0];
+                    (&call["id"], &call["function"]["arguments"])
+                }
+                OpenAiResponses => (&message["call_id"], &message["arguments"]),
+                Anthropic => (&message["content"][0]["id"], &message["content"][0]["input"]),
+                Gemini => (&Value::Null, &message["parts"][0]["functionCall"]["args"]),
+            };
+            let text = Value::from(own.to_string());
+            assert!([&own, &text].contains(&written), "{provider} {input}: {message}");
+            let _ = history.append_answer(&calls[0], &Ok::<_, String>("done"));
+            let answer = history.messages().last().unwrap();
+            let named = match provider {
+                OpenAi => &answer["tool_call_id"],
+                OpenAiResponses => &answer["call_id"],
+                Anthropic => &answer["content"][0]["tool_use_id"],
+                Gemini => &Value::Null,
+            };
+            assert_eq!(named, id, "{provider}: {answer}");
+        }
+    }
+}

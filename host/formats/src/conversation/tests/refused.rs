@@ -71,6 +71,41 @@ fn reply_of_another_provider_names_it() {
 }
 
 #[test]
+fn call_of_another_provider_names_it() {
+    for found in Provider::ALL {
+        for expected in Provider::ALL.into_iter().filter(|expected| *expected != found) {
+            let (own, other) = (one_call(expected, "a"), one_call(found, "b"));
+            for reply in [other.clone(), json!([other]), json!([own, other])] {
+                assert_eq!(
+                    refusal(expected, &reply.to_string()),
+                    ReplyError::OtherProvider { expected, found },
+                    "{reply}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn older_forms_of_a_call_are_told_apart() {
+    let call = |key: &str| json!({"function_call": {"name": "echo", key: {}}});
+    for (key, found) in [("arguments", Provider::OpenAi), ("args", Provider::Gemini)] {
+        for expected in Provider::ALL {
+            let read = read_calls(expected, &call(key).to_string());
+            if expected == found {
+                assert_eq!(read.unwrap().len(), 1, "{expected} {key}");
+            } else {
+                let refused = ReplyError::OtherProvider { expected, found };
+                assert_eq!(read.unwrap_err(), refused, "{expected} {key}");
+            }
+        }
+    }
+    // A message of the model's role is read as such.
+    let message = json!({"role": "assistant", "function_call": {"name": "echo", "args": {}}});
+    assert_eq!(read(Provider::OpenAi, &message).len(), 1);
+}
+
+#[test]
 fn event_streams_are_refused() {
     assert_eq!(refusal(Provider::OpenAi, "data: {\"choices\":[]}\n\n"), ReplyError::Stream);
     assert_eq!(
