@@ -5,6 +5,7 @@ mod notifier;
 mod pending_output;
 pub(crate) mod plugin_request;
 mod progress_throttle;
-mod prompt;
+pub(crate) mod prompt;
 mod resource;
+mod respond;
 mod tool_call;

@@ -7,23 +7,30 @@
 
 mod client_binding;
 mod loading;
+pub(crate) mod prepare;
 
 use crate::calls::plugin_request::PluginRequest;
+use crate::calls::prompt::unknown_subject;
 use crate::clients::client::Client;
 use crate::clients::known_lists::{ListDigest, ListKind};
 use crate::lists::change_channel::ChangeChannel;
 use crate::lists::changes::{self, ChangeTask};
+use crate::lists::page::{Page, page};
 use crate::lists::{resources_and_prompts, tools};
 use crate::messages::catch_panic::catch_panic;
-use crate::messages::serialize::within_memory_or_error;
+use crate::messages::extensions;
+use crate::messages::serialize::{CANNOT_ANSWER, reserve_length};
 use crate::protocol::lifecycle::{Lifecycle, VERSIONS, negotiate};
 use crate::protocol::methods::{self, invalid_params, unknown_method};
+use crate::protocol::tool_result::exhausted_error;
 use crate::protocol::{client_info, server_info};
 use crate::settings::Changes;
 use crate::state::ServerState;
+use crate::state::list_cache::HeaderParameters;
 use crate::telemetry::request_log::RequestLog;
 use client_binding::ClientBinding;
-use loading::{cache_lifetime, require, require_loaded, wait_for_resource};
+use loading::{cache_lifetime, require, wait_for_completed, wait_for_prompt, wait_for_resource};
+use palisade::internal::Account;
 use palisade::tool::Digest;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
@@ -73,12 +80,7 @@ impl McpHandler {
     }
 
     fn plugin_request(&self, context: RequestContext<RoleServer>) -> PluginRequest {
-        PluginRequest {
-            server: self.server.clone(),
-            client: self.client(&context),
-            lifecycle: Lifecycle::of_request(&context),
-            context,
-        }
+        PluginRequest::new(self.server.clone(), self.client(&context), context)
     }
 
     /// Records the list that a client is shown, so that it is notified of later changes only.
@@ -86,15 +88,15 @@ impl McpHandler {
         &self,
         context: &RequestContext<RoleServer>,
         list: ListKind,
-        digest: impl FnOnce() -> ListDigest,
+        digest: ListDigest,
     ) {
         if self.notifies_changes() {
-            self.client(context).record_list(list, digest());
+            self.client(context).record_list(list, digest);
         }
     }
 
     /// Returns the code behind a resource, if stateful clients can subscribe to it.
-    fn subscribable(
+    async fn subscribable(
         &self,
         method: &str,
         uri: &str,
@@ -103,22 +105,33 @@ impl McpHandler {
         if Lifecycle::of_request(context) == Lifecycle::Stateless || !self.notifies_changes() {
             return Err(unknown_method(method));
         }
-        let code = resources_and_prompts::code_of(&self.server, uri);
-        code.ok_or_else(|| resources_and_prompts::unknown_resource(uri))
+        let found = wait_for_resource(&self.server, uri, self.account(context)).await?;
+        found
+            .map(|plugin| plugin.digest())
+            .ok_or_else(|| resources_and_prompts::unknown_resource(uri))
+    }
+
+    /// Returns the memory account of a request.
+    fn account(&self, context: &RequestContext<RoleServer>) -> Account {
+        extensions::account(&context.extensions)
+            .unwrap_or_else(|| self.server.host.limits().account())
     }
 }
 
 /// Adds the cache hints of the stateless lifecycle to a list, and reserves the memory of its
 /// response.
 macro_rules! list_response {
-    ($list:expr, $lifetime:expr, $context:expr) => {{
+    ($list:expr, $length:expr, $lifetime:expr, $context:expr) => {{
         let list = match Lifecycle::of_request($context) {
             Lifecycle::Stateful => $list,
             Lifecycle::Stateless => {
                 $list.with_ttl_ms($lifetime).with_cache_scope(CacheScope::Private)
             }
         };
-        within_memory_or_error(list, &$context.extensions)
+        let library = extensions::account_of_library(&$context.extensions);
+        reserve_length($length, library.as_ref())
+            .map(|()| list)
+            .map_err(|why| exhausted_error(CANNOT_ANSWER, why))
     }};
 }
 
@@ -145,7 +158,7 @@ impl ServerHandler for McpHandler {
         context.peer.set_peer_info(client_info::reduced(params));
         let client = self.client(&context);
         if self.notifies_changes() {
-            changes::record_baseline(&self.server, &client, Lifecycle::Stateful);
+            changes::record_baseline(&self.server, &client).await;
         }
         log.record(Ok(info))
     }
@@ -158,46 +171,54 @@ impl ServerHandler for McpHandler {
 
     async fn list_tools(
         &self,
-        page: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        tools::reject_cursor(page)?;
         let log = RequestLog::begin("tools/list");
         let client = self.client(&context);
         let lifetime = cache_lifetime(&self.server);
         let lifecycle = Lifecycle::of_request(&context);
-        let tools = tools::visible_tools(&self.server.host, client.session(), lifecycle);
-        self.record_list(&context, ListKind::Tools, || ListDigest::of(&tools));
-        let list = tools::list_result(&self.server.host, tools);
-        log.record(list_response!(list, lifetime, &context))
+        let visible = tools::visible(&self.server, client.session()).await?;
+        let digest = tools::digest(&visible, lifecycle);
+        let items = visible.iter().map(|tool| tools::form(tool, lifecycle));
+        let Page { items, next, length } = page(items, digest, request)?;
+        self.record_list(&context, ListKind::Tools, digest);
+        let mut list = tools::list_result(&self.server.host, items);
+        list.next_cursor = next;
+        log.record(list_response!(list, length, lifetime, &context))
     }
 
     async fn list_resources(
         &self,
-        page: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let lifetime = require(&self.server, "resources/list", |has| has.resources)?;
-        tools::reject_cursor(page)?;
         let log = RequestLog::begin("resources/list");
-        let digest = || resources_and_prompts::resources_digest(&self.server);
+        let offers = resources_and_prompts::offers(&self.server).await?;
+        let digest = resources_and_prompts::resources_digest(&offers);
+        let items = offers.iter().flat_map(|offer| &offer.resources);
+        let Page { items, next, length } = page(items, digest, request)?;
         self.record_list(&context, ListKind::Resources, digest);
-        let resources = resources_and_prompts::resources(&self.server);
-        let list = ListResourcesResult::with_all_items(resources);
-        log.record(list_response!(list, lifetime, &context))
+        let mut list = ListResourcesResult::with_all_items(items);
+        list.next_cursor = next;
+        log.record(list_response!(list, length, lifetime, &context))
     }
 
     async fn list_resource_templates(
         &self,
-        page: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let method = "resources/templates/list";
         let lifetime = require(&self.server, method, |has| has.resources)?;
-        tools::reject_cursor(page)?;
-        let templates = resources_and_prompts::templates(&self.server);
-        let list = ListResourceTemplatesResult::with_all_items(templates);
-        list_response!(list, lifetime, &context)
+        let offers = resources_and_prompts::offers(&self.server).await?;
+        let digest = resources_and_prompts::resources_digest(&offers);
+        let items = offers.iter().flat_map(|offer| &offer.templates);
+        let Page { items, next, length } = page(items, digest, request)?;
+        let mut list = ListResourceTemplatesResult::with_all_items(items);
+        list.next_cursor = next;
+        list_response!(list, length, lifetime, &context)
     }
 
     async fn read_resource(
@@ -205,10 +226,10 @@ impl ServerHandler for McpHandler {
         params: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        wait_for_resource(&self.server, &params.uri).await;
+        let found = wait_for_resource(&self.server, &params.uri, self.account(&context)).await?;
         require(&self.server, "resources/read", |has| has.resources)?;
         let log = RequestLog::begin("resources/read");
-        let reading = self.plugin_request(context).read_resource(params);
+        let reading = self.plugin_request(context).read_resource(params, found);
         log.record(catch_panic(Box::pin(reading)).await)
     }
 
@@ -217,8 +238,7 @@ impl ServerHandler for McpHandler {
         params: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        wait_for_resource(&self.server, &params.uri).await;
-        let code = self.subscribable("resources/subscribe", &params.uri, &context)?;
+        let code = self.subscribable("resources/subscribe", &params.uri, &context).await?;
         let added = self.client(&context).subscriptions().add(&params.uri, Some(code));
         added.map_err(|full| ErrorData::invalid_request(full.to_string(), None))
     }
@@ -232,21 +252,24 @@ impl ServerHandler for McpHandler {
         if self.client(&context).subscriptions().remove(&params.uri) {
             return Ok(());
         }
-        self.subscribable("resources/unsubscribe", &params.uri, &context).map(|_| ())
+        self.subscribable("resources/unsubscribe", &params.uri, &context).await.map(|_| ())
     }
 
     async fn list_prompts(
         &self,
-        page: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let lifetime = require(&self.server, "prompts/list", |has| has.prompts)?;
-        tools::reject_cursor(page)?;
         let log = RequestLog::begin("prompts/list");
-        let prompts = resources_and_prompts::prompts(&self.server);
-        self.record_list(&context, ListKind::Prompts, || ListDigest::of(&prompts));
-        let list = ListPromptsResult::with_all_items(prompts);
-        log.record(list_response!(list, lifetime, &context))
+        let offers = resources_and_prompts::offers(&self.server).await?;
+        let digest = resources_and_prompts::prompts_digest(&offers);
+        let items = offers.iter().flat_map(|offer| &offer.prompts);
+        let Page { items, next, length } = page(items, digest, request)?;
+        self.record_list(&context, ListKind::Prompts, digest);
+        let mut list = ListPromptsResult::with_all_items(items);
+        list.next_cursor = next;
+        log.record(list_response!(list, length, lifetime, &context))
     }
 
     async fn get_prompt(
@@ -254,9 +277,10 @@ impl ServerHandler for McpHandler {
         params: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        require_loaded(&self.server, "prompts/get", |has| has.prompts).await?;
+        let found = wait_for_prompt(&self.server, &params.name).await?;
+        require(&self.server, "prompts/get", |has| has.prompts)?;
         let log = RequestLog::begin("prompts/get");
-        let getting = self.plugin_request(context).get_prompt(params);
+        let getting = self.plugin_request(context).get_prompt(params, found);
         log.record(catch_panic(Box::pin(getting)).await)
     }
 
@@ -265,9 +289,12 @@ impl ServerHandler for McpHandler {
         params: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        require_loaded(&self.server, "completion/complete", |has| has.prompts).await?;
+        let account = self.account(&context);
+        let found = wait_for_completed(&self.server, &params.r#ref, account).await?;
+        require(&self.server, "completion/complete", |has| has.prompts)?;
         let log = RequestLog::begin("completion/complete");
-        let completing = self.plugin_request(context).complete(params);
+        let found = found.ok_or_else(|| unknown_subject(&params.r#ref))?;
+        let completing = self.plugin_request(context).complete(params, found);
         log.record(catch_panic(Box::pin(completing)).await)
     }
 
@@ -281,11 +308,12 @@ impl ServerHandler for McpHandler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        // CallAnswer before each HTTP call, to check headers that repeat parameters. Few tools do.
-        let tool = self.server.host.registry().get(name).ok()?;
-        let definition = tool.definition();
-        tools::has_header_parameters(definition)
-            .then(|| tools::convert(definition, Lifecycle::Stateless))?
+        // Asked before each HTTP call, to check headers that repeat parameters. Few tools do.
+        let registry = self.server.host.registry();
+        let tool = registry.has(name).then(|| registry.get(name).ok())??;
+        let tool = tools::listed(&self.server, &tool)?;
+        let repeats = tool.header_parameters == HeaderParameters::Some;
+        repeats.then(|| tool.stateless.item.clone())
     }
 
     async fn set_level(
@@ -315,8 +343,9 @@ impl ServerHandler for McpHandler {
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         self.notifies_changes().then(|| {
-            changes::record_baseline(&self.server, &self.subscriber(), Lifecycle::Stateless);
-            changes::accepted_filter(&self.server, requested)
+            let client = self.subscriber();
+            changes::record_known_baseline(&self.server, &client, Lifecycle::Stateless);
+            changes::accepted_filter(requested)
         })
     }
 

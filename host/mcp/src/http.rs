@@ -12,26 +12,35 @@ mod client_address;
 mod connection;
 mod connection_limit;
 mod cors;
+mod credentials;
 mod disconnect;
 mod listener;
+mod login;
+mod logins;
 mod rejection;
 mod rejection_log;
 mod request_body;
 mod request_rates;
 mod response_body;
+mod same_origin;
 mod service;
 mod settings;
 mod socket;
 mod turn_away;
 
+pub use auth::{Admitted, Caller, RequestHead, Role};
+pub use hyper::body::Body as HttpBody;
+pub use hyper::{Request, Response};
+pub use logins::Logins;
+pub use response_body::Body;
+pub use service::Service;
 pub use settings::{Access, Settings, SettingsError, Token, TokenRefused};
 
-pub(crate) use auth::{Admitted, Caller, RequestHead};
 pub(crate) use client_address::ClientAddress;
 #[cfg(test)]
 pub(crate) use connection::ConnectionHandler;
 pub(crate) use connection::LOG_TARGET;
 pub(crate) use listener::Listener;
 pub(crate) use rejection_log::Overload;
-pub(crate) use response_body::{Body, guarded_body, guarded_bytes};
-pub(crate) use service::Service;
+pub(crate) use response_body::{SharedBody, guarded_body, guarded_bytes};
+pub(crate) use service::Beside;

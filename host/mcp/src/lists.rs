@@ -2,5 +2,7 @@
 
 pub(crate) mod change_channel;
 pub(crate) mod changes;
+pub(crate) mod filter;
+pub(crate) mod page;
 pub(crate) mod resources_and_prompts;
 pub(crate) mod tools;

@@ -3,6 +3,7 @@
 pub(crate) mod catch_panic;
 pub(crate) mod extensions;
 pub(crate) mod in_flight;
+pub(crate) mod long_polls;
 pub(crate) mod offload;
 pub(crate) mod parse;
 pub(crate) mod reply_accounts;

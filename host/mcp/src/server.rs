@@ -25,6 +25,7 @@ pub struct Server(pub(crate) Arc<ServerState>);
 pub struct Http {
     listener: http::Listener,
     state: Arc<ServerState>,
+    beside: Option<Arc<dyn http::Service>>,
 }
 
 /// An error when starting or running a server.
@@ -110,7 +111,18 @@ impl Server {
         settings: http::Settings,
     ) -> Result<Http, ServeError> {
         let listener = http::Listener::new(listener, settings).map_err(ServeError::Listener)?;
-        Ok(Http { listener, state: self.0.clone() })
+        Ok(Http { listener, state: self.0.clone(), beside: None })
+    }
+
+    /// Takes no more calls from now on: they end as cancelled. Calls in flight go on, and clients
+    /// stay connected.
+    pub fn drain(&self) {
+        self.0.draining.cancel();
+    }
+
+    /// Waits until no call is in flight.
+    pub async fn drained(&self) {
+        self.0.idle().await;
     }
 
     async fn serve_over(
@@ -157,7 +169,27 @@ impl Http {
     /// loopback address.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}{PATH}", self.listener.reachable())
+        format!("{}{PATH}", self.origin())
+    }
+
+    /// Returns the origin of the server's own pages, by which clients of this machine reach them.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.listener.reachable())
+    }
+
+    /// Serves all paths but `/mcp`, and but `/login` and `/logout` if there is an operator, by this
+    /// service. It gets the requests that pass the same checks: host, origin, rate and credentials.
+    #[must_use]
+    pub fn with_fallback(self, service: Arc<dyn http::Service>) -> Self {
+        Self { beside: Some(service), ..self }
+    }
+
+    /// Returns the logins of the operator, if the settings have one. They count at paths of the
+    /// [fallback](Self::with_fallback) only.
+    #[must_use]
+    pub fn logins(&self) -> Option<http::Logins> {
+        self.listener.logins().cloned()
     }
 
     /// Returns the host names that requests may name, without ports.
@@ -167,14 +199,17 @@ impl Http {
     }
 
     /// Serves until `stop` is cancelled. All calls are cancelled then, and in-flight requests have
-    /// two seconds to be answered.
+    /// two seconds to be answered. Streams, and connections that a service has taken over, end when
+    /// the calls have.
     pub async fn run(self, stop: CancellationToken) {
         let state = self.state.clone();
         let factory = move || Ok(McpHandler::for_http(state.clone()));
         let ended = CancellationToken::new();
         let endpoint = McpEndpoint::new(factory, self.listener.hosts(), ended.clone());
         let endpoint: Arc<dyn http::Service> = Arc::new(endpoint);
-        let handler = self.listener.handler(vec![(PATH, endpoint)], self.state.host.limits());
+        let beside = self.beside.map(|service| http::Beside { service, ended: ended.clone() });
+        let limits = self.state.host.limits();
+        let handler = self.listener.handler_beside(vec![(PATH, endpoint)], beside, limits);
         let shut_down = async {
             stop.cancelled().await;
             self.state.shut_down().await;

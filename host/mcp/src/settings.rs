@@ -8,6 +8,9 @@ use std::time::Duration;
 pub struct Settings {
     /// The timeout of each call, at most 600 s. Each tool's own timeout applies if `None`.
     pub timeout: Option<Duration>,
+    /// How to reach the console where calls wait for an answer, such as its URL or the command that
+    /// opens one. Named in the refusal of a call that nobody could be asked about.
+    pub console: Option<String>,
     /// Whether tools may be added, changed and removed while clients are connected.
     pub changes: Changes,
 }

@@ -1,10 +1,13 @@
 //! The state of a server that all connections share: the host, its settings, the clients, and the
 //! number of in-flight calls.
 
+pub(crate) mod list_cache;
+
 use crate::clients::client_registry::ClientRegistry;
 use crate::questions::signed_state::StateSigner;
 use crate::settings::{Changes, Settings};
 use crate::telemetry::operator_log::OperatorLog;
+use list_cache::ListCache;
 use palisade::Host;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -29,6 +32,8 @@ pub(crate) struct ServerState {
     pub(crate) signer: StateSigner,
     /// The stateless clients over HTTP.
     pub(crate) clients: ClientRegistry,
+    /// The items of the lists.
+    pub(crate) lists: ListCache,
     /// Cancelled at the shutdown of an HTTP server, which cancels the calls of all sessions.
     pub(crate) shutdown: CancellationToken,
     /// The [`Changes`] setting announced to the first client. It is fixed from then on, so that
@@ -36,6 +41,8 @@ pub(crate) struct ServerState {
     announced: OnceLock<Changes>,
     /// The log for the operator.
     pub(crate) operator_log: OperatorLog,
+    /// Cancelled when the server takes no more calls.
+    pub(crate) draining: CancellationToken,
     /// The number of in-flight calls.
     calls: watch::Sender<usize>,
 }
@@ -62,9 +69,11 @@ impl ServerState {
             settings,
             signer: StateSigner::new()?,
             clients: ClientRegistry::default(),
+            lists: ListCache::default(),
             shutdown: CancellationToken::new(),
             announced: OnceLock::new(),
             operator_log: OperatorLog::default(),
+            draining: CancellationToken::new(),
             calls,
         })
     }
@@ -108,8 +117,12 @@ impl ServerState {
 
     /// Waits until no call is in flight, for [`GRACE`] at most.
     pub(crate) async fn wait_until_idle(&self) {
-        let mut calls = self.calls.subscribe();
-        let _ = tokio::time::timeout(GRACE, calls.wait_for(|calls| *calls == 0)).await;
+        let _ = tokio::time::timeout(GRACE, self.idle()).await;
+    }
+
+    /// Waits until no call is in flight.
+    pub(crate) async fn idle(&self) {
+        let _ = self.calls.subscribe().wait_for(|calls| *calls == 0).await;
     }
 }
 

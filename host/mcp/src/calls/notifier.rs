@@ -1,5 +1,6 @@
 //! Forwards a running call's progress, output and log messages to its client, where the client
-//! asked for them. Output goes with the progress messages, or otherwise with the log.
+//! asked for them. Output goes with the progress messages, or otherwise with the log. While a call
+//! waits for a confirmation, progress messages keep its client waiting too.
 
 #![expect(
     deprecated,
@@ -21,6 +22,7 @@ use rmcp::service::Peer;
 use serde_json::Value;
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -31,6 +33,10 @@ const MAX_QUEUED: usize = 64;
 const OUTPUT_SEVERITY: Severity = Severity::Info;
 /// The rate of log messages.
 const LOG_RATE: Rate = Rate::per_second(20, 50);
+
+/// The interval of progress messages while a call waits for a confirmation. Clients give up on a
+/// silent call after 30 s or more.
+const WAITING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The notifications that a client requested for a call.
 #[derive(Debug, Clone)]
@@ -52,6 +58,15 @@ pub(crate) struct Notifier {
     logs: TokenBucket,
     /// The time from which the pending output may be sent. `None` without any.
     output_due: Option<Instant>,
+    /// Set while the call waits for a confirmation.
+    waiting: Option<Waiting>,
+}
+
+/// A call that waits for a confirmation.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    since: Instant,
+    next: Instant,
 }
 
 impl Notifier {
@@ -73,6 +88,7 @@ impl Notifier {
             progress: ProgressThrottle::new(now),
             logs: TokenBucket::new(LOG_RATE, now),
             output_due: None,
+            waiting: None,
         }
     }
 
@@ -113,17 +129,13 @@ impl Notifier {
 
     /// Returns the next notification. Never completes without a subscription.
     async fn next(&mut self) -> CallNotification {
-        let due = self.output_due;
+        let (due, waiting) = (self.output_due, self.waiting.map(|waiting| waiting.next));
         let Some(subscription) = &mut self.subscription else { return pending().await };
         tokio::select! {
             biased;
             Some(notification) = subscription.notifications.recv() => notification,
-            () = async {
-                match due {
-                    Some(due) => sleep_until(due).await,
-                    None => pending().await,
-                }
-            } => CallNotification::Output,
+            () = until(due) => CallNotification::Output,
+            () = until(waiting) => CallNotification::Waiting,
         }
     }
 
@@ -149,6 +161,11 @@ impl Notifier {
             CallNotification::Log(severity, text) if self.logs.take(now).is_ok() => {
                 self.send_log(peer, severity, text).await;
             }
+            CallNotification::Asked => {
+                self.waiting = Some(Waiting { since: now, next: now + WAITING_INTERVAL });
+            }
+            CallNotification::Answered => self.waiting = None,
+            CallNotification::Waiting => self.send_waiting(peer, now).await,
             CallNotification::Log(..) | CallNotification::Output => {}
         }
         // A full queue drops the notification of output, but not the output itself.
@@ -192,6 +209,17 @@ impl Notifier {
         }
     }
 
+    /// Tells the client that the call still waits.
+    async fn send_waiting(&mut self, peer: &Peer<RoleServer>, now: Instant) {
+        let Some(waiting) = &mut self.waiting else { return };
+        waiting.next = now + WAITING_INTERVAL;
+        let seconds = now.duration_since(waiting.since).as_secs();
+        let text = format!("the call waits for its confirmation, for {seconds} s so far");
+        if let Ok(step) = self.progress.admit_output(now) {
+            self.send_progress(peer, Progress { message: Some(text), ..step }).await;
+        }
+    }
+
     async fn send_progress(&self, peer: &Peer<RoleServer>, step: Progress) {
         let Some(token) = self.token.clone() else { return };
         let mut params = ProgressNotificationParam::new(token, step.done);
@@ -222,6 +250,20 @@ enum CallNotification {
     Log(Severity, String),
     /// There is pending output.
     Output,
+    /// The call begins to wait for a confirmation.
+    Asked,
+    /// The call waits on.
+    Waiting,
+    /// The call no longer waits.
+    Answered,
+}
+
+/// Completes at this time. Never completes without one.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => pending().await,
+    }
 }
 
 /// The subscription to the events of one call.
@@ -278,6 +320,12 @@ impl Subscriber for CallSubscriber {
         let notification = match &event.event {
             Event::Progress(_, step) if self.requested.progress.is_some() => {
                 CallNotification::Progress(step.clone())
+            }
+            Event::ConfirmationRequested(..) if self.requested.progress.is_some() => {
+                CallNotification::Asked
+            }
+            Event::ConfirmationResolved(..) if self.requested.progress.is_some() => {
+                CallNotification::Answered
             }
             Event::Log(_, severity, text) if self.wants_log(*severity) => {
                 CallNotification::Log(*severity, text.clone())

@@ -4,15 +4,18 @@
 use super::notifier::{Notifier, RequestedNotifications};
 use crate::clients::client::Client;
 use crate::messages::extensions;
+use crate::messages::offload;
 use crate::messages::response_resources::set_plugin_turns;
+use crate::messages::serialize::CANNOT_ANSWER;
 use crate::protocol::client_info::name_and_version;
 use crate::protocol::lifecycle::{CLIENT_INFO_KEY, Dialect, Lifecycle};
+use crate::protocol::tool_result::exhausted_error;
 use crate::questions::input_required::{Purpose, Round, RoundInput, Subject};
 use crate::questions::plugin_question::{required_capabilities, supported_kinds};
 use crate::questions::server_request::{self, AskingRequester, Question};
 use crate::state::ServerState;
 use palisade::Requester;
-use palisade::internal::Account;
+use palisade::internal::{Account, IN_PLACE, Share, input_turns_within, offload};
 use palisade::registry::Registered;
 use palisade::{Call, CallId, ErrorKind, ToolError, ToolResult, tool::CallInput};
 use rmcp::RoleServer;
@@ -20,7 +23,7 @@ use rmcp::model::{ErrorData, InputRequiredResult};
 use rmcp::service::{Peer, RequestContext};
 use serde_json::{Map, Value, json};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
@@ -38,6 +41,8 @@ pub(crate) struct PluginRequest {
     pub(crate) lifecycle: Lifecycle,
     /// The request as `rmcp` delivers it.
     pub(crate) context: RequestContext<RoleServer>,
+    /// The turns of the plugin, once it is known.
+    pub(super) turns: OnceLock<Arc<Share>>,
 }
 
 /// The outcome of a call.
@@ -49,6 +54,16 @@ pub(super) enum Outcome {
 }
 
 impl PluginRequest {
+    /// Creates a request of this client.
+    pub(crate) fn new(
+        server: Arc<ServerState>,
+        client: Arc<Client>,
+        context: RequestContext<RoleServer>,
+    ) -> Self {
+        let lifecycle = Lifecycle::of_request(&context);
+        Self { server, client, lifecycle, context, turns: OnceLock::new() }
+    }
+
     /// Returns the memory account of this request.
     pub(super) fn account(&self) -> Account {
         extensions::account(&self.context.extensions)
@@ -62,7 +77,8 @@ impl PluginRequest {
         input: Value,
         round: RoundInput,
     ) -> Result<Outcome, ErrorData> {
-        set_plugin_turns(&self.context.extensions, &self.client.session().turns(tool));
+        let turns = self.turns.get_or_init(|| self.client.session().turns(tool));
+        set_plugin_turns(&self.context.extensions, turns);
         match self.lifecycle {
             Lifecycle::Stateful => {
                 let result = self.run_with_server_requests(tool, input).await;
@@ -92,8 +108,13 @@ impl PluginRequest {
         let kinds = supported_kinds(&self.context);
         // Without questions now or earlier, no state is signed or verified, so that hashing the
         // input is wasted.
-        let purpose = (!kinds.is_empty() || round.state.is_some())
-            .then(|| Purpose::new(self.client.name(), tool.definition().name().as_str(), &input));
+        let (purpose, input) = match kinds.is_empty() && round.state.is_none() {
+            true => (None, input),
+            false => {
+                let (purpose, input) = self.purpose(tool, input).await?;
+                (Some(purpose), input)
+            }
+        };
         let signer = &self.server.signer;
         let round = Round::begin(signer, purpose.as_ref(), kinds, subject, round)
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
@@ -117,6 +138,24 @@ impl PluginRequest {
             }
             _ => Ok(Outcome::Complete(Box::new(result))),
         }
+    }
+
+    /// Identifies a call by its input, which is returned. A long input is hashed on another thread.
+    async fn purpose(
+        &self,
+        tool: &Registered,
+        input: Value,
+    ) -> Result<(Purpose, Value), ErrorData> {
+        let client = self.client.name().to_owned();
+        let name = tool.definition().name().as_str().to_owned();
+        let identify = move || (Purpose::new(&client, &name, &input), input);
+        // The account of the request has the memory of its parsed form.
+        if self.account().held() <= IN_PLACE as u64 {
+            return Ok(identify());
+        }
+        let budget = offload::budget(self.account());
+        let hashed = offload(&budget, input_turns_within(&budget), move |_| Ok(identify())).await;
+        hashed.map_err(|why| exhausted_error(CANNOT_ANSWER, why))
     }
 
     /// Runs the call while forwarding its notifications and questions.
@@ -175,6 +214,9 @@ impl PluginRequest {
         let tool = tool.clone();
         let requester = requester.with_account(extensions::account(&self.context.extensions));
         Box::pin(async move {
+            if server.draining.is_cancelled() {
+                return ToolResult::failure(call.id().clone(), call.tool(), ErrorKind::Cancelled);
+            }
             let _in_flight = server.begin_call();
             server.host.dispatch_to(client.session(), call, tool, &requester).await
         })

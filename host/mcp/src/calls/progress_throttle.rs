@@ -8,6 +8,10 @@ use tokio::time::Instant;
 /// The rate of progress notifications.
 const RATE: Rate = Rate::per_second(10, 10);
 
+/// The largest value that is sent: the last one from which each whole step counts. Outputs increase
+/// it further, and a value beyond all numbers is none in JSON.
+const MOST: f64 = (1_u64 << 53) as f64;
+
 /// The increase of the value by an output: small, so that it passes no step of the tool.
 const LITTLE: f64 = 1e-6;
 
@@ -29,9 +33,10 @@ impl ProgressThrottle {
 
     /// Returns the step if it may be sent now. A throttled step is kept until the next one or the
     /// end of the call. A step that does not increase is dropped, since the protocol requires
-    /// increasing values.
+    /// increasing values, and so is one beyond [`MOST`].
     pub(super) fn admit(&mut self, step: Progress, now: Instant) -> Option<Progress> {
-        if !step.done.is_finite() || self.sent.is_some_and(|sent| step.done <= sent) {
+        let is_in_range = (-MOST..=MOST).contains(&step.done);
+        if !is_in_range || self.sent.is_some_and(|sent| step.done <= sent) {
             return None;
         }
         if self.bucket.take(now).is_err() {
@@ -128,6 +133,21 @@ mod tests {
         };
         assert_eq!(more, 3, "outputs and steps share one limit");
         assert!(throttle.admit_output(now + wait).is_ok());
+    }
+
+    #[test]
+    fn output_after_the_largest_progress_has_a_value() {
+        let now = Instant::now();
+        let mut throttle = ProgressThrottle::new(now);
+        for done in [f64::MAX, f64::MIN, MOST * 2.0] {
+            assert_eq!(throttle.admit(step(done), now), None, "{done}");
+        }
+        let mut last = throttle.admit(step(MOST), now).unwrap().done;
+        for _ in 0..1_000 {
+            let next = throttle.output().done;
+            assert!(next.is_finite() && next > last, "{next}");
+            last = next;
+        }
     }
 
     #[test]

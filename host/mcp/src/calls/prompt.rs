@@ -3,10 +3,11 @@
 
 use super::plugin_request::{Outcome, PluginRequest};
 use super::resource::error_response;
-use crate::lists::resources_and_prompts::{plugin_of, templates, unknown_resource};
+use crate::lists::resources_and_prompts::{has_template, plugin_of, unknown_resource};
 use crate::protocol::content::content_block;
 use crate::questions::input_required::RoundInput;
-use palisade::internal::{Offered, ROLES};
+use crate::state::ServerState;
+use palisade::internal::{Account, Offered, ROLES};
 use palisade::plugins::Plugin;
 use palisade::tool::offer::{Argument, Prompt};
 use palisade::tool::text::elided;
@@ -15,24 +16,31 @@ use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, PromptMessage, Reference, Role,
 };
+use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
+use std::fmt;
+use std::sync::Arc;
 
 /// The maximum number of completion values.
 const MAX_VALUES: usize = 100;
 
 impl PluginRequest {
-    /// Handles `prompts/get`.
+    /// Handles `prompts/get` of this prompt.
     pub(crate) async fn get_prompt(
         self,
         params: GetPromptRequestParams,
+        found: Option<PluginPrompt>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let GetPromptRequestParams { name, arguments, input_responses, request_state, .. } = params;
-        let PluginPrompt { plugin, prompt } = self.find_prompt(&name)?;
+        let PluginPrompt { plugin, prompt } = found.ok_or_else(|| unknown_prompt(&name))?;
         let arguments = arguments.unwrap_or_default();
         check_arguments(&prompt, &arguments)?;
         let responses = input_responses.unwrap_or_default();
         let round = RoundInput { state: request_state, responses };
-        let input = json!({"name": name, "arguments": arguments});
+        // Moved, since clients choose the size of the arguments.
+        let members =
+            [("name".to_owned(), name.into()), ("arguments".to_owned(), arguments.into())];
+        let input = Value::Object(Map::from_iter(members));
         let result = match self.run_export(&plugin, Offered::Get, input, round).await? {
             Outcome::InputRequired(required) => {
                 return Ok(GetPromptResponse::InputRequired(required));
@@ -41,26 +49,22 @@ impl PluginRequest {
         };
         match result.error() {
             Some(error) => Err(error_response(error)),
-            None => self
-                .within_account(&result, || prompt_result(&prompt, &result))
-                .map(GetPromptResponse::Complete),
+            None => {
+                let built = self.convert_or_error(result, move |it| prompt_result(&prompt, it));
+                built.await.map(GetPromptResponse::Complete)
+            }
         }
     }
 
-    /// Handles `completion/complete`. Resource templates have no completions.
+    /// Handles `completion/complete` of this subject.
     pub(crate) async fn complete(
         self,
         params: CompleteRequestParams,
+        found: Completed,
     ) -> Result<CompleteResult, ErrorData> {
-        let values = match params.r#ref {
-            Reference::Prompt(prompt) => {
-                self.complete_prompt(&prompt.name, &params.argument).await?
-            }
-            Reference::Resource(resource) => {
-                self.check_resource(&resource.uri)?;
-                Vec::new()
-            }
-            _ => return Err(ErrorData::invalid_params("nothing else can be completed", None)),
+        let values = match found {
+            Completed::Prompt(prompt) => self.complete_prompt(*prompt, &params.argument).await?,
+            Completed::Resource => Vec::new(),
         };
         let info = CompletionInfo::with_all_values(values)
             .map_err(|error| ErrorData::internal_error(error, None))?;
@@ -69,10 +73,9 @@ impl PluginRequest {
 
     async fn complete_prompt(
         &self,
-        name: &str,
+        PluginPrompt { plugin, prompt }: PluginPrompt,
         argument: &ArgumentInfo,
     ) -> Result<Vec<String>, ErrorData> {
-        let PluginPrompt { plugin, prompt } = self.find_prompt(name)?;
         if !prompt.arguments.iter().any(|known| known.name == argument.name) {
             let text = format!("the prompt `{}` has no such argument", prompt.name);
             return Err(ErrorData::invalid_params(text, None));
@@ -84,37 +87,77 @@ impl PluginRequest {
         });
         let round = RoundInput::default();
         match self.run_export(&plugin, Offered::Complete, input, round).await? {
-            Outcome::Complete(result) => completions(&result),
+            Outcome::Complete(result) => {
+                if let Some(error) = result.error() {
+                    return Err(error_response(error));
+                }
+                self.convert_or_error(result, completions).await
+            }
             Outcome::InputRequired(_) => Ok(Vec::new()),
         }
     }
+}
 
-    /// Checks that a resource or a resource template exists.
-    fn check_resource(&self, uri: &str) -> Result<(), ErrorData> {
-        let is_template = templates(&self.server).iter().any(|known| known.uri_template == uri);
-        match is_template || plugin_of(&self.server, uri).is_some() {
-            true => Ok(()),
-            false => Err(unknown_resource(uri)),
+/// Returns the prompt of this name, if a plugin that is loaded has it.
+pub(crate) fn find_prompt(server: &ServerState, name: &str) -> Option<PluginPrompt> {
+    server.host.find_plugin(|plugin| {
+        let prompt = plugin.offer().prompt(name)?.clone();
+        Some(PluginPrompt { plugin: plugin.clone(), prompt })
+    })
+}
+
+/// The subject of a completion.
+pub(crate) enum Completed {
+    /// An argument of this prompt.
+    Prompt(Box<PluginPrompt>),
+    /// A resource or a resource template, which has no completions.
+    Resource,
+}
+
+/// Returns the subject of a completion, if a plugin that is loaded has it.
+///
+/// # Errors
+///
+/// The error response for a subject of another kind, and for a search that did not end in time.
+pub(crate) async fn find_completed(
+    server: &Arc<ServerState>,
+    subject: &Reference,
+    account: Account,
+) -> Result<Option<Completed>, ErrorData> {
+    match subject {
+        Reference::Prompt(prompt) => {
+            let found = find_prompt(server, &prompt.name);
+            Ok(found.map(|prompt| Completed::Prompt(Box::new(prompt))))
         }
-    }
-
-    fn find_prompt(&self, name: &str) -> Result<PluginPrompt, ErrorData> {
-        let found = self.server.host.find_plugin(|plugin| {
-            let prompt = plugin.offer().prompt(name)?.clone();
-            Some(PluginPrompt { plugin: plugin.clone(), prompt })
-        });
-        found.ok_or_else(|| {
-            let shown = elided(name, 64);
-            ErrorData::invalid_params(
-                format!("there is no prompt `{shown}`"),
-                Some(json!({"name": shown})),
-            )
-        })
+        Reference::Resource(resource) if has_template(server, &resource.uri) => {
+            Ok(Some(Completed::Resource))
+        }
+        Reference::Resource(resource) => {
+            let found = plugin_of(server, &resource.uri, account).await?;
+            Ok(found.map(|_| Completed::Resource))
+        }
+        _ => Err(ErrorData::invalid_params("nothing else can be completed", None)),
     }
 }
 
+/// Builds the error for an unknown subject of a completion.
+pub(crate) fn unknown_subject(subject: &Reference) -> ErrorData {
+    match subject {
+        Reference::Prompt(prompt) => unknown_prompt(&prompt.name),
+        Reference::Resource(resource) => unknown_resource(&resource.uri),
+        _ => ErrorData::invalid_params("nothing else can be completed", None),
+    }
+}
+
+/// Builds the error for an unknown prompt.
+fn unknown_prompt(name: &str) -> ErrorData {
+    let shown = elided(name, 64);
+    let text = format!("there is no prompt `{shown}`");
+    ErrorData::invalid_params(text, Some(json!({"name": shown})))
+}
+
 /// A prompt with its plugin.
-struct PluginPrompt {
+pub(crate) struct PluginPrompt {
     plugin: Plugin,
     prompt: Prompt,
 }
@@ -141,9 +184,10 @@ fn not_a_string(name: &str) -> ErrorData {
 }
 
 fn prompt_result(prompt: &Prompt, result: &ToolResult) -> GetPromptResult {
-    let roles = result.metadata().get(ROLES).and_then(Value::as_array).cloned().unwrap_or_default();
-    let blocks = result.blocks();
-    let messages = blocks.iter().zip(&roles).map(|(content, role)| message(content, role));
+    let roles = result.metadata().get(ROLES).and_then(Value::as_array);
+    let roles = roles.map(Vec::as_slice).unwrap_or_default();
+    let blocks = result.content();
+    let messages = blocks.iter().zip(roles).map(|(content, role)| message(content, role));
     GetPromptResult::new(messages.collect()).with_description(prompt.description.clone())
 }
 
@@ -152,17 +196,45 @@ fn message(content: &Content, role: &Value) -> PromptMessage {
     PromptMessage::new(role, content_block(content))
 }
 
-fn completions(result: &ToolResult) -> Result<Vec<String>, ErrorData> {
-    if let Some(error) = result.error() {
-        return Err(error_response(error));
-    }
-    let values = result.blocks().iter().find_map(|content| match content.as_ref() {
-        // Serialized by the host as a list of strings, so that parsing takes memory in proportion
-        // to its length.
-        Content::Json(json) => serde_json::from_str::<Vec<String>>(json.as_str()).ok(),
+fn completions(result: &ToolResult) -> Vec<String> {
+    let values = result.content().iter().find_map(|content| match content {
+        // Serialized by the host as a list of strings.
+        Content::Json(json) => serde_json::from_str::<FirstValues>(json.as_str()).ok(),
         _ => None,
     });
-    Ok(values.unwrap_or_default().into_iter().take(MAX_VALUES).collect())
+    values.map(|FirstValues(values)| values).unwrap_or_default()
+}
+
+/// The first values of a list. The others are not kept, since each would take more memory than its
+/// text.
+struct FirstValues(Vec<String>);
+
+impl<'de> Deserialize<'de> for FirstValues {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_seq(FirstValuesVisitor)
+    }
+}
+
+struct FirstValuesVisitor;
+
+impl<'de> Visitor<'de> for FirstValuesVisitor {
+    type Value = FirstValues;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of texts")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<FirstValues, A::Error> {
+        let mut values = Vec::new();
+        while values.len() < MAX_VALUES {
+            match list.next_element()? {
+                Some(value) => values.push(value),
+                None => return Ok(FirstValues(values)),
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(FirstValues(values))
+    }
 }
 
 #[cfg(test)]

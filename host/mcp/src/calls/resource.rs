@@ -1,11 +1,9 @@
 //! `resources/read`: reads a resource of a plugin by a dispatched call.
 
 use super::plugin_request::{Outcome, PluginRequest};
-use crate::lists::resources_and_prompts::{plugin_of, unknown_resource};
-use crate::messages::serialize::{CANNOT_ANSWER, within_memory_or_error};
-use crate::protocol::content::{footprint, resource_contents};
+use crate::lists::resources_and_prompts::unknown_resource;
+use crate::protocol::content::resource_contents;
 use crate::protocol::lifecycle::Lifecycle;
-use crate::protocol::tool_result::exhausted_error;
 use crate::questions::input_required::RoundInput;
 use palisade::internal::Offered;
 use palisade::plugins::Plugin;
@@ -14,20 +12,20 @@ use rmcp::model::{
     CacheScope, ErrorData, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
     ResourceContents,
 };
-use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The cache lifetime of a read resource: none, since its content may differ with each read.
 const CACHE_LIFETIME: u64 = 0;
 
 impl PluginRequest {
-    /// Handles `resources/read`.
+    /// Handles `resources/read` of a resource that this plugin serves.
     pub(crate) async fn read_resource(
         self,
         params: ReadResourceRequestParams,
+        plugin: Option<Plugin>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let ReadResourceRequestParams { uri, input_responses, request_state, .. } = params;
-        let plugin = plugin_of(&self.server, &uri).ok_or_else(|| unknown_resource(&uri))?;
+        let plugin = plugin.ok_or_else(|| unknown_resource(&uri))?;
         let responses = input_responses.unwrap_or_default();
         let round = RoundInput { state: request_state, responses };
         let input = json!({"uri": uri});
@@ -40,9 +38,11 @@ impl PluginRequest {
         match result.error() {
             Some(error) if is_not_found(error) => Err(unknown_resource(&uri)),
             Some(error) => Err(error_response(error)),
-            None => self
-                .within_account(&result, || contents(&result, self.lifecycle))
-                .map(ReadResourceResponse::Complete),
+            None => {
+                let lifecycle = self.lifecycle;
+                let read = self.convert_or_error(result, move |it| contents(it, lifecycle)).await;
+                read.map(ReadResourceResponse::Complete)
+            }
         }
     }
 
@@ -58,17 +58,6 @@ impl PluginRequest {
             ErrorData::internal_error("the plugin has no name to be called by", None)
         })?;
         self.run(&tool, input, round).await
-    }
-
-    /// Reserves the memory of a response, and builds it.
-    pub(super) fn within_account<T: Serialize>(
-        &self,
-        result: &ToolResult,
-        build: impl FnOnce() -> T,
-    ) -> Result<T, ErrorData> {
-        let reserved = self.account().reserve(result.content().iter().map(footprint).sum());
-        reserved.map_err(|why| exhausted_error(CANNOT_ANSWER, why))?;
-        within_memory_or_error(build(), &self.context.extensions)
     }
 }
 
@@ -90,7 +79,10 @@ fn is_not_found(error: &ToolError) -> bool {
 }
 
 fn contents(result: &ToolResult, lifecycle: Lifecycle) -> ReadResourceResult {
-    let contents = result.blocks().iter().filter_map(|content| contents_of(content)).collect();
+    let blocks = result.content();
+    // Without growth, which would take more than was reserved.
+    let mut contents = Vec::with_capacity(blocks.len());
+    contents.extend(blocks.iter().filter_map(contents_of));
     let read = ReadResourceResult::new(contents);
     match lifecycle {
         Lifecycle::Stateful => read,

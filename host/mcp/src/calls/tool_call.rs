@@ -1,15 +1,14 @@
 //! `tools/call`: converts a request into a call, and its result into the response.
 
 use super::plugin_request::{Outcome, PluginRequest};
-use crate::messages::serialize::within_memory;
-use crate::protocol::content::footprint;
-use crate::protocol::result_meta::meta_footprint;
+use super::respond::CONVERSION_TIMEOUT;
+use crate::protocol::remedy::{add_remedy, of_console};
 use crate::protocol::tool_result::{call_result, structured_content};
 use crate::questions::input_required::RoundInput;
 use crate::telemetry::operation::Operation;
 use palisade::Host;
 use palisade::Session;
-use palisade::internal::{CallBudget, IN_PLACE, exhaustion_error, offload};
+use palisade::internal::{answer_turns, exhaustion_error, is_short, offload};
 use palisade::registry::Registered;
 use palisade::sandbox::limits;
 use palisade::tool::budget::Exhausted;
@@ -19,13 +18,11 @@ use palisade::{ErrorKind, ToolResult, tool::nearest_names};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tracing::Instrument as _;
 
 /// The time that a call waits for a tool whose plugin may still be loading.
 const LOADING_TIMEOUT: Duration = Duration::from_secs(30);
-/// The deadline for parsing an output into a JSON value.
-const PARSING_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl PluginRequest {
     /// Handles `tools/call`. Dropping the future cancels the call.
@@ -47,22 +44,25 @@ impl PluginRequest {
         let responses = input_responses.unwrap_or_default();
         let round = RoundInput { state: request_state, responses };
         Ok(match self.run(&tool, input, round).await? {
-            Outcome::Complete(result) => self.tool_result(&tool, &result).await.into(),
+            Outcome::Complete(result) => self.tool_result(&tool, result).await.into(),
             Outcome::InputRequired(required) => CallToolResponse::InputRequired(required),
         })
     }
 
     /// Builds the response of a result, or of a failure if there is not enough memory.
-    async fn tool_result(&self, tool: &Registered, result: &ToolResult) -> CallToolResult {
-        self.server.operator_log.note(result);
-        let built = self.build_result(tool, result).await;
-        built.and_then(|built| within_memory(built, &self.context.extensions)).unwrap_or_else(
-            |why| {
-                let kind = exhaustion_error(why, PARSING_TIMEOUT, tool.definition().side_effects());
-                let failure = ToolResult::failure(result.call_id().clone(), result.tool(), kind);
-                call_result(&failure, None)
-            },
-        )
+    async fn tool_result(&self, tool: &Registered, result: Box<ToolResult>) -> CallToolResult {
+        let console = of_console(&result, self.server.settings.console.as_deref());
+        self.server.operator_log.note(&result, console.as_deref());
+        let (id, name) = (result.call_id().clone(), result.tool().to_owned());
+        let mut built = self.build_result(tool, result).await;
+        if let (Ok(answer), Some(remedy)) = (&mut built, console) {
+            add_remedy(answer, &remedy);
+        }
+        built.unwrap_or_else(|why| {
+            let class = tool.definition().side_effects();
+            let kind = exhaustion_error(why, CONVERSION_TIMEOUT, class);
+            call_result(&ToolResult::failure(id, &name, kind), None)
+        })
     }
 
     /// Builds the response with the output as text, and as a JSON value if there is memory for it.
@@ -70,33 +70,29 @@ impl PluginRequest {
     async fn build_result(
         &self,
         tool: &Registered,
-        result: &ToolResult,
+        result: Box<ToolResult>,
     ) -> Result<CallToolResult, Exhausted> {
-        let content: u64 = result.content().iter().map(footprint).sum();
-        self.account().reserve(content + meta_footprint(result))?;
-        let Some(json) = structured_content(result, self.lifecycle) else {
-            return Ok(call_result(result, None));
-        };
         let has_schema = tool.definition().output_schema().is_some();
-        if !has_schema && json.footprint() > limits::HOST_DATA {
-            return Ok(call_result(result, None));
-        }
-        match self.parse_output(tool, json).await {
-            Ok(value) => Ok(call_result(result, Some(value))),
-            Err(_) if !has_schema => Ok(call_result(result, None)),
-            Err(why) => Err(why),
-        }
+        let structured = match structured_content(&result, self.lifecycle) {
+            Some(json) if has_schema || json.footprint() <= limits::HOST_DATA => {
+                match self.parse_output(json).await {
+                    Err(why) if has_schema => return Err(why),
+                    parsed => parsed.ok(),
+                }
+            }
+            _ => None,
+        };
+        self.convert(result, move |result| call_result(result, structured)).await
     }
 
-    async fn parse_output(&self, tool: &Registered, json: &Json) -> Result<Value, Exhausted> {
-        let deadline = Instant::now() + PARSING_TIMEOUT;
-        let budget = CallBudget::new(self.account(), deadline, self.context.ct.clone());
-        let parsed = if json.as_str().len() <= IN_PLACE {
+    async fn parse_output(&self, json: &Json) -> Result<Value, Exhausted> {
+        let budget = self.conversion();
+        let parsed = if is_short(json.as_str().len(), json.footprint()) {
             json.to_value_within(&budget)
         } else {
             let json = json.clone();
-            let turns = self.client.session().turns(tool);
-            offload(&budget, &turns, move |budget| json.to_value_within(&*budget)).await
+            let turns = self.turns.get().unwrap_or_else(|| answer_turns());
+            offload(&budget, turns, move |budget| json.to_value_within(&*budget)).await
         };
         parsed.map(|(value, _kept)| value)
     }

@@ -7,8 +7,8 @@
 
 use super::known_lists::{KnownLists, ListDigest, ListKind};
 use super::subscriptions::Subscriptions;
-use palisade::Host;
-use palisade::Session;
+use palisade::tool::Digest;
+use palisade::{Host, Session, SessionBuilder};
 use rmcp::model::LoggingLevel;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,10 +53,24 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Creates a client with a session of its own, which has shares of its own.
+    /// Creates a client with a session of its own, which is a caller with shares of its own.
     pub(crate) fn new(host: &Host, transport: TransportKind) -> Self {
+        Self::with(host, transport, SessionBuilder::own_shares)
+    }
+
+    /// Creates a client over HTTP with a session of its own, which has shares of its own within
+    /// those of this caller.
+    pub(crate) fn of_caller(host: &Host, caller: Digest) -> Self {
+        Self::with(host, TransportKind::Http, |session| session.own_shares_of(caller))
+    }
+
+    fn with(
+        host: &Host,
+        transport: TransportKind,
+        shares: impl FnOnce(SessionBuilder) -> SessionBuilder,
+    ) -> Self {
         let name = format!("mcp-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
-        let session = host.new_session(&name).own_shares().build();
+        let session = shares(host.new_session(&name)).build();
         Self {
             session,
             name,

@@ -2,19 +2,22 @@
 //! that they claim.
 //!
 //! The name is unverified and grants no rights. It decides only which calls share a limit and the
-//! shares of a session, and which questions belong together.
+//! shares of a session, which are within those of the token and address, and which questions belong
+//! together.
 
 use super::client::{Client, TransportKind};
 use crate::http::{Caller, ClientAddress};
 use palisade::Host;
 use palisade::tool::Digest;
 use rmcp::model::Implementation;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The maximum number of known clients. Above it, the client that has been idle longest is evicted.
+/// The maximum number of known clients. Above it, of the clients of the caller that has the most,
+/// the one that has been idle longest is evicted, because a caller can claim any number of names.
 const MAX_CLIENTS: usize = 64;
 /// The idle timeout of a client.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -39,6 +42,16 @@ impl ClientIdentity {
         };
         Self { caller, address, info: info.map(digest) }
     }
+
+    /// Returns the caller, to whose shares the client belongs.
+    fn sender(&self) -> Option<Digest> {
+        Some(self.caller?.at(self.address?))
+    }
+
+    /// Returns true if both clients belong to one caller.
+    fn has_sender_of(&self, other: &Self) -> bool {
+        (self.caller, self.address) == (other.caller, other.address)
+    }
 }
 
 /// The known clients.
@@ -59,18 +72,28 @@ impl ClientRegistry {
         // Eviction cancels no call: an in-flight call keeps its client alive.
         known.retain(|_, known| now.saturating_duration_since(known.seen) < IDLE_TIMEOUT);
         if known.len() >= MAX_CLIENTS && !known.contains_key(&identity) {
-            let oldest = known
-                .iter()
-                .min_by_key(|(_, known)| known.seen)
-                .map(|(identity, _)| identity.clone());
-            oldest.and_then(|oldest| known.remove(&oldest));
+            to_evict(&known).and_then(|evicted| known.remove(&evicted));
         }
-        let make =
-            || KnownClient { client: Arc::new(Client::new(host, TransportKind::Http)), seen: now };
+        let sender = identity.sender();
+        let make = || {
+            let client = match sender {
+                Some(sender) => Client::of_caller(host, sender),
+                None => Client::new(host, TransportKind::Http),
+            };
+            KnownClient { client: Arc::new(client), seen: now }
+        };
         let known = known.entry(identity).or_insert_with(make);
         known.seen = now;
         known.client.clone()
     }
+}
+
+/// Returns the client to evict: the one that has been idle longest of the caller with the most.
+fn to_evict(known: &HashMap<ClientIdentity, KnownClient>) -> Option<ClientIdentity> {
+    let of_sender =
+        |one: &ClientIdentity| known.keys().filter(|other| other.has_sender_of(one)).count();
+    let evicted = known.iter().max_by_key(|(one, known)| (of_sender(one), Reverse(known.seen)));
+    evicted.map(|(identity, _)| identity.clone())
 }
 
 /// A client, with the time of its last request.
@@ -135,5 +158,20 @@ mod tests {
         );
         tokio::time::advance(IDLE_TIMEOUT).await;
         assert!(!Arc::ptr_eq(&first, &known.get_or_add(&host, named("first"))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn caller_with_many_names_evicts_no_client_of_another() {
+        let host = host();
+        let known = ClientRegistry::default();
+        let remote = Some(ClientAddress::from(IpAddr::from([192, 0, 2, 1])));
+        let info = Implementation::new("first", "1");
+        let identity = || ClientIdentity::new((Some(Caller::Unauthenticated), remote), Some(&info));
+        let first = known.get_or_add(&host, identity());
+        for number in 0..2 * MAX_CLIENTS {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            known.get_or_add(&host, named(&number.to_string()));
+        }
+        assert!(Arc::ptr_eq(&first, &known.get_or_add(&host, identity())));
     }
 }

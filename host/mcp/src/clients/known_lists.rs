@@ -1,7 +1,5 @@
 //! The digests of the lists that a client knows, by which changes are detected.
 
-use serde::Serialize;
-
 /// A list of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListKind {
@@ -23,10 +21,18 @@ impl ListKind {
 pub(crate) struct ListDigest(blake3::Hash);
 
 impl ListDigest {
-    /// Computes the digest of a list.
-    pub(crate) fn of(list: &impl Serialize) -> Self {
-        // Serialization fails only for maps with keys that are not strings, and no list has such.
-        Self(blake3::hash(&serde_json::to_vec(list).unwrap_or_default()))
+    /// Computes the digest of a list from the hashes of its items.
+    pub(crate) fn of_hashes<'a>(items: impl Iterator<Item = &'a blake3::Hash>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        items.for_each(|item| {
+            hasher.update(item.as_bytes());
+        });
+        Self(hasher.finalize())
+    }
+
+    /// Returns a short form, for people and cursors.
+    pub(crate) fn short(&self) -> String {
+        self.0.to_hex().chars().take(16).collect()
     }
 }
 

@@ -1,19 +1,32 @@
 //! Resource subscriptions, with the code that served each resource when it was last checked.
 
+use crate::protocol::methods::MAX_SUBSCRIPTIONS;
+use palisade::internal::Owed;
 use palisade::tool::Digest;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The maximum number of subscriptions of a client. A plugin with templates has any number of
-/// resources.
-const MAX_SUBSCRIPTIONS: usize = 256;
 /// The maximum length of a subscribed URI, in bytes.
 const MAX_URI: usize = 2 << 10;
 
+/// The memory of a subscription besides its URI, in bytes, with the free places of the table.
+const ENTRY: usize = 2 * size_of::<(String, Subscription)>();
+
 /// The subscriptions of a client.
 #[derive(Debug, Default)]
-pub(crate) struct Subscriptions(Mutex<HashMap<String, Option<Digest>>>);
+pub(crate) struct Subscriptions(Mutex<HashMap<String, Subscription>>);
+
+/// A subscription.
+#[derive(Debug)]
+struct Subscription {
+    /// The code that served the resource when it was last checked.
+    code: Option<Digest>,
+    /// The memory of the entry.
+    #[expect(dead_code, reason = "counts for as long as it lives")]
+    memory: Owed,
+}
 
 /// The error of a subscription beyond the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +43,7 @@ impl Subscriptions {
         match all.entry(uri.to_owned()) {
             Entry::Occupied(_) => Ok(()),
             Entry::Vacant(entry) if !is_full && uri.len() <= MAX_URI => {
-                entry.insert(code);
+                entry.insert(Subscription { code, memory: Owed::new(ENTRY + uri.len()) });
                 Ok(())
             }
             Entry::Vacant(_) => Err(SubscriptionsFull),
@@ -42,21 +55,24 @@ impl Subscriptions {
         self.all().remove(uri).is_some()
     }
 
-    /// Returns the resources whose code has changed since the last check.
-    pub(crate) fn changed(&self, current: impl Fn(&str) -> Option<Digest>) -> Vec<String> {
-        let mut changed = Vec::new();
-        for (uri, known) in self.all().iter_mut() {
-            let now = current(uri);
-            if now != *known {
-                *known = now;
-                changed.push(uri.clone());
-            }
-        }
-        changed.sort_unstable();
-        changed
+    /// Returns the resources.
+    pub(crate) fn uris(&self) -> Vec<String> {
+        self.all().keys().cloned().collect()
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Option<Digest>>> {
+    /// Records the code that serves these resources now, and returns those whose code has changed
+    /// since the last time.
+    pub(crate) fn update(&self, current: Vec<(String, Option<Digest>)>) -> Vec<String> {
+        let mut all = self.all();
+        let mut is_changed = |(uri, now): &(String, Option<Digest>)| {
+            all.get_mut(uri).is_some_and(|known| mem::replace(&mut known.code, *now) != *now)
+        };
+        let mut changed: Vec<_> = current.into_iter().filter(|it| is_changed(it)).collect();
+        changed.sort_unstable();
+        changed.into_iter().map(|(uri, _)| uri).collect()
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Subscription>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,12 +94,14 @@ mod tests {
             Ok(()),
             "who subscribes twice has heard of nothing since"
         );
-        assert_eq!(subscriptions.changed(|_| code("one")), [""; 0]);
-        assert_eq!(subscriptions.changed(|_| code("two")), ["a:1"]);
-        assert_eq!(subscriptions.changed(|_| code("two")), [""; 0]);
-        assert_eq!(subscriptions.changed(|_| None), ["a:1"]);
+        let changed = |now| subscriptions.update(vec![("a:1".to_owned(), now)]);
+        assert_eq!(changed(code("one")), [""; 0]);
+        assert_eq!(changed(code("two")), ["a:1"]);
+        assert_eq!(changed(code("two")), [""; 0]);
+        assert_eq!(changed(None), ["a:1"]);
+        assert_eq!(subscriptions.uris(), ["a:1"]);
         assert!(subscriptions.remove("a:1") && !subscriptions.remove("a:1"));
-        assert_eq!(subscriptions.changed(|_| code("three")), [""; 0]);
+        assert_eq!(changed(code("three")), [""; 0]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::messages::extensions::{address, caller};
 use crate::protocol::lifecycle::Lifecycle;
 use crate::sessions::SessionRef;
 use crate::state::ServerState;
+use palisade::tool::Digest;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use std::sync::{Arc, OnceLock};
@@ -57,9 +58,15 @@ fn http_client(server: &ServerState) -> Arc<Client> {
     Arc::new(Client::new(&server.host, TransportKind::Http))
 }
 
+/// Returns the caller of a request, to whose shares its session belongs.
+fn caller_of(context: &RequestContext<RoleServer>) -> Option<Digest> {
+    Some(caller(&context.extensions)?.at(address(&context.extensions)?))
+}
+
 /// Creates the client of a session, whose calls end with the session or the server.
 fn client_of_session(server: &ServerState, context: &RequestContext<RoleServer>) -> Arc<Client> {
-    let client = http_client(server);
+    let of_caller = |caller| Arc::new(Client::of_caller(&server.host, caller));
+    let client = caller_of(context).map_or_else(|| http_client(server), of_caller);
     if let Some(session) = context.extensions.get::<SessionRef>() {
         let ended = session.ended.clone();
         let shutdown = server.shutdown.clone();

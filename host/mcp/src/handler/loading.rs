@@ -1,13 +1,19 @@
 //! Requests while plugins are loading: lists are answered at once, with a short cache lifetime, and
 //! requests that run a plugin wait for it.
 
-use crate::lists::resources_and_prompts::{code_of, features};
+use crate::calls::prompt::{Completed, PluginPrompt, find_completed, find_prompt};
+use crate::lists::resources_and_prompts::{features, plugin_of};
 use crate::protocol::methods::unknown_method;
 use crate::protocol::server_info::Features;
 use crate::settings::Changes;
 use crate::state::{Loading, ServerState};
-use rmcp::model::ErrorData;
+use palisade::internal::Account;
+use palisade::plugins::{LoadProgress, Plugin};
+use rmcp::model::{ErrorData, Reference};
+use std::future::ready;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// The wait of a request that runs a plugin, for plugins that are still loading.
 const PLUGIN_WAIT: Duration = Duration::from_secs(30);
@@ -36,22 +42,58 @@ pub(super) fn require(
     if has_feature(features(server)) { Ok(lifetime) } else { Err(unknown_method(method)) }
 }
 
-/// Waits for the plugin of a resource, as long as plugins are loading.
-pub(super) async fn wait_for_resource(server: &ServerState, uri: &str) {
-    let mut changes = server.host.changes();
-    let found = changes.wait_for(|progress| progress.has_ended() || code_of(server, uri).is_some());
-    let _ = tokio::time::timeout(PLUGIN_WAIT, found).await;
+/// Returns the plugin of a resource. Waits for it, as long as plugins are loading.
+pub(super) async fn wait_for_resource(
+    server: &Arc<ServerState>,
+    uri: &str,
+    account: Account,
+) -> Result<Option<Plugin>, ErrorData> {
+    let find = || plugin_of(server, uri, account.clone());
+    wait_for(server, LoadProgress::has_ended, find).await
 }
 
-/// Rejects a method whose feature is not announced. Waits for plugins that are still loading, since
-/// one of them may be the one that is meant.
-pub(super) async fn require_loaded(
+/// Returns the prompt of this name. Waits for it, as long as plugins are loading that an earlier
+/// run did not leave unfinished.
+pub(super) async fn wait_for_prompt(
+    server: &Arc<ServerState>,
+    name: &str,
+) -> Result<Option<PluginPrompt>, ErrorData> {
+    let find = || ready(Ok(find_prompt(server, name)));
+    wait_for(server, LoadProgress::has_come_to_the_last, find).await
+}
+
+/// Returns the subject of a completion. Waits for it as [`wait_for_prompt`] does.
+pub(super) async fn wait_for_completed(
+    server: &Arc<ServerState>,
+    subject: &Reference,
+    account: Account,
+) -> Result<Option<Completed>, ErrorData> {
+    let find = || find_completed(server, subject, account.clone());
+    wait_for(server, LoadProgress::has_come_to_the_last, find).await
+}
+
+/// Returns what a search finds. What is found is returned at once, whatever else is loading: only a
+/// thing that no loaded plugin has may belong to one that is still loading.
+async fn wait_for<T, F>(
     server: &ServerState,
-    method: &str,
-    has_feature: fn(Features) -> bool,
-) -> Result<(), ErrorData> {
-    let _ = tokio::time::timeout(PLUGIN_WAIT, server.host.loaded_but_the_last()).await;
-    require(server, method, has_feature).map(|_| ())
+    is_over: fn(LoadProgress) -> bool,
+    find: impl Fn() -> F,
+) -> Result<Option<T>, ErrorData>
+where
+    F: Future<Output = Result<Option<T>, ErrorData>>,
+{
+    let deadline = Instant::now() + PLUGIN_WAIT;
+    let mut changes = server.host.changes();
+    loop {
+        let is_last = is_over(*changes.borrow_and_update());
+        let found = find().await?;
+        if is_last || found.is_some() {
+            return Ok(found);
+        }
+        if !matches!(timeout_at(deadline, changes.changed()).await, Ok(Ok(()))) {
+            return Ok(None);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -64,7 +106,6 @@ mod tests {
     use palisade::plugins::Shipped;
     use palisade::sandbox::{ChildCompiler, Compiler};
     use palisade::{CacheMode, Host};
-    use std::sync::Arc;
 
     /// The failed compilation leaves a plugin that was tried but not finished.
     #[tokio::test(start_paused = true)]
@@ -89,9 +130,9 @@ mod tests {
         });
         let host = builder().build_in_background().unwrap();
         let server = Server::new(Arc::new(host), Settings::default()).unwrap().0;
-        let begun = tokio::time::Instant::now();
+        let begun = Instant::now();
         server.loading();
-        let answer = require_loaded(&server, "prompts/get", |has| has.prompts).await;
+        let answer = wait_for_prompt(&server, "greet").await;
         assert_eq!((failed, answer.is_ok(), begun.elapsed()), (1, true, Duration::ZERO));
     }
 }

@@ -63,6 +63,12 @@ impl Origin {
         Some(Self::new(Scheme::try_from(scheme?.as_str()).ok()?, HostPort::parse(host)?))
     }
 
+    /// Returns true if this is the origin of the pages that a request with this `Host` asks for. A
+    /// host without a port has the default port of the origin's scheme: a proxy may add TLS.
+    pub(super) fn is_of(&self, host: &HostPort) -> bool {
+        Self::new(self.scheme.clone(), host.clone()) == *self
+    }
+
     fn new(scheme: Scheme, host: HostPort) -> Self {
         let host = match scheme.as_str() {
             "http" => host.with_default_port(HTTP_PORT),

@@ -1,54 +1,69 @@
-//! The checks that every request passes before routing: host, origin, path, rate limit, token,
-//! method and body.
+//! The checks that every request passes before routing: host, origin, path, rate limit,
+//! credentials, method and body.
 
 use super::allowed_hosts::AllowedHosts;
 use super::body_memory::BodyMemory;
 use super::client_address::ClientAddress;
 use super::cors;
+pub use super::credentials::{Caller, Role};
+use super::credentials::{Cookies, Credentials, only};
+use super::logins::Logins;
 use super::rejection::Rejection;
 use super::request_body;
-use super::request_rates::RequestRates;
+use super::request_rates::{AddressBuckets, RequestRates};
 use super::response_body::Body;
-use super::settings::{Access, Settings, Token};
+use super::settings::Settings;
 use bytes::Bytes;
 use hyper::body::Body as HttpBody;
-use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
+use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, Uri};
-use palisade::internal::{Account, ClientShares, client_shares};
+use palisade::internal::{Account, client_shares};
 use palisade::sandbox::limits::Limits;
-use palisade::tool::Digest;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use tokio::time::Instant;
 
-/// The head of an admitted request. Its extensions contain the [`Caller`] and its
-/// [`ClientAddress`].
-pub(crate) type RequestHead = Parts;
+/// The head of an admitted request. Its extensions contain the [`Caller`], the [`Role`] if it has
+/// one, and `hyper`'s `OnUpgrade` if the client asks for another protocol.
+pub type RequestHead = Parts;
 
-/// The identity of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Caller {
-    /// Any local client: the server has no token.
-    Unauthenticated,
-    /// A client that sent the token with this digest.
-    Bearer(blake3::Hash),
-}
-
-/// A request that passed all checks. Only an [`Auth`] creates one.
+/// A request that passed all checks. Only the server creates one.
 #[derive(Debug)]
-pub(crate) struct Admitted {
+pub struct Admitted {
     caller: Caller,
+    role: Option<Role>,
+    address: ClientAddress,
     request: Request<Bytes>,
     account: Account,
 }
 
 impl Admitted {
     /// Returns the identity of the client.
-    pub(crate) fn caller(&self) -> Caller {
+    #[must_use]
+    pub fn caller(&self) -> Caller {
         self.caller
+    }
+
+    /// Returns the role of the client. `None` for a request without credentials to a public path.
+    #[must_use]
+    pub fn role(&self) -> Option<Role> {
+        self.role
+    }
+
+    /// Returns the address of the client.
+    pub(crate) fn address(&self) -> ClientAddress {
+        self.address
+    }
+
+    /// Returns the method and the path of the request.
+    #[must_use]
+    pub fn target(&self) -> (&Method, &str) {
+        (self.request.method(), self.request.uri().path())
     }
 
     /// Returns the memory account of the request, which counts the body as long as it exists.
@@ -56,19 +71,40 @@ impl Admitted {
         &self.account
     }
 
-    /// Returns the request: without its token, and with its [`Caller`] and address as
-    /// extensions.
-    pub(crate) fn into_request(self) -> Request<Bytes> {
+    /// Returns the request: without its credentials, and with what a [`RequestHead`] contains.
+    #[must_use]
+    pub fn into_request(self) -> Request<Bytes> {
         self.request
     }
+}
+
+/// The kind of a request's path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It has a service of its own, for programs.
+    Named,
+    /// It belongs to the service of all other paths.
+    Beside,
+    /// As [`Beside`](Self::Beside), and the request needs no credentials.
+    Public,
+}
+
+/// The paths of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paths {
+    /// Those with a service of their own.
+    Named,
+    /// All: those without a service of their own belong to one.
+    All,
 }
 
 /// The admission checks of a server.
 #[derive(Debug)]
 pub(super) struct Auth {
     allowed: AllowedHosts,
-    access: Access,
-    paths: Vec<&'static str>,
+    credentials: Credentials,
+    named: Vec<&'static str>,
+    paths: Paths,
     rates: Mutex<RequestRates>,
     bodies: BodyMemory,
 }
@@ -84,11 +120,27 @@ impl Auth {
     ) -> Self {
         Self {
             allowed: AllowedHosts::new(bound, &settings.hosts, &settings.origins),
-            access: settings.access,
-            paths,
+            credentials: Credentials::new(settings, bound.port()),
+            named: paths,
+            paths: Paths::Named,
             rates: Mutex::new(RequestRates::new(Instant::now())),
             bodies: BodyMemory::new(limits),
         }
+    }
+
+    /// Sets which paths are served.
+    pub(super) fn with_paths(self, paths: Paths) -> Self {
+        Self { paths, ..self }
+    }
+
+    /// Sets the logins of the operator.
+    pub(super) fn with_logins(self, logins: Logins) -> Self {
+        Self { credentials: self.credentials.with_logins(logins), ..self }
+    }
+
+    /// Returns the credentials that the server accepts.
+    pub(super) fn credentials(&self) -> &Credentials {
+        &self.credentials
     }
 
     /// Creates an account for memory that counts against the limits of the server.
@@ -96,8 +148,9 @@ impl Auth {
         self.bodies.account()
     }
 
-    /// Checks the head of a request, and then reads its whole body. `session` returns the session
-    /// of the caller that the request belongs to.
+    /// Checks the head of a request to a path with a service of its own, as
+    /// [`admit_at`](Self::admit_at) does.
+    #[cfg(test)]
     pub(super) async fn admit<B>(
         &self,
         request: Request<B>,
@@ -108,17 +161,47 @@ impl Auth {
         B: HttpBody<Data = Bytes>,
         B::Error: Display,
     {
+        self.admit_at(Place::Named, request, from, session).await
+    }
+
+    /// Checks the head of a request, and then reads its whole body. `session` returns the session
+    /// of the caller that the request belongs to.
+    pub(super) async fn admit_at<B>(
+        &self,
+        place: Place,
+        request: Request<B>,
+        from: IpAddr,
+        session: impl FnOnce(&RequestHead, Caller) -> Option<String>,
+    ) -> Result<Admitted, Rejection>
+    where
+        B: HttpBody<Data = Bytes>,
+        B::Error: Display,
+    {
         let (mut head, body) = request.into_parts();
-        let caller = self.check(&head, from.into())?;
+        let (caller, role) = self.check(&head, place, from)?;
+        // A client without credentials holds no memory.
+        if role.is_none() && !body.is_end_stream() {
+            return Err(Rejection::TooLong(0));
+        }
         let address = ClientAddress::from(from);
         let session = session(&head, caller);
-        let account = self.bodies.account_of(client(caller, address, session.as_deref()));
+        let shares = client_shares(caller.at(address), session.as_deref());
+        let account = self.bodies.account_of(shares);
         let body = request_body::read(body, self.bodies.buffer(address, &account)).await?;
-        // Strip the credential, so that handlers cannot log it.
+        // Strip the credentials, so that handlers cannot log them. The cookies of other servers on
+        // this host are with them.
         head.headers.remove(AUTHORIZATION);
+        head.headers.remove(COOKIE);
         head.extensions.insert(caller);
         head.extensions.insert(address);
-        Ok(Admitted { caller, request: Request::from_parts(head, body), account })
+        if let Some(role) = role {
+            head.extensions.insert(role);
+        }
+        if place == Place::Named || role.is_none() {
+            // Services for programs keep heads, and know no other protocol.
+            head.extensions.remove::<OnUpgrade>();
+        }
+        Ok(Admitted { caller, role, address, request: Request::from_parts(head, body), account })
     }
 
     /// Answers the preflight of a browser, which carries no token. It has no rate limit: its answer
@@ -138,23 +221,53 @@ impl Auth {
 
     /// Returns the rejection of an unknown path.
     pub(super) fn unknown_path(&self) -> Rejection {
-        Rejection::Path(self.paths.clone())
-    }
-
-    fn check(&self, head: &Parts, client: ClientAddress) -> Result<Caller, Rejection> {
-        self.check_target(&head.uri, &head.headers)?;
-        let caller = self.authenticate(&head.headers, client)?;
-        match head.method {
-            Method::POST | Method::GET | Method::DELETE => Ok(caller),
-            _ => Err(Rejection::Method),
-        }
+        Rejection::Path(self.named.clone())
     }
 
     /// Checks the host, the origin and the path of a request.
-    fn check_target(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
+    pub(super) fn check_target(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
         self.check_host(uri, headers)?;
         self.check_origin(headers)?;
-        if self.paths.contains(&uri.path()) { Ok(()) } else { Err(self.unknown_path()) }
+        let is_served = self.paths == Paths::All || self.named.contains(&uri.path());
+        if is_served { Ok(()) } else { Err(self.unknown_path()) }
+    }
+
+    /// Counts a request that needs no credentials.
+    pub(super) fn admit_public(&self, from: IpAddr) -> Result<(), Rejection> {
+        self.take(|rates| &mut rates.public, from.into(), Rejection::Rate)
+    }
+
+    /// Counts a failed authentication. Returns its rejection, or that of too many.
+    pub(super) fn note_failure(&self, from: IpAddr, rejection: Rejection) -> Rejection {
+        let counted = self.take(|rates| &mut rates.failures, from.into(), Rejection::FailureRate);
+        counted.err().unwrap_or(rejection)
+    }
+
+    /// Reads the body of a request that needs no credentials.
+    pub(super) async fn read_public<B>(&self, body: B, from: IpAddr) -> Result<Bytes, Rejection>
+    where
+        B: HttpBody<Data = Bytes>,
+        B::Error: Display,
+    {
+        let address = ClientAddress::from(from);
+        let account =
+            self.bodies.account_of(client_shares(Caller::Unauthenticated.at(address), None));
+        request_body::read(body, self.bodies.buffer(address, &account)).await
+    }
+
+    fn check(
+        &self,
+        head: &Parts,
+        place: Place,
+        from: IpAddr,
+    ) -> Result<(Caller, Option<Role>), Rejection> {
+        self.check_target(&head.uri, &head.headers)?;
+        let known = self.authenticate(head, place, from)?;
+        match head.method {
+            Method::POST | Method::GET | Method::DELETE => Ok(known),
+            Method::HEAD if place == Place::Public => Ok(known),
+            _ => Err(Rejection::Method),
+        }
     }
 
     /// Checks the `Host` header, which is required, and the authority of an absolute-form target if
@@ -173,73 +286,43 @@ impl Auth {
         }
     }
 
-    /// Checks the token within the rate limits. Right and wrong tokens have separate limits: on
+    /// Checks the credentials within the rate limits. Right and wrong ones have separate limits: on
     /// loopback, and behind a proxy, all clients have one address, and guesses of one client must
-    /// not keep out another one that has the token.
+    /// not keep out another one that has the token. So must requests that need none.
     fn authenticate(
         &self,
-        headers: &HeaderMap,
+        head: &Parts,
+        place: Place,
+        from: IpAddr,
+    ) -> Result<(Caller, Option<Role>), Rejection> {
+        let cookies = match place {
+            Place::Named => Cookies::Ignored,
+            Place::Beside | Place::Public => Cookies::Accepted,
+        };
+        match self.credentials.identify(head, cookies) {
+            Ok((caller, role)) => {
+                self.take(|rates| &mut rates.requests, from.into(), Rejection::Rate)?;
+                Ok((caller, Some(role)))
+            }
+            Err(Rejection::NoToken | Rejection::LoginEnded | Rejection::CrossSite)
+                if place == Place::Public =>
+            {
+                self.admit_public(from)?;
+                Ok((Caller::Unauthenticated, None))
+            }
+            Err(rejection) => Err(self.note_failure(from, rejection)),
+        }
+    }
+
+    fn take(
+        &self,
+        of: impl FnOnce(&mut RequestRates) -> &mut AddressBuckets,
         client: ClientAddress,
-    ) -> Result<Caller, Rejection> {
-        let now = Instant::now();
-        match self.identify(headers) {
-            Ok(caller) => {
-                self.rates().requests.take(client, now).map_err(Rejection::Rate)?;
-                Ok(caller)
-            }
-            Err(rejection) => {
-                self.rates().failures.take(client, now).map_err(Rejection::FailureRate)?;
-                Err(rejection)
-            }
-        }
+        refusal: impl FnOnce(Duration) -> Rejection,
+    ) -> Result<(), Rejection> {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        of(&mut rates).take(client, Instant::now()).map_err(refusal)
     }
-
-    fn identify(&self, headers: &HeaderMap) -> Result<Caller, Rejection> {
-        match &self.access {
-            Access::Unauthenticated => Ok(Caller::Unauthenticated),
-            Access::Token(expected) => {
-                let given = only(headers, &AUTHORIZATION)?.and_then(bearer);
-                let given = Token::from_header(given.ok_or(Rejection::NoToken)?);
-                if given != *expected {
-                    return Err(Rejection::WrongToken);
-                }
-                Ok(Caller::Bearer(expected.digest()))
-            }
-        }
-    }
-
-    fn rates(&self) -> MutexGuard<'_, RequestRates> {
-        self.rates.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns the value of a header that may occur once at most.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Rejection> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => value.to_str().map(Some).map_err(|_| rejection_of(name)),
-        (Some(_), Some(_)) => Err(rejection_of(name)),
-    }
-}
-
-fn rejection_of(name: &HeaderName) -> Rejection {
-    match *name {
-        HOST => Rejection::Host,
-        ORIGIN => Rejection::Origin,
-        _ => Rejection::WrongToken,
-    }
-}
-
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-}
-
-/// Returns the shares of the client that sent a request.
-fn client(caller: Caller, address: ClientAddress, session: Option<&str>) -> ClientShares {
-    let identity = format!("{caller:?} at {address:?} in session {session:?}");
-    client_shares(Digest::of(identity.as_bytes()))
 }
 
 #[cfg(test)]

@@ -1,17 +1,20 @@
 //! Serves the requests of one connection.
 
-use super::auth::Auth;
+use super::auth::{Auth, Paths, Place, RequestHead};
 use super::cors;
+use super::login::Action;
+use super::logins::Logins;
 use super::rejection::Rejection;
 use super::rejection_log::{Overload, RejectionLog};
 use super::response_body::Body;
-use super::service::Routes;
+use super::same_origin;
+use super::service::{Beside, Routes, Service};
 use super::settings::Settings;
-use super::socket::Socket;
+use super::socket::{Socket, SocketHandle};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use palisade::internal::Charge;
 use palisade::sandbox::limits::Limits;
@@ -20,7 +23,7 @@ use std::convert::Infallible;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
@@ -55,8 +58,16 @@ pub(super) struct Connection<S, D> {
 pub(crate) struct ConnectionHandler {
     auth: Auth,
     routes: Routes,
+    beside: Option<Beside>,
     http: http1::Builder,
     log: Mutex<RejectionLog>,
+}
+
+/// The service of a request, and the kind of its path.
+struct Target {
+    place: Place,
+    /// `None` for an unknown path, which is refused.
+    service: Option<Arc<dyn Service>>,
 }
 
 impl ConnectionHandler {
@@ -72,9 +83,20 @@ impl ConnectionHandler {
         Self {
             auth: Auth::new(settings, bound, paths, limits),
             routes,
+            beside: None,
             http: http_builder(HEAD_TIME),
             log: Mutex::new(RejectionLog::new("a request", Instant::now())),
         }
+    }
+
+    /// Sets the service of all other paths.
+    pub(crate) fn with_beside(self, beside: Beside) -> Self {
+        Self { auth: self.auth.with_paths(Paths::All), beside: Some(beside), ..self }
+    }
+
+    /// Sets the logins of the operator.
+    pub(crate) fn with_logins(self, logins: Logins) -> Self {
+        Self { auth: self.auth.with_logins(logins), ..self }
     }
 
     /// Reserves the memory of a connection: a request head, and the buffer that it is read into.
@@ -86,15 +108,34 @@ impl ConnectionHandler {
     /// requests are read. If the client disconnects, the in-flight request is dropped.
     pub(super) async fn serve<S, D>(&self, connection: Connection<S, D>, stop: &CancellationToken)
     where
-        S: AsyncRead + AsyncWrite + Unpin,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
         D: Future<Output = ()>,
     {
         let Connection { socket, from, disconnected } = connection;
+        let mut disconnected = pin!(disconnected);
+        let (socket, handle) = Socket::new(socket);
+        let is_connected = self.serve_requests(socket, from, disconnected.as_mut(), stop).await;
+        if is_connected {
+            self.keep_taken_over(&handle, disconnected).await;
+        }
+    }
+
+    /// Serves the requests of a connection. Returns false if the client has disconnected.
+    async fn serve_requests<S>(
+        &self,
+        socket: Socket<S>,
+        from: IpAddr,
+        disconnected: impl Future<Output = ()>,
+        stop: &CancellationToken,
+    ) -> bool
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let service = service_fn(move |request| async move {
             Ok::<_, Infallible>(self.answer(request, from).await)
         });
-        let socket = TokioIo::new(Socket::new(socket));
-        let mut connection = pin!(self.http.serve_connection(socket, service));
+        let connection = self.http.serve_connection(TokioIo::new(socket), service);
+        let mut connection = pin!(connection.with_upgrades());
         let stopped = async {
             tokio::select! {
                 ended = connection.as_mut() => return ended,
@@ -104,22 +145,55 @@ impl ConnectionHandler {
         };
         tokio::select! {
             biased;
-            ended = stopped => if let Err(error) = ended {
-                tracing::debug!("a connection ended early: {error}");
-            },
-            () = disconnected => tracing::debug!("a client disconnected"),
+            ended = stopped => {
+                if let Err(error) = ended {
+                    tracing::debug!("a connection ended early: {error}");
+                }
+                true
+            }
+            () = disconnected => {
+                tracing::debug!("a client disconnected");
+                false
+            }
         }
+    }
+
+    /// Completes when the socket is gone. Closes it if another protocol has taken it over, and its
+    /// client disconnects or the server ends.
+    async fn keep_taken_over(&self, socket: &SocketHandle, disconnected: impl Future<Output = ()>) {
+        let ended = async {
+            match &self.beside {
+                Some(beside) => beside.ended.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = socket.dropped() => return,
+            () = ended => {}
+            () = disconnected => {}
+        }
+        socket.close();
+        socket.dropped().await;
     }
 
     async fn answer(&self, request: Request<Incoming>, from: IpAddr) -> Response<Body> {
         let asked = tracing::enabled!(target: LOG_TARGET, tracing::Level::DEBUG)
             .then(|| format!("{} {}", request.method(), elided(request.uri().path(), MAX_SHOWN)));
         let origin = self.auth.allowed_origin(request.headers());
+        let is_beside = self.beside.is_some() && self.named(request.uri().path()).is_none();
+        let refuse = match is_beside {
+            true => Rejection::into_problem,
+            false => Rejection::into_response,
+        };
         let answered = self.route(request, from).await;
         self.log_overload(from, &answered);
         let why = answered.as_ref().err().map(|rejection| format!(", {rejection}"));
-        let mut response = answered.unwrap_or_else(Rejection::into_response);
+        let mut response = answered.unwrap_or_else(refuse);
         cors::add_headers(response.headers_mut(), origin);
+        if is_beside {
+            same_origin::add_headers(response.headers_mut());
+        }
         // Services log the requests that reach them.
         if let Some(asked) = asked.filter(|_| response.status().is_client_error()) {
             let why = why.unwrap_or_default();
@@ -150,15 +224,47 @@ impl ConnectionHandler {
         if cors::is_preflight(&request) {
             return self.auth.preflight(&request);
         }
-        let path = request.uri().path();
-        let service = self.routes.iter().find(|(route, _)| *route == path);
-        let service = service.map(|(_, service)| service);
-        let admitted = self
-            .auth
-            .admit(request, from, |head, caller| service?.session_of(head, caller))
-            .await?;
+        if let Some(action) = self.action(&request) {
+            return action.answer(&self.auth, request, from).await;
+        }
+        let (head, body) = request.into_parts();
+        let Target { place, service } = self.target(&head);
+        let session = |head: &RequestHead, caller| service.as_ref()?.session_of(head, caller);
+        let request = Request::from_parts(head, body);
+        let admitted = self.auth.admit_at(place, request, from, session).await?;
         let service = service.ok_or_else(|| self.auth.unknown_path())?;
-        Ok(service.answer(admitted).await)
+        let response = service.answer(admitted).await;
+        Ok(match (place, &self.beside) {
+            (Place::Beside | Place::Public, Some(beside)) => {
+                response.map(|body| body.until(beside.ended.clone()))
+            }
+            _ => response,
+        })
+    }
+
+    /// Returns what a request asks of the server itself.
+    fn action(&self, request: &Request<Incoming>) -> Option<Action> {
+        let path = request.uri().path();
+        Action::at(path).filter(|_| self.beside.is_some() && self.auth.credentials().has_operator())
+    }
+
+    fn target(&self, head: &RequestHead) -> Target {
+        if let Some(service) = self.named(head.uri.path()) {
+            return Target { place: Place::Named, service: Some(service.clone()) };
+        }
+        let Some(Beside { service, .. }) = &self.beside else {
+            return Target { place: Place::Named, service: None };
+        };
+        let is_read = matches!(head.method, Method::GET | Method::HEAD);
+        let place = match is_read && service.is_public(head) {
+            true => Place::Public,
+            false => Place::Beside,
+        };
+        Target { place, service: Some(service.clone()) }
+    }
+
+    fn named(&self, path: &str) -> Option<&Arc<dyn Service>> {
+        self.routes.iter().find(|(route, _)| *route == path).map(|(_, service)| service)
     }
 }
 
@@ -175,12 +281,14 @@ impl ConnectionHandler {
     /// Serves a single in-memory connection.
     pub(crate) async fn serve_stream<S>(&self, socket: S, from: IpAddr, stop: &CancellationToken)
     where
-        S: AsyncRead + AsyncWrite + Unpin,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let disconnected = std::future::pending();
         self.serve(Connection { socket, from, disconnected }, stop).await;
     }
 }
 
+#[cfg(test)]
+mod beside_tests;
 #[cfg(test)]
 mod tests;

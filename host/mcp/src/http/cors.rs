@@ -2,8 +2,6 @@
 //! headers by which the browser lets a page read a response.
 
 use super::response_body::Body;
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
@@ -42,7 +40,7 @@ pub(super) fn is_preflight<B>(request: &Request<B>) -> bool {
 
 /// Builds the answer to a preflight of an allowed origin.
 pub(super) fn preflight(asked: &HeaderMap) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::new()).boxed());
+    let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));

@@ -4,9 +4,10 @@ use super::allowed_hosts::AllowedHosts;
 use super::connection::{Connection, ConnectionHandler};
 use super::connection_limit::{ConnectionLimit, ConnectionPermit};
 use super::disconnect::DisconnectWatch;
+use super::logins::Logins;
 use super::rejection::Rejection;
 use super::rejection_log::RejectionLog;
-use super::service::Routes;
+use super::service::{Beside, Routes};
 use super::settings::Settings;
 use super::turn_away::turn_away;
 use palisade::internal::{Charge, guest_descriptors};
@@ -36,6 +37,7 @@ pub(crate) struct Listener {
     settings: Settings,
     bound: SocketAddr,
     limit: ConnectionLimit,
+    logins: Logins,
 }
 
 impl Listener {
@@ -54,7 +56,8 @@ impl Listener {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         // Connections may hold as many descriptors as guests; the rest stays with the host.
         let limit = ConnectionLimit::with_descriptors(guest_descriptors());
-        Ok(Self { listener: TcpListener::from_std(listener)?, settings, bound, limit })
+        let (listener, logins) = (TcpListener::from_std(listener)?, Logins::default());
+        Ok(Self { listener, settings, bound, limit, logins })
     }
 
     /// Returns the bound address, with the port that the system chose.
@@ -79,10 +82,32 @@ impl Listener {
         AllowedHosts::new(self.bound, &self.settings.hosts, &self.settings.origins).names()
     }
 
+    /// Returns the logins of the operator, if the settings have one.
+    pub(crate) fn logins(&self) -> Option<&Logins> {
+        self.settings.operator.map(|_| &self.logins)
+    }
+
     /// Returns the connection handler for these routes. The memory of requests counts against
     /// `limits`.
+    #[cfg(test)]
     pub(crate) fn handler(&self, routes: Routes, limits: Limits) -> Arc<ConnectionHandler> {
-        Arc::new(ConnectionHandler::new(&self.settings, self.bound, routes, limits))
+        self.handler_beside(routes, None, limits)
+    }
+
+    /// Returns the connection handler for these routes, and for the service of all other paths. The
+    /// memory of requests counts against `limits`.
+    pub(crate) fn handler_beside(
+        &self,
+        routes: Routes,
+        beside: Option<Beside>,
+        limits: Limits,
+    ) -> Arc<ConnectionHandler> {
+        let handler = ConnectionHandler::new(&self.settings, self.bound, routes, limits)
+            .with_logins(self.logins.clone());
+        Arc::new(match beside {
+            Some(beside) => handler.with_beside(beside),
+            None => handler,
+        })
     }
 
     /// Serves until `stop` is cancelled, and then gives in-flight requests 2 s to finish.

@@ -2,12 +2,12 @@
 
 use super::response_body::Body;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
 use hyper::header::{
     ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use hyper::{Response, StatusCode};
 use palisade::tool::budget::Exhausted;
+use serde_json::Value;
 use std::time::Duration;
 
 /// The reason why a connection or a request is rejected.
@@ -38,8 +38,20 @@ pub(super) enum Rejection {
     NoToken,
     #[error("this is not the token of this server")]
     WrongToken,
+    #[error("the login has ended, or is of a server that ran before: log in with a new link")]
+    LoginEnded,
+    #[error("the operator's cookie counts for requests of this server's own pages only")]
+    CrossSite,
+    #[error("this code is wrong, used, or older than ten minutes: log in with a new link")]
+    WrongCode,
+    #[error("the body is not of the type `application/json`")]
+    NotJson,
+    #[error("the body has no code: send `{{\"code\": \"CODE\"}}`")]
+    NoCode,
     #[error("the method is none of POST, GET and DELETE")]
     Method,
+    #[error("the method is not POST")]
+    PostOnly,
     #[error("the body is longer than {0} bytes, the most that is accepted")]
     TooLong(usize),
     #[error("the body did not arrive within 10 s")]
@@ -66,7 +78,12 @@ impl Rejection {
             Self::Rate(_) | Self::FailureRate(_) => "rate_limited",
             Self::NoToken => "token_needed",
             Self::WrongToken => "token_refused",
-            Self::Method => "method_not_allowed",
+            Self::LoginEnded => "login_ended",
+            Self::CrossSite => "cross_site",
+            Self::WrongCode => "code_refused",
+            Self::NotJson => "not_json",
+            Self::NoCode => "code_needed",
+            Self::Method | Self::PostOnly => "method_not_allowed",
             Self::TooLong(_) => "body_too_long",
             Self::Slow => "body_too_slow",
             Self::Broken(_) => "body_broken",
@@ -79,14 +96,17 @@ impl Rejection {
             Self::ServerFull(_) | Self::AddressFull(_) | Self::NoMemory(_) | Self::BodiesFull => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::Host | Self::Origin | Self::CrossSite => StatusCode::FORBIDDEN,
             Self::Path(_) => StatusCode::NOT_FOUND,
             Self::Rate(_) | Self::FailureRate(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
-            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NoToken | Self::WrongToken | Self::LoginEnded | Self::WrongCode => {
+                StatusCode::UNAUTHORIZED
+            }
+            Self::Method | Self::PostOnly => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::Broken(_) => StatusCode::BAD_REQUEST,
+            Self::Broken(_) | Self::NoCode => StatusCode::BAD_REQUEST,
         }
     }
 
@@ -98,10 +118,27 @@ impl Rejection {
     /// Builds the response, with a JSON body.
     pub(super) fn into_response(self) -> Response<Body> {
         let body = serde_json::json!({"error": self.code(), "message": self.to_string()});
-        let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed());
+        self.into_json("application/json", &body)
+    }
+
+    /// Builds the response as a problem of RFC 9457.
+    pub(super) fn into_problem(self) -> Response<Body> {
+        let status = self.status();
+        let body = serde_json::json!({
+            "type": "about:blank",
+            "title": status.canonical_reason(),
+            "status": status.as_u16(),
+            "code": self.code(),
+            "detail": self.to_string(),
+        });
+        self.into_json("application/problem+json", &body)
+    }
+
+    fn into_json(self, media: &'static str, body: &Value) -> Response<Body> {
+        let mut response = Response::new(Body::from(Bytes::from(body.to_string())));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
         self.add_headers(headers);
         response
     }
@@ -119,7 +156,7 @@ impl Rejection {
                 // Each further guess costs its client a connection.
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            Self::NoToken => {
+            Self::NoToken | Self::LoginEnded | Self::WrongCode => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::WrongToken => {
@@ -131,8 +168,14 @@ impl Rejection {
             Self::Method => {
                 headers.insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
             }
+            Self::PostOnly => {
+                headers.insert(ALLOW, HeaderValue::from_static("POST"));
+            }
             Self::Host
             | Self::Origin
+            | Self::CrossSite
+            | Self::NotJson
+            | Self::NoCode
             | Self::Path(_)
             | Self::TooLong(_)
             | Self::Slow

@@ -1,5 +1,5 @@
-//! The rate limits for each client address: one for requests, and one for requests with a missing
-//! or wrong token.
+//! The rate limits for each client address: one for requests, one for requests that need no token,
+//! and one for requests with a missing or wrong token.
 
 use super::client_address::ClientAddress;
 use crate::rate_limit::{KeyedBuckets, Rate, TokenBucket};
@@ -11,6 +11,10 @@ const REMOTE: Rate = Rate::per_second(200, 400);
 /// The rate of requests for all local clients together, several times what this server answers: 8
 /// callers of a quick tool reach more than 10,000 per second.
 const LOCAL: Rate = Rate::per_second(50_000, 100_000);
+/// The rate of requests without a token to public paths, for each remote address.
+const REMOTE_PUBLIC: Rate = Rate::per_second(50, 200);
+/// The rate of requests without a token to public paths, for all local clients together.
+const LOCAL_PUBLIC: Rate = Rate::per_second(5_000, 10_000);
 /// The rate of failed authentication for each remote address.
 const REMOTE_FAILURES: Rate = Rate::per_second(10, 20);
 /// The rate of failed authentication for all local clients together.
@@ -21,6 +25,8 @@ const LOCAL_FAILURES: Rate = Rate::per_second(500, 1_000);
 pub(super) struct RequestRates {
     /// The requests that the server lets in.
     pub(super) requests: AddressBuckets,
+    /// The requests without a token to public paths.
+    pub(super) public: AddressBuckets,
     /// The requests with a missing or wrong token.
     pub(super) failures: AddressBuckets,
 }
@@ -39,8 +45,9 @@ impl RequestRates {
             local: TokenBucket::new(local, now),
             remote: KeyedBuckets::new(remote, now),
         };
-        let failures = buckets(LOCAL_FAILURES, REMOTE_FAILURES);
-        Self { requests: buckets(LOCAL, REMOTE), failures }
+        let requests = buckets(LOCAL, REMOTE);
+        let public = buckets(LOCAL_PUBLIC, REMOTE_PUBLIC);
+        Self { requests, public, failures: buckets(LOCAL_FAILURES, REMOTE_FAILURES) }
     }
 }
 
@@ -68,9 +75,10 @@ mod tests {
     #[test]
     fn each_limit_has_a_burst_and_a_rate() {
         let start = Instant::now();
-        let RequestRates { mut requests, mut failures } = RequestRates::new(start);
+        let RequestRates { mut requests, mut public, mut failures } = RequestRates::new(start);
         for (buckets, remote, local) in [
             (&mut requests, (400, 200), (100_000, 50_000)),
+            (&mut public, (200, 50), (10_000, 5_000)),
             (&mut failures, (20, 10), (1_000, 500)),
         ] {
             for (client, (burst, per_second)) in

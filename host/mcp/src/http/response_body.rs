@@ -2,15 +2,135 @@
 //! since hyper drops the body while its last frame is still queued for writing.
 
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
-use http_body_util::combinators::BoxBody;
-use hyper::body::{Frame, SizeHint};
+use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use std::convert::Infallible;
+use std::error::Error;
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// The body of a response.
-pub(crate) type Body = BoxBody<Bytes, Infallible>;
+/// The error of a response's body.
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A body that cannot fail and can be shared, as `rmcp` makes it.
+pub(crate) type SharedBody = BoxBody<Bytes, Infallible>;
+
+/// The body of a response: bytes, or any body of bytes.
+pub struct Body(Kind);
+
+enum Kind {
+    Whole(Full<Bytes>),
+    Shared(SharedBody),
+    Other(UnsyncBoxBody<Bytes, BoxError>),
+}
+
+impl Body {
+    /// Wraps a body. If it fails, the connection is closed in the middle of the response.
+    pub fn new<B>(body: B) -> Self
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Self(Kind::Other(body.map_err(Into::into).boxed_unsync()))
+    }
+
+    /// Creates a body without bytes.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::from(Bytes::new())
+    }
+
+    /// Ends a stream when the token is cancelled. A body of known length is sent to its end.
+    pub(super) fn until(self, ended: CancellationToken) -> Self {
+        if self.size_hint().exact().is_some() {
+            return self;
+        }
+        Self::new(Until { body: self, ended: Box::pin(ended.cancelled_owned()) })
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self(Kind::Whole(Full::new(bytes)))
+    }
+}
+
+impl From<SharedBody> for Body {
+    fn from(body: SharedBody) -> Self {
+        Self(Kind::Shared(body))
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").field("size", &self.size_hint()).finish_non_exhaustive()
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.0 {
+            Kind::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+            Kind::Shared(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+            Kind::Other(body) => Pin::new(body).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Whole(body) => body.is_end_stream(),
+            Kind::Shared(body) => body.is_end_stream(),
+            Kind::Other(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Whole(body) => body.size_hint(),
+            Kind::Shared(body) => body.size_hint(),
+            Kind::Other(body) => body.size_hint(),
+        }
+    }
+}
+
+/// A stream that ends early.
+struct Until {
+    body: Body,
+    ended: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl HttpBody for Until {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        // First, since a body may always have a frame.
+        if self.ended.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
 
 /// Returns bytes that hold a guard until the last reference to them is dropped.
 pub(crate) fn guarded_bytes(
@@ -27,16 +147,19 @@ pub(crate) fn guarded_bytes(
 }
 
 /// Wraps a body so that it and each of its data frames hold a guard until dropped.
-pub(crate) fn guarded_body(body: Body, guard: impl Clone + Send + Sync + Unpin + 'static) -> Body {
+pub(crate) fn guarded_body(
+    body: SharedBody,
+    guard: impl Clone + Send + Sync + Unpin + 'static,
+) -> SharedBody {
     GuardedBody { body, guard }.boxed()
 }
 
 struct GuardedBody<T> {
-    body: Body,
+    body: SharedBody,
     guard: T,
 }
 
-impl<T: Clone + Send + Unpin + 'static> hyper::body::Body for GuardedBody<T> {
+impl<T: Clone + Send + Unpin + 'static> HttpBody for GuardedBody<T> {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -60,8 +183,6 @@ impl<T: Clone + Send + Unpin + 'static> hyper::body::Body for GuardedBody<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http_body_util::Full;
-    use hyper::body::Body as _;
     use std::sync::Arc;
 
     #[tokio::test]

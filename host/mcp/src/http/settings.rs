@@ -28,6 +28,8 @@ pub enum Access {
 pub struct Settings {
     pub(super) address: SocketAddr,
     pub(super) access: Access,
+    /// The token of the operator.
+    pub(super) operator: Option<Token>,
     pub(super) hosts: Vec<HostPort>,
     pub(super) origins: Vec<Origin>,
 }
@@ -47,6 +49,9 @@ pub enum SettingsError {
         "`{0}` is no origin: want SCHEME://NAME or SCHEME://NAME:PORT; neither wildcards nor `null` are accepted"
     )]
     Origin(String),
+    /// The operator's token is also that of the clients.
+    #[error("the operator's token is that of the clients too: give the operator one of its own")]
+    SameToken,
     /// The list is full.
     #[error("at most 64 hosts and 64 origins can be given")]
     TooMany,
@@ -65,9 +70,23 @@ impl Settings {
                 Err(SettingsError::TokenNeeded(address))
             }
             Access::Unauthenticated | Access::Token(_) => {
-                Ok(Self { address, access, hosts: Vec::new(), origins: Vec::new() })
+                Ok(Self { address, access, operator: None, hosts: Vec::new(), origins: Vec::new() })
             }
         }
+    }
+
+    /// Sets the token of the operator, which gives the operator's [`Role`](super::Role), and lets
+    /// the operator log in with a browser. No other token does, and neither does
+    /// [`Access::Unauthenticated`].
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::SameToken`] for the token of the clients.
+    pub fn with_operator(self, token: Token) -> Result<Self, SettingsError> {
+        if self.access == Access::Token(token) {
+            return Err(SettingsError::SameToken);
+        }
+        Ok(Self { operator: Some(token), ..self })
     }
 
     /// Allows another host name. Without a port, it is accepted with the server's port and without
@@ -98,8 +117,8 @@ impl Settings {
 
     /// Returns the same settings for another address, checking the access rule again.
     pub(super) fn for_address(self, address: SocketAddr) -> Result<Self, SettingsError> {
-        let Self { address: _, access, hosts, origins } = self;
-        Self::new(address, access).map(|moved| Self { hosts, origins, ..moved })
+        let Self { address: _, access, operator, hosts, origins } = self;
+        Self::new(address, access).map(|moved| Self { operator, hosts, origins, ..moved })
     }
 
     /// Returns the configured address.
@@ -213,6 +232,15 @@ mod tests {
                 .with_origin("https://app.example")
                 .is_ok()
         );
+    }
+
+    #[test]
+    fn operator_has_a_token_of_its_own() {
+        let token = |text| Token::new(text).unwrap();
+        let settings = || at("127.0.0.1:0", Some(TOKEN)).unwrap();
+        assert_eq!(settings().with_operator(token(TOKEN)).unwrap_err(), SettingsError::SameToken);
+        assert!(settings().with_operator(token("fedcba9876543210")).is_ok());
+        assert!(at("127.0.0.1:0", None).unwrap().with_operator(token(TOKEN)).is_ok());
     }
 
     #[test]

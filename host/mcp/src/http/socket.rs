@@ -2,6 +2,9 @@
 //!
 //! A response body cannot enforce the timeout: hyper does not poll it while earlier frames wait to
 //! be written. The socket fails instead, which drops the body with the connection.
+//!
+//! A connection that was taken over by another protocol belongs to whoever serves that protocol.
+//! Its socket can be observed and closed from outside.
 
 use std::io;
 use std::pin::Pin;
@@ -9,6 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
+use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
 /// The time for which a write may make no progress.
 const WRITE_TIME: Duration = Duration::from_secs(30);
@@ -18,11 +22,45 @@ pub(super) struct Socket<S> {
     inner: S,
     /// The write deadline, set while a write is pending.
     deadline: Option<Pin<Box<Sleep>>>,
+    /// Cancelled when the socket is closed from outside.
+    closed: CancellationToken,
+    /// Wakes a pending read, and a pending write, when the socket is closed.
+    wake_read: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    wake_write: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    _dropped: DropGuard,
+}
+
+/// Observes a socket that others own.
+pub(super) struct SocketHandle {
+    closed: CancellationToken,
+    dropped: CancellationToken,
+}
+
+impl SocketHandle {
+    /// Completes when the socket is dropped.
+    pub(super) async fn dropped(&self) {
+        self.dropped.cancelled().await;
+    }
+
+    /// Closes the socket: nothing more is read or written.
+    pub(super) fn close(&self) {
+        self.closed.cancel();
+    }
 }
 
 impl<S> Socket<S> {
-    pub(super) fn new(inner: S) -> Self {
-        Self { inner, deadline: None }
+    pub(super) fn new(inner: S) -> (Self, SocketHandle) {
+        let (closed, dropped) = (CancellationToken::new(), CancellationToken::new());
+        let handle = SocketHandle { closed: closed.clone(), dropped: dropped.clone() };
+        let socket = Self {
+            inner,
+            deadline: None,
+            closed,
+            wake_read: None,
+            wake_write: None,
+            _dropped: dropped.drop_guard(),
+        };
+        (socket, handle)
     }
 
     /// Fails a pending write after the deadline.
@@ -35,6 +73,9 @@ impl<S> Socket<S> {
             self.deadline = None;
             return written;
         }
+        if is_closed(&mut self.wake_write, &self.closed, cx) {
+            return closed();
+        }
         let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIME)));
         deadline.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
@@ -46,8 +87,33 @@ impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(cx, buffer)
+        let this = &mut *self;
+        // A closed socket is at its end, also while its client sends on.
+        if this.closed.is_cancelled() {
+            return Poll::Ready(Ok(()));
+        }
+        match Pin::new(&mut this.inner).poll_read(cx, buffer) {
+            Poll::Pending if is_closed(&mut this.wake_read, &this.closed, cx) => {
+                Poll::Ready(Ok(()))
+            }
+            read => read,
+        }
     }
+}
+
+/// The outcome of a write to a closed socket.
+fn closed() -> Poll<io::Result<usize>> {
+    Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+}
+
+/// Returns true if the socket was closed, and otherwise wakes the task when it is.
+fn is_closed(
+    wake: &mut Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    closed: &CancellationToken,
+    cx: &mut Context<'_>,
+) -> bool {
+    let wake = wake.get_or_insert_with(|| Box::pin(closed.clone().cancelled_owned()));
+    wake.as_mut().poll(cx).is_ready()
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
@@ -56,6 +122,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.closed.is_cancelled() {
+            return closed();
+        }
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
         self.check_deadline(cx, written)
     }
@@ -65,6 +134,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.closed.is_cancelled() {
+            return closed();
+        }
         let written = Pin::new(&mut self.inner).poll_write_vectored(cx, parts);
         self.check_deadline(cx, written)
     }
@@ -94,7 +166,7 @@ mod tests {
     async fn write_without_progress_fails_after_thirty_seconds() {
         let (ours, _theirs) = duplex(8);
         let begun = Instant::now();
-        let mut socket = Socket::new(ours);
+        let (mut socket, _handle) = Socket::new(ours);
         let error = socket.write_all(&[0; 9]).await.unwrap_err();
         assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, WRITE_TIME));
     }
@@ -102,7 +174,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn slow_reader_keeps_its_connection() {
         let (ours, mut theirs) = duplex(8);
-        let mut socket = Socket::new(ours);
+        let (mut socket, _handle) = Socket::new(ours);
         let reader = tokio::spawn(async move {
             let mut taken = [0; 8];
             for _ in 0..4 {
@@ -117,11 +189,37 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn idle_socket_has_no_deadline() {
         let (ours, mut theirs) = duplex(8);
-        let mut socket = Socket::new(ours);
+        let (mut socket, _handle) = Socket::new(ours);
         sleep(100 * WRITE_TIME).await;
         socket.write_all(b"late").await.unwrap();
         let mut taken = [0; 4];
         theirs.read_exact(&mut taken).await.unwrap();
         assert_eq!(&taken, b"late");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closed_socket_ends_what_waits_for_it() {
+        let (ours, theirs) = duplex(8);
+        let (socket, handle) = Socket::new(ours);
+        let (mut reads, mut writes) = tokio::io::split(socket);
+        let begun = Instant::now();
+        let reading = tokio::spawn(async move { reads.read(&mut [0; 4]).await.unwrap() });
+        let writing = tokio::spawn(async move { writes.write_all(&[0; 9]).await.unwrap_err() });
+        sleep(Duration::from_secs(1)).await;
+        handle.close();
+        assert_eq!(reading.await.unwrap(), 0);
+        assert_eq!(writing.await.unwrap().kind(), io::ErrorKind::BrokenPipe);
+        handle.dropped().await;
+        assert_eq!(begun.elapsed(), Duration::from_secs(1));
+        drop(theirs);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closed_socket_reads_nothing_of_a_client_that_sends_on() {
+        let (ours, mut theirs) = duplex(8);
+        let (mut socket, handle) = Socket::new(ours);
+        theirs.write_all(b"more").await.unwrap();
+        handle.close();
+        assert_eq!(socket.read(&mut [0; 4]).await.unwrap(), 0);
     }
 }

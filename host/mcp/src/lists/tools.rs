@@ -1,12 +1,22 @@
-//! Converts tool definitions for `tools/list`.
+//! The tools for `tools/list`, converted once each.
 
+use crate::clients::known_lists::ListDigest;
+use crate::messages::offload;
+use crate::messages::serialize::CANNOT_ANSWER;
 use crate::protocol::lifecycle::Lifecycle;
+use crate::protocol::tool_result::exhausted_error;
+use crate::state::ServerState;
+use crate::state::list_cache::{HeaderParameters, ListItem, ListedTool};
 use palisade::Definition;
 use palisade::Host;
 use palisade::Session;
 use palisade::formats::{Format, Strictness, export};
-use rmcp::model::{ErrorData, ListToolsResult, MetaObject, PaginatedRequestParams, Tool};
+use palisade::internal::{Owed, answer_turns, offload};
+use palisade::registry::Registered;
+use palisade::tool::json::footprint;
+use rmcp::model::{ErrorData, ListToolsResult, MetaObject, Tool};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The metadata key of the plugins whose tools are missing from a list.
 const COMPILING: &str = "dev.palisade/compiling";
@@ -24,33 +34,91 @@ pub(crate) fn list_result(host: &Host, tools: Vec<Tool>) -> ListToolsResult {
     listed
 }
 
-/// Rejects a cursor: lists are returned whole, so that the server never issues one.
-pub(crate) fn reject_cursor(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match page.and_then(|page| page.cursor) {
-        None => Ok(()),
-        Some(_) => Err(ErrorData::invalid_params(
-            "the cursor is none: lists are given whole, without one",
-            None,
-        )),
+/// Returns the tools that a session may see, sorted by name, so that the list is stable. New ones
+/// are converted on another thread: plugins choose their number and size.
+///
+/// # Errors
+///
+/// The error response if they were not converted in time.
+pub(crate) async fn visible(
+    server: &Arc<ServerState>,
+    session: &Session,
+) -> Result<Vec<Arc<ListedTool>>, ErrorData> {
+    let tools = registered(&server.host, session);
+    if let Some(known) = known(server, &tools) {
+        return Ok(known);
+    }
+    let budget = offload::budget(server.host.limits().account());
+    let server = server.clone();
+    let made = offload(&budget, answer_turns(), move |budget| {
+        let listed = |tool| budget.check().map(|()| listed(&server, tool));
+        tools.iter().filter_map(|tool| listed(tool).transpose()).collect()
+    });
+    made.await.map_err(|why| exhausted_error(CANNOT_ANSWER, why))
+}
+
+/// Same as [`visible`], if all of them were converted before.
+pub(super) fn visible_if_known(
+    server: &ServerState,
+    session: &Session,
+) -> Option<Vec<Arc<ListedTool>>> {
+    known(server, &registered(&server.host, session))
+}
+
+/// Same as [`visible`], on this thread. It may take long.
+pub(super) fn visible_here(server: &ServerState, session: &Session) -> Vec<Arc<ListedTool>> {
+    registered(&server.host, session).iter().filter_map(|tool| listed(server, tool)).collect()
+}
+
+fn registered(host: &Host, session: &Session) -> Vec<Arc<Registered>> {
+    let mut tools = host.tools(session);
+    let by_name = |one: &Arc<Registered>, other: &Arc<Registered>| {
+        one.definition().name().as_str().cmp(other.definition().name().as_str())
+    };
+    tools.sort_by(by_name);
+    tools
+}
+
+fn known(server: &ServerState, tools: &[Arc<Registered>]) -> Option<Vec<Arc<ListedTool>>> {
+    let known: Option<Vec<_>> = tools.iter().map(|tool| server.lists.known_tool(tool)).collect();
+    Some(known?.into_iter().flatten().collect())
+}
+
+/// Returns one tool, converting it if necessary.
+pub(crate) fn listed(server: &ServerState, tool: &Arc<Registered>) -> Option<Arc<ListedTool>> {
+    server.lists.tool(tool, |tool| convert(tool.definition()))
+}
+
+/// Returns the form of a tool in this lifecycle.
+pub(crate) fn form(tool: &ListedTool, lifecycle: Lifecycle) -> &ListItem<Tool> {
+    match lifecycle {
+        Lifecycle::Stateful => &tool.stateful,
+        Lifecycle::Stateless => &tool.stateless,
     }
 }
 
-/// Returns the tools that a session may see, sorted by name, so that the list is stable.
-pub(crate) fn visible_tools(host: &Host, session: &Session, lifecycle: Lifecycle) -> Vec<Tool> {
-    let mut definitions = host.definitions(session);
-    definitions.sort_by(|one, other| one.name().as_str().cmp(other.name().as_str()));
-    definitions.iter().filter_map(|definition| convert(definition, lifecycle)).collect()
+/// Returns the digest of the list of these tools.
+pub(crate) fn digest(tools: &[Arc<ListedTool>], lifecycle: Lifecycle) -> ListDigest {
+    ListDigest::of_hashes(tools.iter().map(|tool| &form(tool, lifecycle).hash))
 }
 
 /// Converts one tool. Its hints are derived from the sandbox's enforcement.
-pub(crate) fn convert(definition: &Definition, lifecycle: Lifecycle) -> Option<Tool> {
-    let mut exported = export(&definition.into(), Format::Mcp, Strictness::AsIs).tool;
-    if lifecycle == Lifecycle::Stateful && !has_object_output(definition) {
-        exported.as_object_mut()?.remove("outputSchema");
-    }
-    serde_json::from_value(exported)
+fn convert(definition: &Definition) -> Option<ListedTool> {
+    let exported = export(&definition.into(), Format::Mcp, Strictness::AsIs).tool;
+    let memory = footprint::of(&exported).saturating_mul(2);
+    let stateless: Tool = serde_json::from_value(exported)
         .inspect_err(|error| tracing::error!("a tool cannot be listed: {error}"))
-        .ok()
+        .ok()?;
+    let mut stateful = stateless.clone();
+    if !has_object_output(definition) {
+        stateful.output_schema = None;
+    }
+    Some(ListedTool {
+        stateful: ListItem::new(stateful),
+        stateless: ListItem::new(stateless),
+        header_parameters: header_parameters(definition),
+        memory: Owed::new(usize::try_from(memory).unwrap_or(usize::MAX)),
+    })
 }
 
 /// Returns true if every output is an object, as revisions before 2026-07-28 require.
@@ -60,8 +128,8 @@ fn has_object_output(definition: &Definition) -> bool {
     })
 }
 
-/// Returns true if clients repeat parameters of this tool in headers.
-pub(crate) fn has_header_parameters(definition: &Definition) -> bool {
+/// Returns whether clients repeat parameters of this tool in headers.
+fn header_parameters(definition: &Definition) -> HeaderParameters {
     fn mentions(value: &Value) -> bool {
         match value {
             Value::Object(members) => {
@@ -71,7 +139,10 @@ pub(crate) fn has_header_parameters(definition: &Definition) -> bool {
             _ => false,
         }
     }
-    mentions(definition.parameters())
+    match mentions(definition.parameters()) {
+        true => HeaderParameters::Some,
+        false => HeaderParameters::None,
+    }
 }
 
 #[cfg(test)]
@@ -90,7 +161,7 @@ mod tests {
             "note": {"type": ["string", "null"]},
         }, "required": ["note"]});
         let definition = Definition::new("t", "A tool.", SideEffects::Read, schema).unwrap();
-        let listed = convert(&definition, Lifecycle::Stateless).unwrap();
+        let listed = convert(&definition).unwrap().stateless.item;
         let expected = json!({
             "path": {"type": "string", "description": "A path relative to the workspace."},
             "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
@@ -110,11 +181,8 @@ mod tests {
             Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).cache(CacheMode::Off)
         };
         let host = builder().plugins(place.path()).build_from_cache().unwrap();
-        let listed = serde_json::to_value(list_result(
-            &host,
-            visible_tools(&host, host.session(), Lifecycle::Stateless),
-        ))
-        .unwrap();
+        assert!(registered(&host, host.session()).is_empty());
+        let listed = serde_json::to_value(list_result(&host, Vec::new())).unwrap();
         assert_eq!(listed["_meta"], json!({"dev.palisade/compiling": ["slow"]}));
         let host = builder().build().unwrap();
         assert_eq!(list_result(&host, Vec::new()).meta, None);

@@ -2,17 +2,19 @@
 //! all clients, so they do no work that is proportional to a message.
 
 use super::catch_panic::panic_error;
-use super::parse::{RejectedMessage, parse_object};
+use super::long_polls::LongPolls;
+use super::parse::{RejectedMessage, parse_object, to_message};
 use super::request_id::{self, HEAD_LENGTH};
 use super::response_resources::ResponseResources;
-use super::serialize::Serialized;
+use super::serialize::{CANNOT_ANSWER, Serialized, charged_text, is_short_text};
 use crate::protocol::tool_result::exhausted_error;
 use bytes::Bytes;
 use palisade::internal::{
-    Account, CallBudget, Charge, IN_PLACE, catch_panic, input_turns_within, offload,
+    Account, CallBudget, Charge, IN_PLACE, InPlaceBudget, catch_panic, input_turns_within,
+    is_short, offload,
 };
 use palisade::tool::budget::Budget;
-use rmcp::model::{ErrorData, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, ServerJsonRpcMessage};
 use serde_json::Value;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -52,9 +54,49 @@ pub(crate) async fn serialize_long(
     serialized.ok().and_then(Result::ok).unwrap_or(late)
 }
 
+/// Serializes a client's message that was changed. Returns it with its text, whose memory is
+/// reserved until it is dropped.
+///
+/// # Errors
+///
+/// The error response if there is not enough memory or time.
+pub(crate) async fn to_text(
+    message: Value,
+    account: &Account,
+) -> Result<(Value, Bytes), ErrorData> {
+    let text = match is_short_text(&message) {
+        true => charged_text(&message, account).map(|text| (message, text)),
+        false => {
+            let own = account.clone();
+            let budget = budget(account.clone());
+            let work = move |_| charged_text(&message, &own).map(|text| (message, text));
+            offload(&budget, input_turns_within(&budget), work).await
+        }
+    };
+    text.map_err(|why| exhausted_error(UNREAD, why))
+}
+
 /// Parses one JSON object. Its memory stays reserved in the account.
 pub(crate) async fn parse(bytes: Bytes, account: &Account) -> Result<Value, RejectedMessage> {
     parse_with(bytes, account, parse_object).await
+}
+
+/// Parses one JSON object on this thread, as [`parse`] does. `None` if that would take long.
+pub(crate) fn parse_in_place(
+    bytes: &[u8],
+    account: &Account,
+) -> Option<Result<Value, RejectedMessage>> {
+    in_place(bytes, account, parse_object)
+}
+
+fn in_place(
+    bytes: &[u8],
+    account: &Account,
+    parser: Parser,
+) -> Option<Result<Value, RejectedMessage>> {
+    let budget = InPlaceBudget::new(account);
+    let parsed = (bytes.len() <= IN_PLACE).then(|| parser(bytes, &budget));
+    parsed.filter(|_| !budget.is_exceeded())
 }
 
 /// A function that parses one JSON object.
@@ -65,8 +107,8 @@ async fn parse_with(
     account: &Account,
     parser: Parser,
 ) -> Result<Value, RejectedMessage> {
-    if bytes.len() <= IN_PLACE {
-        return parser(&bytes, account);
+    if let Some(parsed) = in_place(&bytes, account, parser) {
+        return parsed;
     }
     let head = bytes.slice(..HEAD_LENGTH);
     let budget = budget(account.clone());
@@ -80,30 +122,86 @@ async fn parse_with(
     Err(RejectedMessage { id: request_id::in_head(&head), error })
 }
 
-/// Runs a future whose first poll parses a message of this length: that poll on one of the host's
-/// own threads if the message is long, the others here. The reservation is for the first poll.
+/// The memory of `rmcp`'s parser, in multiples of the parsed message: it builds a form of its own,
+/// copies that for each kind of message that it tries, and then builds the message.
+pub(crate) const SECOND_PARSE: u64 = 2;
+
+/// Converts a JSON object of this size into a message.
+pub(crate) async fn convert(
+    value: Value,
+    size: MessageSize,
+    account: &Account,
+) -> Result<ClientJsonRpcMessage, RejectedMessage> {
+    if is_short(size.text, size.memory) {
+        return to_message(value);
+    }
+    let id = request_id::of_object(&value);
+    let rejected = |error| RejectedMessage { id, error };
+    let memory = match reserve(account, size.memory.saturating_mul(SECOND_PARSE)) {
+        Ok(memory) => memory,
+        Err(error) => return Err(rejected(error)),
+    };
+    let budget = budget(account.clone());
+    let work = offload(&budget, input_turns_within(&budget), move |_| Ok(to_message(value)));
+    let converted = catch_panic(work).await;
+    drop(memory);
+    match converted {
+        Ok(Ok(converted)) => converted,
+        Ok(Err(why)) => Err(rejected(exhausted_error(UNREAD, why))),
+        Err(_) => Err(rejected(panic_error())),
+    }
+}
+
+/// The size of a message that has been parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MessageSize {
+    /// The length of its text, in bytes.
+    pub(crate) text: usize,
+    /// The memory of its parsed form, in bytes.
+    pub(crate) memory: u64,
+}
+
+/// The resources that are held for the first poll alone. A body takes a share of its address until
+/// it is dropped, and the future may wait for minutes.
+#[derive(Debug)]
+pub(crate) struct FirstPoll {
+    /// The memory of the parser.
+    pub(crate) parse_memory: Charge,
+    /// The message.
+    #[expect(dead_code, reason = "counts for as long as it lives")]
+    pub(crate) body: Bytes,
+}
+
+/// Runs a future whose first poll parses a message of this size: that poll on one of the host's own
+/// threads if the message is long, the others there while the account holds much memory, since one
+/// of them serializes the response.
 pub(crate) async fn poll_first<F>(
     future: F,
-    length: usize,
-    parse_memory: Charge,
+    size: MessageSize,
+    held: FirstPoll,
 ) -> Result<F::Output, ErrorData>
 where
     F: Future<Output: Send> + Send + 'static,
 {
     let mut future = Box::pin(future);
-    let first = match length {
-        ..=IN_PLACE => poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await,
-        _ => {
+    let first = match is_short(size.text, size.memory) {
+        true => poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await,
+        false => {
             let polled;
-            (polled, future) = poll_offloaded(future, parse_memory.account()).await?;
+            (polled, future) = poll_offloaded(future, held.parse_memory.account()).await?;
             polled
         }
     };
+    let account = held.parse_memory.account().clone();
     // The future may wait for an answer to a question.
-    drop(parse_memory);
+    drop(held);
     match first {
         Poll::Ready(output) => Ok(output),
-        Poll::Pending => Ok(future.await),
+        Poll::Pending => {
+            let mut rest = LongPolls::new(future, account);
+            let output = poll_fn(|cx| rest.poll(cx)).await;
+            output.map_err(|why| exhausted_error(CANNOT_ANSWER, why))
+        }
     }
 }
 
@@ -146,11 +244,14 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
+    use crate::http::guarded_bytes;
     use crate::messages::response_resources::set_plugin_turns;
     use palisade::internal::{MemoryLimits, Pool};
     use palisade::tool::Digest;
     use rmcp::model::{CallToolResult, ContentBlock, Extensions, RequestId, ServerResult};
+    use std::cell::Cell;
     use std::pin::pin;
+    use std::sync::Arc;
     use std::thread;
 
     fn account() -> Account {
@@ -182,8 +283,8 @@ mod tests {
         assert!(waits.await.into_line().0.len() > IN_PLACE);
     }
 
-    #[tokio::test]
-    async fn first_poll_of_a_long_message_is_not_on_a_thread_of_the_runtime() {
+    /// Returns true if the first poll of a message is on this thread. All other polls are.
+    async fn is_first_poll_here(text: usize, memory: u64) -> bool {
         let mut polls = Vec::new();
         let future = poll_fn(move |context| {
             polls.push(thread::current().id());
@@ -198,23 +299,78 @@ mod tests {
         });
         let account = account();
         let parse_memory = account.charge(7).unwrap();
-        let polls = poll_first(future, IN_PLACE + 1, parse_memory).await.unwrap();
+        let size = MessageSize { text, memory };
+        let held = FirstPoll { parse_memory, body: Bytes::new() };
+        let polls = poll_first(future, size, held).await.unwrap();
         let own = thread::current().id();
-        assert_eq!((polls[0] == own, polls[1] == own, polls.len()), (false, true, 2));
+        assert_eq!((polls[1] == own, polls.len()), (true, 2));
+        polls[0] == own
     }
 
     #[tokio::test]
-    async fn memory_of_parsing_is_released_before_the_answer() {
-        for length in [IN_PLACE, IN_PLACE + 1] {
+    async fn first_poll_of_a_long_message_is_not_on_a_thread_of_the_runtime() {
+        assert!(is_first_poll_here(IN_PLACE, IN_PLACE as u64).await);
+        assert!(!is_first_poll_here(IN_PLACE + 1, IN_PLACE as u64).await);
+        assert!(!is_first_poll_here(100, 1 << 20).await, "its parsed form is large");
+    }
+
+    #[tokio::test]
+    async fn long_answer_is_not_made_on_a_thread_of_the_runtime() {
+        let account = account();
+        let of_request = account.clone();
+        let mut polls = 0;
+        let future = poll_fn(move |context| {
+            polls += 1;
+            if polls == 2 {
+                return Poll::Ready(thread::current().id());
+            }
+            // The handler reserves the memory of the response before it is written.
+            of_request.reserve(IN_PLACE as u64 + 1).unwrap();
+            context.waker().wake_by_ref();
+            Poll::Pending
+        });
+        let held = FirstPoll { parse_memory: account.charge(0).unwrap(), body: Bytes::new() };
+        let size = MessageSize { text: 1, memory: 1 };
+        assert_ne!(poll_first(future, size, held).await.unwrap(), thread::current().id());
+    }
+
+    #[tokio::test]
+    async fn short_message_with_a_large_parsed_form_is_parsed_elsewhere() {
+        thread_local! { static PARSED: Cell<usize> = const { Cell::new(0) } }
+        fn counted(bytes: &[u8], budget: &dyn Budget) -> Result<Value, RejectedMessage> {
+            let parsed = parse_object(bytes, budget)?;
+            PARSED.set(PARSED.get() + 1);
+            Ok(parsed)
+        }
+        let objects =
+            |count: usize| format!(r#"{{"id":1,"a":[{}]}}"#, vec![r#"{"":0}"#; count].join(","));
+        for (count, here) in [(20, 1), (4_600, 0)] {
+            let message = objects(count);
+            assert!(message.len() < IN_PLACE);
+            PARSED.set(0);
+            let account = account();
+            let parsed = parse_with(message.into(), &account, counted).await.unwrap();
+            assert_eq!(parsed["a"].as_array().unwrap().len(), count);
+            assert_eq!(PARSED.get(), here, "{count}");
+            assert!(account.held() > 600 * count as u64);
+        }
+    }
+
+    #[tokio::test]
+    async fn memory_of_parsing_and_the_body_are_released_before_the_answer() {
+        for text in [IN_PLACE, IN_PLACE + 1] {
             let account = account();
             let parse_memory = account.charge(7).unwrap();
             let (send, answer) = tokio::sync::oneshot::channel::<u64>();
-            let answered = tokio::spawn(poll_first(answer, length, parse_memory));
-            while account.held() > 0 {
+            let share = Arc::new(());
+            let body = guarded_bytes(vec![7], share.clone());
+            let held = FirstPoll { parse_memory, body };
+            let answered = tokio::spawn(poll_first(answer, MessageSize { text, memory: 7 }, held));
+            while account.held() > 0 || Arc::strong_count(&share) > 1 {
                 tokio::task::yield_now().await;
             }
             send.send(3).unwrap();
-            assert_eq!(answered.await.unwrap().unwrap(), Ok(3), "{length}");
+            assert_eq!(answered.await.unwrap().unwrap(), Ok(3), "{text}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Parses messages within bounds, or returns the error response.
 
 use super::request_id;
+use crate::protocol::methods::check_filter;
 use crate::protocol::tool_result::exhausted_error;
 use palisade::tool::budget::Budget;
 use palisade::tool::json::{JsonBounds, JsonError, parse_within};
@@ -52,7 +53,10 @@ pub(crate) fn parse_object(bytes: &[u8], budget: &dyn Budget) -> Result<Value, R
     let (value, _kept) =
         parse_within(text, BOUNDS, budget).map_err(|error| refused(unreadable(&error)))?;
     match value {
-        Value::Object(_) => Ok(value),
+        Value::Object(_) => match check_filter(&value) {
+            Ok(()) => Ok(value),
+            Err(error) => Err(RejectedMessage { id: request_id::of_object(&value), error }),
+        },
         Value::Array(_) => Err(refused(ErrorData::invalid_request(
             "send one message at a time, not a batch",
             None,
@@ -117,6 +121,23 @@ mod tests {
     fn message_is_read() {
         let read = message(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).unwrap();
         assert!(matches!(read, JsonRpcMessage::Request(_)));
+    }
+
+    #[test]
+    fn filter_of_a_subscription_is_bounded() {
+        let listen = |count: usize| {
+            let uris = vec![r#""a:1""#; count].join(",");
+            message(
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":[{uris}]}}}}}}"#
+                )
+                .as_bytes(),
+            )
+        };
+        assert!(listen(256).is_ok());
+        let refused = listen(257).unwrap_err();
+        assert_eq!((refused.error.code.0, refused.id), (-32602, Some(RequestId::Number(1))));
+        assert!(refused.error.message.contains("257"), "{}", refused.error.message);
     }
 
     #[test]

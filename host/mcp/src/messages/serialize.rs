@@ -1,13 +1,12 @@
 //! Serializes messages. The length of a message is measured first, so that its memory is reserved
 //! before it is allocated.
 
-use super::extensions::account_of_library;
 use crate::http::guarded_bytes;
 use crate::protocol::tool_result::{exhausted_error, exhausted_result};
 use bytes::Bytes;
 use palisade::internal::{Account, IN_PLACE, Owed, address_space_limit};
 use palisade::tool::budget::Exhausted;
-use rmcp::model::{ErrorData, Extensions, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
+use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -90,24 +89,51 @@ impl Serialized {
     }
 }
 
-/// Reserves the memory that `rmcp` needs to write this result, if `rmcp` writes the response to
-/// this request, and returns the result. The memory is held until the response is sent.
+/// Returns the length of the text of a message, in bytes.
+pub(crate) fn text_length(message: &ServerJsonRpcMessage) -> usize {
+    let mut measured = MeasuringWriter::default();
+    // Serialization cannot fail: these types always map to JSON.
+    let _ = serde_json::to_writer(&mut measured, message);
+    measured.length
+}
+
+/// Returns true if a value has a short text.
+pub(super) fn is_short_text(value: &impl Serialize) -> bool {
+    let mut measured = MeasuringWriter { limit: IN_PLACE, ..MeasuringWriter::default() };
+    serde_json::to_writer(&mut measured, value).is_ok()
+}
+
+/// Serializes a value. The memory of the text is reserved until it is dropped.
+pub(super) fn charged_text(value: &impl Serialize, account: &Account) -> Result<Bytes, Exhausted> {
+    let mut measured = MeasuringWriter::default();
+    // Serialization cannot fail: these types always map to JSON.
+    let _ = serde_json::to_writer(&mut measured, value);
+    let charge = account.charge(measured.length as u64)?;
+    let mut text = reserved(measured.length)?;
+    let _ = serde_json::to_writer(&mut text, value);
+    Ok(guarded_bytes(text, charge))
+}
+
+/// Reserves the memory that `rmcp` needs to write this result in the account of its request, if
+/// `rmcp` writes the response: see [`account_of_library`](super::extensions::account_of_library).
+/// Returns the result. The memory is held until the response is sent.
 ///
 /// # Errors
 ///
-/// [`Exhausted`] if the account of the request has not enough memory.
-pub(crate) fn within_memory<T: Serialize>(result: T, request: &Extensions) -> Result<T, Exhausted> {
-    account_of_library(request)
-        .map_or(Ok(()), |account| reserve(&result, &account))
-        .map(|()| result)
+/// [`Exhausted`] if the account has not enough memory.
+pub(crate) fn within_memory<T: Serialize>(
+    result: T,
+    library: Option<&Account>,
+) -> Result<T, Exhausted> {
+    library.map_or(Ok(()), |account| reserve(&result, account)).map(|()| result)
 }
 
-/// Same as [`within_memory`], with an error response.
-pub(crate) fn within_memory_or_error<T: Serialize>(
-    result: T,
-    request: &Extensions,
-) -> Result<T, ErrorData> {
-    within_memory(result, request).map_err(|why| exhausted_error(CANNOT_ANSWER, why))
+/// Same as [`within_memory`], for a result whose length is known.
+pub(crate) fn reserve_length(length: usize, library: Option<&Account>) -> Result<(), Exhausted> {
+    match library {
+        Some(account) if length > MAX_SMALL => account.reserve(COPIES * length as u64),
+        _ => Ok(()),
+    }
 }
 
 /// Reserves the memory that `rmcp` needs to write a response. Small responses need none.
@@ -115,11 +141,7 @@ fn reserve(answer: &impl Serialize, account: &Account) -> Result<(), Exhausted> 
     let mut measured = MeasuringWriter::default();
     // Serialization cannot fail: these types always map to JSON.
     let _ = serde_json::to_writer(&mut measured, answer);
-    if measured.length <= MAX_SMALL {
-        Ok(())
-    } else {
-        account.reserve(COPIES * measured.length as u64)
-    }
+    reserve_length(measured.length, Some(account))
 }
 
 fn measure_and_serialize(
@@ -145,11 +167,17 @@ fn serialize(
     drop(head);
     // One byte more, for the line feed.
     let charge = account.charge(length as u64 + 1)?;
-    let mut bytes = Vec::new();
-    let no_space = |_| Exhausted::AddressSpace { limit: address_space_limit().unwrap_or(u64::MAX) };
-    bytes.try_reserve_exact(length + 1).map_err(no_space)?;
+    let mut bytes = reserved(length + 1)?;
     let _ = serde_json::to_writer(&mut bytes, message);
     Ok(Serialized { bytes, owed: Some(charge.into_owed()) })
+}
+
+/// Allocates a buffer of exactly this many bytes.
+fn reserved(bytes: usize) -> Result<Vec<u8>, Exhausted> {
+    let mut buffer = Vec::new();
+    let no_space = |_| Exhausted::AddressSpace { limit: address_space_limit().unwrap_or(u64::MAX) };
+    buffer.try_reserve_exact(bytes).map_err(no_space)?;
+    Ok(buffer)
 }
 
 /// Builds the response to a request whose own response does not fit into memory.

@@ -3,8 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use palisade::Content;
+use palisade::internal::is_short;
 use palisade::tool::Body;
-use rmcp::model::{ContentBlock, EmbeddedResource, Resource, ResourceContents};
+use rmcp::model::{ContentBlock, EmbeddedResource, PromptMessage, Resource, ResourceContents};
+use std::borrow::Cow;
 
 /// Converts one block of content. JSON becomes text here; structured content is added elsewhere.
 pub(crate) fn content_block(content: &Content) -> ContentBlock {
@@ -26,17 +28,51 @@ pub(crate) fn content_block(content: &Content) -> ContentBlock {
     }
 }
 
-/// Returns the memory that a block of content takes, in bytes.
-pub(crate) fn footprint(content: &Content) -> u64 {
-    let bytes = match content {
-        Content::Image { data, .. } | Content::Audio { data, .. } => encoded_length(data),
-        Content::Resource { body: Body::Bytes(data), .. } => encoded_length(data),
-        Content::Resource { body: Body::Text(text), .. } | Content::Text(text) => text.len(),
+/// The memory of a block in a response besides its texts, in bytes: its place among the blocks of
+/// the result and among those of the message. A text has no allocation below 32 bytes.
+const BLOCK: usize = size_of::<PromptMessage>() + size_of::<Cow<'_, Content>>() + 32;
+
+/// The size of content in a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ContentSize {
+    /// The length of all texts and encoded data, in bytes.
+    pub(crate) text: u64,
+    /// The memory of the converted blocks, in bytes.
+    pub(crate) memory: u64,
+}
+
+impl ContentSize {
+    /// Returns the size of these blocks.
+    pub(crate) fn of(blocks: &[Content]) -> Self {
+        let text = blocks.iter().map(text_length).sum::<usize>() as u64;
+        Self { text, memory: text + blocks.len() as u64 * BLOCK as u64 }
+    }
+
+    /// Returns true if the blocks are converted in place.
+    pub(crate) fn is_short(self) -> bool {
+        usize::try_from(self.text).is_ok_and(|text| is_short(text, self.memory))
+    }
+}
+
+/// Returns the length of the texts and the encoded data of a block, in bytes.
+fn text_length(content: &Content) -> usize {
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    match content {
+        Content::Image { mime, data } | Content::Audio { mime, data } => {
+            mime.len() + encoded_length(data)
+        }
+        Content::Resource { uri, mime, body } => {
+            let body = match body {
+                Body::Text(text) => text.len(),
+                Body::Bytes(data) => encoded_length(data),
+            };
+            uri.len() + optional(mime) + body
+        }
+        Content::Text(text) => text.len(),
         Content::Json(json) => json.as_str().len(),
-        Content::Link { .. } => 0,
+        Content::Link { uri, name, mime } => uri.len() + name.len() + optional(mime),
         _ => content.as_text().len(),
-    };
-    bytes as u64
+    }
 }
 
 /// Returns the length of Base64-encoded data.
@@ -53,5 +89,31 @@ pub(crate) fn resource_contents(uri: &str, mime: Option<&str>, body: &Body) -> R
     match mime {
         Some(mime) => contents.with_mime_type(mime),
         None => contents,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_blocks_count_with_the_memory_of_their_conversion() {
+        let blocks = vec![Content::Text("a".to_owned()); 1_000];
+        let size = ContentSize::of(&blocks);
+        let converted = size_of::<ContentBlock>() as u64;
+        assert_eq!(size.text, 1_000);
+        assert!(size.memory > 1_000 * converted && !size.is_short(), "{size:?}");
+        assert!(ContentSize::of(&blocks[..10]).is_short());
+        assert!(!ContentSize::of(&[Content::Text("a".repeat(1 << 20))]).is_short());
+    }
+
+    #[test]
+    fn every_text_of_a_block_counts() {
+        let link =
+            Content::Link { uri: "a:1".into(), name: "one".into(), mime: Some("t/p".into()) };
+        let body = Body::Bytes(vec![0; 4]);
+        let resource = Content::Resource { uri: "a:1".into(), mime: None, body };
+        let image = Content::Image { mime: "i/p".into(), data: vec![0; 3] };
+        assert_eq!(ContentSize::of(&[link, resource, image]).text, 9 + 3 + 8 + 3 + 4);
     }
 }

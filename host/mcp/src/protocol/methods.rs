@@ -24,6 +24,11 @@ const STATEFUL_METHODS: &[&str] =
     &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 /// The method by which stateless clients subscribe to changes.
 const LISTEN: &str = "subscriptions/listen";
+/// The place of the resources in a message of this method.
+const FILTER: &str = "/params/notifications/resourceSubscriptions";
+/// The maximum number of resources that a client subscribes to. A plugin with templates has any
+/// number of resources.
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
 
 /// Returns true if the lifecycle has this method. The method for subscriptions depends on whether
 /// the server watches for changes.
@@ -33,6 +38,36 @@ pub(crate) fn is_known(method: &str, lifecycle: Lifecycle, watches: bool) -> boo
             Lifecycle::Stateful => STATEFUL_METHODS.contains(&method),
             Lifecycle::Stateless => method == LISTEN && watches,
         }
+}
+
+/// Returns true for a message that subscribes to changes.
+pub(crate) fn is_subscription(message: &Value) -> bool {
+    message.get("method").and_then(Value::as_str) == Some(LISTEN)
+}
+
+/// Returns the resources in the filter of a message that subscribes, if it has any.
+pub(crate) fn subscribed_resources(message: &Value) -> Option<&Vec<Value>> {
+    let uris = message.pointer(FILTER).filter(|_| is_subscription(message))?.as_array()?;
+    (!uris.is_empty()).then_some(uris)
+}
+
+/// Same as [`subscribed_resources`], to change them.
+pub(crate) fn subscribed_resources_mut(message: &mut Value) -> Option<&mut Vec<Value>> {
+    subscribed_resources(message)?;
+    message.pointer_mut(FILTER)?.as_array_mut()
+}
+
+/// Refuses a message that subscribes to more resources than a client can.
+pub(crate) fn check_filter(message: &Value) -> Result<(), ErrorData> {
+    match subscribed_resources(message).map_or(0, Vec::len) {
+        ..=MAX_SUBSCRIPTIONS => Ok(()),
+        count => {
+            let text = format!(
+                "the filter has {count} resources; a client can subscribe to {MAX_SUBSCRIPTIONS}"
+            );
+            Err(ErrorData::invalid_params(text, None))
+        }
+    }
 }
 
 /// Builds the error for a method that this server does not have.

@@ -4,7 +4,8 @@
 //! for another audience. So the first block has the remedy for its readers, and a setting that
 //! allows a call is named only in the log: a model could otherwise talk a user into changing it.
 
-use palisade::{ErrorClass, ErrorKind, ToolError};
+use palisade::{ErrorClass, ErrorKind, PermissionReason, ToolError, ToolResult};
+use rmcp::model::{CallToolResult, ContentBlock};
 
 /// The place for command-line options, for a reader who knows only the client.
 const OPTIONS: &str = "options go among the server's arguments in the client's configuration";
@@ -18,7 +19,7 @@ pub(super) fn for_reader(error: &ToolError) -> Option<String> {
              (its standard error) says how"
                 .to_owned(),
         ),
-        ErrorKind::UserDenied => Some(
+        ErrorKind::UserDenied | ErrorKind::NoAnswer => Some(
             "do not repeat it unasked. If the user saw no question, the client shows none; then \
              the server's log (its standard error) says how to allow such calls"
                 .to_owned(),
@@ -38,13 +39,33 @@ pub(super) fn for_reader(error: &ToolError) -> Option<String> {
 pub(crate) fn for_operator(error: &ToolError) -> Option<String> {
     match error.kind() {
         ErrorKind::PermissionDenied { .. } => Some(format!("{}; {OPTIONS}", error.advice()?)),
-        ErrorKind::UserDenied | ErrorKind::ConfirmationTimeout { .. } => Some(format!(
-            "if the client shows no questions, `--allow CLASS` lets a class of tools run unasked; \
+        ErrorKind::UserDenied | ErrorKind::NoAnswer | ErrorKind::ConfirmationTimeout { .. } => {
+            Some(format!(
+                "if the client shows no questions, `--allow CLASS` lets a class of tools run unasked; \
              {OPTIONS}"
-        )),
+            ))
+        }
         ErrorKind::Timeout { input: Some(_), .. } => None,
         _ if error.class() == ErrorClass::NotFound => None,
         _ => error.advice(),
+    }
+}
+
+/// Returns the remedy of a call that nobody could be asked about: the console.
+pub(crate) fn of_console(result: &ToolResult, console: Option<&str>) -> Option<String> {
+    let console = console?;
+    match result.error()?.kind() {
+        ErrorKind::PermissionDenied { reason: PermissionReason::NoConfirmer, .. } => Some(format!(
+            "while the server's console ({console}) is open, such a call waits there for an answer"
+        )),
+        _ => None,
+    }
+}
+
+/// Adds a remedy to the first block of a result, the only one that all clients show.
+pub(crate) fn add_remedy(answer: &mut CallToolResult, remedy: &str) {
+    if let Some(ContentBlock::Text(first)) = answer.content.first_mut() {
+        first.text = format!("{}; {remedy}", first.text);
     }
 }
 
@@ -78,6 +99,19 @@ mod tests {
         let raised = ErrorKind::ResourceExhausted { limit: Limit::Memory, value: 1 };
         let (reader, operator) = of(raised);
         assert!(reader.is_none() && operator.unwrap().contains("`limits.memory`"));
+    }
+
+    #[test]
+    fn console_is_named_where_nobody_could_be_asked() {
+        let remedy =
+            |kind, console| of_console(&ToolResult::failure(CallId::new("c"), "t", kind), console);
+        let denied = |reason| ErrorKind::denied_with(reason, "no", Advice::new("allow it"));
+        let console = Some("http://127.0.0.1:8080");
+        let named = remedy(denied(PermissionReason::NoConfirmer), console).unwrap();
+        assert!(named.contains("(http://127.0.0.1:8080) is open"), "{named}");
+        assert_eq!(remedy(denied(PermissionReason::Policy), console), None);
+        assert_eq!(remedy(ErrorKind::UserDenied, console), None);
+        assert_eq!(remedy(denied(PermissionReason::NoConfirmer), None), None);
     }
 
     #[test]

@@ -126,6 +126,7 @@ mod tests {
             tool: "write_file".into(),
             side_effects: SideEffects::Write,
             input_summary: "{\"path\":\"a\u{202e}b\"}".into(),
+            input: None,
             projected_modifications: (0..paths).map(|number| format!("p{number}")).collect(),
             plugin: None,
             digest: None,

@@ -64,6 +64,10 @@ impl AskingRequester {
 /// Sends a question to the client, and cancels it if the call no longer waits for the reply.
 pub(crate) async fn send(peer: &Peer<RoleServer>, question: Question) {
     let Question { mut request, mut reply } = question;
+    // Another confirmer may have answered before the question was sent.
+    if reply.is_closed() {
+        return;
+    }
     let account = ReplyAccount::default();
     request.extensions_mut().insert(account.clone());
     let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;

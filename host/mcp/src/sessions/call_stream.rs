@@ -3,7 +3,10 @@
 
 use super::error::{ManagerError, SessionRejection};
 use super::session::{ListenerGuard, RequestGuard, Session};
+use crate::messages::serialize::text_length;
 use futures_core::Stream;
+use palisade::internal::{Account, Owed};
+use palisade::tool::budget::Exhausted;
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
     JsonRpcMessage,
@@ -27,6 +30,9 @@ use tokio::time::timeout;
 const RESUME_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of recent messages of a call that are kept for a client that resumes.
 const MAX_RECENT: usize = 16;
+/// The memory of a recent notification or question, in multiples of its text: a text in it has
+/// another allocation, and a schema is a tree.
+const PARSED: usize = 2;
 
 /// The position of a message in a call's stream, as clients send it in `Last-Event-ID`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +64,8 @@ pub(super) enum ConnectionStream {
 pub(super) struct CallStream {
     replayed: VecDeque<ServerSseMessage>,
     slot: Arc<CallSlot>,
+    /// The runtime of the call: a stream may be dropped on another thread.
+    runtime: Option<Handle>,
 }
 
 /// The holder of a running call, shared by its stream and the task that waits for its client. Empty
@@ -85,15 +93,23 @@ pub(super) async fn open(
     Ok(CallStream::new(call, number, VecDeque::new()))
 }
 
-/// Resumes a call, taking it from its previous stream.
+/// Resumes a call, taking it from its previous stream. The account is that of the request which
+/// resumes: the memory of repeated messages stays reserved in it. Returns the account of the call as
+/// well, in which the call reserves the memory of later messages.
+///
+/// # Errors
+///
+/// [`ManagerError::NoMemory`]; the call can be resumed later then.
 pub(super) fn resume(
     session: &Session,
     position: EventPosition,
-) -> Result<ConnectionStream, ManagerError> {
-    let call =
-        session.call(position.call).and_then(|slot| slot.take()).ok_or(SessionRejection::Gone)?;
+    account: &Account,
+) -> Result<(ConnectionStream, Account), ManagerError> {
+    let slot = session.call(position.call).ok_or(SessionRejection::Gone)?;
+    let call = slot.take_within(position.index, account)?.ok_or(SessionRejection::Gone)?;
     let replayed = call.since(position.index);
-    Ok(ConnectionStream::Call(CallStream::new(call, position.call, replayed)))
+    let of_call = call.guard.account.clone();
+    Ok((ConnectionStream::Call(CallStream::new(call, position.call, replayed)), of_call))
 }
 
 /// Listens to the messages that belong to no call.
@@ -129,7 +145,7 @@ impl CallStream {
         let session = call.guard.session.clone();
         let slot = Arc::new(CallSlot(Mutex::new(Some(call))));
         session.register_call(number, &slot);
-        Self { replayed, slot }
+        Self { replayed, slot, runtime: Handle::try_current().ok() }
     }
 }
 
@@ -147,7 +163,7 @@ impl Stream for CallStream {
 impl Drop for CallStream {
     fn drop(&mut self) {
         if self.slot.lock().is_some()
-            && let Ok(runtime) = Handle::try_current()
+            && let Some(runtime) = &self.runtime
         {
             runtime.spawn(wait_for_resume(self.slot.clone()));
         }
@@ -162,6 +178,22 @@ impl CallSlot {
     /// Takes the call out, so that it is dropped outside the lock.
     fn take(&self) -> Option<StreamedCall> {
         self.lock().take()
+    }
+
+    /// Takes the call out, if this account has room for the messages after the index. What the call
+    /// holds is the bound of their memory, since it reserved that of its response.
+    fn take_within(
+        &self,
+        index: u64,
+        account: &Account,
+    ) -> Result<Option<StreamedCall>, Exhausted> {
+        let mut call = self.lock();
+        if let Some(call) = &*call
+            && !call.since(index).is_empty()
+        {
+            account.reserve(call.guard.account.held())?;
+        }
+        Ok(call.take())
     }
 
     /// Polls for the next message. The end of the call empties the slot.
@@ -192,9 +224,17 @@ impl CallSlot {
 struct StreamedCall {
     guard: RequestGuard,
     messages: Receiver<ServerSseMessage>,
-    recent: VecDeque<ServerSseMessage>,
+    recent: VecDeque<RecentMessage>,
     is_answered: bool,
     is_over: bool,
+}
+
+/// A message that a client may have missed.
+struct RecentMessage {
+    message: ServerSseMessage,
+    /// The memory of a notification or a question. The account of the call has that of its answer.
+    #[expect(dead_code, reason = "counts for as long as it lives")]
+    memory: Owed,
 }
 
 impl StreamedCall {
@@ -208,13 +248,18 @@ impl StreamedCall {
     }
 
     fn record(&mut self, message: ServerSseMessage) {
-        let answer = message.message.as_deref();
-        self.is_answered |=
-            matches!(answer, Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)));
+        let memory = match message.message.as_deref() {
+            Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => {
+                self.is_answered = true;
+                Owed::default()
+            }
+            Some(other) => Owed::new(PARSED * text_length(other)),
+            None => Owed::default(),
+        };
         if self.recent.len() >= MAX_RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(message);
+        self.recent.push_back(RecentMessage { message, memory });
     }
 
     /// Returns the recent messages after this index.
@@ -223,7 +268,7 @@ impl StreamedCall {
             let position = message.event_id.as_deref().and_then(EventPosition::parse);
             position.is_some_and(|position| position.index > index)
         };
-        self.recent.iter().filter(is_later).cloned().collect()
+        self.recent.iter().map(|recent| &recent.message).filter(is_later).cloned().collect()
     }
 
     async fn cancel(self) {

@@ -1,6 +1,7 @@
 //! The errors of the session manager.
 
 use crate::messages::in_flight::AdmissionError;
+use palisade::tool::budget::Exhausted;
 use rmcp::transport::streamable_http_server::session::local::{EventIdParseError, SessionError};
 
 /// The reason why a session rejects a message.
@@ -9,9 +10,10 @@ pub(crate) enum SessionRejection {
     /// The session does not exist, or belongs to another caller.
     #[error("there is no such session, or it has ended: initialize again")]
     Gone,
-    /// Too many sessions are in use.
+    /// Too many sessions of the caller are in use.
     #[error(
-        "64 sessions are in use: try again later, and end those that are not needed with DELETE"
+        "no more sessions of this caller are accepted, at most 64 at once: try again later, and end \
+         those that are not needed with DELETE"
     )]
     Full,
     /// The request is not admitted.
@@ -31,6 +33,9 @@ pub(crate) enum ManagerError {
     /// The id of the last event is malformed.
     #[error(transparent)]
     Event(#[from] EventIdParseError),
+    /// There is no memory for the messages that a stream repeats.
+    #[error("the messages cannot be repeated: {0}")]
+    NoMemory(#[from] Exhausted),
     /// A stream was requested for a message that is no request.
     #[error("only a request has an answer to listen to")]
     NoRequest,

@@ -4,7 +4,7 @@ use super::call_stream::{self, CallStream, EventPosition};
 use super::error::{ManagerError, SessionRejection};
 use super::session::Session;
 use super::table::Sessions;
-use crate::http::{Caller, LOG_TARGET};
+use crate::http::{Caller, ClientAddress, LOG_TARGET};
 use crate::messages::in_flight::{Weight, cancelled_request};
 use crate::protocol::lifecycle::Dialect;
 use futures_core::Stream;
@@ -27,17 +27,33 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 pub(crate) struct CallerSessions {
     sessions: Sessions,
     caller: Caller,
+    address: ClientAddress,
     /// The memory account of the request.
     account: Account,
     dialect: Dialect,
     rejection: OnceLock<SessionRejection>,
+    /// The account of the call that the request resumes.
+    resumed: OnceLock<Account>,
 }
 
 impl CallerSessions {
-    /// Creates the view of this caller, for a request with this memory account.
+    /// Creates the view of this caller at a local address, for a request with this memory account.
     pub(crate) fn new(sessions: &Sessions, caller: Caller, account: Account) -> Self {
-        let rejection = OnceLock::new();
-        Self { sessions: sessions.clone(), caller, account, dialect: Dialect::Current, rejection }
+        Self {
+            sessions: sessions.clone(),
+            caller,
+            address: ClientAddress::Local,
+            account,
+            dialect: Dialect::Current,
+            rejection: OnceLock::new(),
+            resumed: OnceLock::new(),
+        }
+    }
+
+    /// Sets the address of the request. The sessions of each address are bounded together.
+    #[must_use]
+    pub(crate) fn at(self, address: ClientAddress) -> Self {
+        Self { address, ..self }
     }
 
     /// Sets the dialect of the request: that of the handshake which it is, or otherwise that of the
@@ -68,6 +84,11 @@ impl CallerSessions {
         self.rejection.get().copied()
     }
 
+    /// Returns the memory account of the call that the request has resumed, if any.
+    pub(crate) fn resumed(&self) -> Option<&Account> {
+        self.resumed.get()
+    }
+
     fn find(&self, id: &str) -> Result<Arc<Session>, SessionRejection> {
         self.sessions.find(id, self.caller)
     }
@@ -92,7 +113,7 @@ impl CallerSessions {
     fn create(&self) -> Result<(SessionId, RecordingTransport), ManagerError> {
         let id = session_id();
         let (handle, worker) = create_local_session(id.clone(), session_config(self.retry_delay()));
-        let session = Session::new(self.caller, handle, self.dialect);
+        let session = Session::new((self.caller, self.address), handle, self.dialect);
         let stop = session.stop();
         self.sessions.admit(id.clone(), session.clone())?;
         tracing::debug!(target: LOG_TARGET, "a session over HTTP begins");
@@ -192,7 +213,11 @@ impl SessionManager for CallerSessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, ManagerError> {
         let session = self.find_for_use(id)?;
         match EventPosition::parse(&last_event_id) {
-            Some(position) => call_stream::resume(&session, position),
+            Some(position) => {
+                let (stream, of_call) = call_stream::resume(&session, position, &self.account)?;
+                let _ = self.resumed.set(of_call);
+                Ok(stream)
+            }
             None => call_stream::listen_from(session, last_event_id.parse()?).await,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::call_stream::CallSlot;
 use super::error::SessionRejection;
-use crate::http::Caller;
+use crate::http::{Caller, ClientAddress};
 use crate::messages::in_flight::{InFlightRequests, Weight};
 use crate::messages::reply_accounts::ReplyAccounts;
 use crate::protocol::lifecycle::Dialect;
@@ -24,9 +24,13 @@ pub(crate) struct SessionRef {
     pub(crate) ended: CancellationToken,
 }
 
+/// The sender of a session's first message, whose sessions are counted together. A later message
+/// may come from another address.
+pub(super) type Sender = (Caller, ClientAddress);
+
 /// A session in the table.
 pub(super) struct Session {
-    caller: Caller,
+    sender: Sender,
     handle: LocalSessionHandle,
     stop: CancellationToken,
     replies: ReplyAccounts,
@@ -42,15 +46,16 @@ pub(super) struct RequestGuard {
     pub(super) id: RequestId,
     /// The number of its stream, once it has one.
     pub(super) number: Option<u64>,
-    _account: Account,
+    /// The memory account of the request.
+    pub(super) account: Account,
 }
 
 /// A client that listens to a session. Dropping it records the end.
 pub(super) struct ListenerGuard(Arc<Session>);
 
 impl Session {
-    /// Creates a session of this caller that begins.
-    pub(super) fn new(caller: Caller, handle: LocalSessionHandle, dialect: Dialect) -> Arc<Self> {
+    /// Creates a session of this sender that begins.
+    pub(super) fn new(sender: Sender, handle: LocalSessionHandle, dialect: Dialect) -> Arc<Self> {
         let state = State {
             requests: InFlightRequests::default(),
             calls: HashMap::new(),
@@ -59,7 +64,7 @@ impl Session {
             usage: Usage::Begun,
         };
         Arc::new(Self {
-            caller,
+            sender,
             handle,
             stop: CancellationToken::new(),
             replies: ReplyAccounts::default(),
@@ -70,7 +75,12 @@ impl Session {
 
     /// Returns the owner of the session.
     pub(super) fn caller(&self) -> Caller {
-        self.caller
+        self.sender.0
+    }
+
+    /// Returns the owner of the session, with the address that it began at.
+    pub(super) fn sender(&self) -> Sender {
+        self.sender
     }
 
     /// Returns the dialect of the session's client.
@@ -149,7 +159,7 @@ impl Session {
         account: Account,
     ) -> Result<RequestGuard, SessionRejection> {
         self.state().requests.begin(&id, weight)?;
-        Ok(RequestGuard { session: self.clone(), id, number: None, _account: account })
+        Ok(RequestGuard { session: self.clone(), id, number: None, account })
     }
 
     /// Returns the call with this number, if it has not ended.

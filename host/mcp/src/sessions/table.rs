@@ -1,17 +1,19 @@
 //! The table of sessions: their limits, owners and expiry. No lock is held across an await point.
 
 use super::error::SessionRejection;
-use super::session::Session;
+use super::session::{Sender, Session};
 use crate::http::{Caller, LOG_TARGET};
 use rmcp::transport::streamable_http_server::SessionId;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The maximum number of sessions in use: those with a message after `initialize`.
-const MAX_IN_USE: usize = 64;
-/// The maximum number of sessions not in use yet. They evict each other, so that a client that
-/// opens many sessions locks out no other client.
+/// The maximum number of sessions in use: those with a message after `initialize`. A caller may
+/// have more of them only while it has no more than are free, so that it gets at most half.
+const MAX_IN_USE: usize = 128;
+/// The maximum number of sessions not in use yet. Those of the caller with the most evict each
+/// other, so that a caller that opens many sessions locks out no other one.
 const MAX_BEGUN: usize = 256;
 /// The idle timeout of a session without in-flight requests and listeners.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -22,7 +24,7 @@ const MIN_IDLE: Duration = Duration::from_secs(10);
 pub(crate) struct Sessions(Arc<Mutex<HashMap<SessionId, Arc<Session>>>>);
 
 impl Sessions {
-    /// Adds a session that begins, evicting the oldest of its kind above the limit.
+    /// Adds a session that begins, evicting the oldest one that has only begun above the limit.
     pub(super) fn admit(
         &self,
         id: SessionId,
@@ -30,14 +32,10 @@ impl Sessions {
     ) -> Result<(), SessionRejection> {
         let mut all = self.all();
         // Reject the client now if it could not use the session anyway.
-        let _ = session_to_evict(&all)?;
+        let _ = session_to_evict(&all, session.sender())?;
         let begun = || all.iter().filter(|(_, session)| !session.is_in_use());
-        let oldest = if begun().count() < MAX_BEGUN {
-            None
-        } else {
-            begun().min_by_key(|(_, session)| session.last_activity())
-        };
-        let evicted = oldest.map(|(id, _)| id.clone()).and_then(|id| all.remove(&id));
+        let oldest = if begun().count() < MAX_BEGUN { None } else { oldest_of_most(begun()) };
+        let evicted = oldest.and_then(|id| all.remove(&id));
         all.insert(id, session);
         drop(all);
         evicted.inspect(|session| session.end());
@@ -69,7 +67,7 @@ impl Sessions {
         let session = self.find(id, caller)?;
         if !session.is_in_use() {
             let mut all = self.all();
-            let evicted = session_to_evict(&all)?.and_then(|id| all.remove(&id));
+            let evicted = session_to_evict(&all, session.sender())?.and_then(|id| all.remove(&id));
             session.mark_in_use();
             drop(all);
             evicted.inspect(|session| session.end());
@@ -109,15 +107,38 @@ impl Sessions {
     }
 }
 
-/// Checks the limit of sessions in use. Returns the session to evict, if one is necessary.
+/// Checks the limit of sessions in use, for one more of this sender. Returns the session to evict,
+/// if one is necessary: of the sender itself, or of the one with the most if the sender has none.
 fn session_to_evict(
     all: &HashMap<SessionId, Arc<Session>>,
+    sender: Sender,
 ) -> Result<Option<SessionId>, SessionRejection> {
     let in_use = || all.iter().filter(|(_, session)| session.is_in_use());
-    if in_use().count() < MAX_IN_USE {
+    let own = in_use().filter(|(_, session)| session.sender() == sender).count();
+    let free = MAX_IN_USE.saturating_sub(in_use().count());
+    if free > 0 && own < (free - 1).max(1) {
         return Ok(None);
     }
-    let idle = in_use().filter_map(|(id, session)| Some((session.idle_since()?, id)));
-    let longest = idle.min().filter(|(since, _)| since.elapsed() >= MIN_IDLE);
-    longest.map(|(_, id)| Some(id.clone())).ok_or(SessionRejection::Full)
+    let is_left =
+        |session: &Session| session.idle_since().is_some_and(|since| since.elapsed() >= MIN_IDLE);
+    let left = in_use().filter(|(_, session)| is_left(session));
+    let evicted = match own {
+        0 => oldest_of_most(left),
+        _ => oldest_of_most(left.filter(|(_, session)| session.sender() == sender)),
+    };
+    evicted.map(Some).ok_or(SessionRejection::Full)
+}
+
+/// Returns the session with the earliest activity of the sender that has the most of these.
+fn oldest_of_most<'a>(
+    sessions: impl Iterator<Item = (&'a SessionId, &'a Arc<Session>)> + Clone,
+) -> Option<SessionId> {
+    let mut counts: HashMap<Sender, usize> = HashMap::new();
+    for (_, session) in sessions.clone() {
+        *counts.entry(session.sender()).or_default() += 1;
+    }
+    let count = |session: &Session| counts.get(&session.sender()).copied();
+    let evicted =
+        sessions.max_by_key(|(_, session)| (count(session), Reverse(session.last_activity())));
+    evicted.map(|(id, _)| id.clone())
 }

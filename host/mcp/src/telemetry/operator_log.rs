@@ -24,10 +24,12 @@ impl Default for OperatorLog {
 }
 
 impl OperatorLog {
-    /// Logs a failed call, if only the operator has a remedy and the limit has room for the line.
-    pub(crate) fn note(&self, result: &ToolResult) {
+    /// Logs a failed call with a further remedy, if only the operator has one and the limit has
+    /// room for the line.
+    pub(crate) fn note(&self, result: &ToolResult, remedy: Option<&str>) {
         if let Some(line) = self.line(result, Instant::now()) {
-            tracing::warn!("{line}");
+            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            tracing::warn!("{line}{remedy}");
         }
     }
 

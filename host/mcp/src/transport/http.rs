@@ -9,8 +9,9 @@ mod responses;
 mod tests;
 
 use super::fast_path::SimpleCall;
-use crate::http::{Admitted, Body, Caller, RequestHead, Service};
-use crate::messages::offload;
+use crate::handler::prepare::Prepare;
+use crate::http::{Admitted, Body, Caller, RequestHead, Service, SharedBody};
+use crate::messages::offload::{self, FirstPoll, MessageSize};
 use crate::messages::parse::{self, RejectedMessage};
 use crate::messages::response_resources::ResponseResources;
 use crate::sessions::{CallerSessions, SessionRejection, Sessions};
@@ -34,10 +35,6 @@ pub(crate) const PATH: &str = "/mcp";
 /// library keeps it as long as the session, and no account counts it.
 const MAX_INITIALIZE: u64 = 256 << 10;
 
-/// The memory of `rmcp`'s parser, in multiples of the parsed body: it builds a form of its own,
-/// copies that for each kind of message that it tries, and then builds the message.
-const SECOND_PARSE: u64 = 2;
-
 /// Creates a handler: one per stateful session, one per stateless request, and one for each check
 /// of parameter headers.
 type Factory<S> = Arc<dyn Fn() -> io::Result<S> + Send + Sync>;
@@ -49,7 +46,7 @@ pub(crate) struct McpEndpoint<S> {
     config: StreamableHttpServerConfig,
 }
 
-impl<S: ServerHandler> McpEndpoint<S> {
+impl<S: ServerHandler + Prepare> McpEndpoint<S> {
     /// Creates an endpoint with these host names. When `stop` is cancelled, all sessions and
     /// streams end.
     pub(crate) fn new(
@@ -64,16 +61,22 @@ impl<S: ServerHandler> McpEndpoint<S> {
         Self { factory: Arc::new(factory), sessions: Sessions::default(), config }
     }
 
-    async fn handle(&self, request: Admitted) -> Response<Body> {
+    async fn handle(&self, request: Admitted) -> Response<SharedBody> {
         // Holds the memory of the request until it is answered.
         let account = request.account().clone();
-        let sessions = CallerSessions::new(&self.sessions, request.caller(), account.clone());
+        let sessions = CallerSessions::new(&self.sessions, request.caller(), account.clone())
+            .at(request.address());
         let mut request = request.into_request();
         let mut body = match RequestBody::parse(&request, &account).await {
             Ok(body) => body,
             Err(rejected) => return responses::error(responses::status_of(&rejected), rejected),
         };
         request.extensions_mut().insert(account.clone());
+        match body.prepare(|| (self.factory)(), &account).await {
+            Ok(None) => {}
+            Ok(Some(changed)) => *request.body_mut() = changed,
+            Err(rejected) => return responses::error(responses::status_of(&rejected), rejected),
+        }
         if let Some((call, handler)) = self.simple_call(&mut body, request.headers()) {
             let (head, _) = request.into_parts();
             return run_simple_call(call, handler, head, account).await;
@@ -89,7 +92,7 @@ impl<S: ServerHandler> McpEndpoint<S> {
         let parsed = account.held().saturating_sub(length as u64);
         let reserved = match body.is_initialize() && parsed > MAX_INITIALIZE {
             true => Err(too_large_initialize(parsed)),
-            false => offload::reserve(&account, parsed.saturating_mul(SECOND_PARSE)),
+            false => offload::reserve(&account, parsed.saturating_mul(offload::SECOND_PARSE)),
         };
         let parse_memory = match reserved {
             Ok(parse_memory) => parse_memory,
@@ -99,15 +102,18 @@ impl<S: ServerHandler> McpEndpoint<S> {
             }
         };
         // The first parsed form makes room for the second one.
-        let (id, bytes) = (body.id(), request.body().clone());
+        let id = body.id();
+        let first = FirstPoll { parse_memory, body: request.body().clone() };
         drop(body);
+        let size = MessageSize { text: length, memory: parsed };
+        let is_json = headers::is_json(request.headers());
         let factory = self.factory.clone();
         let sessions = Arc::new(sessions);
         let config = self.config.clone().with_sse_retry(sessions.retry_delay());
         let service = StreamableHttpService::new(move || factory(), sessions.clone(), config);
         let answer = async move { service.handle(request.map(Full::new)).await };
-        let response = match offload::poll_first(answer, length, parse_memory).await {
-            Ok(response) => response,
+        let response = match offload::poll_first(answer, size, first).await {
+            Ok(answered) => answered,
             Err(error) => {
                 let rejected = RejectedMessage { id, error };
                 return responses::error(responses::status_of(&rejected), rejected);
@@ -118,17 +124,14 @@ impl<S: ServerHandler> McpEndpoint<S> {
                 responses::session_rejection(rejection, id)
             }
             _ if is_delete && response.status().is_success() => responses::session_ended(),
-            // `rmcp` also uses this status for a body that it cannot parse. Rare, so that the
-            // message is parsed again only here.
-            _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
-                && !RequestBody::is_message(&bytes) =>
-            {
+            // `rmcp` also uses this status for a body that it cannot parse.
+            _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json => {
                 responses::error(StatusCode::BAD_REQUEST, parse::not_a_message(id))
             }
             _ if responses::is_plain_text_error(&response) => {
                 responses::to_error(response, id).await
             }
-            _ => responses::with_account(response, account),
+            _ => responses::with_account(response, account, sessions.resumed()),
         }
     }
 
@@ -141,9 +144,9 @@ impl<S: ServerHandler> McpEndpoint<S> {
     }
 }
 
-impl<S: ServerHandler> Service for McpEndpoint<S> {
+impl<S: ServerHandler + Prepare> Service for McpEndpoint<S> {
     fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>> {
-        Box::pin(self.handle(request))
+        Box::pin(async move { self.handle(request).await.map(Body::from) })
     }
 
     fn session_of(&self, head: &RequestHead, caller: Caller) -> Option<String> {
@@ -167,7 +170,7 @@ async fn run_simple_call<S: ServerHandler>(
     handler: S,
     head: RequestHead,
     account: Account,
-) -> Response<Body> {
+) -> Response<SharedBody> {
     let id = call.id().clone();
     let cancelled = CancellationToken::new();
     let mut extensions = Extensions::new();

@@ -17,12 +17,12 @@ use crate::clients::client::Client;
 use crate::handler::McpHandler;
 use crate::messages::in_flight::{AdmissionError, InFlightRequests, Weight, cancelled_request};
 use crate::messages::offload;
-use crate::messages::parse::{RejectedMessage, to_message};
+use crate::messages::parse::RejectedMessage;
 use crate::messages::reply_accounts::ReplyAccounts;
 use crate::messages::response_resources::ResponseResources;
 use crate::messages::serialize::Serialized;
 use crate::protocol::lifecycle::VERSION_KEY;
-use backlog::ParsedMessage;
+use backlog::{Incoming, ParsedMessage};
 use input::{Backpressure, Input, InputEvent};
 use nonblocking::{BlockingFile, NonblockingReader, NonblockingWriter, is_pollable};
 use palisade::internal::Account;
@@ -111,8 +111,9 @@ impl StdioTransport {
 
     fn new(reader: LineReader, writer: LineWriter, connection: Connection) -> Self {
         let writer = Arc::new(writer.with_reason(connection.disconnect.clone()));
+        let handler = connection.handler.clone();
         Self {
-            input: Input::new(reader, writer.clone(), connection.limits),
+            input: Input::new(reader, writer.clone(), connection.limits, handler),
             writer,
             connection,
             requests: Arc::default(),
@@ -160,18 +161,17 @@ impl StdioTransport {
         &mut self,
         message: ParsedMessage,
     ) -> Result<Option<ClientJsonRpcMessage>, RejectedMessage> {
-        let ParsedMessage { value, account } = message;
-        match SimpleCall::from_message(value) {
-            Ok(call) => {
+        let ParsedMessage { message, account } = message;
+        match message {
+            Incoming::Call(call) => {
                 let cancelled = self.begin(call.id(), Weight::Heavy)?;
-                self.start(call, cancelled, account);
+                self.start(*call, cancelled, account);
                 Ok(None)
             }
-            Err(value) => {
-                let mut message = to_message(value)?;
+            Incoming::Message(mut message) => {
                 self.admit(&message)?;
                 self.attach_account(&mut message, account);
-                Ok(Some(message))
+                Ok(Some(*message))
             }
         }
     }

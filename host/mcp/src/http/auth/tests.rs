@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::*;
+use crate::http::{Access, Token};
 use http_body_util::Full;
 use hyper::body::Frame;
 use palisade::internal::input_turns_of;
@@ -17,18 +18,17 @@ const NEAR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 const FAR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
 fn auth(token: Option<&str>) -> Auth {
+    limited(token, Limits::default())
+}
+
+fn limited(token: Option<&str>, limits: Limits) -> Auth {
     let bound = "127.0.0.1:8000".parse().unwrap();
     let settings = Settings::new(
         bound,
         token.map_or(Access::Unauthenticated, |token| Access::Token(Token::new(token).unwrap())),
     )
     .unwrap();
-    Auth::new(
-        &settings.with_origin("https://app.example").unwrap(),
-        bound,
-        vec!["/mcp"],
-        Limits::default(),
-    )
+    Auth::new(&settings.with_origin("https://app.example").unwrap(), bound, vec!["/mcp"], limits)
 }
 
 fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request<Full<Bytes>> {
@@ -290,4 +290,21 @@ async fn inputs_of_each_session_and_address_are_read_in_turns_of_their_own() {
         let others = turns.iter().skip(index + 1);
         assert!(others.into_iter().all(|other| !Arc::ptr_eq(own, other)), "{index}");
     }
+}
+
+#[tokio::test]
+async fn sessions_of_one_address_take_no_memory_that_another_needs() {
+    const MIB: u64 = 1 << 20;
+    let limits = Limits { memory: MIB, total_memory: 256 * MIB, ..Limits::default() };
+    let auth = limited(Some(TOKEN), limits);
+    let mut held = Vec::new();
+    for number in 0..40 {
+        let session = |_: &RequestHead, _| Some(format!("session {number}"));
+        let Ok(busy) = auth.admit(with_token(TOKEN), NEAR, session).await else { continue };
+        while busy.account().reserve(MIB).is_ok() {}
+        held.push(busy);
+    }
+    assert!(held.len() > 1, "several sessions found some");
+    let other = auth.admit(with_token(TOKEN), FAR, no_session).await.unwrap();
+    assert_eq!(other.account().reserve(8 * MIB), Ok(()));
 }

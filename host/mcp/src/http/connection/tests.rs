@@ -5,7 +5,6 @@
 use super::*;
 use crate::http::{Access, Admitted, Body, Service};
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
 use hyper::body::Frame;
 use palisade::BoxFuture;
 use std::pin::Pin;
@@ -38,8 +37,8 @@ impl hyper::body::Body for Endless {
 impl Service for Echo {
     fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>> {
         let body = match request.into_request().into_body() {
-            body if body.is_empty() => Endless { _dropped: self.0.clone().drop_guard() }.boxed(),
-            body => Full::new(body).boxed(),
+            body if body.is_empty() => Body::new(Endless { _dropped: self.0.clone().drop_guard() }),
+            body => Body::from(body),
         };
         Box::pin(async move { Response::new(body) })
     }

@@ -21,7 +21,7 @@ impl Service for Fake {
             if !is_quick {
                 std::future::pending::<()>().await;
             }
-            Response::new(http_body_util::BodyExt::boxed(http_body_util::Full::from("ok")))
+            Response::new(Body::from(bytes::Bytes::from("ok")))
         })
     }
 }

@@ -50,6 +50,7 @@ fn request(code: Option<Digest>) -> ConfirmationRequest {
         tool: "tool".into(),
         side_effects: SideEffects::Write,
         input_summary: "{}".into(),
+        input: None,
         projected_modifications: Vec::new(),
         plugin: Some("forms".into()),
         digest: code,

@@ -5,10 +5,11 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use crate::{Server, Settings};
-use palisade::Host;
+use palisade::confirm::{Answer, AnswerRefused, ConfirmFn, ConfirmationQueue};
 use palisade::plugins::Shipped;
 use palisade::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
 use palisade::{Definition, ErrorKind, SideEffects};
+use palisade::{Host, HostBuilder};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, PipeWriter, Write as _, pipe};
 use std::sync::Arc;
@@ -122,12 +123,34 @@ async fn holding_the_clock<T>(work: impl Future<Output = T>) -> T {
     done
 }
 
-fn server() -> Server {
-    let host = Host::builder()
+fn builder() -> HostBuilder {
+    Host::builder()
         .shipped(Shipped::LeftOut)
         .tool(factory("quiet", SideEffects::None))
-        .tool(factory("writes", SideEffects::Write));
+        .tool(factory("writes", SideEffects::Write))
+}
+
+fn server() -> Server {
+    server_of(builder())
+}
+
+fn server_of(host: HostBuilder) -> Server {
     Server::new(Arc::new(host.build().unwrap()), Settings::default()).unwrap()
+}
+
+/// Returns the parameters of a call of the tool that writes, for a client that cannot ask.
+fn writes(version: &str) -> Value {
+    match version {
+        STATELESS => {
+            let meta = json!({
+                "io.modelcontextprotocol/protocolVersion": STATELESS,
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "progressToken": 7,
+            });
+            json!({"name": "writes", "arguments": {}, "_meta": meta})
+        }
+        _ => json!({"name": "writes", "arguments": {}, "_meta": {"progressToken": 7}}),
+    }
 }
 
 /// Returns each subset of the kinds, as declared capabilities.
@@ -188,4 +211,101 @@ async fn a_stateless_client_is_asked_by_the_end_of_the_call_where_it_can_confirm
             assert_eq!(is_asked, tool == "writes" && can_confirm, "{case}");
         }
     }
+}
+
+#[tokio::test]
+async fn question_of_a_client_that_cannot_ask_is_answered_by_the_hosts_confirmer() {
+    for (answer, class) in [(Answer::Allow, Value::Null), (Answer::Deny, "user_denied".into())] {
+        let server = server_of(builder().confirmer(Arc::new(ConfirmFn::new(move |_| answer))));
+        for version in ["2025-11-25", STATELESS] {
+            let mut client = Client::of(&server);
+            if version != STATELESS {
+                client.shake_hands(version, &json!({})).await;
+            }
+            let (answer, asked, _) = client.ask("tools/call", &writes(version)).await;
+            let error = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
+            assert_eq!((error, asked), (&class, 0), "{version} {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn client_and_host_are_asked_at_once_and_the_other_question_is_withdrawn() {
+    let queue = ConfirmationQueue::default();
+    let server = server_of(builder().confirmer(Arc::new(queue.clone())));
+    let mut client = Client::of(&server);
+    client.shake_hands("2025-11-25", &json!({"elicitation": {}})).await;
+    let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "writes"}});
+    client.say(&call("console"));
+    let question = client.said.recv().await.unwrap();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    let request = queue.next().await;
+    queue.answer(&request.id, Answer::Allow).unwrap();
+    let (mut withdrawn, mut answered) = (None, None);
+    while withdrawn.is_none() || answered.is_none() {
+        let message = client.said.recv().await.unwrap();
+        match message["method"].as_str() {
+            Some("notifications/cancelled") => withdrawn = Some(message),
+            _ if message["id"] == "console" => answered = Some(message),
+            _ => {}
+        }
+    }
+    assert_eq!(withdrawn.unwrap()["params"]["requestId"], question["id"]);
+    assert_eq!(answered.unwrap()["result"]["isError"], false);
+
+    client.say(&call("form"));
+    let question = client.said.recv().await.unwrap();
+    let request = queue.next().await;
+    let yes = json!({"action": "accept", "content": {"decision": "allow_once"}});
+    client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": yes}));
+    let answered = client.said.recv().await.unwrap();
+    assert_eq!((&answered["id"], &answered["result"]["isError"]), (&json!("form"), &json!(false)));
+    assert_eq!(queue.answer(&request.id, Answer::Deny), Err(AnswerRefused::Withdrawn));
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_keeps_a_client_waiting_while_a_question_waits() {
+    let host = builder().confirmer(Arc::new(ConfirmationQueue::default()));
+    let server = server_of(host.confirmation_timeout(Duration::from_secs(35)));
+    for version in ["2025-11-25", STATELESS] {
+        let mut client = Client::of(&server);
+        if version != STATELESS {
+            client.shake_hands(version, &json!({})).await;
+        }
+        let call =
+            json!({"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": writes(version)});
+        client.say(&call);
+        let mut told = Vec::new();
+        let answer = loop {
+            let message = client.said.recv().await.unwrap();
+            if message["method"] == "notifications/progress" {
+                assert_eq!(message["params"]["progressToken"], 7, "{message}");
+                told.push(message["params"].clone());
+            } else if message["id"] == "c" {
+                break message;
+            }
+        };
+        let texts: Vec<_> = told.iter().map(|step| step["message"].as_str().unwrap()).collect();
+        let expected = [10, 20, 30]
+            .map(|seconds| format!("the call waits for its confirmation, for {seconds} s so far"));
+        assert_eq!(texts, expected, "{version}");
+        let values: Vec<_> = told.iter().map(|step| step["progress"].as_f64().unwrap()).collect();
+        assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "{values:?}");
+        let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
+        assert_eq!(class, "confirmation_timeout", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn refusal_names_the_console_where_nobody_can_be_asked() {
+    let console = Some("http://127.0.0.1:8080".to_owned());
+    let settings = Settings { console, ..Settings::default() };
+    let server = Server::new(Arc::new(builder().build().unwrap()), settings).unwrap();
+    let mut client = Client::of(&server);
+    let (answer, ..) = client.ask("tools/call", &writes(STATELESS)).await;
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("nobody can be asked"), "{text}");
+    assert!(
+        text.ends_with("(http://127.0.0.1:8080) is open, such a call waits there for an answer")
+    );
 }

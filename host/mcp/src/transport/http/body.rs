@@ -2,17 +2,21 @@
 
 use super::super::fast_path::SimpleCall;
 use super::headers;
+use crate::handler::prepare::Prepare;
+use crate::lists::filter::Cut;
 use crate::messages::offload;
 use crate::messages::parse::RejectedMessage;
 use crate::messages::request_id;
 use crate::protocol::lifecycle::{Dialect, Lifecycle, VERSION_KEY, negotiate};
+use crate::protocol::methods::is_subscription;
 use bytes::Bytes;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request};
 use palisade::internal::Account;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, ProtocolVersion, RequestId};
+use rmcp::model::{ErrorData, ProtocolVersion, RequestId};
 use serde::Deserialize as _;
 use serde_json::Value;
+use std::{io, mem};
 
 /// The JSON object of a `POST` request; `None` for other methods.
 pub(super) struct RequestBody(Option<Value>);
@@ -50,11 +54,6 @@ impl RequestBody {
         request.and_then(request_id::of_object)
     }
 
-    /// Returns true for a valid message, and for a request without a body.
-    pub(super) fn is_message(body: &[u8]) -> bool {
-        body.is_empty() || serde_json::from_slice::<ClientJsonRpcMessage>(body).is_ok()
-    }
-
     /// Returns true for the request that begins a session.
     pub(super) fn is_initialize(&self) -> bool {
         self.0.as_ref().is_some_and(|value| value["method"] == "initialize")
@@ -71,6 +70,30 @@ impl RequestBody {
     /// Returns the name of the tool that a call names.
     pub(super) fn tool(&self) -> Option<&str> {
         self.0.as_ref()?["params"]["name"].as_str()
+    }
+
+    /// Prepares the message for its handler, if that is necessary. Returns the new body if the
+    /// message has changed.
+    pub(super) async fn prepare<H: Prepare>(
+        &mut self,
+        handler: impl FnOnce() -> io::Result<H>,
+        account: &Account,
+    ) -> Result<Option<Bytes>, RejectedMessage> {
+        let id = self.id();
+        let rejected = |error| RejectedMessage { id, error };
+        let message = self.0.as_mut().filter(|message| is_subscription(message));
+        let Some(message) = message else { return Ok(None) };
+        // `rmcp` reports a handler that cannot be created.
+        let Ok(handler) = handler() else { return Ok(None) };
+        match handler.prepare(message, account).await {
+            Ok(Cut::Resources) => {}
+            Ok(Cut::Nothing) => return Ok(None),
+            Err(error) => return Err(rejected(error)),
+        }
+        let message = mem::take(message);
+        let (message, body) = offload::to_text(message, account).await.map_err(rejected)?;
+        self.0 = Some(message);
+        Ok(Some(body))
     }
 
     /// Takes the message if it is a simple call.

@@ -36,6 +36,12 @@ pub(super) fn repeated(headers: &HeaderMap) -> Option<&'static str> {
         .find(|name| headers.get_all(*name).iter().nth(1).is_some())
 }
 
+/// Returns true if the body of a request is named JSON, as `rmcp` checks it.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| is_media(kind, JSON_MIME_TYPE))
+}
+
 /// Returns the id of the session that a request belongs to.
 pub(super) fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(HEADER_SESSION_ID)?.to_str().ok()

@@ -1,72 +1,44 @@
 //! The body of a stream whose frames may be long. `rmcp` serializes a message while the body is
-//! polled, and the threads of the runtime serve all clients, so long frames are made on the host's
-//! own threads.
+//! polled, so long frames are made on the host's own threads.
 
-use crate::http::Body;
-use crate::messages::offload::budget;
+use crate::http::SharedBody as Body;
+use crate::messages::long_polls::{LongPolls, Polled};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Frame, SizeHint};
-use palisade::BoxFuture;
-use palisade::internal::{Account, IN_PLACE, input_turns_within, offload};
-use palisade::tool::budget::Exhausted;
+use palisade::internal::Account;
 use std::convert::Infallible;
-use std::mem;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 /// The result of polling a body for a frame.
 type PolledFrame = Poll<Option<Result<Frame<Bytes>, Infallible>>>;
 
-/// Wraps the body of a stream. While the request's account holds much memory, a message may be
-/// long, since the memory of a response is reserved before it is sent.
+/// Wraps the body of a stream.
 pub(super) fn long_frames(body: Body, account: Account) -> Body {
-    LongFrames { state: Mutex::new(State::Idle(body)), account }.boxed()
+    LongFrames(LongPolls::new(Frames(body), account)).boxed()
 }
 
-struct LongFrames {
-    /// The mutex is never locked; it makes the state `Sync`.
-    state: Mutex<State>,
-    account: Account,
+/// The frames of a body.
+struct Frames(Body);
+
+impl Polled for Frames {
+    type Output = Option<Result<Frame<Bytes>, Infallible>>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> PolledFrame {
+        Pin::new(&mut self.0).poll_frame(cx)
+    }
 }
 
-enum State {
-    Idle(Body),
-    /// The body is polled on another thread.
-    Polling(BoxFuture<'static, Result<(PolledFrame, Body), Exhausted>>),
-    /// The body was not polled in time, or has ended.
-    Over,
-}
+struct LongFrames(LongPolls<Frames>);
 
 impl hyper::body::Body for LongFrames {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> PolledFrame {
-        let this = &mut *self;
-        let state = this.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let is_short = this.account.held() <= IN_PLACE as u64;
-        if let State::Idle(body) = state {
-            if is_short {
-                return Pin::new(body).poll_frame(cx);
-            }
-            let State::Idle(body) = mem::replace(state, State::Over) else {
-                return Poll::Ready(None);
-            };
-            *state = State::Polling(poll_elsewhere(body, this.account.clone(), cx));
-        }
-        let State::Polling(polling) = state else { return Poll::Ready(None) };
-        let polled = ready!(polling.as_mut().poll(cx));
-        *state = State::Over;
-        let Ok((frame, mut body)) = polled else { return Poll::Ready(None) };
-        let frame = match frame {
-            Poll::Ready(frame) => Poll::Ready(frame),
-            // The body may have woken this task before its poll was known to be pending.
-            Poll::Pending => Pin::new(&mut body).poll_frame(cx),
-        };
-        *state = State::Idle(body);
-        frame
+        // A body that was not polled in time has ended.
+        Poll::Ready(ready!(self.0.poll(cx)).unwrap_or_default())
     }
 
     fn is_end_stream(&self) -> bool {
@@ -78,32 +50,14 @@ impl hyper::body::Body for LongFrames {
     }
 }
 
-/// Polls a body on another thread, on behalf of this task.
-fn poll_elsewhere(
-    mut body: Body,
-    account: Account,
-    cx: &Context<'_>,
-) -> BoxFuture<'static, Result<(PolledFrame, Body), Exhausted>> {
-    let waker = cx.waker().clone();
-    let runtime = tokio::runtime::Handle::current();
-    Box::pin(async move {
-        let budget = budget(account);
-        let poll = move |_| {
-            let _entered = runtime.enter();
-            let frame = Pin::new(&mut body).poll_frame(&mut Context::from_waker(&waker));
-            Ok((frame, body))
-        };
-        offload(&budget, input_turns_within(&budget), poll).await
-    })
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use palisade::internal::MemoryLimits;
-    use std::sync::Arc;
+    use palisade::internal::{IN_PLACE, MemoryLimits};
+    use std::mem;
+    use std::sync::{Arc, Mutex};
     use std::thread::{self, ThreadId};
     use std::time::Duration;
     use tokio::sync::mpsc;
@@ -113,12 +67,12 @@ mod tests {
     const LOST: Duration = Duration::from_secs(30);
 
     /// A body with a frame for each message, which notes the threads that poll it.
-    struct Frames {
+    struct Noted {
         messages: mpsc::UnboundedReceiver<&'static str>,
         polled_by: Arc<Mutex<Vec<ThreadId>>>,
     }
 
-    impl hyper::body::Body for Frames {
+    impl hyper::body::Body for Noted {
         type Data = Bytes;
         type Error = Infallible;
 
@@ -134,7 +88,7 @@ mod tests {
         let account = Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX });
         let (send, messages) = mpsc::unbounded_channel();
         let polled_by = Arc::new(Mutex::new(Vec::new()));
-        let frames = Frames { messages, polled_by: polled_by.clone() };
+        let frames = Noted { messages, polled_by: polled_by.clone() };
         let mut body = long_frames(frames.boxed(), account.clone());
         let own = thread::current().id();
         for (held, is_own) in [(0, true), (IN_PLACE as u64 + 1, false), (0, true)] {

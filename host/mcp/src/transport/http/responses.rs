@@ -1,7 +1,7 @@
 //! The HTTP responses of the endpoint.
 
 use super::long_frames::long_frames;
-use crate::http::{Body, Overload, guarded_body};
+use crate::http::{Overload, SharedBody as Body, guarded_body};
 use crate::messages::in_flight::AdmissionError;
 use crate::messages::parse::RejectedMessage;
 use crate::messages::serialize::{MAX_SMALL, Serialized};
@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Body as _;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
-use palisade::internal::{Account, Owed};
+use palisade::internal::Account;
 use palisade::tool::text::elided;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use rmcp::transport::common::http_header::JSON_MIME_TYPE;
@@ -88,13 +88,20 @@ pub(super) async fn to_error(response: Response<Body>, id: Option<RequestId>) ->
 }
 
 /// Keeps the memory of a response of `rmcp` accounted for until it is sent. A response in one piece
-/// counts with its own length from here on, and a stream with the account of its request.
-pub(super) fn with_account(response: Response<Body>, account: Account) -> Response<Body> {
+/// counts with its own length from here on, and a stream with the account of its request, and that
+/// of the call that the request has resumed.
+pub(super) fn with_account(
+    response: Response<Body>,
+    account: Account,
+    resumed: Option<&Account>,
+) -> Response<Body> {
     match response.body().size_hint().exact().map(usize::try_from) {
         Some(Ok(length)) if length <= MAX_SMALL => response,
-        Some(Ok(length)) => response.map(|body| guarded_body(body, Arc::new(Owed::new(length)))),
+        Some(Ok(length)) => response.map(|body| guarded_body(body, Arc::new(account.owed(length)))),
         Some(Err(_)) | None => {
-            response.map(|body| guarded_body(long_frames(body, account.clone()), account))
+            let of_call = resumed.unwrap_or(&account).clone();
+            response
+                .map(|body| guarded_body(long_frames(body, of_call.clone()), (account, of_call)))
         }
     }
 }

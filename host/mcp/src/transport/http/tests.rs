@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod callers;
 mod world;
 
 use crate::http::Caller;
 use crate::sessions::{CallerSessions, Sessions};
 use palisade::sandbox::limits::Limits;
+use palisade::tool::budget::Budget;
 use rmcp::transport::streamable_http_server::SessionManager as _;
 use serde_json::json;
 use std::time::Duration;
@@ -160,6 +162,28 @@ async fn a_stateful_client_that_comes_back_is_told_what_was_said_meanwhile() {
     assert_eq!(answer.event().await, None);
     // The response is not sent twice.
     assert_eq!(world.send("GET", &back, "").await.event().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn repeated_messages_count_in_the_account_of_each_request() {
+    let mut world = World::new();
+    let session = world.session().await;
+    let mut answer = world.call(&session, 1, "wait").await;
+    assert_eq!(world.told().await, "started");
+    let (_, _, account) = world.seen.recv().await.unwrap();
+    // The call holds more for its response than another request may hold.
+    let most = Limits::default().memory + (24 << 20);
+    let account = account.unwrap();
+    account.owe(most);
+    let place = answer.first_place().await;
+    drop(answer);
+    world.go.notify_one();
+    sleep(Duration::from_secs(1)).await;
+    let back = [("mcp-session-id", session.as_str()), ("last-event-id", place.as_str())];
+    assert_eq!(world.send("GET", &back, "").await.event().await, None, "there is no memory");
+    Budget::release(&account, most);
+    let mut answer = world.send("GET", &back, "").await;
+    assert_eq!(answer.event().await.unwrap()["result"]["content"][0]["text"], "done");
 }
 
 #[tokio::test(start_paused = true)]
@@ -323,12 +347,14 @@ async fn handler_knows_caller_and_session() {
     let (mut headers, body) = stateless("quick");
     headers.push(("authorization", &authorization));
     world.send("POST", &headers, &body).await;
-    assert!(matches!(world.seen.recv().await.unwrap(), (Some(caller), None) if caller == bearer));
+    assert!(
+        matches!(world.seen.recv().await.unwrap(), (Some(caller), None, _) if caller == bearer)
+    );
     let begun = world.send("POST", &[("authorization", &authorization)], &initialize()).await;
     let session = begun.header("mcp-session-id").unwrap();
     let headers = [("authorization", authorization.as_str()), ("mcp-session-id", session)];
     world.send("POST", &headers, &call(1, "wait").to_string()).await;
-    let (Some(caller), Some(seat)) = world.seen.recv().await.unwrap() else {
+    let (Some(caller), Some(seat), _) = world.seen.recv().await.unwrap() else {
         panic!("both are known")
     };
     assert_eq!((caller, &*seat.id, seat.ended.is_cancelled()), (bearer, session, false));

@@ -1,11 +1,13 @@
 //! Input that was read while the output was full: held back in order and within bounds, so that
 //! cancellations and the end of the input are noticed behind it.
 
+use super::super::fast_path::SimpleCall;
 use super::line_splitter::Line;
-use crate::messages::parse::RejectedMessage;
+use crate::messages::in_flight::cancelled_request;
+use crate::messages::parse::{RejectedMessage, to_message};
 use crate::messages::request_id::{self, HEAD_LENGTH};
 use palisade::internal::Account;
-use rmcp::model::RequestId;
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId};
 use serde_json::Value;
 use std::collections::VecDeque;
 
@@ -14,14 +16,53 @@ const MAX_MESSAGES: usize = 128;
 /// The number of bytes from which no further message is held back. The last one may exceed it.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The method of the notification that is never held back.
-const CANCELLED: &str = "notifications/cancelled";
+/// A message for a handler.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    /// A call for the fast path.
+    Call(Box<SimpleCall>),
+    /// Any other message.
+    Message(Box<ClientJsonRpcMessage>),
+}
+
+impl Incoming {
+    /// Converts a short message.
+    pub(super) fn convert(value: Value) -> Result<Self, RejectedMessage> {
+        match SimpleCall::from_message(value) {
+            Ok(call) => Ok(Self::Call(Box::new(call))),
+            Err(value) => to_message(value).map(|message| Self::Message(Box::new(message))),
+        }
+    }
+
+    /// Returns the id of a request.
+    fn id(&self) -> Option<&RequestId> {
+        match self {
+            Self::Call(call) => Some(call.id()),
+            Self::Message(message) => match &**message {
+                JsonRpcMessage::Request(request) => Some(&request.id),
+                _ => None,
+            },
+        }
+    }
+
+    /// Returns true for a cancellation or a response.
+    fn is_urgent(&self) -> bool {
+        match self {
+            Self::Call(_) => false,
+            Self::Message(message) => match &**message {
+                JsonRpcMessage::Request(_) => false,
+                JsonRpcMessage::Notification(_) => cancelled_request(message).is_some(),
+                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => true,
+            },
+        }
+    }
+}
 
 /// A parsed message, with the account that its memory is reserved in.
 #[derive(Debug)]
 pub(super) struct ParsedMessage {
     /// The message.
-    pub(super) value: Value,
+    pub(super) message: Incoming,
     /// The account, which holds the memory until the message is answered.
     pub(super) account: Account,
 }
@@ -72,10 +113,10 @@ impl Backlog {
 
     /// Holds a parsed message back, unless it is a cancellation or a response.
     pub(super) fn push_parsed(&mut self, message: ParsedMessage) -> Result<(), ParsedMessage> {
-        if message.value.get("method").is_none_or(|method| method == CANCELLED) {
+        if message.message.is_urgent() {
             return Err(message);
         }
-        let id = request_id::of_object(&message.value);
+        let id = message.message.id().filter(|id| !request_id::is_long(id)).cloned();
         let bytes = usize::try_from(message.account.held()).unwrap_or(usize::MAX);
         self.push(id, bytes, HeldMessage::Parsed(message));
         Ok(())
@@ -138,10 +179,14 @@ mod tests {
         Line::Whole(text.into())
     }
 
+    const CANCELLED: &str = "notifications/cancelled";
+
     fn parsed(value: Value) -> Result<(), Value> {
         let account = Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX });
-        let message = ParsedMessage { value, account };
-        Backlog::default().push_parsed(message).map_err(|message| message.value)
+        let mut whole = value.clone();
+        whole["jsonrpc"] = json!("2.0");
+        let message = ParsedMessage { message: Incoming::convert(whole).unwrap(), account };
+        Backlog::default().push_parsed(message).map_err(|_| value)
     }
 
     #[test]

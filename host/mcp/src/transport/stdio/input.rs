@@ -1,14 +1,19 @@
 //! The input of a client: reads and parses messages in order, and while the output is full as far
 //! as they can be held back.
 
-use super::backlog::{Backlog, HeldMessage, ParsedMessage};
+use super::super::fast_path::SimpleCall;
+use super::backlog::{Backlog, HeldMessage, Incoming, ParsedMessage};
 use super::line_splitter::Line;
 use super::reader::LineReader;
 use super::writer::LineWriter;
+use crate::handler::McpHandler;
+use crate::handler::prepare::Prepare as _;
 use crate::messages::catch_panic::panic_error;
-use crate::messages::offload;
-use crate::messages::parse::{BOUNDS, RejectedMessage, parse_object};
-use palisade::internal::{Account, IN_PLACE};
+use crate::messages::offload::{self, MessageSize};
+use crate::messages::parse::{BOUNDS, RejectedMessage};
+use crate::messages::request_id;
+use crate::protocol::methods::is_subscription;
+use palisade::internal::Account;
 use palisade::sandbox::limits::Limits;
 use rmcp::model::{ErrorData, RequestId};
 use serde_json::Value;
@@ -20,10 +25,11 @@ pub(super) struct Input {
     reader: LineReader,
     writer: Arc<LineWriter>,
     limits: Limits,
+    handler: Arc<McpHandler>,
     /// Messages that wait for room in the output.
     backlog: Backlog,
-    /// A long message that is parsed on another thread. It is kept here, because `rmcp` may drop
-    /// the future of the next message while it waits.
+    /// A message that is parsed or prepared by a task. It is kept here, because `rmcp` may drop the
+    /// future of the next message while it waits.
     parsing: Option<Parsing>,
 }
 
@@ -49,9 +55,15 @@ pub(super) enum Backpressure {
 }
 
 impl Input {
-    /// Creates the input of a client with this reader, whose output goes to this writer.
-    pub(super) fn new(reader: LineReader, writer: Arc<LineWriter>, limits: Limits) -> Self {
-        Self { reader, writer, limits, backlog: Backlog::default(), parsing: None }
+    /// Creates the input of a client with this reader, whose output goes to this writer, and whose
+    /// messages go to this handler.
+    pub(super) fn new(
+        reader: LineReader,
+        writer: Arc<LineWriter>,
+        limits: Limits,
+        handler: Arc<McpHandler>,
+    ) -> Self {
+        Self { reader, writer, limits, handler, backlog: Backlog::default(), parsing: None }
     }
 
     /// Returns the next event. Cancel safe.
@@ -77,17 +89,14 @@ impl Input {
         self.backlog.cancel(id)
     }
 
-    /// Waits for the message that is being parsed on another thread.
+    /// Waits for the message that a task parses or prepares.
     async fn parsed(&mut self) -> Option<InputEvent> {
         let parsed = (&mut self.parsing.as_mut()?.task).await;
         let Parsing { account, backpressure, .. } = self.parsing.take()?;
         // Only the end of the runtime ends the task early.
         let parsed =
             parsed.unwrap_or_else(|_| Err(RejectedMessage { id: None, error: panic_error() }));
-        match parsed {
-            Ok(value) => self.receive(ParsedMessage { value, account }, backpressure),
-            Err(rejected) => Some(InputEvent::Rejected(rejected, backpressure)),
-        }
+        self.receive(parsed, account, backpressure)
     }
 
     /// Waits for room in the output for the first message of the backlog, or for a line.
@@ -125,7 +134,7 @@ impl Input {
         }
     }
 
-    /// Parses a line, a long one on another thread.
+    /// Parses and prepares a line. What may take long runs in a task.
     fn parse(&mut self, line: Line, backpressure: Backpressure) -> Option<InputEvent> {
         let bytes = match line {
             Line::Whole(bytes) => bytes,
@@ -136,14 +145,21 @@ impl Input {
         };
         // Holds the memory of the message until it is answered.
         let account = self.limits.account();
-        if bytes.len() <= IN_PLACE {
-            return match parse_object(&bytes, &account) {
-                Ok(value) => self.receive(ParsedMessage { value, account }, backpressure),
-                Err(rejected) => Some(InputEvent::Rejected(rejected, backpressure)),
-            };
-        }
-        let own = account.clone();
-        let task = tokio::spawn(async move { offload::parse(bytes, &own).await });
+        let (own, handler) = (account.clone(), self.handler.clone());
+        let (text, limits) = (bytes.len(), self.limits);
+        let task = match offload::parse_in_place(&bytes, &account) {
+            Some(Err(rejected)) => return Some(InputEvent::Rejected(rejected, backpressure)),
+            Some(Ok(value)) if !is_subscription(&value) => {
+                return self.receive(Incoming::convert(value), account, backpressure);
+            }
+            Some(Ok(value)) => {
+                tokio::spawn(async move { prepared(&handler, value, text, &own, limits).await })
+            }
+            None => tokio::spawn(async move {
+                let value = offload::parse(bytes, &own).await?;
+                prepared(&handler, value, text, &own, limits).await
+            }),
+        };
         self.parsing = Some(Parsing { task, account, backpressure });
         None
     }
@@ -151,9 +167,14 @@ impl Input {
     /// Delivers a parsed message, or holds it back.
     fn receive(
         &mut self,
-        message: ParsedMessage,
+        parsed: Result<Incoming, RejectedMessage>,
+        account: Account,
         backpressure: Backpressure,
     ) -> Option<InputEvent> {
+        let message = match parsed {
+            Ok(message) => ParsedMessage { message, account },
+            Err(rejected) => return Some(InputEvent::Rejected(rejected, backpressure)),
+        };
         match backpressure {
             Backpressure::Off => Some(InputEvent::Message(message, backpressure)),
             Backpressure::On => {
@@ -164,9 +185,31 @@ impl Input {
     }
 }
 
-/// A long message that is being parsed.
+/// Prepares a message with a text of this length for its handler, and converts it.
+async fn prepared(
+    handler: &McpHandler,
+    mut message: Value,
+    text: usize,
+    account: &Account,
+    limits: Limits,
+) -> Result<Incoming, RejectedMessage> {
+    if let Err(error) = handler.prepare(&mut message, account).await {
+        return Err(RejectedMessage { id: request_id::of_object(&message), error });
+    }
+    match SimpleCall::from_message(message) {
+        Ok(call) => Ok(Incoming::Call(Box::new(call))),
+        Err(other) => {
+            let size = MessageSize { text, memory: account.held() };
+            // In an account of its own: a plugin hears of an answer that is too large for its call.
+            let converted = offload::convert(other, size, &limits.account()).await?;
+            Ok(Incoming::Message(Box::new(converted)))
+        }
+    }
+}
+
+/// A message that a task parses or prepares.
 struct Parsing {
-    task: JoinHandle<Result<Value, RejectedMessage>>,
+    task: JoinHandle<Result<Incoming, RejectedMessage>>,
     account: Account,
     backpressure: Backpressure,
 }

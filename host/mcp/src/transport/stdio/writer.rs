@@ -131,17 +131,18 @@ impl LineWriter {
     /// Writes a line inline as far as that does not block, and queues the rest. The receiver
     /// completes when it is written, with an error if the thread has ended.
     fn write_or_queue(&self, message: Serialized) -> io::Result<Option<oneshot::Receiver<()>>> {
-        let (mut line, owed) = message.into_line();
+        let (line, owed) = message.into_line();
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let rest = line.split_off(self.write_inline(&line)?);
-        if rest.is_empty() {
+        let begun = self.write_inline(&line)?;
+        let rest = line.len().saturating_sub(begun);
+        if rest == 0 {
             return Ok(None);
         }
-        let owed = owed.unwrap_or_else(|| Owed::new(rest.len()));
+        let owed = owed.unwrap_or_else(|| Owed::new(line.len()));
         let (written, is_written) = oneshot::channel();
-        self.queue.add(rest.len());
+        self.queue.add(rest);
         // A failed send drops the line with its sender, which the receiver reports.
-        let _ = sender.send(QueuedLine { line: rest, written, owed });
+        let _ = sender.send(QueuedLine { line, begun, written, owed });
         Ok(Some(is_written))
     }
 
@@ -177,7 +178,10 @@ impl Queue {
 }
 
 struct QueuedLine {
+    /// The whole line: the rest of a long one is not copied.
     line: Vec<u8>,
+    /// The number of bytes that were written inline.
+    begun: usize,
     written: oneshot::Sender<()>,
     /// The memory of the line, counted for the whole process.
     owed: Owed,
@@ -193,12 +197,13 @@ struct WriterThread<W> {
 
 impl<W: Write> WriterThread<W> {
     fn run(mut self, lines: &mpsc::Receiver<QueuedLine>) {
-        for QueuedLine { line, written, owed } in lines {
-            if self.write_in_pieces(&line).is_err() {
+        for QueuedLine { line, begun, written, owed } in lines {
+            let rest = line.get(begun..).unwrap_or_default();
+            if self.write_in_pieces(rest).is_err() {
                 self.disconnected.cancel();
                 return;
             }
-            self.queue.remove(line.len());
+            self.queue.remove(rest.len());
             drop((line, owed));
             self.queue.written.notify_one();
             let _ = written.send(());

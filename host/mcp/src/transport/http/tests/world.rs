@@ -2,7 +2,8 @@
 
 use super::super::*;
 use crate::http::{Access, Caller, ConnectionHandler, Settings, Token};
-use crate::messages::extensions::caller;
+use crate::lists::filter::Cut;
+use crate::messages::extensions::{account, caller};
 use crate::sessions::SessionRef;
 use palisade::sandbox::limits::Limits;
 use rmcp::RoleServer;
@@ -28,8 +29,8 @@ struct Fake {
     go: Arc<Notify>,
 }
 
-/// The identity and the session that a handler sees.
-type Seen = (Option<Caller>, Option<SessionRef>);
+/// The identity, the session and the memory account that a handler sees.
+type Seen = (Option<Caller>, Option<SessionRef>, Option<Account>);
 
 impl ServerHandler for Fake {
     fn get_info(&self) -> ServerConfig {
@@ -41,7 +42,9 @@ impl ServerHandler for Fake {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let _ = self.see.send((caller(&context.extensions), context.extensions.get().cloned()));
+        let extensions = &context.extensions;
+        let seen = (caller(extensions), extensions.get().cloned(), account(extensions));
+        let _ = self.see.send(seen);
         let _ = self.tell.send("started");
         tokio::select! {
             () = self.run(&params.name, &context) => {}
@@ -50,6 +53,12 @@ impl ServerHandler for Fake {
             }
         }
         Ok(CallToolResult::success(vec![ContentBlock::text("done")]).into())
+    }
+}
+
+impl Prepare for Fake {
+    async fn prepare(&self, _: &mut Value, _: &Account) -> Result<Cut, ErrorData> {
+        Ok(Cut::Nothing)
     }
 }
 
@@ -119,12 +128,22 @@ impl World {
 
     /// Sends a request over its own connection, and reads the head of the response.
     pub(super) async fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        self.send_from("127.0.0.1", method, headers, body).await
+    }
+
+    /// Sends a request as [`send`](Self::send) does, from another address.
+    pub(super) async fn send_from(
+        &self,
+        address: &str,
+        method: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
         let (mut connection, theirs) = duplex(4096);
         let handler = self.handler.clone();
+        let address = address.parse().unwrap();
         tokio::spawn(async move {
-            handler
-                .serve_stream(theirs, "127.0.0.1".parse().unwrap(), &CancellationToken::new())
-                .await;
+            handler.serve_stream(theirs, address, &CancellationToken::new()).await;
         });
         let mut head = format!(
             "{method} /mcp HTTP/1.1\r\nhost: localhost:8000\r\ncontent-length: {}\r\n",

@@ -1,0 +1,332 @@
+//! Tests of the service of all other paths, over a connection in memory with a paused clock.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use super::*;
+use crate::http::{Access, Admitted, Body, Role, Token};
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::body::{Body as HttpBody, Frame};
+use hyper::header::UPGRADE;
+use hyper::upgrade::OnUpgrade;
+use palisade::BoxFuture;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+const CLIENT: &str = "0123456789abcdef";
+const OPERATOR: &str = "fedcba9876543210";
+
+/// A service that tells the role of each request, streams for ever at `/stream`, and echoes at
+/// `/echo`, over the connection itself.
+struct Roles;
+
+impl Service for Roles {
+    fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>> {
+        let role = request.role();
+        let mut request = request.into_request();
+        let response = match request.uri().path() {
+            "/stream" => Response::new(Body::new(Silent)),
+            "/echo" => switch(request.extensions_mut().remove::<OnUpgrade>().unwrap()),
+            _ => Response::new(Body::from(Bytes::from(format!("{role:?}")))),
+        };
+        Box::pin(async move { response })
+    }
+
+    fn is_public(&self, head: &RequestHead) -> bool {
+        head.uri.path() == "/"
+    }
+}
+
+fn switch(upgrade: OnUpgrade) -> Response<Body> {
+    tokio::spawn(async move {
+        let (mut reads, mut writes) = tokio::io::split(TokioIo::new(upgrade.await.unwrap()));
+        let _ = tokio::io::copy(&mut reads, &mut writes).await;
+    });
+    let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
+    response.header(UPGRADE, "echo").header("connection", "upgrade").body(Body::empty()).unwrap()
+}
+
+/// A stream of one frame that never ends by itself.
+struct Silent;
+
+impl HttpBody for Silent {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        Poll::Pending
+    }
+}
+
+struct World {
+    handler: Arc<ConnectionHandler>,
+    logins: Logins,
+    stop: CancellationToken,
+    ended: CancellationToken,
+}
+
+impl World {
+    fn new() -> Self {
+        let bound = "127.0.0.1:8000".parse().unwrap();
+        let access = Access::Token(Token::new(CLIENT).unwrap());
+        let settings = Settings::new(bound, access).unwrap();
+        let settings = settings.with_operator(Token::new(OPERATOR).unwrap()).unwrap();
+        let (logins, ended) = (Logins::default(), CancellationToken::new());
+        let service: Arc<dyn Service> = Arc::new(Roles);
+        let beside = Beside { service: service.clone(), ended: ended.clone() };
+        let handler =
+            ConnectionHandler::new(&settings, bound, vec![("/mcp", service)], Limits::default());
+        let handler = Arc::new(handler.with_logins(logins.clone()).with_beside(beside));
+        Self { handler, logins, stop: CancellationToken::new(), ended }
+    }
+
+    fn connect(&self) -> (DuplexStream, JoinHandle<()>) {
+        let (client, socket) = duplex(4096);
+        let (handler, stop) = (self.handler.clone(), self.stop.clone());
+        let from = "127.0.0.1".parse().unwrap();
+        let served = tokio::spawn(async move { handler.serve_stream(socket, from, &stop).await });
+        (client, served)
+    }
+
+    /// Sends a request over its own connection, and reads until its end.
+    async fn ask(&self, line: &str, headers: &[(&str, &str)], body: &str) -> String {
+        let (mut client, _served) = self.connect();
+        let length = body.len().to_string();
+        let fixed =
+            [("host", "localhost:8000"), ("connection", "close"), ("content-length", &length)];
+        let headers = fixed.iter().chain(headers);
+        let headers: String = headers.map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let request = format!("{line} HTTP/1.1\r\n{headers}\r\n{body}");
+        client.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    async fn log_in(&self, code: &str, headers: &[(&str, &str)]) -> String {
+        let json = ("content-type", "application/json");
+        let body = format!("{{\"code\": \"{code}\"}}");
+        self.ask("POST /login", &[&[json], headers].concat(), &body).await
+    }
+}
+
+const OWN: (&str, &str) = ("origin", "http://localhost:8000");
+
+fn status(answer: &str) -> u16 {
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Returns the name and value of the cookie that an answer sets.
+fn cookie(answer: &str) -> &str {
+    let line = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    line.split(';').next().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_paths_belong_to_the_service_with_the_role() {
+    let world = World::new();
+    for (token, role) in [(CLIENT, Role::Client), (OPERATOR, Role::Operator)] {
+        let bearer = format!("Bearer {token}");
+        for path in ["/mcp", "/", "/calls", "//mcp", "/mcp/", "/login/x"] {
+            let answer =
+                world.ask(&format!("POST {path}"), &[("authorization", &bearer)], "").await;
+            assert!(answer.ends_with(&format!("\r\n\r\nSome({role:?})")), "{path} {answer}");
+        }
+    }
+    let public = world.ask("GET /", &[], "").await;
+    assert!(public.ends_with("\r\n\r\nNone"), "{public}");
+    let long = world.ask("GET /", &[], "a body").await;
+    assert_eq!(status(&long), 413, "a client without credentials holds no memory");
+    let head = world.ask("HEAD /", &[], "").await;
+    assert!(status(&head) == 200 && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusal_beside_the_protocol_is_a_problem() {
+    let world = World::new();
+    for (line, headers, code, status_code) in [
+        ("GET /calls", &[][..], "token_needed", 401),
+        ("POST /", &[], "token_needed", 401),
+        ("HEAD /calls", &[], "", 401),
+        ("GET /", &[("origin", "http://evil.example")], "origin_refused", 403),
+    ] {
+        let answer = world.ask(line, headers, "").await;
+        assert_eq!(status(&answer), status_code, "{line} {answer}");
+        assert!(answer.contains("content-type: application/problem+json\r\n"), "{answer}");
+        assert!(answer.contains("cross-origin-resource-policy: same-origin\r\n"), "{answer}");
+        assert!(answer.contains(code) && !answer.contains("\"error\""), "{answer}");
+    }
+    let protocol = world.ask("GET /mcp", &[], "").await;
+    assert!(protocol.contains("application/json\r\n") && protocol.contains("\"error\""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_is_exchanged_once_for_a_cookie_of_this_port() {
+    let world = World::new();
+    let code = world.logins.issue().unwrap();
+    let answer = world.log_in(&code, &[OWN]).await;
+    assert_eq!(status(&answer), 204, "{answer}");
+    let line = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let (pair, attributes) = line.split_once(';').unwrap();
+    assert_eq!(attributes, " Max-Age=86400; Path=/; HttpOnly; SameSite=Strict");
+    let value = pair.strip_prefix("palisade_operator_8000=").unwrap();
+    assert!(value.len() == 64 && value != OPERATOR, "{value}");
+    assert!(answer.contains("cache-control: no-store\r\n"), "{answer}");
+    let operator = world.ask("POST /calls", &[("cookie", pair), OWN], "").await;
+    assert!(operator.ends_with("Some(Operator)"), "{operator}");
+    let replayed = world.log_in(&code, &[OWN]).await;
+    assert!(status(&replayed) == 401 && replayed.contains("code_refused"), "{replayed}");
+    assert!(!replayed.contains("set-cookie"), "{replayed}");
+    // A second browser.
+    let second = world.log_in(&world.logins.issue().unwrap(), &[]).await;
+    for cookie in [pair, cookie(&second)] {
+        let operator = world.ask("GET /calls", &[("cookie", cookie)], "").await;
+        assert!(operator.ends_with("Some(Operator)"), "{operator}");
+    }
+    let out = world.ask("POST /logout", &[("cookie", pair), OWN], "").await;
+    assert!(status(&out) == 204 && out.contains("palisade_operator_8000=; Max-Age=0;"), "{out}");
+    assert_eq!(status(&world.ask("GET /calls", &[("cookie", pair)], "").await), 401);
+    assert_eq!(status(&world.ask("GET /calls", &[("cookie", cookie(&second))], "").await), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_expires_after_ten_minutes() {
+    let world = World::new();
+    let code = world.logins.issue().unwrap();
+    tokio::time::advance(Duration::from_secs(600)).await;
+    assert_eq!(status(&world.log_in(&code, &[OWN]).await), 401);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_pages_can_log_nobody_in_or_out() {
+    let world = World::new();
+    let code = world.logins.issue().unwrap();
+    for (headers, status_code) in [
+        (&[("origin", "http://evil.example")][..], 403),
+        (&[("origin", "null")], 403),
+        (&[("sec-fetch-site", "cross-site")], 403),
+        (&[("sec-fetch-site", "same-site")], 403),
+        (&[("host", "evil.example")], 403),
+    ] {
+        let answer = world.log_in(&code, headers).await;
+        assert_eq!(status(&answer), status_code, "{headers:?} {answer}");
+    }
+    let body = format!("{{\"code\": \"{code}\"}}");
+    for media in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+        let form = world.ask("POST /login", &[("content-type", media)], &body).await;
+        assert!(status(&form) == 415 && form.contains("not_json"), "{form}");
+    }
+    let cookie = cookie(&world.log_in(&code, &[OWN]).await).to_owned();
+    let cookie = ("cookie", cookie.as_str());
+    for headers in [&[cookie][..], &[cookie, ("sec-fetch-site", "cross-site")]] {
+        assert_eq!(status(&world.ask("POST /logout", headers, "").await), 403);
+    }
+    assert_eq!(status(&world.ask("GET /logout", &[cookie], "").await), 405);
+    assert_eq!(status(&world.ask("GET /calls", &[cookie], "").await), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn login_reads_little_and_limits_guesses() {
+    let world = World::new();
+    let json = ("content-type", "application/json");
+    let long = format!("{{\"code\": \"{}\"}}", "x".repeat(1024));
+    for (body, status_code) in
+        [(long.as_str(), 413), ("{}", 400), ("code", 400), ("{\"code\": 1}", 400)]
+    {
+        assert_eq!(status(&world.ask("POST /login", &[json], body).await), status_code, "{body}");
+    }
+    let (mut wrong, code) = (0, world.logins.issue().unwrap());
+    while status(&world.log_in("0123", &[OWN]).await) == 401 {
+        wrong += 1;
+    }
+    assert_eq!(wrong, 1_000);
+    assert_eq!(status(&world.log_in(&code, &[OWN]).await), 204, "the right code is still taken");
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_ends_with_the_server_and_not_before() {
+    let world = World::new();
+    let (mut client, served) = world.connect();
+    let head = format!(
+        "GET /stream HTTP/1.1\r\nhost: localhost:8000\r\nauthorization: Bearer {CLIENT}\r\n\r\n"
+    );
+    client.write_all(head.as_bytes()).await.unwrap();
+    sleep(Duration::from_secs(3600)).await;
+    world.stop.cancel();
+    sleep(Duration::from_secs(1)).await;
+    assert!(!served.is_finished(), "the last events of cancelled calls are still to come");
+    world.ended.cancel();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("0\r\n\r\n"), "{answer}");
+    served.await.unwrap();
+}
+
+/// Opens a connection that another protocol takes over.
+async fn taken_over(world: &World) -> (DuplexStream, JoinHandle<()>) {
+    let (mut client, served) = world.connect();
+    let head = format!(
+        "GET /echo HTTP/1.1\r\nhost: localhost:8000\r\nauthorization: Bearer {CLIENT}\r\n\
+         connection: upgrade\r\nupgrade: echo\r\n\r\n"
+    );
+    client.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        answer.push(client.read_u8().await.unwrap());
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 101 "), "{}", String::from_utf8_lossy(&answer));
+    (client, served)
+}
+
+async fn echoes(client: &mut DuplexStream, text: &[u8]) {
+    client.write_all(text).await.unwrap();
+    let mut echoed = vec![0; text.len()];
+    client.read_exact(&mut echoed).await.unwrap();
+    assert_eq!(echoed, text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn taken_over_connection_lasts_until_its_client_leaves() {
+    let world = World::new();
+    let (mut client, served) = taken_over(&world).await;
+    echoes(&mut client, b"hello").await;
+    sleep(Duration::from_secs(3600)).await;
+    assert!(!served.is_finished(), "it counts as a connection");
+    echoes(&mut client, b"again").await;
+    drop(client);
+    served.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn taken_over_connection_ends_with_the_server() {
+    let world = World::new();
+    let (mut client, served) = taken_over(&world).await;
+    world.stop.cancel();
+    echoes(&mut client, b"last words").await;
+    world.ended.cancel();
+    served.await.unwrap();
+    assert_eq!(client.read(&mut [0; 16]).await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn upgrade_needs_a_token_and_an_own_page() {
+    let world = World::new();
+    let cookie = cookie(&world.log_in(&world.logins.issue().unwrap(), &[OWN]).await).to_owned();
+    let cookie = ("cookie", cookie.as_str());
+    let upgrade = ("upgrade", "websocket");
+    for (headers, status_code) in [
+        (&[upgrade][..], 401),
+        (&[upgrade, cookie], 403),
+        (&[upgrade, cookie, ("origin", "http://localhost:3000")], 403),
+        (&[upgrade, cookie, ("sec-fetch-site", "same-site")], 403),
+        (&[upgrade, cookie, OWN], 200),
+    ] {
+        assert_eq!(status(&world.ask("GET /calls", headers, "").await), status_code, "{headers:?}");
+    }
+}
