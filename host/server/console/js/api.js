@@ -1,0 +1,59 @@
+// Requests to the server, and what its errors are. Every answer is JSON.
+
+// The console can be mounted below any path: its scripts are in `console/js/` of that place.
+const ROOT = new URL('../../', import.meta.url);
+const PATIENCE_MS = 20_000;
+
+/** An answer that is not a success, or no answer at all (`status` 0). */
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail || body.title || `the server answered ${status}`);
+    this.status = status;
+    this.code = body.code ?? '';
+    this.title = body.title ?? '';
+    this.body = body;
+  }
+}
+
+let onSignedOut = () => {};
+
+/** Calls `act` whenever the server says that nobody is signed in. */
+export function whenSignedOut(act) {
+  onSignedOut = act;
+}
+
+/** The address of a path of the API. Every part is escaped; `undefined` parameters are left out. */
+export function address(parts, parameters = {}) {
+  const url = new URL(parts.map(encodeURIComponent).join('/'), ROOT);
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined && value !== null && value !== '') url.searchParams.set(name, value);
+  }
+  return url;
+}
+
+async function request(method, parts, { parameters, body, signal, accepts = [] } = {}) {
+  const limit = AbortSignal.timeout(PATIENCE_MS);
+  let response;
+  try {
+    response = await fetch(address(parts, parameters), {
+      method,
+      credentials: 'same-origin',
+      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: signal ? AbortSignal.any([signal, limit]) : limit,
+    });
+    if (response.ok || accepts.includes(response.status)) {
+      return response.status === 204 ? null : await response.json();
+    }
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Problem(0, { title: 'No answer', detail: 'The server does not answer.' });
+  }
+  const said = await response.json().catch(() => ({}));
+  if (response.status === 401 && parts[0] !== 'login') onSignedOut();
+  throw new Problem(response.status, said && typeof said === 'object' ? said : {});
+}
+
+export const get = (parts, options) => request('GET', parts, options);
+export const post = (parts, body = {}) => request('POST', parts, { body });
+export const remove = (parts) => request('DELETE', parts);

@@ -1,0 +1,133 @@
+// What is around every view: the navigation, the state of the connection, and the banners.
+
+import { byId, h, keyed, put } from './dom.js';
+import { count } from './format.js';
+
+const CONNECTION = {
+  starting: 'Starting',
+  connecting: 'Connecting',
+  slow: 'Still connecting',
+  live: 'Live',
+  lost: 'Not connected',
+  stopped: 'Signed out',
+};
+const SLOW =
+  'The stream of events does not open. If the console is open in more than five tabs, close ' +
+  'some: a browser keeps only six connections to one address.';
+const LOST =
+  'The connection to the server is lost, so this page may be out of date. It connects again ' +
+  'by itself.';
+const UNWRITTEN = 'The journal cannot be written, so calls that change something are refused.';
+
+export class Frame {
+  #app;
+  #health = null;
+
+  constructor(app) {
+    this.#app = app;
+    app.live.addEventListener('state', () => this.#show());
+    app.live.addEventListener('health', ({ detail }) => {
+      this.#health = detail;
+      this.#show();
+    });
+    app.questions.addEventListener('change', () => this.#show());
+  }
+
+  /** Shows the navigation. */
+  reveal() {
+    byId('nav').hidden = false;
+  }
+
+  /** Hides everything that needs somebody signed in. */
+  hide() {
+    byId('nav').hidden = true;
+    put(byId('banners'));
+    document.title = 'Palisade';
+  }
+
+  /** Marks the view that is shown in the navigation. */
+  mark(name) {
+    const section = { call: 'history', session: 'sessions', question: 'now' }[name] ?? name;
+    for (const link of byId('nav').querySelectorAll('a')) {
+      if (link.getAttribute('href') === `#/${section}`) link.setAttribute('aria-current', 'page');
+      else link.removeAttribute('aria-current');
+    }
+  }
+
+  #show() {
+    const { live, questions } = this.#app;
+    const line = byId('connection');
+    line.dataset.state = live.state;
+    if (line.textContent !== CONNECTION[live.state]) line.textContent = CONNECTION[live.state];
+    if (live.state === 'stopped') return;
+    const waiting = questions.list.length;
+    document.title = document.title.replace(/^\(\d+\) /, '');
+    if (waiting > 0) document.title = `(${waiting}) ${document.title}`;
+    keyed(
+      byId('banners'),
+      this.#banners(waiting),
+      (banner) => banner.kind,
+      (banner) =>
+        h(
+          'div',
+          { class: `banner ${banner.kind}`, role: 'region', 'aria-label': banner.label },
+          h('p', {}, banner.text),
+          this.#action(banner.kind),
+        ),
+    );
+  }
+
+  #banners(waiting) {
+    const { live } = this.#app;
+    const banners = [];
+    if (live.state === 'lost') {
+      banners.push({
+        kind: 'lost',
+        label: 'Connection',
+        text: LOST,
+      });
+    }
+    if (live.state === 'slow') banners.push({ kind: 'lost', label: 'Connection', text: SLOW });
+    if (this.#health?.status === 'draining') {
+      banners.push({
+        kind: 'draining',
+        label: 'Server',
+        text: 'The server is stopping: it takes no new calls.',
+      });
+    }
+    const journal = this.#health?.journal;
+    if (journal?.state === 'failing') {
+      banners.push({
+        kind: 'journal',
+        label: 'Journal',
+        text: `${UNWRITTEN} ${journal.detail ?? ''}`,
+      });
+    }
+    if (waiting > 0) {
+      banners.push({
+        kind: 'waiting',
+        label: 'Questions',
+        text: `${count(waiting, 'question waits', 'questions wait')} for an answer.`,
+      });
+    }
+    return banners;
+  }
+
+  #action(kind) {
+    if (kind === 'waiting') {
+      return h(
+        'button',
+        { type: 'button', 'data-focus': 'review', onclick: () => this.#app.review() },
+        'Review',
+      );
+    }
+    if (kind === 'lost') {
+      return h(
+        'button',
+        { type: 'button', 'data-focus': 'connect', onclick: () => this.#app.live.now() },
+        'Try now',
+      );
+    }
+    return null;
+  }
+}

@@ -1,0 +1,148 @@
+// What the question's dialog shows of a question: who asks for what, the input, and each file that
+// would change.
+
+import { diffTable } from './diff.js';
+import { h } from './dom.js';
+import { count, time } from './format.js';
+import { CLASS_MEANS, classBadge, digest, facts, longText, pretty, quoted } from './parts.js';
+import { short } from './text.js';
+
+const DECISIONS = {
+  allow: 'allowed once',
+  always: 'allowed for this session',
+  deny: 'denied',
+  timeout: 'expired without an answer',
+  cancelled: 'withdrawn, because the call ended',
+  nobody: 'refused, because nobody could be asked',
+  deferred: 'left to the client, which will ask again',
+};
+const CHANGES = { create: 'new file', modify: 'changed', delete: 'deleted', unknown: 'may change' };
+
+/** What became of a question, as the end of a sentence. */
+export function outcome(decision) {
+  return DECISIONS[decision] ?? String(decision);
+}
+
+/** The outcome with who gave it and when. */
+export function resolutionText(resolution) {
+  const by = resolution.answered_by ? [' by ', quoted(resolution.answered_by)] : [];
+  const at = resolution.answered_at ? [' at ', time(resolution.answered_at)] : [];
+  return [outcome(resolution.decision), by, at];
+}
+
+/** The sentence that asks. */
+export function sentence(question) {
+  return [
+    quoted(question.tool, 'name'),
+    question.plugin ? [' of plugin ', quoted(question.plugin, 'name')] : ' (part of the program)',
+  ];
+}
+
+/** The same for those who listen. */
+export function sentenceText(question) {
+  const from = question.plugin ? `of plugin ${question.plugin}` : 'of the program';
+  return `${question.tool} ${from}, class ${question.class}`;
+}
+
+/** Who asks for what. */
+export function questionFacts(question) {
+  return facts([
+    ['Class', [classBadge(question.class), ' ', CLASS_MEANS[question.class] ?? '']],
+    ['Client', question.client && quoted(question.client)],
+    ['Workspace', question.workspace && h('code', {}, question.workspace)],
+  ]);
+}
+
+/** What helps to find the call elsewhere. */
+export function callFacts(question) {
+  return h(
+    'section',
+    {},
+    h('h3', {}, 'The call'),
+    facts([
+      ['Session', question.session_id && h('code', {}, short(question.session_id, 120))],
+      ['Call', h('code', {}, short(question.call_id, 120))],
+      ['Plugin file', digest(question.digest)],
+      ['Asked', time(question.requested_at)],
+    ]),
+  );
+}
+
+/** The input. */
+export function inputPart(details) {
+  const body =
+    details.input === null
+      ? longText(details.input_summary, { label: 'Summary of the input' })
+      : longText(pretty(details.input), {
+          label: 'Input',
+          limit: 6000,
+          serverCut: details.input_truncated,
+          size: details.input_bytes,
+        });
+  return h('section', {}, h('h3', {}, details.input === null ? 'Input, shortened' : 'Input'), body);
+}
+
+/** The files that would change, each with its diff. */
+export function filesPart(details) {
+  if (details.files === null) return null;
+  if (details.files.length === 0) {
+    const warns = ['write', 'execute'].includes(details.class);
+    return (
+      warns &&
+      h(
+        'section',
+        {},
+        h('h3', {}, 'Files'),
+        h(
+          'p',
+          { class: 'note' },
+          'The input names no file, so what this call changes cannot be shown in advance.',
+        ),
+      )
+    );
+  }
+  return h(
+    'section',
+    {},
+    h('h3', {}, `${count(details.files.length, 'file')} would change`),
+    details.files.map(file),
+  );
+}
+
+function file(change) {
+  const counts =
+    change.added === null || change.added === undefined
+      ? null
+      : h(
+          'span',
+          { class: 'counts' },
+          h('span', { class: 'plus' }, `+${change.added}`),
+          ' ',
+          h('span', { class: 'minus' }, `−${change.removed}`),
+        );
+  return h(
+    'article',
+    { class: 'file' },
+    h(
+      'h4',
+      {},
+      h('bdi', { class: 'path' }, change.path),
+      ' ',
+      h(
+        'span',
+        { class: 'badge change', 'data-change': change.change },
+        CHANGES[change.change] ?? change.change,
+      ),
+      ' ',
+      counts,
+    ),
+    change.note && h('p', { class: 'note' }, change.note),
+    change.diff ? diffTable(change.diff, `Changes of ${short(change.path, 200)}`) : null,
+    change.diff_truncated &&
+      h(
+        'p',
+        { class: 'note warn' },
+        'The difference is longer than the server sends; the end of it is not shown.',
+      ),
+  );
+}

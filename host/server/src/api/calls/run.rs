@@ -1,0 +1,85 @@
+//! Calls run in tasks of their own, so that the answer of a key is kept although its client has
+//! left.
+
+use crate::api::answers::{Answer, Begun, Key, Slot, key_of};
+use crate::api::open_sessions::Owner;
+use crate::api::problem::ApiError;
+use crate::api::state::{App, Running};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use palisade::tool::Digest;
+use palisade::{Call, CancellationToken, Session};
+use tokio::task::JoinHandle;
+
+/// How a request begins.
+pub(in crate::api) enum Start {
+    /// Its work is to be done.
+    Run(Work),
+    /// A request with the same key was answered before.
+    Answered(Answer),
+}
+
+/// The work of a request: it is counted, and its answer kept under its key.
+pub(in crate::api) struct Work {
+    slot: Option<Slot>,
+    _running: Running,
+}
+
+impl Work {
+    /// Keeps the answer under the request's key, if it has one.
+    pub(in crate::api) fn keep(&mut self, answer: &Answer) {
+        if let Some(slot) = self.slot.take() {
+            slot.fill(answer);
+        }
+    }
+}
+
+/// Begins a request that has an effect.
+pub(in crate::api) fn begin(
+    app: &App,
+    owner: &Owner,
+    headers: &HeaderMap,
+    path: String,
+    body: Digest,
+) -> Result<Start, ApiError> {
+    let key = key_of(headers)?.map(|key| Key { owner: owner.clone(), path, key });
+    let slot = match key.map(|key| app.answers.begin(key, body)).transpose()? {
+        Some(Begun::Known(answer)) => return Ok(Start::Answered(answer)),
+        Some(Begun::New(slot)) => Some(slot),
+        None => None,
+    };
+    Ok(Start::Run(Work { slot, _running: app.begin_work()? }))
+}
+
+/// Returns true if the client does not want to wait for the result.
+pub(in crate::api) fn prefers_async(headers: &HeaderMap) -> bool {
+    let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let mut each = preferences.flat_map(|value| value.split([',', ';']));
+    each.any(|preference| preference.trim().eq_ignore_ascii_case("respond-async"))
+}
+
+/// Runs a call in a task of its own. `keep` gets its answer.
+pub(super) fn spawn_call(
+    app: App,
+    session: Session,
+    call: Call,
+    keep: impl FnOnce(&Answer) + Send + 'static,
+) -> JoinHandle<Answer> {
+    tokio::spawn(async move {
+        let result = app.host.dispatch(&session, call).await;
+        let answer = Answer::json(StatusCode::OK, &result);
+        keep(&answer);
+        answer
+    })
+}
+
+/// Waits for an answer. Dropping the future cancels the work, which then ends by itself.
+pub(in crate::api) async fn wait(
+    running: JoinHandle<Answer>,
+    cancel: CancellationToken,
+) -> Result<Response, ApiError> {
+    let guard = cancel.drop_guard();
+    let answer = running.await.map_err(|_| ApiError::Internal)?;
+    guard.disarm();
+    Ok(answer.into_response())
+}

@@ -1,0 +1,43 @@
+//! The ids that callers choose, and new ones.
+
+use super::problem::ApiError;
+use palisade::tool::text::first_deceptive;
+
+/// The longest id of a session, in characters.
+const SESSION: usize = 128;
+/// The longest id of a call or a turn, in bytes.
+const OTHER: usize = 256;
+/// The ids of sessions that the MCP server opens begin with it.
+const RESERVED: &str = "mcp-";
+
+/// Checks the id of a session.
+pub(super) fn check_id(id: &str) -> Result<&str, ApiError> {
+    let is_fit = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
+    let first = id.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
+    if first && id.len() <= SESSION && id.bytes().all(is_fit) && !id.starts_with(RESERVED) {
+        return Ok(id);
+    }
+    Err(ApiError::Body(
+        "`id` has to be 1 to 128 letters, digits and `.`, `_`, `:`, `-`; the first has to be a \
+         letter or digit, and `mcp-` is reserved"
+            .to_owned(),
+    ))
+}
+
+/// Checks the id of a call or a turn.
+pub(super) fn check_text_id<'a>(member: &str, id: &'a str) -> Result<&'a str, ApiError> {
+    let is_fit = (1..=OTHER).contains(&id.len()) && id != "-";
+    if is_fit && first_deceptive(id).is_none() && !id.contains(['\n', '\t']) {
+        return Ok(id);
+    }
+    Err(ApiError::Body(format!(
+        "`{member}` has to be 1 to {OTHER} bytes of visible text, and not `-`"
+    )))
+}
+
+/// Returns a new id of 128 random bits.
+pub(super) fn fresh_id(prefix: &str) -> Result<String, ApiError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| ApiError::Internal)?;
+    Ok(format!("{prefix}{:032x}", u128::from_be_bytes(bytes)))
+}

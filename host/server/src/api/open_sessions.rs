@@ -1,0 +1,124 @@
+//! The sessions that the API has opened, and to whom they belong.
+
+use super::problem::ApiError;
+use crate::journal::Timestamp;
+use crate::role::Role;
+use palisade::Session;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The number of closed sessions whose owner is remembered, so that it can read their last events.
+const REMEMBERED: usize = 4096;
+
+/// To whom a session belongs. Operators share theirs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    Operators,
+    Client(Arc<str>),
+}
+
+impl From<&Role> for Owner {
+    fn from(role: &Role) -> Self {
+        role.client().map_or(Self::Operators, |id| Self::Client(id.clone()))
+    }
+}
+
+/// An open session.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenSession {
+    pub(crate) id: Arc<str>,
+    pub(crate) owner: Owner,
+    pub(crate) session: Session,
+    pub(crate) tools: Option<Vec<String>>,
+    pub(crate) opened_at: Timestamp,
+    /// Counts the sessions, for lists.
+    pub(crate) number: u64,
+}
+
+impl OpenSession {
+    /// Returns the name of the client, or `None` for a session of operators.
+    pub(crate) fn client(&self) -> Option<String> {
+        match &self.owner {
+            Owner::Operators => None,
+            Owner::Client(id) => Some(id.to_string()),
+        }
+    }
+
+    /// Returns true if the session belongs to the sender.
+    pub(super) fn is_of(&self, role: &Role) -> bool {
+        self.owner == Owner::from(role)
+    }
+}
+
+pub(super) struct OpenSessions {
+    per_owner: usize,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    opened: u64,
+    open: HashMap<Arc<str>, OpenSession>,
+    /// The last closed sessions, the oldest first.
+    closed: VecDeque<(Arc<str>, Owner)>,
+}
+
+impl OpenSessions {
+    pub(super) fn new(per_owner: usize) -> Self {
+        Self { per_owner, table: Mutex::default() }
+    }
+
+    /// Opens a session under an id that is free, and that no session of another owner had lately.
+    pub(super) fn open(
+        &self,
+        id: Arc<str>,
+        owner: &Owner,
+        make: impl FnOnce(u64) -> OpenSession,
+    ) -> Result<OpenSession, ApiError> {
+        let mut table = self.table();
+        let others = |(closed, by): &(Arc<str>, Owner)| *closed == id && by != owner;
+        if table.open.contains_key(&id) || table.closed.iter().any(others) {
+            return Err(ApiError::SessionExists);
+        }
+        if table.open.values().filter(|open| open.owner == *owner).count() >= self.per_owner {
+            return Err(ApiError::TooManySessions { limit: self.per_owner });
+        }
+        table.opened += 1;
+        let open = make(table.opened);
+        table.open.insert(id, open.clone());
+        Ok(open)
+    }
+
+    /// Returns the open session of this id, if the sender may see it.
+    pub(super) fn find(&self, role: &Role, id: &str) -> Option<OpenSession> {
+        let open = self.table().open.get(id).cloned();
+        open.filter(|open| role.is_operator() || open.is_of(role))
+    }
+
+    /// Closes a session: its calls are cancelled, and its id is free for the same owner.
+    pub(super) fn close(&self, id: &str) {
+        let mut table = self.table();
+        let Some(open) = table.open.remove(id) else { return };
+        if table.closed.len() >= REMEMBERED {
+            table.closed.pop_front();
+        }
+        table.closed.push_back((open.id, open.owner));
+        drop(table);
+        open.session.close();
+    }
+
+    /// Returns all open sessions, the newest first.
+    pub(super) fn all(&self) -> Vec<OpenSession> {
+        let mut all: Vec<_> = self.table().open.values().cloned().collect();
+        all.sort_by_key(|open| std::cmp::Reverse(open.number));
+        all
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.table().open.len()
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,143 @@
+//! The plugins, what their sandboxes hold, and why some files were refused.
+
+use super::extract::{Caller, Parameters};
+use super::pages::{MOST, PageQuery};
+use super::problem::ApiError;
+use super::state::App;
+use axum::Json;
+use axum::extract::State;
+use palisade::plugins::Plugin;
+use palisade::{Definition, SideEffects};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The name of the entry for native tools.
+const NATIVE: &str = "native";
+
+/// The plugins.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PluginList {
+    items: Vec<PluginView>,
+    /// The refused files; `null` for a client.
+    rejected: Option<Vec<RejectedView>>,
+    next_cursor: Option<String>,
+}
+
+/// A plugin, or the native tools.
+#[derive(Debug, Serialize, ToSchema)]
+struct PluginView {
+    name: String,
+    /// The location, or `null` for native tools.
+    file: Option<String>,
+    digest: Option<String>,
+    tools: Vec<PluginTool>,
+    imports: Vec<ImportView>,
+}
+
+/// A tool of a plugin.
+#[derive(Debug, Serialize, ToSchema)]
+struct PluginTool {
+    name: String,
+    title: Option<String>,
+    description: String,
+    class: &'static str,
+    /// What the sandbox of a call holds.
+    sandbox: &'static str,
+}
+
+/// An import of a plugin.
+#[derive(Debug, Serialize, ToSchema)]
+struct ImportView {
+    name: String,
+    /// What the sandbox provides for it.
+    gets: &'static str,
+}
+
+/// A refused plugin file.
+#[derive(Debug, Serialize, ToSchema)]
+struct RejectedView {
+    file: String,
+    reason: String,
+}
+
+/// Lists the plugins.
+#[utoipa::path(
+    get,
+    path = "/plugins",
+    tag = "tools",
+    params(PageQuery),
+    responses((status = 200, description = "A page of plugins", body = PluginList))
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(role): Caller,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<PluginList>, ApiError> {
+    let limit = super::pages::limit(query.limit.or(Some(MOST)))?;
+    let begin = super::pages::cursor(query.cursor.as_deref())?.unwrap_or(0);
+    let begin = usize::try_from(begin).unwrap_or(usize::MAX);
+    let mut items: Vec<_> = app.host.plugins().iter().map(PluginView::from).collect();
+    items.extend(native(&app));
+    let count = items.len();
+    let items: Vec<_> = items.into_iter().skip(begin).take(limit).collect();
+    let end = begin.saturating_add(items.len());
+    let rejected = role.is_operator().then(|| {
+        let rejected = app.host.rejected().into_iter();
+        rejected.map(|it| RejectedView { file: it.file, reason: it.reason }).collect()
+    });
+    Ok(Json(PluginList { items, rejected, next_cursor: (end < count).then(|| end.to_string()) }))
+}
+
+fn native(app: &App) -> Option<PluginView> {
+    let tools = app.host.registry().tools();
+    let native = tools.iter().filter(|tool| tool.origin().plugin().is_none());
+    let tools: Vec<_> = native.map(|tool| PluginTool::from(tool.definition())).collect();
+    (!tools.is_empty()).then(|| PluginView {
+        name: NATIVE.to_owned(),
+        file: None,
+        digest: None,
+        tools,
+        imports: Vec::new(),
+    })
+}
+
+impl From<&Plugin> for PluginView {
+    fn from(plugin: &Plugin) -> Self {
+        let imports = plugin.imports().iter();
+        Self {
+            name: plugin.name().to_owned(),
+            file: Some(plugin.file().to_owned()),
+            digest: Some(plugin.digest().to_string()),
+            tools: plugin.definitions().iter().map(PluginTool::from).collect(),
+            imports: imports
+                .map(|import| ImportView { name: import.name.clone(), gets: import.meaning })
+                .collect(),
+        }
+    }
+}
+
+impl From<&Definition> for PluginTool {
+    fn from(definition: &Definition) -> Self {
+        Self {
+            name: definition.name().to_string(),
+            title: definition.title().map(str::to_owned),
+            description: definition.description().to_owned(),
+            class: definition.side_effects().as_str(),
+            sandbox: sandbox(definition.side_effects()),
+        }
+    }
+}
+
+/// Describes the sandbox of a call of this class.
+fn sandbox(class: SideEffects) -> &'static str {
+    match class {
+        SideEffects::None => "no files, no network, no environment",
+        SideEffects::Read => "the workspace, read-only; no network, no environment",
+        SideEffects::Write => "the workspace, read-write; no network, no environment",
+        SideEffects::Execute => {
+            "the workspace, read-write; a plugin has no programs, network or environment; a native \
+             tool such as `shell` runs programs, as its own description says"
+        }
+        SideEffects::Network => "no files, no network yet, no environment",
+    }
+}

@@ -1,0 +1,160 @@
+//! A model's reply: its calls are run, and the messages that answer it returned.
+
+use super::answers::Answer;
+use super::calls::{ResultView, run};
+use super::extract::{Caller, Ids, JsonBody};
+use super::ids::check_text_id;
+use super::problem::{ApiError, Problem};
+use super::state::App;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use palisade::formats::{Provider, read_calls};
+use palisade::{CancellationToken, Session, ToolResult, Transcript};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A reply of a model.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReplyRequest {
+    /// Whose reply it is. Default: `openai`.
+    #[serde(default)]
+    provider: ReplyProvider,
+    /// The reply as the provider sent it: an object, or its JSON text.
+    reply: Value,
+    /// The turn of the conversation that the calls belong to.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 256)]
+    turn_id: Option<String>,
+}
+
+/// A provider.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+enum ReplyProvider {
+    /// OpenAI's Chat Completions and compatible APIs.
+    #[default]
+    Openai,
+    /// The same.
+    OpenaiChat,
+    /// OpenAI's Responses.
+    OpenaiResponses,
+    /// Anthropic's Messages.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+}
+
+impl From<ReplyProvider> for Provider {
+    fn from(provider: ReplyProvider) -> Self {
+        match provider {
+            ReplyProvider::Openai | ReplyProvider::OpenaiChat => Self::OpenAi,
+            ReplyProvider::OpenaiResponses => Self::OpenAiResponses,
+            ReplyProvider::Anthropic => Self::Anthropic,
+            ReplyProvider::Gemini => Self::Gemini,
+        }
+    }
+}
+
+/// What follows from a reply.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReplyAnswer)]
+pub(super) struct ReplyView {
+    /// The messages to append to the conversation: the model's, and the answer to each of its
+    /// calls.
+    messages: Vec<Value>,
+    /// The results of the calls, in their order.
+    #[schema(value_type = Vec<ResultView>)]
+    results: Vec<ToolResult>,
+    /// True if a tool asks to end the loop: its metadata has `{"stop_loop": true}`.
+    stop_loop: bool,
+}
+
+/// Runs the calls of a model's reply, and returns the messages that the next request to the
+/// provider appends.
+#[utoipa::path(
+    post,
+    path = "/sessions/{session_id}/replies",
+    tag = "calls",
+    params(
+        ("session_id" = String, Path, description = "The session's id"),
+        ("idempotency-key" = Option<String>, Header,
+            description = "For 24 hours, a repeated request gets the first answer"),
+    ),
+    request_body = ReplyRequest,
+    responses(
+        (status = 200, description = "The messages and results", body = ReplyView),
+        (status = 409, description = "`idempotency_key_in_flight`", body = Problem,
+            content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn answer(
+    State(app): State<App>,
+    Caller(role): Caller,
+    Ids(id): Ids<String>,
+    headers: HeaderMap,
+    body: JsonBody<ReplyRequest>,
+) -> Result<Response, ApiError> {
+    let open = app.sessions.find(&role, &id).ok_or(ApiError::NoSuchSession)?;
+    let ReplyRequest { provider, reply, turn_id } = body.value;
+    let turn = turn_id.as_deref().map(|turn| check_text_id("turn_id", turn)).transpose()?;
+    let reply = match reply {
+        Value::String(text) => text,
+        value => value.to_string(),
+    };
+    // A reply that cannot be read is refused before it takes a key.
+    read_calls(provider.into(), &reply)?;
+    let path = format!("/sessions/{id}/replies");
+    let mut work = match run::begin(&app, &open.owner, &headers, path, body.digest)? {
+        run::Start::Run(work) => work,
+        run::Start::Answered(answer) => return Ok(answer.into_response()),
+    };
+    let cancel = CancellationToken::new();
+    let (turn, token) = (turn.map(str::to_owned), cancel.clone());
+    let running = tokio::spawn(async move {
+        let step = Step { provider: provider.into(), reply, turn, cancel: token };
+        let answer = step.run(&app, &open.session).await;
+        work.keep(&answer);
+        answer
+    });
+    run::wait(running, cancel).await
+}
+
+/// One step of an agent's loop.
+struct Step {
+    provider: Provider,
+    reply: String,
+    turn: Option<String>,
+    cancel: CancellationToken,
+}
+
+impl Step {
+    async fn run(self, app: &App, session: &Session) -> Answer {
+        let mut transcript = Transcript::new(self.provider);
+        let prepare = |call: palisade::Call| {
+            let call = call.with_cancellation(self.cancel.child_token());
+            match &self.turn {
+                Some(turn) => call.with_turn(turn),
+                None => call,
+            }
+        };
+        let results = app.host.dispatch_reply(session, &self.reply, &mut transcript, prepare).await;
+        match results {
+            Ok(results) => {
+                let stops = |result: &ToolResult| {
+                    result.metadata().get("stop_loop") == Some(&Value::Bool(true))
+                };
+                let stop_loop = results.iter().any(stops);
+                let messages = transcript.messages().to_vec();
+                Answer::json(StatusCode::OK, &ReplyView { messages, results, stop_loop })
+            }
+            Err(error) => {
+                let problem = ApiError::Reply(error).problem();
+                let answer = Answer::json(StatusCode::UNPROCESSABLE_ENTITY, &problem);
+                Answer { content_type: "application/problem+json", ..answer }
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Confirmation requests: who is attached to answer them, the confirmer that asks operators, and
+//! what a call would change.
+
+mod attendance;
+mod changes;
+mod operator_confirmer;
+mod settled;
+mod unified;
+
+pub use attendance::{Attached, Attending, GRACE};
+pub use operator_confirmer::OperatorConfirmer;
+
+pub(crate) use changes::{Code, FileChange, changes};
+pub(crate) use operator_confirmer::{NotAnswered, Question};
+pub(crate) use settled::Settlement;

@@ -1,0 +1,211 @@
+//! The files that a call would change, with a diff where the input says enough.
+
+use super::unified::{COMPARED, Unified, unified};
+use palisade::SideEffects;
+use palisade::tool::json::{JsonBounds, parse_bounded};
+use palisade::tool::text::{cut, elided};
+use palisade::workspace::{FileError, Workspace};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// The number of files that are listed.
+const FILES: usize = 100;
+/// The longest path that is shown, in bytes.
+const PATH: usize = 4096;
+
+/// What a call would do to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct FileChange {
+    /// The path, as the input names it.
+    path: String,
+    change: Change,
+    /// A unified diff with three lines of context; its names are escaped.
+    diff: Option<String>,
+    /// True if the diff leaves out hunks at the end.
+    diff_truncated: bool,
+    /// The number of added lines, if there is a diff.
+    added: Option<u64>,
+    /// The number of removed lines, if there is a diff.
+    removed: Option<u64>,
+    /// Why there is no diff, or what to know about it.
+    note: Option<String>,
+}
+
+/// The kind of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Change {
+    Create,
+    Modify,
+    Delete,
+    Unknown,
+}
+
+/// A change that an input describes.
+#[derive(Debug, PartialEq, Eq)]
+enum Edit<'a> {
+    Write { path: &'a str, content: &'a str },
+    Patch { path: &'a str, old: &'a str, new: &'a str },
+    Delete { path: &'a str },
+}
+
+impl<'a> Edit<'a> {
+    /// Returns the change that a shipped tool makes with this input. With any other member, the
+    /// input may mean something else than it shows.
+    fn of(tool: &str, input: &'a Value) -> Option<Self> {
+        let text = |key: &str| input.get(key).and_then(Value::as_str);
+        let path = text("path")?;
+        let has_only = |members: usize| input.as_object().is_some_and(|all| all.len() == members);
+        match tool {
+            "write_file" if has_only(2) => Some(Self::Write { path, content: text("content")? }),
+            "patch_file" if has_only(3) => {
+                Some(Self::Patch { path, old: text("old")?, new: text("new")? })
+            }
+            "delete_file" if has_only(1) => Some(Self::Delete { path }),
+            _ => None,
+        }
+    }
+
+    fn path(&self) -> &'a str {
+        match self {
+            Self::Write { path, .. } | Self::Patch { path, .. } | Self::Delete { path } => path,
+        }
+    }
+}
+
+/// Whose code a tool is. Only that of the shipped tools is known to do what an input says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// A plugin that ships with the library.
+    Shipped,
+    /// Any other plugin, or a native tool.
+    Other,
+}
+
+/// Returns the files that a call would change. Blocks while it reads them.
+pub(crate) fn changes(
+    (tool, class, code): (&str, SideEffects, Code),
+    input: Option<&str>,
+    projected: &[String],
+    workspace: Option<&Workspace>,
+) -> Vec<FileChange> {
+    if !matches!(class, SideEffects::Write | SideEffects::Execute) {
+        return Vec::new();
+    }
+    let input = input.and_then(|text| parse_bounded(text, JsonBounds::CALL_INPUT).ok());
+    let edit = input.as_ref().filter(|_| code == Code::Shipped);
+    let edit = edit.and_then(|input| Edit::of(tool, input));
+    let mut files = Vec::new();
+    if let Some(edit) = &edit {
+        files.push(match workspace {
+            Some(workspace) => change(edit, workspace),
+            None => FileChange::unknown(edit.path(), "the workspace of the session is not known"),
+        });
+    }
+    let others = projected.iter().filter(|path| edit.as_ref().is_none_or(|e| e.path() != **path));
+    for path in others.take(FILES) {
+        files.push(FileChange::unknown(path, "the input does not say how the file would change"));
+    }
+    files
+}
+
+fn change(edit: &Edit<'_>, workspace: &Workspace) -> FileChange {
+    let path = edit.path();
+    // A link may lead from a harmless name into a protected tree.
+    if let Err(error) = workspace.files().check_change(path) {
+        return FileChange::unknown(path, error.to_string());
+    }
+    let before = match workspace.files().read_bytes(path) {
+        Ok(bytes) => Some(bytes),
+        Err(FileError::NotFound(_)) => None,
+        Err(error) => return FileChange::unknown(path, error.to_string()),
+    };
+    let kind = match (edit, &before) {
+        (Edit::Delete { .. }, Some(_)) => Change::Delete,
+        (Edit::Write { .. }, None) => Change::Create,
+        (Edit::Write { .. } | Edit::Patch { .. }, Some(_)) => Change::Modify,
+        (Edit::Patch { .. } | Edit::Delete { .. }, None) => {
+            return FileChange::unknown(path, "the file does not exist");
+        }
+    };
+    let before = before.unwrap_or_default();
+    let before = match text(&before) {
+        Ok(text) => text,
+        Err(note) => return FileChange { change: kind, ..FileChange::unknown(path, note) },
+    };
+    match after(edit, before) {
+        Ok(after) => FileChange::compared(path, kind, before, &after),
+        Err(note) => FileChange { change: kind, ..FileChange::unknown(path, note) },
+    }
+}
+
+/// Returns the content of a file as a text that is compared.
+fn text(bytes: &[u8]) -> Result<&str, String> {
+    let length = bytes.len();
+    if length > COMPARED {
+        return Err(format!("the file has {length} bytes; at most {COMPARED} are compared"));
+    }
+    match str::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        _ => Err(format!("the file is binary ({length} bytes)")),
+    }
+}
+
+/// Returns the file's content after the change.
+fn after(edit: &Edit<'_>, before: &str) -> Result<String, String> {
+    match *edit {
+        Edit::Write { content, .. } => {
+            text(content.as_bytes()).map(str::to_owned).map_err(|why| format!("afterwards, {why}"))
+        }
+        Edit::Delete { .. } => Ok(String::new()),
+        Edit::Patch { old, new, .. } => match before.split_once(old) {
+            None => Err("the text to replace does not occur in the file".to_owned()),
+            Some(_) if old.is_empty() => Err("the text to replace is empty".to_owned()),
+            Some((_, rest)) if rest.contains(old) => {
+                Err("the text to replace occurs more than once in the file".to_owned())
+            }
+            Some((head, rest)) => Ok([head, new, rest].concat()),
+        },
+    }
+}
+
+impl FileChange {
+    fn unknown(path: &str, note: impl Into<String>) -> Self {
+        Self {
+            path: cut(path, PATH).to_owned(),
+            change: Change::Unknown,
+            diff: None,
+            diff_truncated: false,
+            added: None,
+            removed: None,
+            note: Some(note.into()),
+        }
+    }
+
+    fn compared(path: &str, change: Change, before: &str, after: &str) -> Self {
+        // On one line, whatever the name holds.
+        let name = elided(path, 1024);
+        let side = |letter: char, is_there: bool| match is_there {
+            true => format!("{letter}/{name}"),
+            false => "/dev/null".to_owned(),
+        };
+        let old_name = side('a', change != Change::Create);
+        let new_name = side('b', change != Change::Delete);
+        let Unified { text, truncated, added, removed } =
+            unified((&old_name, before), (&new_name, after));
+        let same = before == after && change == Change::Modify;
+        Self {
+            change,
+            diff: Some(text),
+            diff_truncated: truncated,
+            added: Some(added),
+            removed: Some(removed),
+            note: same.then(|| "the file would stay as it is".to_owned()),
+            ..Self::unknown(path, "")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! The changes that inputs describe.
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+
+use super::*;
+use serde_json::json;
+use std::fs;
+
+fn shown(prepare: impl FnOnce(&std::path::Path), tool: &str, input: &Value) -> FileChange {
+    let directory = tempfile::tempdir().unwrap();
+    prepare(directory.path());
+    let workspace = Workspace::open(directory.path()).unwrap();
+    let input = input.to_string();
+    let mut files =
+        changes((tool, SideEffects::Write, Code::Shipped), Some(&input), &[], Some(&workspace));
+    assert_eq!(files.len(), 1);
+    files.remove(0)
+}
+
+#[test]
+fn new_file_is_shown_whole() {
+    let file = shown(|_| (), "write_file", &json!({"path": "d/a.txt", "content": "one\n"}));
+    assert_eq!(file.change, Change::Create);
+    let diff = "--- /dev/null\n+++ b/d/a.txt\n@@ -0,0 +1 @@\n+one\n";
+    assert_eq!((file.diff.as_deref(), file.added, file.removed), (Some(diff), Some(1), Some(0)));
+}
+
+#[test]
+fn overwritten_patched_and_deleted_files_are_compared() {
+    let there = |dir: &std::path::Path| fs::write(dir.join("a"), "one\ntwo\n").unwrap();
+    let file = shown(there, "write_file", &json!({"path": "a", "content": "one\n2\n"}));
+    let diff = "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
+    assert_eq!((file.change, file.diff.as_deref()), (Change::Modify, Some(diff)));
+    let file = shown(there, "patch_file", &json!({"path": "a", "old": "two", "new": "2"}));
+    assert_eq!((file.change, file.diff.as_deref()), (Change::Modify, Some(diff)));
+    let file = shown(there, "delete_file", &json!({"path": "a"}));
+    let diff = "--- a/a\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n";
+    assert_eq!((file.change, file.diff.as_deref()), (Change::Delete, Some(diff)));
+}
+
+#[test]
+fn patch_that_cannot_be_made_is_explained() {
+    let there = |dir: &std::path::Path| fs::write(dir.join("a"), "x x\n").unwrap();
+    for (old, note) in [("x", "more than once"), ("y", "does not occur"), ("", "is empty")] {
+        let file = shown(there, "patch_file", &json!({"path": "a", "old": old, "new": "z"}));
+        assert_eq!(file.diff, None);
+        assert!(file.note.as_ref().unwrap().contains(note), "{:?}", file.note);
+    }
+}
+
+#[test]
+fn large_or_binary_file_has_only_its_size() {
+    let large = |dir: &std::path::Path| fs::write(dir.join("a"), "x".repeat(COMPARED + 1)).unwrap();
+    let input = json!({"path": "a", "content": "y"});
+    let file = shown(large, "write_file", &input);
+    assert_eq!((file.change, &file.diff), (Change::Modify, &None));
+    assert!(file.note.unwrap().contains("1048577 bytes"));
+    let binary = |dir: &std::path::Path| fs::write(dir.join("a"), [0xff, 0]).unwrap();
+    assert!(shown(binary, "write_file", &input).note.unwrap().contains("binary (2 bytes)"));
+}
+
+#[test]
+fn protected_file_shows_no_content() {
+    let repository = |dir: &std::path::Path| {
+        fs::create_dir(dir.join(".git")).unwrap();
+        fs::write(dir.join(".git/config"), "secret\n").unwrap();
+        std::os::unix::fs::symlink(".git/config", dir.join("link")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", dir.join("out")).unwrap();
+    };
+    for path in [".git/config", "link", "out", "../a"] {
+        let file = shown(repository, "write_file", &json!({"path": path, "content": "x"}));
+        assert_eq!((file.change, file.diff), (Change::Unknown, None), "{path}");
+    }
+}
+
+#[test]
+fn hostile_name_cannot_forge_a_diff() {
+    let path = "a\n+++ b/other\u{202e}";
+    let file = shown(|_| (), "write_file", &json!({"path": path, "content": "x\n"}));
+    let diff = file.diff.unwrap_or_default();
+    assert_eq!(diff.lines().filter(|line| line.starts_with("+++")).count(), 1, "{diff}");
+    assert!(!diff.contains('\u{202e}'));
+    assert_eq!(file.path, path);
+}
+
+#[test]
+fn tool_that_cannot_change_files_shows_none() {
+    let input = json!({"path": "a", "content": "x"}).to_string();
+    assert!(
+        changes(("post", SideEffects::Network, Code::Other), Some(&input), &[], None).is_empty()
+    );
+}
+
+/// Tools accept members beside those of their schema, and another plugin's tool may do anything.
+#[test]
+fn diff_is_shown_only_where_the_code_is_known_to_make_it() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("a"), "one\n").unwrap();
+    let workspace = Workspace::open(directory.path()).unwrap();
+    let content = json!({"path": "a", "content": "harmless"});
+    let patch = json!({"path": "a", "old": "one", "new": "evil", "content": "one\n"});
+    for (tool, class, code, input) in [
+        ("delete_file", SideEffects::Write, Code::Shipped, &content),
+        ("patch_file", SideEffects::Write, Code::Shipped, &patch),
+        ("shell", SideEffects::Execute, Code::Other, &content),
+        ("write_file", SideEffects::Write, Code::Other, &content),
+    ] {
+        let projected = ["a".to_owned()];
+        let input = input.to_string();
+        let files = changes((tool, class, code), Some(&input), &projected, Some(&workspace));
+        assert_eq!((files.len(), files[0].change), (1, Change::Unknown), "{tool}");
+        assert_eq!(files[0].diff, None, "{tool}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Reads sessions.
+
+use super::{count, listing, meets, time};
+use crate::journal::filters::{Page, SessionFilter};
+use crate::journal::rows::{Listing, SessionRow};
+use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
+
+/// Defines a query for sessions with an index for one condition.
+macro_rules! select {
+    ($condition:literal) => {
+        concat!(
+            "SELECT key, id, client, title, origin, workspace, opened, closed, calls, last_call
+             FROM sessions WHERE ",
+            $condition,
+            " AND key < ?2 ORDER BY key DESC"
+        )
+    };
+}
+
+/// Returns a page of sessions, the newest first.
+pub(in crate::journal) fn page(
+    conn: &Connection,
+    filter: &SessionFilter,
+    page: Page,
+) -> Result<Listing<SessionRow>> {
+    let (query, value) = driver(filter);
+    let mut select = conn.prepare_cached(query)?;
+    let rows = select.query(params![value, page.below()])?;
+    listing(rows, page, |row| {
+        let session = session(row)?;
+        Ok(meets(filter.client.as_deref(), session.client.as_deref()).then_some(session))
+    })
+}
+
+/// Returns the query with an index for a condition, and the value of the condition.
+pub(super) fn driver(filter: &SessionFilter) -> (&'static str, Option<&str>) {
+    match filter {
+        SessionFilter { client: Some(client) } => (select!("client = ?1"), Some(client)),
+        SessionFilter { client: None } => (select!("?1 IS NULL"), None),
+    }
+}
+
+/// Returns the newest session of this id.
+pub(in crate::journal) fn one(conn: &Connection, id: &str) -> Result<Option<SessionRow>> {
+    let mut select = conn.prepare_cached(select!("id = ?1"))?;
+    select.query_row(params![id, i64::MAX], session).optional()
+}
+
+fn session(row: &Row<'_>) -> Result<SessionRow> {
+    Ok(SessionRow {
+        id: row.get(1)?,
+        client: row.get(2)?,
+        title: row.get(3)?,
+        origin: row.get(4)?,
+        workspace: row.get(5)?,
+        opened: time(row.get(6)?),
+        closed: row.get::<_, Option<i64>>(7)?.map(time),
+        calls: count(row.get(8)?),
+        last_call: row.get::<_, Option<i64>>(9)?.map(time),
+    })
+}

@@ -1,0 +1,111 @@
+//! Retention by age and by size.
+
+use super::*;
+use crate::journal::{Page, SessionFilter};
+
+fn count(journal: &Journal, table: &'static str) -> i64 {
+    let query = format!("SELECT count(*) FROM {table}");
+    journal.0.readers.read_here(|conn| conn.query_row(&query, [], |row| row.get(0))).unwrap()
+}
+
+fn file_bytes(journal: &Journal) -> u64 {
+    let path = journal.0.file.path();
+    let log = path.with_file_name("journal.db-wal");
+    path.metadata().unwrap().len() + log.metadata().map_or(0, |meta| meta.len())
+}
+
+#[tokio::test]
+async fn old_records_are_removed_and_recent_ones_kept() {
+    let journal = temporary();
+    let day = Duration::from_secs(24 * 60 * 60);
+    for (age, id) in [(40, "old"), (31, "old"), (29, "kept"), (0, "kept")] {
+        let at = now().before(day * age);
+        journal.record(Record::Event(NewEvent { time: at, ..new_event(id) }));
+        let key = journal.next_call();
+        let start = CallStarted { call: facts(key, id), input: Body::default(), at };
+        journal.record(Record::CallStarted(Box::new(start)));
+        journal.record(ended(facts(key, id), Outcome::Succeeded));
+        journal.record(Record::SessionOpened(SessionOpened {
+            id: id.into(),
+            client: None,
+            title: None,
+            origin: "http".into(),
+            workspace: None,
+            at,
+        }));
+        journal.record(Record::SessionClosed { id: id.into(), at });
+    }
+    journal.flush().await;
+    eventually("old records are removed", || {
+        [count(&journal, "events"), count(&journal, "calls"), count(&journal, "sessions")] == [2; 3]
+    });
+    let lines = read_all(&journal, &EventFilter::default()).await;
+    assert_eq!(lines.len(), 4, "the newest are still in memory");
+    let sessions = journal.sessions(&SessionFilter::default(), Page::default()).await.unwrap();
+    assert!(sessions.rows.iter().all(|row| row.id == "kept"));
+}
+
+#[tokio::test]
+async fn old_call_that_runs_is_kept() {
+    let journal = temporary();
+    let (old, key) = (Timestamp::from_micros(1), journal.next_call());
+    let start = CallStarted { call: facts(key, "c"), input: Body::default(), at: old };
+    journal.record(Record::CallStarted(Box::new(start)));
+    let later = facts(journal.next_call(), "ended");
+    let start = CallStarted { call: later.clone(), input: Body::default(), at: old };
+    journal.record(Record::CallStarted(Box::new(start)));
+    journal.record(ended(later, Outcome::Succeeded));
+    journal.flush().await;
+    eventually("old records are removed", || count(&journal, "calls") == 1);
+    assert_eq!(state(&journal, key).await, Some(CallState::Running));
+}
+
+#[tokio::test]
+async fn file_stays_within_its_size_and_keeps_the_newest() {
+    let journal = Journal::temporary(small()).unwrap();
+    let mut largest = 0;
+    for number in 0..2_000 {
+        let key = journal.next_call();
+        let id = number.to_string();
+        journal.record(started(facts(key, &id)));
+        journal
+            .record(Record::Event(NewEvent { call: Some(key), ..new_event(&"x".repeat(4_000)) }));
+        let Record::CallEnded(mut end) = ended(facts(key, &id), Outcome::Succeeded) else {
+            unreachable!("`ended` makes an end");
+        };
+        end.output = text(&"y".repeat(8_000));
+        journal.record(Record::CallEnded(end));
+        if number % 20 == 0 {
+            journal.flush().await;
+            largest = largest.max(file_bytes(&journal));
+        }
+    }
+    journal.flush().await;
+    eventually("there is room again", || journal.health().bytes <= small().full_at());
+    // The log is not part of the bound, and is merged at 4 MiB.
+    assert!(largest <= small().max_bytes + (8 << 20), "{largest} bytes of 24 MB");
+    let (events, calls) = (count(&journal, "events"), count(&journal, "calls"));
+    assert!((50..2_000).contains(&events) && (50..2_000).contains(&calls), "{events} {calls}");
+    let newest = journal.call(CallRef::Id { id: "1999".into(), client: None }).await.unwrap();
+    assert_eq!(newest.unwrap().output.unwrap().length, 8_000);
+    assert!(journal.call(CallRef::Id { id: "0".into(), client: None }).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn smaller_size_shrinks_the_file() {
+    let (_directory, path) = place();
+    let journal = open(&path);
+    for _ in 0..20_000 {
+        journal.record(event(&"x".repeat(1_000)));
+        if journal.health().waiting > 1_000 {
+            journal.flush().await;
+        }
+    }
+    journal.close();
+    assert!(path.metadata().unwrap().len() > 16 << 20);
+    let journal = Journal::open(&path, small()).unwrap();
+    eventually("the file is smaller", || {
+        path.metadata().unwrap().len() < 10 << 20 && journal.health().bytes <= small().full_at()
+    });
+    assert_eq!(journal.newest().borrow().get(), 20_000);
+}

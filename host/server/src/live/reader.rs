@@ -1,0 +1,71 @@
+//! One reader: its place in the journal, and what it reads next.
+
+use super::position::Position;
+use crate::confirmations::Attending;
+use crate::journal::{EventFilter, EventId, Journal, JournalError, StoredEvent};
+use crate::metrics::CountedReader;
+use palisade::CancellationToken;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+/// The most events that are read at a time.
+const BATCH: usize = 256;
+
+/// A place in the journal.
+pub(crate) struct Reader {
+    journal: Journal,
+    filter: EventFilter,
+    place: EventId,
+    newest: watch::Receiver<EventId>,
+}
+
+/// What a reader reads next.
+pub(super) struct Batch {
+    /// If events were lost for the reader: the first one that it did not miss.
+    pub(super) gap: Option<EventId>,
+    pub(super) events: Vec<Arc<StoredEvent>>,
+}
+
+impl Reader {
+    pub(crate) fn new(journal: Journal, filter: EventFilter, position: Position) -> Self {
+        let newest = journal.newest();
+        let place = position.in_journal(&journal);
+        Self { journal, filter, place, newest }
+    }
+
+    /// Returns the place: everything up to it was looked at.
+    pub(super) fn place(&self) -> EventId {
+        self.place
+    }
+
+    /// Waits for events. Dropping the future loses none.
+    pub(super) async fn next(&mut self) -> Result<Batch, JournalError> {
+        loop {
+            let newest = *self.newest.borrow_and_update();
+            let page = self.journal.events_after(self.place, &self.filter, BATCH).await?;
+            self.place = page.scanned_to;
+            if page.gap.is_some() || !page.events.is_empty() {
+                return Ok(Batch { gap: page.gap, events: page.events });
+            }
+            // The reader itself holds the journal with the sender.
+            if self.place >= newest && self.newest.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+/// A reader with all that ends when its connection does.
+pub(crate) struct Stream {
+    pub(crate) reader: Reader,
+    /// The time between signs of life.
+    pub(crate) heartbeat: Duration,
+    /// Ends the stream.
+    pub(crate) closing: CancellationToken,
+    /// The place among the readers.
+    pub(crate) _permit: OwnedSemaphorePermit,
+    pub(crate) _counted: CountedReader,
+    /// The attendance of an operator, who could answer questions.
+    pub(crate) _attending: Option<Attending>,
+}

@@ -1,0 +1,16 @@
+//! The promises of the API, one module for each.
+#![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
+
+mod calls;
+mod confirmations;
+mod description;
+mod health;
+mod history;
+mod hostile;
+mod idempotency;
+mod replies;
+mod requests;
+mod sessions;
+mod streams;
+mod websocket;
+mod world;

@@ -1,0 +1,195 @@
+//! The calls of a host are in the journal: those that can change something before they run.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
+use palisade::policy::Policy;
+use palisade::{
+    BoxFuture, Call, Definition, ErrorKind, Factory, Host, SideEffects, Tool, ToolContext,
+    ToolOutput, ToolResult, ValidInput, json,
+};
+use palisade_server::journal::{
+    CallPage, CallRef, CallState, EventFilter, EventId, Journal, JournalSettings,
+};
+use palisade_server::recorder::{InputRecording, Recorder, RecorderSettings};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A tool that notes the state of its own call in the journal.
+struct Probe {
+    definition: Definition,
+    journal: Journal,
+    seen: Arc<Mutex<Vec<CallState>>>,
+}
+
+impl Tool for Probe {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn execute<'a>(
+        &'a self,
+        input: ValidInput,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        Box::pin(async move {
+            let page = call(&self.journal, "c").await;
+            self.seen.lock().unwrap().extend(page.map(|page| page.call.state));
+            if input.value().get("for_ever").is_some() {
+                std::future::pending::<()>().await;
+            }
+            Ok(ToolOutput::text("done"))
+        })
+    }
+}
+
+/// A host with a tool of each of two classes, recorded by a journal.
+struct Stage {
+    host: Host,
+    journal: Journal,
+    /// What the calls have seen of themselves.
+    seen: Arc<Mutex<Vec<CallState>>>,
+    _workspace: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new(inputs: InputRecording) -> Self {
+        let journal = Journal::temporary(JournalSettings::default()).unwrap();
+        let recorder = Recorder::new(journal.clone(), RecorderSettings { inputs });
+        let seen = Arc::default();
+        let probe = |name, class| probe(name, class, &journal, &seen);
+        let workspace = tempfile::tempdir().unwrap();
+        let host = Host::builder()
+            .workspace(workspace.path())
+            .tool(probe("change", SideEffects::Write))
+            .tool(probe("ask_to_change", SideEffects::Network))
+            .tool(probe("compute", SideEffects::None))
+            .policy(Policy::default().allowing(SideEffects::Write))
+            .confirmer(Arc::new(Denies(recorder.clone())))
+            .subscriber(recorder.clone())
+            .recorder(recorder)
+            .build()
+            .unwrap();
+        Self { host, journal, seen, _workspace: workspace }
+    }
+
+    async fn dispatch(&self, tool: &str) -> ToolResult {
+        let call = Call::new(tool, json!({"path": "a"})).with_id("c").with_turn("turn");
+        let session = self.host.new_session("s").build();
+        self.host.dispatch(&session, call).await
+    }
+
+    async fn page(&self) -> CallPage {
+        self.journal.flush().await;
+        call(&self.journal, "c").await.unwrap()
+    }
+
+    fn seen(&self) -> Vec<CallState> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn probe(
+    name: &'static str,
+    class: SideEffects,
+    journal: &Journal,
+    seen: &Arc<Mutex<Vec<CallState>>>,
+) -> Factory {
+    let (journal, seen) = (journal.clone(), seen.clone());
+    Arc::new(move || {
+        let definition = Definition::new(name, "Notes.", class, json!({"type": "object"}));
+        let (journal, seen) = (journal.clone(), seen.clone());
+        Box::new(Probe { definition: definition.unwrap(), journal, seen })
+    })
+}
+
+async fn call(journal: &Journal, id: &str) -> Option<CallPage> {
+    journal.call(CallRef::Id { id: id.into(), client: None }).await.unwrap()
+}
+
+/// Denies in the name of a person.
+struct Denies(Arc<Recorder>);
+
+impl Confirmer for Denies {
+    fn confirm<'a>(
+        &'a self,
+        request: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
+        Box::pin(async move {
+            self.0.asked(request);
+            // The question is shown before it is answered.
+            tokio::task::yield_now().await;
+            self.0.answered_by(&request.id, "somebody");
+            Ok(Answer::Deny)
+        })
+    }
+}
+
+#[tokio::test]
+async fn call_that_can_change_something_is_in_the_journal_while_it_runs() {
+    let stage = Stage::new(InputRecording::Whole);
+    assert!(stage.dispatch("change").await.is_success());
+    assert_eq!(stage.seen(), [CallState::Running]);
+    let page = stage.page().await;
+    let call = &page.call;
+    assert_eq!((call.state, call.tool.as_str()), (CallState::Succeeded, "change"));
+    assert_eq!((call.session_id.as_deref(), call.turn_id.as_deref()), (Some("s"), Some("turn")));
+    assert_eq!(page.input.unwrap().text.as_deref(), Some(r#"{"path":"a"}"#));
+    assert_eq!(page.output.unwrap().text.as_deref(), Some("done"));
+    let names: Vec<&str> = page.events.iter().map(|event| &*event.name).collect();
+    assert_eq!(names, ["tool.called", "tool.completed"]);
+    assert!(page.events.iter().all(|event| !event.line.contains('\n')));
+}
+
+#[tokio::test]
+async fn call_whose_record_fails_does_not_run() {
+    let stage = Stage::new(InputRecording::Whole);
+    stage.journal.clone().close();
+    let refused = stage.dispatch("change").await;
+    let error = refused.error().unwrap();
+    assert_eq!(error.class().as_str(), "permission_denied");
+    assert_eq!(error.to_json()["detail"]["reason"], "not_recorded");
+    assert!(error.message().contains("the journal is closed"), "{}", error.message());
+    assert!(stage.seen().is_empty());
+    assert!(stage.dispatch("compute").await.is_success(), "it changes nothing");
+}
+
+#[tokio::test]
+async fn denied_call_has_its_input_and_who_denied_it() {
+    let stage = Stage::new(InputRecording::Whole);
+    assert!(stage.dispatch("ask_to_change").await.is_failure());
+    assert!(stage.seen().is_empty());
+    let page = stage.page().await;
+    assert_eq!((page.call.state, page.call.started), (CallState::Failed, None));
+    assert_eq!(page.call.error_class.as_deref(), Some("user_denied"));
+    assert_eq!(page.input.unwrap().text.as_deref(), Some(r#"{"path":"a"}"#));
+    let [question] = page.confirmations.as_slice() else { panic!("{:?}", page.confirmations) };
+    assert_eq!(question.resolution.as_deref(), Some("deny"));
+    assert_eq!(question.answered_by.as_deref(), Some("somebody"));
+}
+
+#[tokio::test]
+async fn private_input_is_in_the_journal_as_its_digest() {
+    let stage = Stage::new(InputRecording::Digest);
+    stage.dispatch("compute").await;
+    let input = stage.page().await.input.unwrap();
+    assert_eq!((input.text, input.length), (None, 12));
+    assert!(input.digest.unwrap().starts_with("sha256:"));
+}
+
+#[tokio::test]
+async fn refused_and_abandoned_calls_have_their_end() {
+    let stage = Stage::new(InputRecording::Whole);
+    stage.dispatch("no_such_tool").await;
+    assert_eq!(stage.page().await.call.error_class.as_deref(), Some("not_found"));
+    let session = stage.host.new_session("s").build();
+    let call = Call::new("change", json!({"for_ever": true})).with_id("c");
+    let abandoned = stage.host.dispatch(&session, call);
+    assert!(tokio::time::timeout(Duration::from_millis(50), abandoned).await.is_err());
+    let page = stage.page().await;
+    assert_eq!(page.call.error_class.as_deref(), Some("cancelled"));
+    assert!(page.call.started.is_some());
+    let filter = EventFilter { call: Some(page.call.key), ..EventFilter::default() };
+    let events = stage.journal.events_after(EventId::START, &filter, 9).await.unwrap().events;
+    assert_eq!(events.last().map(|event| &*event.name), Some("tool.failed"));
+}
