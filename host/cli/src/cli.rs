@@ -8,6 +8,7 @@ mod caller;
 mod compile_child;
 mod completions;
 mod config;
+mod console;
 mod demo;
 mod destination;
 mod dispatch;
@@ -18,10 +19,13 @@ mod heap;
 mod hint;
 mod input;
 mod inspect;
+mod journal;
 mod lines;
 mod list;
+mod log;
 mod log_output;
 mod mcp;
+mod missing_values;
 mod offers;
 #[cfg(feature = "otel")]
 mod otel;
@@ -30,6 +34,7 @@ mod policy;
 mod progress;
 mod prompt;
 mod remember;
+mod remote;
 mod results;
 mod scratch;
 mod serve;
@@ -41,6 +46,7 @@ mod token;
 mod tool_session;
 mod unknown_keys;
 mod unused_rules;
+mod watch;
 mod wide;
 mod wrap;
 
@@ -57,7 +63,7 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return usage(&on_one_line(error)),
+        Err(error) => return usage(&missing_values::listed(on_one_line(error))),
     };
     // The hidden subcommands inherit their allocator settings from the parent process.
     match args.verb {
@@ -94,6 +100,9 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Policy(policy) => watch().and_then(|_| policy::run(&args.common, policy)),
         Verb::Export(export) => watch().and_then(|_| export::run(&args.common, export)),
         Verb::Serve(serve) => serve::run(&args.common, serve, &watch()?),
+        Verb::Watch(args) => watch().and_then(|_| watch::run(args)),
+        Verb::Console(args) => console::run(args),
+        Verb::Log(args) => log::run(args),
         Verb::Mcp(mcp) => mcp::run(&args.common, mcp),
         Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
         Verb::Config(config) => config::run(&args.common, config),

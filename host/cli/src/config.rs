@@ -2,6 +2,7 @@
 //! precedence over the environment, the project file, the user file and the default, in this order.
 
 mod file;
+mod journal;
 mod places;
 mod resolve;
 mod rule;
@@ -9,6 +10,7 @@ mod size;
 mod time;
 
 pub use file::{ConfigError, FileConfig, Trusted};
+pub use journal::{JournalConfig, JournalSettings, RecordedInputs};
 pub use resolve::{Origin, Settings, Value};
 pub use rule::ToolRule;
 pub(crate) use time::call_time;

@@ -52,6 +52,7 @@ const HOSTILE: [Hostile; 6] = [
 /// Measures reads of a small file, alone and beside each kind of hostile plugin.
 pub(crate) fn run(world: &World) {
     std::fs::write(world.workspace().join("file.txt"), "content").expect("a file");
+    let mut too_high: Vec<String> = Vec::new();
     for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
         let host = world.host().shipped(Shipped::Included).call_mode(mode);
         let host = computing(world).into_iter().fold(host, HostBuilder::plugin_file);
@@ -86,17 +87,16 @@ pub(crate) fn run(world: &World) {
         let rises: Vec<String> =
             beside.iter().map(|series| format!("× {:.1}", rise(series))).collect();
         report::row("  p99 rises by", &rises);
-        for (hostile, series) in HOSTILE.iter().zip(beside) {
-            let rise = rise(series);
-            assert!(
-                rise <= MOST_RISE,
-                "p99 rises {rise:.1}-fold beside {}, {}",
-                hostile.name,
-                called(mode)
-            );
-        }
+        let rise_beside = HOSTILE.iter().zip(beside);
+        too_high.extend(rise_beside.filter(|(_, series)| rise(series) > MOST_RISE).map(
+            |(hostile, series)| {
+                format!("{:.1}-fold beside {}, {}", rise(series), hostile.name, called(mode))
+            },
+        ));
     }
     late(world);
+    // Last, so that a rise does not hide the lateness of calls.
+    assert!(too_high.is_empty(), "p99 rises {}", too_high.join("; "));
 }
 
 /// Measures the lateness of calls that time out or are cancelled among other computing calls.

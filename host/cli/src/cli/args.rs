@@ -1,14 +1,16 @@
 //! The command-line arguments of the program.
 
 mod mcp;
+mod server;
 
-use clap::builder::NonEmptyStringValueParser;
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
+use clap::{Args as ClapArgs, Parser, Subcommand};
 pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
 use palisade::SideEffects;
 use palisade::formats::{Format, Provider};
-use std::net::SocketAddr;
+pub(super) use server::{Console, Log, NoToken, Serve, Watch};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Run WebAssembly tools nobody trusts, in a sandbox nobody waits for.
@@ -27,8 +29,6 @@ const EXIT_CODES: &str = "Exit codes: 0 ok · 1 internal · 2 usage · 3 not fou
 const EVERYWHERE: &str = "Options of every command";
 /// The heading of the arguments of every subcommand that runs tools.
 const RUNNING: &str = "Running tools";
-/// The heading of the arguments for a server over HTTP.
-const OVER_HTTP: &str = "Over HTTP";
 
 /// The arguments of every subcommand.
 #[derive(ClapArgs, Clone)]
@@ -74,6 +74,12 @@ pub(super) enum Verb {
     Export(Export),
     /// Serve the tools to MCP clients, on standard input and output or over HTTP
     Serve(Serve),
+    /// Follow a running server, and answer its questions
+    Watch(Watch),
+    /// Print a link that opens the console of a running server, once
+    Console(Console),
+    /// Show what the journal of a server has recorded: calls, answers and results
+    Log(Log),
     /// Help clients of the Model Context Protocol find palisade
     Mcp(Mcp),
     /// Measure calls of a tool on this machine: how long they take, what they hold, and what loading its plugin costs
@@ -170,36 +176,6 @@ pub(super) struct Running {
 }
 
 #[derive(ClapArgs)]
-pub(super) struct Serve {
-    /// Serve over HTTP, under /mcp, in place of standard input and output. Clients need a token; beyond this machine a proxy that encrypts is needed, too
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = parse_address)]
-    pub(super) http: Option<SocketAddr>,
-    /// The token that clients have to send, in a file that only you can read (16 to 1024 letters, digits and -._~+/=). Without one a token is made and told [env: PALISADE_SERVE_TOKEN, the token itself]
-    #[arg(long, value_name = "FILE", requires = "http", help_heading = OVER_HTTP)]
-    pub(super) token_file: Option<PathBuf>,
-    /// Let every user of this machine in without a token. Beyond this machine it is refused
-    #[arg(long, value_enum, requires = "http", help_heading = OVER_HTTP, conflicts_with = "token_file")]
-    pub(super) token: Option<NoToken>,
-    /// Answer to this name too, such as tools.example or tools.example:8080; can be given several times
-    #[arg(long, value_name = "NAME", requires = "http", help_heading = OVER_HTTP)]
-    pub(super) host: Vec<String>,
-    /// Let web pages of this origin ask, such as `https://app.example`; can be given several times
-    #[arg(long, value_name = "ORIGIN", requires = "http", help_heading = OVER_HTTP)]
-    pub(super) origin: Vec<String>,
-    /// Watch the plugin directories: what comes, changes or goes there is there, changed or gone for clients, who are told; a broken file leaves the plugin that it replaces
-    #[arg(long)]
-    pub(super) watch: bool,
-    #[command(flatten)]
-    pub(super) running: Running,
-}
-
-/// What `--token` says. A token itself is never an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum NoToken {
-    None,
-}
-
-#[derive(ClapArgs)]
 pub(super) struct Bench {
     /// The tool's name
     pub(super) tool: String,
@@ -226,12 +202,12 @@ pub(super) struct Bench {
 #[derive(ClapArgs)]
 pub(super) struct Dispatch {
     /// Whose reply it is: openai, openai-responses, anthropic or gemini
-    #[arg(long, short = 'f', value_name = "PROVIDER")]
+    #[arg(long, short = 'f', value_name = "PROVIDER", value_parser = named::<Provider>(Provider::ALL.map(Provider::as_str)), hide_possible_values = true)]
     pub(super) from: Provider,
     /// The file with the reply, or `-` to read it from standard input
     #[arg(default_value = "-")]
     pub(super) reply: String,
-    /// Write the full results to this file, one a line, in the form of `call --json`. They have members that the messages leave out, such as metadata (`stop_loop`) and changed files. Results that the file held before are lost
+    /// Write the full results to this file, one a line, in the form of `call --json`. They have members that the messages leave out, such as metadata (`stop_loop`) and changed files. They replace the results that the file held before, and nothing else: a file with other content is refused
     #[arg(long, value_name = "FILE")]
     pub(super) results: Option<PathBuf>,
     /// Accepted for symmetry: the output is always JSON
@@ -272,7 +248,7 @@ pub(super) struct Explain {
 #[derive(ClapArgs)]
 pub(super) struct Export {
     /// openai, openai-responses, anthropic, gemini or mcp
-    #[arg(long, short = 'f')]
+    #[arg(long, short = 'f', value_parser = named::<Format>(Format::ALL.map(Format::as_str)), hide_possible_values = true)]
     pub(super) format: Format,
     /// Rewrite schemas into the provider's strict subset where they do not conform as they are
     #[arg(long)]
@@ -352,6 +328,14 @@ pub(super) struct Completions {
     pub(super) shell: clap_complete::Shell,
 }
 
+/// Returns the parser of a value that has one of these names, which usage errors list.
+fn named<T>(names: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
+}
+
 fn parse_time(text: &str) -> Result<Duration, String> {
     crate::config::call_time("--timeout", text)
 }
@@ -359,11 +343,4 @@ fn parse_time(text: &str) -> Result<Duration, String> {
 /// Checks a duration and returns it as typed.
 fn as_time(text: &str) -> Result<String, String> {
     parse_time(text).map(|_| text.to_owned())
-}
-
-fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
-    let address = named.as_deref().unwrap_or(text);
-    let wanted = "want an address and a port up to 65535, such as 127.0.0.1:8080 or localhost:8080";
-    address.parse().map_err(|_| wanted.to_owned())
 }

@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::exit::{Exit, Failure};
 use super::progress::Watching;
 use super::signals::Signals;
-use super::tool_session::{Tools, Wanted};
+use super::tool_session::{Prints, Tools, Wanted};
 use super::{hint, input, output, progress, setup, unknown_keys};
 use palisade::Host;
 use palisade::internal::expect_one_call;
@@ -18,7 +18,8 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
     let caller = Caller::new(&args.caller)?;
     expect_one_call();
-    let tools = Tools::open(common, &args.running, Wanted::Tools(&[&args.tool]))?;
+    let prints = if args.json { Prints::Json } else { Prints::Text };
+    let tools = Tools::open(common, &args.running, Wanted::Tools(&[&args.tool]), prints)?;
     let host = &tools.host;
     if !host.registry().has(&args.tool) || common.verbose {
         setup::show_missing(host);
@@ -56,7 +57,9 @@ fn show(result: &ToolResult, args: &Args, shown: Option<&Watching>) -> Result<Ex
     if args.json {
         output::json(result)?;
     } else if let Some(text) = result.output() {
-        output::verbatim(&text)?;
+        // One terminal has shown what the tool has emitted, and shows the rest.
+        let watched = shown.filter(|_| progress::shows() && io::stdout().is_terminal());
+        output::verbatim(watched.map_or(&*text, |watched| watched.not_emitted(&text)))?;
     }
     let Some(error) = result.error() else { return Ok(Exit::Ok) };
     if !args.json {

@@ -4,10 +4,14 @@ use super::args::{Common, Config, ConfigAction};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::{setup, unused_rules};
-use crate::config::{Settings, Value};
+use crate::config::{JournalSettings, Settings, Value};
+use palisade::SideEffects;
 use palisade::plugins::Shipped;
+use palisade::sandbox::limits;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Prefixes of the keys that exist once per tool or per workspace.
 const TABLES: [&str; 4] =
@@ -62,7 +66,7 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     rows.push(row("limits.total_memory", &settings.total_memory, size));
     rows.push(row("limits.timeout", &settings.timeout, |time| match time {
         Some(time) => humantime::format_duration(*time).to_string(),
-        None => "1m (10m for execute and network)".to_owned(),
+        None => default_times(),
     }));
     rows.push(row("limits.compile_time", &settings.compile_time, |time| {
         humantime::format_duration(*time).to_string()
@@ -73,7 +77,7 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         rows.push(row(&format!("limits.tool_concurrency.{tool}"), count, ToString::to_string));
     }
     for (tool, time) in &settings.tool_timeout {
-        let shown = |time: &std::time::Duration| humantime::format_duration(*time).to_string();
+        let shown = |time: &Duration| humantime::format_duration(*time).to_string();
         rows.push(row(&format!("limits.tool_timeout.{tool}"), time, shown));
     }
     let listed =
@@ -95,7 +99,37 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     rows.push(row("plugins.builtin", &settings.builtin, |shipped| {
         (*shipped == Shipped::Included).to_string()
     }));
+    rows.extend(journal(&settings.journal));
     rows
+}
+
+fn journal(settings: &JournalSettings) -> [[String; 3]; 5] {
+    let usual = || crate::cli::journal::default_file().unwrap_or_default();
+    let file = |file: &Option<PathBuf>| file.clone().unwrap_or_else(usual).display().to_string();
+    let age = |age: &Duration| humantime::format_duration(*age).to_string();
+    let size = |bytes: &u64| bytesize::ByteSize(*bytes).display().iec().to_string();
+    [
+        row("journal.file", &settings.file, file),
+        row("journal.inputs", &settings.inputs, ToString::to_string),
+        row("journal.max_age", &settings.max_age, age),
+        row("journal.max_size", &settings.max_size, size),
+        row("journal.calls", &settings.calls, ToString::to_string),
+    ]
+}
+
+/// Describes the library's default times: the least one, and the classes that have more.
+fn default_times() -> String {
+    let mut classes = BTreeMap::<Duration, Vec<&str>>::new();
+    for class in SideEffects::ALL {
+        classes.entry(limits::default_timeout(class)).or_default().push(class.as_str());
+    }
+    let least = classes.pop_first().map(|(time, _)| humantime::format_duration(time).to_string());
+    let more: Vec<String> = classes
+        .into_iter()
+        .map(|(time, of)| format!("{} for {}", humantime::format_duration(time), of.join(" and ")))
+        .collect();
+    let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+    least.unwrap_or_default() + &more
 }
 
 /// Limits each table of each file to its first [`MAX_RULES`] rows plus a count of the rest.
@@ -124,4 +158,14 @@ fn shortened(rows: Vec<[String; 3]>) -> Vec<[String; 3]> {
 
 fn row<T>(key: &str, value: &Value<T>, show: impl Fn(&T) -> String) -> [String; 3] {
     [key.to_owned(), show(&value.value), value.origin.to_string()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_times_are_those_of_the_library() {
+        assert_eq!(default_times(), "1m (10m for execute and network)");
+    }
 }

@@ -90,9 +90,9 @@ fn show(args: &Escape, seen: &[Seen], took: Duration) -> Result<(), Failure> {
     let rows: Vec<Vec<Cell>> = seen.iter().map(Seen::row).collect();
     let heading = style::heading("A hostile plugin tries to get out.");
     output::text(&format!(
-        "{heading}\n\n{}\n{}\n",
+        "{heading}\n\n{}\n{}",
         output::table(&rows),
-        conclusion(held, seen.len(), took)
+        output::prose(&conclusion(held, seen.len(), took))
     ))
     .map(drop)
 }

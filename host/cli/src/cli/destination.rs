@@ -96,6 +96,15 @@ pub(super) fn open_results(path: &Path, workspace: &Workspace) -> io::Result<Res
     Ok(ResultsFile(file))
 }
 
+/// The former content of a file for results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cleared {
+    /// There was none.
+    Nothing,
+    /// The results of an earlier reply.
+    Results,
+}
+
 /// The file for results.
 pub(super) struct ResultsFile(File);
 
@@ -105,8 +114,13 @@ impl ResultsFile {
     /// # Errors
     ///
     /// If the file cannot be truncated.
-    pub(super) fn clear(&self) -> io::Result<()> {
-        if self.0.metadata()?.is_file() { self.0.set_len(0) } else { Ok(()) }
+    pub(super) fn clear(&self) -> io::Result<Cleared> {
+        let meta = self.0.metadata()?;
+        if !meta.is_file() || meta.len() == 0 {
+            return Ok(Cleared::Nothing);
+        }
+        self.0.set_len(0)?;
+        Ok(Cleared::Results)
     }
 
     /// Returns a writer at the end of the file.

@@ -6,9 +6,9 @@ use super::caller::Caller;
 use super::exit::{Exit, Failure};
 use super::results::Results;
 use super::signals::Signals;
-use super::tool_session::{Tools, Wanted};
+use super::tool_session::{Prints, Tools, Wanted};
 use super::{input, output, setup, unknown_keys};
-use palisade::formats::{Messages, REPLY_BOUNDS, ToolUse, read_calls};
+use palisade::formats::{Messages, REPLY_BOUNDS, ReplyError, ToolUse, read_calls};
 use palisade::{Call, ToolResult};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -18,14 +18,15 @@ const SESSION: &str = "dispatch";
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::file_or_standard(&args.reply, REPLY_BOUNDS.bytes as u64)?;
-    let uses = read_calls(args.from, &text).map_err(|error| Failure::new(Exit::Invalid, error))?;
+    let uses = read_calls(args.from, &text).map_err(|error| refused(&error))?;
     let names: Vec<&str> = uses.iter().map(ToolUse::name).collect();
     let caller = Caller::new(&args.caller)?;
     let results_file = args.results.as_deref();
     let results_file =
         results_file.map(|path| Results::open(path, &common.workspace)).transpose()?;
     let wanted = Wanted::Tools(&names);
-    let tools = Tools::open_hiding(common, &args.running, wanted, args.results.as_deref())?;
+    let hidden = args.results.as_deref();
+    let tools = Tools::open_hiding(common, &args.running, wanted, Prints::Json, hidden)?;
     results_file.as_ref().map_or(Ok(()), Results::begin)?;
     if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
         setup::show_missing(&tools.host);
@@ -49,6 +50,16 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     messages.omitted_parts().iter().for_each(|part| output::note(&part.to_string()));
     written?;
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Ok })
+}
+
+/// Returns the refusal of a reply, with the option that names the provider whose form it has.
+fn refused(error: &ReplyError) -> Failure {
+    match error {
+        ReplyError::OtherProvider { found, .. } => {
+            Failure::new(Exit::Invalid, format!("{error}, with `--from {found}`"))
+        }
+        _ => Failure::new(Exit::Invalid, error),
+    }
 }
 
 fn call(used: &ToolUse, timeout: Option<Duration>, interrupted: &CancellationToken) -> Call {

@@ -246,7 +246,7 @@ fn toolchain() -> Check {
         name: "toolchain",
         state,
         found,
-        advice: "only needed to write plugins in Rust: install rustup",
+        advice: "only needed to write plugins in Rust: install it with rustup (https://rustup.rs) or from your system's packages",
     }
 }
 
@@ -259,11 +259,36 @@ fn target() -> Check {
         }
         _ => (State::Fair, "no wasm32-wasip2".to_owned()),
     };
-    Check {
-        name: "target",
-        state,
-        found,
-        advice: "only needed to write plugins in Rust: `rustup target add wasm32-wasip2`",
+    Check { name: "target", state, found, advice: toolchain_manager().target_advice() }
+}
+
+/// The program that has installed the compiler of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manager {
+    Rustup,
+    /// A package of the system, or none: the target cannot be added to its compiler.
+    Other,
+}
+
+fn toolchain_manager() -> Manager {
+    let mut rustup = Command::new("rustup");
+    match first_line(rustup.current_dir("/").arg("--version")) {
+        Some(_) => Manager::Rustup,
+        None => Manager::Other,
+    }
+}
+
+impl Manager {
+    /// Returns how to get the target, and where a build does without.
+    fn target_advice(self) -> &'static str {
+        match self {
+            Self::Rustup => {
+                "only needed to write plugins in Rust: `rustup target add wasm32-wasip2`. A build of Palisade itself needs none where it can make the target from Debian's packages (CONTRIBUTING.md)"
+            }
+            Self::Other => {
+                "only needed to write plugins in Rust: use a toolchain that has this target, such as one of rustup (https://rustup.rs). A build of Palisade itself needs none where it can make the target from Debian's packages (CONTRIBUTING.md)"
+            }
+        }
     }
 }
 

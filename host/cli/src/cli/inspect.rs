@@ -3,6 +3,7 @@
 use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
+use super::wrap::{columns, hanging, width};
 use super::{hint, list, offers, setup, style};
 use palisade::plugins::{Plugin, Shipped};
 use palisade::registry::Registered;
@@ -33,9 +34,9 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
         offers::add_to(&mut shown, plugin.as_slice());
         output::json(&shown)?;
     } else {
-        output::text(
-            &(tool_text(tool.definition()) + &plugin.as_ref().map(plugin_text).unwrap_or_default()),
-        )?;
+        let room = columns(std::io::stdout());
+        let of_plugin = plugin.as_ref().map(|plugin| plugin_text(plugin, room));
+        output::text(&(tool_text(tool.definition(), room) + &of_plugin.unwrap_or_default()))?;
     }
     Ok(Exit::Ok)
 }
@@ -75,8 +76,10 @@ fn file(builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
         offers::add_to(&mut shown, std::slice::from_ref(plugin));
         output::json(&shown)?;
     } else {
-        let tools: Vec<String> = plugin.definitions().iter().map(tool_text).collect();
-        output::text(&(tools.join("\n") + &plugin_text(plugin)))?;
+        let room = columns(std::io::stdout());
+        let tools: Vec<String> =
+            plugin.definitions().iter().map(|tool| tool_text(tool, room)).collect();
+        output::text(&(tools.join("\n") + &plugin_text(plugin, room)))?;
     }
     Ok(Exit::Ok)
 }
@@ -105,27 +108,53 @@ fn tool_json(tool: &Arc<Registered>, plugin: Option<&Plugin>) -> Value {
     value
 }
 
-fn tool_text(definition: &Definition) -> String {
-    let mut text = format!(
-        "{}  {}\n",
-        style::heading(definition.name().as_str()),
-        style::faint(definition.title().unwrap_or_default())
-    );
-    definition.description().lines().for_each(|line| text.push_str(&format!("  │ {line}\n")));
-    text.push_str(&format!(
-        "\n  class    {}\n  sandbox  {}\n",
-        definition.side_effects(),
-        holds(definition.side_effects())
-    ));
-    text.push_str(&format!("  input    {}\n", indented(definition.parameters())));
-    if let Some(schema) = definition.output_schema() {
-        text.push_str(&format!("  output   {}\n", indented(schema.as_value())));
+fn tool_text(definition: &Definition, room: usize) -> String {
+    let class = definition.side_effects();
+    let title = definition.title().unwrap_or_default();
+    let mut text = heading(definition.name().as_str(), title, room);
+    definition.description().lines().for_each(|line| text.push_str(&hanging(BAR, BAR, line, room)));
+    text.push('\n');
+    text.push_str(&fact("class", class.as_str(), room));
+    text.push_str(&fact("sandbox", holds(class), room));
+    text.push_str(&schema("input", definition.parameters(), room));
+    if let Some(output) = definition.output_schema() {
+        text.push_str(&schema("output", output.as_value(), room));
     }
     text
 }
 
-fn indented(value: &Value) -> String {
-    visible(&format!("{value:#}")).replace('\n', "\n           ")
+/// Begins each line of a description, which is text of a plugin.
+const BAR: &str = "  │ ";
+/// The indentation of facts behind their keys.
+const FACTS: &str = "           ";
+
+/// Returns a heading with words beside it, or below it if they do not fit.
+fn heading(name: &str, beside: &str, room: usize) -> String {
+    let name_columns = width(&visible(name));
+    if name_columns + 2 + width(&visible(beside)) <= room {
+        return format!("{}  {}\n", style::heading(name), style::faint(beside));
+    }
+    let below = hanging("  ", "  ", &visible(beside), room);
+    format!("{}\n{}", style::heading(name), below.lines().map(faint_line).collect::<String>())
+}
+
+fn faint_line(line: &str) -> String {
+    style::faint(line) + "\n"
+}
+
+fn fact(key: &str, value: &str, room: usize) -> String {
+    hanging(&format!("  {key:<9}"), FACTS, &visible(value), room)
+}
+
+/// Formats a schema as JSON. A line that does not fit is continued below its own indentation.
+fn schema(key: &str, schema: &Value, room: usize) -> String {
+    let shown = visible(&format!("{schema:#}"));
+    let lines = shown.lines().enumerate().map(|(index, line)| {
+        let own = " ".repeat(line.len() - line.trim_start().len());
+        let begin = if index == 0 { format!("  {key:<9}") } else { format!("{FACTS}{own}") };
+        hanging(&begin, &format!("{FACTS}{own}    "), line.trim_start(), room)
+    });
+    lines.collect()
 }
 
 /// Describes the sandbox of a call of this class.
@@ -141,17 +170,16 @@ fn holds(class: SideEffects) -> &'static str {
     }
 }
 
-fn plugin_text(plugin: &Plugin) -> String {
+fn plugin_text(plugin: &Plugin, room: usize) -> String {
     let rows: Vec<Vec<Cell>> = plugin
         .imports()
         .iter()
-        .map(|import| vec![format!("           {}", import.name).into(), import.meaning.into()])
+        .map(|import| vec![format!("{FACTS}{}", import.name).into(), import.meaning.into()])
         .collect();
     format!(
-        "\n{}  {}\n  digest   {}\n{}  imports\n{}",
-        style::heading(plugin.name()),
-        style::faint(plugin.file()),
-        plugin.digest(),
+        "\n{}{}{}  imports\n{}",
+        heading(plugin.name(), plugin.file(), room),
+        fact("digest", &plugin.digest().to_string(), room),
         offers::of(plugin),
         output::table(&rows)
     )

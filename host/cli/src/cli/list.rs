@@ -3,6 +3,7 @@
 use super::args::{Common, List};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
+use super::unused_rules::{self, Told};
 use super::{offers, setup};
 use crate::config::Settings;
 use palisade::Host;
@@ -16,6 +17,10 @@ pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
     let host = if args.now { builder.build_from_cache()? } else { builder.build()? };
     setup::show_missing(&host);
     show_left_out(&host);
+    // A plugin that is not compiled may have the tool.
+    if host.compiling().is_empty() {
+        unused_rules::show(common, &settings, &host, Told::Lists);
+    }
     if args.json {
         output::json(&as_json(&host))?;
     } else {

@@ -74,7 +74,9 @@ fn launch(common: &Common, config: &McpConfig) -> Result<Launch, Failure> {
             ))),
             None => {
                 let address = Address::parse(text)?;
-                let token = address.place().and_then(|(host, port)| token::kept(host, port));
+                let token = address
+                    .place()
+                    .and_then(|(host, port)| token::kept(host, port, token::Holder::Client));
                 Ok(Launch::Http { address, token })
             }
         },

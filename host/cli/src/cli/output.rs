@@ -2,7 +2,7 @@
 
 use super::exit::Failure;
 use super::style::{self, Style};
-use super::wrap::{columns, hanging, width};
+use super::wrap::{columns, flowing, flowing_below, hanging, width};
 use palisade::tool::text::{VisibleJson, elided, visible};
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -31,7 +31,7 @@ pub(super) fn text(text: &str) -> Result<Reader, Failure> {
 /// Breaks the lines of a text at the width of the terminal. Continuation lines are indented.
 pub(super) fn prose(text: &str) -> String {
     let room = columns(io::stdout());
-    text.lines().map(|line| hanging("", INDENT, line, room)).collect()
+    text.lines().map(|line| flowing_below(INDENT, line, room) + "\n").collect()
 }
 
 /// Prints a tool's output unchanged. On a terminal, adds a missing final newline, so that the next
@@ -70,37 +70,61 @@ fn write_json(out: impl io::Write, value: &impl Serialize) -> io::Result<()> {
     out.finish()
 }
 
-/// Prints a line on standard error, with control characters escaped for terminals. Ignores write
-/// errors, because there is nowhere to report them.
+/// Prints a line on standard error, with control characters escaped for terminals, and broken at
+/// the width of one. Ignores write errors, because there is nowhere to report them.
 pub(super) fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", indented(line));
+    tell(&indented(line, 0, columns(io::stderr())));
+}
+
+/// Writes a line to standard error at once, so that no reader sees a part of it.
+fn tell(line: &str) {
+    let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Prints a usage error of several lines, which quotes arguments. Ignores write errors like
 /// [`note`].
 pub(super) fn usage(text: &str) {
-    let text = visible(text);
+    let text = usage_within(&visible(text), columns(io::stderr()));
     let _ = match text.strip_prefix("error:") {
         Some(text) => write!(io::stderr().lock(), "{}{text}", style::error("error:")),
         None => write!(io::stderr().lock(), "{text}"),
     };
 }
 
+/// Breaks the lines of a usage error, which may be indented. A line with a command stays whole.
+fn usage_within(text: &str, room: usize) -> String {
+    let line = |line: &str| {
+        let own = line.len() - line.trim_start().len();
+        match line.starts_with("Usage:") {
+            true => line.to_owned(),
+            false => flowing_below(&" ".repeat(own + INDENT.len()), line, room),
+        }
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Prints a line of a tool, indented so that it cannot pass for the program's own output.
 pub(super) fn quote(line: &str) {
-    note(&format!("{INDENT}{line}"));
+    tell(&indented(&format!("{INDENT}{line}"), 0, usize::MAX));
 }
 
 /// Prints a line on standard error behind a highlighted label.
 pub(super) fn problem(label: &str, line: &str) {
-    let label = style::error(&elided(label, MAX_LABEL));
-    let _ = writeln!(io::stderr().lock(), "{label} {}", indented(line));
+    let label = elided(label, MAX_LABEL);
+    let line = indented(line, width(&label) + 1, columns(io::stderr()));
+    let between = if line.starts_with('\n') { "" } else { " " };
+    tell(&format!("{}{between}{line}", style::error(&label)));
 }
 
-/// Escapes text and indents its continuation lines, so that text of a plugin cannot imitate a line
-/// of the program.
-fn indented(text: &str) -> String {
-    visible(text.trim_end()).replace('\n', &format!("\n{INDENT}"))
+/// Escapes text, breaks its lines and indents all but the first one, so that text of a plugin
+/// cannot imitate a line of the program. `taken` columns of the first line are taken.
+fn indented(text: &str, taken: usize, room: usize) -> String {
+    let rest = room.saturating_sub(INDENT.len());
+    let text = visible(text.trim_end());
+    let lines = text.split('\n').enumerate().flat_map(|(index, line)| {
+        flowing(line, if index == 0 { room.saturating_sub(taken) } else { rest }, rest)
+    });
+    lines.collect::<Vec<_>>().join(&format!("\n{INDENT}"))
 }
 
 /// A cell of a table: untrusted text and its style. Only [`table`] prints it, escaped.
@@ -108,18 +132,33 @@ fn indented(text: &str) -> String {
 pub(super) struct Cell {
     text: String,
     style: Style,
+    words: Words,
+}
+
+/// What becomes of a word that is longer than a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// It is broken.
+    Broken,
+    /// It stays whole.
+    Whole,
 }
 
 impl Cell {
     /// Returns a cell in heading style.
     pub(super) fn heading(text: impl Into<String>) -> Self {
-        Self { text: text.into(), style: Style::Heading }
+        Self { text: text.into(), style: Style::Heading, words: Words::Broken }
+    }
+
+    /// Returns a cell with a sentence of the program, whose paths and commands stay whole.
+    pub(super) fn sentence(text: impl Into<String>) -> Self {
+        Self { text: text.into(), style: Style::Plain, words: Words::Whole }
     }
 }
 
 impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Self {
-        Self { text: text.into(), style: Style::Plain }
+        Self { text: text.into(), style: Style::Plain, words: Words::Broken }
     }
 }
 
@@ -135,49 +174,64 @@ pub(super) fn table(rows: &[Vec<Cell>]) -> String {
     table_within(rows, columns(io::stdout()))
 }
 
-fn table_within(rows: &[Vec<Cell>], room: usize) -> String {
-    let shown: Vec<Vec<(String, Style)>> = rows
+/// Formats rows as [`table`] does, with lines of at most `room` columns.
+pub(super) fn table_within(rows: &[Vec<Cell>], room: usize) -> String {
+    let shown: Vec<Vec<Cell>> = rows
         .iter()
-        .map(|row| row.iter().map(|cell| (elided(&cell.text, usize::MAX), cell.style)).collect())
+        .map(|row| row.iter().map(|cell| Cell { text: elided(&cell.text, usize::MAX), ..*cell }))
+        .map(Iterator::collect)
         .collect();
     let count = shown.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| {
-        shown.iter().filter_map(|row| row.get(column)).map(|(text, _)| width(text)).max()
+        shown.iter().filter_map(|row| row.get(column)).map(|cell| width(&cell.text)).max()
     };
     let widths: Vec<usize> = (0..count).map(|column| widest(column).unwrap_or(0)).collect();
     shown.iter().map(|row| line(row, &widths, room)).collect()
 }
 
-fn line(row: &[(String, Style)], widths: &[usize], room: usize) -> String {
+fn line(row: &[Cell], widths: &[usize], room: usize) -> String {
     // Empty cells at the end of a row are left out, so that no trailing blanks are printed.
-    let last = row.iter().rposition(|(text, _)| !text.trim_end().is_empty());
-    let Some((head, (text, style))) =
-        last.and_then(|last| Some((row.get(..last)?, row.get(last)?)))
-    else {
+    let last = row.iter().rposition(|cell| !cell.text.trim_end().is_empty());
+    let Some((head, cell)) = last.and_then(|last| Some((row.get(..last)?, row.get(last)?))) else {
         return "\n".to_owned();
     };
-    let text = text.trim_end();
+    let text = cell.text.trim_end();
     let before: usize = widths.iter().take(head.len()).map(|width| width + 2).sum();
     let mut begin = String::new();
-    for ((text, style), width) in head.iter().zip(widths) {
+    for (Cell { text, style, .. }, width) in head.iter().zip(widths) {
         begin.push_str(&style::painted(text, *style));
         begin.push_str(&" ".repeat(width.saturating_sub(self::width(text)) + 2));
     }
     if before + width(text) <= room {
-        return begin + &style::painted(text, *style) + "\n";
+        return begin + &style::painted(text, cell.style) + "\n";
     }
     let begins_apart = head.is_empty() || before + LEAST_ROOM > room;
-    let indent = if begins_apart { OWN_LINES.to_owned() } else { " ".repeat(before) };
-    let broken = hanging("", "", text, room.saturating_sub(indent.len()));
-    let mut parts = broken.lines().map(|part| style::painted(part, *style));
+    let indent = if begins_apart { own_lines(head) } else { " ".repeat(before) };
+    let mut parts = broken(cell, room.saturating_sub(indent.len())).into_iter();
     let first = if begins_apart && !head.is_empty() {
         // The cells before the last one may be too wide as well.
-        let head: Vec<&str> = head.iter().map(|(text, _)| text.trim_end()).collect();
+        let head: Vec<&str> = head.iter().map(|cell| cell.text.trim_end()).collect();
         hanging("", OWN_LINES, head.join("  ").trim_end(), room)
     } else {
         begin + &parts.next().unwrap_or_default() + "\n"
     };
     first + &parts.map(|part| format!("{indent}{part}\n")).collect::<String>()
+}
+
+/// Returns the indentation of a last cell on lines of its own, which stands below the others.
+fn own_lines(head: &[Cell]) -> String {
+    let first = head.first().map_or("", |cell| &cell.text);
+    " ".repeat(first.len() - first.trim_start().len()) + OWN_LINES
+}
+
+/// Breaks the text of a cell into painted lines.
+fn broken(cell: &Cell, room: usize) -> Vec<String> {
+    let text = cell.text.trim_end();
+    let parts: Vec<String> = match cell.words {
+        Words::Whole => flowing(text, room, room).into_iter().filter(|it| !it.is_empty()).collect(),
+        Words::Broken => hanging("", "", text, room).lines().map(str::to_owned).collect(),
+    };
+    parts.iter().map(|part| style::painted(part, cell.style)).collect()
 }
 
 #[cfg(test)]
@@ -186,7 +240,27 @@ mod tests {
 
     #[test]
     fn continuation_lines_are_indented() {
-        assert_eq!(indented("x\nerror: host broken\n\tz\n"), "x\n  error: host broken\n  \tz");
+        let text = "x\nerror: host broken\n\tz\n";
+        assert_eq!(indented(text, 0, usize::MAX), "x\n  error: host broken\n  \tz");
+        assert_eq!(indented(text, 9, 13), "x\n  error: host\n  broken\n  \tz");
+        assert_eq!(indented("one two three", 7, 13), "one\n  two three");
+    }
+
+    #[test]
+    fn usage_error_is_broken_and_its_command_is_not() {
+        let text = "error: these are missing:\n  --from <P> (one, two)\n\nUsage: palisade dispatch --from <P>\n";
+        let expected = "error: these are\n  missing:\n  --from <P> (one,\n    two)\n\nUsage: palisade dispatch --from <P>\n";
+        assert_eq!(usage_within(text, 18), expected);
+        assert_eq!(usage_within(text, usize::MAX), text);
+    }
+
+    #[test]
+    fn sentence_in_a_table_keeps_its_paths_and_commands() {
+        let row = |text: &str| vec![Cell::from("bad"), Cell::sentence(text)];
+        let path = format!("/{}", "folder/".repeat(6));
+        let shown = table_within(&[row(&format!("see {path} with `palisade list --json`"))], 32);
+        let expected = format!("bad  see\n     {path}\n     with `palisade list --json`\n");
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -67,7 +67,8 @@ fn unknown(error: &ToolError, args: &Explain) -> Result<Exit, Failure> {
     } else {
         let name = elided(&args.tool, 64);
         let message = visible(&error.message());
-        output::text(&format!("{name} would be refused before the policy is asked: {message}\n"))?;
+        let said = format!("{name} would be refused before the policy is asked: {message}");
+        output::text(&output::prose(&said))?;
     }
     Ok(error.class().into())
 }
@@ -121,10 +122,10 @@ impl Would {
     fn advice(self, policy: &Policy, rule: Rule, tool: &Registered) -> Option<Advice> {
         match self {
             Self::Deny => Some(rule.advice_on_deny(tool.definition(), tool.origin())),
-            Self::AskNobody => {
+            Self::Ask | Self::AskOnce | Self::AskNobody => {
                 Some(policy.advice_on_prompt(rule, tool.definition(), tool.origin()))
             }
-            Self::Run | Self::Ask | Self::AskOnce => None,
+            Self::Run => None,
         }
     }
 }
@@ -211,7 +212,7 @@ impl Explained<'_> {
             .chain([("advice", self.advice.clone())])
             .filter_map(|(key, value)| Some((key, value?)));
         let table: Vec<Vec<Cell>> =
-            rows.map(|(key, value)| vec![format!("  {key}").into(), value.into()]).collect();
+            rows.map(|(key, value)| vec![format!("  {key}").into(), cell(key, value)]).collect();
         format!("{}{}", output::prose(&would), output::table(&table))
     }
 
@@ -246,6 +247,11 @@ impl Explained<'_> {
                 .join(", "),
         })
     }
+}
+
+/// Returns the value of a fact as a cell. The paths of an input are text of a model.
+fn cell(fact: &str, value: String) -> Cell {
+    if fact == "changes" { value.into() } else { Cell::sentence(value) }
 }
 
 /// Returns the origin of the rule that decided.

@@ -1,12 +1,12 @@
 //! The live view on a terminal: compiling plugins, and the progress of a running tool.
 
 use super::args::Common;
-use super::output::{self, INDENT};
+use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use palisade::events::{Envelope, Event, Subscriber};
 use palisade::execution::Severity;
 use palisade::plugins::{LoadObserver, LoadStep};
-use palisade::tool::text::{elided, visible};
+use palisade::tool::text::{cut, elided, visible};
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const MAX_HELD: usize = 1_000;
 /// Maximum length of a shown log message, in characters.
 const MAX_LINE: usize = 4_096;
+/// Maximum size of the remembered text from its beginning, in bytes: as much as a tool can emit.
+const MAX_EMITTED: usize = 1 << 20;
 /// Maximum size of the remembered output of tools, in bytes: as much as a failure message holds.
 const MAX_SEEN: usize = 32 << 10;
 
@@ -68,20 +70,33 @@ pub(super) enum Detail {
     Verbose,
 }
 
+/// What becomes of the text that a running tool emits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Emitted {
+    /// It is shown.
+    Shown,
+    /// It is not: the JSON that the same terminal shows afterwards has it.
+    Ignored,
+}
+
 /// Shows a running tool. Text of the tool is queued during a confirmation, because it could imitate
 /// the question.
 pub(super) struct Watching {
     bar: ProgressBar,
     detail: Detail,
+    emitted: Emitted,
     held: Mutex<Held>,
     seen: Mutex<Seen>,
 }
 
-/// The last lines of the tools' output that were shown.
+/// What was shown of the tools' output.
 #[derive(Default)]
 struct Seen {
+    /// The last lines.
     lines: VecDeque<String>,
     bytes: usize,
+    /// The text from its beginning, as the tool has emitted it; at most [`MAX_EMITTED`].
+    text: String,
 }
 
 impl Seen {
@@ -92,6 +107,11 @@ impl Seen {
             let Some(first) = self.lines.pop_front() else { return };
             self.bytes = self.bytes.saturating_sub(first.len());
         }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        let room = MAX_EMITTED.saturating_sub(self.text.len());
+        self.text.push_str(cut(text, room));
     }
 }
 
@@ -111,12 +131,12 @@ enum Line {
 }
 
 impl Watching {
-    pub(super) fn new(detail: Detail) -> Self {
+    pub(super) fn new(detail: Detail, emitted: Emitted) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
             bar.set_style(style);
         }
-        Self { bar, detail, held: Mutex::default(), seen: Mutex::default() }
+        Self { bar, detail, emitted, held: Mutex::default(), seen: Mutex::default() }
     }
 
     /// Returns a failure message without the lines at its beginning that were shown as the tool's
@@ -130,6 +150,22 @@ impl Watching {
         lines.get(first..).unwrap_or_default().join("\n")
     }
 
+    /// Returns an output without the whole lines at its beginning that the tool has emitted, and
+    /// without those at its end, if its middle was left out. The rest is new to the terminal.
+    pub(super) fn not_emitted<'o>(&self, output: &'o str) -> &'o str {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = common(output.bytes(), seen.text.bytes());
+        let ends_line = |emitted: &str| emitted.is_empty() || emitted.starts_with(['\r', '\n']);
+        if same == output.len() && seen.text.get(same..).is_some_and(ends_line) {
+            return "";
+        }
+        let begin = output.as_bytes().get(..same).unwrap_or_default();
+        match begin.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => without_end(output.get(end + 1..).unwrap_or_default(), &seen.text),
+            None => output,
+        }
+    }
+
     fn say(&self, line: Line) {
         let mut held = self.held();
         if held.questions == 0 {
@@ -141,8 +177,9 @@ impl Watching {
 
     fn show(&self, line: Line) {
         match line {
-            Line::Output(text) => self.bar.println(format!("{INDENT}{text}")),
-            Line::Log(text) => self.bar.suspend(|| output::quote(&text)),
+            // Without a live view the result has it.
+            Line::Output(_) if !shows() => {}
+            Line::Output(text) | Line::Log(text) => self.bar.suspend(|| output::quote(&text)),
         }
     }
 
@@ -167,10 +204,33 @@ impl Watching {
     }
 }
 
+/// Returns the number of bytes at the beginning that two texts have in common.
+fn common(one: impl Iterator<Item = u8>, other: impl Iterator<Item = u8>) -> usize {
+    one.zip(other).take_while(|(one, other)| one == other).count()
+}
+
+/// Returns a text without the whole lines at its end with which another one ends.
+fn without_end<'t>(text: &'t str, other: &str) -> &'t str {
+    let same = common(text.bytes().rev(), other.bytes().rev());
+    let begins_line = |of: &str| {
+        let before = of.as_bytes().get(..of.len() - same).unwrap_or_default();
+        before.last().is_none_or(|byte| *byte == b'\n')
+    };
+    let end = text.len() - same;
+    if begins_line(text) && begins_line(other) {
+        return text.get(..end).unwrap_or(text);
+    }
+    let partial = text.as_bytes().get(end..).unwrap_or_default();
+    let whole = partial.iter().position(|byte| *byte == b'\n').map(|at| end + at + 1);
+    whole.and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
 impl Subscriber for Watching {
     fn receive(&self, event: &Envelope) {
         match &event.event {
+            Event::OutputDelta(..) if self.emitted == Emitted::Ignored => {}
             Event::OutputDelta(_, chunk) => {
+                self.seen.lock().unwrap_or_else(PoisonError::into_inner).add_text(chunk);
                 for line in chunk.lines().map(visible) {
                     self.seen.lock().unwrap_or_else(PoisonError::into_inner).add(&line);
                     self.say(Line::Output(line));
@@ -212,7 +272,7 @@ mod tests {
 
     #[test]
     fn tool_messages_wait_until_questions_end() {
-        let watching = Watching::new(Detail::Usual);
+        let watching = Watching::new(Detail::Usual, Emitted::Shown);
         let waiting = || watching.held().lines.len();
         watching.asks();
         watching.asks();
@@ -225,8 +285,31 @@ mod tests {
     }
 
     #[test]
+    fn result_repeats_nothing_that_was_emitted() {
+        let watching = Watching::new(Detail::Usual, Emitted::Shown);
+        let emit = |text: &str| {
+            watching.seen.lock().unwrap_or_else(PoisonError::into_inner).add_text(text);
+        };
+        assert_eq!(watching.not_emitted("one\ntwo\n"), "one\ntwo\n");
+        // A chunk may end within a line.
+        ["on", "e\ntw", "o\nthree\nfour\n"].into_iter().for_each(emit);
+        assert_eq!(watching.not_emitted("one\ntwo\nthree\nfour\n"), "");
+        assert_eq!(watching.not_emitted("one\ntwo"), "");
+        assert_eq!(watching.not_emitted("one\nt"), "t", "a part of a line is none");
+        assert_eq!(watching.not_emitted("one\ntwo\nanother\n"), "another\n");
+        assert_eq!(watching.not_emitted("one\n[…]\nfour\n"), "[…]\n");
+        assert_eq!(watching.not_emitted("one\n[…]\nour\n"), "[…]\nour\n", "not as a line");
+        assert_eq!(watching.not_emitted("one\nfive: four"), "five: four");
+        assert_eq!(watching.not_emitted("two\nthree\nfour\n"), "two\nthree\nfour\n");
+        assert_eq!(watching.not_emitted("né\n"), "né\n");
+        emit(&"x".repeat(2 * MAX_EMITTED));
+        let seen = watching.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(seen.text.len(), MAX_EMITTED, "memory is bounded");
+    }
+
+    #[test]
     fn failure_repeats_no_line_that_was_shown() {
-        let watching = Watching::new(Detail::Usual);
+        let watching = Watching::new(Detail::Usual, Emitted::Shown);
         let seen = |line: &str| {
             watching.seen.lock().unwrap_or_else(PoisonError::into_inner).add(line);
         };

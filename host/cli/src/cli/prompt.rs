@@ -8,12 +8,16 @@ pub(super) use standing_rule::StandingRules;
 use palisade::BoxFuture;
 use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use palisade::tool::text::visible;
-use question::{Reading, Reply, question, read};
-use standing_rule::StandingRule;
+use question::{LaterCalls, Offers, Reading, Reply, question, read};
+use standing_rule::{RuleError, StandingRule};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
+use std::future::poll_fn;
 use std::io::{self, Write as _};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::task::{Poll, ready};
 use std::time::Duration;
+use tokio::sync::MutexGuard;
 use tokio::sync::oneshot::{Sender, channel};
 
 /// The poll interval for a withdrawn question.
@@ -24,13 +28,62 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Terminal {
     turn: tokio::sync::Mutex<()>,
     rules: OnceLock<StandingRules>,
+    /// The number of calls of each tool that may still ask.
+    expected: Mutex<HashMap<String, usize>>,
 }
 
 impl Terminal {
+    /// Creates the confirmer of a run that calls these tools, each as often as it is named.
+    pub(super) fn of_calls(tools: &[&str]) -> Self {
+        let mut expected = HashMap::new();
+        tools.iter().for_each(|tool| *expected.entry((*tool).to_owned()).or_default() += 1);
+        Self { expected: Mutex::new(expected), ..Self::default() }
+    }
+
     /// Lets the person at the terminal allow a tool for good, by a rule in their own file.
     pub(super) fn offer(&self, rules: StandingRules) {
         // Set once, before the first call.
         let _ = self.rules.set(rules);
+    }
+
+    /// Returns the answers that have an effect besides yes and no. Called once for each question.
+    fn offers(&self, request: &ConfirmationRequest) -> Offers {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let later_calls = match expected.get_mut(&request.tool) {
+            Some(calls) if *calls > 1 => {
+                *calls -= 1;
+                LaterCalls::Possible
+            }
+            _ => LaterCalls::None,
+        };
+        Offers { later_calls, rule: self.rules.get().and_then(|rules| rules.of(request)) }
+    }
+
+    /// Asks when the earlier questions are answered. Returns the turn as well, which the next
+    /// question waits for.
+    async fn ask_in_turn(
+        &self,
+        request: &ConfirmationRequest,
+    ) -> Result<(Answer, MutexGuard<'_, ()>), Unavailable> {
+        let (input, output) = open().map_err(|_| Unavailable)?;
+        let turn = self.turn.lock().await;
+        // The dispatcher drops this future now if the answer to an earlier question allows the
+        // call.
+        tokio::task::yield_now().await;
+        let offers = self.offers(request);
+        let columns = super::wrap::columns(&output);
+        let question = question(request, &offers, columns);
+        let (send, receive) = channel();
+        // A separate thread, because reading a terminal blocks.
+        let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
+        let asking = thread.spawn(move || {
+            let dialogue = Dialogue { input, output, offers, columns };
+            let answer = dialogue.ask(&question, &send);
+            let _ = send.send(answer);
+        });
+        asking.map_err(|_| Unavailable)?;
+        let answer = receive.await.ok().and_then(Result::ok).ok_or(Unavailable)?;
+        Ok((answer, turn))
     }
 }
 
@@ -39,22 +92,14 @@ impl Confirmer for Terminal {
         &'a self,
         request: &'a ConfirmationRequest,
     ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
-        Box::pin(async move {
-            let (input, output) = open().map_err(|_| Unavailable)?;
-            let _turn = self.turn.lock().await;
-            let rule = self.rules.get().and_then(|rules| rules.of(request));
-            let question = question(request, rule.as_ref(), super::wrap::columns(&output));
-            let (send, receive) = channel();
-            // A separate thread, because reading a terminal blocks.
-            let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
-            let asking = thread.spawn(move || {
-                let dialogue = Dialogue { input, output, rule };
-                let answer = dialogue.ask(&question, &send);
-                let _ = send.send(answer);
-            });
-            asking.map_err(|_| Unavailable)?;
-            receive.await.ok().and_then(Result::ok).ok_or(Unavailable)
-        })
+        let mut asking = Box::pin(self.ask_in_turn(request));
+        let mut kept_turn = None;
+        Box::pin(poll_fn(move |cx| {
+            let (answer, turn) = ready!(asking.as_mut().poll(cx))?;
+            // Until this future is dropped, the dispatcher may still have to record the answer.
+            drop(kept_turn.replace(turn));
+            Poll::Ready(Ok(answer))
+        }))
     }
 }
 
@@ -77,12 +122,13 @@ fn forget_what_was_typed(terminal: &File) -> io::Result<()> {
 struct Dialogue {
     input: File,
     output: File,
-    /// The rule that the answer *always* writes, if one may be written.
-    rule: Option<StandingRule>,
+    offers: Offers,
+    /// The width of the terminal.
+    columns: usize,
 }
 
 impl Dialogue {
-    /// Asks until the answer is one of the offered ones. The end of the input denies.
+    /// Asks until the answer is one of the offered ones, or the input ends.
     fn ask(mut self, question: &str, asked: &Sender<io::Result<Answer>>) -> io::Result<Answer> {
         let mut text = question.to_owned();
         loop {
@@ -95,9 +141,13 @@ impl Dialogue {
                 self.output.write_all(b"\n(no longer asked)\n")?;
                 return Ok(Answer::Deny);
             }
-            match read(&mut self.input, self.rule.is_some())? {
+            match read(&mut self.input, &self.offers)? {
                 Reading::Reply(reply) => return self.settle(reply),
-                Reading::Unclear => text = question::again(self.rule.is_some()),
+                Reading::End => {
+                    self.output.write_all(b"\n")?;
+                    return Ok(Answer::None);
+                }
+                Reading::Unclear => text = self.offers.again(self.columns),
             }
         }
     }
@@ -109,17 +159,28 @@ impl Dialogue {
             Reply::No => Answer::Deny,
             Reply::Session => Answer::Always,
             Reply::Always => {
-                let told = match self.rule.as_ref().map(StandingRule::write) {
-                    Some(Err(error)) => {
-                        format!("the rule was not written, and this run allows the tool: {error}")
-                    }
-                    Some(Ok(told)) => told,
-                    None => String::new(),
-                };
+                let written = self.offers.rule.as_ref().map(StandingRule::write);
+                let (told, answer) = written.map_or((String::new(), Answer::Always), said);
                 self.output.write_all(format!("{}\n", visible(&told)).as_bytes())?;
-                Answer::Always
+                answer
             }
         })
+    }
+}
+
+/// Returns the words about a rule, and the answer that stands for *always*. If another process
+/// holds the file, only this call is allowed: the person can answer the next question again.
+fn said(written: Result<String, RuleError>) -> (String, Answer) {
+    match written {
+        Ok(told) => (told, Answer::Always),
+        Err(error @ RuleError::Busy { .. }) => (
+            format!("the rule was not written, and only this call is allowed: {error}"),
+            Answer::Allow,
+        ),
+        Err(error) => (
+            format!("the rule was not written, and this run allows the tool: {error}"),
+            Answer::Always,
+        ),
     }
 }
 
@@ -134,4 +195,18 @@ fn wait_for_input(input: &File, is_withdrawn: impl Fn() -> bool) -> io::Result<b
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_that_is_not_written_because_of_another_process_allows_one_call() {
+        let (told, answer) = said(Err(RuleError::Busy { path: "/home/a/palisade.toml".into() }));
+        assert_eq!(answer, Answer::Allow);
+        assert!(told.contains("only this call") && told.contains("palisade.toml"), "{told}");
+        let (told, answer) = said(Ok("added".to_owned()));
+        assert_eq!((told.as_str(), answer), ("added", Answer::Always));
+    }
 }

@@ -1,7 +1,8 @@
 //! `--results FILE`: the full results of a reply's calls, for the program behind the model.
 
-use super::destination::{self, ResultsFile};
+use super::destination::{self, Cleared, ResultsFile};
 use super::exit::{Exit, Failure};
+use super::output;
 use palisade::tool::text::VisibleJson;
 use palisade::workspace::Workspace;
 use palisade::{BuildError, ToolResult};
@@ -26,9 +27,17 @@ impl Results {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Removes the former content: from here on, results of an earlier reply would mislead.
+    /// Removes the former content, and says so: from here on, results of an earlier reply would
+    /// mislead.
     pub(super) fn begin(&self) -> Result<(), Failure> {
-        self.file.clear().map_err(|error| self.unwritten(&error))
+        match self.file.clear().map_err(|error| self.unwritten(&error))? {
+            Cleared::Nothing => {}
+            Cleared::Results => output::note(&format!(
+                "the results that `{}` held are replaced",
+                self.path.display()
+            )),
+        }
+        Ok(())
     }
 
     /// Writes each result as one line, in the form of `call --json`.

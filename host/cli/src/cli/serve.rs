@@ -1,24 +1,32 @@
 //! `palisade serve`: serves the tools to clients of the Model Context Protocol.
 
+mod mounted;
+mod notify;
+mod operator;
+mod router_service;
+mod running;
+
+pub(super) use operator::Operated;
+pub(super) use router_service::LOGINS;
+
 use super::args::{Common, Serve as Args};
 use super::exit::{Exit, Failure};
 use super::signals::Signals;
-use super::token::{self, Entry, Kept};
-use super::tool_session::{Tools, Wanted, drive};
+use super::token::Entry;
+use super::tool_session::{Prints, Served, Tools, Wanted, drive};
 use super::unused_rules::{self, Told};
 use super::{output, setup};
 use crate::config;
 use palisade::Host;
 use palisade::plugins::{Plugin, Rescan};
 use palisade::tool::text::elided;
-use palisade_mcp::http;
-use palisade_mcp::{Changes, ServeError, Server, Settings};
-use std::io::{self, IsTerminal as _};
+use palisade_mcp::http::{self, Access};
+use palisade_mcp::{Changes, Server, Settings};
+use running::{Drain, Running};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
-use tokio_util::sync::CancellationToken;
 
 /// The advice for a server that needs a token.
 const TOKEN_IS: &str = "leave out `--token none`, and a token is made; --token-file FILE gives one";
@@ -28,46 +36,72 @@ const UNNAMED: &str = "requests are answered only where they name the server as 
 
 /// The transport.
 enum Way {
-    Lines,
+    Lines(Option<Box<OverHttp>>),
     Http(Box<OverHttp>),
 }
 
-/// The parameters of the HTTP transport.
+/// The parameters of the HTTP transport, and of the console beside standard input and output.
 struct OverHttp {
     listener: TcpListener,
     settings: http::Settings,
     entry: Entry,
+    operator: Entry,
     /// Advice on an option that remote clients need and the command line lacks.
     missing: Option<&'static str>,
 }
 
 impl Way {
-    /// Returns the token file, if one was given.
-    fn secret(&self) -> Option<&Path> {
+    fn over_http(&self) -> Option<&OverHttp> {
         match self {
-            Self::Lines => None,
-            Self::Http(http) => http.entry.file(),
+            Self::Lines(http) => http.as_deref(),
+            Self::Http(http) => Some(http),
         }
+    }
+
+    /// Returns the name of the console, for refusals.
+    fn console(&self) -> String {
+        match self {
+            Self::Lines(None) => "`palisade serve --console`".to_owned(),
+            Self::Lines(Some(http)) | Self::Http(http) => match http.listener.local_addr() {
+                Ok(address) => format!("`palisade console http://{address}`"),
+                Err(_) => "`palisade console`".to_owned(),
+            },
+        }
+    }
+
+    /// Returns the token files that were given.
+    fn secrets(&self) -> Vec<&Path> {
+        let entries = self.over_http().map(|http| [&http.entry, &http.operator]);
+        entries.into_iter().flatten().filter_map(Entry::file).collect()
     }
 }
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     // Report a wrong address before anything is loaded.
     let way = way(args)?;
-    let tools = Tools::open(common, &args.running, Wanted::Served { secret: way.secret() })?;
+    let wiring = operator::wiring(common, args, way.over_http().is_some())?;
+    let served = Served { secrets: way.secrets(), operated: wiring.as_ref() };
+    let tools = Tools::open(common, &args.running, Wanted::Served(&served), Prints::Text)?;
     let changes = if args.watch { Changes::Watched } else { Changes::Never };
     let mut settings = Settings::default();
     settings.timeout = args.running.timeout;
     settings.changes = changes;
+    settings.console = Some(way.console());
     let server = Server::new(tools.host.clone(), settings)?;
     // Start watching before the first client connects, so that no change is missed.
     let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
     let host = tools.host.clone();
     let rules = tools.settings.clone();
+    let drain = Drain { time: args.drain, insisted: signals.insisted.clone() };
+    let operated = wiring.as_ref().map(|operated| operated.server(&tools.host));
     let served = drive(signals, runtime()?, async |told| {
         tokio::spawn(tell_missing(common.clone(), host, changes, rules));
-        serve(&server, way, told.clone()).await.map(|()| told.is_cancelled())
+        let running = Running { server: &server, operated: operated.as_ref(), drain };
+        running.serve(way, told.clone()).await.map(|()| told.is_cancelled())
     })?;
+    if let Some(operated) = wiring {
+        operated.close();
+    }
     tools.finish_events();
     Ok(if served? { Exit::Interrupted } else { Exit::Ok })
 }
@@ -78,9 +112,20 @@ fn runtime() -> Result<Runtime, Failure> {
 }
 
 fn way(args: &Args) -> Result<Way, Failure> {
-    let Some(address) = args.http else { return Ok(Way::Lines) };
+    match args.http {
+        Some(address) => Ok(Way::Http(Box::new(over_http(args, address)?))),
+        None if args.console => {
+            let address = SocketAddr::from(([127, 0, 0, 1], 0));
+            Ok(Way::Lines(Some(Box::new(over_http(args, address)?))))
+        }
+        None => Ok(Way::Lines(None)),
+    }
+}
+
+fn over_http(args: &Args, address: SocketAddr) -> Result<OverHttp, Failure> {
     // Report all problems together.
     let entry = Entry::of(args)?;
+    let operator = Entry::of_operator(args.operator_token_file.as_deref())?;
     let missing = missing(address, &args.host);
     let settings = http::Settings::new(address, entry.access()).map_err(|error| {
         Failure::usage(
@@ -91,12 +136,16 @@ fn way(args: &Args) -> Result<Way, Failure> {
                 .join("; "),
         )
     })?;
+    let settings = match operator.access() {
+        Access::Token(token) => settings.with_operator(token).map_err(Failure::usage)?,
+        Access::Unauthenticated => settings,
+    };
     let settings = args.host.iter().try_fold(settings, |settings, host| settings.with_host(host));
     let settings = settings.and_then(|settings| {
         args.origin.iter().try_fold(settings, |settings, origin| settings.with_origin(origin))
     });
     let settings = settings.map_err(Failure::usage)?;
-    Ok(Way::Http(Box::new(OverHttp { listener: listen(address)?, settings, entry, missing })))
+    Ok(OverHttp { listener: listen(address)?, settings, entry, operator, missing })
 }
 
 /// Returns the advice for a server that remote clients still could not reach: no request can name
@@ -111,65 +160,6 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
             "cannot listen on {address}: {error}; --http 127.0.0.1:0 takes a free port"
         ))
     })
-}
-
-/// Serves until the token is cancelled. Prints the URL first, because the caller waits for it.
-async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(), ServeError> {
-    match way {
-        Way::Lines => lines(server, stop).await,
-        Way::Http(over) => {
-            let OverHttp { listener, settings, entry, missing } = *over;
-            let address = listener.local_addr().map_err(ServeError::Listener)?;
-            let http = server.over_http(listener, settings)?;
-            // Store the token before the URL is printed, so that a client that reads the URL finds
-            // it.
-            let kept = match entry.made() {
-                Some(text) => Some(token::keep(text, address)),
-                None => {
-                    token::forget(address);
-                    None
-                }
-            };
-            output::note(&format!("serving MCP on {}", http.url()));
-            if address.ip().is_unspecified() {
-                output::note(&format!(
-                    "it listens on {address}, and answers to {}",
-                    http.hosts().join(", ")
-                ));
-            }
-            tell_entry(&entry, kept.as_ref());
-            missing.into_iter().for_each(output::note);
-            http.run(stop).await;
-            Ok(())
-        }
-    }
-}
-
-/// Prints the credentials that clients need and cannot know.
-fn tell_entry(entry: &Entry, kept: Option<&io::Result<Kept>>) {
-    match entry {
-        Entry::Given { .. } => {}
-        Entry::Open => {
-            output::note(
-                "every user of this machine can call these tools: --token none leaves the token out",
-            );
-        }
-        Entry::Made { text, .. } => {
-            output::note(&format!(
-                "clients send `Authorization: Bearer {text}`: a token of this run, since none was given"
-            ));
-        }
-    }
-    match kept {
-        None => {}
-        Some(Ok(kept)) => {
-            let path = kept.path().display();
-            output::note(&format!(
-                "it also stands in {path}, where `palisade mcp config --http` finds it"
-            ));
-        }
-        Some(Err(error)) => output::note(&format!("the token stands in no file: {error}")),
-    }
 }
 
 /// Reports changes of plugins.
@@ -189,24 +179,6 @@ fn tools_of(plugin: &Plugin) -> String {
     const MAX_TOOLS: usize = 1_024;
     let tools: Vec<&str> = plugin.definitions().iter().map(|tool| tool.name().as_str()).collect();
     elided(&tools.join(", "), MAX_TOOLS)
-}
-
-async fn lines(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {
-    if io::stdin().is_terminal() {
-        output::note(
-            "serving MCP on standard input, one message a line; end it with Ctrl-D. Clients start this by themselves: see `palisade mcp config`",
-        );
-    }
-    serve_standard(server, stop.child_token()).await
-}
-
-/// Serves on the standard streams, without the line buffer of `Stdout`: the server writes whole
-/// lines already.
-async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {
-    use std::os::fd::AsFd as _;
-    let (input, output) =
-        (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
-    server.serve_pipes(input, output, stop).await
 }
 
 /// Reports rejected plugins and idle rules once loading is complete; clients are answered

@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{hint, output, remember, token};
+use super::{hint, journal, output, remember, token};
 use crate::config::{Origin, Settings};
 use palisade::CallMode;
 use palisade::internal::within;
@@ -161,7 +161,9 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         Shipped::Included => base.tool(Shell::factory(shell(settings))),
         Shipped::LeftOut | Shipped::Reserved => base,
     };
+    let named = journal::Place::of(None, &settings.journal).hidden();
     let hidden = user_files(common).into_iter().chain(token::folders());
+    let hidden = hidden.chain(journal::folders()).chain(named);
     let base = hidden.fold(base, HostBuilder::deny_read);
     let loading = Loading::observer();
     let base = settings

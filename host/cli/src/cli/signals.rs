@@ -15,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Signals {
     /// Cancelled by the first signal.
     pub(super) told: CancellationToken,
+    /// Cancelled by the second signal, which ends what the first one has begun to drain.
+    pub(super) insisted: CancellationToken,
     is_done: Arc<AtomicBool>,
     watched: Arc<OnceLock<Handle>>,
 }
@@ -33,10 +35,11 @@ impl Signals {
     pub(super) fn watch() -> io::Result<Self> {
         let signals = Self {
             told: CancellationToken::new(),
+            insisted: CancellationToken::new(),
             is_done: Arc::new(AtomicBool::new(true)),
             watched: Arc::default(),
         };
-        let told = signals.told.clone();
+        let told = [signals.told.clone(), signals.insisted.clone()];
         let is_done = signals.is_done.clone();
         let watched = signals.watched.clone();
         let (ready, is_ready) = sync_channel(1);
@@ -65,7 +68,7 @@ impl Signals {
 }
 
 fn listen(
-    told: &CancellationToken,
+    [told, insisted]: &[CancellationToken; 2],
     is_done: &Arc<AtomicBool>,
     watched: &OnceLock<Handle>,
     ready: &SyncSender<io::Result<()>>,
@@ -81,6 +84,9 @@ fn listen(
             }
             if let (false, Some(work)) = (told.is_cancelled(), watched.get()) {
                 tokio::spawn(end_if_it_hangs(work.clone(), is_done.clone()));
+            }
+            if told.is_cancelled() {
+                insisted.cancel();
             }
             told.cancel();
         }

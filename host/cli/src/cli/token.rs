@@ -6,7 +6,7 @@ mod private;
 
 use super::args::{NoToken, Serve};
 use super::exit::{Exit, Failure};
-use palisade::internal::state_directories;
+use palisade::internal::{open_unreplaceable_file, state_directories};
 use palisade_mcp::http::{Access, Token};
 use private::{Directory, Written};
 use std::io::{self, Read as _};
@@ -50,6 +50,16 @@ impl Entry {
         }
     }
 
+    /// Reads the operator's token from a file, or makes one.
+    pub(super) fn of_operator(file: Option<&Path>) -> Result<Self, Failure> {
+        let Some(file) = file else { return Self::fresh() };
+        let text = from_file(file)?;
+        match Token::new(text.trim_end_matches(['\r', '\n'])) {
+            Ok(token) => Ok(Self::Given { token, file: Some(file.to_owned()) }),
+            Err(refused) => Err(Failure::usage(format!("{}: {refused}", file.display()))),
+        }
+    }
+
     fn fresh() -> Result<Self, Failure> {
         let failure =
             |why: String| Failure::new(Exit::Internal, format!("no token can be made: {why}"));
@@ -89,7 +99,7 @@ fn from_file(file: &Path) -> Result<String, Failure> {
     let failure = |why: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read the token in `{}`: {why}", file.display()))
     };
-    let opened = std::fs::File::open(file).map_err(|error| failure(&error))?;
+    let opened = open_unreplaceable_file(file).map_err(|error| failure(&error))?;
     private::check(&opened, file).map_err(|why| failure(&why))?;
     let mut text = String::new();
     opened.take(TOKEN_FILE).read_to_string(&mut text).map_err(|error| failure(&error))?;
@@ -115,8 +125,49 @@ impl Drop for Kept {
     }
 }
 
+/// The file with the logins of browsers at the console of a server, so that they outlive it.
+pub(super) struct LoginFile {
+    directory: Directory,
+    name: String,
+}
+
+impl LoginFile {
+    /// Finds the file of the server that listens at this address.
+    pub(super) fn of(address: SocketAddr) -> io::Result<Self> {
+        let nowhere = || io::Error::other("there is no state directory");
+        let base = state_directories().into_iter().next().ok_or_else(nowhere)?;
+        let name = name(address, Holder::Operator).replace(".token", ".logins");
+        Ok(Self { directory: Directory::make(&base)?, name })
+    }
+
+    /// Returns what an earlier server has stored. Empty if others could have written it.
+    pub(super) fn read(&self) -> String {
+        let mut text = String::new();
+        if let Ok((file, path)) = self.directory.file(&self.name)
+            && private::check(&file, &path).is_ok()
+        {
+            let _ = file.take(TOKEN_FILE).read_to_string(&mut text);
+        }
+        text
+    }
+
+    /// Stores the logins.
+    pub(super) fn write(&self, text: &str) -> io::Result<()> {
+        self.directory.write(&self.name, text).map(|_| ())
+    }
+}
+
+/// Whom a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// The clients of the server.
+    Client,
+    /// The operator, who answers questions.
+    Operator,
+}
+
 /// Stores the token of a server that listens at this address.
-pub(super) fn keep(text: &str, address: SocketAddr) -> io::Result<Kept> {
+pub(super) fn keep(text: &str, address: SocketAddr, holder: Holder) -> io::Result<Kept> {
     let nowhere = || io::Error::other("there is neither a runtime directory nor a home directory");
     let bases = bases();
     let mut directories = bases.iter().map(|base| Directory::make(base));
@@ -124,30 +175,44 @@ pub(super) fn keep(text: &str, address: SocketAddr) -> io::Result<Kept> {
     // A system may give a runtime directory that other users can replace.
     let directory = first.or_else(|error| directories.find_map(Result::ok).ok_or(error))?;
     // A stale file of an earlier server may also be in another directory.
-    forget(address);
-    let written = directory.write(&name(address), text)?;
+    forget(address, holder);
+    let written = directory.write(&name(address, holder), text)?;
     Ok(Kept { directory, written })
 }
 
 /// Removes the token file of an earlier server at this address that was killed. Only the process
 /// that listens there may call this function.
-pub(super) fn forget(address: SocketAddr) {
+pub(super) fn forget(address: SocketAddr, holder: Holder) {
     let directories = bases().into_iter().filter_map(|base| Directory::existing(&base).ok());
-    directories.for_each(|directory| directory.discard(&name(address)));
+    directories.for_each(|directory| directory.discard(&name(address, holder)));
 }
 
 /// Returns the token file of a running server at this address of this machine that generated its
 /// token.
-pub(super) fn kept(host: &str, port: u16) -> Option<PathBuf> {
+pub(super) fn kept(host: &str, port: u16, holder: Holder) -> Option<PathBuf> {
     let directories: Vec<_> =
         bases().iter().filter_map(|base| Directory::existing(base).ok()).collect();
-    let names = addresses(host).into_iter().map(|address| name(SocketAddr::new(address, port)));
+    let names =
+        addresses(host).into_iter().map(|address| name(SocketAddr::new(address, port), holder));
     let mut files = names.flat_map(|name| {
         directories.iter().filter_map(move |directory| directory.file(&name).ok())
     });
     files.find_map(|(file, path)| {
         (private::check(&file, &path).is_ok() && private::is_held(&file)).then_some(path)
     })
+}
+
+/// Returns the text of the operator's token for a server at this address of this machine: from the
+/// file, or from the one that a running server keeps. `None` if there is neither.
+pub(super) fn of_operator(
+    host: &str,
+    port: u16,
+    file: Option<&Path>,
+) -> Result<Option<String>, Failure> {
+    let file = file.map(Path::to_owned).or_else(|| kept(host, port, Holder::Operator));
+    let Some(file) = file else { return Ok(None) };
+    let text = from_file(&file)?;
+    Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
 /// Returns the directories that may contain tokens, of this run or of one with another environment.
@@ -195,8 +260,12 @@ fn addresses(host: &str) -> Vec<IpAddr> {
 }
 
 /// Returns the file name for an address, valid on every file system.
-fn name(address: SocketAddr) -> String {
-    format!("{}-{}.token", address.ip().to_string().replace(':', "_"), address.port())
+fn name(address: SocketAddr, holder: Holder) -> String {
+    let kind = match holder {
+        Holder::Client => "",
+        Holder::Operator => ".operator",
+    };
+    format!("{}-{}{kind}.token", address.ip().to_string().replace(':', "_"), address.port())
 }
 
 #[cfg(test)]
@@ -234,7 +303,7 @@ mod tests {
         let of = |host: &str| {
             addresses(host)
                 .into_iter()
-                .map(|ip| name(SocketAddr::new(ip, 8080)))
+                .map(|ip| name(SocketAddr::new(ip, 8080), Holder::Client))
                 .collect::<Vec<_>>()
         };
         assert_eq!(

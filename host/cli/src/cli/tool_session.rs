@@ -4,8 +4,10 @@
 use super::args::{Common, Running};
 use super::destination::Begin;
 use super::exit::{Exit, Failure};
-use super::progress::{self, Detail, Watching};
+use super::journal::CallJournal;
+use super::progress::{self, Detail, Emitted, Watching};
 use super::prompt::{StandingRules, Terminal};
+use super::serve::Operated;
 use super::signals::Signals;
 use super::unused_rules::{self, Told};
 use super::{destination, output, setup, wide};
@@ -14,7 +16,7 @@ use palisade::events::JsonLines;
 use palisade::sandbox::limits;
 use palisade::workspace::Workspace;
 use palisade::{BuildError, Host, HostBuilder};
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,19 +35,34 @@ pub(super) struct Tools {
     /// The live view of the tools, if there is one.
     pub(super) shown: Option<Arc<Watching>>,
     events: Option<Arc<JsonLines>>,
+    journal: Option<CallJournal>,
 }
 
 /// The tools that a subcommand runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Wanted<'a> {
     /// These tools. No other plugin is compiled.
     Tools(&'a [&'a str]),
     /// All tools, for clients that may call as soon as the first one is loaded. There is no
     /// confirmation on this terminal.
-    Served {
-        /// The token file of the server, which no tool may read.
-        secret: Option<&'a Path>,
-    },
+    Served(&'a Served<'a>),
+}
+
+/// What a server adds to its host.
+pub(super) struct Served<'a> {
+    /// The token files of the server, which no tool may read.
+    pub(super) secrets: Vec<&'a Path>,
+    /// The recorder and the confirmer, if there is a journal.
+    pub(super) operated: Option<&'a Operated>,
+}
+
+/// What a subcommand prints on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Prints {
+    /// Text, for a person.
+    Text,
+    /// JSON, which has the output of the tools.
+    Json,
 }
 
 impl Tools {
@@ -53,8 +70,9 @@ impl Tools {
         common: &Common,
         args: &Running,
         wanted: Wanted<'_>,
+        prints: Prints,
     ) -> Result<Self, Failure> {
-        Self::open_hiding(common, args, wanted, None)
+        Self::open_hiding(common, args, wanted, prints, None)
     }
 
     /// Same as [`open`](Self::open), and hides a file of this run from the tools.
@@ -62,6 +80,7 @@ impl Tools {
         common: &Common,
         args: &Running,
         wanted: Wanted<'_>,
+        prints: Prints,
         hidden: Option<&Path>,
     ) -> Result<Self, Failure> {
         let opening = args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING);
@@ -70,24 +89,39 @@ impl Tools {
         let (events, begin) =
             args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
         let mut builder = setup::builder(common, &settings).policy(policy);
-        let terminal = Arc::new(Terminal::default());
+        let terminal = Arc::new(match wanted {
+            Wanted::Tools(tools) => Terminal::of_calls(tools),
+            Wanted::Served(_) => Terminal::default(),
+        });
         builder = match wanted {
             Wanted::Tools(_) => builder.confirmer(terminal.clone()),
-            Wanted::Served { secret } => secret.into_iter().fold(builder, HostBuilder::deny_read),
+            Wanted::Served(Served { secrets, operated }) => {
+                let hidden = secrets.iter().fold(builder, |host, file| host.deny_read(*file));
+                operated.iter().fold(hidden, |host, operated| operated.wire(host))
+            }
         };
         if let Some(lines) = &events {
             builder = builder.subscriber(lines.clone());
         }
+        let journal = match wanted {
+            Wanted::Tools(_) => CallJournal::open(&settings.journal)?,
+            Wanted::Served(_) => None,
+        };
+        builder = journal.iter().fold(builder, |host, journal| journal.wire(host));
         builder = args.events.iter().fold(builder, HostBuilder::deny_read);
         builder = hidden.into_iter().fold(builder, HostBuilder::deny_read);
         let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
-        let shown = progress::watches(common).then(|| Arc::new(Watching::new(detail)));
+        let emitted = match prints {
+            Prints::Json if io::stdout().is_terminal() => Emitted::Ignored,
+            Prints::Json | Prints::Text => Emitted::Shown,
+        };
+        let shown = progress::watches(common).then(|| Arc::new(Watching::new(detail, emitted)));
         if let Some(shown) = &shown {
             builder = builder.subscriber(shown.clone());
         }
         let host = match wanted {
             Wanted::Tools(tools) => builder.build_for_all(tools)?,
-            Wanted::Served { .. } => builder.build_in_background()?,
+            Wanted::Served(_) => builder.build_in_background()?,
         };
         if matches!(wanted, Wanted::Tools(_)) {
             unused_rules::check(&settings, &host)?;
@@ -105,9 +139,9 @@ impl Tools {
                 setup::show_undecided(common, &host, tools);
             }
             // Tools are still loading, so that missing ones cannot be reported yet.
-            Wanted::Served { .. } => {}
+            Wanted::Served(_) => {}
         }
-        Ok(Self { host: Arc::new(host), settings, shown, events })
+        Ok(Self { host: Arc::new(host), settings, shown, events, journal })
     }
 
     /// Runs work as [`drive`] does on a current-thread runtime, and then flushes the events.
@@ -126,8 +160,11 @@ impl Tools {
         Ok(done)
     }
 
-    /// Flushes the events. An error is reported, but does not discard the result.
+    /// Flushes the events and the journal. An error is reported, but does not discard the result.
     pub(super) fn finish_events(&self) {
+        if let Some(journal) = &self.journal {
+            journal.close();
+        }
         if let Some(Err(error)) = self.events.as_ref().map(|lines| lines.finish(LAST_LINES)) {
             output::problem("events:", &error.to_string());
         }

@@ -8,7 +8,7 @@ use crate::config::{Settings, ToolRule};
 use palisade::Host;
 use palisade::internal::{NATIVE, shipped_owner, shipped_tools};
 use palisade::plugins::Compiling;
-use palisade::policy::{Mode, parts};
+use palisade::policy::{Decision, Mode, Rule, parts};
 use palisade::registry::{Origin, Registered, Source};
 use palisade::tool::nearest_names;
 use std::sync::Arc;
@@ -24,6 +24,9 @@ pub(super) enum Told<'a> {
     /// Rules with a name near a tool's name, and all rules that restrict a tool. Other rules most
     /// likely concern a plugin that is loaded elsewhere.
     Slips,
+    /// The names in the lists of tools, `tools.only` and `tools.hide`. Used where the tools are
+    /// listed, so that a name without a tool would be missed in silence.
+    Lists,
     /// Rules with a name near one of these tools, or with another plugin for one of these tools.
     /// Used if not every plugin has been loaded, so that nothing is known of other rules.
     SlipsOf(&'a [&'a str]),
@@ -42,15 +45,21 @@ pub(super) fn show(common: &Common, settings: &Settings, host: &Host, told: Told
     let registry = host.registry();
     let tools = registry.tools();
     let mut count = 0;
-    for rule in settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)))
-    {
-        let hint = match (of_plugin(&rule, &tools, host), meant(rule.tool, &tools, host)) {
+    let idle_rules = settings
+        .of_tools()
+        .filter(|rule| told != Told::Lists || rule.is_of_list())
+        .filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)));
+    for rule in idle_rules {
+        let meant =
+            meant(rule.tool, &tools, host).map(|meant| meant.without_repeat(&rule, settings));
+        let hint = match (of_plugin(&rule, &tools, settings, host), meant) {
             (Some(hint), _) => hint,
             (None, Some(meant)) if matches!(told, Told::SlipsOf(tools) if !tools.contains(&&*meant.tool)) =>
             {
                 continue;
             }
             (None, Some(meant)) => meant.hint,
+            (None, None) if told == Told::Lists => "no tool has a name like it".to_owned(),
             (None, None) if told == Told::All || (told == Told::Slips && rule.holds_back()) => {
                 format!("`{}` shows the tools there are", hint::command(common, "list"))
             }
@@ -88,28 +97,46 @@ pub(super) fn check(settings: &Settings, host: &Host) -> Result<(), Failure> {
     let mut idle_rules =
         settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)));
     let found = idle_rules.find_map(|rule| {
-        let hint = of_plugin(&rule, &tools, host).filter(|_| rule.holds_back())?;
+        let hint = of_plugin(&rule, &tools, settings, host).filter(|_| rule.holds_back())?;
         Some(idle(&rule, &hint))
     });
     found.map_or(Ok(()), |message| Err(Failure::usage(message)))
 }
 
-/// Returns the hint for a permission under the name of a plugin, with the name of one of its tools.
-fn of_plugin(rule: &ToolRule<'_>, tools: &[Arc<Registered>], host: &Host) -> Option<String> {
+/// Returns the hint for a permission under the name of a plugin, with the name of one of its tools,
+/// if one has no such rule.
+fn of_plugin(
+    rule: &ToolRule<'_>,
+    tools: &[Arc<Registered>],
+    settings: &Settings,
+    host: &Host,
+) -> Option<String> {
     let plugin = rule.tool;
+    let is_ruled = |tool: &str| {
+        let full = format!("{plugin}/{tool}");
+        [tool, full.as_str()].into_iter().any(|name| has_rule_like(settings, rule, name))
+    };
     let mut own: Vec<_> = tools.iter().filter(|tool| tool.origin().rule_name() == plugin).collect();
     own.sort_by_key(|tool| tool.definition().name().as_str().to_owned());
     let is_waiting = || {
         host.compiling().iter().any(|compiling| is_shipped(compiling) && compiling.plugin == plugin)
     };
-    let tool = match own.iter().max_by_key(|tool| tool.definition().side_effects()) {
-        Some(tool) => tool.definition().name().as_str(),
-        None => shipped_tools(plugin).filter(|_| is_waiting())?.last()?,
+    own.sort_by_key(|tool| tool.definition().side_effects());
+    let names: Vec<&str> = match &own[..] {
+        [] => shipped_tools(plugin).filter(|_| is_waiting())?.to_vec(),
+        own => own.iter().map(|tool| tool.definition().name().as_str()).collect(),
+    };
+    let remedy = match names.iter().rev().find(|tool| !is_ruled(tool)) {
+        Some(tool) => format!("write `\"{plugin}/{tool}\"`"),
+        None => "its tools have rules already, so take this one out".to_owned(),
     };
     let is_idle = rule.is_permission() && shipped_owner(plugin).is_none();
-    is_idle.then(|| {
-        format!("`{plugin}` is a plugin, and rules name tools: write `\"{plugin}/{tool}\"`")
-    })
+    is_idle.then(|| format!("`{plugin}` is a plugin, and rules name tools: {remedy}"))
+}
+
+/// Returns true if the table of a rule has one under this name as well.
+fn has_rule_like(settings: &Settings, rule: &ToolRule<'_>, name: &str) -> bool {
+    settings.of_tools().any(|other| other.table == rule.table && other.tool == name)
 }
 
 /// Returns true if an uncompiled plugin is part of the program, so that its tools are known.
@@ -128,11 +155,26 @@ fn is_of(name: &str, tool: &Registered) -> bool {
 struct Meant {
     tool: String,
     hint: String,
+    /// The right name, if the rule has a misspelled one.
+    slip: Option<String>,
 }
 
 impl Meant {
     fn slip(name: &str) -> Self {
-        Self { tool: parts(name).1.to_owned(), hint: format!("did you mean `{name}`?") }
+        let name = name.to_owned();
+        let hint = format!("did you mean `{name}`?");
+        Self { tool: parts(&name).1.to_owned(), hint, slip: Some(name) }
+    }
+
+    /// Replaces the advice to write a rule that stands already.
+    fn without_repeat(self, rule: &ToolRule<'_>, settings: &Settings) -> Self {
+        match &self.slip {
+            Some(name) if has_rule_like(settings, rule, name) => {
+                let hint = format!("`{name}` has a rule already, so take this one out");
+                Self { hint, ..self }
+            }
+            _ => self,
+        }
     }
 }
 
@@ -150,6 +192,7 @@ fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
             Some(file) => Meant {
                 tool: bare.to_owned(),
                 hint: format!("the tool `{bare}` is of {file}, and not of a plugin `{plugin}`"),
+                slip: None,
             },
             None => Meant::slip(&full(owner)),
         });
@@ -189,6 +232,7 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
         let Origin::Plugin { name: plugin, source, .. } = origin else { continue };
         let Some(file) = source.file() else { continue };
         let bare = definition.name();
+        let decision = policy.explain(definition, origin);
         let remedy = |mode| match source {
             Source::Namesake(_) => {
                 format!(
@@ -200,13 +244,14 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
                     "`{NATIVE}` names the program's own tools: give the plugin's file another name"
                 )
             }
-            Source::Shipped | Source::File(_) => {
-                format!(
+            Source::Shipped | Source::File(_) => match deciding(settings, decision, &tool) {
+                Some(stricter) => format!("{stricter} holds, so change that"),
+                None => format!(
                     "a rule that loosens names the plugin of a file, as in `\"{plugin}/{bare}\" = \"{mode}\"`"
-                )
-            }
+                ),
+            },
         };
-        let decided = policy.decide(definition, origin);
+        let decided = decision.mode;
         // A deny is explicit, and no rule for a single tool would lift it.
         let is_meant = decided != Mode::Deny && rule.value != decided;
         if is_meant && decided.is_at_least_as_strict_as(rule.value) {
@@ -218,6 +263,18 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
             ));
         }
     }
+}
+
+/// Returns the rule for a tool that decides about it, with its place, if one does.
+fn deciding(settings: &Settings, decision: Decision, tool: &Registered) -> Option<String> {
+    let name = match decision.rule {
+        Rule::Tool => tool.definition().name().to_string(),
+        Rule::PluginTool => format!("{}/{}", tool.origin().rule_name(), tool.definition().name()),
+        _ => return None,
+    };
+    let rule = settings.tools.get(&name)?;
+    let shown = if name.contains('/') { format!("\"{name}\"") } else { name };
+    Some(format!("`{shown} = \"{}\"` ({})", rule.value, rule.origin))
 }
 
 /// Loads the plugins and reports all rules as [`show`] does, for a subcommand that needs no tools

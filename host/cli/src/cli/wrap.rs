@@ -1,7 +1,12 @@
 //! Fits text into the width of a terminal. Text for a pipe or a file is never wrapped: a script
 //! reads it by lines.
+//!
+//! Text of others is broken within its words where they are longer than a line ([`wrapped`]): at
+//! the left edge it could pass for the program's own. The program's own sentences are broken
+//! between words only ([`flowing`]), so that a path or a command in them can be copied.
 
 use std::os::fd::AsFd;
+use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The least width that text is fitted to, in columns: a narrower terminal breaks lines itself.
@@ -20,32 +25,99 @@ pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
+/// Returns the most columns that a text takes. Terminals differ on what belongs together: an emoji
+/// of several signs is shown as one or as all of them, and so is an Arabic ligature; a selector
+/// makes a narrow sign wide or does not.
+fn most(text: &str) -> usize {
+    width(text).max(text.chars().map(|letter| letter.width().unwrap_or(0)).sum())
+}
+
 /// Breaks a line into pieces of at most `columns` columns: between words, and within a word that is
-/// longer than a piece.
+/// longer than a piece. Signs that a reader takes for one stay together, unless they alone are
+/// wider than a piece.
 pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
-    if width(line) <= columns {
+    if most(line) <= columns {
         return vec![line.to_owned()];
     }
     let mut pieces = vec![String::new()];
     for word in line.split_inclusive(' ') {
-        let fits = |piece: &String| width(piece) + width(word.trim_end()) <= columns;
+        let fits = |piece: &String| most(piece) + most(word.trim_end()) <= columns;
         if !pieces.last().is_some_and(fits) && pieces.last().is_some_and(|it| !it.is_empty()) {
             pieces.push(String::new());
         }
-        word.chars().for_each(|letter| push(&mut pieces, letter, columns));
+        for sign in word.graphemes(true) {
+            if most(sign) <= columns {
+                push(&mut pieces, sign, columns);
+            } else {
+                let letters = sign.char_indices().map(|(at, it)| &sign[at..at + it.len_utf8()]);
+                letters.for_each(|letter| push(&mut pieces, letter, columns));
+            }
+        }
     }
     pieces.iter().map(|piece| piece.trim_end().to_owned()).collect()
 }
 
-/// Appends a letter to the last piece, or to a new one if that is full. A blank at the end of a
-/// full piece is left out.
-fn push(pieces: &mut Vec<String>, letter: char, columns: usize) {
-    let full = pieces.last().is_none_or(|it| width(it) + letter.width().unwrap_or(0) > columns);
+/// Appends a sign to the last piece, or to a new one if that is full. A blank at the end of a full
+/// piece is left out.
+fn push(pieces: &mut Vec<String>, sign: &str, columns: usize) {
+    let full = pieces.last().is_none_or(|it| most(&format!("{it}{sign}")) > columns);
     match pieces.last_mut() {
-        Some(piece) if !full => piece.push(letter),
-        _ if letter == ' ' => {}
-        _ => pieces.push(letter.to_string()),
+        Some(piece) if !full || piece.is_empty() => piece.push_str(sign),
+        _ if sign == " " => {}
+        _ => pieces.push(sign.to_owned()),
     }
+}
+
+/// Breaks a line into pieces of at most `first` columns, and of `rest` columns after the first one,
+/// between words only: a longer word stays whole, and so does a part in backquotes.
+pub(super) fn flowing(line: &str, first: usize, rest: usize) -> Vec<String> {
+    if width(line) <= first {
+        return vec![line.to_owned()];
+    }
+    let mut pieces = vec![String::new()];
+    for word in words(line) {
+        let room = if pieces.len() == 1 { first } else { rest };
+        let fits = |piece: &String| width(piece) + width(word.trim_end()) <= room;
+        if !pieces.last().is_some_and(fits)
+            && (pieces.len() == 1 || !pieces.ends_with(&[String::new()]))
+        {
+            pieces.push(String::new());
+        }
+        pieces.iter_mut().last().into_iter().for_each(|piece| piece.push_str(word));
+    }
+    pieces.iter().map(|piece| piece.trim_end().to_owned()).collect()
+}
+
+/// Splits a line into its words, each with the blanks behind it. A part in backquotes is one word.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let (word, after) = rest.split_at(end_of_word(rest));
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// Returns the index of the first blank after a word that is in no backquotes, and after it.
+fn end_of_word(line: &str) -> usize {
+    let mut is_quoted = false;
+    for (index, letter) in line.char_indices() {
+        match letter {
+            '`' => {
+                is_quoted = !is_quoted && line.get(index + 1..).is_some_and(|it| it.contains('`'));
+            }
+            ' ' if !is_quoted => return index + 1,
+            _ => {}
+        }
+    }
+    line.len()
+}
+
+/// Breaks a line of the program's own as [`flowing`] does, with `begin` before each piece after the
+/// first one.
+pub(super) fn flowing_below(begin: &str, line: &str, columns: usize) -> String {
+    let rest = columns.saturating_sub(width(begin)).max(LEAST / 2);
+    flowing(line, columns, rest).join(&format!("\n{begin}"))
 }
 
 /// Breaks a line that begins with `first`; the lines after it begin with `rest`.
@@ -73,9 +145,74 @@ mod tests {
     }
 
     #[test]
+    fn paths_and_commands_stay_whole() {
+        let flowing = |line, columns| flowing(line, columns, columns);
+        assert_eq!(flowing("a short line", 12), ["a short line"]);
+        assert_eq!(flowing("a short line", 11), ["a short", "line"]);
+        assert_eq!(flowing("see /a/very/long/path here", 10), ["see", "/a/very/long/path", "here"]);
+        assert_eq!(flowing("run `a b c d e f` now", 9), ["run", "`a b c d e f`", "now"]);
+        assert_eq!(flowing("run `a b`, `c d` now", 10), ["run `a b`,", "`c d` now"]);
+        assert_eq!(flowing("it`s as it is", 8), ["it`s as", "it is"], "no pair of quotes");
+        assert_eq!(flowing("/a/very/long/path", 9), ["", "/a/very/long/path"]);
+        assert_eq!(super::flowing("one two three", 4, 9), ["one", "two three"]);
+        assert_eq!(super::flowing("word", 2, 9), ["", "word"], "a label has taken the room");
+        assert_eq!(flowing_below("  ", "one two three", 9), "one two\n  three");
+    }
+
+    /// Texts whose width is not the sum of their characters' widths, or of which terminals differ.
+    const SIGNS: [&str; 10] = [
+        "\u{2764}\u{fe0f}",
+        "1\u{fe0f}\u{20e3}",
+        "\u{644}\u{627}",
+        "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}",
+        "\u{1f44d}\u{1f3fd}",
+        "\u{1f1e9}\u{1f1ea}",
+        "e\u{301}",
+        "\u{65e5}",
+        "a",
+        " ",
+    ];
+
+    #[test]
+    fn no_piece_is_wider_than_the_terminal_and_no_sign_is_lost() {
+        let blanks = |text: &str| text.replace(' ', "");
+        for one in SIGNS {
+            for other in SIGNS {
+                for last in SIGNS {
+                    let line = format!("{one}{other}{last}").repeat(12);
+                    for columns in [2, 3, 7, 20, 31] {
+                        let pieces = wrapped(&line, columns);
+                        let widest = pieces.iter().map(|piece| most(piece)).max();
+                        assert!(widest <= Some(columns), "{line:?} in {columns}: {pieces:?}");
+                        assert_eq!(blanks(&pieces.concat()), blanks(&line), "{columns}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn signs_that_belong_together_stay_together() {
+        for sign in SIGNS.into_iter().filter(|sign| *sign != " ") {
+            for piece in wrapped(&sign.repeat(9), 8) {
+                assert!(rest_of(&piece, sign).is_empty(), "{sign:?}: {piece:?}");
+            }
+        }
+        let family = SIGNS[3];
+        assert_eq!(wrapped(family, 2).concat(), family, "wider than a piece, it is broken");
+    }
+
+    /// Returns what is left of a piece without the whole signs in it.
+    fn rest_of(piece: &str, sign: &str) -> String {
+        piece.replace(sign, "")
+    }
+
+    #[test]
     fn continuation_lines_are_indented_and_fit() {
         let text = hanging("  input: ", "    ", "one two three four five", 24);
         assert_eq!(text, "  input: one two three\n    four five\n");
         assert!(text.lines().all(|line| width(line) <= 24));
+        let text = hanging("  input: ", "    ", &"\u{2764}\u{fe0f}".repeat(40), 24);
+        assert!(text.lines().all(|line| most(line) <= 24), "{text}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod raw;
 
+use super::journal::JournalConfig;
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
 use super::time::{call_time, compile_time, confirm_time};
 use palisade::internal::open_regular;
@@ -13,6 +14,7 @@ use palisade::{
     SideEffects,
     tool::{ToolName, nearest_names},
 };
+pub(super) use raw::RawJournal;
 use raw::{RawFile, RawTrusted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
@@ -69,6 +71,8 @@ pub struct FileConfig {
     pub hide: BTreeSet<String>,
     /// The only tools that may be called, each by name or `plugin/tool`.
     pub only: Option<BTreeSet<String>>,
+    /// The journal.
+    pub journal: JournalConfig,
 }
 
 /// A trusted workspace.
@@ -215,6 +219,7 @@ impl FileConfig {
             builtin: raw.plugins.builtin,
             hide: names("tools.hide", raw.tools.hide)?,
             only: raw.tools.only.map(|only| names("tools.only", only)).transpose()?,
+            journal: JournalConfig::checked(&raw.journal)?,
         };
         Ok(config)
     }
@@ -251,7 +256,8 @@ fn accepted(error: &toml::de::Error, file: &str) -> Option<&'static str> {
     let span = error.span()?;
     let line = file.get(..span.start)?.lines().last().unwrap_or_default();
     let key = line.split('=').next().unwrap_or_default().trim();
-    if key.ends_with("memory") && message.starts_with("invalid type: integer") {
+    let is_size = key.ends_with("memory") || key == "max_size";
+    if is_size && message.starts_with("invalid type: integer") {
         return Some("write a size with its unit, like \"128MiB\"");
     }
     let is_table = message.starts_with("invalid type: map, expected a sequence");
@@ -332,7 +338,7 @@ fn concurrency(key: &str, count: u32) -> Result<u32, String> {
 }
 
 /// Expands a leading `~/` to the user's home directory.
-fn expand(text: &str) -> PathBuf {
+pub(super) fn expand(text: &str) -> PathBuf {
     // A relative home would lead into the current directory, which may be a workspace.
     let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
     match text.strip_prefix("~/").zip(home) {

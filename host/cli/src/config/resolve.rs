@@ -4,6 +4,7 @@ mod tighten;
 mod value;
 
 use super::file::{ConfigError, FileConfig, Trusted};
+use super::journal::JournalSettings;
 use super::rule::ToolRule;
 use super::size;
 use super::time::call_time;
@@ -72,6 +73,8 @@ pub struct Settings {
     /// Workspaces in which a prompt becomes auto, except for their overrides. Only set by the
     /// user's own file.
     pub trusted: Vec<Trusted>,
+    /// The journal. Only set by the user's own file.
+    pub journal: JournalSettings,
 }
 
 impl Default for Settings {
@@ -106,6 +109,7 @@ impl Default for Settings {
             may_hang: Value::default(true),
             hard_links: Value::default(HardLinks::Refuse),
             trusted: Vec::new(),
+            journal: JournalSettings::default(),
         }
     }
 }
@@ -301,6 +305,7 @@ impl Settings {
             self.hide.set(Some(all), origin);
         }
         self.only.set(config.only.map(Some), origin);
+        self.journal.apply(config.journal, origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
     }
 }

@@ -6,7 +6,8 @@ use palisade::policy::Mode;
 /// A configuration key that concerns a single tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolRule<'a> {
-    table: &'static str,
+    /// The table of the key, or the list.
+    pub table: &'static str,
     /// The name of the tool in the key.
     pub tool: &'a str,
     /// The origin of the key.
@@ -61,6 +62,12 @@ impl<'a> ToolRule<'a> {
     #[must_use]
     pub fn is_permission(&self) -> bool {
         self.effect != Effect::Limit
+    }
+
+    /// Returns true if the rule is a name in a list of tools.
+    #[must_use]
+    pub fn is_of_list(&self) -> bool {
+        matches!(self.effect, Effect::Hide | Effect::Only)
     }
 
     /// Returns true if the rule restricts a tool, so that a misspelled name would remove a

@@ -27,6 +27,11 @@ pub(super) fn shell_memory(text: &str) -> Result<u64, String> {
     size("shell.memory", text, range, "16MiB to 16TiB are accepted")
 }
 
+/// Parses the size of the journal.
+pub(super) fn journal_size(text: &str) -> Result<u64, String> {
+    size("journal.max_size", text, (4 << 20)..=(1 << 40), "4MiB to 1TiB are accepted")
+}
+
 /// Checks the maximum number of processes of a `shell` command.
 pub(super) fn processes(count: u64) -> Result<u64, String> {
     let range = ShellLimits::MIN_PROCESSES..=ShellLimits::MAX_PROCESSES;

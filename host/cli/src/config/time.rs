@@ -51,6 +51,16 @@ pub(super) fn compile_time(text: &str) -> Result<Duration, String> {
     duration("limits.compile_time", text, CompileLimits::MAX_TIME, "at most 1h is accepted")
 }
 
+/// Parses the age at which the journal removes records.
+pub(super) fn journal_age(text: &str) -> Result<Duration, String> {
+    const LARGEST: Duration = Duration::from_secs(3_660 * 24 * 60 * 60);
+    let age = duration("journal.max_age", text, LARGEST, "at most 10years is accepted")?;
+    match age < Duration::from_secs(60) {
+        true => Err(format!("`journal.max_age` is {text}; give at least 1m")),
+        false => Ok(age),
+    }
+}
+
 /// Parses the timeout of a confirmation.
 pub(super) fn confirm_time(text: &str) -> Result<Duration, String> {
     duration("confirm.timeout", text, MAX_CONFIRMATION_TIMEOUT, "at most 24h is accepted")

@@ -4,6 +4,7 @@ use super::load::Load;
 use super::measure::{Series, Taken};
 use crate::cli::output::{self, Cell};
 use crate::cli::style;
+use crate::cli::wrap::{columns, width};
 use palisade::Host;
 use palisade::sandbox::Allocation;
 use palisade::tool::text::elided;
@@ -61,7 +62,7 @@ impl Report<'_> {
                 self.taken.warm_up
             ))
         );
-        text.push_str(&output::table(&self.rows()));
+        text.push_str(&self.series(columns(std::io::stdout())));
         let mut facts = Vec::new();
         if let (Some(times), Some((program, _))) = (self.times_faster(), self.spawned) {
             facts.push([
@@ -89,22 +90,32 @@ impl Report<'_> {
         facts.push(["ran on".to_owned(), ran]);
         facts.push(["palisade".to_owned(), format!("{}, {}", env!("CARGO_PKG_VERSION"), build())]);
         let facts: Vec<Vec<Cell>> =
-            facts.into_iter().map(|fact| fact.map(Cell::from).into()).collect();
+            facts.into_iter().map(|[key, value]| vec![key.into(), Cell::sentence(value)]).collect();
         text + "\n" + &output::table(&facts)
     }
 
-    fn rows(&self) -> Vec<Vec<Cell>> {
-        let head = [String::new()]
-            .into_iter()
-            .chain(PERCENTILES.iter().map(|(name, _)| format!("{name:>8}")));
-        let mut rows = vec![head.chain(["calls/s".to_owned()]).map(Cell::from).collect()];
+    /// Returns the table of the measured series. Where it does not fit, the name of each stands on a
+    /// line of its own.
+    fn series(&self, room: usize) -> String {
         let callers = format!("{} callers at once", self.taken.many.callers);
-        rows.push(row("one caller", &self.taken.one));
-        rows.push(row(&callers, &self.taken.many));
-        if let Some((program, series)) = self.spawned {
-            rows.push(row(&format!("spawning `{program}`"), series));
+        let mut all = vec![("one caller".to_owned(), &self.taken.one), (callers, &self.taken.many)];
+        all.extend(self.spawned.map(|(program, series)| (format!("spawning `{program}`"), series)));
+        let table = |names: &dyn Fn(&str) -> String| {
+            let rows = all.iter().map(|(name, series)| row(&names(name), series));
+            let rows: Vec<Vec<Cell>> = std::iter::once(head()).chain(rows).collect();
+            output::table_within(&rows, usize::MAX)
+        };
+        let whole = table(&str::to_owned);
+        if whole.lines().all(|line| width(line) <= room) {
+            return whole;
         }
-        rows
+        let narrow = table(&|_| String::new());
+        let names = std::iter::once(None).chain(all.iter().map(|(name, _)| Some(name)));
+        let lines = narrow.lines().zip(names).map(|(line, name)| {
+            let name = name.map(|name| format!("{name}\n")).unwrap_or_default();
+            format!("{name}{line}\n")
+        });
+        lines.collect()
     }
 
     /// Returns how many calls one caller makes in the time of one spawned process.
@@ -121,6 +132,12 @@ impl Report<'_> {
             Allocation::Scarce => "mapped for each call, and copied as it grows",
         }
     }
+}
+
+fn head() -> Vec<Cell> {
+    let names = PERCENTILES.iter().map(|(name, _)| format!("{name:>8}"));
+    let all = [String::new()].into_iter().chain(names).chain(["calls/s".to_owned()]);
+    all.map(Cell::from).collect()
 }
 
 fn row(name: &str, series: &Series) -> Vec<Cell> {

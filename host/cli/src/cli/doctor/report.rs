@@ -58,7 +58,7 @@ impl Report {
     /// Adds a check, and prints it in the line format.
     pub(super) fn add(&mut self, check: Check) -> Result<(), Failure> {
         if self.form == Form::Lines {
-            output::text(&output::table(&[row(&check)]))?;
+            output::text(&output::table(&rows(&check)))?;
         }
         self.checks.push(check);
         Ok(())
@@ -90,15 +90,22 @@ impl Check {
     }
 }
 
-fn row(check: &Check) -> Vec<Cell> {
+/// Returns the rows of a check: one for each line of what was found. The advice follows a single
+/// line, and stands below several.
+fn rows(check: &Check) -> Vec<Vec<Cell>> {
     let advice =
         if check.state == State::Good { String::new() } else { format!("→ {}", check.advice) };
+    let mut lines: Vec<String> = check.found.trim_end().lines().map(str::to_owned).collect();
+    match &mut lines[..] {
+        [only] if !advice.is_empty() => *only = format!("{only} {advice}"),
+        _ => lines.push(advice),
+    }
     let [state, name] = WIDTHS;
-    vec![
-        format!("{:state$}", check.state.as_str()).into(),
-        format!("{:name$}", check.name).into(),
-        format!("{} {advice}", check.found).into(),
-    ]
+    let row = |(index, line): (usize, String)| {
+        let (is, of) = if index == 0 { (check.state.as_str(), check.name) } else { ("", "") };
+        vec![format!("{is:state$}").into(), format!("{of:name$}").into(), Cell::sentence(line)]
+    };
+    lines.into_iter().enumerate().filter(|(_, line)| !line.is_empty()).map(row).collect()
 }
 
 fn as_json(check: &Check) -> Value {

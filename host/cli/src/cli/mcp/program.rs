@@ -44,7 +44,7 @@ impl Program {
                 .map(|path| carried(path))
                 .collect::<Result<_, _>>()?,
             shipped: if common.no_builtin { Shipped::LeftOut } else { Shipped::Included },
-            config: common.config.as_deref().map(carried).transpose()?,
+            config: settings_file(common).as_deref().map(carried).transpose()?,
             allow: config.allow.iter().copied().collect(),
             timeout: config.timeout.clone(),
             switches: switches
@@ -81,6 +81,14 @@ impl Program {
     pub(super) fn words(&self) -> Vec<String> {
         [vec![self.path.clone()], self.args()].concat()
     }
+}
+
+/// Returns the user's file of settings, if there is one. It is spelled out even at its usual place:
+/// client libraries pass a part of the environment only, so that a server would look elsewhere, and
+/// run without the user's restrictions.
+fn settings_file(common: &Common) -> Option<PathBuf> {
+    let usual = || Some(setup::user_file(common)).filter(|file| file.exists());
+    common.config.clone().or_else(usual)
 }
 
 /// Returns the plugin directories: those of the environment first, then those of the command line.

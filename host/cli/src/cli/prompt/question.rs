@@ -32,45 +32,85 @@ pub(super) enum Reply {
     Always,
 }
 
+/// The answers that a question offers besides yes and no: those that have an effect.
+#[derive(Debug, Default)]
+pub(super) struct Offers {
+    pub(super) later_calls: LaterCalls,
+    /// The rule that the answer *always* writes, if one may be written.
+    pub(super) rule: Option<StandingRule>,
+}
+
+/// Whether this run may call the tool again, so that the answer *session* has an effect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum LaterCalls {
+    Possible,
+    #[default]
+    None,
+}
+
+impl Offers {
+    fn session(&self) -> bool {
+        self.later_calls == LaterCalls::Possible
+    }
+
+    /// Returns the words after an answer that is none of the offered ones.
+    pub(super) fn again(&self, columns: usize) -> String {
+        let words = match (self.session(), self.rule.is_some()) {
+            (true, true) => "y, n, s or a",
+            (true, false) => "y, n or s",
+            (false, true) => "y, n or a",
+            (false, false) => "y or n",
+        };
+        let words = hanging("", REST, &format!("please answer {words}"), columns);
+        format!("{words}{}", self.prompt(columns))
+    }
+
+    /// Returns the end of the question, behind which the answer is typed.
+    fn prompt(&self, columns: usize) -> String {
+        let session = if self.session() { ", [s]ession" } else { "" };
+        let always = if self.rule.is_some() { ", [a]lways here" } else { "" };
+        let prompt = format!("Allow this call? [y]es, [N]o{session}{always}:");
+        hanging("", REST, &prompt, columns.saturating_sub(1)).trim_end().to_owned() + " "
+    }
+}
+
 /// The meaning of a typed line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     Reply(Reply),
     /// None of the offered answers.
     Unclear,
+    /// The end of the input.
+    End,
 }
 
-/// Reads one line. `offers_rule` says whether *always* was offered.
-pub(super) fn read(input: &mut impl Read, offers_rule: bool) -> io::Result<Reading> {
+/// Reads one line.
+pub(super) fn read(input: &mut impl Read, offers: &Offers) -> io::Result<Reading> {
     // A terminal in canonical mode returns one line per read.
     let mut line = [0; MAX_ANSWER];
     let length = input.read(&mut line)?;
-    Ok(meaning(line.get(..length).unwrap_or_default(), offers_rule))
+    Ok(meaning(line.get(..length).unwrap_or_default(), offers))
 }
 
-/// Returns the meaning of a line. The end of the input and an empty line deny. A line without its
-/// end is too long, or ends the input after a word.
-fn meaning(line: &[u8], offers_rule: bool) -> Reading {
+/// Returns the meaning of a line. An empty line denies. A line without its end is too long, or ends
+/// the input after a word.
+fn meaning(line: &[u8], offers: &Offers) -> Reading {
     if line.is_empty() {
-        return Reading::Reply(Reply::No);
+        return Reading::End;
     }
     let text = std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n'));
     let Some(text) = text else { return Reading::Unclear };
     Reading::Reply(match text.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Reply::Yes,
         "" | "n" | "no" => Reply::No,
-        "s" | "session" => Reply::Session,
-        "a" | "always" if offers_rule => Reply::Always,
+        "s" | "session" if offers.session() => Reply::Session,
+        "a" | "always" if offers.rule.is_some() => Reply::Always,
         _ => return Reading::Unclear,
     })
 }
 
 /// Returns the question in lines of at most `columns` columns.
-pub(super) fn question(
-    request: &ConfirmationRequest,
-    rule: Option<&StandingRule>,
-    columns: usize,
-) -> String {
+pub(super) fn question(request: &ConfirmationRequest, offers: &Offers, columns: usize) -> String {
     let line = |text: &str| hanging(FIRST, REST, text, columns);
     let subject = format!("{} wants to run (class {})", request.tool, request.side_effects);
     let mut text = format!("\n{}", hanging("", REST, &subject, columns));
@@ -89,48 +129,83 @@ pub(super) fn question(
     }
     // The time left, because earlier questions may have used up some of it.
     let left = request.expires.duration_since(SystemTime::now()).unwrap_or_default();
-    let time = humantime::format_duration(Duration::from_secs(left.as_secs().max(1)));
+    let time = humantime::format_duration(rounded(left, request.valid_for));
     text.push_str(&line(&format!("without an answer it is refused after {time}")));
-    text.push_str(&line("`s` allows this tool until palisade ends"));
-    if let Some(rule) = rule {
+    if offers.session() {
+        text.push_str(&line("`s` allows this tool until palisade ends"));
+    }
+    if let Some(rule) = &offers.rule {
         text.push_str(&line(&format!(
             "`a` allows it in later runs, too, and in every workspace: it {rule}"
         )));
     }
-    text + offered(rule.is_some())
+    text + &offers.prompt(columns)
 }
 
-/// Returns the words after an answer that is none of the offered ones.
-pub(super) fn again(offers_rule: bool) -> String {
-    let words = if offers_rule { "y, n, s or a" } else { "y, n or s" };
-    format!("please answer {words}\n{}", offered(offers_rule))
-}
-
-fn offered(offers_rule: bool) -> &'static str {
-    if offers_rule {
-        "Allow this call? [y]es, [N]o, [s]ession, [a]lways here: "
-    } else {
-        "Allow this call? [y]es, [N]o, [s]ession: "
+/// Rounds the time left of a question: to the whole time if only moments have passed, and else to
+/// seconds, or to ten seconds if there are minutes left.
+fn rounded(left: Duration, whole: Duration) -> Duration {
+    const MOMENTS: Duration = Duration::from_secs(2);
+    const MINUTE: u64 = 60;
+    if left + MOMENTS > whole {
+        return whole;
     }
+    let seconds = left.as_secs_f64().round() as u64;
+    Duration::from_secs(if seconds > MINUTE { (seconds + 5) / 10 * 10 } else { seconds.max(1) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::wrap::width;
 
     #[test]
     fn only_an_offered_answer_is_an_answer() {
+        let rule = StandingRule::for_test();
+        let all = Offers { later_calls: LaterCalls::Possible, rule: Some(rule) };
         let is = |line: &str, reply| {
-            assert_eq!(meaning(line.as_bytes(), true), Reading::Reply(reply), "{line:?}");
+            assert_eq!(meaning(line.as_bytes(), &all), Reading::Reply(reply), "{line:?}");
         };
         ["y\n", "Yes\n", " y \r\n"].into_iter().for_each(|line| is(line, Reply::Yes));
-        ["", "\n", "n\n", " NO \n"].into_iter().for_each(|line| is(line, Reply::No));
+        ["\n", "n\n", " NO \n"].into_iter().for_each(|line| is(line, Reply::No));
         ["s\n", "Session\n"].into_iter().for_each(|line| is(line, Reply::Session));
         ["a\n", "ALWAYS\n"].into_iter().for_each(|line| is(line, Reply::Always));
         for line in ["y", "always", "yy\n", "yes please\n", "\u{7f}y\n", "д\n"] {
-            assert_eq!(meaning(line.as_bytes(), true), Reading::Unclear, "{line:?}");
+            assert_eq!(meaning(line.as_bytes(), &all), Reading::Unclear, "{line:?}");
         }
-        assert_eq!(meaning(b"\xffy\n", true), Reading::Unclear);
-        assert_eq!(meaning(b"a\n", false), Reading::Unclear, "no rule was offered");
+        assert_eq!(meaning(b"", &all), Reading::End);
+        assert_eq!(meaning(b"\xffy\n", &all), Reading::Unclear);
+        for line in [b"a\n", b"s\n"] {
+            assert_eq!(meaning(line, &Offers::default()), Reading::Unclear, "not offered");
+        }
+        assert!(all.again(usize::MAX).starts_with("please answer y, n, s or a\n"));
+        assert!(Offers::default().again(usize::MAX).starts_with("please answer y or n\n"));
+    }
+
+    #[test]
+    fn lines_of_a_question_fit_into_the_terminal() {
+        let rule = StandingRule::for_test();
+        let all = Offers { later_calls: LaterCalls::Possible, rule: Some(rule) };
+        for columns in [20, 33, 80] {
+            let shown = all.again(columns);
+            assert!(shown.ends_with(": "), "the answer follows a blank: {shown:?}");
+            assert!(shown.lines().all(|line| width(line) <= columns), "{columns}: {shown}");
+        }
+    }
+
+    #[test]
+    fn time_left_is_rounded_as_people_say_it() {
+        let shown = |left: u64, whole: u64| {
+            let (left, whole) = (Duration::from_millis(left), Duration::from_secs(whole));
+            humantime::format_duration(rounded(left, whole)).to_string()
+        };
+        assert_eq!(shown(299_987, 300), "5m");
+        assert_eq!(shown(298_600, 300), "5m");
+        assert_eq!(shown(287_700, 300), "4m 50s");
+        assert_eq!(shown(60_400, 300), "1m");
+        assert_eq!(shown(41_700, 300), "42s");
+        assert_eq!(shown(20, 300), "1s");
+        assert_eq!(shown(900, 1), "1s");
+        assert_eq!(shown(64_900, 65), "1m 5s");
     }
 }

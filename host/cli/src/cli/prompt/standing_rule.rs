@@ -18,6 +18,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 
 /// Maximum length of a shown rule's name, in characters.
@@ -97,24 +98,44 @@ pub(super) enum RuleError {
     File { path: PathBuf, source: io::Error },
     #[error("{file} is not a valid configuration: {reason}", file = setup::shown(path))]
     Invalid { path: PathBuf, reason: String },
+    /// Another process holds the lock of the file's folder.
+    #[error("another process holds the lock of {file}", file = setup::shown(path))]
+    Busy { path: PathBuf },
 }
+
+/// The longest wait for the lock of the file. Another run holds it for the time of one write.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The time between two attempts to take the lock.
+const PAUSE: Duration = Duration::from_millis(20);
 
 impl StandingRule {
     /// Adds the rule to the file, and keeps everything else in it. Returns the words for the
-    /// person.
+    /// person. Blocks for at most [`PATIENCE`] while another process holds the lock.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, written or understood. It is unchanged then.
+    /// If the file cannot be read, written or understood, or its lock is held. It is unchanged
+    /// then.
     pub(super) fn write(&self) -> Result<String, RuleError> {
+        let until = Instant::now() + PATIENCE;
+        self.write_waiting(|| {
+            std::thread::sleep(PAUSE);
+            if Instant::now() < until { Patience::Left } else { Patience::Over }
+        })
+    }
+
+    /// Does the same, and calls `wait` after each attempt to take the lock that fails.
+    fn write_waiting(&self, wait: impl FnMut() -> Patience) -> Result<String, RuleError> {
         let failed = |source| RuleError::File { path: self.file.clone(), source };
         let target = target(&self.file).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let folder = target.parent().unwrap_or(Path::new("/"));
         make_private(folder).map_err(failed)?;
         // Two runs that write at once must not lose a rule.
         let lock = File::open(folder).map_err(failed)?;
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)
-            .map_err(|error| failed(error.into()))?;
+        match take(&lock, wait).map_err(failed)? {
+            Patience::Left => {}
+            Patience::Over => return Err(RuleError::Busy { path: self.file.clone() }),
+        }
         let former = FileConfig::text(&target, LastLink::Keep).map_err(failed)?;
         let text = self.added_to(former.as_deref().unwrap_or_default())?;
         replace(&target, &text).map_err(failed)?;
@@ -136,6 +157,28 @@ impl StandingRule {
         match read.tools.get(&self.name) {
             Some(Mode::Auto) => Ok(text),
             _ => Err(invalid("the rule cannot be added to it".to_owned())),
+        }
+    }
+}
+
+/// Whether there is time left to wait for a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    Left,
+    Over,
+}
+
+/// Takes the lock of a folder, as long as there is time.
+fn take(folder: &File, mut wait: impl FnMut() -> Patience) -> io::Result<Patience> {
+    use rustix::fs::{FlockOperation, flock};
+    loop {
+        match flock(folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Patience::Left),
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if wait() == Patience::Over {
+            return Ok(Patience::Over);
         }
     }
 }
@@ -194,6 +237,13 @@ mod tests {
 
     use super::*;
 
+    impl StandingRule {
+        /// Returns a rule for tests of the question that offers it.
+        pub(in crate::cli::prompt) fn for_test() -> Self {
+            rule(Path::new("/nowhere"))
+        }
+    }
+
     fn rule(file: &Path) -> StandingRule {
         StandingRule { file: file.to_owned(), name: "files/write_file".to_owned() }
     }
@@ -230,6 +280,27 @@ mod tests {
             assert!(matches!(rule(&file).write(), Err(RuleError::Invalid { .. })), "{former}");
             assert_eq!(fs::read_to_string(&file).unwrap(), former);
         }
+    }
+
+    #[test]
+    fn rule_is_written_when_the_other_process_lets_go_and_else_not() {
+        use rustix::fs::{FlockOperation, flock};
+        let folder = tempfile::tempdir().unwrap();
+        let rule = rule(&folder.path().join("palisade.toml"));
+        let other = File::open(folder.path()).unwrap();
+        flock(&other, FlockOperation::LockExclusive).unwrap();
+        let mut attempts = 0;
+        let busy = rule.write_waiting(|| {
+            attempts += 1;
+            if attempts < 5 { Patience::Left } else { Patience::Over }
+        });
+        assert!(matches!(busy, Err(RuleError::Busy { .. })), "{busy:?}");
+        assert!(attempts == 5 && !rule.file.exists());
+        let written = rule.write_waiting(|| {
+            flock(&other, FlockOperation::Unlock).unwrap();
+            Patience::Left
+        });
+        assert!(written.is_ok() && rule.file.exists(), "{written:?}");
     }
 
     #[test]

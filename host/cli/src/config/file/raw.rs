@@ -14,6 +14,7 @@ pub(super) struct RawFile {
     pub(super) tools: RawTools,
     pub(super) shell: RawShell,
     pub(super) workspace: RawWorkspace,
+    pub(super) journal: RawJournal,
 }
 
 #[derive(Deserialize, Default)]
@@ -80,4 +81,14 @@ pub(super) struct RawPlugins {
 pub(super) struct RawTools {
     pub(super) hide: BTreeSet<String>,
     pub(super) only: Option<BTreeSet<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(in crate::config) struct RawJournal {
+    pub(in crate::config) file: Option<String>,
+    pub(in crate::config) inputs: Option<String>,
+    pub(in crate::config) max_age: Option<Written>,
+    pub(in crate::config) max_size: Option<String>,
+    pub(in crate::config) calls: Option<bool>,
 }

@@ -2,6 +2,8 @@
 
 use super::{Settings, stricter};
 use crate::config::file::FileConfig;
+use crate::config::journal::JournalConfig;
+use palisade::SideEffects;
 use palisade::plugins::Shipped;
 use palisade::policy::{Mode, parts};
 use palisade::sandbox::limits;
@@ -37,8 +39,10 @@ impl Settings {
         if project.total_memory.is_some_and(|memory| memory > self.total_memory.value) {
             return loosens("limits.total_memory".to_owned());
         }
-        let time = self.timeout.value.unwrap_or(limits::TIMEOUT);
-        if project.timeout.is_some_and(|timeout| timeout > time) {
+        // The setting holds for every class, so it may not be above the default of any.
+        let defaults = SideEffects::ALL.into_iter().map(limits::default_timeout);
+        let time = self.timeout.value.or(defaults.min());
+        if project.timeout > time {
             return loosens("limits.timeout".to_owned());
         }
         if project.compile_time.is_some_and(|time| time > self.compile_time.value) {
@@ -82,6 +86,9 @@ impl Settings {
         }
         if project.hard_links.is_some_and(|given| given > self.hard_links.value) {
             return loosens("workspace.hard_links".to_owned());
+        }
+        if project.journal != JournalConfig::default() {
+            return loosens("journal".to_owned());
         }
         if !project.directories.is_empty() {
             return loosens("plugins.directories".to_owned());

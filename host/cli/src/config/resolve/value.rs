@@ -38,7 +38,7 @@ pub struct Value<T> {
 
 impl<T> Value<T> {
     /// Creates a value that is the program's default.
-    pub(super) fn default(value: T) -> Self {
+    pub(in crate::config) fn default(value: T) -> Self {
         Self { value, origin: Origin::Default }
     }
 

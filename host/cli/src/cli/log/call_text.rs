@@ -1,0 +1,89 @@
+//! The calls of a journal as text for a person.
+
+use crate::cli::style::{self, faint, heading};
+use palisade::tool::text::{elided, visible};
+use palisade_server::journal::{Body, CallPage, CallRow, CallState};
+use serde_json::Value;
+
+/// The displayed length of a name, in characters.
+const NAME: usize = 48;
+/// The displayed length of the beginning of an input, in characters.
+const INPUT: usize = 80;
+
+/// Returns the line of a call.
+pub(super) fn call_line(row: &CallRow) -> String {
+    let input = row.input_start.as_deref().map(|input| elided(input, INPUT)).unwrap_or_default();
+    let who = row.session_id.as_deref().map(|id| format!(" in {}", elided(id, NAME)));
+    format!(
+        "{} {} {} {}{}{} {}\n",
+        faint(&row.created.to_string()),
+        outcome(row),
+        elided(&row.tool, NAME),
+        faint(&elided(&row.id, NAME)),
+        faint(&who.unwrap_or_default()),
+        row.duration.map(|time| format!(" {:.1}ms", time.as_secs_f64() * 1e3)).unwrap_or_default(),
+        faint(&input),
+    )
+}
+
+/// Returns everything about a call.
+pub(super) fn call_page(page: &CallPage) -> String {
+    let row = &page.call;
+    let mut text = call_line(row);
+    let mut add = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            // Text of others may have lines of its own, which stay behind those of the program.
+            let value = visible(&value).replace('\n', "\n      ");
+            text.push_str(&format!("  {} {value}\n", heading(&format!("{key}:"))));
+        }
+    };
+    add(
+        "plugin",
+        row.plugin
+            .as_ref()
+            .map(|plugin| format!("{plugin} ({})", row.digest.as_deref().unwrap_or("no digest"))),
+    );
+    add("class", row.class.clone());
+    add("turn", row.turn_id.clone());
+    add("client", row.client.clone());
+    add("started", row.started.map(|at| at.to_string()));
+    add("ended", row.ended.map(|at| at.to_string()));
+    add("message", row.message.clone());
+    add("command", page.command_executed.clone());
+    for file in &page.files_modified {
+        let name = file.as_str().or_else(|| file["path"].as_str()).unwrap_or_default();
+        add("changed", Some(name.to_owned()));
+    }
+    for question in &page.confirmations {
+        let by = question.answered_by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+        let decision = question.resolution.as_deref().unwrap_or("open");
+        add("question", Some(format!("{decision}{by}, asked {}", question.asked)));
+    }
+    add("input", page.input.as_ref().map(body));
+    add("output", page.output.as_ref().map(body));
+    for event in &page.events {
+        let data: Value = serde_json::from_str(&event.line).unwrap_or_default();
+        let more = data["message"].as_str().or_else(|| data["decision"].as_str());
+        let more = more.map(|more| format!(" {}", elided(more, INPUT))).unwrap_or_default();
+        add("event", Some(format!("{} {}{more}", event.time, event.name)));
+    }
+    text
+}
+
+fn body(body: &Body) -> String {
+    let kept = body.text.as_deref().unwrap_or_default();
+    match &body.digest {
+        None => kept.to_owned(),
+        Some(digest) => format!("{kept} ({} bytes in all, {digest})", body.length),
+    }
+}
+
+fn outcome(row: &CallRow) -> String {
+    match row.state {
+        CallState::Succeeded => heading("succeeded"),
+        CallState::Failed => {
+            style::error(row.error_class.as_deref().unwrap_or(CallState::Failed.as_str()))
+        }
+        state => faint(state.as_str()),
+    }
+}

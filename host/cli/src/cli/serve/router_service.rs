@@ -1,0 +1,83 @@
+//! The HTTP API and the console behind the server's gate: the gate authenticates, and the router
+//! authorises.
+
+use super::mounted::Mounted;
+use axum::Router;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, Method, StatusCode};
+use bytes::Bytes;
+use http_body_util::Full;
+use palisade::BoxFuture;
+use palisade_mcp::http::{
+    self, Admitted, Body, Caller, Logins, Request, RequestHead, Response, Service,
+};
+use palisade_server::{Role, is_public};
+use serde_json::{Value, json};
+
+/// The name under which the operator's answers are recorded.
+const OPERATOR: &str = "operator";
+/// The path at which the operator gets another code for a login.
+pub(in crate::cli) const LOGINS: &str = "/logins";
+
+/// A router as a service of the gate.
+pub(super) struct RouterService {
+    router: Mounted<Router>,
+    logins: Option<Logins>,
+}
+
+impl RouterService {
+    pub(super) fn new(router: Router, logins: Option<Logins>) -> Self {
+        let is_public = |head: &RequestHead| is_public(head.uri.path());
+        Self { router: Mounted::new(router, is_public, introduce), logins }
+    }
+
+    /// Returns another code for a login.
+    fn issue(&self) -> Response<Body> {
+        match self.logins.as_ref().map(Logins::issue) {
+            Some(Ok(code)) => answer(StatusCode::OK, "application/json", &json!({"code": code})),
+            Some(Err(_)) | None => {
+                let problem = json!({
+                    "type": "about:blank",
+                    "title": "no code can be made",
+                    "status": 500,
+                    "code": "internal",
+                    "detail": "the system gives no random numbers",
+                });
+                answer(StatusCode::INTERNAL_SERVER_ERROR, "application/problem+json", &problem)
+            }
+        }
+    }
+}
+
+impl Service for RouterService {
+    fn answer(&self, admitted: Admitted) -> BoxFuture<'_, Response<Body>> {
+        let is_operator = admitted.role() == Some(http::Role::Operator);
+        if admitted.target() == (&Method::POST, LOGINS) && is_operator {
+            return Box::pin(std::future::ready(self.issue()));
+        }
+        self.router.answer(admitted)
+    }
+
+    fn is_public(&self, head: &RequestHead) -> bool {
+        self.router.is_public(head)
+    }
+}
+
+/// Tells the router who sent a request.
+fn introduce(caller: Caller, role: Option<http::Role>, request: &mut Request<Full<Bytes>>) {
+    let role = role.map(|role| match role {
+        http::Role::Operator => Role::Operator { name: OPERATOR.into() },
+        http::Role::Client => Role::Client { id: caller.id().into() },
+    });
+    if let Some(role) = role {
+        request.extensions_mut().insert(role);
+    }
+}
+
+fn answer(status: StatusCode, kind: &'static str, value: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(Bytes::from(value.to_string())));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
