@@ -1,8 +1,10 @@
 //! The tasks of the repository, run as `cargo xtask TASK`; `USAGE` lists them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool for developers")]
 
+mod api;
 mod clients;
 mod conformance;
+mod console;
 mod documents;
 mod fuzz;
 #[allow(
@@ -52,6 +54,11 @@ cargo xtask clients [--debug] [--sample | FRAMEWORK…]
     Runs the official MCP clients for Python, TypeScript and Rust, the MCP Inspector and nine agent
     frameworks against `palisade serve`. With --sample, only two of the frameworks, over HTTP only;
     with names, these frameworks only. Needs python3 and pip, node and npm.
+cargo xtask console [--debug] [SCENARIO…]
+    Drives the console in a browser. Needs node, npm and Chromium.
+cargo xtask api [--debug] [--sample]
+    Compares the HTTP API with its own description; with --sample in a minute. Needs python3 and
+    pip.
 cargo xtask rivals [--debug]
     Measures calls per second beside the official Python SDK's server and ACT.
     Needs python3 and pip.
@@ -113,6 +120,8 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "providers" => providers::check(&place, profile())?,
         "conformance" => conformance::run(&place, profile())?,
         "clients" => clients::run(&place, profile(), &clients::Selected::from_arguments())?,
+        "api" => api::run(&place, profile(), api::Length::from_arguments())?,
+        "console" => console::run(&place, profile())?,
         "rivals" => rivals::run(&place, profile())?,
         "install" => install::run(&place)?,
         "instructions" => instructions::run(&place)?,

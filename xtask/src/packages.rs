@@ -14,7 +14,7 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 8] = [
+const HOSTS: [&str; 9] = [
     "palisade-plugins",
     "palisade-schema",
     "palisade-formats",
@@ -22,6 +22,7 @@ const HOSTS: [&str; 8] = [
     "palisade",
     "palisade-shell",
     "palisade-mcp",
+    "palisade-server",
     "palisade-cli",
 ];
 

@@ -12,13 +12,14 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The published libraries.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 9] = [
     "palisade",
     "palisade_formats",
     "palisade_guest",
     "palisade_guest_macros",
     "palisade_mcp",
     "palisade_schema",
+    "palisade_server",
     "palisade_shell",
     "palisade_wasi_fs",
 ];

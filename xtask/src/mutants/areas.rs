@@ -57,6 +57,7 @@ pub(super) const AREAS: [Area; 9] = [
             "host/palisade/src/confirm.rs",
             "host/palisade/src/confirm/**/*.rs",
             "host/palisade/src/dispatch/approve/question.rs",
+            "host/palisade/src/dispatch/question_order.rs",
         ],
         suites: &["dispatcher", "mcp"],
     },
