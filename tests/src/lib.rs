@@ -3,6 +3,7 @@
 
 #![allow(missing_debug_implementations, reason = "the suites print none of these types")]
 
+pub mod api;
 pub mod bomb;
 pub mod caches;
 pub mod case;
@@ -10,6 +11,7 @@ pub mod circles;
 #[cfg(feature = "otel")]
 pub mod collector;
 pub mod dice;
+pub mod event_stream;
 pub mod events;
 pub mod expanding_json;
 #[cfg(target_os = "linux")]

@@ -86,33 +86,14 @@ impl Endpoint {
         Self { child: Some(child), said: Some(said), address }
     }
 
-    /// Sends a request without reading its response.
+    /// Sends a request to `/mcp` without reading its response.
     ///
     /// # Panics
     ///
     /// If the server does not accept a connection.
     #[must_use]
     pub fn begin(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
-        let mut socket = TcpStream::connect(&self.address).expect("the server listens");
-        socket.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
-        let mut head = format!(
-            "{method} /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",
-            body.len()
-        );
-        let is_named =
-            |name: &str| headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-        let usual = [
-            ("Host", self.address.as_str()),
-            ("Content-Type", "application/json"),
-            ("Accept", "application/json, text/event-stream"),
-        ];
-        for (name, value) in usual.iter().filter(|(name, _)| !is_named(name)).chain(headers) {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        // A server that refuses a request early may close the connection before it has read
-        // everything.
-        let _ = socket.write_all(format!("{head}\r\n{body}").as_bytes());
-        socket
+        begin(&self.address, "/mcp", method, headers, body)
     }
 
     /// Sends a request and reads the whole response.
@@ -160,21 +141,75 @@ impl Drop for Endpoint {
     }
 }
 
+/// Sends a request to a path of the server at this address, without reading its response.
+///
+/// # Panics
+///
+/// If the server does not accept a connection.
+#[must_use]
+pub fn begin(
+    address: &str,
+    path: &str,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> TcpStream {
+    try_begin(address, path, method, headers, body).expect("the server listens")
+}
+
+/// Sends a request as [`begin`] does, to a server that may be gone.
+pub(crate) fn try_begin(
+    address: &str,
+    path: &str,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> std::io::Result<TcpStream> {
+    let mut socket = TcpStream::connect(address)?;
+    socket.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
+    let mut head = format!(
+        "{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    let is_named = |name: &str| headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let usual = [
+        ("Host", address),
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ];
+    for (name, value) in usual.iter().filter(|(name, _)| !is_named(name)).chain(headers) {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    // A server that refuses a request early may close the connection before it has read
+    // everything.
+    let _ = socket.write_all(format!("{head}\r\n{body}").as_bytes());
+    Ok(socket)
+}
+
 /// Reads a whole response.
 ///
 /// # Panics
 ///
 /// If the bytes are not an HTTP response.
 #[must_use]
-pub fn answer(mut socket: TcpStream) -> Answer {
+pub fn answer(socket: TcpStream) -> Answer {
+    try_answer(socket).unwrap_or_else(|text| panic!("no answer: {text:?}"))
+}
+
+/// Reads a whole response.
+///
+/// # Errors
+///
+/// What came, if it is not an HTTP response.
+pub fn try_answer(mut socket: TcpStream) -> Result<Answer, String> {
     let mut bytes = Vec::new();
     // A reset after the response is no error.
     let _ = socket.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return Err(text) };
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let status = status.unwrap_or_else(|| panic!("no status: {head}"));
-    Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+    let Some(status) = status else { return Err(text) };
+    Ok(Answer { status, head: head.to_lowercase(), body: body.to_owned() })
 }
 
 impl Answer {

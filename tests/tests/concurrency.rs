@@ -8,6 +8,8 @@ mod concurrency_count;
 mod factories;
 #[path = "concurrency/flood.rs"]
 mod flood;
+#[path = "concurrency/nested_shares.rs"]
+mod nested_shares;
 #[path = "concurrency/readers.rs"]
 mod readers;
 #[path = "concurrency/shares.rs"]

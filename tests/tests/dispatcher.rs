@@ -10,6 +10,8 @@ mod cancellation;
 mod confirmation;
 #[path = "dispatcher/gate.rs"]
 mod dispatcher_gate;
+#[path = "dispatcher/embedder.rs"]
+mod embedder;
 #[path = "dispatcher/events.rs"]
 mod events;
 #[path = "dispatcher/examples.rs"]
@@ -20,6 +22,10 @@ mod interleavings;
 mod logs;
 #[path = "dispatcher/native.rs"]
 mod native;
+#[path = "dispatcher/question_order.rs"]
+mod question_order;
+#[path = "dispatcher/recorder.rs"]
+mod recorder;
 #[path = "dispatcher/reply.rs"]
 mod reply;
 #[path = "dispatcher/required.rs"]

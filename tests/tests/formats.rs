@@ -8,10 +8,11 @@
 use std::env;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use palisade::formats::{DefinitionView, Format, Strictness, Weakening, export_all};
 use palisade::tool::schema::Schema;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Returns the schema of a typical tool.
 fn simple() -> Value {
@@ -106,4 +107,45 @@ fn rich_tool_matches_the_golden_files() {
     view.output_schema = Some(output.as_value());
     view.side_effects = "write";
     compare("rich", &view);
+}
+
+/// Returns this many names, the last first: the first one that is looked for is found last.
+fn names(count: usize) -> Vec<String> {
+    (0..count).rev().map(|number| format!("{number:06}")).collect()
+}
+
+#[test]
+fn lists_of_many_names_take_as_many_steps_as_names() {
+    const MANY: usize = 60_000;
+    /// Comparing each name with each other takes minutes, and looking each one up a second.
+    const SOON: Duration = Duration::from_secs(20);
+    let properties: Map<String, Value> =
+        names(MANY).into_iter().map(|name| (name, json!({"type": "string"}))).collect();
+    let others: Vec<String> = names(MANY).into_iter().map(|name| format!("{name}b")).collect();
+    let kinds: Vec<String> = names(MANY).into_iter().chain(["string".to_owned()]).collect();
+    for (what, schema) in [
+        (
+            "required",
+            json!({"type": "object", "properties": properties, "required": names(MANY), "additionalProperties": false}),
+        ),
+        (
+            "allOf",
+            json!({"type": "object", "allOf": [{"required": names(MANY)}, {"required": others}]}),
+        ),
+        (
+            "type",
+            json!({"type": "object", "properties": {"x": {"type": kinds, "enum": names(MANY)}}}),
+        ),
+    ] {
+        for format in Format::ALL {
+            for strictness in [Strictness::AsIs, Strictness::Transform] {
+                let begun = Instant::now();
+                let view = DefinitionView::new("many", "Has many names.", &schema);
+                let (request, _) = export_all(&[view], format, strictness);
+                let took = begun.elapsed();
+                assert!(took < SOON, "{what}, {format}, {strictness:?}: {took:?}");
+                assert!(request.to_string().len() < 32 << 20, "{what}, {format}, {strictness:?}");
+            }
+        }
+    }
 }

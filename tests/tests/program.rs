@@ -35,6 +35,8 @@ mod interrupt;
 mod mcp_config;
 #[path = "program/mcp_config_http.rs"]
 mod mcp_config_http;
+#[path = "program/narrow.rs"]
+mod narrow;
 #[path = "program/output.rs"]
 mod output;
 #[path = "program/plugin_rules.rs"]

@@ -147,3 +147,57 @@ fn every_verb_follows_its_recipe() {
         }
     }
 }
+
+/// Returns the text of a suite's item: from this text to the end of the item at the left edge.
+fn item(path: &str, begin: &str) -> String {
+    let text = read(&format!("tests/tests/program/{path}"));
+    let rest = text.split(begin).nth(1).unwrap_or_else(|| panic!("{path} has no {begin}"));
+    rest.split("\n}").next().and_then(|rest| rest.split("\n];").next()).unwrap_or(rest).to_owned()
+}
+
+/// The subcommands whose test of a full disk stands apart, with that test, or `None` for one that
+/// prints nothing unless a client asks.
+const APART: [(&str, Option<&str>); 5] = [
+    ("console", Some("fn unwritable_output_about_a_server_is_1(")),
+    ("dispatch", Some("fn unwritable_answers_of_executed_tools_are_1(")),
+    ("log", Some("fn unwritable_output_about_a_server_is_1(")),
+    ("serve", None),
+    ("watch", Some("fn unwritable_output_about_a_server_is_1(")),
+];
+/// The subcommand whose test of `--json` stands apart, with that test: it needs a journal.
+const JSON_APART: (&str, &str) = ("log", "fn one_call_has_its_question_with_who_answered(");
+
+#[test]
+fn every_verb_is_in_the_lists_of_its_recipe() {
+    let full_disk = item("output.rs", "const VERBS");
+    let help = item("verbs.rs", "fn help_and_version_go_to_standard_output");
+    let json = item("verbs.rs", "fn every_json_verb_prints_one_json_value");
+    let table = item("exit_codes.rs", "fn wrong_command_line_is_2");
+    let suites: Vec<String> = rust_files("tests/").iter().map(|path| read(path)).collect();
+    let mut missing = Vec::new();
+    for module in verbs().iter().filter(|verb| !verb.is_hidden).map(Verb::module) {
+        let quoted = format!("\"{module}\"");
+        let begins = |list: &str| list.contains(&format!("&[{quoted}"));
+        let own: String = rust_files("host/cli/src/cli/")
+            .iter()
+            .filter(|path| path.starts_with(&format!("host/cli/src/cli/{module}")))
+            .map(|path| read(path))
+            .collect();
+        let is_there = |test: &str| suites.iter().any(|suite| suite.contains(test));
+        let apart = APART.iter().find(|(verb, _)| *verb == module);
+        let is_apart = apart.is_some_and(|(_, test)| test.is_none_or(is_there));
+        let is_json_apart = module == JSON_APART.0 && is_there(JSON_APART.1);
+        let lists = [
+            ("VERBS of output.rs", begins(&full_disk) || is_apart),
+            ("--help in verbs.rs", help.contains(&quoted)),
+            (
+                "--json in verbs.rs",
+                begins(&json) || is_json_apart || !own.contains("output::json("),
+            ),
+            ("the table in exit_codes.rs", begins(&table)),
+        ];
+        let absent = lists.iter().filter(|(_, is_there)| !is_there);
+        missing.extend(absent.map(|(list, _)| format!("{module} in {list}")));
+    }
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}

@@ -152,6 +152,17 @@ fn always_applies_to_tool_and_session_including_waiting_calls() {
 }
 
 #[test]
+fn question_without_an_answer_is_refused_as_such() {
+    let stage =
+        Stage::new(&[], |builder| builder.confirmer(Arc::new(ConfirmFn::new(|_| Answer::None))));
+    let result = block_on(async { stage.begin(&stage.session(), writing("w")).await.unwrap() });
+    assert_eq!(class(&result), "user_denied");
+    let said = result.error().unwrap().message();
+    assert!(said.contains("got no answer (end of input)"), "{said}");
+    assert_eq!(settled(&stage, "w"), [Resolution::Answered(Answer::None)]);
+}
+
+#[test]
 fn always_does_not_lift_a_deny() {
     let policy = Policy::default().with_tool("write_file", Mode::Deny);
     let stage = Stage::new(&[], |builder| {

@@ -21,6 +21,8 @@ const CALLS: usize = 60;
 const UNREAD: usize = 60;
 /// The same over HTTP, with a connection for each call.
 const UNREAD_CONNECTIONS: usize = 30;
+/// The number of blocks of a result that is small as text, and large in memory.
+const BLOCKS: u32 = 100_000;
 /// The limit on the memory of all calls together, in bytes.
 const TOTAL: usize = 512 << 20;
 /// The program's own memory beside that, in bytes: allocator overhead and buffers.
@@ -229,6 +231,16 @@ fn unread_answers_are_bounded_together() {
     assert!(growth < TOTAL + BESIDE, "{} MiB", growth >> 20);
 }
 
+/// Creates a world with a plugin that returns many empty blocks.
+fn world_of_blocks() -> World {
+    let (world, far) = (World::new(), 131_072);
+    // Memory is zero at first, and so is each block: an empty text.
+    let answer = [(260, far), (264, BLOCKS), (268, 1)];
+    let plugin = raw().answering("(drop (memory.grow (i32.const 100)))", &answer);
+    std::fs::write(world.plugins().join("raw.wasm"), plugin.build()).unwrap();
+    world
+}
+
 /// The form of a request over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
@@ -240,12 +252,13 @@ enum Way {
     Session,
 }
 
+/// Returns the answers to calls over HTTP, which are read only after all calls have ended, and the
+/// program's growth in memory.
 #[track_caller]
-fn unread_over_http(way: Way) {
-    let world = world();
+fn unread_over_http(world: &World, way: Way) -> (Vec<Value>, usize) {
     let events = world.outer().join("events.jsonl");
     let words = ["--events", events.to_str().unwrap()];
-    let endpoint = Endpoint::start(bounded(&world), &words);
+    let endpoint = Endpoint::start(bounded(world), &words);
     let peak = Peak::of_process(endpoint.child().id());
     let session = if way == Way::Session { session(&endpoint) } else { String::new() };
     let request = |id: usize| {
@@ -268,10 +281,8 @@ fn unread_over_http(way: Way) {
         (1..=UNREAD_CONNECTIONS).map(|id| endpoint.begin("POST", &headers, &request(id))).collect();
     all_ended(&events, UNREAD_CONNECTIONS);
     stands_still(endpoint.child().id());
-    let answers: Vec<Value> = begun.into_iter().map(|socket| answer(socket).message()).collect();
-    some_are_whole(&answers);
-    let growth = peak.growth();
-    assert!(growth < TOTAL + BESIDE, "{way:?}: {} MiB", growth >> 20);
+    let answers = begun.into_iter().map(|socket| answer(socket).message()).collect();
+    (answers, peak.growth())
 }
 
 /// Opens a session of the previous revision.
@@ -289,6 +300,29 @@ fn session(endpoint: &Endpoint) -> String {
 fn unread_http_answers_are_bounded_together() {
     let _turn = turn();
     for way in [Way::Plain, Way::WithProgress, Way::Session] {
-        unread_over_http(way);
+        let (answers, growth) = unread_over_http(&world(), way);
+        some_are_whole(&answers);
+        assert!(growth < TOTAL + BESIDE, "{way:?}: {} MiB", growth >> 20);
+    }
+}
+
+/// Returns the number of answers that have all blocks.
+fn count_with_all_blocks(answers: &[Value]) -> usize {
+    let blocks = |answer: &Value| answer["result"]["content"].as_array().map_or(0, Vec::len);
+    answers.iter().filter(|answer| blocks(answer) == BLOCKS as usize).count()
+}
+
+#[test]
+fn unread_answers_of_many_small_blocks_are_bounded_together() {
+    let _turn = turn();
+    let world = world_of_blocks();
+    let (answers, growth) = unread(&world, bounded(&world), UNREAD);
+    assert!(count_with_all_blocks(&answers) > 0, "{:.300}", answers[0].to_string());
+    assert!(growth < TOTAL + BESIDE, "{} MiB", growth >> 20);
+    for way in [Way::Plain, Way::WithProgress, Way::Session] {
+        let (answers, growth) = unread_over_http(&world_of_blocks(), way);
+        let whole = count_with_all_blocks(&answers);
+        assert!(whole > 0, "{way:?}: {:.300}", answers[0].to_string());
+        assert!(growth < TOTAL + BESIDE, "{way:?}: {} MiB", growth >> 20);
     }
 }

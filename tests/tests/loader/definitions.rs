@@ -167,7 +167,22 @@ fn patterns_of_all_tools_are_bounded_together() {
         .map(|number| Told::new(&format!("tool{number}")).with_input(schema(number)))
         .collect();
     says(&refused(&Wat::with_tools(tools.clone()).build()), &["too many patterns", "512"]);
+    says(
+        &refused(&Wat::with_tools(tools.clone()).build()),
+        &["`pattern`", "/properties/p", "the input schema of `tool5`"],
+    );
     super::load(&super::with_file(&Wat::with_tools(tools[..5].to_vec()).build()));
+}
+
+#[test]
+fn memory_of_all_descriptions_is_bounded_together() {
+    // A short text of small objects, which take a hundred times as much memory each.
+    let metadata = format!(r#"{{"a":[{}]}}"#, vec![r#"{"":0}"#; 4_900].join(","));
+    let tools: Vec<Told> = (0..12)
+        .map(|number| Told { metadata: metadata.clone(), ..Told::new(&format!("tool{number}")) })
+        .collect();
+    says(&refused(&Wat::with_tools(tools.clone()).build()), &["too much memory", "33554432"]);
+    super::load(&super::with_file(&Wat::with_tools(tools[..8].to_vec()).build()));
 }
 
 /// Returns a tool whose schema has a property with this description.

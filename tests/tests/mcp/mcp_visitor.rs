@@ -2,9 +2,12 @@
 
 use super::legacy_of;
 use palisade_tests::guest::MCP_VISITOR;
+use palisade_tests::mcp::{MODERN, modern};
+use palisade_tests::mcp_http::Endpoint;
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 
 /// Returns the names in a list.
 fn names(answer: &Value, list: &str) -> Vec<String> {
@@ -36,7 +39,7 @@ fn subscriber_is_notified_of_replaced_and_removed_plugins() {
     }
     let wanted =
         json!({"notifications": {"resourceSubscriptions": ["visit://card", "visit://none"]}});
-    let id = client.begin("subscriptions/listen", &palisade_tests::mcp::modern(wanted, &json!({})));
+    let id = client.begin("subscriptions/listen", &modern(wanted, &json!({})));
     let accepted = client.receive_method("notifications/subscriptions/acknowledged");
     let heard = &accepted["params"]["notifications"]["resourceSubscriptions"];
     assert_eq!(heard, &json!(["visit://card"]), "{accepted}");
@@ -54,6 +57,30 @@ fn subscriber_is_notified_of_replaced_and_removed_plugins() {
     client.receive_method(UPDATED);
     other.receive_method("notifications/resources/list_changed");
     assert!(other.received(UPDATED).is_empty(), "an unsubscribed client is not notified");
+}
+
+#[test]
+fn subscription_over_http_has_only_the_resources_that_exist() {
+    let world = World::new();
+    install(&world, 0);
+    let program = Program::new(&world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
+    let endpoint = Endpoint::start(program, &["--watch"]);
+    let uris = json!(["visit://none", "visit://card", "visit://none/2"]);
+    let wanted = modern(json!({"notifications": {"resourceSubscriptions": uris}}), &json!({}));
+    let method = "subscriptions/listen";
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": wanted});
+    let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", method)];
+    let answer = BufReader::new(endpoint.begin("POST", &headers, &message.to_string()));
+    let mut events = answer
+        .lines()
+        .map_while(Result::ok)
+        .filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data:")?).ok());
+    let accepted = events.next().unwrap();
+    let heard = &accepted["params"]["notifications"]["resourceSubscriptions"];
+    assert_eq!(heard, &json!(["visit://card"]), "{accepted}");
+    install(&world, 1);
+    let told = events.next().unwrap();
+    assert_eq!(told["params"]["uri"], "visit://card", "{told}");
 }
 
 #[test]

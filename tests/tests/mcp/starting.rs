@@ -1,9 +1,16 @@
 //! A server whose plugins still compile: it answers at once, and announces them as they come.
 
 use super::call;
+use palisade::plugins::Shipped;
+use palisade::sandbox::{ChildCompiler, Compiler};
+use palisade::{CacheMode, CancellationToken, Host};
+use palisade_mcp::{Server, Settings};
+use palisade_tests::guest::{MCP_CONFORMANCE, MCP_VISITOR};
 use palisade_tests::mcp::Client;
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const CHANGED: &str = "notifications/tools/list_changed";
@@ -37,6 +44,61 @@ fn server_with_a_cold_cache_answers_at_once_and_announces_its_tools() {
     }
     let answer = client.request("tools/call", &call("read_file", json!({"path": "a.txt"})));
     assert_eq!(super::text(&answer), "found");
+}
+
+/// Serves a host in this process, and returns the answer to one message.
+fn answer_of(host: Host, message: &Value) -> Value {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (input, mut asks) = std::io::pipe().unwrap();
+    let (answers, output) = std::io::pipe().unwrap();
+    let stop = CancellationToken::new();
+    let server = Server::new(Arc::new(host), Settings::default()).unwrap();
+    let serving = stop.clone();
+    let served = runtime.spawn(async move { server.serve_lines(input, output, serving).await });
+    asks.write_all(format!("{message}\n").as_bytes()).unwrap();
+    let mut line = String::new();
+    BufReader::new(answers).read_line(&mut line).unwrap();
+    stop.cancel();
+    drop(asks);
+    runtime.block_on(served).unwrap().unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn prompt_and_resource_of_a_loaded_plugin_do_not_wait_for_another_that_compiles() {
+    let world = World::new();
+    world.install("visitor", &std::fs::read(MCP_VISITOR.file()).unwrap());
+    let cache = CacheMode::Directory(world.outer().join("cache"));
+    let builder = || {
+        let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut);
+        builder.plugins(world.plugins()).cache(cache.clone())
+    };
+    assert_eq!(builder().build().unwrap().plugins().len(), 1);
+    world.install("compiling", &std::fs::read(MCP_CONFORMANCE.file()).unwrap());
+    for (method, mut params) in [
+        ("prompts/get", json!({"name": "greet_the_visitor"})),
+        ("resources/read", json!({"uri": "visit://card"})),
+        (
+            "completion/complete",
+            json!({
+                "ref": {"type": "ref/resource", "uri": "visit://card"},
+                "argument": {"name": "any", "value": ""},
+            }),
+        ),
+    ] {
+        let over = CancellationToken::new();
+        let endless =
+            ChildCompiler::program("/bin/sh", ["-c", "exec sleep 600"]).cancelled_by(over.clone());
+        let host = builder().compiler(Compiler::Child(endless)).build_in_background().unwrap();
+        assert!(!host.compiling().is_empty(), "one of them compiles");
+        params = palisade_tests::mcp::modern(params, &json!({}));
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let start = Instant::now();
+        let answer = answer_of(host, &message);
+        let took = start.elapsed();
+        over.cancel();
+        assert!(answer["result"].is_object() && took < PATIENCE, "{took:?}: {answer}");
+    }
 }
 
 #[test]

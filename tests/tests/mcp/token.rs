@@ -61,7 +61,8 @@ fn disabled_token_is_reported() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &["--token", "none"]);
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 200);
-    assert!(!world.home().join(".local/state/palisade/tokens").exists(), "no token is kept");
+    // The operator has a token in any case, so that clients cannot answer their own questions.
+    assert!(!kept(&world.home(), &endpoint).exists(), "no token of clients is kept");
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be terminated");
     endpoint.end().stderr_contains(&["every user of this machine can call these tools"]);
 }
@@ -111,6 +112,51 @@ fn shared_token_file_is_refused_with_remedy() {
             &format!("`chmod 600 {}`", file.display()),
         ]);
         assert!(!ran.stderr.contains("nobody-guesses"), "{ran:?}");
+    }
+}
+
+/// Starts a server with this token file, which it refuses.
+#[track_caller]
+fn refused(world: &World, file: &Path) -> palisade_tests::program::Ran {
+    let words = ["serve", "--http", "127.0.0.1:0", "--token-file"];
+    serving(world, LOADER_GOOD).args(words).args([file]).run().exits_with(2)
+}
+
+#[test]
+fn token_file_that_is_no_file_is_refused_at_once() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let world = World::new();
+    let pipe = world.home().join("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    refused(&world, &pipe).stderr_contains(&["cannot read the token", "regular file"]);
+    refused(&world, &world.home()).stderr_contains(&["cannot read the token"]);
+    refused(&world, &world.home().join("missing")).stderr_contains(&["cannot read the token"]);
+}
+
+#[test]
+fn token_file_that_others_can_replace_is_refused_with_remedy() {
+    let world = World::new();
+    let folder = world.home().join("shared");
+    fs::create_dir(&folder).unwrap();
+    secret(&folder.join("token"), "a-token-that-nobody-guesses");
+    fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+    let inner = folder.join("inner");
+    fs::create_dir(&inner).unwrap();
+    secret(&inner.join("token"), "a-token-that-nobody-guesses");
+    std::os::unix::fs::symlink(folder.join("token"), world.home().join("link")).unwrap();
+    for file in [folder.join("token"), inner.join("token"), world.home().join("link")] {
+        refused(&world, &file).stderr_contains(&[
+            &format!("other users can write to `{}`", folder.display()),
+            "`chmod go-w ",
+        ]);
+    }
+    // Others may read the directory: only its entries must not be replaced.
+    fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+    for file in [folder.join("token"), world.home().join("link")] {
+        let words = ["--token-file", file.to_str().unwrap()];
+        let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &words);
+        let answer = asked(&endpoint, "good", json!({}), "a-token-that-nobody-guesses");
+        assert_eq!(text(&answer.message()), "good");
     }
 }
 

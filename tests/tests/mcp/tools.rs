@@ -11,8 +11,39 @@ use palisade_tests::guest::{
     CONTRACT_CONTENT, CONTRACT_ERRORS, CONTRACT_OUTCOME, CONTRACT_STRUCTURED, LOADER_GOOD,
 };
 use palisade_tests::mcp::Client;
-use palisade_tests::{Program, World};
+use palisade_tests::wat::Told;
+use palisade_tests::{Program, Wat, World};
 use serde_json::{Value, json};
+
+#[test]
+fn list_beyond_a_mebibyte_comes_in_pages() {
+    const TOOLS: usize = 100;
+    let world = World::new();
+    let tool = |number: usize| Told {
+        description: "x".repeat(16 << 10),
+        ..Told::new(&format!("tool{number:03}"))
+    };
+    let plugin = Wat::with_tools((0..TOOLS).map(tool).collect());
+    world.install("many", &plugin.build());
+    let program = Program::new(&world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
+    let mut client = Client::legacy(program, &json!({}));
+    client.wait_for_tools();
+    let (mut names, mut params, mut pages) = (Vec::new(), json!({}), 0);
+    loop {
+        let page = client.request("tools/list", &params)["result"].clone();
+        assert!(page.to_string().len() < 2 << 20, "a page is bounded");
+        let tools = page["tools"].as_array().unwrap();
+        names.extend(tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()));
+        pages += 1;
+        match page.get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => break,
+        }
+    }
+    names.retain(|name| name.starts_with("tool"));
+    let expected: Vec<String> = (0..TOOLS).map(|number| format!("tool{number:03}")).collect();
+    assert_eq!((names, pages), (expected, 2));
+}
 
 #[test]
 fn tools_are_listed_by_name_with_enforced_hints() {

@@ -194,6 +194,38 @@ fn reply_without_calls_returns_nothing() {
 }
 
 #[test]
+fn reply_of_another_provider_is_refused_before_any_call_runs() {
+    let input = json!({"path": "made.txt", "content": "x"});
+    let forms = [
+        ("anthropic", json!({"type": "tool_use", "id": "a", "name": "write_file", "input": input})),
+        (
+            "openai",
+            json!({"type": "function", "id": "a", "function": {"name": "write_file", "arguments": input.to_string()}}),
+        ),
+        (
+            "openai-responses",
+            json!({"type": "function_call", "call_id": "a", "name": "write_file", "arguments": input.to_string()}),
+        ),
+        ("gemini", json!({"functionCall": {"name": "write_file", "args": input}})),
+    ];
+    for (expected, _) in &forms {
+        for (found, call) in forms.iter().filter(|(found, _)| found != expected) {
+            for reply in [call.clone(), json!([call])] {
+                let world = World::new();
+                let words = ["dispatch", "--from", expected, "--allow", "write"];
+                let ran = program(&world, &words).stdin(reply.to_string()).run().exits_with(6);
+                assert_eq!((ran.stdout.as_str(), world.read("made.txt")), ("", None));
+                ran.stderr_contains(&[
+                    &format!("not a reply of {expected}"),
+                    &format!("the form of {found}"),
+                    &format!("`--from {found}`"),
+                ]);
+            }
+        }
+    }
+}
+
+#[test]
 fn invalid_reply_is_refused_with_accepted_forms() {
     for text in ["", "not JSON", "7", r#"{"error": {"message": "quota"}}"#] {
         let ran = program(&World::new(), &["dispatch", "--from", "openai"])

@@ -1,11 +1,13 @@
 //! `palisade doctor`: every problem by name, advice for it, and the exit code that a call would
 //! have.
 
+use crate::terminal::Terminal;
 use crate::{program, user_file};
 use palisade_tests::program::Ran;
 use palisade_tests::{World, guest};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 #[test]
 fn doctor_reports_each_finding_with_advice() {
@@ -57,6 +59,57 @@ fn doctor_names_broken_files_and_exits_like_other_verbs() {
         &run(&["doctor"]).stdout,
         &["bad   configuration", ".config/palisade/palisade.toml", "wirte"],
     );
+}
+
+#[test]
+fn doctor_prints_lines_as_lines_and_paths_whole() {
+    let world = World::new();
+    let file = user_file(&world, "[confirm\n");
+    let missing = world.outer().join("a-directory-with-a-long-name/and-another-one-below-it");
+    let words = ["doctor", "--plugins", missing.to_str().unwrap()];
+    let terminal = Terminal::with_columns(60);
+    let mut command = terminal.command(&world, &words);
+    command.stdout(terminal.stream()).stderr(terminal.stream());
+    let (ran, narrow) = terminal.run(command);
+    let piped = program(&world, &words).run();
+    assert_eq!((ran.code, piped.code), (2, 2), "{narrow}");
+    for shown in [&narrow, &piped.stdout] {
+        assert!(!shown.contains("\\n"), "a line feed is one: {shown}");
+        says(shown, &["1 | [confirm", file.to_str().unwrap(), missing.to_str().unwrap()]);
+        let begins = |line: &str| ["ok ", "note ", "bad "].iter().any(|it| line.starts_with(it));
+        let own = |line: &&str| !line.contains("compiling plugins");
+        for line in shown.lines().filter(own) {
+            assert!(begins(line) || line.starts_with("          "), "{line:?} in:\n{shown}");
+        }
+    }
+}
+
+/// Returns the advice on the target where these programs are found, and no others.
+fn target_advice(programs: &[(&str, &str)]) -> String {
+    let world = World::new();
+    let folder = world.outer().join("programs");
+    fs::create_dir(&folder).unwrap();
+    for (name, script) in programs {
+        let file = folder.join(name);
+        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let told = program(&world, &["doctor", "--json"]).env("PATH", folder.as_os_str()).run().json();
+    let checks = told["checks"].as_array().expect("a list");
+    let target = checks.iter().find(|check| check["name"] == "target").expect("the check");
+    target["advice"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn advice_on_the_target_fits_the_toolchain() {
+    let rustc = ("rustc", "case $1 in --version) echo rustc 1.95.0;; *) echo /nowhere;; esac");
+    let with_rustup = target_advice(&[rustc, ("rustup", "echo rustup 1.28")]);
+    says(&with_rustup, &["`rustup target add wasm32-wasip2`", "CONTRIBUTING.md"]);
+    let without = target_advice(&[rustc]);
+    says(&without, &["a toolchain that has this target", "CONTRIBUTING.md"]);
+    assert!(!without.contains("rustup target add"), "{without}");
+    let there = ("rustc", "case $1 in --version) echo rustc 1.95.0;; *) echo /;; esac");
+    assert_eq!(target_advice(&[there]), "", "a target that is there needs none");
 }
 
 #[test]

@@ -28,6 +28,13 @@ fn explanation_names_rule_origin_and_changes() {
     );
     assert_eq!((&said["side_effects"], &said["origin"]), (&"write".into(), &"default".into()));
     assert_eq!(said["projected_modifications"], serde_json::json!(["made.txt"]));
+    let advice = said["advice"].as_str().expect("a question has advice");
+    assert!(advice.starts_with("allow it with `--allow write`, or set"), "{advice}");
+}
+
+#[test]
+fn call_that_runs_needs_no_advice() {
+    let said = explained(&World::new(), 0, &["--allow", "write"]);
     assert!(said["advice"].is_null(), "{said}");
 }
 

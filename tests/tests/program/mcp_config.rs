@@ -369,3 +369,20 @@ fn named_paths_need_not_exist() {
         .exits_with(0);
     assert_eq!(server("zed", &ran)["args"][2], json!(world.root()));
 }
+
+/// Client libraries pass a part of the environment only, such as `PATH` and `HOME`.
+#[test]
+fn users_own_settings_hold_in_a_reduced_environment() {
+    let world = World::new();
+    let own = world.outer().join("elsewhere");
+    fs::create_dir_all(own.join("palisade")).unwrap();
+    let file = own.join("palisade/palisade.toml");
+    let none = config(&world, "cursor").env("XDG_CONFIG_HOME", &own).run().exits_with(0);
+    assert!(!none.stdout.contains("--config"), "{}", none.stdout);
+    fs::write(&file, "[tools]\nonly = [\"read_file\"]\n").unwrap();
+    let ran = config(&world, "cursor").env("XDG_CONFIG_HOME", &own).run().exits_with(0);
+    let args = &ran.json()["mcpServers"]["palisade"]["args"];
+    let args: Vec<&str> = args.as_array().unwrap().iter().filter_map(|it| it.as_str()).collect();
+    let place = args.iter().position(|word| *word == "--config").expect("the file is named");
+    assert_eq!(args[place + 1], file.to_str().unwrap());
+}

@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 /// Every subcommand that prints, in each of its forms.
-const VERBS: [&[&str]; 19] = [
+const VERBS: [&[&str]; 22] = [
     &["list"],
     &["list", "--json"],
     &["inspect", "read_file"],
@@ -15,6 +15,9 @@ const VERBS: [&[&str]; 19] = [
     &["call", "list_dir"],
     &["call", "list_dir", "--json"],
     &["export", "--format", "openai"],
+    &["mcp", "config", "--client", "codex"],
+    &["bench", "calculate", r#"{"expression": "1"}"#, "--calls", "1"],
+    &["demo", "escape", "--json"],
     &["policy", "explain", "list_dir"],
     &["policy", "explain", "list_dir", "--json"],
     &["config", "show"],

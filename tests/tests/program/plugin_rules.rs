@@ -56,6 +56,49 @@ fn bare_loosening_rule_does_not_apply_to_a_plugin_file() {
 }
 
 #[test]
+fn advice_repeats_no_rule_that_is_present() {
+    for (own, idle, holds) in [
+        (
+            "csv_chart = \"prompt\"\n\"aaa/csv_chart\" = \"auto\"",
+            "`aaa/csv_chart = \"auto\"`",
+            "`csv_chart = \"prompt\"`",
+        ),
+        (
+            "csv_chart = \"auto\"\n\"aaa/csv_chart\" = \"prompt\"",
+            "`csv_chart = \"auto\"`",
+            "`\"aaa/csv_chart\" = \"prompt\"`",
+        ),
+    ] {
+        let world = World::new();
+        offering(&world, "aaa", &["csv_chart"]);
+        let file = user_file(&world, &format!("[confirm.tools]\n{own}"));
+        let ran = call(&world, &[], 4);
+        ran.stderr_contains(&[
+            idle,
+            &format!("{holds} ({}) holds, so change that", file.display()),
+        ]);
+        assert!(!ran.stderr.contains("as in"), "{ran:?}");
+    }
+}
+
+#[test]
+fn hint_for_an_idle_rule_repeats_no_rule_that_is_present() {
+    let world = World::new();
+    offering(&world, "aaa", &["csv_chart", "csv_sum"]);
+    let rules = |own: &str| user_file(&world, &format!("[confirm.tools]\n{own}"));
+    rules("aaa = \"deny\"\n\"aaa/csv_sum\" = \"deny\"");
+    call(&world, &[], 2).stderr_contains(&["write `\"aaa/csv_chart\"`"]);
+    rules("aaa = \"deny\"\n\"aaa/csv_sum\" = \"deny\"\ncsv_chart = \"deny\"");
+    call(&world, &[], 2).stderr_contains(&["its tools have rules already, so take this one out"]);
+    rules("csv_chrt = \"prompt\"\ncsv_chart = \"prompt\"");
+    let ran = call(&world, &["--allow", "write"], 0);
+    ran.stderr_contains(&["`csv_chart` has a rule already, so take this one out"]);
+    rules("csv_chrt = \"prompt\"");
+    let ran = call(&world, &["--allow", "write"], 0);
+    ran.stderr_contains(&["did you mean `csv_chart`?"]);
+}
+
+#[test]
 fn qualified_rule_applies_to_its_plugin_only() {
     let world = World::new();
     offering(&world, "csv", &["csv_chart"]);

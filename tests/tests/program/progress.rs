@@ -2,6 +2,7 @@
 
 use crate::terminal::Terminal;
 use crate::{program, with_guest};
+use palisade_tests::program::finish;
 use palisade_tests::{World, guest};
 
 /// Returns what a terminal on standard error shows of the guest, and standard output.
@@ -71,6 +72,70 @@ fn output_of_a_failed_command_is_shown_once() {
     }
     let piped = program(&world, &words).run().exits_with(5);
     assert_eq!(piped.stderr, "execution_error: one\n  two\n  exit code 3\n");
+}
+
+/// Runs a command in a terminal that shows both streams.
+#[cfg(target_os = "linux")]
+fn shown_in_terminal(command: &str, more: &[&str]) -> String {
+    let (world, terminal) = (World::new(), Terminal::new());
+    let input = serde_json::json!({"command": command}).to_string();
+    let words = [&["call", "shell", &input, "--allow", "execute"], more].concat();
+    let mut command = terminal.command(&world, &words);
+    command.stdout(terminal.stream()).stderr(terminal.stream());
+    let (ran, shown) = terminal.run(command);
+    assert_eq!(ran.code, 0, "{shown:?}");
+    shown
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_of_a_command_is_shown_once() {
+    let shown = shown_in_terminal("echo one; echo two", &[]);
+    for part in ["one", "two"] {
+        assert_eq!(shown.matches(part).count(), 1, "{part}: {shown:?}");
+    }
+    // What nobody has seen is printed.
+    let quiet = shown_in_terminal("true", &[]);
+    assert!(quiet.contains("[the command wrote nothing]"), "{quiet:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn long_output_is_shown_once() {
+    let (world, mut terminal) = (World::new(), Terminal::new());
+    let loops = "i=0; while [ $i -lt 40000 ]; do echo line-$i; i=$((i+1)); done";
+    let input = serde_json::json!({"command": loops}).to_string();
+    let mut command = terminal.command(&world, &["call", "shell", &input, "--allow", "execute"]);
+    command.stdout(terminal.stream()).stderr(terminal.stream());
+    let child = command.spawn().expect("the program can be started");
+    drop(command);
+    terminal.shows("bytes of output are left out here");
+    let _ = finish(child).exits_with(0);
+    let shown = terminal.transcript();
+    // The result has the middle left out, and the rest was seen.
+    for part in ["line-7\r\n", "line-39999\r\n"] {
+        assert_eq!(shown.matches(part).count(), 1, "{part}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn json_alone_is_shown_with_json() {
+    let shown = shown_in_terminal("echo one; echo two", &["--json"]);
+    let result: serde_json::Value = serde_json::from_str(&shown).expect("one JSON value");
+    assert_eq!(result["output"], "one\ntwo\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn result_in_a_file_is_whole_beside_the_live_view() {
+    let (world, terminal) = (World::new(), Terminal::new());
+    let words = ["call", "shell", r#"{"command": "echo one"}"#, "--allow", "execute"];
+    let mut command = terminal.command(&world, &words);
+    command.stderr(terminal.stream());
+    let (ran, shown) = terminal.run(command);
+    assert_eq!(ran.stdout, "one\n", "standard output is a pipe");
+    assert_eq!(shown.matches("one").count(), 1, "{shown:?}");
 }
 
 #[test]

@@ -5,9 +5,11 @@ use crate::program;
 use crate::terminal::Terminal;
 use palisade_tests::World;
 use palisade_tests::program::{Ran, finish};
+use serde_json::json;
 use std::process::{Child, Stdio};
 
-const QUESTION: &str = "Allow this call? [y]es, [N]o, [s]ession, [a]lways here: ";
+const QUESTION: &str = "Allow this call? [y]es, [N]o, [a]lways here: ";
+const OF_SEVERAL: &str = "Allow this call? [y]es, [N]o, [s]ession, [a]lways here: ";
 const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 
 /// Starts a call and waits for its prompt.
@@ -66,6 +68,73 @@ fn no_and_the_end_of_input_deny() {
 }
 
 #[test]
+fn end_of_input_is_named() {
+    let world = World::new();
+    let (mut terminal, child) = asked(&world, &["call", "write_file", WRITE]);
+    terminal.types("\u{4}");
+    let ran = finish(child).exits_with(4);
+    let said = "user_denied: the question got no answer (end of input), so the call was refused\n";
+    assert_eq!(ran.stderr, said);
+    assert!(terminal.transcript().ends_with(&format!("{QUESTION}\r\n")), "the line is ended");
+}
+
+/// Starts the writes of these files in one reply.
+#[track_caller]
+fn dispatched(world: &World, files: &[&str]) -> (Terminal, Child) {
+    let call = |file: &&str| json!({"type": "tool_use", "id": file, "name": "write_file", "input": {"path": file, "content": "made"}});
+    let reply = json!({"content": files.iter().map(call).collect::<Vec<_>>()}).to_string();
+    let file = world.home().join("reply.json");
+    std::fs::write(&file, reply).expect("a file can be written");
+    let terminal = Terminal::new();
+    let words = ["dispatch", "--from", "anthropic", file.to_str().unwrap()];
+    let child = terminal.start(world, &words);
+    (terminal, child)
+}
+
+#[test]
+fn no_question_is_shown_that_a_standing_answer_has_settled() {
+    for keys in ["s\n", "a\n"] {
+        let world = World::new();
+        let (mut terminal, child) = dispatched(&world, &["a.txt", "b.txt", "c.txt"]);
+        terminal.shows(OF_SEVERAL);
+        terminal.types(keys);
+        let _ = finish(child).exits_with(0);
+        let transcript = terminal.transcript();
+        assert_eq!(transcript.matches("wants to run").count(), 1, "{keys:?}: {transcript}");
+        assert!(!transcript.contains("no longer asked"), "{keys:?}: {transcript}");
+        for file in ["a.txt", "b.txt", "c.txt"] {
+            assert_eq!(world.read(file).as_deref(), Some("made"), "{keys:?} {file}");
+        }
+    }
+}
+
+#[test]
+fn questions_come_in_the_order_of_the_calls() {
+    let world = World::new();
+    let (mut terminal, child) = dispatched(&world, &["a.txt", "b.txt", "c.txt"]);
+    for file in ["a.txt", "b.txt", "c.txt"] {
+        terminal.shows(&format!("would change: `{file}`"));
+        terminal.shows(if file == "c.txt" { QUESTION } else { OF_SEVERAL });
+        terminal.types("y\n");
+    }
+    let _ = finish(child).exits_with(0);
+    let transcript = terminal.transcript();
+    assert_eq!(transcript.matches("[s]ession").count(), 2, "the last has none after it");
+    assert_eq!(world.read("c.txt").as_deref(), Some("made"));
+}
+
+#[test]
+fn whole_time_of_a_question_is_told() {
+    let world = World::new();
+    let (mut terminal, child) = asked(&world, &["call", "write_file", WRITE]);
+    terminal.types("n\n");
+    let _ = finish(child).exits_with(4);
+    let transcript = terminal.transcript();
+    assert!(transcript.contains("it is refused after 5m\r\n"), "{transcript}");
+    assert!(!transcript.contains("until palisade ends"), "a single call has none after it");
+}
+
+#[test]
 fn mistyped_answer_is_asked_again() {
     let pasted = "yes please\ny\ny\n";
     let long = "y".repeat(200) + "\n";
@@ -74,7 +143,7 @@ fn mistyped_answer_is_asked_again() {
             let world = World::new();
             let (mut terminal, child) = asked(&world, &["call", "write_file", WRITE]);
             terminal.types(keys);
-            terminal.shows(&format!("please answer y, n, s or a\r\n{QUESTION}"));
+            terminal.shows(&format!("please answer y, n or a\r\n{QUESTION}"));
             assert_eq!(world.read("made.txt"), None, "{keys:?}");
             terminal.types(keys_then);
             let _ = finish(child).exits_with(code);
@@ -109,7 +178,7 @@ fn always_here_writes_a_rule_for_plugin_and_tool() {
 
 #[test]
 fn no_other_answer_writes_a_rule() {
-    for keys in ["y\n", "n\n", "s\n", "\u{4}"] {
+    for keys in ["y\n", "n\n", "\u{4}"] {
         let world = World::new();
         let _ = answered(&world, keys);
         assert_eq!(own_file(&world), None, "{keys:?}");
@@ -118,14 +187,14 @@ fn no_other_answer_writes_a_rule() {
 
 #[test]
 fn rule_is_offered_only_where_it_would_decide() {
-    let without = "Allow this call? [y]es, [N]o, [s]ession: ";
+    let without = "Allow this call? [y]es, [N]o: ";
     let shows = |world: &World, words: &[&str]| {
         let mut terminal = Terminal::new();
         let words = [&["call", "write_file", WRITE], words].concat();
         let child = terminal.start(world, &words);
         terminal.shows(without);
         terminal.types("a\n");
-        terminal.shows(&format!("please answer y, n or s\r\n{without}"));
+        terminal.shows(&format!("please answer y or n\r\n{without}"));
         terminal.types("n\n");
         let _ = finish(child).exits_with(4);
     };

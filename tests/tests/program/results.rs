@@ -55,8 +55,11 @@ fn results_replace_results_and_nothing_else() {
     let path = file(&world);
     let options = ["--results", path.to_str().unwrap()];
     for tools in [&["report", "touch"][..], &["report"]] {
-        let _ = dispatched(&world, CONTRACT_OUTCOME, tools, &options).exits_with(0);
+        let had = path.exists();
+        let ran = dispatched(&world, CONTRACT_OUTCOME, tools, &options).exits_with(0);
         assert_eq!(lines(&path).len(), tools.len());
+        let said = format!("the results that `{}` held are replaced", path.display());
+        assert_eq!(ran.stderr.contains(&said), had, "{ran:?}");
     }
     std::fs::write(&path, "a diary\n").unwrap();
     dispatched(&world, CONTRACT_OUTCOME, &["touch"], &options).exits_with(2).stderr_contains(&[

@@ -115,3 +115,26 @@ fn misspelled_name_of_a_list_is_reported() {
     let ran = with_guest(&world, DISPATCHER_GATE, &words).run().exits_with(2);
     ran.stderr_contains(&["`dispatcher_gate` is a plugin, and rules name tools"]);
 }
+
+#[test]
+fn name_in_a_list_that_matches_no_tool_is_reported_where_tools_are_listed() {
+    let world = World::new();
+    user_file(
+        &world,
+        "[tools]\nhide = [\"xyzzy\"]\nonly = [\"calculate\", \"read_fiel\", \"file/read_file\"]\n\n\
+         [confirm.tools]\nplugh = \"auto\"",
+    );
+    let ran = program(&world, &["list"]).run().exits_with(0);
+    ran.stderr_contains(&[
+        "`tools.hide = [\"xyzzy\"]`",
+        "no tool has a name like it",
+        "`tools.only = [\"read_fiel\"]`",
+        "did you mean `read_file`?",
+        "`tools.only = [\"file/read_file\"]`",
+        "did you mean `files/read_file`?",
+    ]);
+    assert!(!ran.stderr.contains("plugh"), "rules are reported where they decide: {ran:?}");
+    user_file(&world, "[tools]\nonly = [\"calculate\", \"files/read_file\"]");
+    let ran = program(&world, &["list"]).run().exits_with(0);
+    assert!(!ran.stderr.contains("holds for no tool"), "{ran:?}");
+}

@@ -28,6 +28,23 @@ fn names(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn missing_option_lists_its_values() {
+    let world = World::new();
+    for (words, values) in [
+        (&["dispatch"][..], "--from <PROVIDER> (openai, openai-responses, anthropic or gemini)"),
+        (&["export"], "--format <FORMAT> (openai, openai-responses, anthropic, gemini or mcp)"),
+        (&["mcp", "config"], "--client <CLIENT> (claude-code, "),
+        (&["completions"], "<SHELL> (bash, elvish, fish, powershell or zsh)"),
+    ] {
+        let ran = program(&world, words).run().exits_with(2);
+        ran.stderr_contains(&["required arguments were not provided:\n", values]);
+    }
+    // Free text has no list.
+    let ran = program(&world, &["call"]).run().exits_with(2);
+    ran.stderr_contains(&["\n  <TOOL>\n"]);
+}
+
+#[test]
 fn missing_tools_message_names_the_disabling_setting() {
     let world = World::new();
     let list = program(&world, &["list", "--no-builtin"]).run().exits_with(0).stdout;
@@ -318,9 +335,25 @@ fn help_and_version_go_to_standard_output() {
     let world = World::new();
     let help = program(&world, &["--help"]).run().exits_with(0);
     assert!(help.stdout.contains("Exit codes: 0 ok") && help.stderr.is_empty(), "{help:?}");
-    for verb in
-        ["list", "inspect", "call", "bench", "export", "config", "cache", "doctor", "completions"]
-    {
+    for verb in [
+        "list",
+        "inspect",
+        "call",
+        "dispatch",
+        "policy",
+        "export",
+        "serve",
+        "watch",
+        "console",
+        "log",
+        "mcp",
+        "bench",
+        "config",
+        "cache",
+        "demo",
+        "doctor",
+        "completions",
+    ] {
         assert!(help.stdout.contains(verb), "{verb}");
         assert_ne!(program(&world, &[verb, "--help"]).run().exits_with(0).stdout, "");
     }
@@ -334,14 +367,18 @@ fn every_json_verb_prints_one_json_value() {
         &["list", "--json"][..],
         &["inspect", "speak", "--json"],
         &["call", "speak", "--json"],
+        &["dispatch", "--from", "openai", "--json"],
+        &["policy", "explain", "speak", "--json"],
         &["bench", "speak", "--json", "--calls", "2"],
         &["export", "-f", "mcp", "--json"],
         &["config", "show", "--json"],
         &["cache", "show", "--json"],
+        &["demo", "escape", "--json"],
         &["doctor", "--json"],
     ] {
-        let ran =
-            with_guest(&world, guest::CONTRACT_HOST, words).args(["--verbose"]).run().exits_with(0);
-        assert!(ran.json().is_object(), "{words:?}: {ran:?}");
+        // Only `dispatch` reads standard input.
+        let program = with_guest(&world, guest::CONTRACT_HOST, words).args(["--verbose"]);
+        let ran = program.stdin("[]").run().exits_with(0);
+        assert!(ran.json().is_object() || ran.json().is_array(), "{words:?}: {ran:?}");
     }
 }

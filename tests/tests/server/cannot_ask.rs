@@ -1,0 +1,117 @@
+//! An MCP client that cannot ask its user: its write waits for somebody who is attached to the
+//! server, and is refused at once if nobody is.
+
+use palisade_tests::World;
+use palisade_tests::api::Api;
+use palisade_tests::mcp::{MODERN, modern};
+use palisade_tests::mcp_http::Answer;
+use serde_json::{Value, json};
+use std::thread::JoinHandle;
+
+/// A revision with sessions. Its client says nothing of elicitation.
+const STATEFUL: &str = "2025-06-18";
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Stateful,
+    Stateless,
+}
+
+const KINDS: [Kind; 2] = [Kind::Stateful, Kind::Stateless];
+
+fn message(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+fn post(api: &Api, headers: &[(&str, &str)], message: &Value) -> Answer {
+    let sender =
+        headers.iter().fold(api.client.clone(), |sender, (name, value)| sender.with(name, value));
+    sender.post("/mcp", message)
+}
+
+/// Makes a write as a client of this kind, on a thread of its own.
+fn write(api: &Api, kind: Kind, path: &str) -> JoinHandle<Value> {
+    let params = json!({"name": "write_file", "arguments": {"path": path, "content": "written"}});
+    let (headers, params) = match kind {
+        Kind::Stateful => {
+            let info = json!({"name": "suite", "version": "1"});
+            let opening =
+                json!({"protocolVersion": STATEFUL, "capabilities": {}, "clientInfo": info});
+            let opened = post(api, &[], &message("initialize", &opening));
+            assert_eq!(opened.message()["result"]["protocolVersion"], STATEFUL, "{opened:?}");
+            let id = opened.header("mcp-session-id").unwrap().to_owned();
+            let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            assert_eq!(post(api, &[("Mcp-Session-Id", &id)], &told).status, 202);
+            (vec![("Mcp-Session-Id", id), ("MCP-Protocol-Version", STATEFUL.to_owned())], params)
+        }
+        Kind::Stateless => {
+            let headers = [
+                ("MCP-Protocol-Version", MODERN),
+                ("Mcp-Method", "tools/call"),
+                ("Mcp-Name", "write_file"),
+            ];
+            let headers = headers.map(|(name, value)| (name, value.to_owned()));
+            (headers.into(), modern(params, &json!({})))
+        }
+    };
+    let client =
+        headers.iter().fold(api.client.clone(), |sender, (name, value)| sender.with(name, value));
+    std::thread::spawn(move || client.post("/mcp", &message("tools/call", &params)).message())
+}
+
+#[test]
+fn call_waits_while_an_operator_is_attached_and_runs_when_allowed() {
+    let world = World::new();
+    let api = Api::start(&world, &[]);
+    let mut events = api.operator.events("/events");
+    for (kind, decision) in KINDS.into_iter().flat_map(|kind| [(kind, "allow"), (kind, "deny")]) {
+        let path = format!("{kind:?}-{decision}.txt");
+        let call = write(&api, kind, &path);
+        let asked = events.find(|event| event.name == "tool.confirmation_requested").json();
+        assert_eq!(asked["projected_modifications"], json!([path]), "{asked}");
+        assert_eq!(world.read(&path), None);
+        let answer = api.operator.decide(&asked, decision);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let result = call.join().unwrap();
+        assert_eq!(result["result"]["isError"], decision == "deny", "{result}");
+        assert_eq!(world.read(&path).is_some(), decision == "allow", "{kind:?}");
+    }
+}
+
+#[test]
+fn call_is_refused_at_once_if_nobody_is_attached_and_names_the_console() {
+    let world = World::new();
+    let api = Api::start(&world, &[]);
+    // A client's stream and an observer's are nobody who could answer.
+    let _clients = api.client.events("/events");
+    let _observers = api.operator.events("/events?observer=true");
+    for kind in KINDS {
+        let result = write(&api, kind, "a.txt").join().unwrap();
+        assert_eq!(result["result"]["isError"], true, "{result}");
+        let said = result.to_string();
+        let console = format!("palisade console http://{}", api.endpoint.address);
+        assert!(said.contains(&console), "{said}");
+    }
+    assert_eq!(world.read("a.txt"), None);
+}
+
+#[test]
+fn call_waits_for_somebody_to_come_if_the_console_was_asked_for() {
+    let world = World::new();
+    let api = Api::start(&world, &["--console"]);
+    for kind in KINDS {
+        let path = format!("{kind:?}.txt");
+        let call = write(&api, kind, &path);
+        // Nobody streams: the operator comes and looks.
+        let mut question = Value::Null;
+        palisade_tests::api::until("the question is open", || {
+            question = api.operator.get("/confirmations").message()["items"][0].clone();
+            !question.is_null()
+        });
+        assert_eq!(question["projected_modifications"], json!([path]), "{question}");
+        assert_eq!(api.operator.decide(&question, "allow").status, 200);
+        let result = call.join().unwrap();
+        assert_eq!(result["result"]["isError"], false, "{result}");
+        assert_eq!(world.read(&path).as_deref(), Some("written"));
+    }
+}
