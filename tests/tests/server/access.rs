@@ -38,7 +38,8 @@ fn every_path_but_the_public_ones_needs_a_token() {
             assert_eq!(sender.get(path).status, 401, "{path}");
         }
     }
-    let tries = [("POST", "/sessions"), ("POST", "/sessions/s1/calls"), ("DELETE", "/sessions/s1")];
+    let tries =
+        [("POST", "/sessions"), ("POST", "/sessions/s1/calls"), ("POST", "/sessions/s1/close")];
     for (method, path) in tries.into_iter().chain([("POST", "/logins")]) {
         assert_eq!(nobody.send(method, path, "{}").status, 401, "{method} {path}");
     }

@@ -56,4 +56,3 @@ async function request(method, parts, { parameters, body, signal, accepts = [] }
 
 export const get = (parts, options) => request('GET', parts, options);
 export const post = (parts, body = {}) => request('POST', parts, { body });
-export const remove = (parts) => request('DELETE', parts);

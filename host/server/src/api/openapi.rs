@@ -71,7 +71,7 @@ fn accepted() -> Vec<SecurityRequirement> {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [&mut item.get, &mut item.post, &mut item.delete].into_iter().filter_map(Option::as_mut)
+    [&mut item.get, &mut item.post].into_iter().filter_map(Option::as_mut)
 }
 
 fn add_problems(operation: &mut Operation) {

@@ -90,10 +90,10 @@ pub(super) async fn show(
     view::one(&app, &role, &id).await.map(Json)
 }
 
-/// Closes a session. Its calls are cancelled.
+/// Closes a session. Its calls are cancelled; its record stays in the journal.
 #[utoipa::path(
-    delete,
-    path = "/sessions/{session_id}",
+    post,
+    path = "/sessions/{session_id}/close",
     tag = "sessions",
     params(("session_id" = String, Path, description = "The session's id")),
     responses((status = 204, description = "The session is closed"))

@@ -25,7 +25,6 @@ async fn every_operation_is_described() {
     }
     operations.sort();
     let expected = [
-        "delete /sessions/{session_id}",
         "get /calls",
         "get /calls/{key}",
         "get /confirmations",
@@ -47,6 +46,7 @@ async fn every_operation_is_described() {
         "post /sessions/{session_id}/calls",
         "post /sessions/{session_id}/calls/{call_id}/cancel",
         "post /sessions/{session_id}/cancel",
+        "post /sessions/{session_id}/close",
         "post /sessions/{session_id}/replies",
         "post /sessions/{session_id}/turns/{turn_id}/cancel",
         "post /sessions/{session_id}/turns/{turn_id}/confirmations/{request_id}",

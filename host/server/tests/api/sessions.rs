@@ -18,14 +18,15 @@ async fn session_of_another_client_does_not_exist() {
         let path = format!("/sessions/s1{path}");
         assert_eq!(world.get(&OTHER, &path).await.problem(), missing, "{path}");
     }
-    for (path, body) in
-        [("/calls", read), ("/cancel", json!({})), ("/replies", json!({"reply": {}}))]
-    {
+    for (path, body) in [
+        ("/calls", read),
+        ("/cancel", json!({})),
+        ("/close", json!({})),
+        ("/replies", json!({"reply": {}})),
+    ] {
         let path = format!("/sessions/s1{path}");
         assert_eq!(world.post(&OTHER, &path, body).await.problem(), missing, "{path}");
     }
-    let close = world.send(&OTHER, "DELETE", "/sessions/s1", &[], "").await;
-    assert_eq!(close.problem(), missing);
     assert_eq!(world.get(&OTHER, "/sessions").await.json()["items"], json!([]));
     assert_eq!(world.get(&CLIENT, "/sessions").await.json()["items"][0]["id"], "s1");
     let taken = world.post(&OTHER, "/sessions", json!({"id": "s1"})).await;
@@ -36,7 +37,7 @@ async fn session_of_another_client_does_not_exist() {
 async fn id_of_a_closed_session_stays_with_its_client() {
     let world = World::new();
     world.session(&CLIENT, "s1").await;
-    let closed = world.send(&CLIENT, "DELETE", "/sessions/s1", &[], "").await;
+    let closed = world.post(&CLIENT, "/sessions/s1/close", json!({})).await;
     assert_eq!(closed.status, 204);
     let call = json!({"tool": "read_file", "input": {"path": "a"}});
     assert_eq!(world.post(&CLIENT, "/sessions/s1/calls", call).await.problem().0, 404);
@@ -183,7 +184,7 @@ async fn open_sessions_of_a_client_are_bounded() {
     let refused = world.post(&CLIENT, "/sessions", json!({})).await;
     assert_eq!(refused.problem(), (429, "too_many_sessions".to_owned()));
     world.session(&OTHER, "c").await;
-    world.send(&CLIENT, "DELETE", "/sessions/a", &[], "").await;
+    world.post(&CLIENT, "/sessions/a/close", json!({})).await;
     assert_eq!(world.post(&CLIENT, "/sessions", json!({})).await.status, 201);
 }
 

@@ -1,7 +1,7 @@
 // *Sessions*: who is connected, where they work, and the means to stop them.
 
 import { announce } from '../announce.js';
-import { get, post, remove } from '../api.js';
+import { get, post } from '../api.js';
 import { ask } from '../ask.js';
 import { h, put } from '../dom.js';
 import { count, number, time } from '../format.js';
@@ -134,7 +134,7 @@ export function sessionActions(session, trouble, app) {
             'Close the session',
             () =>
               attempt(
-                () => remove(['sessions', session.id]),
+                () => post(['sessions', session.id, 'close']),
                 () => 'The session is closed.',
               ),
           ),
