@@ -28,6 +28,8 @@ mod replaced;
 mod rescan;
 #[path = "loader/smith.rs"]
 mod smith;
+#[path = "loader/tiers.rs"]
+mod tiers;
 #[path = "loader/watch.rs"]
 mod watch;
 

@@ -33,7 +33,7 @@ pub(crate) use call::Offered;
 pub use compile::{
     ChildCompiler, ChildError, CompileError, CompileLimits, Compiler, answer_compilation,
 };
-pub use engine::{Allocation, EngineError};
+pub use engine::{Allocation, CompileStrategy, EngineError};
 pub use handle::Sandbox;
 pub(crate) use limits::Limits;
 pub(crate) use load::{ByteSource, PastCompilation};

@@ -26,7 +26,7 @@ use super::says;
 fn child_limits_itself_before_reading() {
     let mut child = std::process::Command::new(executable());
     child
-        .args(["compile-child", "pooled", "5", "2000000009"])
+        .args(["compile-child", "pooled", "optimized", "5", "2000000009"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null());
     let mut child = child.spawn().unwrap();
@@ -164,7 +164,7 @@ fn hidden_compile_verb_is_for_the_host_only() {
         .exits_with(2)
         .stderr_contains(&["for palisade itself"]);
     // Only binary components are compiled; text is rejected.
-    let order = ["compile-child", "pooled", "5", "2000000007"];
+    let order = ["compile-child", "pooled", "optimized", "5", "2000000007"];
     let ran = Program::new(&world).args(order).stdin("(component)").run().exits_with(0);
     assert!(ran.stdout.contains("not a component in binary form"), "{}", ran.stdout);
     assert!(

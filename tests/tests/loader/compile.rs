@@ -9,7 +9,7 @@ use palisade::sandbox::Freshness;
 use palisade::{
     CacheMode, CancellationToken, Host, HostBuilder, json,
     plugins::Shipped,
-    sandbox::{ChildCompiler, CompileLimits, Compiler},
+    sandbox::{ChildCompiler, CompileLimits, CompileStrategy, Compiler},
 };
 use palisade_tests::bomb::{
     cheap_to_compile, costly_to_compile, large_to_compile, seconds_to_compile,
@@ -26,11 +26,13 @@ pub(super) fn child() -> ChildCompiler {
     ChildCompiler::palisade(executable())
 }
 
-/// Returns a host of the world's plugins with a cache of its own.
+/// Returns a host of the world's plugins with a cache of its own. Each is compiled once, with
+/// optimisation.
 pub(super) fn builder(world: &World, compiler: ChildCompiler) -> HostBuilder {
     let base =
         Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     base.cache(CacheMode::Directory(cache(world))).compiler(Compiler::Child(compiler))
+        .compile_strategy(CompileStrategy::OptimizedOnly)
 }
 
 fn cache(world: &World) -> PathBuf {

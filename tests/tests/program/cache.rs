@@ -1,4 +1,4 @@
-//! `palisade cache`: shows and clears the compiled plugins.
+//! `palisade cache`: shows, fills and clears the compiled plugins.
 
 use crate::program;
 use palisade_tests::World;
@@ -29,6 +29,23 @@ fn shown_cache_is_counted_and_cleared() {
     );
     assert_eq!((&show()["plugins"], &show()["bytes"]), (&0.into(), &0.into()));
     assert_eq!(run(&["call", "calculate", r#"{"expression": "1"}"#]).stdout, "1");
+}
+
+#[test]
+fn warm_cache_has_optimised_code_only() {
+    let world = World::new();
+    let cache = world.home().join("cache");
+    let run = |words: &[&str]| {
+        program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().exits_with(0)
+    };
+    let _ = run(&["list"]);
+    let warm = run(&["cache", "warm", "--json"]).json();
+    assert_eq!(warm["plugins"], 3);
+    let names: Vec<String> = std::fs::read_dir(&cache)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(!names.iter().any(|name| name.contains("baseline")), "{names:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The environment of a run: a workspace, a cache, and the guests of `cargo xtask interpreters`.
 
+use palisade::sandbox::CompileStrategy;
 use palisade::{CacheMode, Host, HostBuilder, plugins::Shipped};
 use palisade_tests::caches;
 use std::fs;
@@ -48,6 +49,7 @@ impl World {
             .workspace(self.workspace())
             .shipped(Shipped::LeftOut)
             .cache(CacheMode::Directory(self.cache()))
+            .compile_strategy(CompileStrategy::OptimizedOnly)
     }
 
     /// Returns the guest in this language, or the reason why it is missing.

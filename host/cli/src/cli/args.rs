@@ -86,7 +86,7 @@ pub(super) enum Verb {
     Bench(Bench),
     /// Show the configuration that holds
     Config(Config),
-    /// Show or clear the cache of compiled plugins
+    /// Show, fill or clear the cache of compiled plugins
     Cache(Cache),
     /// Watch a hostile plugin fail
     Demo(Demo),
@@ -284,6 +284,12 @@ pub(super) struct Cache {
 pub(super) enum CacheAction {
     /// Show where the cache is, how much it holds, and how much it may hold
     Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compile all plugins with optimisation now, so that no later start or call waits for it
+    Warm {
         /// Print JSON
         #[arg(long)]
         json: bool,

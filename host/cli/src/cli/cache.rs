@@ -1,16 +1,16 @@
-//! `palisade cache`: shows and clears the cache of compiled plugins.
+//! `palisade cache`: shows, fills and clears the cache of compiled plugins.
 
-use super::args::{Cache as Args, CacheAction};
+use super::args::{Cache as Args, CacheAction, Common};
 use super::exit::{Exit, Failure};
 use super::output;
 use super::setup;
 use palisade::CacheMode;
 use palisade::internal::{default_cache, open_cache};
-use palisade::sandbox::{Cache, CacheUsage};
+use palisade::sandbox::{Cache, CacheUsage, CompileStrategy};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
+pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let directory = match setup::cache_mode() {
         CacheMode::Off => None,
         CacheMode::Directory(directory) => Some(directory),
@@ -18,6 +18,10 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let (clears, json) = match args.action {
         CacheAction::Show { json } => (false, json),
+        CacheAction::Warm { json } => {
+            warm(common)?;
+            (false, json)
+        }
         CacheAction::Clear { json } => (true, json),
     };
     let cache = open(directory.as_ref())?;
@@ -28,6 +32,16 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let told = Told { directory, usage, clears };
     if json { output::json(&told.to_json()) } else { output::text(&told.to_text()) }?;
     Ok(Exit::Ok)
+}
+
+/// Compiles the plugins of the configuration with optimisation.
+fn warm(common: &Common) -> Result<(), Failure> {
+    let settings = setup::settings(common)?;
+    let builder = setup::builder(common, &settings);
+    let host = builder.compile_strategy(CompileStrategy::OptimizedOnly).build()?;
+    setup::show_missing(&host);
+    setup::show_rejected(&host.rejected());
+    Ok(())
 }
 
 /// Opens the cache, if it exists: to look at a cache creates none.

@@ -12,7 +12,7 @@ use crate::execution::Factory;
 use crate::plugins::{LoadObserver, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
-use crate::sandbox::{Compiler, Limits};
+use crate::sandbox::{CompileStrategy, Compiler, Limits};
 use crate::session::{Advertised, Allowed};
 use crate::tool::Places;
 use crate::workspace::{HardLinks, Reading};
@@ -57,6 +57,7 @@ pub struct HostBuilder {
     observer: Option<LoadObserver>,
     cache: CacheMode,
     compiler: Compiler,
+    compile_strategy: CompileStrategy,
     confirmation_timeout: Option<Duration>,
     call_mode: CallMode,
     hard_links: HardLinks,
@@ -219,6 +220,14 @@ impl HostBuilder {
     #[must_use]
     pub fn compiler(mut self, compiler: Compiler) -> Self {
         self.compiler = compiler;
+        self
+    }
+
+    /// Sets whether plugins are ready after a quick compilation or after an optimised one. Default:
+    /// quick first, and optimised code in the background. See [`CompileStrategy`].
+    #[must_use]
+    pub fn compile_strategy(mut self, strategy: CompileStrategy) -> Self {
+        self.compile_strategy = strategy;
         self
     }
 

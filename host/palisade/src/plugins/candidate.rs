@@ -162,7 +162,7 @@ impl Candidate {
     ) -> Result<Arc<Prepared>, CandidateError> {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
-        let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), cancel);
+        let prepared = sandbox.prepare_hashed(&bytes, digest, self.source(), cancel);
         prepared.map_err(|refused| CandidateError::new(&refused, digest))
     }
 
@@ -191,9 +191,13 @@ impl Candidate {
         digest: Digest,
         sandbox: &Sandbox,
     ) -> Option<Arc<Prepared>> {
+        sandbox.prepare_cached(digest, self.source())
+    }
+
+    /// Returns the source of the bytes for later compilations.
+    fn source(&self) -> ByteSource {
         let again = self.clone();
-        let bytes = Box::new(move || again.open()?.bytes());
-        sandbox.prepare_cached(digest, ByteSource { bytes, trust: self.trust() })
+        ByteSource { bytes: Box::new(move || again.open()?.bytes()), trust: self.trust() }
     }
 
     /// Returns the trust in the candidate's bytes.

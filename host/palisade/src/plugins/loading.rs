@@ -4,6 +4,7 @@
 mod claims;
 mod compile;
 mod cores;
+mod optimize;
 mod progress;
 mod rescan;
 mod settle;
@@ -59,11 +60,13 @@ impl Loading {
     /// Compiles the remaining plugins and waits for them.
     pub(crate) fn finish(&self) {
         self.0.compile();
+        self.0.optimize_in_background();
     }
 
     /// Compiles remaining plugins that may have these tools, until the tools' owners are known.
     pub(crate) fn finish_for(&self, tools: &[&str]) {
         self.0.compile_for(tools);
+        self.0.optimize_in_background();
     }
 
     /// Returns the uncompiled files that precede the owner of this tool and may claim it.
@@ -78,7 +81,10 @@ impl Loading {
         }
         let work = self.0.clone();
         work.progress.send_modify(|progress| progress.goes_on = true);
-        let spawned = Builder::new().name("palisade-load".to_owned()).spawn(move || work.compile());
+        let spawned = Builder::new().name("palisade-load".to_owned()).spawn(move || {
+            work.compile();
+            work.optimize_in_background();
+        });
         if let Err(error) = spawned {
             tracing::error!("no thread to load plugins in the background: {error}");
             self.finish();
@@ -123,7 +129,7 @@ impl Loading {
         std::thread::scope(|scope| {
             let look = Builder::new()
                 .name("palisade-load".to_owned())
-                .spawn_scoped(scope, || self.0.rescan());
+                .spawn_scoped(scope, || self.0.rescan_and_optimize());
             let look = look.inspect_err(|error| {
                 tracing::error!("no thread to look for plugins again: {error}");
             });
@@ -137,7 +143,7 @@ impl Loading {
         let work = Arc::downgrade(&self.0);
         move || {
             let work = work.upgrade().filter(|work| !work.cancel.is_cancelled())?;
-            Some(catch_unwind(AssertUnwindSafe(|| work.rescan())).unwrap_or_default())
+            Some(catch_unwind(AssertUnwindSafe(|| work.rescan_and_optimize())).unwrap_or_default())
         }
     }
 

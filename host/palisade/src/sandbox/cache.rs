@@ -20,6 +20,7 @@ use super::bulk_memory;
 use super::compile::{CompileError, CompileLimits};
 use super::description::Description;
 use super::deserialize::{CompiledCode, deserialize};
+use super::engine::CodeTier;
 use crate::tool::Digest;
 use crate::workspace::{Obstacle, Workspace};
 use description_cache::CachedDescription;
@@ -182,27 +183,39 @@ impl Cache {
         self.0.as_ref().map_or(Ok(CacheUsage::default()), |opened| usage::clear(&opened.dir))
     }
 
-    /// Returns the compiled code of a component if the entry exists, is intact and belongs to this
-    /// engine. Any other entry counts as absent.
-    pub(crate) fn code(&self, engine: &Engine, digest: Digest) -> Option<Component> {
+    /// Returns the fastest compiled code of a component, of this tier at least, if the entry exists,
+    /// is intact and belongs to this engine. Any other entry counts as absent.
+    pub(crate) fn code(
+        &self,
+        engine: &Engine,
+        digest: Digest,
+        least: CodeTier,
+    ) -> Option<(Component, CodeTier)> {
         let opened = self.0.as_ref()?;
-        let file = opened.code(engine, digest).checked_file().ok()?;
-        deserialize(engine, &CompiledCode::Cached(&file)).ok()
+        tiers_from(least).find_map(|tier| {
+            let file = opened.code(engine, digest, tier).checked_file().ok()?;
+            Some((deserialize(engine, &CompiledCode::Cached(&file)).ok()?, tier))
+        })
     }
 
-    /// Returns true if an entry for the code exists, without reading it.
-    pub(crate) fn has_code(&self, engine: &Engine, digest: Digest) -> bool {
-        self.0.as_ref().is_some_and(|opened| opened.code(engine, digest).exists())
+    /// Returns true if an entry for code of this tier at least exists, without reading it.
+    pub(crate) fn has_code(&self, engine: &Engine, digest: Digest, least: CodeTier) -> bool {
+        self.0.as_ref().is_some_and(|opened| {
+            tiers_from(least).any(|tier| opened.code(engine, digest, tier).exists())
+        })
     }
 
-    /// Stores the compiled code of a component. A failed write costs time, not the call, so it is
-    /// only logged.
-    pub(crate) fn keep_code(&self, engine: &Engine, digest: Digest, code: &[u8]) {
+    /// Stores the compiled code of a component, in place of code of a lower tier. A failed write
+    /// costs time, not the call, so it is only logged.
+    pub(crate) fn keep_code(&self, engine: &Engine, digest: Digest, tier: CodeTier, code: &[u8]) {
         self.keep("compiled code", |opened| {
             // Done here, after seconds of compilation, so that a start with a warm cache does not
             // pay for it.
             opened.dir.clear_abandoned();
-            opened.code(engine, digest).write(code)?;
+            opened.code(engine, digest, tier).write(code)?;
+            for lower in CodeTier::FASTEST_FIRST.into_iter().filter(|lower| *lower < tier) {
+                opened.code(engine, digest, lower).remove();
+            }
             usage::trim(&opened.dir, usage::BOUND)
         });
     }
@@ -228,9 +241,9 @@ impl Cache {
     }
 
     /// Records that a compilation begins. The record remains if the process ends first.
-    pub(crate) fn begin_compilation(&self, engine: &Engine, digest: Digest) {
+    pub(crate) fn begin_compilation(&self, engine: &Engine, digest: Digest, tier: CodeTier) {
         self.keep("that a plugin is being compiled", |opened| {
-            opened.verdict(engine, digest).write(&Verdict::unfinished().to_bytes())
+            opened.verdict(engine, digest, tier).write(&Verdict::unfinished().to_bytes())
         });
     }
 
@@ -240,10 +253,11 @@ impl Cache {
         &self,
         engine: &Engine,
         digest: Digest,
+        tier: CodeTier,
         end: Result<(), &CompileError>,
     ) {
         let Some(opened) = &self.0 else { return };
-        let entry = opened.verdict(engine, digest);
+        let entry = opened.verdict(engine, digest, tier);
         match end.err().and_then(Verdict::from_error) {
             Some(verdict) => {
                 self.keep("why a plugin does not compile", |_| entry.write(&verdict.to_bytes()));
@@ -257,19 +271,20 @@ impl Cache {
         &self,
         engine: &Engine,
         digest: Digest,
+        tier: CodeTier,
         limits: CompileLimits,
     ) -> Option<CompileError> {
-        self.verdict(engine, digest)?.error_within(limits)
+        self.verdict(engine, digest, tier)?.error_within(limits)
     }
 
     /// Returns true if an earlier compilation failed or did not finish.
-    pub(crate) fn has_verdict(&self, engine: &Engine, digest: Digest) -> bool {
-        self.verdict(engine, digest).is_some()
+    pub(crate) fn has_verdict(&self, engine: &Engine, digest: Digest, tier: CodeTier) -> bool {
+        self.verdict(engine, digest, tier).is_some()
     }
 
-    fn verdict(&self, engine: &Engine, digest: Digest) -> Option<Verdict> {
+    fn verdict(&self, engine: &Engine, digest: Digest, tier: CodeTier) -> Option<Verdict> {
         let opened = self.0.as_ref()?;
-        Verdict::parse(&opened.verdict(engine, digest).read().ok()?)
+        Verdict::parse(&opened.verdict(engine, digest, tier).read().ok()?)
     }
 
     /// Returns the digest of a file that was hashed before and has not changed since, according to
@@ -298,16 +313,16 @@ impl Cache {
 }
 
 impl Opened {
-    fn code(&self, engine: &Engine, digest: Digest) -> Entry<'_> {
-        self.entry(format!("{}-{:016x}.code", digest.hex(), number(engine)))
+    fn code(&self, engine: &Engine, digest: Digest, tier: CodeTier) -> Entry<'_> {
+        self.entry(format!("{}-{:016x}{}.code", digest.hex(), number(engine), mark(tier)))
     }
 
     fn description(&self, engine: &Engine, digest: Digest) -> Entry<'_> {
         self.entry(format!("{}-{:016x}.about", digest.hex(), number(engine)))
     }
 
-    fn verdict(&self, engine: &Engine, digest: Digest) -> Entry<'_> {
-        self.entry(format!("{}-{:016x}.verdict", digest.hex(), number(engine)))
+    fn verdict(&self, engine: &Engine, digest: Digest, tier: CodeTier) -> Entry<'_> {
+        self.entry(format!("{}-{:016x}{}.verdict", digest.hex(), number(engine), mark(tier)))
     }
 
     fn identity(&self, identity: &Identity) -> Entry<'_> {
@@ -317,6 +332,19 @@ impl Opened {
     fn entry(&self, name: String) -> Entry<'_> {
         Entry { dir: &self.dir, name, key: &self.key }
     }
+}
+
+/// Returns the mark of a tier in the names of entries.
+fn mark(tier: CodeTier) -> &'static str {
+    match tier {
+        CodeTier::Baseline => ".baseline",
+        CodeTier::Optimized => "",
+    }
+}
+
+/// Returns the tiers from this one up, the fastest code first.
+fn tiers_from(least: CodeTier) -> impl Iterator<Item = CodeTier> {
+    CodeTier::FASTEST_FIRST.into_iter().filter(move |tier| *tier >= least)
 }
 
 /// Returns a number for the engine's version and configuration, and for the version of what is done

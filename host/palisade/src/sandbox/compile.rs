@@ -14,7 +14,7 @@ pub use error::CompileError;
 
 use super::bulk_memory::Sliced;
 use super::deserialize::{CompiledCode, deserialize};
-use super::engine::Allocation;
+use super::engine::{self, CodeKind};
 use order::Order;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Engine;
@@ -26,21 +26,21 @@ pub(super) struct Compiled {
     pub(super) code: Vec<u8>,
 }
 
-/// The engine that loads the code, and the allocation that the code is made for.
+/// The engine that loads the code, and the kind of the code.
 pub(super) struct Target<'a> {
     pub(super) engine: &'a Engine,
-    pub(super) allocation: Allocation,
+    pub(super) kind: CodeKind,
 }
 
 impl Target<'_> {
     /// Compiles an embedded plugin in this process, on every core.
     pub(super) fn compile_in_place(&self, bytes: &[u8]) -> Result<Compiled, CompileError> {
         let sliced = Sliced::new(bytes)?;
-        // `Component::new` would accept the text format as well.
-        let component = Component::from_binary(self.engine, sliced.as_bytes())
-            .map_err(|error| CompileError::invalid(&error))?;
-        let code = component.serialize().map_err(|error| CompileError::failed(&error))?;
-        Ok(Compiled { component, code })
+        let mut config = engine::for_compilation(self.kind);
+        let engine = Engine::new(config.parallel_compilation(true))
+            .map_err(|error| CompileError::failed(&error))?;
+        let code = child::precompile(&engine, &sliced);
+        self.load(code.map_err(|error| CompileError::invalid(&error))?)
     }
 
     /// Compiles on threads of this process, and loads the result.
@@ -50,7 +50,7 @@ impl Target<'_> {
         bytes: &[u8],
         cancel: &CancellationToken,
     ) -> Result<Compiled, CompileError> {
-        self.load(thread::compile(self.allocation, limits, bytes, cancel)?)
+        self.load(thread::compile(self.kind, limits, bytes, cancel)?)
     }
 
     /// Compiles in a child process, and loads the result. The child is killed when `cancel` is
@@ -61,7 +61,7 @@ impl Target<'_> {
         bytes: &[u8],
         cancel: &CancellationToken,
     ) -> Result<Compiled, CompileError> {
-        let order = Order::new(self.allocation, compiler.limits);
+        let order = Order::new(self.kind, compiler.limits);
         self.load(parent::compile(compiler, order, bytes, cancel)?)
     }
 

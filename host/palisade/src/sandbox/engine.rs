@@ -5,11 +5,14 @@ mod clock;
 mod config;
 mod error;
 pub(crate) mod system_check;
+mod tier;
 
 pub use allocation::Allocation;
 pub(super) use clock::{Clock, Running};
 pub(super) use config::{for_compilation, on_demand, pooled, sandbox_units};
 pub use error::EngineError;
+pub use tier::CompileStrategy;
+pub(super) use tier::{CodeKind, CodeTier};
 
 use crate::execution::owner;
 

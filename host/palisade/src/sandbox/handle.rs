@@ -2,7 +2,7 @@
 
 use super::cache::Cache;
 use super::compile::Compiler;
-use super::engine::{Allocation, EngineError};
+use super::engine::{Allocation, CompileStrategy, EngineError};
 use super::run::Runtime;
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ pub struct Sandbox {
     pub(super) runtime: Arc<Runtime>,
     pub(super) cache: Cache,
     pub(super) compiler: Compiler,
+    pub(super) strategy: CompileStrategy,
 }
 
 impl fmt::Debug for Sandbox {
@@ -21,6 +22,7 @@ impl fmt::Debug for Sandbox {
             .field("allocation", &self.runtime.allocation)
             .field("cache", &self.cache)
             .field("compiler", &self.compiler)
+            .field("strategy", &self.strategy)
             .finish_non_exhaustive()
     }
 }
@@ -32,13 +34,30 @@ impl Sandbox {
     ///
     /// Returns [`EngineError`] if this machine cannot run the engine.
     pub fn new(cache: Cache) -> Result<Self, EngineError> {
-        Ok(Self { runtime: Runtime::shared()?, cache, compiler: Compiler::default() })
+        Ok(Self {
+            runtime: Runtime::shared()?,
+            cache,
+            compiler: Compiler::default(),
+            strategy: CompileStrategy::OptimizedOnly,
+        })
     }
 
     /// Sets the compiler of plugins that come from files and are not in the cache.
     #[must_use]
     pub fn with_compiler(self, compiler: Compiler) -> Self {
         Self { compiler, ..self }
+    }
+
+    /// Sets the order in which the tiers of a plugin's code are compiled. Default: optimised code
+    /// only.
+    #[must_use]
+    pub fn with_strategy(self, strategy: CompileStrategy) -> Self {
+        Self { strategy, ..self }
+    }
+
+    /// Returns true if plugins are never called with code that is not optimised.
+    pub(crate) fn compiles_optimized_only(&self) -> bool {
+        self.strategy == CompileStrategy::OptimizedOnly
     }
 
     /// Returns how guest memory is allocated on this machine.

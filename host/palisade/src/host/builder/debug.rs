@@ -11,6 +11,7 @@ impl fmt::Debug for HostBuilder {
             .field("limits", &self.limits)
             .field("cache", &self.cache)
             .field("compiler", &self.compiler)
+            .field("compile_strategy", &self.compile_strategy)
             .field("call_mode", &self.call_mode)
             .field("hard_links", &self.hard_links)
             .finish_non_exhaustive()

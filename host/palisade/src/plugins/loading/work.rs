@@ -1,5 +1,6 @@
 //! The state that the threads of loading share.
 
+use super::optimize::Optimizer;
 use super::progress::LoadProgress;
 use super::slot::Slot;
 use crate::plugins::candidate::{Candidate, CandidateError};
@@ -69,6 +70,8 @@ pub(super) struct Work {
     pub(super) pinned_dirs: PinnedDirs,
     /// The names that several files have.
     pub(super) namesakes: Mutex<HashSet<String>>,
+    /// Locked within `decided`, never around it.
+    pub(super) optimizer: Mutex<Optimizer>,
     /// Serialises compilations and scans.
     pub(super) turn: Mutex<()>,
     pub(super) progress: watch::Sender<LoadProgress>,
@@ -96,6 +99,7 @@ impl Work {
             lost: Mutex::default(),
             pinned_dirs,
             namesakes,
+            optimizer: Mutex::default(),
             turn: Mutex::default(),
             progress,
             cancel: CancellationToken::new(),

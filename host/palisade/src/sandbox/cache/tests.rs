@@ -152,15 +152,15 @@ fn compile_outcome_is_remembered_per_content_and_limits() {
     let cache = Cache::open(&outer.path().join("cache")).unwrap();
     let limits = CompileLimits::default();
     let refusal = |digest| cache.refusal(engine, digest, limits);
-    let has_verdict = || cache.has_verdict(engine, digest);
+    let has_verdict = || cache.has_verdict(engine, digest, CodeTier::Optimized);
     assert!(!has_verdict());
-    cache.begin_compilation(engine, digest);
+    cache.begin_compilation(engine, digest, CodeTier::Optimized);
     assert_eq!((has_verdict(), refusal(digest)), (true, None));
     let refused = CompileError::Invalid("no".to_owned());
-    cache.end_compilation(engine, digest, Err(&refused));
+    cache.end_compilation(engine, digest, CodeTier::Optimized, Err(&refused));
     assert_eq!((refusal(digest), refusal(other)), (Some(refused), None));
-    assert!(cache.has_verdict(engine, digest) && !cache.has_verdict(engine, other));
-    cache.end_compilation(engine, digest, Ok(()));
+    assert!(cache.has_verdict(engine, digest, CodeTier::Optimized) && !cache.has_verdict(engine, other, CodeTier::Optimized));
+    cache.end_compilation(engine, digest, CodeTier::Optimized, Ok(()));
     assert_eq!((has_verdict(), refusal(digest)), (false, None));
     // An error that says nothing about the plugin leaves no record. An unfinished attempt leaves
     // one.
@@ -172,8 +172,8 @@ fn compile_outcome_is_remembered_per_content_and_limits() {
         (CompileError::Crashed("no".to_owned()), true),
         (CompileError::Wall { max: limits.time }, true),
     ] {
-        cache.begin_compilation(engine, digest);
-        cache.end_compilation(engine, digest, Err(&error));
+        cache.begin_compilation(engine, digest, CodeTier::Optimized);
+        cache.end_compilation(engine, digest, CodeTier::Optimized, Err(&error));
         assert_eq!((has_verdict(), refusal(digest)), (tried, None), "{error:?}");
     }
 }

@@ -66,7 +66,7 @@ pub fn answer_compilation(
 
 fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
     let engine =
-        Engine::new(&engine::for_compilation(order.allocation)).map_err(|error| (FAILED, error));
+        Engine::new(&engine::for_compilation(order.kind)).map_err(|error| (FAILED, error));
     let compiled = engine.and_then(|engine| {
         let sliced = Sliced::new(bytes).map_err(wasmtime::Error::new);
         sliced.and_then(|sliced| precompile(&engine, &sliced)).map_err(|error| (REFUSED, error))

@@ -5,7 +5,7 @@ use super::child;
 use super::compiler::CompileLimits;
 use super::error::CompileError;
 use crate::sandbox::bulk_memory::Sliced;
-use crate::sandbox::engine::{self, Allocation};
+use crate::sandbox::engine::{self, CodeKind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -76,24 +76,24 @@ struct Compilation {
 
 /// Compiles a component in this process, as a child would.
 pub(super) fn compile(
-    allocation: Allocation,
+    kind: CodeKind,
     limits: CompileLimits,
     bytes: &[u8],
     cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
-    compile_in(&SLOTS, allocation, limits, bytes, cancel)
+    compile_in(&SLOTS, kind, limits, bytes, cancel)
 }
 
 fn compile_in(
     slots: &CompileSlots,
-    allocation: Allocation,
+    kind: CodeKind,
     limits: CompileLimits,
     bytes: &[u8],
     cancel: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
     check_size(bytes, limits.memory)?;
     let slot = slots.take(cancel)?;
-    let work = Work { allocation, component: bytes.to_vec(), memory: limits.memory };
+    let work = Work { kind, component: bytes.to_vec(), memory: limits.memory };
     let compilation = begin(slot, slots.abandoned_slots.clone(), work);
     compilation.map_err(|error| CompileError::start(&error))?.wait(limits, cancel)
 }
@@ -108,7 +108,7 @@ fn check_size(component: &[u8], max: u64) -> Result<(), CompileError> {
 
 /// A component to compile.
 struct Work {
-    allocation: Allocation,
+    kind: CodeKind,
     component: Vec<u8>,
     /// The memory limit, in bytes.
     memory: u64,
@@ -138,7 +138,7 @@ fn precompile(work: &Work) -> Result<Vec<u8>, CompileError> {
     let sliced = Sliced::new(&work.component)?;
     // The rewriting adds code.
     check_size(sliced.as_bytes(), work.memory)?;
-    let mut config = engine::for_compilation(work.allocation);
+    let mut config = engine::for_compilation(work.kind);
     let engine = Engine::new(config.parallel_compilation(true))
         .map_err(|error| CompileError::failed(&error))?;
     child::precompile(&engine, &sliced).map_err(|error| match engine::is_out_of_memory(&error) {

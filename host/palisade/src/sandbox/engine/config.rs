@@ -1,9 +1,13 @@
 //! The configurations of the engine, and the sandbox units by which its pool is shared.
 
 use super::allocation::Allocation;
+use super::tier::{CodeKind, CodeTier};
 use crate::sandbox::limits;
 use wasmtime::component::Component;
-use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{
+    Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
+    RegallocAlgorithm,
+};
 
 /// Memories in the pool for each sandbox unit. Compilers emit one, and two in a composed component.
 const MEMORIES_PER_UNIT: u32 = 2;
@@ -70,14 +74,24 @@ fn pooled_code() -> Config {
     config
 }
 
-/// Returns the configuration of an engine that compiles code for this allocation, on one thread and
-/// without a reservation of guest memory.
-pub(crate) fn for_compilation(allocation: Allocation) -> Config {
+/// Returns the configuration of an engine that compiles code of this kind, on one thread and without
+/// a reservation of guest memory. The engine of the allocation runs the code of every tier.
+pub(crate) fn for_compilation(kind: CodeKind) -> Config {
+    let CodeKind { allocation, tier } = kind;
     let mut config = match allocation {
         Allocation::Pooled => pooled_code(),
         Allocation::OnDemand | Allocation::Scarce => on_demand(allocation),
     };
     config.parallel_compilation(false);
+    match tier {
+        CodeTier::Baseline => {
+            config
+                .cranelift_opt_level(OptLevel::None)
+                .cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
+        }
+        // The default of the engine.
+        CodeTier::Optimized => {}
+    }
     config
 }
 

@@ -3,7 +3,7 @@
 use super::error::{PluginRefused, world_mismatch};
 use super::provenance::{Freshness, Trust};
 use crate::sandbox::compile::{Compiled, Compiler, Target};
-use crate::sandbox::engine::Allocation;
+use crate::sandbox::engine::{Allocation, CodeKind, CodeTier};
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::precheck;
 use crate::sandbox::run::Linked;
@@ -14,6 +14,7 @@ use wasmtime::component::Component;
 /// A compiled plugin.
 pub(crate) struct CompiledPlugin {
     pub(crate) component: Component,
+    pub(crate) tier: CodeTier,
     pub(crate) freshness: Freshness,
 }
 
@@ -32,28 +33,31 @@ impl Sandbox {
         Linked::new(pre).map_err(|error| world_mismatch(&error))
     }
 
+    /// Returns code of this tier at least: from the cache, or compiled.
     pub(crate) fn compile(
         &self,
         bytes: &[u8],
         digest: Digest,
         trust: Trust,
+        tier: CodeTier,
         cancel: &CancellationToken,
     ) -> Result<CompiledPlugin, PluginRefused> {
         let engine = &self.runtime.engine;
-        if let Some(component) = self.cache.code(engine, digest) {
-            return Ok(CompiledPlugin { component, freshness: Freshness::Cached });
+        if let Some((component, tier)) = self.cache.code(engine, digest, tier) {
+            return Ok(CompiledPlugin { component, tier, freshness: Freshness::Cached });
         }
         // An embedded plugin is part of the host, so a failed attempt says nothing about the next
         // one.
         let keeps_verdicts = trust == Trust::Untrusted;
         if keeps_verdicts {
-            if let Some(refusal) = self.cache.refusal(engine, digest, self.compiler.limits()) {
+            if let Some(refusal) = self.cache.refusal(engine, digest, tier, self.compiler.limits())
+            {
                 return Err(refusal.into());
             }
-            self.cache.begin_compilation(engine, digest);
+            self.cache.begin_compilation(engine, digest, tier);
         }
         let allocation = self.runtime.allocation;
-        let target = Target { engine, allocation };
+        let target = Target { engine, kind: CodeKind { allocation, tier } };
         let compiled = match (&self.compiler, trust, allocation) {
             // Where the address space is short, a compiler that runs out of it aborts its process,
             // so a child compiles embedded plugins as well.
@@ -67,11 +71,11 @@ impl Sandbox {
             (_, Trust::Embedded, _) => target.compile_in_place(bytes),
         };
         if keeps_verdicts {
-            self.cache.end_compilation(engine, digest, compiled.as_ref().map(|_| ()));
+            self.cache.end_compilation(engine, digest, tier, compiled.as_ref().map(|_| ()));
         }
         let Compiled { component, code } = compiled?;
-        self.cache.keep_code(engine, digest, &code);
-        Ok(CompiledPlugin { component, freshness: Freshness::Compiled })
+        self.cache.keep_code(engine, digest, tier, &code);
+        Ok(CompiledPlugin { component, tier, freshness: Freshness::Compiled })
     }
 }
 
@@ -97,12 +101,13 @@ impl Sandbox {
         trust: Trust,
     ) -> Result<PastCompilation, PluginRefused> {
         let engine = &self.runtime.engine;
-        if trust == Trust::Embedded || self.cache.has_code(engine, digest) {
+        let tier = self.strategy.first();
+        if trust == Trust::Embedded || self.cache.has_code(engine, digest, tier) {
             return Ok(PastCompilation::None);
         }
-        match self.cache.refusal(engine, digest, self.compiler.limits()) {
+        match self.cache.refusal(engine, digest, tier, self.compiler.limits()) {
             Some(refusal) => Err(refusal.into()),
-            None if self.cache.has_verdict(engine, digest) => Ok(PastCompilation::Unfinished),
+            None if self.cache.has_verdict(engine, digest, tier) => Ok(PastCompilation::Unfinished),
             None => Ok(PastCompilation::None),
         }
     }

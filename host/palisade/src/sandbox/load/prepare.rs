@@ -26,20 +26,23 @@ impl Sandbox {
     ///
     /// Returns [`PluginRefused`] with the reason. Compiled code may remain in the cache.
     pub fn prepare(&self, bytes: &[u8], trust: Trust) -> Result<Arc<Prepared>, PluginRefused> {
-        self.prepare_hashed(bytes, Digest::of(bytes), trust, &CancellationToken::new())
+        let own = bytes.to_vec();
+        let source = ByteSource { bytes: Box::new(move || Ok(own.clone())), trust };
+        self.prepare_hashed(bytes, Digest::of(bytes), source, &CancellationToken::new())
     }
 
     /// Prepares a plugin as [`prepare`](Self::prepare) does, from bytes that have just been hashed,
-    /// until `cancel` is cancelled.
+    /// until `cancel` is cancelled. The source returns them again for a later compilation.
     pub(crate) fn prepare_hashed(
         &self,
         bytes: &[u8],
         digest: Digest,
-        trust: Trust,
+        source: ByteSource,
         cancel: &CancellationToken,
     ) -> Result<Arc<Prepared>, PluginRefused> {
         precheck::check(bytes)?;
-        let CompiledPlugin { component, freshness } = self.compile(bytes, digest, trust, cancel)?;
+        let compiled = self.compile(bytes, digest, source.trust, self.strategy.first(), cancel)?;
+        let CompiledPlugin { component, tier, freshness } = compiled;
         let names = imports::names(&self.runtime.engine, &component);
         let imports = imports::check(names.clone())?;
         let linked = self.link(&component)?;
@@ -47,7 +50,7 @@ impl Sandbox {
         self.cache.keep_description(&self.runtime.engine, digest, &description);
         let owner = OwnerShares::new(digest);
         Ok(Arc::new(Prepared {
-            code: LazyCode::from_linked(linked),
+            code: LazyCode::from_linked(linked, tier, self.clone(), source),
             digest,
             imports,
             description: held(&definitions, &description.offer),
@@ -69,7 +72,7 @@ impl Sandbox {
     ) -> Option<Arc<Prepared>> {
         let engine = &self.runtime.engine;
         let description = self.cache.description(engine, digest)?;
-        if !self.cache.has_code(engine, digest) {
+        if !self.cache.has_code(engine, digest, self.strategy.first()) {
             return None;
         }
         let definitions = checked(&description, Building::AtFirstUse).ok()?;

@@ -10,6 +10,7 @@ use crate::tool::offer::{DocumentIndex, Offer};
 use crate::tool::{Definition, Digest};
 use std::fmt;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// A plugin that is compiled and described. Its code is linked, or remains on disk until the first
 /// call.
@@ -68,6 +69,16 @@ impl Prepared {
     #[must_use]
     pub fn freshness(&self) -> Freshness {
         self.freshness
+    }
+
+    /// Returns true if calls use code that is not optimised.
+    pub(crate) fn is_baseline(&self) -> bool {
+        self.code.is_baseline(self.digest)
+    }
+
+    /// Compiles the optimised code, which later calls use. Blocks for a whole compilation.
+    pub(crate) fn optimize(&self, cancel: &CancellationToken) -> Result<(), String> {
+        self.code.optimize(self.digest, cancel).map_err(|error| error.to_string())
     }
 
     /// Loads the code, unless it is loaded. From then on neither the file nor the cache is needed.

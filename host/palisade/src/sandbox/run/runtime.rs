@@ -76,7 +76,7 @@ mod tests {
     use super::super::messages::Messages;
     use super::super::store::new_store;
     use super::*;
-    use crate::sandbox::engine::{for_compilation, sandbox_units};
+    use crate::sandbox::engine::{CodeKind, CodeTier, for_compilation, sandbox_units};
     use crate::sandbox::precheck::Cap;
     use crate::tool::Digest;
     use palisade_wasi_fs::Filesystem;
@@ -92,15 +92,19 @@ mod tests {
         hasher.finish()
     }
 
+    fn optimized(allocation: Allocation) -> CodeKind {
+        CodeKind { allocation, tier: CodeTier::Optimized }
+    }
+
     #[test]
     fn child_compiles_the_same_code() {
         for allocation in [Allocation::OnDemand, Allocation::Scarce] {
-            assert_eq!(number(&for_compilation(allocation)), number(&on_demand(allocation)));
+            assert_eq!(number(&for_compilation(optimized(allocation))), number(&on_demand(allocation)));
         }
         let runtime = Runtime::shared().unwrap();
         let mut hasher = DefaultHasher::new();
         runtime.engine.precompile_compatibility_hash().hash(&mut hasher);
-        assert_eq!(number(&for_compilation(runtime.allocation)), hasher.finish());
+        assert_eq!(number(&for_compilation(optimized(runtime.allocation))), hasher.finish());
     }
 
     #[test]

@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its plugin has failed")]
 
 use super::*;
+use crate::sandbox::engine::{Allocation, CodeTier};
 use palisade_tests::bomb::{cheap_to_compile, seconds_to_compile};
+
+const KIND: CodeKind = CodeKind { allocation: Allocation::OnDemand, tier: CodeTier::Optimized };
 
 fn within(time: Duration, memory: u64) -> CompileLimits {
     CompileLimits { time, memory }
@@ -16,7 +19,7 @@ fn slow_compilations_are_abandoned_up_to_a_bound() {
     let small = cheap_to_compile("small");
     let slots = CompileSlots::default();
     let compile =
-        |bytes: &[u8], limits| compile_in(&slots, Allocation::OnDemand, limits, bytes, &never);
+        |bytes: &[u8], limits| compile_in(&slots, KIND, limits, bytes, &never);
     let roomy = CompileLimits::default();
     assert!(!compile(&small, roomy).unwrap().is_empty());
     let max = small.len() as u64;
@@ -45,11 +48,8 @@ fn cancelled_compilation_is_not_awaited() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let slot = CompileSlots::default().take(&CancellationToken::new()).unwrap();
-    let costly = Work {
-        allocation: Allocation::OnDemand,
-        component: seconds_to_compile("costly"),
-        memory: u64::MAX,
-    };
+    let costly =
+        Work { kind: KIND, component: seconds_to_compile("costly"), memory: u64::MAX };
     let compilation = begin(slot, Arc::default(), costly).unwrap();
     assert_eq!(compilation.wait(CompileLimits::default(), &cancel), Err(CompileError::Cancelled));
 }
@@ -62,7 +62,7 @@ fn abandoned_compilations_never_exceed_their_places() {
     let short = within(Duration::from_millis(50), CompileLimits::MEMORY);
     let refused: Vec<CompileError> = std::thread::scope(|scope| {
         let compile =
-            || compile_in(&slots, Allocation::OnDemand, short, &costly, &never).unwrap_err();
+            || compile_in(&slots, KIND, short, &costly, &never).unwrap_err();
         let threads: Vec<_> = (0..3 * AT_ONCE).map(|_| scope.spawn(compile)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });

@@ -1,0 +1,85 @@
+//! Compiles the optimised code of plugins in the background, one plugin after the other.
+
+use super::work::{Work, lock};
+use crate::plugins::changes::Rescan;
+use crate::sandbox::Prepared;
+use crate::tool::Digest;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::thread::Builder;
+use std::time::Duration;
+
+/// The time from the end of loading to the first optimisation. A process that ends sooner would
+/// lose the work, and its calls would share the processor with it.
+const DELAY: Duration = Duration::from_secs(1);
+
+/// The state of the background thread.
+#[derive(Debug, Default)]
+pub(super) struct Optimizer {
+    runs: bool,
+    /// The plugins whose optimisation was tried. A failed one is not tried again: the plugin goes
+    /// on with the code that it has.
+    tried: HashSet<Digest>,
+}
+
+impl Work {
+    /// Starts the thread, unless it runs or has nothing to do.
+    pub(super) fn optimize_in_background(self: &Arc<Self>) {
+        if self.task.sandbox.compiles_optimized_only() || self.next_baseline().is_none() {
+            return;
+        }
+        if std::mem::replace(&mut lock(&self.optimizer).runs, true) {
+            return;
+        }
+        let work = self.clone();
+        let spawned = Builder::new().name("palisade-optimize".to_owned()).spawn(move || {
+            if work.wait_before_optimizing() {
+                work.optimize();
+            }
+            lock(&work.optimizer).runs = false;
+        });
+        if let Err(error) = spawned {
+            tracing::warn!("no thread to optimise the code of plugins: {error}");
+            lock(&self.optimizer).runs = false;
+        }
+    }
+
+    /// Scans again, and optimises the code of new plugins in the background.
+    pub(super) fn rescan_and_optimize(self: &Arc<Self>) -> Rescan {
+        let rescan = self.rescan();
+        self.optimize_in_background();
+        rescan
+    }
+
+    /// Compiles the optimised code of every plugin that has none.
+    fn optimize(&self) {
+        while let Some(plugin) = self.next_baseline().filter(|_| !self.cancel.is_cancelled()) {
+            lock(&self.optimizer).tried.insert(plugin.digest());
+            if let Err(error) = plugin.optimize(&self.cancel)
+                && !self.cancel.is_cancelled()
+            {
+                tracing::warn!("plugin {} stays without optimised code: {error}", plugin.digest());
+            }
+        }
+    }
+
+    /// Returns a plugin without optimised code whose optimisation was not tried.
+    fn next_baseline(&self) -> Option<Arc<Prepared>> {
+        let decided = lock(&self.decided);
+        let plugins = decided.values().filter_map(|slot| slot.standing.as_ref());
+        let mut untried = plugins.map(|plugin| &plugin.prepared).filter(|plugin| {
+            !lock(&self.optimizer).tried.contains(&plugin.digest()) && plugin.is_baseline()
+        });
+        untried.next().cloned()
+    }
+
+    /// Waits for the delay. Returns false if the host was dropped meanwhile.
+    fn wait_before_optimizing(&self) -> bool {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.is_ok_and(|runtime| {
+            runtime.block_on(async {
+                tokio::time::timeout(DELAY, self.cancel.cancelled()).await.is_err()
+            })
+        })
+    }
+}
