@@ -83,7 +83,7 @@ fn call_keeps_the_code_that_it_began_with() {
     let call = || host.dispatch(host.session(), Call::new("sleep", json!({})).with_cancellation(token.clone()));
     // The guest reports when it runs.
     let running = |number: usize| {
-        let told = |event: &&Event| event.name() == "tool.event";
+        let told = |event: &&Event| event.name() == "tool.output_delta";
         recorder.until(move |events| events.iter().filter(told).count() == number)
     };
     let results = block_on(async {
