@@ -323,7 +323,7 @@ fn per_tool<R, T>(
     check: impl Fn(&str, &R) -> Result<T, String>,
 ) -> Result<BTreeMap<String, T>, String> {
     let checked = |(tool, value): (&String, &R)| {
-        ToolName::parse(tool).map_err(|error| format!("`{table}`: {error}"))?;
+        check_name(table, tool)?;
         Ok((tool.clone(), check(&format!("{table}.{tool}"), value)?))
     };
     raw.iter().map(checked).collect()

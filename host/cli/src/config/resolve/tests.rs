@@ -79,6 +79,22 @@ fn strictest_of_several_workspace_entries_applies() {
 }
 
 #[test]
+fn project_cannot_loosen_a_limit_by_naming_the_plugin() {
+    for (key, user, looser, tighter) in [
+        ("tool_timeout", "\"5s\"", "\"9s\"", "\"4s\""),
+        ("tool_concurrency", "2", "3", "1"),
+    ] {
+        let file = |tool: &str, value: &str| format!("[limits.{key}]\n\"{tool}\" = {value}");
+        for named in ["slow", "plugin/slow"] {
+            let user = file(named, user);
+            assert!(settings(&user, &file("plugin/slow", looser)).is_err(), "{key} {named}");
+            assert!(settings(&user, &file("plugin/slow", tighter)).is_ok(), "{key} {named}");
+        }
+    }
+    assert!(settings("[limits.tool_timeout]\n\"/slow\" = \"5s\"", "").is_err());
+}
+
+#[test]
 fn project_may_only_lower_a_tool_timeout() {
     let project = "[limits.tool_timeout]\nslow = \"5s\"";
     let five = Duration::from_secs(5);

@@ -7,7 +7,7 @@ use palisade::SideEffects;
 use palisade::plugins::Shipped;
 use palisade::policy::{Mode, parts};
 use palisade::sandbox::limits;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 impl Settings {
@@ -114,13 +114,13 @@ impl Settings {
     }
 
     fn concurrency_of(&self, tool: &str) -> u32 {
-        self.tool_concurrency.get(tool).map_or(self.concurrency.value, |count| count.value)
+        of_tool(&self.tool_concurrency, tool).map_or(self.concurrency.value, |count| count.value)
     }
 
     /// Returns true if a project may set this time: below the user's own setting, or as a bound on
     /// the tool's timeout.
     fn is_within_time_of(&self, tool: &str, time: Duration) -> bool {
-        self.tool_timeout.get(tool).is_none_or(|set| time <= set.value)
+        of_tool(&self.tool_timeout, tool).is_none_or(|set| time <= set.value)
     }
 
     /// Returns the mode of a tool of unknown class: its rule under this exact name, or else the
@@ -132,4 +132,10 @@ impl Settings {
         let strictest = classes.chain(overrides).fold(Mode::Auto, stricter);
         self.tools.get(tool).map_or(strictest, |mode| mode.value)
     }
+}
+
+/// Returns the user's setting for a tool: under this name, or under the bare name of the tool, which
+/// holds for the tool of every plugin.
+fn of_tool<'a, T>(settings: &'a BTreeMap<String, T>, tool: &str) -> Option<&'a T> {
+    settings.get(tool).or_else(|| settings.get(parts(tool).1))
 }
