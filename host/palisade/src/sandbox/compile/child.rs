@@ -4,6 +4,7 @@
 use super::order::Order;
 use crate::sandbox::bulk_memory::Sliced;
 use crate::sandbox::error_text::error_line;
+use crate::sandbox::engine::CodeTier;
 use crate::sandbox::{engine, limits};
 use std::io::{self, Read, Write};
 use wasmtime::Engine;
@@ -18,6 +19,11 @@ pub(super) const NO_MEMORY: u8 = 2;
 pub(super) const FAILED: u8 = 3;
 /// The maximum length of the text of a rejection, in bytes.
 pub(super) const MAX_REASON: usize = 4 << 10;
+
+/// The maximum number of compilation threads. Each has memory of its own.
+const MAX_THREADS: usize = 4;
+/// The increase in niceness of a child that compiles optimised code.
+const NICENESS: i32 = 10;
 
 /// The reason why a child could not answer.
 #[derive(Debug, thiserror::Error)]
@@ -50,10 +56,16 @@ pub fn answer_compilation(
     output: &mut dyn Write,
 ) -> Result<(), ChildError> {
     let order = Order::parse(order).ok_or(ChildError::NotForYou)?;
+    // Before the file limit, because the creation of a Landlock ruleset needs a file descriptor, and
+    // before the threads, which inherit it.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    restrict_access();
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(cores.min(MAX_THREADS)).build();
+    let threads = threads.map_err(|error| ChildError::Limits(io::Error::other(error)))?;
     confine(order).map_err(ChildError::Limits)?;
     let mut bytes = Vec::new();
     let (kind, answer) = match input.take(limits::COMPONENT + 1).read_to_end(&mut bytes) {
-        Ok(_) => compile(order, &bytes),
+        Ok(_) => threads.install(|| compile(order, &bytes)),
         Err(error) if error.kind() == io::ErrorKind::OutOfMemory => (NO_MEMORY, Vec::new()),
         Err(error) => return Err(error.into()),
     };
@@ -65,8 +77,8 @@ pub fn answer_compilation(
 }
 
 fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
-    let engine =
-        Engine::new(&engine::for_compilation(order.kind)).map_err(|error| (FAILED, error));
+    let mut config = engine::for_compilation(order.kind);
+    let engine = Engine::new(config.parallel_compilation(true)).map_err(|error| (FAILED, error));
     let compiled = engine.and_then(|engine| {
         let sliced = Sliced::new(bytes).map_err(wasmtime::Error::new);
         sliced.and_then(|sliced| precompile(&engine, &sliced)).map_err(|error| (REFUSED, error))
@@ -95,8 +107,10 @@ fn confine(order: Order) -> io::Result<()> {
         let value = most(resource, value);
         setrlimit(resource, Rlimit { current: value, maximum: value })
     };
-    // Before the file limit, because the creation of a Landlock ruleset needs a file descriptor.
-    restrict_access();
+    if order.kind.tier == CodeTier::Optimized {
+        // It is for later calls; the calls of now have precedence. Best effort.
+        let _ = rustix::process::nice(NICENESS);
+    }
     limit(Resource::Core, 0)?;
     // The soft limit sends SIGXCPU, which tells the host the cause. At the hard limit, one second
     // later, the kernel sends SIGKILL.
