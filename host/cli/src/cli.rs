@@ -106,7 +106,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Mcp(mcp) => mcp::run(&args.common, mcp),
         Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
         Verb::Config(config) => config::run(&args.common, config),
-        Verb::Cache(cache) => cache::run(common, cache),
+        Verb::Cache(cache) => watch().and_then(|_| cache::run(&args.common, cache)),
         Verb::Demo(demo) => demo::run(demo),
         Verb::Doctor(doctor) => doctor::run(&args.common, doctor),
         Verb::Completions(completions) => completions::run(completions),

@@ -31,7 +31,8 @@ pub(super) fn child() -> ChildCompiler {
 pub(super) fn builder(world: &World, compiler: ChildCompiler) -> HostBuilder {
     let base =
         Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
-    base.cache(CacheMode::Directory(cache(world))).compiler(Compiler::Child(compiler))
+    base.cache(CacheMode::Directory(cache(world)))
+        .compiler(Compiler::Child(compiler))
         .compile_strategy(CompileStrategy::OptimizedOnly)
 }
 

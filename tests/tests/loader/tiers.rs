@@ -80,7 +80,12 @@ fn call_keeps_the_code_that_it_began_with() {
         .build()
         .unwrap();
     let token = CancellationToken::new();
-    let call = || host.dispatch(host.session(), Call::new("sleep", json!({})).with_cancellation(token.clone()));
+    let call = || {
+        host.dispatch(
+            host.session(),
+            Call::new("sleep", json!({})).with_cancellation(token.clone()),
+        )
+    };
     // The guest reports when it runs.
     let running = |number: usize| {
         let told = |event: &&Event| event.name() == "tool.output_delta";

@@ -25,10 +25,12 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING),
     )?;
     let policy = setup::policy(common, &settings, &args.allow);
-    let host = Arc::new(setup::builder(common, &settings)
+    let host = Arc::new(
+        setup::builder(common, &settings)
             .policy(policy)
             .compile_strategy(CompileStrategy::OptimizedOnly)
-            .build_for(&args.tool)?);
+            .build_for(&args.tool)?,
+    );
     unused_rules::show(common, &settings, &host, unused_rules::Told::of(&[&args.tool], &host));
     if !host.registry().has(&args.tool) || common.verbose {
         setup::show_missing(&host);

@@ -80,10 +80,9 @@ fn strictest_of_several_workspace_entries_applies() {
 
 #[test]
 fn project_cannot_loosen_a_limit_by_naming_the_plugin() {
-    for (key, user, looser, tighter) in [
-        ("tool_timeout", "\"5s\"", "\"9s\"", "\"4s\""),
-        ("tool_concurrency", "2", "3", "1"),
-    ] {
+    for (key, user, looser, tighter) in
+        [("tool_timeout", "\"5s\"", "\"9s\"", "\"4s\""), ("tool_concurrency", "2", "3", "1")]
+    {
         let file = |tool: &str, value: &str| format!("[limits.{key}]\n\"{tool}\" = {value}");
         for named in ["slow", "plugin/slow"] {
             let user = file(named, user);

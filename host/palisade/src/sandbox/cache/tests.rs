@@ -159,7 +159,10 @@ fn compile_outcome_is_remembered_per_content_and_limits() {
     let refused = CompileError::Invalid("no".to_owned());
     cache.end_compilation(engine, digest, CodeTier::Optimized, Err(&refused));
     assert_eq!((refusal(digest), refusal(other)), (Some(refused), None));
-    assert!(cache.has_verdict(engine, digest, CodeTier::Optimized) && !cache.has_verdict(engine, other, CodeTier::Optimized));
+    assert!(
+        cache.has_verdict(engine, digest, CodeTier::Optimized)
+            && !cache.has_verdict(engine, other, CodeTier::Optimized)
+    );
     cache.end_compilation(engine, digest, CodeTier::Optimized, Ok(()));
     assert_eq!((has_verdict(), refusal(digest)), (false, None));
     // An error that says nothing about the plugin leaves no record. An unfinished attempt leaves

@@ -3,8 +3,8 @@
 
 use super::order::Order;
 use crate::sandbox::bulk_memory::Sliced;
-use crate::sandbox::error_text::error_line;
 use crate::sandbox::engine::CodeTier;
+use crate::sandbox::error_text::error_line;
 use crate::sandbox::{engine, limits};
 use std::io::{self, Read, Write};
 use wasmtime::Engine;

@@ -16,11 +16,7 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn new(kind: CodeKind, limits: CompileLimits) -> Self {
-        Self {
-            kind,
-            seconds: limits.in_whole_seconds().time.as_secs(),
-            memory: limits.memory,
-        }
+        Self { kind, seconds: limits.in_whole_seconds().time.as_secs(), memory: limits.memory }
     }
 
     pub(super) fn arguments(self) -> [String; 4] {
@@ -58,8 +54,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const POOLED: CodeKind =
-        CodeKind { allocation: Allocation::Pooled, tier: CodeTier::Optimized };
+    const POOLED: CodeKind = CodeKind { allocation: Allocation::Pooled, tier: CodeTier::Optimized };
 
     #[test]
     fn child_has_whole_cpu_seconds_and_ten_times_the_wall_time() {

@@ -99,7 +99,10 @@ mod tests {
     #[test]
     fn child_compiles_the_same_code() {
         for allocation in [Allocation::OnDemand, Allocation::Scarce] {
-            assert_eq!(number(&for_compilation(optimized(allocation))), number(&on_demand(allocation)));
+            assert_eq!(
+                number(&for_compilation(optimized(allocation))),
+                number(&on_demand(allocation))
+            );
         }
         let runtime = Runtime::shared().unwrap();
         let mut hasher = DefaultHasher::new();

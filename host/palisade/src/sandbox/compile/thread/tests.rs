@@ -18,8 +18,7 @@ fn slow_compilations_are_abandoned_up_to_a_bound() {
     let costly = seconds_to_compile("costly");
     let small = cheap_to_compile("small");
     let slots = CompileSlots::default();
-    let compile =
-        |bytes: &[u8], limits| compile_in(&slots, KIND, limits, bytes, &never);
+    let compile = |bytes: &[u8], limits| compile_in(&slots, KIND, limits, bytes, &never);
     let roomy = CompileLimits::default();
     assert!(!compile(&small, roomy).unwrap().is_empty());
     let max = small.len() as u64;
@@ -48,8 +47,7 @@ fn cancelled_compilation_is_not_awaited() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let slot = CompileSlots::default().take(&CancellationToken::new()).unwrap();
-    let costly =
-        Work { kind: KIND, component: seconds_to_compile("costly"), memory: u64::MAX };
+    let costly = Work { kind: KIND, component: seconds_to_compile("costly"), memory: u64::MAX };
     let compilation = begin(slot, Arc::default(), costly).unwrap();
     assert_eq!(compilation.wait(CompileLimits::default(), &cancel), Err(CompileError::Cancelled));
 }
@@ -61,8 +59,7 @@ fn abandoned_compilations_never_exceed_their_places() {
     let slots = CompileSlots::default();
     let short = within(Duration::from_millis(50), CompileLimits::MEMORY);
     let refused: Vec<CompileError> = std::thread::scope(|scope| {
-        let compile =
-            || compile_in(&slots, KIND, short, &costly, &never).unwrap_err();
+        let compile = || compile_in(&slots, KIND, short, &costly, &never).unwrap_err();
         let threads: Vec<_> = (0..3 * AT_ONCE).map(|_| scope.spawn(compile)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
