@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palisade::{
-    CacheMode, Call, Host, HostBuilder, Places, SideEffects, plugins::Shipped, policy::Policy,
+    CacheMode, Call, HostBuilder, Places, SideEffects, plugins::Shipped, policy::Policy,
     sandbox::limits::Limits,
 };
 use serde_json::Value;
@@ -238,7 +238,7 @@ impl Case {
         let places = Places::new("in ~/.config/palisade/palisade.toml")
             .with("limits.memory", self.place_of_memory())
             .with_tools(self.listing(world));
-        let builder = Host::builder()
+        let builder = crate::host_builder()
             .workspace(world.root())
             .policy(policy)
             .limits(limits)

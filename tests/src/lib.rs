@@ -40,7 +40,7 @@ pub use guest::Guest;
 pub use observed::Observed;
 pub use oracle::Oracle;
 pub use program::Program;
-pub use stage::Stage;
+pub use stage::{Stage, host_builder};
 pub use wat::Wat;
 pub use world::World;
 

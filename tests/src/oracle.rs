@@ -28,8 +28,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use palisade::{
-    CacheMode, Call, Host, HostBuilder, Session, ToolResult, confirm::ConfirmationQueue,
-    events::Event, plugins::Shipped,
+    CacheMode, Call, HostBuilder, Session, ToolResult, confirm::ConfirmationQueue, events::Event,
+    plugins::Shipped,
 };
 
 pub use cases::{around, around_both};
@@ -91,7 +91,7 @@ impl Oracle {
     pub fn new(change: impl FnOnce(&World, HostBuilder) -> HostBuilder) -> Self {
         let base = |world: &World, confirmations: &ConfirmationQueue| {
             let builder =
-                Host::builder().workspace(world.root()).cache(CacheMode::Directory(cache()));
+                crate::host_builder().workspace(world.root()).cache(CacheMode::Directory(cache()));
             change(
                 world,
                 builder.shipped(Shipped::LeftOut).confirmer(Arc::new(confirmations.clone())),

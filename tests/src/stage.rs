@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use palisade::sandbox::CompileStrategy;
 use palisade::{
     CacheMode, Call, CallId, Host, HostBuilder, Session, ToolResult, confirm::ConfirmationQueue,
     events::Event,
@@ -11,6 +12,13 @@ use palisade::{
 use crate::events::Recorder;
 use crate::guest::{Guest, cache};
 use crate::world::World;
+
+/// Returns the builder of a host without compilations in the background, whose memory and time would
+/// count as those of a call.
+#[must_use]
+pub fn host_builder() -> HostBuilder {
+    Host::builder().compile_strategy(CompileStrategy::OptimizedOnly)
+}
 
 /// A host with its observers.
 #[derive(Clone)]
@@ -51,7 +59,7 @@ impl Stage {
         change: impl FnOnce(HostBuilder) -> HostBuilder,
     ) -> Self {
         let (world, confirmations) = (Arc::new(World::new()), ConfirmationQueue::default());
-        let base = Host::builder()
+        let base = host_builder()
             .workspace(world.root())
             .cache(CacheMode::Directory(cache()))
             .confirmer(Arc::new(confirmations.clone()))

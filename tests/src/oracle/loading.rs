@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use palisade::{CacheMode, Host, ToolResult, plugins::Shipped};
+use palisade::{CacheMode, ToolResult, plugins::Shipped};
 
 use super::{Oracle, Results};
 use crate::guest::cache;
@@ -70,7 +70,7 @@ pub fn loading_bytes(within: Duration, bytes: &[u8]) -> Loaded {
 }
 
 fn load(root: PathBuf, plugins: PathBuf) -> Loaded {
-    let builder = Host::builder().workspace(root).shipped(Shipped::LeftOut).plugins(plugins);
+    let builder = crate::host_builder().workspace(root).shipped(Shipped::LeftOut).plugins(plugins);
     let host = builder.cache(CacheMode::Directory(cache())).build().expect("a host is built");
     let name = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
     Loaded {

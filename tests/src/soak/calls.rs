@@ -138,7 +138,7 @@ impl Soak {
     pub fn new() -> Self {
         let world = World::new();
         world.file("file.txt", "inside");
-        let builder = Host::builder()
+        let builder = crate::host_builder()
             .workspace(world.root())
             .shipped(Shipped::LeftOut)
             .cache(CacheMode::Directory(cache()));

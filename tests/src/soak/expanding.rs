@@ -84,8 +84,10 @@ fn swollen(count: usize, call: impl Fn() -> Call) -> Report {
 fn host(world: &World) -> Host {
     let plugin = expanding_json::answering("swell", RESULT).build();
     std::fs::write(world.plugins().join("swell.wasm"), plugin).expect("a plugin can be written");
-    let builder =
-        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder = crate::host_builder()
+        .workspace(world.root())
+        .shipped(Shipped::LeftOut)
+        .plugins(world.plugins());
     let builder = [HOSTILE_ECHO, LIMITS_FILES]
         .iter()
         .fold(builder, |all, guest| all.plugins(guest.directory()));

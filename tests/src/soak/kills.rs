@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use palisade::sandbox::Freshness;
-use palisade::{CacheMode, Host, plugins::Shipped};
+use palisade::{CacheMode, plugins::Shipped};
 use serde_json::json;
 
 use super::Report;
@@ -126,8 +126,10 @@ fn compiled(world: &World, number: usize, after: Duration, outcomes: &mut Outcom
     install(world, number);
     killed(list(world), after);
     let entries = entries(&cache(world));
-    let builder =
-        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder = crate::host_builder()
+        .workspace(world.root())
+        .shipped(Shipped::LeftOut)
+        .plugins(world.plugins());
     let host = match builder.cache(CacheMode::Directory(cache(world))).build() {
         Ok(host) if host.rejected().is_empty() => host,
         Ok(host) => return outcomes.failed.push(format!("{number}: {:?}", host.rejected())),

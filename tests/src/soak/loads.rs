@@ -1,7 +1,7 @@
 //! A soak test for loading: plugins are loaded, called once and dropped repeatedly, which must free
 //! their code.
 
-use palisade::{CacheMode, Host, plugins::Shipped};
+use palisade::{CacheMode, plugins::Shipped};
 use serde_json::json;
 
 use super::Report;
@@ -58,8 +58,10 @@ fn plugin(number: usize) -> Vec<u8> {
 }
 
 fn load(world: &World, number: usize) {
-    let builder =
-        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).cache(CacheMode::Off);
+    let builder = crate::host_builder()
+        .workspace(world.root())
+        .shipped(Shipped::LeftOut)
+        .cache(CacheMode::Off);
     let host = builder.plugin_file(file(world, number)).build().expect("the host can be built");
     let result = block_on(host.call("tool", json!({}), json!({})));
     assert_eq!(result.output().as_deref(), Some("done"), "{result}");

@@ -61,8 +61,10 @@ pub fn refusals(count: usize) -> Report {
             .expect("a plugin can be written");
         calls.push((name, json!({}), limit));
     }
-    let builder =
-        Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder = crate::host_builder()
+        .workspace(world.root())
+        .shipped(Shipped::LeftOut)
+        .plugins(world.plugins());
     let builder = [HOSTILE_ABUSE, LIMITS_FILES, LIMITS_HANDLES]
         .iter()
         .fold(builder, |builder, guest| builder.plugins(guest.directory()));

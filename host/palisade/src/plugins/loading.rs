@@ -5,6 +5,7 @@ mod claims;
 mod compile;
 mod cores;
 mod optimize;
+mod optimizer;
 mod progress;
 mod rescan;
 mod settle;

@@ -3,8 +3,6 @@
 use super::work::{Work, lock};
 use crate::plugins::changes::Rescan;
 use crate::sandbox::Prepared;
-use crate::tool::Digest;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread::Builder;
 use std::time::Duration;
@@ -13,22 +11,13 @@ use std::time::Duration;
 /// lose the work, and its calls would share the processor with it.
 const DELAY: Duration = Duration::from_secs(1);
 
-/// The state of the background thread.
-#[derive(Debug, Default)]
-pub(super) struct Optimizer {
-    runs: bool,
-    /// The plugins whose optimisation was tried. A failed one is not tried again: the plugin goes
-    /// on with the code that it has.
-    tried: HashSet<Digest>,
-}
-
 impl Work {
     /// Starts the thread, unless it runs or has nothing to do.
     pub(super) fn optimize_in_background(self: &Arc<Self>) {
         if self.task.sandbox.compiles_optimized_only() || self.next_baseline().is_none() {
             return;
         }
-        if std::mem::replace(&mut lock(&self.optimizer).runs, true) {
+        if !lock(&self.optimizer).begin() {
             return;
         }
         let work = self.clone();
@@ -36,11 +25,15 @@ impl Work {
             if work.wait_before_optimizing() {
                 work.optimize();
             }
-            lock(&work.optimizer).runs = false;
+            lock(&work.optimizer).end();
+            // For a plugin that was added at the last moment.
+            if !work.cancel.is_cancelled() {
+                work.optimize_in_background();
+            }
         });
         if let Err(error) = spawned {
             tracing::warn!("no thread to optimise the code of plugins: {error}");
-            lock(&self.optimizer).runs = false;
+            lock(&self.optimizer).end();
         }
     }
 
@@ -54,7 +47,7 @@ impl Work {
     /// Compiles the optimised code of every plugin that has none.
     fn optimize(&self) {
         while let Some(plugin) = self.next_baseline().filter(|_| !self.cancel.is_cancelled()) {
-            lock(&self.optimizer).tried.insert(plugin.digest());
+            lock(&self.optimizer).note(plugin.digest());
             if let Err(error) = plugin.optimize(&self.cancel)
                 && !self.cancel.is_cancelled()
             {
@@ -68,7 +61,7 @@ impl Work {
         let decided = lock(&self.decided);
         let plugins = decided.values().filter_map(|slot| slot.standing.as_ref());
         let mut untried = plugins.map(|plugin| &plugin.prepared).filter(|plugin| {
-            !lock(&self.optimizer).tried.contains(&plugin.digest()) && plugin.is_baseline()
+            !lock(&self.optimizer).has_tried(plugin.digest()) && plugin.is_baseline()
         });
         untried.next().cloned()
     }

@@ -1,6 +1,6 @@
 //! The state that the threads of loading share.
 
-use super::optimize::Optimizer;
+use super::optimizer::Optimizer;
 use super::progress::LoadProgress;
 use super::slot::Slot;
 use crate::plugins::candidate::{Candidate, CandidateError};

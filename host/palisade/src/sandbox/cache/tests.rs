@@ -151,7 +151,7 @@ fn compile_outcome_is_remembered_per_content_and_limits() {
     let other = Digest::of(b"other");
     let cache = Cache::open(&outer.path().join("cache")).unwrap();
     let limits = CompileLimits::default();
-    let refusal = |digest| cache.refusal(engine, digest, limits);
+    let refusal = |digest| cache.refusal(engine, digest, CodeTier::Optimized, limits);
     let has_verdict = || cache.has_verdict(engine, digest, CodeTier::Optimized);
     assert!(!has_verdict());
     cache.begin_compilation(engine, digest, CodeTier::Optimized);

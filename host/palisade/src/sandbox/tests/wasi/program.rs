@@ -7,6 +7,7 @@ use super::lists::Run;
 use crate::execution::clock::CallClock;
 use crate::execution::{FirstTick, OwnerShares};
 use crate::sandbox::compile::Target;
+use crate::sandbox::engine::{CodeKind, CodeTier};
 use crate::sandbox::error_text::error_line;
 use crate::sandbox::load::{PluginRefused, check_imports, import_names};
 use crate::sandbox::run::{
@@ -155,7 +156,8 @@ impl Program {
 fn linked(runtime: &Runtime, bytes: &[u8]) -> Result<CommandPre<State>, String> {
     let refused = |refused: PluginRefused| refused.to_string();
     precheck::check(bytes).map_err(|error| refused(error.into()))?;
-    let target = Target { engine: &runtime.engine, allocation: runtime.allocation };
+    let kind = CodeKind { allocation: runtime.allocation, tier: CodeTier::Optimized };
+    let target = Target { engine: &runtime.engine, kind };
     let compiled = target.compile_in_place(bytes).map_err(|error| refused(error.into()))?;
     let component = compiled.component;
     check_imports(import_names(&runtime.engine, &component)).map_err(refused)?;
