@@ -115,7 +115,7 @@ impl LazyCode {
             // Not cancelled with the call: the compiler has limits of its own, and later calls use
             // the result.
             let uncancelled = CancellationToken::new();
-            self.replace(self.compiled(digest, self.sandbox.strategy.first(), &uncancelled)?)?;
+            self.replace(&self.compiled(digest, self.sandbox.strategy.first(), &uncancelled)?)?;
         }
         Ok(())
     }
@@ -137,10 +137,10 @@ impl LazyCode {
     ) -> Result<(), CodeError> {
         let compiled = self.compiled(digest, CodeTier::Optimized, cancel)?;
         // Code that is not loaded comes from the cache at the first call.
-        if self.read().is_some() { self.replace(compiled) } else { Ok(()) }
+        if self.read().is_some() { self.replace(&compiled) } else { Ok(()) }
     }
 
-    fn replace(&self, compiled: CompiledPlugin) -> Result<(), CodeError> {
+    fn replace(&self, compiled: &CompiledPlugin) -> Result<(), CodeError> {
         let linked = Arc::new(self.sandbox.link(&compiled.component)?);
         let loaded = LoadedCode { linked, tier: compiled.tier };
         // The code that it replaces is unmapped when its last call ends.
