@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import importlib
 import linecache
+import re
 import sys
 import traceback
 from collections.abc import Iterable
@@ -107,7 +108,9 @@ def _fail(error: BaseException) -> NoReturn:
     is_meant = isinstance(error, ToolError)
     if not is_meant or error.__cause__ is not None:
         level = "debug" if is_meant else "error"
-        Host().log(level, "".join(traceback.format_exception(_without_sdk(error))))
+        trace = "".join(traceback.format_exception(_without_sdk(error)))
+        # The build mounts each directory under a number.
+        Host().log(level, re.sub(r'File "/\d+/', 'File "', trace))
     shown = from_exception(error)
     if isinstance(shown, Cancelled):
         raise Err(types.ToolError_Cancelled()) from None

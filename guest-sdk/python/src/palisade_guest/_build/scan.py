@@ -93,7 +93,7 @@ class Scan:
             if found.member_of is None:
                 self._absent(found, is_own=is_own)
             return []
-        if not target_is_own:
+        if not target_is_own and top != _SDK:
             self.found.packages.add(top)
         self._remember(found, is_own=is_own)
         return [found.name]
