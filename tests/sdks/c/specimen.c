@@ -1,4 +1,4 @@
-/* One tool for each promise of the SDK: `tests/tests/authors.rs` builds and calls them. */
+/* One tool for each promise of the SDK: `tests/tests/sdks.rs` builds and calls them. */
 #define PALISADE_IMPLEMENTATION
 #include "palisade.h"
 
