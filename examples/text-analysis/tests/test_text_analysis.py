@@ -1,10 +1,10 @@
 """Tests of the tool, without a sandbox."""
 
 import pytest
+from text_analysis import analyse_text
+
 from palisade_guest import Cancelled, InvalidInput, NotFound
 from palisade_guest.testing import call
-
-from text_analysis import analyse_text
 
 TEXT = "The runner runs. She was running: nobody runs like her! Rivers run, too."
 

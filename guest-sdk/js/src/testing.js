@@ -11,7 +11,7 @@ import { stringify } from './output.js';
 import { argumentsOf } from './tool.js';
 
 /** Stands for the host, and records what a tool sends to it. */
-export class Record {
+export class Recorder {
   logs = [];
   progress_ = [];
   emitted = [];
@@ -48,7 +48,7 @@ export class Record {
  */
 export function call(tool, input = {}, options = {}) {
   const { files = {}, workspace, cancelAfter, ...properties } = options;
-  const record = new Record(cancelAfter);
+  const record = new Recorder(cancelAfter);
   const root = workspace ?? fs.mkdtempSync(path.join(os.tmpdir(), 'workspace-'));
   try {
     for (const [name, content] of Object.entries(files)) {
@@ -62,7 +62,7 @@ export function call(tool, input = {}, options = {}) {
 }
 
 /** Returns a context for a direct call of a tool. */
-export function testContext(record = new Record(), properties = {}) {
+export function testContext(record = new Recorder(), properties = {}) {
   const call = { callId: 'call_1', sessionId: null, turnId: null, remainingMs: 60_000, context: '', metadata: '' };
   return new Context({ ...call, ...properties }, record);
 }

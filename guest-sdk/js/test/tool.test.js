@@ -5,7 +5,7 @@ import {
   Cancelled, DefinitionError, InvalidInput, NotFound, Output, PermissionDenied, ToolError, files,
   image, json, link, resource, t, text, tool,
 } from 'palisade-guest';
-import { Record, call, definition, testContext } from 'palisade-guest/testing';
+import { Recorder, call, definition, testContext } from 'palisade-guest/testing';
 import { forgetTools } from '../src/tool.js';
 
 const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 1]);
@@ -169,7 +169,7 @@ test('messages to the host are recorded, and a cancelled call stops', () => {
 });
 
 test('a tool can be called as its function', () => {
-  const record = new Record();
+  const record = new Recorder();
   const made = make({ input: { name: t.string() }, run({ name }, ctx) { ctx.info(name); return `Hello, ${name}!`; } });
   assert.equal(made({ name: 'Ada' }, testContext(record)), 'Hello, Ada!');
   assert.deepEqual(record.logs, [['info', 'Ada']]);

@@ -33,13 +33,13 @@ export interface CallOptions {
 export function call<I>(tool: Tool<I>, input?: Infer<I> | string, options?: CallOptions): Result;
 
 /** Stands for the host, and records what a tool sends to it. */
-export class Record {
+export class Recorder {
   constructor(cancelAfter?: number);
   logs: [string, string][];
   emitted: string[];
 }
 
-export function testContext(record?: Record, properties?: CallOptions): Context;
+export function testContext(record?: Recorder, properties?: CallOptions): Context;
 
 /** Returns what the host reads when it loads the plugin, with parsed schemas. */
 export function definition(tool: Tool<any>): {

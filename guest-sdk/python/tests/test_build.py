@@ -137,8 +137,11 @@ def test_source_is_a_file_a_package_or_a_project(tmp_path):
 
 
 def test_faulty_definition_is_reported_with_its_line_before_the_component_is_made(own):
-    write(own, plugin="from palisade_guest import tool\n\n@tool(side_effects='none')\ndef f() -> str:\n    return ''\n")
-    with pytest.raises(BuildError, match=r"plugin\.py:3: f has no description"):
+    write(
+        own,
+        plugin="from palisade_guest import tool\n\n@tool(side_effects='none')\ndef f() -> str:\n    return ''\n",
+    )
+    with pytest.raises(BuildError, match=r"plugin\.py:[34]: f has no description"):
         componentize.define(source.find(own / "plugin.py"))
     write(own, plugin="x = 1")
     with pytest.raises(BuildError, match="plugin defines no tool"):
@@ -149,7 +152,10 @@ def test_faulty_definition_is_reported_with_its_line_before_the_component_is_mad
 
 
 def test_definitions_of_the_tools_are_shown(own):
-    write(own, plugin="from palisade_guest import tool\n\n@tool(side_effects='none')\ndef f() -> str:\n    '''Works.'''\n")
+    write(
+        own,
+        plugin="from palisade_guest import tool\n\n@tool(side_effects='none')\ndef f() -> str:\n    '''Works.'''\n",
+    )
     (shown,) = json.loads(componentize.define(source.find(own / "plugin.py")))
     assert shown["name"] == "f"
 

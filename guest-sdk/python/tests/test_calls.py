@@ -29,10 +29,10 @@ from palisade_guest import (
     Text,
     ToolError,
     WritePath,
+    testing,
     tool,
 )
 from palisade_guest import _tool as tools
-from palisade_guest import testing
 from palisade_guest.testing import Record, call
 
 PNG = b"\x89PNG\r\n\x1a\n rest"

@@ -1,11 +1,11 @@
 """Write a Palisade plugin in Python: tools for agents, each call in its own sandbox.
 
-    from palisade_guest import tool
+from palisade_guest import tool
 
-    @tool(side_effects="none")
-    def greet(name: str) -> str:
-        '''Greets somebody by name.'''
-        return f"Hello, {name}!"
+@tool(side_effects="none")
+def greet(name: str) -> str:
+    '''Greets somebody by name.'''
+    return f"Hello, {name}!"
 """
 
 from ._output import Audio, Content, Image, Json, Link, Output, Resource, Text

@@ -27,15 +27,35 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     build = commands.add_parser("build", help="make a plugin of a Python file or package")
-    build.add_argument("source", type=Path, metavar="SRC",
-                       help="a Python file, a package, or a project with a pyproject.toml")
+    build.add_argument(
+        "source",
+        type=Path,
+        metavar="SRC",
+        help="a Python file, a package, or a project with a pyproject.toml",
+    )
     build.add_argument("-o", "--output", type=Path, metavar="OUT.wasm", help="the plugin")
-    build.add_argument("--include", action="append", default=[], metavar="MODULE",
-                       help="a module that is imported under a name that no source has")
-    build.add_argument("--allow", action="append", default=[], metavar="MODULE",
-                       help="a module of the standard library that works in part, such as threading")
-    build.add_argument("--path", action="append", default=[], type=Path, metavar="DIR",
-                       help="a directory of further packages in pure Python")
+    build.add_argument(
+        "--include",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="a module that is imported under a name that no source has",
+    )
+    build.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="a module of the standard library that works in part, such as threading",
+    )
+    build.add_argument(
+        "--path",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="a directory of further packages in pure Python",
+    )
     build.set_defaults(run=_build)
     show = commands.add_parser("definitions", help="print the definitions of the tools as JSON")
     show.add_argument("source", type=Path, metavar="SRC")
@@ -47,13 +67,13 @@ def _build(options: argparse.Namespace) -> int:
     output = options.output or Path(f"{source.find(options.source).module}.wasm")
     begun = time.monotonic()
     built = componentize.build(
-        componentize.Options(
-            options.source, output, options.include, options.allow, options.path
-        )
+        componentize.Options(options.source, output, options.include, options.allow, options.path)
     )
     packages = ", ".join(sorted(built.found.packages)) or "none"
-    print(f"{built.output}: {built.size / 1e6:.1f} MB in {time.monotonic() - begun:.0f} s; "
-          f"packages: {packages}")
+    print(
+        f"{built.output}: {built.size / 1e6:.1f} MB in {time.monotonic() - begun:.0f} s; "
+        f"packages: {packages}"
+    )
     return 0
 
 

@@ -27,7 +27,12 @@ _FORMATS: dict[type, tuple[str, Callable[[str], Any]]] = {
     datetime.time: ("time", lambda text: datetime.time.fromisoformat(utc(text))),
     uuid.UUID: ("uuid", uuid.UUID),
 }
-_LISTS = {list: list, abc.Sequence: list, abc.Iterable: list, abc.Collection: list}
+_LISTS: dict[Any, Callable[[Any], Any]] = {
+    list: list,
+    abc.Sequence: list,
+    abc.Iterable: list,
+    abc.Collection: list,
+}
 _LISTS |= {set: set, frozenset: frozenset, abc.Set: frozenset}
 _DICTS = {dict, abc.Mapping, abc.MutableMapping}
 _SUPPORTED = (
@@ -55,7 +60,9 @@ class Member:
     def is_required(self) -> bool:
         """An optional member may be left out even without a default; it is then None."""
         has_default = self.default is not dataclasses.MISSING
-        return not (has_default or self.factory is not dataclasses.MISSING or self.codec.may_be_none)
+        return not (
+            has_default or self.factory is not dataclasses.MISSING or self.codec.may_be_none
+        )
 
     def absent(self) -> Any:
         """Returns the value of a member that was left out."""
@@ -171,7 +178,8 @@ class Types:
             return self._list(tuple, arguments[:1], place)
         items = [self.codec(hint, f"{place}[{at}]") for at, hint in enumerate(arguments)]
         count = len(items)
-        schema = {"type": "array", "prefixItems": [item.with_null() for item in items]}
+        prefix = [item.with_null() for item in items]
+        schema: dict[str, Any] = {"type": "array", "prefixItems": prefix}
         schema |= {"minItems": count, "maxItems": count}
         is_list = _decode.expect(list)
 

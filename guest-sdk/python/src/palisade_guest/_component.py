@@ -59,7 +59,7 @@ def start(modules: Iterable[str], required: Iterable[str], optional: Iterable[st
         _lazy.attempt(name)
     _lazy.import_for_library()
     if not TOOLS:
-        raise SystemError("the module defines no tool: put @tool(side_effects=...) before a function")
+        raise DefinitionError("no tool is defined: put @tool(side_effects=...) before a function")
     _definitions.extend(map(_definition, (tool.definition for tool in TOOLS.values())))
     _keep_sources()
     _forward_logging()

@@ -15,7 +15,9 @@ _FOR_PEOPLE = {"raises", "raise", "warns", "see also", "references"}
 _SECTION = re.compile(r"^([A-Za-z][A-Za-z ]*):\s*$")
 _ENTRY = re.compile(r"^\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 _NUMPY_ENTRY = re.compile(r"^\*{0,2}([A-Za-z_]\w*)\s*(?::.*)?$")
-_SPHINX = re.compile(r"^:(param|parameter|arg|argument|returns?|raises?|rtype|type)\b([^:]*):\s*(.*)$")
+_SPHINX = re.compile(
+    r"^:(param|parameter|arg|argument|returns?|raises?|rtype|type)\b([^:]*):\s*(.*)$"
+)
 
 
 @dataclass

@@ -41,5 +41,3 @@ def jsonable(value: Any) -> Any:
 def _key(key: Any) -> str:
     plain = jsonable(key)
     return plain if isinstance(plain, str) else str(plain)
-
-

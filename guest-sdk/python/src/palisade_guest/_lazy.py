@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from types import CodeType
+from typing import Any
 
 # Imported by code in C, where no import statement says so.
 _BY_C_CODE = {
@@ -57,9 +58,9 @@ def import_for_library() -> None:
                 attempt(module)
     for name in list(sys.modules):
         if name.partition(".")[0] in sys.stdlib_module_names:
-            for wanted in _within_functions(name):
-                if not _is_useless(wanted):
-                    attempt(wanted)
+            for module in _within_functions(name):
+                if not _is_useless(module):
+                    attempt(module)
 
 
 def attempt(name: str) -> None:
@@ -78,7 +79,7 @@ def _is_useless(name: str) -> bool:
 
 
 def _within_functions(name: str) -> set[str]:
-    loader = getattr(sys.modules[name], "__loader__", None)
+    loader: Any = getattr(sys.modules[name], "__loader__", None)
     try:
         code = loader.get_code(name)
     except (AttributeError, ImportError, OSError):

@@ -50,8 +50,11 @@ class Tool:
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
         self.function = function
         self.name = options["name"] or function.__name__
-        _require(_NAME.fullmatch(self.name), f"`{self.name}` is no name of a tool: a name is "
-                 "lower-case letters, digits and `_`; give another one as `name`")
+        _require(
+            _NAME.fullmatch(self.name),
+            f"`{self.name}` is no name of a tool: a name is "
+            "lower-case letters, digits and `_`; give another one as `name`",
+        )
         self._hints = _hints(function, self.name)
         self._context: str | None = None
         docstring = _docstring.parse(options["description"] or function.__doc__)
@@ -86,8 +89,10 @@ class Tool:
         types, members = Types(nulls), []
         for name, parameter in inspect.signature(self.function).parameters.items():
             place = f"{self.name}: argument `{name}`"
-            _require(parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY),
-                     f"{place}: a tool takes named arguments only")
+            _require(
+                parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY),
+                f"{place}: a tool takes named arguments only",
+            )
             _require(name in self._hints, f"{place} has no type; write `{name}: str`, for example")
             if self._hints[name] is Context:
                 self._context = name
@@ -99,8 +104,11 @@ class Tool:
             members.append(Member(name, codec, default))
         known = {member.name for member in members} | {self._context}
         for name in docstring.arguments:
-            _require(name in known, f"{self.name}: the docstring describes `{name}`, which is no "
-                     "argument of the function")
+            _require(
+                name in known,
+                f"{self.name}: the docstring describes `{name}`, which is no "
+                "argument of the function",
+            )
         return members, types
 
     def _returned(self) -> tuple[str | None, bool]:
@@ -123,14 +131,21 @@ class Tool:
         self, docstring: _docstring.Docstring, options: Mapping[str, Any], input_schema: str
     ) -> Definition:
         description, title = docstring.description, options["title"]
-        _require(description, f"{self.name} has no description: write a docstring for the model "
-                 "that decides when to use the tool")
+        _require(
+            description,
+            f"{self.name} has no description: write a docstring for the model "
+            "that decides when to use the tool",
+        )
         size = len(description.encode())
         _require(size <= _MAX_DESCRIPTION, f"{self.name}: the description has more than 16 KiB")
-        _require(all(c in "\t\n" or c.isprintable() or ord(c) > 0x9f for c in description),
-                 f"{self.name}: the description has a control character")
-        _require(title is None or 0 < len(title) <= _MAX_TITLE,
-                 f"{self.name}: a title has 1 to {_MAX_TITLE} characters")
+        _require(
+            all(c in "\t\n" or c.isprintable() or ord(c) > 0x9F for c in description),
+            f"{self.name}: the description has a control character",
+        )
+        _require(
+            title is None or 0 < len(title) <= _MAX_TITLE,
+            f"{self.name}: a title has 1 to {_MAX_TITLE} characters",
+        )
         metadata = dict(options["metadata"] or {})
         has_optional = any(not member.is_required for member in self._members)
         if self._types.nulls is Nulls.ABSENT and has_optional:
@@ -182,21 +197,28 @@ def tool(function: Any = None, **options: Any) -> Any:
     Raises:
         DefinitionError: The host would refuse the tool.
     """
-    _require(function is None and "side_effects" in options,
-             'a tool names its class: @tool(side_effects="none"), "read" or "write"')
+    _require(
+        function is None and "side_effects" in options,
+        'a tool names its class: @tool(side_effects="none"), "read" or "write"',
+    )
     known = {"name": None, "title": None, "description": None, "idempotent": False}
     known |= {"timeout_ms": None, "metadata": None, "side_effects": None}
     for option in options:
-        _require(option in known, f"`{option}` is no option of @tool; the options are "
-                 f"{', '.join(known)}")
+        _require(
+            option in known, f"`{option}` is no option of @tool; the options are {', '.join(known)}"
+        )
 
     def register(decorated: Function) -> Function:
-        _require(not inspect.iscoroutinefunction(decorated),
-                 f"{decorated.__name__}: a tool is a plain function, not an `async` one")
+        _require(
+            not inspect.iscoroutinefunction(decorated),
+            f"{decorated.__name__}: a tool is a plain function, not an `async` one",
+        )
         made = Tool(decorated, {**known, **options})
         earlier = TOOLS.get(made.name)
-        _require(earlier is None or _is_same(earlier.function, decorated),
-                 f"two tools have the name `{made.name}`; give one another with `name`")
+        _require(
+            earlier is None or _is_same(earlier.function, decorated),
+            f"two tools have the name `{made.name}`; give one another with `name`",
+        )
         TOOLS[made.name] = made
         _require(len(TOOLS) <= _MAX_TOOLS, f"a plugin offers at most {_MAX_TOOLS} tools")
         decorated.__palisade_tool__ = made  # type: ignore[attr-defined]
@@ -219,8 +241,11 @@ def _require(holds: object, message: str) -> None:
 
 
 def _class(name: str, side_effects: str) -> str:
-    _require(side_effects in _CLASSES, f"{name}: {side_effects!r} is no class of side effects; the "
-             f"classes are {', '.join(_CLASSES)}")
+    _require(
+        side_effects in _CLASSES,
+        f"{name}: {side_effects!r} is no class of side effects; the "
+        f"classes are {', '.join(_CLASSES)}",
+    )
     return side_effects
 
 
@@ -250,8 +275,9 @@ def _is_object(hint: Any) -> bool:
     if get_origin(hint) is typing.Annotated:
         return _is_object(get_args(hint)[0])
     is_class = isinstance(hint, type) and get_origin(hint) is None
-    typed = is_class and (dataclasses.is_dataclass(hint) or typing.is_typeddict(hint)
-                          or hasattr(hint, "_fields"))
+    typed = is_class and (
+        dataclasses.is_dataclass(hint) or typing.is_typeddict(hint) or hasattr(hint, "_fields")
+    )
     return bool(typed or get_origin(hint) is dict)
 
 

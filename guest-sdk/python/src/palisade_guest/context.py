@@ -75,7 +75,9 @@ class Context:
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Reports progress: `done` of `total`, in any unit. Values should grow."""
-        self._backend.progress(float(done), None if total is None else float(total), message or None)
+        self._backend.progress(
+            float(done), None if total is None else float(total), message or None
+        )
 
     def emit(self, chunk: str) -> None:
         """Shows a part of the output to those who watch, before the call has ended.

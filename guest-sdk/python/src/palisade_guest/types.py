@@ -87,7 +87,9 @@ def _bounds(schema: dict[str, Any], annotation: object) -> list[Check]:
         bound = getattr(annotation, name, None)
         if isinstance(bound, (int, float)):
             schema[keyword] = bound
-            checks.append(_check(lambda value, b=bound, h=holds: h(value, b), message.format(bound)))
+            checks.append(
+                _check(lambda value, b=bound, h=holds: h(value, b), message.format(bound))
+            )
     return checks
 
 

@@ -80,7 +80,7 @@ def define(source: sources.Source) -> str:
     Raises:
         BuildError: The module cannot be imported, or defines no tool.
     """
-    code = "import sys; from palisade_guest._build import definitions; definitions.show(sys.argv[1])"
+    code = "import sys; from palisade_guest._build.definitions import show; show(sys.argv[1])"
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     own = [str(source.directory), str(_PACKAGE.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, own))
@@ -95,7 +95,8 @@ def installed_packages() -> list[Path]:
     """Returns the directories of installed packages of this Python."""
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     candidates = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *user, *sys.path]
-    named = [Path(c) for c in candidates if c and c.rstrip("/").endswith(("site-packages", "dist-packages"))]
+    ends = ("site-packages", "dist-packages")
+    named = [Path(c) for c in candidates if c and c.rstrip("/").endswith(ends)]
     return list(dict.fromkeys(path for path in named if path.is_dir()))
 
 
@@ -155,5 +156,5 @@ def readable(said: str, paths: Sequence[Path]) -> str:
     for at, path in enumerate(paths):
         text = text.replace(f'"/{at}/', f'"{path}/')
     if "No module named" in text:
-        text += "\nThe Python of the sandbox has no such module: it is compiled code, or not installed."
+        text += "\nThe sandbox has no such module: it is compiled code, or not installed."
     return f"the plugin cannot be imported in the sandbox's Python:\n{text.strip()}"

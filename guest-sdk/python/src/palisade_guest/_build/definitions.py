@@ -38,5 +38,6 @@ def plain(definition: Any) -> dict[str, Any]:
 def _place(error: BaseException) -> str:
     """Returns the author's last line that led to an error."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "palisade_guest" not in f.filename and "importlib" not in f.filename]
+    foreign = ("palisade_guest", "importlib")
+    own = [frame for frame in frames if not any(name in frame.filename for name in foreign)]
     return f"{own[-1].filename}:{own[-1].lineno}: " if own else ""

@@ -38,12 +38,13 @@ def _in_project(directory: Path) -> Source:
     if configured:
         path = directory / configured
         if not path.exists():
-            raise BuildError(f"{directory}/pyproject.toml: [tool.palisade] entry: {path} does not exist")
+            raise BuildError(f"{directory}/pyproject.toml: `entry`: {path} does not exist")
         return find(path)
     roots = [root for root in (directory / "src", directory) if root.is_dir()]
     for root in roots:
         packages = [p for p in sorted(root.iterdir()) if (p / "__init__.py").is_file()]
-        files = [f for f in sorted(root.glob("*.py")) if not f.name.startswith(("test_", "conftest", "setup"))]
+        skipped = ("test_", "conftest", "setup")
+        files = [f for f in sorted(root.glob("*.py")) if not f.name.startswith(skipped)]
         found = [p for p in [*packages, *files] if p.name not in ("tests", "test", "build", "dist")]
         if len(found) == 1:
             return find(found[0])
