@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -122,24 +123,27 @@ def _entry(source: sources.Source, found: Found, options: Options) -> str:
     )
 
 
-def _program() -> str:
-    beside = Path(sys.executable).parent / "componentize-py"
-    found = str(beside) if beside.is_file() else shutil.which("componentize-py")
+def _program() -> list[str]:
+    """Returns the command of componentize-py: that of this Python, or that on the path."""
+    if importlib.util.find_spec("componentize_py") is not None:
+        code = "import sys; from componentize_py import script; sys.exit(script())"
+        return [sys.executable, "-c", code]
+    found = shutil.which("componentize-py")
     if found is None:
         raise BuildError(
             f"componentize-py is not installed: run `{sys.executable} -m pip install "
             f"componentize-py=={VERSION}`"
         )
-    return found
+    return [found]
 
 
-def _run(program: str, paths: Sequence[Path], output: Path) -> None:
-    command = [program, "--wit-path", str(_PACKAGE / "wit"), "--world", "plugin", "--quiet"]
+def _run(program: Sequence[str], paths: Sequence[Path], output: Path) -> None:
+    command = [*program, "--wit-path", str(_PACKAGE / "wit"), "--world", "plugin", "--quiet"]
     command += ["componentize", "--output", str(output)]
     for path in paths:
         command += ["--python-path", str(path)]
     # Its own search for packages would add those of another Python.
-    environment = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     environment |= {"RUST_BACKTRACE": "0", "RUST_LIB_BACKTRACE": "0"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
     command.append(_ENTRY)
