@@ -61,6 +61,9 @@ function cryptoWith(randomBytes) {
   return { getRandomValues, randomUUID };
 }
 
+// As many arguments as a call of a function may have, with a margin.
+const CHUNK = 8192;
+
 /** Writes UTF-8. */
 class Encoder {
   encoding = 'utf-8';
@@ -102,24 +105,34 @@ class Decoder {
 
   decode(input = new Uint8Array(0)) {
     const bytes = input instanceof Uint8Array ? input : new Uint8Array(input.buffer ?? input);
-    const parts = [];
-    let codes = [];
-    let at = 0;
-    const { fatal } = this;
-    while (at < bytes.length) {
-      const [code, length] = decodeOne(bytes, at);
-      if (code < 0 && fatal) throw new TypeError('the bytes are no UTF-8');
-      codes.push(code < 0 ? 0xfffd : code);
-      at += length;
-      if (codes.length === 4096) {
-        parts.push(String.fromCodePoint(...codes));
-        codes = [];
-      }
-    }
-    parts.push(String.fromCodePoint(...codes));
-    const text = parts.join('');
+    const text = decodeFast(bytes) ?? decodeSlow(bytes, this.fatal);
     return this.ignoreBOM || !text.startsWith('\ufeff') ? text : text.slice(1);
   }
+}
+
+/** Decodes with functions that the engine has in C. Returns undefined if the bytes are no UTF-8. */
+function decodeFast(bytes) {
+  const parts = [];
+  for (let at = 0; at < bytes.length; at += CHUNK) parts.push(String.fromCharCode.apply(null, bytes.subarray(at, at + CHUNK)));
+  const binary = parts.join('');
+  if (!/[\x80-\xff]/.test(binary)) return binary;
+  try {
+    return decodeURIComponent(escape(binary));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Decodes bytes that are no UTF-8 throughout. */
+function decodeSlow(bytes, fatal) {
+  if (fatal) throw new TypeError('the bytes are no UTF-8');
+  let text = '';
+  for (let at = 0; at < bytes.length; ) {
+    const [code, length] = decodeOne(bytes, at);
+    text += String.fromCodePoint(code < 0 ? 0xfffd : code);
+    at += length;
+  }
+  return text;
 }
 
 /** Returns the code point at an index, or -1, and the number of its bytes. */
