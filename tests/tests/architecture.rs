@@ -96,7 +96,14 @@ fn contract_copies_are_equal() {
         let original = read(&format!("wit/{name}"));
         assert!(!original.is_empty(), "{name}");
         assert_eq!(original, read(&format!("host/palisade/wit/{name}")), "{name}");
-        assert_eq!(original, read(&format!("guest-sdk/wit/{name}")), "{name}");
+        for copy in [
+            "guest-sdk/wit",
+            "guest-sdk/python/src/palisade_guest/wit",
+            "guest-sdk/js/wit/deps/palisade-tool",
+            "guest-sdk/c/wit",
+        ] {
+            assert_eq!(original, read(&format!("{copy}/{name}")), "{copy}/{name}");
+        }
     }
 }
 

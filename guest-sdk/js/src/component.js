@@ -1,0 +1,56 @@
+/** The plugin inside of the sandbox: serves the contract. The build imports this module. */
+
+import { Context } from './context.js';
+import { DefinitionError, ToolError, fromThrown } from './errors.js';
+import { useFiles } from './files.js';
+import { defineGlobals } from './globals.js';
+import { stringify } from './output.js';
+import { allTools, argumentsOf, toolNamed } from './tool.js';
+import { Workspace } from './sandbox-files.js';
+
+// A longer message would be cut by the host (`wit/host.wit`).
+const MAX_MESSAGE = 4 * 1024;
+
+/** Prepares the engine. Runs before the author's modules. */
+export function prepare(host, wasi) {
+  defineGlobals((level, message) => host.log(level, message), wasi.randomBytes);
+  useFiles(new Workspace(wasi.preopens));
+}
+
+/** Returns the interface of the contract. */
+export function serve(host) {
+  if (allTools().length === 0) throw new DefinitionError('no tool is defined: call tool({ … })');
+  const definitions = allTools().map((tool) => tool.definition);
+  return { definitions: () => definitions, execute: (call) => execute(call, host) };
+}
+
+function execute(call, host) {
+  try {
+    const output = toolNamed(call.tool).call(argumentsOf(call.input), new Context(call, host));
+    const { content, success, metadata, filesModified, commandExecuted } = output;
+    const isEmpty = Object.keys(metadata).length === 0;
+    return { content, success, metadata: isEmpty ? '' : stringify(metadata), filesModified, commandExecuted };
+  } catch (thrown) {
+    report(thrown, host);
+    throw contractError(fromThrown(thrown));
+  }
+}
+
+/** Writes the stack of an error that nobody meant to the log. */
+function report(thrown, host) {
+  const isMeant = thrown instanceof ToolError;
+  if (isMeant && thrown.cause === undefined) return;
+  const level = isMeant ? 'debug' : 'error';
+  for (let error = thrown; error !== undefined; error = error?.cause) {
+    const stack = error?.stack ? `${error}\n${error.stack}`.trimEnd() : String(error);
+    for (let at = 0; at < stack.length; at += MAX_MESSAGE) host.log(level, stack.slice(at, at + MAX_MESSAGE));
+  }
+}
+
+function contractError(error) {
+  if (error.kind === 'cancelled') return { tag: 'cancelled' };
+  if (error.kind === 'invalid-input') {
+    return { tag: 'invalid-input', val: { field: error.field, reason: error.reason } };
+  }
+  return { tag: error.kind, val: error.message };
+}

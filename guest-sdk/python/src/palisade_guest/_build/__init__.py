@@ -1,0 +1,1 @@
+"""Builds plugins. Runs on the author's machine only, never inside of the sandbox."""

@@ -1,0 +1,43 @@
+"""Converts returned values to JSON."""
+
+from __future__ import annotations
+
+import collections.abc as abc
+import dataclasses
+import datetime
+import enum
+import uuid
+from pathlib import PurePath
+from typing import Any
+
+
+def jsonable(value: Any) -> Any:
+    """Converts a returned value to what `json` can write.
+
+    Raises:
+        TypeError: The value has no JSON form.
+    """
+    if isinstance(value, enum.Enum):
+        return jsonable(value.value)
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: jsonable(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, abc.Mapping):
+        return {_key(key): jsonable(member) for key, member in value.items()}
+    if hasattr(value, "_asdict"):
+        return jsonable(value._asdict())
+    if isinstance(value, (set, frozenset)):
+        return sorted((jsonable(member) for member in value), key=repr)
+    if isinstance(value, (list, tuple, abc.Iterator)):
+        return [jsonable(member) for member in value]
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, (PurePath, uuid.UUID)):
+        return str(value)
+    raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
+
+
+def _key(key: Any) -> str:
+    plain = jsonable(key)
+    return plain if isinstance(plain, str) else str(plain)
