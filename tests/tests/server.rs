@@ -24,6 +24,8 @@ mod log;
 mod login;
 #[path = "server/other_users.rs"]
 mod other_users;
+#[path = "server/systemd.rs"]
+mod systemd;
 #[allow(dead_code, reason = "the suite `program` uses the rest")]
 #[path = "program/terminal.rs"]
 mod terminal;

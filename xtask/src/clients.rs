@@ -1,6 +1,7 @@
 //! Runs real MCP clients against `palisade serve` over stdio and HTTP: the official ones for
-//! Python, TypeScript and Rust, the command line of the MCP Inspector, and agent frameworks, whose
-//! model is a local stand-in.
+//! Python, TypeScript and Rust, the command line of the MCP Inspector, agent frameworks and Claude
+//! Code, whose model is a local stand-in. Two that cannot ask their user are also run while an
+//! operator answers.
 //!
 //! They are installed by pip, npm and cargo in the exact versions of `tests/clients`, into a
 //! directory below the target directory; nothing else on the machine changes, except cargo's
@@ -46,6 +47,15 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// The transports of a client that runs over each.
 const BOTH: &[Transport] = &[Transport::Stdio, Transport::Http];
+
+/// Whether an operator answers the questions of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attended {
+    /// Nobody does.
+    Never,
+    /// The client is run a second time with an operator, since it cannot ask its own user.
+    Also,
+}
 
 /// The clients of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,9 +104,12 @@ pub(crate) fn run(place: &Place, profile: Profile, selected: &Selected) -> anyho
     let mut failed = Vec::new();
     for transport in BOTH.iter().copied() {
         for client in clients.iter().filter(|client| client.transports.contains(&transport)) {
-            println!("{} over {}", client.name, transport.name());
-            if !client.passes(&stage, &model, transport)? {
-                failed.push(format!("{} over {}", client.name, transport.name()));
+            for attended in client.runs() {
+                let run = client.run_name(transport, *attended);
+                println!("{run}");
+                if !client.passes(&stage, &model, transport, *attended)? {
+                    failed.push(run);
+                }
             }
         }
     }
@@ -133,6 +146,7 @@ struct Client {
     /// The `PYTHONPATH` of a Python client.
     packages: Vec<PathBuf>,
     transports: &'static [Transport],
+    attended: Attended,
 }
 
 fn python(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
@@ -151,15 +165,20 @@ fn python(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
         words: vec![script.into()],
         packages: vec![packages],
         transports: BOTH,
+        attended: Attended::Never,
     }])
 }
 
 fn rust(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
     match rust::build(place, &home.join("rust"))? {
-        rust::Built::At(program) => {
-            let (words, packages) = (Vec::new(), Vec::new());
-            Ok(vec![Client { name: "the Rust client", program, words, packages, transports: BOTH }])
-        }
+        rust::Built::At(program) => Ok(vec![Client {
+            name: "the Rust client",
+            program,
+            words: Vec::new(),
+            packages: Vec::new(),
+            transports: BOTH,
+            attended: Attended::Never,
+        }]),
         rust::Built::OutOfReach(reason) => {
             println!("skipped: the client in Rust: {reason}");
             Ok(Vec::new())
@@ -186,6 +205,7 @@ fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
         words: vec![packages.directory().join(script).into()],
         packages: Vec::new(),
         transports: BOTH,
+        attended: Attended::Never,
     };
     Ok(vec![
         client("the TypeScript client", "client.mjs"),
@@ -194,18 +214,49 @@ fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
 }
 
 impl Client {
+    /// Returns the servers that the client is run against over each transport.
+    fn runs(&self) -> &'static [Attended] {
+        match self.attended {
+            Attended::Never => &[Attended::Never],
+            Attended::Also => &[Attended::Never, Attended::Also],
+        }
+    }
+
+    fn run_name(&self, transport: Transport, attended: Attended) -> String {
+        let (name, transport) = (self.name, transport.name());
+        match attended {
+            Attended::Never => format!("{name} over {transport}"),
+            Attended::Also => format!("{name} over {transport}, with an operator"),
+        }
+    }
+
     /// Runs the client. Returns true if every promise is kept; the client prints one line for each.
-    fn passes(&self, stage: &Stage, model: &Model, transport: Transport) -> anyhow::Result<bool> {
+    fn passes(
+        &self,
+        stage: &Stage,
+        model: &Model,
+        transport: Transport,
+        attended: Attended,
+    ) -> anyhow::Result<bool> {
         let mut command = self.command(stage, model)?;
+        if attended == Attended::Also {
+            command.arg("--attended");
+        }
         match transport {
             Transport::Stdio => {
-                command.arg(stage.program()).args(stage.serve());
+                command.arg(stage.program()).args(stage.serve(attended));
+                if attended == Attended::Also {
+                    command.arg("--console");
+                }
                 finish(command)
             }
             Transport::Http => {
                 let mut serve = served::bare(stage.program());
                 stage.settle(&mut serve);
-                serve.args(stage.serve()).args(["--http", "127.0.0.1:0", "--token", "none"]);
+                serve.args(stage.serve(attended)).args(["--http", "127.0.0.1:0"]);
+                if attended == Attended::Never {
+                    serve.args(["--token", "none"]);
+                }
                 let server = Served::start(serve, stage.log("server"))?;
                 command.args(["--process", &server.process().to_string(), "--url", server.url()]);
                 let passes = finish(command)?;

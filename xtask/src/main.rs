@@ -51,9 +51,9 @@ cargo xtask conformance [--debug] [SCENARIO…]
     Runs the MCP conformance suite, or the named scenarios, against `palisade serve`.
     Needs node and npm.
 cargo xtask clients [--debug] [--sample | FRAMEWORK…]
-    Runs the official MCP clients for Python, TypeScript and Rust, the MCP Inspector and nine agent
-    frameworks against `palisade serve`. With --sample, only two of the frameworks, over HTTP only;
-    with names, these frameworks only. Needs python3 and pip, node and npm.
+    Runs the official MCP clients for Python, TypeScript and Rust, the MCP Inspector, nine agent
+    frameworks and Claude Code against `palisade serve`. With --sample, only two of the frameworks,
+    over HTTP only; with names, these only. Needs python3 and pip, node and npm.
 cargo xtask console [--debug] [SCENARIO…]
     Drives the console in a browser. Needs node, npm and Chromium.
 cargo xtask api [--debug] [--sample]

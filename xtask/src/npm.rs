@@ -47,6 +47,8 @@ enum Node {
     Machines,
     /// A Node from npm, because that of the machine is too old.
     Npms,
+    /// None: the packages are programs.
+    Unneeded,
 }
 
 /// Installs the packages of `sources`, a folder of the repository, into `directory`. Installs again
@@ -59,19 +61,44 @@ pub(crate) fn fetch(place: &Place, sources: &str, directory: PathBuf) -> anyhow:
             return Ok(Fetched::OutOfReach("node cannot be started, and npm needs it".to_owned()));
         }
     };
-    let sources = place.root.join(sources);
-    let (stamp, wanted) = (directory.join("stamp"), ingredients(&sources, node)?);
-    if !fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        if let Some(reason) = install(&sources, &directory, node)? {
-            return Ok(Fetched::OutOfReach(reason));
-        }
-        fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
+    if let Some(reason) = install_changed(place, sources, &directory, node)? {
+        return Ok(Fetched::OutOfReach(reason));
     }
     let node = match node {
-        Node::Machines => PathBuf::from("node"),
         Node::Npms => npms(&directory)?,
+        Node::Machines | Node::Unneeded => PathBuf::from("node"),
     };
     Ok(Fetched::Here(Packages { node, directory }))
+}
+
+/// Installs packages that are programs and need no Node to run. Returns the reason if they are not
+/// available.
+pub(crate) fn fetch_programs(
+    place: &Place,
+    sources: &str,
+    directory: &Path,
+) -> anyhow::Result<Option<String>> {
+    install_changed(place, sources, directory, Node::Unneeded)
+}
+
+/// Installs packages unless the same ones are installed. Returns the reason if they are not
+/// available.
+fn install_changed(
+    place: &Place,
+    sources: &str,
+    directory: &Path,
+    node: Node,
+) -> anyhow::Result<Option<String>> {
+    let sources = place.root.join(sources);
+    let (stamp, wanted) = (directory.join("stamp"), ingredients(&sources, node)?);
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(None);
+    }
+    let reason = install(&sources, directory, node)?;
+    if reason.is_none() {
+        fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
+    }
+    Ok(reason)
 }
 
 fn npms(directory: &Path) -> anyhow::Result<PathBuf> {

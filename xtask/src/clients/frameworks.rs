@@ -1,13 +1,13 @@
-//! The agent frameworks in Python and JavaScript among the clients.
+//! The agent frameworks in Python and JavaScript among the clients, and Claude Code.
 
-use super::{BOTH, Client, Selected, TYPESCRIPT};
+use super::{Attended, BOTH, Client, Selected, TYPESCRIPT};
 use crate::npm;
 use crate::pip;
 use crate::place::Place;
 use crate::served::Transport;
 use anyhow::{Context as _, anyhow, ensure};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 /// The clients, each in a folder with the list of its packages.
@@ -24,12 +24,15 @@ struct Framework {
     folder: &'static str,
     language: Language,
     part: Part,
+    attended: Attended,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Language {
     Python,
     JavaScript,
+    /// A program, which a client in Python starts.
+    Program,
 }
 
 /// Whether a framework is in the sample.
@@ -41,24 +44,30 @@ enum Part {
     Rest,
 }
 
-const ALL: [Framework; 9] = [
+const ALL: [Framework; 10] = [
     python("FastMCP", "fastmcp", Part::Rest),
     python("pydantic-ai", "pydantic-ai", Part::Rest),
-    python("the OpenAI Agents SDK", "openai-agents", Part::Rest),
+    python("the OpenAI Agents SDK", "openai-agents", Part::Rest).attended(),
     python("LangChain", "langchain-mcp-adapters", Part::Sample),
     python("LlamaIndex", "llama-index", Part::Rest),
     python("Semantic Kernel", "semantic-kernel", Part::Rest),
     python("mcp-use", "mcp-use", Part::Rest),
     javascript("the AI SDK", "ai-sdk", Part::Sample),
     javascript("Mastra", "mastra", Part::Rest),
+    program("Claude Code", "claude-code").attended(),
 ];
 
 const fn python(name: &'static str, folder: &'static str, part: Part) -> Framework {
-    Framework { name, folder, language: Language::Python, part }
+    Framework { name, folder, language: Language::Python, part, attended: Attended::Never }
 }
 
 const fn javascript(name: &'static str, folder: &'static str, part: Part) -> Framework {
-    Framework { name, folder, language: Language::JavaScript, part }
+    Framework { name, folder, language: Language::JavaScript, part, attended: Attended::Never }
+}
+
+const fn program(name: &'static str, folder: &'static str) -> Framework {
+    let (language, part) = (Language::Program, Part::Rest);
+    Framework { name, folder, language, part, attended: Attended::Never }
 }
 
 /// Returns the selected frameworks that are available. Those of both languages are downloaded at
@@ -77,7 +86,7 @@ pub(super) fn gather(
     };
     thread::scope(|scope| {
         let javascript = scope.spawn(|| of(Language::JavaScript));
-        let python = of(Language::Python)?;
+        let python = [of(Language::Python)?, of(Language::Program)?].concat();
         let javascript = javascript
             .join()
             .map_err(|_| anyhow!("installing the JavaScript clients panicked"))??;
@@ -115,6 +124,11 @@ enum Installed {
 }
 
 impl Framework {
+    /// Runs the framework also against a server with an operator.
+    const fn attended(self) -> Self {
+        Self { attended: Attended::Also, ..self }
+    }
+
     /// Installs the framework. Returns `None` with a message if it is not available.
     fn client(
         self,
@@ -125,6 +139,7 @@ impl Framework {
         let installed = match self.language {
             Language::Python => self.in_python(place, home, transports)?,
             Language::JavaScript => self.in_javascript(place, home, transports)?,
+            Language::Program => self.as_program(place, home, transports)?,
         };
         Ok(match installed {
             Installed::Here(client) => Some(client),
@@ -157,6 +172,31 @@ impl Framework {
             words: vec![place.root.join(self.sources()).join("client.py").into()],
             packages: vec![packages, place.root.join(SHARED)],
             transports,
+            attended: self.attended,
+        }))
+    }
+
+    fn as_program(
+        self,
+        place: &Place,
+        home: &Path,
+        transports: &'static [Transport],
+    ) -> anyhow::Result<Installed> {
+        let directory = home.join(self.folder);
+        if let Some(reason) = npm::fetch_programs(place, &self.sources(), &directory)? {
+            return Ok(Installed::OutOfReach(reason));
+        }
+        let Some(program) = claude_code(&directory) else {
+            return Ok(Installed::OutOfReach("npm has none for this system".to_owned()));
+        };
+        let script = place.root.join(self.sources()).join("client.py");
+        Ok(Installed::Here(Client {
+            name: self.name,
+            program: "python3".into(),
+            words: vec![script.into(), "--program".into(), program.into()],
+            packages: vec![place.root.join(SHARED)],
+            transports,
+            attended: self.attended,
         }))
     }
 
@@ -184,8 +224,15 @@ impl Framework {
             words: vec![packages.directory().join("client.mjs").into()],
             packages: Vec::new(),
             transports,
+            attended: self.attended,
         }))
     }
+}
+
+/// Returns the program of Claude Code, which is in a package for each system.
+fn claude_code(directory: &Path) -> Option<PathBuf> {
+    let packages = fs::read_dir(directory.join("node_modules/@anthropic-ai")).ok()?;
+    packages.flatten().map(|package| package.path().join("claude")).find(|file| file.is_file())
 }
 
 #[cfg(test)]
@@ -208,12 +255,12 @@ mod tests {
                 let named = list.lines().find(|line| !line.starts_with('#')).expect("a package");
                 named.split_once("==").expect("a version").1.to_owned()
             }
-            Language::JavaScript => {
+            Language::JavaScript | Language::Program => {
                 let list = read(&format!("{FRAMEWORKS}/{}/package.json", framework.folder));
                 let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
                 let versions = list["dependencies"].as_object().expect("dependencies");
-                let own =
-                    ["@ai-sdk/mcp", "@mastra/mcp"].iter().find_map(|name| versions.get(*name));
+                let own = ["@ai-sdk/mcp", "@mastra/mcp", "@anthropic-ai/claude-code"];
+                let own = own.iter().find_map(|name| versions.get(*name));
                 own.and_then(|version| version.as_str()).expect("a version").to_owned()
             }
         }

@@ -1,10 +1,12 @@
 //! A stand-in for the interface of a model: a local HTTP server with `POST /v1/chat/completions`
-//! (also as a stream) and `POST /v1/responses`, which the agent frameworks use like OpenAI's.
+//! (also as a stream) and `POST /v1/responses`, which the agent frameworks use like OpenAI's, and
+//! `POST /v1/messages` (also as a stream), which Claude Code uses like Anthropic's.
 //!
 //! The user's prompt is the script of the model (see [`script`]): the calls of each turn. After the
 //! last turn the model answers with the tools and messages that it was sent, as JSON, so that a
 //! client can check them. The stand-in has no state, so any number of agents can use it at once.
 
+mod anthropic;
 mod reply;
 mod script;
 mod strict;
@@ -47,12 +49,14 @@ impl Model {
         Ok(Self { address })
     }
 
-    /// Gives a program this model in place of OpenAI's, and turns off the reports that frameworks
+    /// Gives a program this model in place of OpenAI's and Anthropic's, and turns off the reports that frameworks
     /// send to their makers.
     pub(super) fn settle(&self, command: &mut Command) {
         command
             .env("OPENAI_BASE_URL", format!("http://{}/v1", self.address))
             .env("OPENAI_API_KEY", "none")
+            .env("ANTHROPIC_BASE_URL", format!("http://{}", self.address))
+            .env("ANTHROPIC_API_KEY", "none")
             .env("NO_PROXY", "127.0.0.1")
             .env("no_proxy", "127.0.0.1")
             .env("DO_NOT_TRACK", "1")
@@ -109,10 +113,13 @@ fn answer(request: &Request) -> (&'static str, &'static str, String) {
 }
 
 fn replied(request: &Request) -> anyhow::Result<Reply> {
-    let wire = match request.path.as_str() {
+    let wire = match request.path.split('?').next().unwrap_or_default() {
         "/v1/chat/completions" => Wire::Chat,
         "/v1/responses" => Wire::Responses,
-        other => bail!("{other} is neither /v1/chat/completions nor /v1/responses"),
+        "/v1/messages" => Wire::Messages,
+        other => {
+            bail!("{other} is none of /v1/chat/completions, /v1/responses and /v1/messages")
+        }
     };
     let body: Value = serde_json::from_slice(&request.body).context("the body is no JSON")?;
     strict::check(wire, &body)?;

@@ -1,6 +1,7 @@
 //! The environment of the clients: plugins, a workspace, and a server with a confirmation timeout
-//! of two seconds.
+//! of two seconds, or with an operator who has more time.
 
+use super::Attended;
 use crate::guests::Built;
 use crate::served;
 use anyhow::{Context as _, ensure};
@@ -11,6 +12,8 @@ use std::process::Command;
 
 /// The server's settings. The clients rely on this timeout.
 const SETTINGS: &str = "[confirm]\ntimeout = \"2s\"\n";
+/// The settings of a server with an operator.
+const ATTENDED: &str = "[confirm]\ntimeout = \"5m\"\n";
 /// Variables that change the behaviour of the program.
 const OF_THE_MACHINE: [&str; 7] = [
     "PALISADE_CONFIG",
@@ -44,7 +47,9 @@ impl Stage {
             fs::create_dir_all(&folder)
                 .with_context(|| format!("creating {}", folder.display()))?;
         }
-        fs::write(stage.settings(), SETTINGS).context("writing the settings")?;
+        for (attended, settings) in [(Attended::Never, SETTINGS), (Attended::Also, ATTENDED)] {
+            fs::write(stage.settings(attended), settings).context("writing the settings")?;
+        }
         for plugin in plugins {
             let copy = stage.plugins().join(format!("{}.wasm", plugin.name));
             fs::copy(&plugin.path, copy)
@@ -57,8 +62,11 @@ impl Stage {
     fn warm(&self) -> anyhow::Result<()> {
         let mut list = served::bare(&self.program);
         self.settle(&mut list);
-        let output =
-            list.arg("list").args(self.shared()).output().context("running the program")?;
+        let output = list
+            .arg("list")
+            .args(self.shared(Attended::Never))
+            .output()
+            .context("running the program")?;
         let (listed, said) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let is_there = output.status.success() && listed.contains("test_tool_with_progress");
@@ -78,11 +86,11 @@ impl Stage {
     }
 
     /// Returns the options of every subcommand.
-    fn shared(&self) -> Vec<OsString> {
+    fn shared(&self, attended: Attended) -> Vec<OsString> {
         let pairs = [
             ("--plugins", self.plugins()),
             ("--workspace", self.workspace()),
-            ("--config", self.settings()),
+            ("--config", self.settings(attended)),
         ];
         pairs
             .into_iter()
@@ -90,10 +98,10 @@ impl Stage {
             .collect()
     }
 
-    /// Returns the arguments of the server.
-    pub(super) fn serve(&self) -> Vec<OsString> {
+    /// Returns the arguments of the server, without those of its transport.
+    pub(super) fn serve(&self, attended: Attended) -> Vec<OsString> {
         let events = self.root.join("events.jsonl").into_os_string();
-        [vec!["serve".into()], self.shared(), vec!["--events".into(), events]].concat()
+        [vec!["serve".into()], self.shared(attended), vec!["--events".into(), events]].concat()
     }
 
     /// Returns the program under test.
@@ -125,7 +133,10 @@ impl Stage {
         self.root.join("home")
     }
 
-    fn settings(&self) -> PathBuf {
-        self.root.join("palisade.toml")
+    fn settings(&self, attended: Attended) -> PathBuf {
+        self.root.join(match attended {
+            Attended::Never => "palisade.toml",
+            Attended::Also => "attended.toml",
+        })
     }
 }

@@ -16,6 +16,7 @@ mod memory;
 mod report;
 mod road;
 mod search;
+mod server;
 mod spawned;
 mod start;
 mod world;
@@ -27,13 +28,14 @@ use world::World;
 type Group = (&'static str, &'static str, fn(&World));
 
 /// The groups with their descriptions.
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     ("calls", "echo, and reading 1 KiB and 1 MiB", calls::run),
     ("search", "a tree of 10,000 files, against ripgrep's own library", search::run),
     ("guests", "tools in Python and in JavaScript", guests::run),
     ("callers", "one caller and many", callers::run),
     ("hostile", "calls beside a plugin that computes for ever", hostile::run),
     ("fair", "reads beside a hostile plugin at full load, and how late calls end", fair::run),
+    ("server", "many sessions and subscribers of a running server", server::run),
     ("start", "1 to 1,000 plugins, compiled and from the cache", start::run),
     ("memory", "an idle plugin, a call in flight, a sleeping guest", memory::run),
 ];

@@ -14,14 +14,18 @@ class Client(promises.Client):
     shows_forms = False
 
     @contextlib.asynccontextmanager
-    async def agent(self, server, user):
-        async with connected(server) as tools:
+    async def agent(self, server, user, **options):
+        async with connected(server, **options) as tools:
             yield lambda prompt: run(Agent(name="agent", mcp_servers=[tools]), prompt)
+
+    def patient_agent(self, server, user):
+        # By default, a call has five seconds.
+        return self.agent(server, user, client_session_timeout_seconds=2 * self.patience)
 
 
 def connected(server, **options):
     if server.url:
-        return MCPServerStreamableHttp({"url": server.url}, **options)
+        return MCPServerStreamableHttp({"url": server.url, "headers": server.headers}, **options)
     program, *words = server.command
     settings = {"command": program, "args": words, "env": server.environment}
     return MCPServerStdio(settings, **options)

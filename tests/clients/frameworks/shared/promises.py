@@ -1,7 +1,8 @@
 """The promises of `palisade serve` to the agent frameworks in Python; each client runs them.
 
-    client.py --workspace DIR [--process PID --url URL | COMMAND…]
+    client.py --workspace DIR [--attended] [--process PID --url URL | COMMAND…]
 
+With `--attended` the server has an operator, who answers the questions that the client cannot show.
 The model is a stand-in at `OPENAI_BASE_URL`: the prompt is its script, and its last words are the
 tools and the messages that it was sent. So each promise is checked where it counts, at the model.
 The output has a line per promise: `ok NAME`, `failed NAME: why`, or `fault NAME: why` for a promise
@@ -15,7 +16,10 @@ import json
 import logging
 import os
 import sys
+import time
 from pathlib import Path
+
+import attendant
 
 # An upper bound for the time of a promise, also on a slow machine, in seconds.
 PATIENCE = 120
@@ -46,10 +50,17 @@ class Server:
 
     def __init__(self, arguments):
         self.workspace, self.url = arguments.workspace, arguments.url
-        self.command = arguments.command
+        self.command, self.attended = arguments.command, arguments.attended
         # The libraries do not pass these to the server by themselves.
         kept = lambda name: name.startswith("PALISADE_") or name in ("HOME", "PATH")
         self.environment = {name: value for name, value in os.environ.items() if kept(name)}
+
+    @property
+    def headers(self):
+        """The headers of each request to the address: a server without an operator has no token."""
+        if not self.attended:
+            return {}
+        return {"Authorization": f"Bearer {attendant.token(attendant.address_of(self.url))}"}
 
     def fresh(self, name):
         """Returns a file of the workspace, and removes the one of an earlier run."""
@@ -84,6 +95,11 @@ class Client:
     faults = {}
     # Further promises, to this framework only.
     promises = []
+    # The program of the framework, if it is one.
+    program = None
+    # A time in seconds for which the framework waits only with `patient` settings, or only because
+    # the server tells it that the call goes on.
+    patience = 25
 
     @contextlib.asynccontextmanager
     async def agent(self, server, user):
@@ -92,12 +108,17 @@ class Client:
         raise NotImplementedError
         yield
 
+    def patient_agent(self, server, user):
+        """Does the same with the settings that `patience` needs."""
+        return self.agent(server, user)
+
 
 class Trial:
     """A client with its server and its user, for one promise."""
 
-    def __init__(self, client, server, user, ask):
+    def __init__(self, client, server, user, ask, operator=None):
         self.client, self.server, self.user, self.ask = client, server, user, ask
+        self.operator = operator
 
     async def said(self, *turns):
         """Returns what the model was sent in the last turn."""
@@ -114,18 +135,28 @@ class Trial:
         messages = (await self.said(calls))["messages"]
         shown = {}
         for message in messages:
-            if (id := message.get("tool_call_id") or message.get("call_id")) is not None:
-                if (content := message.get("content", message.get("output"))) is not None:
-                    ensure(id not in shown, f"two results of one call: {messages}")
-                    shown[id] = content if isinstance(content, str) else json.dumps(content)
+            for id, content in results_in(message):
+                ensure(id not in shown, f"two results of one call: {messages}")
+                shown[id] = content if isinstance(content, str) else json.dumps(content)
         ids = [f"call_{number}" for number in range(len(calls))]
         ensure(all(id in shown for id in ids), f"no result of {set(ids) - set(shown)}: {messages}")
         return [shown[id] for id in ids]
 
 
+def results_in(message):
+    """Yields the ids and the contents of the results in a message of any interface."""
+    if (id := message.get("tool_call_id") or message.get("call_id")) is not None:
+        if (content := message.get("content", message.get("output"))) is not None:
+            yield id, content
+    elif isinstance(parts := message.get("content"), list):
+        for part in parts:
+            if part.get("type") == "tool_result":
+                yield part["tool_use_id"], part["content"]
+
+
 async def lists_tools_with_portable_schemas(trial):
     tools = [tool.get("function", tool) for tool in (await trial.said())["tools"]]
-    tools = {tool["name"]: tool.get("parameters") for tool in tools}
+    tools = {tool["name"]: tool.get("parameters", tool.get("input_schema")) for tool in tools}
     for name, argument in TOOLS.items():
         schema = tools.get(trial.client.prefix + name)
         ensure(schema is not None, f"{name} is missing: {sorted(tools)}")
@@ -204,7 +235,7 @@ async def writes_only_what_its_user_accepts(trial):
         ensure(file.exists() and file.read_text() == "written", f"not written: {shown}")
     else:
         ensure(not file.exists(), f"nobody was asked: {shown}")
-        ensure("write_file" in shown, f"the model is not told: {shown}")
+        ensure("write_file" in shown or "denied" in shown, f"the model is not told: {shown}")
 
 
 async def writes_nothing_that_its_user_declines(trial):
@@ -224,6 +255,35 @@ async def loses_none_of_fifty_calls_at_once(trial):
         ensure(content in result, f"{name}: {result}")
 
 
+async def ask_operator(trial):
+    """Makes a write that the operator answers. Returns its file, and what the model was shown."""
+    file, operator = trial.server.fresh(f"{trial.operator.decision}.txt"), trial.operator
+    begun = time.monotonic()
+    [shown] = await trial.results(("write_file", {"path": file.name, "content": "written"}))
+    took = time.monotonic() - begun
+    asked = [question["projected_modifications"] for question in operator.questions.values()]
+    ensure(asked == [[file.name]], f"asked: {asked}; {shown}")
+    ensure(operator.answers == [operator.decision], f"answered: {operator.answers}; {shown}")
+    ensure(took >= operator.after, f"it did not wait, but took {took} s: {shown}")
+    return file, shown
+
+
+async def writes_what_the_operator_allows(trial):
+    file, shown = await ask_operator(trial)
+    ensure(file.exists() and file.read_text() == "written", f"not written: {shown}")
+    ensure("Created" in shown and file.name in shown, f"the model sees no success: {shown}")
+
+
+async def writes_nothing_that_the_operator_denies(trial):
+    file, shown = await ask_operator(trial)
+    ensure(not file.exists(), f"written all the same: {shown}")
+    ensure("denied" in shown, f"the model is not told: {shown}")
+
+
+async def waits_for_an_operator_who_takes_long(trial):
+    await writes_what_the_operator_allows(trial)
+
+
 PROMISES = [
     lists_tools_with_portable_schemas,
     reads_a_file,
@@ -236,14 +296,31 @@ PROMISES = [
     writes_nothing_that_its_user_declines,
     loses_none_of_fifty_calls_at_once,
 ]
+# The promises of a server with an operator: the decision, and its time in seconds. Without one, the
+# operator takes as long as the framework has patience.
+ATTENDED = {
+    writes_what_the_operator_allows: ("allow", 2),
+    writes_nothing_that_the_operator_denies: ("deny", 2),
+    waits_for_an_operator_who_takes_long: ("allow", None),
+}
 
 
 async def check(promise, client, server):
     """Checks a promise with its own connection."""
-    user = User(accepts=True)
-    async with asyncio.timeout(PATIENCE):
-        async with client.agent(server, user) as ask:
-            await promise(Trial(client, server, user, ask))
+    user, operator, agent = User(accepts=True), None, client.agent
+    if promise in ATTENDED:
+        decision, after = ATTENDED[promise]
+        if after is None:
+            after, agent = client.patience, client.patient_agent
+        # Before the agent, which may start the server.
+        operator = attendant.Attendant(server.url, decision, after)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async with agent(server, user) as ask:
+                await promise(Trial(client, server, user, ask, operator))
+    finally:
+        if operator is not None:
+            operator.leave()
 
 
 def causes(error):
@@ -272,12 +349,16 @@ def report(promise, client, server):
 def main(client):
     parser = argparse.ArgumentParser()
     parser.add_argument("--workspace", type=Path, required=True)
+    parser.add_argument("--program", type=Path)
+    parser.add_argument("--attended", action="store_true")
     parser.add_argument("--process", type=int)
     parser.add_argument("--url")
     parser.add_argument("command", nargs=argparse.REMAINDER)
-    server = Server(parser.parse_args())
-    promises = PROMISES + client.promises
-    unknown = client.faults.keys() - {promise.__name__ for promise in promises}
+    arguments = parser.parse_args()
+    server, client.program = Server(arguments), arguments.program
+    promises = list(ATTENDED) if server.attended else PROMISES + client.promises
+    known = [*PROMISES, *client.promises, *ATTENDED]
+    unknown = client.faults.keys() - {promise.__name__ for promise in known}
     ensure(not unknown, f"faults of no promise: {unknown}")
     # The frameworks log each failed call.
     logging.disable()

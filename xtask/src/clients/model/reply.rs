@@ -1,5 +1,6 @@
-//! The replies of the model in both wire formats.
+//! The replies of the model in each wire format.
 
+use super::anthropic;
 use super::script::{self, Call};
 use serde_json::{Value, json};
 
@@ -8,6 +9,8 @@ use serde_json::{Value, json};
 pub(super) enum Wire {
     Chat,
     Responses,
+    /// Anthropic's.
+    Messages,
 }
 
 /// The body of a response.
@@ -19,7 +22,7 @@ pub(super) enum Reply {
 }
 
 /// What the model says: calls, or its last words.
-enum Said {
+pub(super) enum Said {
     Calls(Vec<Call>),
     Text(String),
 }
@@ -40,6 +43,8 @@ pub(super) fn make(wire: Wire, request: &Value) -> anyhow::Result<Reply> {
         (Wire::Chat, false) => Reply::Whole(chat(request, &said)),
         (Wire::Chat, true) => Reply::Stream(chat_stream(request, &said)),
         (Wire::Responses, false) => Reply::Whole(responses(request, &said)),
+        (Wire::Messages, false) => Reply::Whole(anthropic::whole(request, &said)),
+        (Wire::Messages, true) => Reply::Stream(anthropic::stream(request, &said)),
         (Wire::Responses, true) => anyhow::bail!("/v1/responses is not served as a stream"),
     })
 }
@@ -48,7 +53,7 @@ impl Wire {
     /// Returns the key of the messages in a request.
     fn messages(self) -> &'static str {
         match self {
-            Self::Chat => "messages",
+            Self::Chat | Self::Messages => "messages",
             Self::Responses => "input",
         }
     }
@@ -58,6 +63,9 @@ impl Wire {
         match self {
             Self::Chat => list(message, "tool_calls").len(),
             Self::Responses => usize::from(message["type"] == "function_call"),
+            Self::Messages => {
+                list(message, "content").iter().filter(|part| part["type"] == "tool_use").count()
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The checks that OpenAI makes of the tools in a request, as far as a listed schema can fail them:
-//! the names, an object at the root, and the subset of JSON Schema of tools with `strict`.
+//! the names, an object at the root, and the subset of JSON Schema of tools with `strict`. Those of
+//! Anthropic are fewer.
 
 use super::reply::Wire;
 use anyhow::{Context as _, bail, ensure};
@@ -9,6 +10,8 @@ use serde_json::{Map, Value, json};
 const TOOLS: usize = 128;
 /// Maximum length of the name of a tool, in bytes.
 const LONGEST_NAME: usize = 64;
+/// The same of Anthropic.
+const LONGEST_NAME_OF_ANTHROPIC: usize = 128;
 /// The formats of a text in a strict schema.
 const FORMATS: [&str; 9] =
     ["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"];
@@ -25,22 +28,23 @@ const REFUSED: [&str; 9] = [
     "then",
 ];
 
-/// Refuses a request with a tool that OpenAI refuses, in its words.
+/// Refuses a request with a tool that OpenAI or Anthropic refuses, in OpenAI's words.
 pub(super) fn check(wire: Wire, request: &Value) -> anyhow::Result<()> {
     let tools = request.get("tools").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     ensure!(tools.len() <= TOOLS, "{} tools; {TOOLS} are accepted", tools.len());
     for tool in tools {
-        let function = match wire {
-            Wire::Chat => &tool["function"],
-            Wire::Responses => tool,
+        let (function, parameters, longest) = match wire {
+            Wire::Chat => (&tool["function"], "parameters", LONGEST_NAME),
+            Wire::Responses => (tool, "parameters", LONGEST_NAME),
+            Wire::Messages => (tool, "input_schema", LONGEST_NAME_OF_ANTHROPIC),
         };
         let name = function["name"].as_str().context("a tool has a name")?;
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         ensure!(
-            (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_plain),
+            (1..=longest).contains(&name.len()) && name.bytes().all(is_plain),
             "Invalid name of a function: '{name}'"
         );
-        let parameters = &function["parameters"];
+        let parameters = &function[parameters];
         let checked = match (parameters["type"].as_str(), &function["strict"]) {
             (Some("object"), Value::Bool(true)) => schema(parameters, &mut Vec::new()),
             (Some("object"), _) => Ok(()),

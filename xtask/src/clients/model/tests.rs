@@ -55,6 +55,36 @@ fn responses_have_the_same_script() {
 }
 
 #[test]
+fn messages_have_the_same_script_whole_and_as_a_stream() {
+    let user = json!({ "role": "user", "content": script() });
+    let body = |messages: Value, stream: bool| json!({ "messages": messages, "stream": stream });
+    let Ok(Reply::Whole(first)) = reply::make(Wire::Messages, &body(json!([user]), false)) else {
+        panic!("no reply")
+    };
+    assert_eq!(first["stop_reason"], "tool_use");
+    let call = json!({ "type": "tool_use", "id": "call_0", "name": "read_file", "input": { "path": "a" } });
+    assert_eq!((&first["content"][0], first["content"].as_array().map(Vec::len)), (&call, Some(2)));
+    let said = json!({ "role": "assistant", "content": first["content"] });
+    let Ok(Reply::Stream(second)) = reply::make(Wire::Messages, &body(json!([user, said]), true))
+    else {
+        panic!("no stream")
+    };
+    let events: Vec<Value> = second
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|data| serde_json::from_str(data).expect("JSON"))
+        .collect();
+    let names: Vec<_> = events.iter().filter_map(|event| event["type"].as_str()).collect();
+    let block = ["content_block_start", "content_block_delta", "content_block_stop"];
+    assert_eq!(
+        names,
+        [&["message_start"][..], &block, &["message_delta", "message_stop"]].concat()
+    );
+    assert_eq!(events[1]["content_block"]["id"], "call_2");
+    assert_eq!(events[2]["delta"]["partial_json"], "{}");
+}
+
+#[test]
 fn strict_tool_with_an_unknown_format_is_refused() {
     let request = |format: &str, strict: bool| {
         let path = json!({ "type": "string", "format": format });

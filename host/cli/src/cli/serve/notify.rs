@@ -1,5 +1,7 @@
-//! Tells systemd that the server is ready, and that it stops (the protocol of `sd_notify(3)`).
+//! The service manager: systemd is told that the server is ready, and that it stops (the protocol
+//! of `sd_notify(3)`), and its journal is told no secrets.
 
+use rustix::fs::fstat;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -27,5 +29,27 @@ pub(super) fn notify(state: State) {
     let told = address.and_then(|address| UnixDatagram::unbound()?.send_to_addr(line, &address));
     if let Err(error) = told {
         tracing::warn!("the service manager cannot be notified: {error}");
+    }
+}
+
+/// Who can read standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// Those who started the program.
+    Starter,
+    /// Also others, and for a long time: it is systemd's journal.
+    Others,
+}
+
+impl Readers {
+    /// Returns who can read standard error. systemd names the stream to its journal, which a
+    /// program that was started from here inherits with the variable, but perhaps not as its own
+    /// standard error.
+    pub(super) fn of_output() -> Self {
+        let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return Self::Starter };
+        match fstat(std::io::stderr()) {
+            Ok(of) if stream == format!("{}:{}", of.st_dev, of.st_ino) => Self::Others,
+            _ => Self::Starter,
+        }
     }
 }

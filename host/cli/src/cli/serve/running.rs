@@ -1,12 +1,11 @@
 //! A running server: its transports, and the order of its end.
 
-use super::notify::{State, notify};
+use super::notify::{Readers, State, notify};
 use super::router_service::RouterService;
 use super::{OverHttp, Way};
 use crate::cli::console::link;
 use crate::cli::output;
 use crate::cli::token::{self, Entry, Holder, Kept, LoginFile};
-use palisade_mcp::http::Logins;
 use palisade_mcp::{Http, ServeError, Server};
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
@@ -153,16 +152,22 @@ fn restore_logins(http: &Http, address: SocketAddr) {
     }
 }
 
-/// Prints a link that opens the console.
+/// Prints a link that opens the console, or how to get one if others may read the output.
 fn tell_console(http: &Http) {
-    match http.logins().as_ref().map(Logins::issue) {
-        None => {}
-        Some(Ok(code)) => output::note(&format!(
+    let Some(logins) = http.logins() else { return };
+    if Readers::of_output() == Readers::Others {
+        return output::note(&format!(
+            "console: `palisade console {}` prints a link for the user who runs this server",
+            http.origin()
+        ));
+    }
+    match logins.issue() {
+        Ok(code) => output::note(&format!(
             "console: {} opens once, within 10 minutes; `palisade console {}` prints another link",
             link(&http.origin(), &code),
             http.origin(),
         )),
-        Some(Err(error)) => output::note(&format!("there is no link to the console: {error}")),
+        Err(error) => output::note(&format!("there is no link to the console: {error}")),
     }
 }
 
@@ -174,6 +179,9 @@ fn tell_entry(entry: &Entry, kept: Option<&io::Result<Kept>>) {
             output::note(
                 "every user of this machine can call these tools: --token none leaves the token out",
             );
+        }
+        Entry::Made { .. } if Readers::of_output() == Readers::Others => {
+            output::note("clients send a token of this run, since none was given");
         }
         Entry::Made { text, .. } => {
             output::note(&format!(
