@@ -15,7 +15,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 22] = [
+const DOCUMENTS: [&str; 23] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -33,6 +33,7 @@ const DOCUMENTS: [&str; 22] = [
     "docs/settings.md",
     "docs/events.md",
     "docs/mcp.md",
+    "docs/server.md",
     "docs/performance.md",
     "docs/design/scheduling.md",
     "docs/design/own-threads.md",

@@ -120,6 +120,12 @@ impl Server {
         self.0.draining.cancel();
     }
 
+    /// Returns the number of calls in flight, including those that wait.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+
     /// Waits until no call is in flight.
     pub async fn drained(&self) {
         self.0.idle().await;

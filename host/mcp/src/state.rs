@@ -104,9 +104,14 @@ impl ServerState {
         InFlightCall(self)
     }
 
+    /// Returns the number of calls in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        *self.calls.borrow()
+    }
+
     /// Cancels the calls of all clients, and waits up to [`GRACE`] for their responses.
     pub(crate) async fn shut_down(&self) {
-        let is_idle = *self.calls.borrow() == 0;
+        let is_idle = self.in_flight() == 0;
         self.shutdown.cancel();
         self.clients.disconnect_all();
         if !is_idle {

@@ -24,6 +24,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod transcript;
+mod unused_input;
 
 pub(crate) use approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
 pub use call_recorder::{CallEnd, CallRecorder, CallStart, NotRecorded};

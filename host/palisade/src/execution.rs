@@ -31,7 +31,7 @@ pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times};
 pub(crate) use factory::Factory;
 pub(crate) use factory::are_distinct;
 pub use factory::has_distinct_instances;
-pub(crate) use input::ValidInput;
+pub(crate) use input::{Unused, UnusedInput, ValidInput};
 pub use output::Outcome;
 pub(crate) use output::ToolOutput;
 pub(crate) use owner::{FirstTick, OwnerShares};

@@ -12,7 +12,7 @@ pub use builder::SessionBuilder;
 pub(crate) use builder::cut_id;
 pub(crate) use by_id::SessionsById;
 pub(crate) use concurrency::{ConcurrencyLimits, SessionPermits};
-pub(crate) use floor::Floor;
+pub(crate) use floor::{Floor, ListOf};
 pub(crate) use in_flight::CallInFlight;
 pub use tool_lists::{Advertised, Allowed};
 

@@ -15,7 +15,7 @@ use palisade_wasi_fs::Mount;
 pub use palisade_wasi_fs::internal::LastLink;
 pub(crate) use palisade_wasi_fs::internal::{
     Admission, Forbidden, Identity, Inspected, Mounts, Opener, QUIETLY, READ_DIRECTORY,
-    open_regular, open_regular_at,
+    is_the_kernels, open_regular, open_regular_at,
 };
 pub(crate) use palisade_wasi_fs::{ProtectedPaths, ProtectedTree, Protection, Reading};
 pub(crate) use private::{Missing, Obstacle, open_private};

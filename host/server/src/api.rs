@@ -16,6 +16,7 @@ mod openapi;
 mod pages;
 mod plugins;
 mod problem;
+mod remedy;
 mod replies;
 mod sessions;
 mod state;

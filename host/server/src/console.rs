@@ -90,8 +90,7 @@ impl File {
     /// Returns the response to a request for this file.
     fn respond(&self, request: &HeaderMap) -> Response {
         let tag = format!("\"{}\"", Digest::of(self.bytes).hex());
-        let known = request.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
-        let is_known = known.is_some_and(|tags| tags.split(',').any(|it| it.trim() == tag));
+        let is_known = is_known(request, &tag);
         let body = if is_known { Body::empty() } else { Body::from(self.bytes) };
         let mut response = Response::new(body);
         if is_known {
@@ -107,6 +106,17 @@ impl File {
         }
         response
     }
+}
+
+/// Returns true if the client has the file with this tag. There may be several lines, each with a
+/// list of tags; proxies weaken a tag when they change the form of a body.
+fn is_known(request: &HeaderMap, tag: &str) -> bool {
+    let lines = request.get_all(header::IF_NONE_MATCH).iter();
+    let mut tags = lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
+    tags.any(|known| {
+        let known = known.trim();
+        known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
+    })
 }
 
 /// Returns the router of the page and its files.
@@ -139,6 +149,32 @@ mod tests {
                 let path = path.strip_prefix(root).unwrap();
                 all.insert(path.to_str().unwrap().to_owned());
             }
+        }
+    }
+
+    #[test]
+    fn known_tag_is_found_in_every_list() {
+        let known = |lines: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(header::IF_NONE_MATCH, HeaderValue::from_static(line));
+            }
+            is_known(&headers, "\"ab\"")
+        };
+        let hits: [&[&str]; 6] = [
+            &["\"ab\""],
+            &["\"x\", \"ab\""],
+            &["\"x\",\"ab\" , \"y\""],
+            &["\"x\"", "\"ab\""],
+            &["W/\"ab\""],
+            &["*"],
+        ];
+        for lines in hits {
+            assert!(known(lines), "{lines:?}");
+        }
+        let misses: [&[&str]; 5] = [&[], &["\"x\", \"y\""], &["ab"], &["\"abc\""], &["\"\""]];
+        for lines in misses {
+            assert!(!known(lines), "{lines:?}");
         }
     }
 

@@ -10,7 +10,7 @@
 //! | `record`, `rows`, `filters` | what is written, what is read, and what selects it |
 //! | `queue` | the records that wait, with their bounds |
 //! | `ring` | the newest events in memory |
-//! | `schema`, `file` | the format, and who may touch the file |
+//! | `schema`, `file`, `in_place` | the format, who may touch the file, and whether it is still there |
 //! | `own_events`, `apply`, `retention`, `writer` | the thread that writes |
 //! | `reads`, `readers` | reads by resource, and their connections |
 //! | `recovery`, `follow` | a process that was killed, and one that only reads |
@@ -21,6 +21,7 @@ mod file;
 mod filters;
 mod follow;
 mod ids;
+mod in_place;
 mod own_events;
 mod queue;
 mod readers;
@@ -39,7 +40,7 @@ mod writer;
 
 pub use error::JournalError;
 pub use filters::{CallFilter, CallRef, ConfirmationFilter, EventFilter, Page, SessionFilter};
-pub use ids::{CallKey, Cursor, EventId};
+pub use ids::{CallKey, Cursor, EventId, SessionKey};
 pub use own_events::{LOST, RECOVERED};
 pub use record::{
     Body, CallEnded, CallFacts, CallStarted, ConfirmationRequested, ConfirmationResolved,
@@ -47,15 +48,17 @@ pub use record::{
 };
 pub use rows::{
     CallPage, CallRow, CallState, ConfirmationRow, Events, Health, HealthState, Latency, Listing,
-    More, NoCallState, PluginRow, SessionRow, StoredEvent, Summary, ToolSummary,
+    More, NoCallState, OtherBlock, PluginRow, SessionRow, StoredEvent, Summary, ToolSummary,
 };
 pub use settings::JournalSettings;
 pub use time::{NoTimestamp, Timestamp};
 
 use file::JournalFile;
-use queue::{Entry, Queue};
+use in_place::InPlace;
+use queue::Entry;
 use readers::Readers;
-use ring::{Found, Ring};
+use recovery::Before;
+use ring::Found;
 use schema::Access;
 use std::fmt;
 use std::path::Path;
@@ -64,7 +67,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 use tokio::sync::{oneshot, watch};
-use writer::{Shared, Status, Writer};
+use writer::{Shared, Writer};
 
 /// A journal. Clones share it; the last one closes it.
 ///
@@ -86,6 +89,7 @@ struct Inner {
     shared: Arc<Shared>,
     readers: Arc<Readers>,
     next_call: AtomicU64,
+    before: Before,
     /// The thread that writes or follows.
     thread: Mutex<Option<JoinHandle<()>>>,
     file: JournalFile,
@@ -134,10 +138,10 @@ impl Journal {
     pub fn read_only(path: &Path) -> Result<Self, JournalError> {
         let file = JournalFile::for_reading(path)?;
         let readers = Arc::new(Readers::new(file.path())?);
-        let newest = readers.read_here(|conn| reads::events::newest(conn))?;
-        let shared = shared(newest, HealthState::Closed);
+        let before = readers.read_here(|conn| Before::of(conn))?;
+        let shared = Shared::new(before.event, HealthState::Closed);
         let thread = follow::spawn(readers.clone(), shared.clone());
-        Self::with(file, shared, readers, CallKey::new(0), thread, None)
+        Self::with(file, shared, readers, before, thread, None)
     }
 
     fn write(
@@ -147,22 +151,27 @@ impl Journal {
     ) -> Result<Self, JournalError> {
         let file = JournalFile::for_writing(path)?;
         let mut conn = schema::connect(file.path(), Access::Write)?;
-        let opened = recovery::recover(&mut conn, Timestamp::now())
-            .and_then(|()| Ok((reads::events::newest(&conn)?, recovery::first_free_call(&conn)?)));
-        let (newest, call) = opened.map_err(|error| JournalError::writing(&error))?;
+        let recovered = recovery::recover(&mut conn, Timestamp::now());
+        let before = recovered
+            .and_then(|()| Before::of(&conn))
+            .map_err(|error| schema::unusable(file.path(), &error))?;
+        if !before.leaves_numbers() {
+            let reason = "its numbers are used up".to_owned();
+            return Err(JournalError::NotAJournal { path: file.path().to_owned(), reason });
+        }
         let readers = Arc::new(Readers::new(file.path())?);
-        let shared = shared(newest, HealthState::Storing);
-        let writer = Writer::new(conn, shared.clone(), settings);
+        let shared = Shared::new(before.event, HealthState::Storing);
+        let writer = Writer::new(conn, InPlace::now(file.path()), shared.clone(), settings);
         let thread = std::thread::Builder::new().name("journal".to_owned());
         let thread = thread.spawn(move || writer.run());
-        Self::with(file, shared, readers, call, thread, directory)
+        Self::with(file, shared, readers, before, thread, directory)
     }
 
     fn with(
         file: JournalFile,
         shared: Arc<Shared>,
         readers: Arc<Readers>,
-        next_call: CallKey,
+        before: Before,
         thread: std::io::Result<JoinHandle<()>>,
         directory: Option<TempDir>,
     ) -> Result<Self, JournalError> {
@@ -170,12 +179,13 @@ impl Journal {
             path: file.path().to_owned(),
             reason: error.to_string(),
         })?;
-        let next_call = AtomicU64::new(next_call.get());
+        let next_call = AtomicU64::new(before.call.get().saturating_add(1));
         let thread = Mutex::new(Some(thread));
         Ok(Self(Arc::new(Inner {
             shared,
             readers,
             next_call,
+            before,
             thread,
             file,
             _directory: directory,
@@ -208,6 +218,20 @@ impl Journal {
     #[must_use]
     pub fn newest(&self) -> watch::Receiver<EventId> {
         self.0.shared.newest.subscribe()
+    }
+
+    /// Returns the number of the newest event that was there when this process opened the journal:
+    /// the later ones are of this run.
+    #[must_use]
+    pub fn begin(&self) -> EventId {
+        self.0.before.event
+    }
+
+    /// Returns true if the session was opened in this run, and false if an earlier process has
+    /// recorded it.
+    #[must_use]
+    pub fn is_of_this_run(&self, session: &SessionRow) -> bool {
+        session.key > self.0.before.session
     }
 
     /// Returns committed events after a position, the oldest first: at most `limit`, and at most
@@ -346,15 +370,6 @@ impl Journal {
     ) -> Result<T, JournalError> {
         self.0.readers.read(read).await
     }
-}
-
-fn shared(newest: EventId, state: HealthState) -> Arc<Shared> {
-    Arc::new(Shared {
-        queue: Queue::default(),
-        ring: Ring::new(newest),
-        newest: watch::Sender::new(newest),
-        status: Status::new(state),
-    })
 }
 
 impl Inner {

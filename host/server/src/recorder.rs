@@ -4,6 +4,7 @@
 //! committed, the call is refused. Everything else is queued, and delays no call.
 
 mod calls;
+mod kept_event;
 mod texts;
 
 use crate::journal::{
@@ -18,9 +19,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The summary of an input that is not recorded.
-const UNRECORDED: &str = "(not recorded)";
-
 /// The most questions whose input or answerer is remembered until the event arrives.
 const QUESTIONS: usize = 1_024;
 
@@ -30,7 +28,8 @@ pub enum InputRecording {
     /// The whole input up to 64 KiB; of a longer one the beginning and the digest.
     #[default]
     Whole,
-    /// Only the digest and the length.
+    /// Only the digest and the length; of an executed command, which repeats the input, only the
+    /// digest.
     Digest,
 }
 
@@ -90,8 +89,8 @@ impl Recorder {
     }
 
     /// Notes the input of a question, which its event does not have. To be called by the confirmer
-    /// when it displays the question; without it, a call that never ran has no input in the
-    /// journal.
+    /// when it displays the question; without it, a call has no input in the journal while it
+    /// waits.
     pub fn asked(&self, request: &ConfirmationRequest) {
         if let Some(input) = &request.input {
             let input = texts::input(input, self.settings.inputs);
@@ -166,17 +165,12 @@ impl Recorder {
         Record::CallStarted(Box::new(CallStarted { call, input, at: Timestamp::now() }))
     }
 
-    /// Returns the line of an event. A question has a summary of the input, which is left out if
-    /// inputs are not recorded.
-    fn line(&self, envelope: &Envelope) -> String {
-        let mut line = match (self.settings.inputs, &envelope.event) {
-            (InputRecording::Digest, Event::ConfirmationRequested(subject, request)) => {
-                let input_summary = UNRECORDED.to_owned();
-                let request = ConfirmationRequest { input_summary, ..request.clone() };
-                let event = Event::ConfirmationRequested(subject.clone(), request);
-                Envelope { event, ..*envelope }.to_line()
-            }
-            _ => envelope.to_line(),
+    /// Returns the line of an event, whose failure has a reason of so many bytes.
+    fn line(&self, envelope: &Envelope, reason: Option<usize>) -> String {
+        let kept = kept_event::kept(&envelope.event, self.settings.inputs, reason);
+        let mut line = match kept {
+            Some(event) => Envelope { event, ..*envelope }.to_line(),
+            None => envelope.to_line(),
         };
         line.truncate(line.trim_end_matches('\n').len());
         line
@@ -194,7 +188,7 @@ impl Recorder {
             input: self.input_of(&request.id),
             input_summary: match self.settings.inputs {
                 InputRecording::Whole => request.input_summary.as_str().into(),
-                InputRecording::Digest => UNRECORDED.into(),
+                InputRecording::Digest => kept_event::UNRECORDED.into(),
             },
             projected_modifications: texts::list(&request.projected_modifications),
             at,
@@ -235,9 +229,14 @@ impl Subscriber for Recorder {
             self.journal.record(change);
         }
         let subject = event.subject();
-        let call = subject.and_then(|subject| {
+        let (call, reason) = subject.map_or((None, None), |subject| {
             let mut calls = self.calls();
-            if event.is_terminal() { calls.remove(subject) } else { calls.known(subject) }
+            match event.is_terminal() {
+                true => {
+                    calls.remove(subject).map_or((None, None), |(key, reason)| (Some(key), reason))
+                }
+                false => (calls.known(subject), None),
+            }
         });
         let importance =
             if event.is_chatter() { Importance::Chatter } else { Importance::Ordinary };
@@ -248,7 +247,7 @@ impl Subscriber for Recorder {
             call_id: subject.map(|subject| subject.call_id.as_str().into()),
             call,
             importance,
-            line: self.line(envelope).into(),
+            line: self.line(envelope, reason).into(),
         }));
     }
 }
@@ -268,17 +267,25 @@ impl CallRecorder for Recorder {
 
     fn ended(&self, end: CallEnd<'_>) {
         let call = self.facts(end.subject);
-        self.calls().end(end.subject);
+        let error = end.result.and_then(ToolResult::error);
+        let reason = error.filter(|error| error.advice().is_some()).map(|it| it.reason().len());
+        self.calls().end(end.subject, reason);
         let at = Timestamp::now();
-        let ended = match end.result {
-            Some(result) => of_result(call, result, at),
+        let mut ended = match end.result {
+            Some(result) => of_result(call, result, self.settings.inputs, at),
             None => gone(call, at),
         };
+        ended.input = end.input.map(|input| texts::input(input, self.settings.inputs));
         self.journal.record(Record::CallEnded(Box::new(ended)));
     }
 }
 
-fn of_result(call: CallFacts, result: &ToolResult, at: Timestamp) -> CallEnded {
+fn of_result(
+    call: CallFacts,
+    result: &ToolResult,
+    inputs: InputRecording,
+    at: Timestamp,
+) -> CallEnded {
     let outcome = match result.error() {
         Some(error) => Outcome::Failed {
             class: error.class().as_str(),
@@ -296,10 +303,12 @@ fn of_result(call: CallFacts, result: &ToolResult, at: Timestamp) -> CallEnded {
             ..call
         },
         outcome,
+        input: None,
         output: texts::output(&output),
+        other_blocks: texts::other_blocks(result.content()),
         files_modified,
         files_unlisted,
-        command_executed: result.command_executed().map(texts::command),
+        command_executed: result.command_executed().map(|text| texts::command(text, inputs)),
         duration: result.duration(),
         used: Used {
             peak_memory_bytes: usage.peak_memory_bytes,
@@ -316,7 +325,9 @@ fn gone(call: CallFacts, at: Timestamp) -> CallEnded {
     CallEnded {
         call,
         outcome: Outcome::Failed { class: "cancelled", message: "the caller has gone".into() },
+        input: None,
         output: Body::default(),
+        other_blocks: None,
         files_modified: None,
         files_unlisted: 0,
         command_executed: None,

@@ -74,6 +74,12 @@ impl Server {
         self.0.drain();
     }
 
+    /// Returns the number of requests of the API whose calls run or wait.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+
     /// Waits until no call of the API runs.
     pub async fn drained(&self) {
         self.0.drained().await;

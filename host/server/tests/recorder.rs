@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
-use palisade::policy::Policy;
+use palisade::policy::{Mode, Policy};
 use palisade::{
-    BoxFuture, Call, Definition, ErrorKind, Factory, Host, SideEffects, Tool, ToolContext,
+    BoxFuture, Call, Content, Definition, ErrorKind, Factory, Host, SideEffects, Tool, ToolContext,
     ToolOutput, ToolResult, ValidInput, json,
 };
 use palisade_server::journal::{
@@ -59,12 +59,22 @@ impl Stage {
         let seen = Arc::default();
         let probe = |name, class| probe(name, class, &journal, &seen);
         let workspace = tempfile::tempdir().unwrap();
+        let policy = Policy::default().allowing(SideEffects::Write);
+        let policy = policy.with_class(SideEffects::Execute, Mode::Deny);
         let host = Host::builder()
             .workspace(workspace.path())
             .tool(probe("change", SideEffects::Write))
             .tool(probe("ask_to_change", SideEffects::Network))
             .tool(probe("compute", SideEffects::None))
-            .policy(Policy::default().allowing(SideEffects::Write))
+            .tool(probe("forbidden", SideEffects::Execute))
+            .tool(tool("show", || {
+                let image = Content::Image { mime: "image/png".to_owned(), data: vec![0; 3] };
+                let mut output = ToolOutput::text("shown");
+                output.content.push(image);
+                output.command_executed = Some("cat secret-name".to_owned());
+                output
+            }))
+            .policy(policy)
             .confirmer(Arc::new(Denies(recorder.clone())))
             .subscriber(recorder.clone())
             .recorder(recorder)
@@ -87,6 +97,31 @@ impl Stage {
     fn seen(&self) -> Vec<CallState> {
         self.seen.lock().unwrap().clone()
     }
+}
+
+/// A tool that reads nothing.
+struct Native(Definition, fn() -> ToolOutput);
+
+impl Tool for Native {
+    fn definition(&self) -> &Definition {
+        &self.0
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _: ValidInput,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        Box::pin(async { Ok((self.1)()) })
+    }
+}
+
+fn tool(name: &'static str, run: fn() -> ToolOutput) -> Factory {
+    Arc::new(move || {
+        let definition =
+            Definition::new(name, "Runs.", SideEffects::None, json!({"type": "object"}));
+        Box::new(Native(definition.unwrap(), run))
+    })
 }
 
 fn probe(
@@ -166,6 +201,68 @@ async fn denied_call_has_its_input_and_who_denied_it() {
     let [question] = page.confirmations.as_slice() else { panic!("{:?}", page.confirmations) };
     assert_eq!(question.resolution.as_deref(), Some("deny"));
     assert_eq!(question.answered_by.as_deref(), Some("somebody"));
+}
+
+#[tokio::test]
+async fn refused_call_has_its_input_as_the_settings_want_it() {
+    for inputs in [InputRecording::Whole, InputRecording::Digest] {
+        let stage = Stage::new(inputs);
+        for (tool, class) in [("no_such_tool", "not_found"), ("forbidden", "permission_denied")] {
+            stage.dispatch(tool).await;
+            let page = stage.page().await;
+            assert_eq!((page.call.started, page.call.error_class.as_deref()), (None, Some(class)));
+            let input = page.input.unwrap();
+            let text = (inputs == InputRecording::Whole).then_some(r#"{"path":"a"}"#);
+            assert_eq!((input.text.as_deref(), input.length), (text, 12), "{tool}");
+            assert_eq!(input.digest.is_some(), inputs == InputRecording::Digest);
+        }
+        let long = json!({"path": "x".repeat(100_000)});
+        let call = Call::new("forbidden", long).with_id("c");
+        stage.host.dispatch(stage.host.session(), call).await;
+        let input = stage.page().await.input.unwrap();
+        let kept = (inputs == InputRecording::Whole).then_some(64 << 10);
+        assert_eq!(input.text.map(|text| text.len()), kept);
+        assert!(input.length == 100_011 && input.digest.is_some());
+    }
+}
+
+#[tokio::test]
+async fn failure_is_recorded_without_the_advice_for_who_runs_the_program() {
+    let stage = Stage::new(InputRecording::Whole);
+    let result = stage.dispatch("forbidden").await;
+    let advice = result.error().unwrap().advice().unwrap();
+    let page = stage.page().await;
+    let line: serde_json::Value = serde_json::from_str(&page.events[0].line).unwrap();
+    let message = line["message"].as_str().unwrap();
+    assert_eq!(message, page.call.message.unwrap());
+    assert!(!message.contains(&advice) && message.contains("denies"), "{message}");
+}
+
+#[tokio::test]
+async fn command_of_a_private_call_is_in_the_journal_as_its_digest() {
+    for inputs in [InputRecording::Whole, InputRecording::Digest] {
+        let stage = Stage::new(inputs);
+        stage.dispatch("show").await;
+        let page = stage.page().await;
+        let command = page.command_executed.unwrap();
+        let lines: String = page.events.iter().map(|event| &*event.line).collect();
+        let is_whole = inputs == InputRecording::Whole;
+        assert_eq!(command == "cat secret-name", is_whole, "{command}");
+        assert_eq!(command.starts_with("sha256:"), !is_whole, "{command}");
+        assert!(lines.contains(&format!("\"command_executed\":\"{command}\"")), "{lines}");
+        assert_eq!(lines.contains("secret-name"), is_whole, "{lines}");
+    }
+}
+
+#[tokio::test]
+async fn output_that_is_no_text_is_described() {
+    let stage = Stage::new(InputRecording::Whole);
+    stage.dispatch("show").await;
+    let page = stage.page().await;
+    assert_eq!(page.output.unwrap().text.as_deref(), Some("shown\n[image image/png, 3 bytes]"));
+    let [block] = page.other_blocks.as_slice() else { panic!("{:?}", page.other_blocks) };
+    assert_eq!((block.kind.as_str(), block.media_type.as_str()), ("image", "image/png"));
+    assert_eq!(block.bytes, 3);
 }
 
 #[tokio::test]

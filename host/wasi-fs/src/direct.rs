@@ -14,6 +14,7 @@ mod sync;
 mod walk;
 
 pub(super) use entries::unlink;
+pub use kernel::is_the_kernels;
 pub use mount::Mount;
 #[cfg(test)]
 pub(super) use mount::Resolver;

@@ -51,6 +51,27 @@ fn allowed_tools_bind_and_all_others_are_refused() {
 }
 
 #[test]
+fn refusal_names_the_list_that_leaves_the_tool_out() {
+    let bound = Stage::new(&[], |builder| builder.allow(only(&["calculate", "list_dir"])));
+    let call = |session: &Session| {
+        let result = block_on(bound.host.dispatch(session, read("r")));
+        result.error().unwrap().message()
+    };
+    let by_host = call(&bound.session());
+    assert!(by_host.contains("may be called here"), "{by_host}");
+    assert!(by_host.contains("`HostBuilder::allow` leaves"), "{by_host}");
+    let own = bound.host.new_session("a").allow(only(&["calculate"])).build();
+    let by_both = call(&own);
+    assert_eq!(by_both, by_host, "another session would not help");
+    let free = stage();
+    let own = free.host.new_session("a").allow(only(&["calculate"])).build();
+    let result = block_on(free.host.dispatch(&own, read("r")));
+    let by_session = result.error().unwrap().message();
+    assert!(by_session.contains("not among the tools of this session"), "{by_session}");
+    assert!(by_session.contains("`SessionBuilder::allow` leaves"), "{by_session}");
+}
+
+#[test]
 fn unknown_tool_stays_unknown_in_a_bound_session() {
     let stage = stage();
     let session = stage.host.new_session("a").allow(only(&["no_such_tool"])).build();

@@ -100,7 +100,7 @@ fn connection_above_the_limit_gets_a_written_503() {
     // The server accepts in order, so that all slots of this address are taken now.
     let rejected = endpoint.post(&HEADERS, &message());
     assert_eq!((rejected.status, rejected.header("retry-after")), (503, Some("1")));
-    assert_eq!(rejected.message()["error"], "too_many_connections", "{rejected:?}");
+    assert_eq!(rejected.message()["code"], "too_many_connections", "{rejected:?}");
     let mut first = sockets.remove(0);
     send(&endpoint, &mut first);
     is_answered(&answer(first));

@@ -114,6 +114,41 @@ fn client_cannot_answer_its_own_question() {
     assert_eq!(world.read("a.txt"), None);
 }
 
+/// Whoever asks: the methods of a path are in the description, which is public.
+#[test]
+fn method_that_a_path_does_not_have_is_refused_with_those_that_it_has() {
+    let world = World::new();
+    let api = served(&world, &[]);
+    for (path, allowed) in [
+        ("/sessions", "GET,HEAD,POST"),
+        ("/sessions/s1", "GET,HEAD"),
+        ("/sessions/s1/close", "POST"),
+        ("/openapi.json", "GET,HEAD"),
+    ] {
+        for method in ["DELETE", "PUT", "PATCH", "TRACE", "OPTIONS"] {
+            let refused = api.client.send(method, path, "");
+            is_refused(&refused, 405, "method_not_allowed");
+            let mut methods: Vec<&str> = refused.header("allow").unwrap().split(',').collect();
+            methods.sort_unstable();
+            assert_eq!(methods.join(","), allowed, "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn refusal_without_a_token_has_the_same_body_at_every_path() {
+    let world = World::new();
+    let api = served(&world, &[]);
+    let nobody = api.endpoint.without_token();
+    let of_the_api = nobody.post("/sessions", &json!({}));
+    is_refused(&of_the_api, 401, "token_needed");
+    for path in ["/mcp", "/events", "/nowhere"] {
+        let refused = nobody.post(path, &json!({}));
+        is_refused(&refused, 401, "token_needed");
+        assert_eq!(refused.body, of_the_api.body, "{path}");
+    }
+}
+
 #[test]
 fn session_of_another_is_as_if_it_did_not_exist() {
     let world = World::new();
@@ -130,7 +165,7 @@ fn session_of_another_is_as_if_it_did_not_exist() {
         ("POST", "/turns/t1/cancel", ""),
         ("POST", "/calls/c1/cancel", ""),
         ("GET", "/calls/c1", ""),
-        ("DELETE", "", ""),
+        ("POST", "/close", ""),
     ];
     for (method, path, body) in tries {
         let of = |id: &str| api.client.send(method, &format!("/sessions/{id}{path}"), body);

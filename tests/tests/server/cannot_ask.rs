@@ -91,8 +91,13 @@ fn call_is_refused_at_once_if_nobody_is_attached_and_names_the_console() {
         let said = result.to_string();
         let console = format!("palisade console http://{}", api.endpoint.address);
         assert!(said.contains(&console), "{said}");
+        assert!(said.contains("this client has declared no `elicitation`"), "{said}");
     }
     assert_eq!(world.read("a.txt"), None);
+    api.signal(rustix::process::Signal::TERM);
+    let ran = api.endpoint.end();
+    ran.stderr_contains(&["--allow write", "the arguments that this server is started with"]);
+    assert!(!ran.stderr.contains("client's configuration"), "{ran:?}");
 }
 
 #[test]

@@ -43,8 +43,10 @@ fn running_call_ends_and_a_new_one_is_refused() {
     assert_eq!(result["success"], true, "{result}");
     assert!(result["output"].as_str().unwrap().contains("done"), "{result}");
     let begun = Instant::now();
-    let _ = api.endpoint.end();
+    let ran = api.endpoint.end();
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    ran.stderr_contains(&["draining: no more calls are taken, and 1 request has 1m to end"]);
+    assert!(ran.stderr.ends_with("\ndrained: all calls have ended\n"), "{ran:?}");
     let log = Program::new(&world).args(["log", "c1", "--json"]).run().exits_with(0).json();
     assert_eq!(log["state"], "succeeded", "the journal has the end: {log}");
 }
@@ -56,7 +58,8 @@ fn call_that_does_not_end_is_cancelled_when_the_time_is_up() {
     let running = begin_wait(&api, &world);
     api.signal(Signal::TERM);
     assert_eq!(running.join().unwrap()["error"]["class"], "cancelled");
-    let _ = api.endpoint.end();
+    let ran = api.endpoint.end();
+    assert!(ran.stderr.ends_with("\ndrained: 1 request was cancelled after 500ms\n"), "{ran:?}");
     let log = Program::new(&world).args(["log", "c1", "--json"]).run().exits_with(0).json();
     assert_eq!(log["error_class"], "cancelled", "{log}");
 }
@@ -69,8 +72,11 @@ fn second_signal_ends_it_at_once() {
     drain(&api);
     let begun = Instant::now();
     api.signal(Signal::TERM);
-    let _ = api.endpoint.end();
+    let ran = api.endpoint.end();
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    ran.stderr_contains(&["another signal cancels it at once"]);
+    let said = "\ndrained: 1 request was cancelled by another signal\n";
+    assert!(ran.stderr.ends_with(said), "{ran:?}");
     // Its caller has the result, unless the connection ended before.
     if let Ok(result) = running.join() {
         assert_eq!(result["error"]["class"], "cancelled", "{result}");
@@ -95,5 +101,6 @@ fn service_manager_is_told_of_readiness_and_of_the_end() {
     assert_eq!(told(), "READY=1");
     api.signal(Signal::TERM);
     assert_eq!(told(), "STOPPING=1");
-    let _ = api.endpoint.end();
+    let ran = api.endpoint.end();
+    ran.stderr_contains(&["draining: no more calls are taken, and none runs\ndrained: all"]);
 }

@@ -141,7 +141,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Runs a script without a terminal, so that nothing prompts, and without the developer's
-    /// configuration.
+    /// configuration and state.
     fn shell(&self, script: &str) -> anyhow::Result<String> {
         let mut shell = scrubbed("setsid");
         for (name, _) in
@@ -155,6 +155,8 @@ impl<'a> Trial<'a> {
             .env("PATH", self.path()?)
             .env("XDG_CONFIG_HOME", self.directory.path().join("config"))
             .env("XDG_CACHE_HOME", self.directory.path().join("cache"))
+            .env("XDG_STATE_HOME", self.directory.path().join("state"))
+            .env_remove("XDG_RUNTIME_DIR")
             .env(
                 format!("CARGO_TARGET_{}_RUSTFLAGS", TARGET.replace('-', "_").to_uppercase()),
                 self.target_flags()?,

@@ -18,7 +18,7 @@ pub(super) enum Exit {
     Internal = 1,
     /// The command line, the workspace, a plugin directory or a configuration is wrong.
     Usage = 2,
-    /// The tool does not exist.
+    /// There is no such tool, call or journal.
     NotFound = 3,
     /// The policy, a person or the sandbox refused the call.
     Denied = 4,

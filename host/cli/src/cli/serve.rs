@@ -1,5 +1,6 @@
 //! `palisade serve`: serves the tools to clients of the Model Context Protocol.
 
+mod drain;
 mod mounted;
 mod notify;
 mod operator;
@@ -17,12 +18,13 @@ use super::tool_session::{Prints, Served, Tools, Wanted, drive};
 use super::unused_rules::{self, Told};
 use super::{output, setup};
 use crate::config;
+use drain::Drain;
 use palisade::Host;
 use palisade::plugins::{Plugin, Rescan};
 use palisade::tool::text::elided;
 use palisade_mcp::http::{self, Access};
 use palisade_mcp::{Changes, Server, Settings};
-use running::{Drain, Running};
+use running::Running;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -97,13 +99,17 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let served = drive(signals, runtime()?, async |told| {
         tokio::spawn(tell_missing(common.clone(), host, changes, rules));
         let running = Running { server: &server, operated: operated.as_ref(), drain };
-        running.serve(way, told.clone()).await.map(|()| told.is_cancelled())
+        running.serve(way, told.clone()).await.map(|ended| (ended, told.is_cancelled()))
     })?;
     if let Some(operated) = wiring {
         operated.close();
     }
     tools.finish_events();
-    Ok(if served? { Exit::Interrupted } else { Exit::Ok })
+    let (ended, is_told) = served?;
+    if let Some(ended) = ended {
+        output::note(&ended.to_string());
+    }
+    Ok(if is_told { Exit::Interrupted } else { Exit::Ok })
 }
 
 fn runtime() -> Result<Runtime, Failure> {

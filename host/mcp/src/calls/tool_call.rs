@@ -2,9 +2,10 @@
 
 use super::plugin_request::{Outcome, PluginRequest};
 use super::respond::CONVERSION_TIMEOUT;
-use crate::protocol::remedy::{add_remedy, of_console};
+use crate::protocol::remedy::{Elicitation, add_remedy, of_unasked};
 use crate::protocol::tool_result::{call_result, structured_content};
 use crate::questions::input_required::RoundInput;
+use crate::questions::plugin_question::supported_kinds;
 use crate::telemetry::operation::Operation;
 use palisade::Host;
 use palisade::Session;
@@ -14,7 +15,7 @@ use palisade::sandbox::limits;
 use palisade::tool::budget::Exhausted;
 use palisade::tool::json::Json;
 use palisade::tool::text::elided;
-use palisade::{ErrorKind, ToolResult, tool::nearest_names};
+use palisade::{AskKind, ErrorKind, ToolResult, tool::nearest_names};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -51,11 +52,12 @@ impl PluginRequest {
 
     /// Builds the response of a result, or of a failure if there is not enough memory.
     async fn tool_result(&self, tool: &Registered, result: Box<ToolResult>) -> CallToolResult {
-        let console = of_console(&result, self.server.settings.console.as_deref());
-        self.server.operator_log.note(&result, console.as_deref());
+        let console = self.server.settings.console.as_deref();
+        let unasked = of_unasked(&result, self.elicitation(), console);
+        self.server.operator_log.note(&result, self.client.transport(), unasked.as_deref());
         let (id, name) = (result.call_id().clone(), result.tool().to_owned());
         let mut built = self.build_result(tool, result).await;
-        if let (Ok(answer), Some(remedy)) = (&mut built, console) {
+        if let (Ok(answer), Some(remedy)) = (&mut built, unasked) {
             add_remedy(answer, &remedy);
         }
         built.unwrap_or_else(|why| {
@@ -63,6 +65,14 @@ impl PluginRequest {
             let kind = exhaustion_error(why, CONVERSION_TIMEOUT, class);
             call_result(&ToolResult::failure(id, &name, kind), None)
         })
+    }
+
+    /// Returns whether the client has declared that its user can be asked.
+    fn elicitation(&self) -> Elicitation {
+        match supported_kinds(&self.context).contains(&AskKind::Elicitation) {
+            true => Elicitation::Declared,
+            false => Elicitation::Undeclared,
+        }
     }
 
     /// Builds the response with the output as text, and as a JSON value if there is memory for it.

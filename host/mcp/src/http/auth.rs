@@ -263,9 +263,10 @@ impl Auth {
     ) -> Result<(Caller, Option<Role>), Rejection> {
         self.check_target(&head.uri, &head.headers)?;
         let known = self.authenticate(head, place, from)?;
-        match head.method {
-            Method::POST | Method::GET | Method::DELETE => Ok(known),
-            Method::HEAD if place == Place::Public => Ok(known),
+        match (place, &head.method) {
+            (Place::Named, &Method::POST | &Method::GET | &Method::DELETE) => Ok(known),
+            // A service with paths of its own knows which methods each has.
+            (Place::Beside | Place::Public, method) if *method != Method::CONNECT => Ok(known),
             _ => Err(Rejection::Method),
         }
     }

@@ -182,14 +182,10 @@ impl ConnectionHandler {
             .then(|| format!("{} {}", request.method(), elided(request.uri().path(), MAX_SHOWN)));
         let origin = self.auth.allowed_origin(request.headers());
         let is_beside = self.beside.is_some() && self.named(request.uri().path()).is_none();
-        let refuse = match is_beside {
-            true => Rejection::into_problem,
-            false => Rejection::into_response,
-        };
         let answered = self.route(request, from).await;
         self.log_overload(from, &answered);
         let why = answered.as_ref().err().map(|rejection| format!(", {rejection}"));
-        let mut response = answered.unwrap_or_else(refuse);
+        let mut response = answered.unwrap_or_else(Rejection::into_response);
         cors::add_headers(response.headers_mut(), origin);
         if is_beside {
             same_origin::add_headers(response.headers_mut());

@@ -7,7 +7,6 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 use palisade::tool::budget::Exhausted;
-use serde_json::Value;
 use std::time::Duration;
 
 /// The reason why a connection or a request is rejected.
@@ -115,30 +114,20 @@ impl Rejection {
         self.status() == StatusCode::SERVICE_UNAVAILABLE
     }
 
-    /// Builds the response, with a JSON body.
+    /// Builds the response, with a problem of RFC 9457 as its body.
     pub(super) fn into_response(self) -> Response<Body> {
-        let body = serde_json::json!({"error": self.code(), "message": self.to_string()});
-        self.into_json("application/json", &body)
-    }
-
-    /// Builds the response as a problem of RFC 9457.
-    pub(super) fn into_problem(self) -> Response<Body> {
         let status = self.status();
-        let body = serde_json::json!({
+        let problem = serde_json::json!({
             "type": "about:blank",
             "title": status.canonical_reason(),
             "status": status.as_u16(),
             "code": self.code(),
             "detail": self.to_string(),
         });
-        self.into_json("application/problem+json", &body)
-    }
-
-    fn into_json(self, media: &'static str, body: &Value) -> Response<Body> {
-        let mut response = Response::new(Body::from(Bytes::from(body.to_string())));
-        *response.status_mut() = self.status();
+        let mut response = Response::new(Body::from(Bytes::from(problem.to_string())));
+        *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         self.add_headers(headers);
         response
     }

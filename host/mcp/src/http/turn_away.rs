@@ -73,13 +73,14 @@ mod tests {
         client.write_all(b"GET /x HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
         let answer = rest(client).await;
         assert!(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{answer}");
-        for line in ["retry-after: 1\r\n", "connection: close\r\n", "application/json\r\n"] {
+        for line in ["retry-after: 1\r\n", "connection: close\r\n", "application/problem+json\r\n"]
+        {
             assert!(answer.contains(line), "{line}: {answer}");
         }
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
-        assert_eq!(body["error"], "too_many_connections");
-        assert!(body["message"].as_str().unwrap().contains("256 connections"), "{body}");
+        assert_eq!(body["code"], "too_many_connections");
+        assert!(body["detail"].as_str().unwrap().contains("256 connections"), "{body}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,8 +7,31 @@
 use palisade::{ErrorClass, ErrorKind, PermissionReason, ToolError, ToolResult};
 use rmcp::model::{CallToolResult, ContentBlock};
 
-/// The place for command-line options, for a reader who knows only the client.
-const OPTIONS: &str = "options go among the server's arguments in the client's configuration";
+/// Whether a client has declared that its user can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Elicitation {
+    Declared,
+    Undeclared,
+}
+
+/// Who starts the server, and so gives it its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StartedBy {
+    /// Its client, as configured there. The operator may know nothing else.
+    Client,
+    /// The operator.
+    Operator,
+}
+
+impl StartedBy {
+    /// Returns the place for options.
+    fn options(self) -> &'static str {
+        match self {
+            Self::Client => "options go among the server's arguments in the client's configuration",
+            Self::Operator => "options go among the arguments that this server is started with",
+        }
+    }
+}
 
 /// Returns the remedy for the readers of the result, the model and its user. It follows the error's
 /// text.
@@ -36,13 +59,14 @@ pub(super) fn for_reader(error: &ToolError) -> Option<String> {
 }
 
 /// Returns the remedy for the operator of the server, if only the operator has one.
-pub(crate) fn for_operator(error: &ToolError) -> Option<String> {
+pub(crate) fn for_operator(error: &ToolError, started: StartedBy) -> Option<String> {
+    let options = started.options();
     match error.kind() {
-        ErrorKind::PermissionDenied { .. } => Some(format!("{}; {OPTIONS}", error.advice()?)),
+        ErrorKind::PermissionDenied { .. } => Some(format!("{}; {options}", error.advice()?)),
         ErrorKind::UserDenied | ErrorKind::NoAnswer | ErrorKind::ConfirmationTimeout { .. } => {
             Some(format!(
                 "if the client shows no questions, `--allow CLASS` lets a class of tools run unasked; \
-             {OPTIONS}"
+             {options}"
             ))
         }
         ErrorKind::Timeout { input: Some(_), .. } => None,
@@ -51,15 +75,27 @@ pub(crate) fn for_operator(error: &ToolError) -> Option<String> {
     }
 }
 
-/// Returns the remedy of a call that nobody could be asked about: the console.
-pub(crate) fn of_console(result: &ToolResult, console: Option<&str>) -> Option<String> {
-    let console = console?;
-    match result.error()?.kind() {
-        ErrorKind::PermissionDenied { reason: PermissionReason::NoConfirmer, .. } => Some(format!(
+/// Returns what to know about a call that nobody could be asked about: that its client does not
+/// ask, and the console.
+pub(crate) fn of_unasked(
+    result: &ToolResult,
+    elicitation: Elicitation,
+    console: Option<&str>,
+) -> Option<String> {
+    let ErrorKind::PermissionDenied { reason: PermissionReason::NoConfirmer, .. } =
+        result.error()?.kind()
+    else {
+        return None;
+    };
+    let client = (elicitation == Elicitation::Undeclared)
+        .then(|| "this client has declared no `elicitation`, so it cannot ask its user".to_owned());
+    let console = console.map(|console| {
+        format!(
             "while the server's console ({console}) is open, such a call waits there for an answer"
-        )),
-        _ => None,
-    }
+        )
+    });
+    let all: Vec<String> = client.into_iter().chain(console).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Adds a remedy to the first block of a result, the only one that all clients show.
@@ -82,7 +118,7 @@ mod tests {
         let result = ToolResult::failure(CallId::new("c"), "t", kind);
         let places = Arc::new(Places::new("in palisade.toml"));
         let error = result.error().unwrap().clone().with_places(places);
-        (for_reader(&error), for_operator(&error))
+        (for_reader(&error), for_operator(&error, StartedBy::Client))
     }
 
     #[test]
@@ -94,7 +130,8 @@ mod tests {
             let (reader, operator) = of(kind);
             let (reader, operator) = (reader.unwrap(), operator.unwrap());
             assert!(!reader.contains("--allow") && reader.contains("the server's log"), "{reader}");
-            assert!(operator.contains("--allow") && operator.ends_with(OPTIONS), "{operator}");
+            assert!(operator.contains("--allow"), "{operator}");
+            assert!(operator.ends_with("in the client's configuration"), "{operator}");
         }
         let raised = ErrorKind::ResourceExhausted { limit: Limit::Memory, value: 1 };
         let (reader, operator) = of(raised);
@@ -102,9 +139,30 @@ mod tests {
     }
 
     #[test]
+    fn client_over_http_has_no_arguments_of_the_server() {
+        let result = ToolResult::failure(CallId::new("c"), "t", ErrorKind::UserDenied);
+        let remedy = for_operator(result.error().unwrap(), StartedBy::Operator).unwrap();
+        assert!(remedy.ends_with("the arguments that this server is started with"), "{remedy}");
+        assert!(!remedy.contains("client's configuration"), "{remedy}");
+    }
+
+    #[test]
+    fn client_that_does_not_ask_is_named_as_the_cause() {
+        let denied = ErrorKind::denied(PermissionReason::NoConfirmer, "no");
+        let result = ToolResult::failure(CallId::new("c"), "t", denied);
+        let told = of_unasked(&result, Elicitation::Undeclared, None).unwrap();
+        assert!(told.contains("declared no `elicitation`"), "{told}");
+        let told = of_unasked(&result, Elicitation::Undeclared, Some("there")).unwrap();
+        assert!(told.contains("no `elicitation`") && told.contains("(there) is open"), "{told}");
+        assert_eq!(of_unasked(&result, Elicitation::Declared, None), None);
+    }
+
+    #[test]
     fn console_is_named_where_nobody_could_be_asked() {
-        let remedy =
-            |kind, console| of_console(&ToolResult::failure(CallId::new("c"), "t", kind), console);
+        let remedy = |kind, console| {
+            let result = ToolResult::failure(CallId::new("c"), "t", kind);
+            of_unasked(&result, Elicitation::Declared, console)
+        };
         let denied = |reason| ErrorKind::denied_with(reason, "no", Advice::new("allow it"));
         let console = Some("http://127.0.0.1:8080");
         let named = remedy(denied(PermissionReason::NoConfirmer), console).unwrap();

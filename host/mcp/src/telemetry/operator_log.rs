@@ -1,6 +1,7 @@
 //! The log of failures that only the operator of the server can prevent, each with its remedy.
 
-use crate::protocol::remedy::for_operator;
+use crate::clients::client::TransportKind;
+use crate::protocol::remedy::{StartedBy, for_operator};
 use crate::rate_limit::{LineLimit, Rate};
 use palisade::ToolResult;
 use palisade::tool::text::elided;
@@ -26,16 +27,20 @@ impl Default for OperatorLog {
 impl OperatorLog {
     /// Logs a failed call with a further remedy, if only the operator has one and the limit has
     /// room for the line.
-    pub(crate) fn note(&self, result: &ToolResult, remedy: Option<&str>) {
-        if let Some(line) = self.line(result, Instant::now()) {
+    pub(crate) fn note(&self, result: &ToolResult, transport: TransportKind, remedy: Option<&str>) {
+        if let Some(line) = self.line(result, transport, Instant::now()) {
             let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
             tracing::warn!("{line}{remedy}");
         }
     }
 
-    fn line(&self, result: &ToolResult, now: Instant) -> Option<String> {
+    fn line(&self, result: &ToolResult, transport: TransportKind, now: Instant) -> Option<String> {
         let error = result.error()?;
-        let remedy = for_operator(error)?;
+        let started = match transport {
+            TransportKind::Stdio => StartedBy::Client,
+            TransportKind::Http => StartedBy::Operator,
+        };
+        let remedy = for_operator(error, started)?;
         let withheld = self.0.lock().unwrap_or_else(PoisonError::into_inner).take(now)?;
         let reason = error.reason();
         let reason = elided(&reason, MAX_REASON);
@@ -56,14 +61,15 @@ mod tests {
         let log = OperatorLog::default();
         let denied = ToolResult::failure(CallId::new("c"), "write_file", ErrorKind::UserDenied);
         let start = Instant::now();
-        let first = log.line(&denied, start).unwrap();
+        let line = |result: &ToolResult, now| log.line(result, TransportKind::Stdio, now);
+        let first = line(&denied, start).unwrap();
         assert!(first.starts_with("a call of `write_file` failed: the user denied"), "{first}");
         assert!(first.contains("`--allow CLASS`"), "{first}");
-        let more = (0..100).filter(|_| log.line(&denied, start).is_some()).count();
+        let more = (0..100).filter(|_| line(&denied, start).is_some()).count();
         assert_eq!(more, 19);
-        let later = log.line(&denied, start + Duration::from_secs(1)).unwrap();
+        let later = line(&denied, start + Duration::from_secs(1)).unwrap();
         assert!(later.ends_with("(81 more since the last such line)"), "{later}");
         let cancelled = ToolResult::failure(CallId::new("c"), "t", ErrorKind::Cancelled);
-        assert_eq!(log.line(&cancelled, start + Duration::from_secs(60)), None);
+        assert_eq!(line(&cancelled, start + Duration::from_secs(60)), None);
     }
 }

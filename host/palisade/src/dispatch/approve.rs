@@ -61,6 +61,11 @@ impl Approval {
         &self.input
     }
 
+    /// Leaves the input to the tool, which is about to run.
+    pub(super) fn begin(&mut self) {
+        self.input.begin();
+    }
+
     pub(super) fn into_parts(self) -> (Arc<Registered>, ValidInput) {
         (self.tool, self.input)
     }

@@ -90,11 +90,18 @@ impl Dispatcher {
         let span = tracing::info_span!("call", id = %id, tool = %terminal.sink().subject().tool);
         let in_flight = session.enter(&id, call.turn_id.as_ref());
         let (result, tool) = match registered.map_err(|missing| self.not_found(&missing)) {
-            Err(missing) => (Err(missing), None),
-            Ok(tool) if !self.floor.permits(session, &tool) => {
-                (Err(not_allowed(&tool)), Some(tool))
+            Err(missing) => {
+                terminal.refuse(call.input);
+                (Err(missing), None)
             }
-            Ok(_) if tokio::runtime::Handle::try_current().is_err() => (Err(no_runtime()), None),
+            Ok(tool) if !self.floor.permits(session, &tool) => {
+                terminal.refuse(call.input);
+                (Err(not_allowed(&tool, self.floor.list_without(&tool))), Some(tool))
+            }
+            Ok(_) if !has_runtime() => {
+                terminal.refuse(call.input);
+                (Err(no_runtime()), None)
+            }
             Ok(tool) => {
                 let pipeline = Pipeline {
                     dispatcher: self,
@@ -102,6 +109,7 @@ impl Dispatcher {
                     message,
                     requester,
                     sink: terminal.sink(),
+                    unused: terminal.unused(),
                     tool: tool.clone(),
                     time: self.time_limit(&tool, call.timeout),
                     cancel: in_flight.cancellation(),
@@ -110,11 +118,18 @@ impl Dispatcher {
                 (pipeline.run_cancellable(call).instrument(span.clone()).await, Some(tool))
             }
         };
+        if result.is_err() && has_runtime() {
+            terminal.write_unused(|| self.limits.account()).await;
+        }
         let result = result
             .unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
         span.in_scope(|| outcome::log_error(&result));
         outcome::sign(result.with_places(&self.places), tool.as_deref())
     }
+}
+
+fn has_runtime() -> bool {
+    tokio::runtime::Handle::try_current().is_ok()
 }
 
 fn subject(session: &Session, call: &Call, definition: Option<&Definition>) -> Subject {

@@ -69,6 +69,11 @@ pub struct CallEnd<'a> {
     pub subject: &'a Subject,
     /// The result. `None` if the caller dropped the call before it ended.
     pub result: Option<&'a ToolResult>,
+    /// The input of a call that ended before its tool ran, at whatever stage: canonical JSON text,
+    /// or the text that is no JSON. `None` for a call that ran, whose
+    /// [`CallStart`] had it; and if it is beyond the bounds of an input, there is no memory for its
+    /// text, or its check hangs.
+    pub input: Option<&'a str>,
 }
 
 /// The reason why a call could not be recorded.

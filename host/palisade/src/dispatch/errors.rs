@@ -2,6 +2,7 @@
 
 use crate::registry::Registered;
 use crate::sandbox::limits;
+use crate::session::ListOf;
 use crate::tool::{Advice, ErrorKind, ExecutionKind, Limit, PermissionReason};
 
 /// Returns the error of a call that timed out in the queue.
@@ -17,20 +18,28 @@ pub(super) fn no_runtime() -> ErrorKind {
     )
 }
 
-/// Returns the error of a call of a tool that its session may not call.
-pub(super) fn not_allowed(tool: &Registered) -> ErrorKind {
+/// Returns the error of a call of a tool that this list leaves out.
+pub(super) fn not_allowed(tool: &Registered, list: ListOf) -> ErrorKind {
     let name = tool.definition().name();
-    let message =
-        format!("`{name}` is not among the tools that may be called here; call a listed tool");
-    let advice = format!("`tools.only` leaves `{name}` out; add it there,");
-    let in_code = format!(
-        "`HostBuilder::allow` or `SessionBuilder::allow` leaves `{name}` out; add it there"
-    );
-    ErrorKind::denied_with(
-        PermissionReason::NotAllowed,
-        message,
-        Advice::setting(advice, "tools.only").in_code(in_code),
-    )
+    let (message, advice) = match list {
+        ListOf::Host => (
+            format!("`{name}` is not among the tools that may be called here; call a listed tool"),
+            Advice::setting(
+                format!("`tools.only` leaves `{name}` out; add it there,"),
+                "tools.only",
+            )
+            .in_code(format!("`HostBuilder::allow` leaves `{name}` out; add it there")),
+        ),
+        ListOf::Session => (
+            format!("`{name}` is not among the tools of this session; call a listed tool"),
+            Advice::new(format!(
+                "the list of tools that this session was opened with leaves `{name}` out; open \
+                 another session"
+            ))
+            .in_code(format!("`SessionBuilder::allow` leaves `{name}` out; add it there")),
+        ),
+    };
+    ErrorKind::denied_with(PermissionReason::NotAllowed, message, advice)
 }
 
 /// Returns the error of a call whose question could not be asked, because the confirmer panicked.

@@ -46,7 +46,7 @@ impl Dispatcher {
         session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| self.not_found(&missing))?;
         if !self.floor.permits(session, &tool) {
-            return Err(not_allowed(&tool));
+            return Err(not_allowed(&tool, self.floor.list_without(&tool)));
         }
         let decision = self.floor.rule(session, &tool).decision;
         let time = self.time_limit(&tool, call.timeout);
@@ -75,8 +75,7 @@ impl Dispatcher {
         call: Call,
     ) -> Result<ValidInput, ErrorKind> {
         let time = self.time_limit(tool, call.timeout);
-        let raw =
-            RawInput { input: call.input, nulls: call.nulls, memory: InputMemory::Unreserved };
+        let raw = RawInput::new(call.input, call.nulls, InputMemory::Unreserved);
         let workspace = session.workspace().clone();
         let account = self.limits.account();
         let check = {

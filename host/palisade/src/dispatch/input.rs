@@ -3,9 +3,11 @@
 
 mod budget;
 mod error;
+mod raw;
 
 pub(super) use budget::{InputBudget, StepBudget};
 pub(super) use error::CheckError;
+pub(super) use raw::{InputMemory, RawInput};
 
 use crate::execution::ValidInput;
 use crate::execution::account::{Account, Charge};
@@ -17,28 +19,13 @@ use crate::tool::json::{JsonBounds, JsonError, parse_within};
 use crate::tool::schema::drop_absent;
 use crate::tool::{CallInput, Definition, ErrorKind, PermissionReason, SideEffects, Violations};
 use crate::workspace::{LastLink, PathRefused, Workspace};
+use raw::ReadInput;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The bytes of a path per budget check; resolving them takes at most a hundred directory lookups.
 const PATH_PER_STEP: usize = 256;
-
-/// The input of a call as received.
-pub(super) struct RawInput {
-    pub(super) input: CallInput,
-    pub(super) nulls: Nulls,
-    pub(super) memory: InputMemory,
-}
-
-/// The accounting of an input that comes as a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum InputMemory {
-    /// The memory is reserved: the input was parsed under the call's account.
-    Reserved,
-    /// The memory is not reserved yet.
-    Unreserved,
-}
 
 /// The outcome of a check in place.
 pub(super) enum QuickCheck {
@@ -58,52 +45,57 @@ pub(super) fn check_in_place(
     let schema = definition.input_schema();
     // Only memory can be exhausted here, so the time limit is irrelevant.
     let exhausted = |why| exhaustion_error(why, Duration::ZERO, definition.side_effects());
-    let read = match raw.input {
-        CallInput::Value(value) => match short_value_memory(&value, IN_PLACE) {
-            Some(bytes) => reserve(value, bytes, raw.memory, account),
-            None => {
-                return Ok(QuickCheck::Long(RawInput { input: CallInput::Value(value), ..raw }));
-            }
-        },
-        CallInput::Text(text) => {
-            let budget = InPlaceBudget::new(account);
-            let read = (text.len() <= IN_PLACE).then(|| parse(&text, &budget));
-            match read.filter(|_| !budget.is_exceeded()) {
-                Some(read) => read,
-                None => {
-                    return Ok(QuickCheck::Long(RawInput { input: CallInput::Text(text), ..raw }));
-                }
-            }
-        }
+    let mut read = match read_in_place(raw, account).map_err(|error| error.or(exhausted))? {
+        Read::Done(read) => read,
+        Read::Long(raw) => return Ok(QuickCheck::Long(raw)),
     };
-    let (mut value, bytes) = read.map_err(|error| error.or(exhausted))?;
-    if raw.nulls == Nulls::StandForAbsent {
-        drop_absent(definition.parameters(), &mut value);
+    if read.nulls == Nulls::StandForAbsent {
+        drop_absent(definition.parameters(), &mut read.value);
     }
-    let later = |value| {
-        let input = CallInput::Value(value);
-        let memory = InputMemory::Reserved;
-        Ok(QuickCheck::Long(RawInput { input, nulls: Nulls::AsGiven, memory }))
-    };
-    let mut verdict = schema.validate_at_once(&value);
+    let mut verdict = schema.validate_at_once(&read.value);
     if matches!(verdict, Some(Err(_))) && definition.takes_null_as_absent() {
-        drop_absent(definition.parameters(), &mut value);
-        verdict = schema.validate_at_once(&value);
+        drop_absent(definition.parameters(), &mut read.value);
+        verdict = schema.validate_at_once(&read.value);
     }
     match verdict {
         Some(verdict) => verdict.map_err(ErrorKind::Validation)?,
-        None => return later(value),
+        None => return Ok(QuickCheck::Long(read.into_raw())),
     }
     if schema.has_workspace_paths() {
-        match resolve(definition, workspace, &mut value, &StepBudget::new()) {
+        match resolve(definition, workspace, &mut read.value, &StepBudget::new()) {
             Ok(()) => {}
             Err(CheckError::Refused(kind)) => return Err(kind),
             // Resolution is idempotent, so paths that are already resolved may be resolved again.
-            Err(CheckError::Exhausted(_)) => return later(value),
+            Err(CheckError::Exhausted(_)) => return Ok(QuickCheck::Long(read.into_raw())),
         }
     }
-    whole_numbers(&mut value);
-    Ok(QuickCheck::Valid(ValidInput::new(value).with_memory(bytes)))
+    whole_numbers(&mut read.value);
+    Ok(QuickCheck::Valid(read.into_valid()))
+}
+
+/// The outcome of reading an input in place.
+enum Read {
+    Done(ReadInput),
+    /// Reading it may take long.
+    Long(RawInput),
+}
+
+/// Reads an input if that takes no longer than a few hundred microseconds.
+fn read_in_place(raw: RawInput, account: &Account) -> Result<Read, CheckError> {
+    let read = match &raw.input {
+        CallInput::Value(value) => short_value_memory(value, IN_PLACE)
+            .map(|bytes| reserve(bytes, raw.memory, account).map(|()| (None, bytes))),
+        CallInput::Text(text) if text.len() <= IN_PLACE => {
+            let budget = InPlaceBudget::new(account);
+            let parsed = parse(text, &budget).map(|(value, bytes)| (Some(value), bytes));
+            (!budget.is_exceeded()).then_some(parsed)
+        }
+        CallInput::Text(_) => None,
+    };
+    match read {
+        Some(read) => read.map(|(parsed, bytes)| Read::Done(raw.read(parsed, bytes))),
+        None => Ok(Read::Long(raw)),
+    }
 }
 
 /// Returns the memory of a value whose text has at most this length in bytes, if the value is short
@@ -133,17 +125,12 @@ pub(super) fn reserve_waiting(raw: &RawInput, account: &Account) -> Result<Charg
     Ok(charge)
 }
 
-/// Reserves the memory of an input that came as a value. Returns the value and its memory.
-fn reserve(
-    value: Value,
-    bytes: u64,
-    memory: InputMemory,
-    budget: &dyn Budget,
-) -> Result<(Value, u64), CheckError> {
+/// Reserves the memory of an input that came as a value.
+fn reserve(bytes: u64, memory: InputMemory, budget: &dyn Budget) -> Result<(), CheckError> {
     if memory == InputMemory::Unreserved {
         budget.reserve(bytes)?;
     }
-    Ok((value, bytes))
+    Ok(())
 }
 
 /// Parses an input that came as text. Returns the value and its memory, which is reserved.
@@ -176,28 +163,33 @@ fn check_fully(
     budget: &Arc<dyn Budget>,
 ) -> Result<ValidInput, CheckError> {
     budget.check()?;
-    let (mut value, bytes) = match raw.input {
+    let (parsed, bytes) = match &raw.input {
         CallInput::Value(value) => {
-            let bytes = JsonBounds::CALL_INPUT.admit(&value).map_err(parse_error)?;
-            reserve(value, bytes, raw.memory, &**budget)?
+            let bytes = JsonBounds::CALL_INPUT.admit(value).map_err(parse_error)?;
+            reserve(bytes, raw.memory, &**budget)?;
+            (None, bytes)
         }
-        CallInput::Text(text) => parse(&text, &**budget)?,
+        CallInput::Text(text) => {
+            let (value, bytes) = parse(text, &**budget)?;
+            (Some(value), bytes)
+        }
     };
-    if raw.nulls == Nulls::StandForAbsent {
-        drop_absent(definition.parameters(), &mut value);
+    let mut read = raw.read(parsed, bytes);
+    if read.nulls == Nulls::StandForAbsent {
+        drop_absent(definition.parameters(), &mut read.value);
     }
     let schema = definition.input_schema();
-    let mut verdict = schema.validate_within(&value, budget)?;
+    let mut verdict = schema.validate_within(&read.value, budget)?;
     if verdict.is_err() && definition.takes_null_as_absent() {
-        drop_absent(definition.parameters(), &mut value);
-        verdict = schema.validate_within(&value, budget)?;
+        drop_absent(definition.parameters(), &mut read.value);
+        verdict = schema.validate_within(&read.value, budget)?;
     }
     verdict.map_err(ErrorKind::Validation)?;
     if schema.has_workspace_paths() {
-        resolve(definition, workspace, &mut value, &**budget)?;
+        resolve(definition, workspace, &mut read.value, &**budget)?;
     }
-    whole_numbers(&mut value);
-    Ok(ValidInput::new(value).with_memory(bytes))
+    whole_numbers(&mut read.value);
+    Ok(read.into_valid())
 }
 
 /// Checks an input within its budget, in the turns that all checks of inputs share.
@@ -283,7 +275,7 @@ mod tests {
         let definition = Definition::new("t", "A tool.", SideEffects::Read, schema).unwrap();
         let is_checked = |path: &str, count: usize| {
             let input = CallInput::Value(json!({"p": vec![path; count]}));
-            let raw = RawInput { input, nulls: Nulls::AsGiven, memory: InputMemory::Unreserved };
+            let raw = RawInput::new(input, Nulls::AsGiven, InputMemory::Unreserved);
             let glanced =
                 check_in_place(&definition, &workspace, raw, &Limits::default().account());
             matches!(glanced.unwrap(), QuickCheck::Valid(_))
@@ -319,7 +311,7 @@ mod tests {
     #[test]
     fn waiting_input_is_charged() {
         let account = Limits::default().account();
-        let raw = |input, memory| RawInput { input, nulls: Nulls::AsGiven, memory };
+        let raw = |input, memory| RawInput::new(input, Nulls::AsGiven, memory);
         let list = || CallInput::Value(json!(vec!["x"; 1000]));
         for (raw, is_counted) in [
             (raw(list(), InputMemory::Unreserved), true),

@@ -5,7 +5,7 @@ use super::question_order::QuestionTurn;
 use super::requester::Requester;
 use crate::events::CallSink;
 use crate::execution::share::Share;
-use crate::execution::{OwnerShares, ToolContext};
+use crate::execution::{OwnerShares, ToolContext, UnusedInput};
 use crate::registry::Registered;
 use crate::session::Session;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub(super) struct Pipeline<'a> {
     pub(super) message: InMessage<'a>,
     pub(super) requester: &'a Requester,
     pub(super) sink: &'a Arc<CallSink>,
+    /// Where the input goes unless the tool gets it, if the call is recorded.
+    pub(super) unused: Option<&'a Arc<UnusedInput>>,
     pub(super) tool: Arc<Registered>,
     /// The time limit of the call.
     pub(super) time: Duration,

@@ -54,8 +54,11 @@ impl Pipeline<'_> {
                 Some(account) => (account.clone(), InputMemory::Reserved),
                 None => (self.dispatcher.limits.account(), InputMemory::Unreserved),
             };
+            if let Some(unused) = self.unused {
+                unused.hold(&account);
+            }
+            let raw = RawInput::new(input, nulls, memory).kept_in(self.unused);
             self.charge_to_session(&account)?;
-            let raw = RawInput { input, nulls, memory };
             let CheckedInput { input, mut spent } =
                 match self.dispatcher.threads_for_paths(&self.tool) {
                     Some(threads) => {
@@ -82,6 +85,7 @@ impl Pipeline<'_> {
             if let Some(recorder) = &self.dispatcher.recorder {
                 self.record_start(&**recorder, &approval).await?;
             }
+            approval.begin();
             self.sink.tell_start();
             let session_id = self.session.id().cloned();
             let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };

@@ -2,10 +2,13 @@
 
 use super::call_recorder::{CallEnd, CallRecorder};
 use super::settlement::{Settled, Settlement};
+use super::unused_input::{is_long, with_text, written};
 use crate::events::{CallSink, Completion, Effects, Event, Failure, Subject, last};
+use crate::execution::account::Account;
+use crate::execution::{Unused, UnusedInput};
 use crate::tool::result::joined;
 use crate::tool::text::cut;
-use crate::tool::{ErrorClass, ToolResult};
+use crate::tool::{CallInput, ErrorClass, ToolResult};
 use std::sync::Arc;
 
 /// The longest error message in an event, in bytes. The result has the full text.
@@ -16,12 +19,43 @@ const MESSAGE: usize = 64 << 10;
 pub(super) struct Terminal {
     sink: Arc<CallSink>,
     recorder: Option<Arc<dyn CallRecorder>>,
+    /// Where the call's input goes unless its tool gets it, if the call is recorded.
+    unused: Option<Arc<UnusedInput>>,
     is_sent: bool,
 }
 
 impl Terminal {
     pub(super) fn new(sink: Arc<CallSink>, recorder: Option<Arc<dyn CallRecorder>>) -> Self {
-        Self { sink, recorder, is_sent: false }
+        let unused = recorder.is_some().then(Arc::default);
+        Self { sink, recorder, unused, is_sent: false }
+    }
+
+    /// Returns where the call's input goes unless its tool gets it, if the call is recorded.
+    pub(super) fn unused(&self) -> Option<&Arc<UnusedInput>> {
+        self.unused.as_ref()
+    }
+
+    /// Keeps the input of a call that is refused before anything looks at it.
+    pub(super) fn refuse(&self, input: CallInput) {
+        if let Some(unused) = &self.unused {
+            unused.put(Unused::Raw(input));
+        }
+    }
+
+    /// Writes the kept input as text if that takes long, so that the record of the call's end does
+    /// not wait for it. Needs a runtime.
+    pub(super) async fn write_unused(&self, account: impl FnOnce() -> Account) {
+        let Some(unused) = &self.unused else { return };
+        match unused.take() {
+            Some(input) if is_long(&input) => {
+                let account = unused.account().cloned().unwrap_or_else(account);
+                if let Some(input) = Box::pin(written(input, account)).await {
+                    unused.put(input);
+                }
+            }
+            Some(input) => unused.put(input),
+            None => {}
+        }
     }
 
     pub(super) fn sink(&self) -> &Arc<CallSink> {
@@ -48,7 +82,9 @@ impl Terminal {
 
     fn record(&self, result: Option<&ToolResult>) {
         if let Some(recorder) = &self.recorder {
-            recorder.ended(CallEnd { subject: self.sink.subject(), result });
+            let unused = self.unused.as_ref().and_then(|unused| unused.take());
+            let subject = self.sink.subject();
+            with_text(unused, |input| recorder.ended(CallEnd { subject, result, input }));
         }
     }
 }

@@ -5,6 +5,7 @@
 mod checked;
 mod gone;
 mod queues;
+mod unused;
 
 use super::Requester;
 use crate::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};

@@ -1,5 +1,7 @@
 //! A validated input.
 
+mod unused;
+
 use super::account::Account;
 use super::deferred_drop::drop_later;
 use super::owner::input_turns_of;
@@ -7,6 +9,11 @@ use crate::tool::budget::Exhausted;
 use serde_json::Value;
 use std::io;
 use std::sync::{Arc, OnceLock};
+
+/// The input of a call that ends before its tool runs.
+pub(crate) type Unused = unused::Unused<ValidInput>;
+/// The place for it.
+pub(crate) type UnusedInput = unused::UnusedInput<ValidInput>;
 
 /// The size in bytes from which writing or dropping a value takes milliseconds.
 const OFFLOADED: u64 = 1 << 20;
@@ -36,12 +43,15 @@ pub struct ValidInput {
     account: Option<Account>,
     /// The memory of the value, in bytes.
     bytes: u64,
+    /// Where the input goes if the tool does not get it.
+    unused: Option<Arc<UnusedInput>>,
 }
 
 impl ValidInput {
     /// Wraps a checked value. Only the dispatcher calls this, after the checks.
     pub(crate) fn new(value: Value) -> Self {
-        Self { value: OnceLock::from(value), text: OnceLock::new(), account: None, bytes: 0 }
+        let (value, text) = (OnceLock::from(value), OnceLock::new());
+        Self { value, text, account: None, bytes: 0, unused: None }
     }
 
     /// Sets the memory of the value, in bytes.
@@ -54,6 +64,17 @@ impl ValidInput {
     pub(crate) fn with_account(mut self, account: Account) -> Self {
         self.account = Some(account);
         self
+    }
+
+    /// Sets where the input goes if the tool does not get it.
+    pub(crate) fn kept_in(mut self, unused: Option<Arc<UnusedInput>>) -> Self {
+        self.unused = unused;
+        self
+    }
+
+    /// Leaves the input to the tool, which is about to run.
+    pub(crate) fn begin(&mut self) {
+        self.unused = None;
     }
 
     /// Returns true if there is a value, and work on the whole of it is too long for a thread of
@@ -132,9 +153,15 @@ impl ValidInput {
     }
 }
 
-/// Drops a large value on another thread, because it may consist of a million allocations.
+/// Keeps the input of a call that was refused for its record. Otherwise, drops a large value on
+/// another thread, because it may consist of a million allocations.
 impl Drop for ValidInput {
     fn drop(&mut self) {
+        if let Some(unused) = self.unused.take() {
+            let (value, text) = (std::mem::take(&mut self.value), std::mem::take(&mut self.text));
+            let (account, bytes) = (self.account.take(), self.bytes);
+            return unused.put(Unused::Valid(Self { value, text, account, bytes, unused: None }));
+        }
         if self.is_large()
             && let Some(value) = self.value.take()
         {

@@ -20,6 +20,15 @@ pub(crate) struct Ruling<'a> {
     pub(crate) policy: &'a Policy,
 }
 
+/// Whose list of tools leaves a tool out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListOf {
+    /// The host's, which its operator sets.
+    Host,
+    /// The session's own, which its creator set.
+    Session,
+}
+
 impl Floor {
     pub(crate) fn new(policy: Policy, allowed: Allowed) -> Arc<Self> {
         Arc::new(Self { policy, allowed })
@@ -27,11 +36,12 @@ impl Floor {
 
     /// Returns true if calls of this tool in this session are not refused for its name.
     pub(crate) fn permits(&self, session: &Session, tool: &Registered) -> bool {
-        let is_allowed = || match tool.role() {
-            Role::Tool => self.allowed.includes(tool),
-            Role::Offering => true,
-        };
-        session.permits(tool) && (self.has_begun(session) || is_allowed())
+        session.permits(tool) && (self.has_begun(session) || self.allows(tool))
+    }
+
+    /// Returns whose list leaves a tool out that a session is not [permitted](Self::permits).
+    pub(crate) fn list_without(&self, tool: &Registered) -> ListOf {
+        if self.allows(tool) { ListOf::Session } else { ListOf::Host }
     }
 
     /// Returns the decision on a call of this tool in this session.
@@ -55,6 +65,13 @@ impl Floor {
         session.advertises(tool)
             && self.permits(session, tool)
             && self.rule(session, tool).decision.mode != Mode::Deny
+    }
+
+    fn allows(&self, tool: &Registered) -> bool {
+        match tool.role() {
+            Role::Tool => self.allowed.includes(tool),
+            Role::Offering => true,
+        }
     }
 
     fn has_begun(&self, session: &Session) -> bool {

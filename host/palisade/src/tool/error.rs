@@ -22,20 +22,38 @@ pub struct ToolError {
     call_id: CallId,
     tool: String,
     kind: ErrorKind,
-    places: Arc<Places>,
+    advice: AdviceSource,
+}
+
+/// Where the advice of an error comes from.
+#[derive(Debug, Clone)]
+enum AdviceSource {
+    /// From its kind: for the operator, whose settings are in these places.
+    Kind(Arc<Places>),
+    /// It was given for another reader, or there is none for that one.
+    Given(Option<String>),
 }
 
 impl ToolError {
     /// Creates the error of a call.
     #[must_use]
     pub fn new(call_id: CallId, tool: &str, kind: ErrorKind) -> Self {
-        Self { call_id, tool: tool.to_owned(), kind, places: Arc::default() }
+        let advice = AdviceSource::Kind(Arc::default());
+        Self { call_id, tool: tool.to_owned(), kind, advice }
     }
 
     /// Sets the locations of the operator's settings.
     #[must_use]
     pub fn with_places(mut self, places: Arc<Places>) -> Self {
-        self.places = places;
+        self.advice = AdviceSource::Kind(places);
+        self
+    }
+
+    /// Replaces the advice for the operator by that for another reader, such as a client that
+    /// cannot change the settings. `None` leaves it out.
+    #[must_use]
+    pub fn with_advice(mut self, advice: Option<String>) -> Self {
+        self.advice = AdviceSource::Given(advice);
         self
     }
 
@@ -79,11 +97,17 @@ impl ToolError {
     }
 
     /// Returns the operator's options, if there are any: functions of this library, or settings of
-    /// the program if the host was told their [`Places`].
+    /// the program if the host was told their [`Places`]. Or else the advice that
+    /// [replaces](Self::with_advice) them.
     #[must_use]
     pub fn advice(&self) -> Option<String> {
-        let advice = self.kind.advice(self.tool_name())?;
-        advice.is_for(&self.places).then(|| advice.told(&self.places))
+        match &self.advice {
+            AdviceSource::Kind(places) => {
+                let advice = self.kind.advice(self.tool_name())?;
+                advice.is_for(places).then(|| advice.told(places))
+            }
+            AdviceSource::Given(advice) => advice.clone(),
+        }
     }
 
     /// Returns the invalid fields of a validation error.

@@ -119,6 +119,14 @@ impl ToolResult {
         self
     }
 
+    /// Replaces the advice of the error by that for another reader, if the call failed: see
+    /// [`ToolError::with_advice`].
+    #[must_use]
+    pub fn with_advice(mut self, advice: Option<String>) -> Self {
+        self.error = self.error.map(|error| Box::new(error.with_advice(advice)));
+        self
+    }
+
     /// Returns the memory of the output, in bytes. The rest of a result is small.
     pub(crate) fn footprint(&self) -> usize {
         self.content.iter().map(Content::footprint).sum()

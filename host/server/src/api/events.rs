@@ -3,7 +3,7 @@
 use super::extract::{Caller, Ids, Parameters};
 use super::problem::ApiError;
 use super::state::{App, STREAMS};
-use crate::journal::EventFilter;
+use crate::journal::{EventFilter, EventId};
 use crate::live::{self, Reader, Stream};
 use crate::role::Role;
 use axum::extract::{Request, State};
@@ -26,11 +26,13 @@ pub(super) struct EventQuery {
     observer: bool,
 }
 
-/// Streams the events of all sessions; a client gets those of its own sessions.
+/// Streams the events of all sessions; a client gets those of its own sessions in this run of the
+/// server.
 ///
 /// The events come as SSE, or over a WebSocket if the request asks for an upgrade; each message is
 /// then `{"id", "event", "data"}`. A reader that was away continues after the last `id` that it
-/// saw. If events are no longer kept, a `journal.gap` comes first.
+/// saw. If events are no longer kept, or are of an earlier run and not for the client, a
+/// `journal.gap` comes first.
 #[utoipa::path(
     get,
     path = "/events",
@@ -96,10 +98,15 @@ async fn stream(
     let position = live::position(headers, query.after.as_deref()).map_err(|part| {
         ApiError::Query(format!("{part} has to be the `id` of an event, or `after=now`"))
     })?;
+    // Who has a client's token now need not be who had it in an earlier run.
+    let hidden = match role {
+        Role::Operator { .. } => EventId::START,
+        Role::Client { .. } => app.journal().begin(),
+    };
     let could_answer = role.is_operator() && !query.observer;
     let permit = app.streams.clone().try_acquire_owned();
     let stream = Stream {
-        reader: Reader::new(app.journal().clone(), filter, position),
+        reader: Reader::new(app.journal().clone(), filter, position, hidden),
         heartbeat: app.settings.heartbeat,
         closing: app.closing.clone(),
         _permit: permit.map_err(|_| ApiError::TooManyStreams { limit: STREAMS })?,

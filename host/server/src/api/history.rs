@@ -65,7 +65,7 @@ pub(super) async fn show(
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SummaryQuery {
-    /// RFC 3339, in UTC. Default: everything that is kept.
+    /// A time as in RFC 3339. Default: everything that is kept.
     #[param(format = "date-time")]
     since: Option<String>,
 }

@@ -1,11 +1,10 @@
 //! The ids that callers choose, and new ones.
 
 use super::problem::ApiError;
-use palisade::tool::text::first_deceptive;
 
 /// The longest id of a session, in characters.
 const SESSION: usize = 128;
-/// The longest id of a call or a turn, in bytes.
+/// The longest id of a call or a turn.
 const OTHER: usize = 256;
 /// The ids of sessions that the MCP server opens begin with it.
 const RESERVED: &str = "mcp-";
@@ -27,11 +26,11 @@ pub(super) fn check_id(id: &str) -> Result<&str, ApiError> {
 /// Checks the id of a call or a turn.
 pub(super) fn check_text_id<'a>(member: &str, id: &'a str) -> Result<&'a str, ApiError> {
     let is_fit = (1..=OTHER).contains(&id.len()) && id != "-";
-    if is_fit && first_deceptive(id).is_none() && !id.contains(['\n', '\t']) {
+    if is_fit && id.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Ok(id);
     }
     Err(ApiError::Body(format!(
-        "`{member}` has to be 1 to {OTHER} bytes of visible text, and not `-`"
+        "`{member}` has to be 1 to {OTHER} visible ASCII characters or spaces, and not `-`"
     )))
 }
 

@@ -9,6 +9,9 @@ const DEFAULT: usize = 50;
 /// The most items of a page.
 pub(super) const MOST: usize = 200;
 
+/// The most digits of a cursor.
+const DIGITS: usize = 19;
+
 /// A page of a list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct List<T> {
@@ -24,6 +27,7 @@ pub(super) struct List<T> {
 #[serde(deny_unknown_fields)]
 pub(super) struct PageQuery {
     /// The `next_cursor` of the page before.
+    #[param(pattern = "^[0-9]{1,19}$")]
     pub(super) cursor: Option<String>,
     /// The most items of the page.
     #[param(minimum = 1, maximum = 200)]
@@ -40,10 +44,11 @@ pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
 
 /// Returns the number that a cursor stands for.
 pub(super) fn cursor(asked: Option<&str>) -> Result<Option<u64>, ApiError> {
+    let refused = || ApiError::Query("`cursor` has to be the `next_cursor` of a page".to_owned());
     let parse = |cursor: &str| {
-        cursor.parse().map_err(|_| {
-            ApiError::Query("`cursor` has to be the `next_cursor` of a page".to_owned())
-        })
+        let is_number = cursor.len() <= DIGITS && cursor.bytes().all(|b| b.is_ascii_digit());
+        let number = is_number.then(|| cursor.parse().ok()).flatten();
+        number.ok_or_else(refused)
     };
     asked.map(parse).transpose()
 }

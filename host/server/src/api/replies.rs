@@ -5,6 +5,7 @@ use super::calls::{ResultView, run};
 use super::extract::{Caller, Ids, JsonBody};
 use super::ids::check_text_id;
 use super::problem::{ApiError, Problem};
+use super::remedy::{self, CameBy};
 use super::state::App;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -26,7 +27,7 @@ pub(super) struct ReplyRequest {
     reply: Value,
     /// The turn of the conversation that the calls belong to.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 256)]
+    #[schema(pattern = "^([ -,.-~]|[ -~]{2,256})$")]
     turn_id: Option<String>,
 }
 
@@ -81,7 +82,8 @@ pub(super) struct ReplyView {
     params(
         ("session_id" = String, Path, description = "The session's id"),
         ("idempotency-key" = Option<String>, Header,
-            description = "For 24 hours, a repeated request gets the first answer"),
+            description = "For 24 hours, a repeated request gets the first answer",
+            pattern = "^[!-~]{1,255}$"),
     ),
     request_body = ReplyRequest,
     responses(
@@ -147,6 +149,8 @@ impl Step {
                     result.metadata().get("stop_loop") == Some(&Value::Bool(true))
                 };
                 let stop_loop = results.iter().any(stops);
+                let told = |result| remedy::told(&app.host, result, CameBy::Reply);
+                let results = results.into_iter().map(told).collect();
                 let messages = transcript.messages().to_vec();
                 Answer::json(StatusCode::OK, &ReplyView { messages, results, stop_loop })
             }

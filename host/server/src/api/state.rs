@@ -88,6 +88,11 @@ impl Shared {
         self.work.borrow().draining
     }
 
+    /// Returns the number of requests whose calls run.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.work.borrow().running
+    }
+
     /// Waits until no call runs.
     pub(crate) async fn drained(&self) {
         // An error means that no sender is left; `self` holds it.

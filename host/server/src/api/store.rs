@@ -106,11 +106,15 @@ impl Shared {
         let known = self.journal().session(id).await?;
         let is_its = match role {
             Role::Operator { .. } => known.is_some() || !self.host.sessions(id).is_empty(),
-            Role::Client { id: client } => {
-                known.is_some_and(|row| row.client.as_deref() == Some(&**client))
-            }
+            Role::Client { id } => known.is_some_and(|row| self.is_of_client(&row, id)),
         };
         if is_its { Ok(()) } else { Err(ApiError::NoSuchSession) }
+    }
+
+    /// Returns true for a session that this client has opened in this run. Who has a client's token
+    /// now need not be who had it in an earlier run.
+    pub(super) fn is_of_client(&self, row: &SessionRow, client: &str) -> bool {
+        row.client.as_deref() == Some(client) && self.journal().is_of_this_run(row)
     }
 
     pub(super) async fn journalled_sessions(

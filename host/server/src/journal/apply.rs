@@ -4,7 +4,7 @@
 use super::ids::{CallKey, EventId};
 use super::queue::ShortEnd;
 use super::record::{
-    CallEnded, CallFacts, CallStarted, ConfirmationRequested, ConfirmationResolved, NewEvent,
+    Body, CallEnded, CallFacts, CallStarted, ConfirmationRequested, ConfirmationResolved, NewEvent,
     Outcome, PluginSeen, Record, SessionOpened,
 };
 use super::rows::StoredEvent;
@@ -15,22 +15,25 @@ use std::sync::Arc;
 
 /// The most sessions whose client is remembered.
 const CLIENTS: usize = 1_024;
+/// How much earlier a call may be than the one before it, in microseconds: calls at the same moment
+/// come in any order.
+const SET_BACK: i64 = 1_000_000;
 /// The most plugins that the journal knows.
 const PLUGINS: i64 = 4_096;
 
-/// The client of each session that has lately had a record.
+/// What the writer remembers of its last records. It is forgotten after a transaction that failed.
 #[derive(Debug, Default)]
-pub(super) struct Clients(HashMap<Arc<str>, Option<Arc<str>>>);
+pub(super) struct Recent {
+    /// The client of each session that has lately had a record.
+    clients: HashMap<Arc<str>, Option<Arc<str>>>,
+    /// When the newest call was seen first.
+    created: Option<i64>,
+}
 
-impl Clients {
-    /// Forgets everything, such as after a transaction that failed.
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    fn of(&mut self, conn: &Connection, id: Option<&Arc<str>>) -> Result<Option<Arc<str>>> {
+impl Recent {
+    fn client(&mut self, conn: &Connection, id: Option<&Arc<str>>) -> Result<Option<Arc<str>>> {
         let Some(id) = id else { return Ok(None) };
-        if let Some(known) = self.0.get(id) {
+        if let Some(known) = self.clients.get(id) {
             return Ok(known.clone());
         }
         let mut find = conn.prepare_cached(
@@ -43,17 +46,40 @@ impl Clients {
     }
 
     fn remember(&mut self, id: &Arc<str>, client: Option<Arc<str>>) {
-        if self.0.len() >= CLIENTS {
-            self.0.clear();
+        if self.clients.len() >= CLIENTS {
+            self.clients.clear();
         }
-        self.0.insert(id.clone(), client);
+        self.clients.insert(id.clone(), client);
+    }
+
+    /// Notes the time of a new call, and marks it if the clock was set back before: from there on
+    /// the times of calls are not in the order of their numbers.
+    fn call_created(&mut self, conn: &Connection, key: i64, created: i64) -> Result<()> {
+        let before = match self.created {
+            Some(before) => Some(before),
+            None => {
+                let mut last = conn.prepare_cached(
+                    "SELECT created FROM calls WHERE key < ?1 ORDER BY key DESC LIMIT 1",
+                )?;
+                last.query_row([key], |row| row.get(0)).optional()?
+            }
+        };
+        if before.is_some_and(|before| created.saturating_add(SET_BACK) < before) {
+            let mut mark = conn.prepare_cached(
+                "INSERT INTO meta VALUES ('clock_set_back', ?1)
+                 ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+            )?;
+            mark.execute([key])?;
+        }
+        self.created = Some(created);
+        Ok(())
     }
 }
 
 /// Writes records on a connection with an open transaction.
 pub(super) struct Apply<'a> {
     pub(super) conn: &'a Connection,
-    pub(super) clients: &'a mut Clients,
+    pub(super) recent: &'a mut Recent,
     /// The events so far, with their numbers.
     pub(super) events: Vec<StoredEvent>,
 }
@@ -74,7 +100,7 @@ impl Apply<'_> {
     }
 
     pub(super) fn event(&mut self, event: &NewEvent) -> Result<()> {
-        let client = self.clients.of(self.conn, event.session_id.as_ref())?;
+        let client = self.recent.client(self.conn, event.session_id.as_ref())?;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO events(time, name, session_id, client, call_id, call, line)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -96,7 +122,7 @@ impl Apply<'_> {
         )?;
         let SessionOpened { id, client, title, origin, workspace, at } = session;
         insert.execute(params![id, client, title, origin, workspace, at.micros()])?;
-        self.clients.remember(id, client.clone());
+        self.recent.remember(id, client.clone());
         Ok(())
     }
 
@@ -132,6 +158,9 @@ impl Apply<'_> {
 
     fn call_ended(&mut self, end: &CallEnded) -> Result<()> {
         self.known_call(&end.call, end.at)?;
+        if let Some(input) = &end.input {
+            self.input(&end.call, input)?;
+        }
         let (state, class, message) = match &end.outcome {
             Outcome::Succeeded => ("succeeded", None, None),
             Outcome::Failed { class, message } => ("failed", Some(*class), Some(message)),
@@ -142,7 +171,7 @@ impl Apply<'_> {
              bytes_dropped = ?10, output_length = ?11, output_digest = ?12, output = ?13,
              files = ?14, files_unlisted = ?15, command = ?16,
              class = coalesce(?17, class), plugin = coalesce(?18, plugin),
-             digest = coalesce(?19, digest)
+             digest = coalesce(?19, digest), other_blocks = ?20
              WHERE key = ?1",
         )?;
         let (call, output, used) = (&end.call, &end.output, &end.used);
@@ -166,6 +195,7 @@ impl Apply<'_> {
             call.class,
             call.plugin,
             call.digest,
+            end.other_blocks,
         ])?;
         Ok(())
     }
@@ -183,7 +213,7 @@ impl Apply<'_> {
 
     /// Creates the row of a call as one that waits, unless there is one.
     fn known_call(&mut self, call: &CallFacts, at: Timestamp) -> Result<()> {
-        let client = self.clients.of(self.conn, call.session_id.as_ref())?;
+        let client = self.recent.client(self.conn, call.session_id.as_ref())?;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO calls(key, id, session_id, client, turn_id, tool, class, plugin, digest,
              state, created)
@@ -196,6 +226,9 @@ impl Apply<'_> {
         let added = insert.execute(params![
             key, id, session_id, client, turn_id, tool, class, plugin, digest, created
         ])?;
+        if added == 1 {
+            self.recent.call_created(self.conn, key, created)?;
+        }
         if let (1, Some(session_id)) = (added, session_id) {
             let mut update = self.conn.prepare_cached(
                 "UPDATE sessions SET calls = calls + 1, last_call = ?2
@@ -206,16 +239,22 @@ impl Apply<'_> {
         Ok(())
     }
 
+    /// Writes the input of a call that has not ended.
+    fn input(&mut self, call: &CallFacts, input: &Body) -> Result<()> {
+        let mut update = self.conn.prepare_cached(
+            "UPDATE calls SET input_length = ?2, input_digest = ?3, input = ?4
+             WHERE key = ?1 AND ended IS NULL",
+        )?;
+        let (key, length) = (call.key.stored(), count(input.length));
+        update.execute(params![key, length, input.digest, input.text])?;
+        Ok(())
+    }
+
     fn confirmation_requested(&mut self, question: &ConfirmationRequested) -> Result<()> {
         let call = &question.call;
         self.known_call(call, question.at)?;
         if let Some(input) = &question.input {
-            let mut update = self.conn.prepare_cached(
-                "UPDATE calls SET input_length = ?2, input_digest = ?3, input = ?4
-                 WHERE key = ?1 AND ended IS NULL",
-            )?;
-            let (key, length) = (call.key.stored(), count(input.length));
-            update.execute(params![key, length, input.digest, input.text])?;
+            self.input(call, input)?;
         }
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO confirmations(request_id, call, call_id, session_id, turn_id, tool, class,

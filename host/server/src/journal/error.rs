@@ -58,6 +58,17 @@ pub enum JournalError {
         /// The system's reason.
         reason: String,
     },
+    /// The files are no longer where they were opened. What would be written there now, the next
+    /// process would not find.
+    #[error(
+        "the journal `{path}` was moved, replaced or removed while it was written; put it back, or \
+         start the program again",
+        path = path.display()
+    )]
+    Displaced {
+        /// The file that is not in its place.
+        path: PathBuf,
+    },
     /// The disk has no room for the record. The journal works again as soon as there is room.
     #[error("the journal's disk is full; make room on it")]
     DiskFull,
@@ -88,6 +99,7 @@ impl JournalError {
             Self::NotAJournal { .. } => "journal_unusable",
             Self::InUse { .. } => "journal_in_use",
             Self::Unavailable { .. } => "journal_unavailable",
+            Self::Displaced { .. } => "journal_displaced",
             Self::DiskFull => "journal_disk_full",
             Self::NotWritten { .. } => "journal_not_written",
             Self::NotRead { .. } => "journal_not_read",
@@ -97,8 +109,13 @@ impl JournalError {
 
     /// Returns the error of a failed write.
     pub(super) fn writing(error: &rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase};
         match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull,
+            Some(DiskFull) => Self::DiskFull,
+            Some(DatabaseCorrupt | NotADatabase) => {
+                let reason = format!("{error}; move the file away, and start the program again");
+                Self::NotWritten { reason: reason.into() }
+            }
             _ => Self::NotWritten { reason: error.to_string().into() },
         }
     }

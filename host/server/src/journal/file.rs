@@ -126,7 +126,8 @@ fn check(path: &Path) -> Result<(), JournalError> {
     }
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+/// Returns the path of a file that SQLite or the journal keeps beside it.
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()

@@ -65,8 +65,8 @@ pub struct CallFilter {
     pub since: Option<Timestamp>,
     /// The calls that the journal has seen first before this time.
     pub until: Option<Timestamp>,
-    /// The calls with this text in the tool's name or in the first 4,096 characters of the input,
-    /// in upper or lower case.
+    /// The calls with this text, in upper or lower case: in the tool's name, the caller's id, the
+    /// session's id, or the first 4,096 characters of the input, the output or the error's message.
     pub text: Option<Arc<str>>,
 }
 

@@ -13,6 +13,14 @@ pub struct EventId(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey(u64);
 
+/// The number of a session. Its id may be used again, and this number is the journal's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionKey(u64);
+
+/// The number at which a journal is full. No process gives this many, so that a larger one is of a
+/// damaged file, and SQLite would soon have no number left.
+pub(super) const LAST: u64 = 1 << 62;
+
 /// A position in a listing: the row after which the next page begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cursor(u64);
@@ -44,11 +52,6 @@ macro_rules! number {
                 self.0
             }
 
-            /// Returns the number as SQLite stores it.
-            pub(super) fn stored(self) -> i64 {
-                i64::try_from(self.0).unwrap_or(i64::MAX)
-            }
-
             /// Takes a stored number.
             pub(super) fn from_stored(number: i64) -> Self {
                 Self(u64::try_from(number).unwrap_or_default())
@@ -73,4 +76,21 @@ macro_rules! number {
 
 number!(EventId);
 number!(CallKey);
+number!(SessionKey);
 number!(Cursor);
+
+/// The numbers that statements are given.
+macro_rules! given {
+    ($name:ident) => {
+        impl $name {
+            /// Returns the number as SQLite stores it.
+            pub(super) fn stored(self) -> i64 {
+                i64::try_from(self.0).unwrap_or(i64::MAX)
+            }
+        }
+    };
+}
+
+given!(EventId);
+given!(CallKey);
+given!(Cursor);

@@ -153,13 +153,18 @@ pub struct CallEnded {
     pub call: CallFacts,
     /// How it ended.
     pub outcome: Outcome,
+    /// The input, if the start of the call has not recorded it.
+    pub input: Option<Body>,
     /// The output, or the output before the failure.
     pub output: Body,
+    /// The blocks of the output that are no text, as a JSON array of
+    /// `{"kind", "media_type", "bytes"}`, if there are any.
+    pub other_blocks: Option<Arc<str>>,
     /// The changed files as a JSON array, if there are any.
     pub files_modified: Option<Arc<str>>,
     /// The number of changed files that are not listed.
     pub files_unlisted: u64,
-    /// The executed command, if there is one.
+    /// The executed command or its digest, if there is one.
     pub command_executed: Option<Arc<str>>,
     /// The run time, without the time in a queue or a confirmation.
     pub duration: Duration,
@@ -278,7 +283,9 @@ impl CallEnded {
         };
         size_of::<Self>()
             + self.call.text_bytes()
+            + self.input.as_ref().map_or(0, Body::text_bytes)
             + self.output.text_bytes()
+            + len(self.other_blocks.as_ref())
             + message
             + len(self.files_modified.as_ref())
             + len(self.command_executed.as_ref())

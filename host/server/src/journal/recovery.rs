@@ -1,9 +1,9 @@
 //! What is left of a process that ended without closing its journal.
 
-use super::apply::{Apply, Clients};
-use super::ids::CallKey;
-use super::own_events;
+use super::apply::{Apply, Recent};
+use super::ids::{CallKey, EventId, LAST, SessionKey};
 use super::time::Timestamp;
+use super::{own_events, reads};
 use rusqlite::{Connection, OptionalExtension as _, Result, TransactionBehavior};
 
 /// Marks the calls that had not ended as `unknown`, and closes their questions and sessions.
@@ -20,16 +20,36 @@ pub(super) fn recover(conn: &mut Connection, now: Timestamp) -> Result<()> {
     )?;
     transaction.execute("UPDATE sessions SET closed = ?1 WHERE closed IS NULL", at)?;
     if calls > 0 {
-        let mut clients = Clients::default();
-        let mut apply = Apply { conn: &transaction, clients: &mut clients, events: Vec::new() };
+        let mut recent = Recent::default();
+        let mut apply = Apply { conn: &transaction, recent: &mut recent, events: Vec::new() };
         apply.event(&own_events::recovered(calls, now))?;
     }
     transaction.commit()
 }
 
-/// Returns the first number that no call has had.
-pub(super) fn first_free_call(conn: &Connection) -> Result<CallKey> {
-    let mut find = conn.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'calls'")?;
-    let last = find.query_row([], |row| row.get::<_, i64>(0)).optional()?;
-    Ok(CallKey::from_stored(last.unwrap_or_default().saturating_add(1)))
+/// The newest numbers of what was in the journal before this process opened it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before {
+    pub(super) event: EventId,
+    pub(super) session: SessionKey,
+    pub(super) call: CallKey,
+}
+
+impl Before {
+    pub(super) fn of(conn: &Connection) -> Result<Self> {
+        let event = reads::events::newest(conn)?;
+        let session = reads::sessions::newest(conn)?;
+        Ok(Self { event, session, call: last_call(conn)? })
+    }
+
+    /// Returns true if there are numbers for everything that will happen.
+    pub(super) fn leaves_numbers(self) -> bool {
+        [self.event.get(), self.session.get(), self.call.get()].iter().all(|last| *last < LAST)
+    }
+}
+
+fn last_call(conn: &Connection) -> Result<CallKey> {
+    let mut find = conn.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'calls'")?;
+    let last = find.query_row([], |row| row.get(0)).optional()?;
+    Ok(CallKey::from_stored(last.unwrap_or_default()))
 }

@@ -1,8 +1,9 @@
 //! What is read from a journal.
 
-use super::ids::{CallKey, Cursor, EventId};
+use super::ids::{CallKey, Cursor, EventId, SessionKey};
 use super::record::{Body, Used};
 use super::time::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -151,16 +152,18 @@ pub struct CallRow {
 pub struct CallPage {
     /// The call, with its whole message.
     pub call: CallRow,
-    /// The input. `None`: the call was refused before its input was recorded.
+    /// The input. `None`: it is not known yet, or not at all.
     pub input: Option<Body>,
     /// The output, or the output before the failure. `None`: the call has not ended.
     pub output: Option<Body>,
+    /// The blocks of the output that are no text; 64 at most.
+    pub other_blocks: Vec<OtherBlock>,
     /// The changed files. Each is a string, or an object with `path` and `bytes`, see
     /// [`ToolResult::to_json`](palisade::ToolResult::to_json).
     pub files_modified: Vec<Value>,
     /// The number of changed files that are not listed.
     pub files_unlisted: u64,
-    /// The executed command, if there is one.
+    /// The executed command or its digest, if there is one.
     pub command_executed: Option<String>,
     /// The resources that an ended call has used.
     pub used: Option<Used>,
@@ -171,6 +174,17 @@ pub struct CallPage {
     /// Whether there are more events, from [`Journal::events_after`](super::Journal::events_after)
     /// with the call's number.
     pub more_events: More,
+}
+
+/// A block of an output that is no text. The journal describes it only.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct OtherBlock {
+    /// `image`, `audio` or `resource`.
+    pub kind: String,
+    /// The media type.
+    pub media_type: String,
+    /// The length in bytes.
+    pub bytes: u64,
 }
 
 /// Whether there is more than was returned.
@@ -218,6 +232,8 @@ pub struct ConfirmationRow {
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
+    /// The journal's number of the session.
+    pub key: SessionKey,
     /// The session's id.
     pub id: String,
     /// The client that opened it.

@@ -84,6 +84,7 @@ CREATE TABLE calls(
     output_digest TEXT,
     files_unlisted INTEGER NOT NULL DEFAULT 0,
     message TEXT,
+    other_blocks TEXT,
     command TEXT,
     input TEXT,
     files TEXT,
@@ -214,7 +215,8 @@ fn create(conn: &mut Connection) -> rusqlite::Result<()> {
     made.commit()
 }
 
-fn unusable(path: &Path, error: &rusqlite::Error) -> JournalError {
+/// Returns why a file cannot be opened.
+pub(super) fn unusable(path: &Path, error: &rusqlite::Error) -> JournalError {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     let (path, reason) = (path.to_owned(), error.to_string());
     match error.sqlite_error_code() {

@@ -2,21 +2,25 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod clock;
 mod committed;
 mod disk;
+mod faults;
 mod killed;
 mod load;
 mod pruned;
 mod read_back;
 mod readers;
 mod reopened;
+#[cfg(target_os = "linux")]
+mod system_calls;
 
 use super::file::temporary_directory;
 use super::queue::Entry;
 use super::{
-    Body, CallEnded, CallFacts, CallKey, CallRef, CallStarted, CallState, EventFilter, EventId,
-    Importance, Journal, JournalSettings, NewEvent, Outcome, Record, SessionOpened, StoredEvent,
-    Timestamp, Used,
+    Body, CallEnded, CallFacts, CallFilter, CallKey, CallRef, CallStarted, CallState, EventFilter,
+    EventId, Importance, Journal, JournalSettings, NewEvent, Outcome, Record, SessionOpened,
+    StoredEvent, Timestamp, Used,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,7 +104,9 @@ fn ended(call: CallFacts, outcome: Outcome) -> Record {
     Record::CallEnded(Box::new(CallEnded {
         call,
         outcome,
+        input: None,
         output: text("done"),
+        other_blocks: None,
         files_modified: Some(r#"["Note.txt"]"#.into()),
         files_unlisted: 0,
         command_executed: None,

@@ -1,6 +1,8 @@
 //! Points in time as the journal stores them. The only file of this crate that reads the wall
 //! clock, which dates records; nothing waits by it.
 
+mod rfc3339;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -60,14 +62,18 @@ impl fmt::Display for Timestamp {
 
 /// A text that is no point in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this is not a time in UTC as in RFC 3339, such as `2026-01-31T12:00:00Z`")]
+#[error(
+    "this is not a time as in RFC 3339, such as `2026-01-31T12:00:00Z` or \
+     `2026-01-31T12:00:00+01:00`"
+)]
 pub struct NoTimestamp;
 
+/// Reads any time of RFC 3339. One before 1970 becomes the beginning of that year.
 impl FromStr for Timestamp {
     type Err = NoTimestamp;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        humantime::parse_rfc3339(text).map(Self::from).map_err(|_| NoTimestamp)
+        rfc3339::micros(text).map(Self::from_micros).ok_or(NoTimestamp)
     }
 }
 

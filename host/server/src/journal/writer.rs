@@ -1,9 +1,10 @@
 //! The thread that writes: it takes batches from the queue, commits each in one transaction, and
 //! only then makes its events known.
 
-use super::apply::{Apply, Clients};
+use super::apply::{Apply, Recent};
 use super::error::JournalError;
 use super::ids::EventId;
+use super::in_place::InPlace;
 use super::own_events;
 use super::queue::{BATCH, Batch, Committed, Entry, Lost, Queue};
 use super::record::Record;
@@ -34,6 +35,15 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    pub(super) fn new(newest: EventId, state: HealthState) -> Arc<Self> {
+        Arc::new(Self {
+            queue: Queue::default(),
+            ring: Ring::new(newest),
+            newest: watch::Sender::new(newest),
+            status: Status::new(state),
+        })
+    }
+
     /// Makes committed events known to readers.
     fn publish(&self, events: Vec<StoredEvent>) {
         let Some(newest) = events.last().map(|event| event.id) else { return };
@@ -81,7 +91,8 @@ pub(super) struct Writer {
     pub(super) conn: Connection,
     pub(super) shared: Arc<Shared>,
     pub(super) settings: JournalSettings,
-    clients: Clients,
+    in_place: InPlace,
+    recent: Recent,
 }
 
 /// Closes the journal when the writer ends, even by a panic: nobody waits for a dead writer.
@@ -97,8 +108,13 @@ impl Drop for ClosedAtEnd {
 }
 
 impl Writer {
-    pub(super) fn new(conn: Connection, shared: Arc<Shared>, settings: JournalSettings) -> Self {
-        Self { conn, shared, settings, clients: Clients::default() }
+    pub(super) fn new(
+        conn: Connection,
+        in_place: InPlace,
+        shared: Arc<Shared>,
+        settings: JournalSettings,
+    ) -> Self {
+        Self { conn, shared, settings, in_place, recent: Recent::default() }
     }
 
     /// Writes until the queue is closed and empty.
@@ -148,7 +164,10 @@ impl Writer {
         if records.is_empty() && !lost.is_owed() && !self.shared.status.is_failing() {
             return false;
         }
-        match self.transact(&records, &lost) {
+        let written = self.in_place.check().and_then(|()| {
+            self.transact(&records, &lost).map_err(|error| JournalError::writing(&error))
+        });
+        match written {
             Ok(events) => {
                 self.shared.publish(events);
                 self.shared.status.set(HealthState::Storing);
@@ -156,8 +175,7 @@ impl Writer {
                 false
             }
             Err(error) => {
-                self.clients.clear();
-                let error = JournalError::writing(&error);
+                self.recent = Recent::default();
                 self.fail(&error);
                 // Who waits for a record learns of the failure, and such a record is not lost.
                 let unknown = records.iter().filter(|(_, waiter)| waiter.is_none());
@@ -178,8 +196,7 @@ impl Writer {
             // Shows whether the file can be written again.
             transaction.execute("UPDATE meta SET value = value", [])?;
         }
-        let mut apply =
-            Apply { conn: &transaction, clients: &mut self.clients, events: Vec::new() };
+        let mut apply = Apply { conn: &transaction, recent: &mut self.recent, events: Vec::new() };
         if lost.events > 0 {
             apply.event(&own_events::lost(lost.events, Timestamp::now()))?;
         }

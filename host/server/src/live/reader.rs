@@ -17,6 +17,8 @@ pub(crate) struct Reader {
     journal: Journal,
     filter: EventFilter,
     place: EventId,
+    /// The first event that it may read, if it asked for earlier ones.
+    gap: Option<EventId>,
     newest: watch::Receiver<EventId>,
 }
 
@@ -28,10 +30,17 @@ pub(super) struct Batch {
 }
 
 impl Reader {
-    pub(crate) fn new(journal: Journal, filter: EventFilter, position: Position) -> Self {
+    /// Creates a reader from this position on, but not of the events up to `hidden`.
+    pub(crate) fn new(
+        journal: Journal,
+        filter: EventFilter,
+        position: Position,
+        hidden: EventId,
+    ) -> Self {
         let newest = journal.newest();
-        let place = position.in_journal(&journal);
-        Self { journal, filter, place, newest }
+        let wanted = position.in_journal(&journal);
+        let gap = (wanted < hidden).then(|| hidden.next());
+        Self { journal, filter, place: wanted.max(hidden), gap, newest }
     }
 
     /// Returns the place: everything up to it was looked at.
@@ -41,6 +50,9 @@ impl Reader {
 
     /// Waits for events. Dropping the future loses none.
     pub(super) async fn next(&mut self) -> Result<Batch, JournalError> {
+        if let Some(gap) = self.gap.take() {
+            return Ok(Batch { gap: Some(gap), events: Vec::new() });
+        }
         loop {
             let newest = *self.newest.borrow_and_update();
             let page = self.journal.events_after(self.place, &self.filter, BATCH).await?;

@@ -96,7 +96,7 @@ fn chunks(batch: &Batch) -> Vec<Bytes> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
     use super::*;
-    use crate::journal::{EventFilter, Journal, JournalSettings};
+    use crate::journal::{EventFilter, EventId, Journal, JournalSettings};
     use crate::live::Reader;
     use crate::live::position::Position;
     use crate::metrics::Metrics;
@@ -112,7 +112,7 @@ mod tests {
         let streams = Arc::new(Semaphore::new(1));
         let heartbeat = Duration::from_secs(15);
         let stream = Stream {
-            reader: Reader::new(journal, EventFilter::default(), Position::Now),
+            reader: Reader::new(journal, EventFilter::default(), Position::Now, EventId::START),
             heartbeat,
             closing: CancellationToken::new(),
             _permit: streams.clone().try_acquire_owned().unwrap(),

@@ -33,7 +33,10 @@ struct Call {
 enum Progress {
     InFlight,
     /// Its end is recorded, and its last event is still to come.
-    Ended,
+    Ended {
+        /// The length of the reason of its failure in bytes, if advice follows in the event.
+        reason: Option<usize>,
+    },
 }
 
 impl Calls {
@@ -60,17 +63,19 @@ impl Calls {
         calls.iter().rev().find(|call| call.is(subject)).map(|call| call.key)
     }
 
-    /// Notes that the end of a call is recorded.
-    pub(super) fn end(&mut self, subject: &Subject) {
+    /// Notes that the end of a call is recorded, whose failure has a reason of so many bytes with
+    /// advice behind it.
+    pub(super) fn end(&mut self, subject: &Subject, reason: Option<usize>) {
         let calls = self.by_id.get_mut(&key(subject));
         let call = calls.into_iter().flatten().rev().find(|call| call.is(subject));
         if let Some(call) = call {
-            call.progress = Progress::Ended;
+            call.progress = Progress::Ended { reason };
         }
     }
 
-    /// Forgets a call, whose last event this is, and returns its number.
-    pub(super) fn remove(&mut self, subject: &Subject) -> Option<CallKey> {
+    /// Forgets a call, whose last event this is. Returns its number, and the length of the reason
+    /// that its end was noted with.
+    pub(super) fn remove(&mut self, subject: &Subject) -> Option<(CallKey, Option<usize>)> {
         let calls = self.by_id.get_mut(&key(subject))?;
         let index = calls.iter().position(|call| call.is(subject))?;
         let call = calls.remove(index);
@@ -78,7 +83,11 @@ impl Calls {
             self.by_id.remove(&key(subject));
         }
         self.len -= 1;
-        Some(call.key)
+        let reason = match call.progress {
+            Progress::InFlight => None,
+            Progress::Ended { reason } => reason,
+        };
+        Some((call.key, reason))
     }
 
     /// Forgets calls whose last event never came, such as those of a recorder that does not
@@ -129,13 +138,13 @@ mod tests {
         assert_eq!(calls.of(&first, number(1)), CallKey::new(1));
         assert_eq!(calls.of(&second, number(2)), CallKey::new(2));
         assert_eq!(calls.of(&first.clone(), number(3)), CallKey::new(1));
-        calls.end(&first);
+        calls.end(&first, Some(7));
         assert_eq!(calls.known(&first), Some(CallKey::new(1)), "its last event is to come");
-        assert_eq!(calls.remove(&first), Some(CallKey::new(1)));
+        assert_eq!(calls.remove(&first), Some((CallKey::new(1), Some(7))));
         assert_eq!((calls.known(&first), calls.known(&second)), (None, Some(CallKey::new(2))));
         assert_eq!(
             (calls.remove(&second), calls.len, calls.by_id.len()),
-            (Some(CallKey::new(2)), 0, 0)
+            (Some((CallKey::new(2), None)), 0, 0)
         );
     }
 
@@ -147,7 +156,7 @@ mod tests {
         for number in 1..100_000 {
             let one = subject(&number.to_string());
             calls.of(&one, || CallKey::new(number));
-            calls.end(&one);
+            calls.end(&one, None);
         }
         assert!(calls.len <= CALLS && calls.by_id.len() <= CALLS);
         assert_eq!(calls.known(&running), Some(CallKey::new(0)));

@@ -39,6 +39,9 @@ async fn calls_are_listed_with_filters() {
     assert!(ids(&world, "?outcome=open").await.is_empty());
     assert!(ids(&world, "?until=2020-01-01T00:00:00Z").await.is_empty());
     assert_eq!(ids(&world, "?since=2020-01-01T00:00:00Z&q=3%20%2B%201").await, ["c3"]);
+    assert_eq!(ids(&world, "?q=WORKSPACE%20boundary").await, ["r"], "in the error's message");
+    assert_eq!(ids(&world, "?q=S2").await, ["r"], "in the session's id");
+    assert_eq!(ids(&world, "?q=5&tool=calculate").await, ["c4"], "in the output");
     for query in ["?outcome=great", "?class=big", "?since=yesterday", "?limit=500"] {
         let answer = world.get(&OPERATOR, &format!("/calls{query}")).await;
         assert_eq!(answer.problem(), (400, "query_invalid".to_owned()), "{query}");
@@ -62,6 +65,9 @@ async fn call_page_has_input_output_and_events() {
     assert!(page["usage"]["peak_memory_bytes"].is_u64());
     let by_id = world.get(&OPERATOR, "/calls/r").await.json();
     assert_eq!(by_id["error"]["class"], "permission_denied");
+    assert_eq!(by_id["error"].get("detail"), None);
+    assert_eq!(by_id["input"], r#"{"path":"../x"}"#, "it was refused before it ran");
+    assert_eq!(page["output_other"], json!([]));
     assert_eq!((&by_id["usage"], &by_id["turn_id"]), (&Value::Null, &json!("t")));
     assert_eq!(world.get(&OPERATOR, "/calls/99999").await.problem().1, "call_not_found");
 }

@@ -57,10 +57,20 @@ impl World {
         prepare: impl FnOnce(HostBuilder) -> HostBuilder,
         settings: impl FnOnce(Settings) -> Settings,
     ) -> Self {
+        let journal = Journal::temporary(JournalSettings::default()).unwrap();
+        Self::on(journal, attached, prepare, settings)
+    }
+
+    /// Creates a world whose server records into this journal.
+    pub(crate) fn on(
+        journal: Journal,
+        attached: Attached,
+        prepare: impl FnOnce(HostBuilder) -> HostBuilder,
+        settings: impl FnOnce(Settings) -> Settings,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let workspace = directory.path().join("ws");
         fs::create_dir(&workspace).unwrap();
-        let journal = Journal::temporary(JournalSettings::default()).unwrap();
         let wiring = Wiring::new(journal, RecorderSettings::default(), attached);
         let host = Host::builder().workspace(workspace).cache(CacheMode::Directory(cache()));
         let host = Arc::new(prepare(wiring.wire(host)).build().unwrap());

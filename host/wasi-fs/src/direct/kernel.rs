@@ -92,9 +92,11 @@ const STORES: [u32; 20] = [
 ];
 
 /// Returns whether a file lies on a file system of the kernel. A failed `fstatfs` counts as an
-/// ordinary file system, since the file type has been checked before.
+/// ordinary file system, since the file type is checked as well. On other systems, always returns
+/// false.
 #[cfg(target_os = "linux")]
-fn is_the_kernels(file: impl AsFd) -> bool {
+#[must_use]
+pub fn is_the_kernels(file: impl AsFd) -> bool {
     // The magic numbers have 32 bits, but the type of the field differs between architectures.
     rustix::fs::fstatfs(file)
         .is_ok_and(|system| is_type_of_kernel(system.f_type as u32, system.f_blocks == 0))
@@ -108,7 +110,8 @@ fn is_type_of_kernel(magic: u32, has_no_blocks: bool) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_the_kernels(_: impl AsFd) -> bool {
+#[must_use]
+pub fn is_the_kernels(_: impl AsFd) -> bool {
     false
 }
 

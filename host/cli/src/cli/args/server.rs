@@ -101,7 +101,7 @@ pub(in crate::cli) struct Log {
     /// Calls before this time
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     pub(in crate::cli) until: Option<SystemTime>,
-    /// Calls that contain this text, such as the name of a changed file
+    /// Calls with this text, in upper or lower case: in the names of the tool, the call and the session, or the beginning of the input, the output or the error (4,096 characters each)
     #[arg(long, value_name = "TEXT")]
     pub(in crate::cli) search: Option<String>,
     /// How many calls, the newest

@@ -3,9 +3,7 @@
 use super::{Args, failed, print};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::Reader;
-use palisade_server::journal::{
-    CallFilter, CallRef, CallRow, EventFilter, EventId, Journal, StoredEvent,
-};
+use palisade_server::journal::{CallFilter, CallRef, EventFilter, EventId, Journal, StoredEvent};
 use std::time::Duration;
 
 /// The wait between two looks at the journal.
@@ -27,9 +25,8 @@ pub(super) async fn follow(
         for event in read.events.iter().filter(|event| is_end(event)) {
             let Some(key) = event.call else { continue };
             let page = journal.call(CallRef::Key(key)).await.map_err(|error| failed(&error))?;
-            let row = page.map(|page| page.call).filter(|row| matches(row, filter));
-            if let Some(row) = row
-                && print(&row, args)? == Reader::Gone
+            if let Some(page) = page.filter(|page| filter.selects(page))
+                && print(&page.call, args)? == Reader::Gone
             {
                 return Ok(Exit::Ok);
             }
@@ -44,23 +41,4 @@ pub(super) async fn follow(
 
 fn is_end(event: &StoredEvent) -> bool {
     matches!(&*event.name, "tool.completed" | "tool.failed" | "tool.input_invalid")
-}
-
-/// Returns true if a call passes the filter of the options.
-fn matches(row: &CallRow, filter: &CallFilter) -> bool {
-    fn is(wanted: Option<&str>, value: Option<&str>) -> bool {
-        wanted.is_none_or(|wanted| value == Some(wanted))
-    }
-    let contains = |text: &str| {
-        let text = text.to_lowercase();
-        let mut parts = [Some(row.tool.as_str()), row.input_start.as_deref()].into_iter().flatten();
-        parts.any(|part| part.to_lowercase().contains(&text))
-    };
-    is(filter.tool.as_deref(), Some(&row.tool))
-        && is(filter.class.as_deref(), row.class.as_deref())
-        && is(filter.session_id.as_deref(), row.session_id.as_deref())
-        && is(filter.error_class.as_deref(), row.error_class.as_deref())
-        && filter.state.is_none_or(|state| row.state == state)
-        && filter.since.is_none_or(|since| row.created >= since)
-        && filter.text.as_deref().is_none_or(contains)
 }

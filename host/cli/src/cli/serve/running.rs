@@ -1,5 +1,6 @@
 //! A running server: its transports, and the order of its end.
 
+use super::drain::{Begun, Drain, Ended};
 use super::notify::{Readers, State, notify};
 use super::router_service::RouterService;
 use super::{OverHttp, Way};
@@ -10,16 +11,7 @@ use palisade_mcp::{Http, ServeError, Server};
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-
-/// How a server ends.
-pub(super) struct Drain {
-    /// The time that running calls have to end.
-    pub(super) time: Duration,
-    /// Cancelled to end them at once.
-    pub(super) insisted: CancellationToken,
-}
 
 /// The parts of a running server.
 pub(super) struct Running<'a> {
@@ -30,10 +22,15 @@ pub(super) struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Serves until the token is cancelled, or the input ends.
-    pub(super) async fn serve(self, way: Way, stop: CancellationToken) -> Result<(), ServeError> {
+    /// Serves until the token is cancelled, or the input ends. A server over HTTP drains then, and
+    /// says so; returns how that ended.
+    pub(super) async fn serve(
+        self,
+        way: Way,
+        stop: CancellationToken,
+    ) -> Result<Option<Ended>, ServeError> {
         match way {
-            Way::Lines(None) => lines(self.server, stop).await,
+            Way::Lines(None) => lines(self.server, stop).await.map(|()| None),
             Way::Lines(Some(over)) => {
                 let ended = CancellationToken::new();
                 let (http, _kept) = self.console(*over)?;
@@ -42,13 +39,13 @@ impl Running<'_> {
                     ended.cancel();
                     served
                 };
-                tokio::join!(served, self.run(http, ended.clone())).0
+                tokio::join!(served, self.run(http, ended.clone(), |_| {})).0.map(|()| None)
             }
             Way::Http(over) => {
                 let (http, _kept) = self.open(*over)?;
                 notify(State::Ready);
-                self.run(http, stop).await;
-                Ok(())
+                let tell = |begun: Begun| output::note(&begun.to_string());
+                Ok(Some(self.run(http, stop, tell).await))
             }
         }
     }
@@ -97,7 +94,7 @@ impl Running<'_> {
 
     /// Serves until the token is cancelled, and then drains: no more calls begin, running ones have
     /// some time to end and are cancelled then. Questions can be answered meanwhile.
-    async fn run(&self, http: Http, stop: CancellationToken) {
+    async fn run(&self, http: Http, stop: CancellationToken, tell: impl FnOnce(Begun)) -> Ended {
         let ended = CancellationToken::new();
         let draining = async {
             stop.cancelled().await;
@@ -106,18 +103,21 @@ impl Running<'_> {
             if let Some(api) = self.operated {
                 api.drain();
             }
-            tokio::select! {
-                () = self.drained() => {}
-                () = tokio::time::sleep(self.drain.time) => {}
-                () = self.drain.insisted.cancelled() => {}
-            }
+            tell(Begun { running: self.in_flight(), time: self.drain.time });
+            let how = self.drain.wait(self.drained(), || self.in_flight()).await;
             if let Some(api) = self.operated {
                 api.cancel_all();
                 api.end_streams();
             }
             ended.cancel();
+            how
         };
-        tokio::join!(http.run(ended.clone()), draining);
+        tokio::join!(http.run(ended.clone()), draining).1
+    }
+
+    /// Returns the number of requests whose calls run or wait.
+    fn in_flight(&self) -> usize {
+        self.server.in_flight() + self.operated.map_or(0, palisade_server::Server::in_flight)
     }
 
     async fn drained(&self) {

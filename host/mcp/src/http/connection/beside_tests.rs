@@ -148,7 +148,7 @@ async fn other_paths_belong_to_the_service_with_the_role() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusal_beside_the_protocol_is_a_problem() {
+async fn refusal_is_a_problem_at_every_path() {
     let world = World::new();
     for (line, headers, code, status_code) in [
         ("GET /calls", &[][..], "token_needed", 401),
@@ -160,10 +160,31 @@ async fn refusal_beside_the_protocol_is_a_problem() {
         assert_eq!(status(&answer), status_code, "{line} {answer}");
         assert!(answer.contains("content-type: application/problem+json\r\n"), "{answer}");
         assert!(answer.contains("cross-origin-resource-policy: same-origin\r\n"), "{answer}");
-        assert!(answer.contains(code) && !answer.contains("\"error\""), "{answer}");
+        assert!(answer.contains(code), "{answer}");
     }
-    let protocol = world.ask("GET /mcp", &[], "").await;
-    assert!(protocol.contains("application/json\r\n") && protocol.contains("\"error\""));
+    let body = async |line| {
+        let answer = world.ask(line, &[], "").await;
+        assert!(answer.contains("content-type: application/problem+json\r\n"), "{answer}");
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    };
+    assert_eq!(body("POST /mcp").await, body("POST /calls").await, "one body for both");
+}
+
+#[tokio::test(start_paused = true)]
+async fn service_answers_every_method_but_the_protocol_has_its_own() {
+    let world = World::new();
+    let bearer = format!("Bearer {OPERATOR}");
+    for method in ["PUT", "PATCH", "OPTIONS", "HEAD", "SEARCH"] {
+        let ask = async |path: &str| {
+            let line = format!("{method} {path}");
+            world.ask(&line, &[("authorization", &bearer)], "").await
+        };
+        assert_eq!(status(&ask("/calls").await), 200, "{method}");
+        let protocol = ask("/mcp").await;
+        assert_eq!(status(&protocol), 405, "{method}");
+        assert!(protocol.contains("allow: POST, GET, DELETE\r\n"), "{protocol}");
+        assert_eq!(status(&world.ask(&format!("{method} /calls"), &[], "").await), 401, "{method}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -194,7 +194,7 @@ async fn rejected_request_leaves_the_connection_open() {
     line.send("GET /x HTTP/1.1\r\nhost: evil.example\r\n\r\n").await;
     let answer = timeout(Duration::from_secs(1), line.until("}")).await.unwrap();
     assert!(
-        answer.starts_with("HTTP/1.1 403 ") && answer.contains("\"error\":\"host_refused\""),
+        answer.starts_with("HTTP/1.1 403 ") && answer.contains("\"code\":\"host_refused\""),
         "{answer}"
     );
     line.send(&format!("{HEAD}content-length: 2\r\n\r\nok")).await;

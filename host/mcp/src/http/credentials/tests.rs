@@ -190,9 +190,15 @@ async fn public_path_needs_no_credentials_and_takes_no_wrong_token() {
     assert_eq!(gate.role(Place::Beside, "HEAD", &[]).await, Err(Rejection::NoToken));
     for method in ["PATCH", "PUT", "OPTIONS"] {
         let operator = bearer_of(OPERATOR);
-        let asked = gate.role(Place::Beside, method, &[("authorization", &operator)]).await;
+        let headers = [("authorization", operator.as_str())];
+        let asked = gate.role(Place::Beside, method, &headers).await;
+        assert_eq!(asked, Ok(Some(Role::Operator)), "the service knows its methods: {method}");
+        let asked = gate.role(Place::Named, method, &headers).await;
         assert_eq!(asked, Err(Rejection::Method), "{method}");
     }
+    let client = bearer_of(CLIENT);
+    let tunnel = gate.role(Place::Beside, "CONNECT", &[("authorization", &client)]).await;
+    assert_eq!(tunnel, Err(Rejection::Method));
 }
 
 #[tokio::test(start_paused = true)]

@@ -98,7 +98,7 @@ async fn connection_above_the_limit_gets_503_and_the_others_are_answered() {
             answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1"),
             "{answer}"
         );
-        assert!(answer.contains("\"error\":\"too_many_connections\""), "{answer}");
+        assert!(answer.contains("\"code\":\"too_many_connections\""), "{answer}");
     }
     for socket in &mut sockets {
         assert!(ask(socket, "/x").await.contains(" 200 OK"));

@@ -305,6 +305,7 @@ async fn refusal_names_the_console_where_nobody_can_be_asked() {
     let (answer, ..) = client.ask("tools/call", &writes(STATELESS)).await;
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("nobody can be asked"), "{text}");
+    assert!(text.contains("this client has declared no `elicitation`"), "{text}");
     assert!(
         text.ends_with("(http://127.0.0.1:8080) is open, such a call waits there for an answer")
     );

@@ -127,6 +127,11 @@ pub enum FileError {
         /// The actual file type.
         what: &'static str,
     },
+    /// The path leads into a file system of the kernel, whose files belong to the machine.
+    #[error(
+        "the path `{0}` leads into a file system of the kernel, such as /proc; only files of ordinary ones are accepted"
+    )]
+    Kernel(String),
     /// The path is not a directory.
     #[error("`{0}` is not a directory; only directories are listed")]
     NotADirectory(String),
@@ -180,6 +185,10 @@ impl FileError {
         }
     }
 
+    pub(super) fn kernel(path: &str) -> Self {
+        Self::Kernel(elided(path, 256))
+    }
+
     pub(super) fn not_regular(path: &str, what: &'static str) -> Self {
         Self::NotRegular { path: elided(path, 256), what }
     }
@@ -219,7 +228,7 @@ impl From<FileError> for ErrorKind {
             FileError::Bare(_) | FileError::Repository { .. } | FileError::Crowded { .. } => {
                 return Self::denied(PermissionReason::Protected, message);
             }
-            FileError::Unseen(_) | FileError::ReadOnly(_) => {
+            FileError::Unseen(_) | FileError::ReadOnly(_) | FileError::Kernel(_) => {
                 return Self::denied(PermissionReason::Sandbox, message);
             }
             FileError::Unusable { .. } | FileError::NotUnique { .. } => ExecutionKind::InvalidInput,

@@ -2,13 +2,14 @@
 
 use super::place::{Place, check_readable};
 use super::{FileError, HardLinks, ProtectedPaths, elided};
-use crate::workspace::{Inspected, LastLink, Opener, QUIETLY};
+use crate::workspace::{Inspected, LastLink, Opener, QUIETLY, is_the_kernels};
 use cap_std::fs::Dir;
 use rustix::fs::{FileType, Mode, OFlags, openat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 
 /// The number of attempts of an open that races with the creation or removal of its file.
 const ATTEMPTS: usize = 4;
@@ -28,9 +29,13 @@ pub(super) fn open_to_read(
     let above = real.parent().filter(|above| !above.as_os_str().is_empty());
     let dir = above.map_or_else(|| root.try_clone(), |above| root.open_dir(above)).map_err(fail)?;
     check_readable(rules, &dir, name).map_err(|why| FileError::forbidden(path, why))?;
+    not_the_kernels(path, &dir)?;
     let seen = Inspected::at(&dir, name, LastLink::Keep).map_err(|errno| fail(errno.into()))?;
     regular(path, seen.file_type())?;
-    open_seen(&seen, &dir, name, OFlags::RDONLY).map_err(fail)
+    let file = open_seen(&seen, &dir, name, OFlags::RDONLY).map_err(fail)?;
+    // A single file may be mounted there.
+    not_the_kernels(path, &file)?;
+    Ok(file)
 }
 
 /// Opens or creates the file of a place for appending.
@@ -63,7 +68,11 @@ pub(super) fn open_to_append(
         }
         match open_seen(&seen, &place.dir, &place.name, flags) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            opened => return opened.map_err(fail),
+            opened => {
+                let file = opened.map_err(fail)?;
+                not_the_kernels(path, &file)?;
+                return Ok(file);
+            }
         }
     }
     Err(fail(io::Error::other("it appears and vanishes all the time")))
@@ -72,6 +81,11 @@ pub(super) fn open_to_append(
 fn open_seen(seen: &Inspected, dir: &Dir, name: &OsStr, flags: OFlags) -> io::Result<File> {
     let again = |flags| openat(dir, name, flags, Mode::empty());
     Ok(seen.open(Opener::best(), flags | QUIETLY | OFlags::NOFOLLOW, again)?.into())
+}
+
+/// Refuses a file or a directory on a file system of the kernel.
+pub(super) fn not_the_kernels(path: &str, opened: impl AsFd) -> Result<(), FileError> {
+    if is_the_kernels(opened) { Err(FileError::kernel(path)) } else { Ok(()) }
 }
 
 fn regular(path: &str, kind: FileType) -> Result<(), FileError> {

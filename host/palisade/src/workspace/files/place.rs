@@ -2,6 +2,7 @@
 //! concurrent rename cannot redirect.
 
 use super::super::{Admission, Forbidden, LastLink, ProtectedPaths};
+use super::open::not_the_kernels;
 use super::{FileError, regular};
 use cap_std::fs::{Dir, Metadata};
 use std::ffi::{OsStr, OsString};
@@ -61,6 +62,7 @@ impl Place {
                     if error.kind() == ErrorKind::NotFound && missing == Missing::Created =>
                 {
                     allowed(&dir, part.as_os_str())?;
+                    not_the_kernels(path, &dir)?;
                     let _admission = admit(rules, &dir, part.as_os_str()).map_err(forbidden)?;
                     create(&dir, part).map_err(fail)?
                 }
@@ -68,6 +70,7 @@ impl Place {
             };
         }
         allowed(&dir, name)?;
+        not_the_kernels(path, &dir)?;
         Ok(Self { dir, name: name.to_owned() })
     }
 

@@ -21,11 +21,11 @@ pub(in crate::api) struct CallRequest {
     input: Value,
     /// The caller's id of the call. Default: a new one.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 256)]
+    #[schema(pattern = "^([ -,.-~]|[ -~]{2,256})$")]
     id: Option<String>,
     /// The turn of the conversation that the call belongs to.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 256)]
+    #[schema(pattern = "^([ -,.-~]|[ -~]{2,256})$")]
     turn_id: Option<String>,
     /// The time limit of the run. Default: that of the tool.
     #[serde(default)]

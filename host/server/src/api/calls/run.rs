@@ -4,6 +4,7 @@
 use crate::api::answers::{Answer, Begun, Key, Slot, key_of};
 use crate::api::open_sessions::Owner;
 use crate::api::problem::ApiError;
+use crate::api::remedy::{self, CameBy};
 use crate::api::state::{App, Running};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -67,6 +68,7 @@ pub(super) fn spawn_call(
 ) -> JoinHandle<Answer> {
     tokio::spawn(async move {
         let result = app.host.dispatch(&session, call).await;
+        let result = remedy::told(&app.host, result, CameBy::Call);
         let answer = Answer::json(StatusCode::OK, &result);
         keep(&answer);
         answer

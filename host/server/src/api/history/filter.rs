@@ -9,6 +9,7 @@ use crate::journal::{CallFilter, CallRow, CallState, Cursor, Listing, Page, Time
 use palisade::ErrorClass;
 use serde::Deserialize;
 use utoipa::IntoParams;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 /// The classes of tools.
 const CLASSES: [&str; 5] = ["none", "read", "write", "execute", "network"];
@@ -24,7 +25,7 @@ const ERRORS: [ErrorClass; 9] = [
     ErrorClass::ConfirmationTimeout,
     ErrorClass::ResourceExhausted,
 ];
-/// The longest text of a filter, in bytes.
+/// The longest text of a filter, in characters.
 const TEXT: usize = 1024;
 
 /// Selects calls. Each filter that is given must hold.
@@ -33,26 +34,47 @@ const TEXT: usize = 1024;
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct CallQuery {
     /// The tool's name.
+    #[param(max_length = 1024)]
     tool: Option<String>,
-    /// `none`, `read`, `write`, `execute` or `network`.
+    /// The class of the tool.
+    #[param(schema_with = class_schema)]
     class: Option<String>,
     /// A state, a class of error, or `open` for calls that wait or run.
+    #[param(schema_with = outcome_schema)]
     outcome: Option<String>,
     /// The session's id.
+    #[param(max_length = 1024)]
     session: Option<String>,
-    /// RFC 3339, in UTC: calls that were requested then or later.
+    /// A time as in RFC 3339: calls that were requested then or later.
     #[param(format = "date-time")]
     since: Option<String>,
-    /// RFC 3339, in UTC: calls that were requested before.
+    /// A time as in RFC 3339: calls that were requested before.
     #[param(format = "date-time")]
     until: Option<String>,
-    /// A text in the tool's name or the input, in upper or lower case.
+    /// A text, in upper or lower case: in the tool's name, the caller's id, the session's id, or
+    /// the first 4,096 characters of the input, the output or the error's message.
+    #[param(max_length = 1024)]
     q: Option<String>,
     /// The `next_cursor` of the page before.
+    #[param(pattern = "^[0-9]{1,19}$")]
     cursor: Option<String>,
     /// The most items of the page.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<usize>,
+}
+
+fn class_schema() -> Object {
+    one_of(CLASSES)
+}
+
+fn outcome_schema() -> Object {
+    let states = CallState::ALL.map(CallState::as_str);
+    let errors = ERRORS.map(|class| class.as_str());
+    one_of(["open"].into_iter().chain(states).chain(errors))
+}
+
+fn one_of(names: impl IntoIterator<Item = &'static str>) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
 }
 
 /// The outcomes that are selected.
@@ -87,8 +109,8 @@ impl CallQuery {
 
     fn filter(&self) -> Result<CallFilter, ApiError> {
         let texts = [&self.tool, &self.session, &self.q];
-        if texts.into_iter().flatten().any(|text| text.len() > TEXT) {
-            return Err(ApiError::Query(format!("a filter has at most {TEXT} bytes")));
+        if texts.into_iter().flatten().any(|text| text.chars().nth(TEXT).is_some()) {
+            return Err(ApiError::Query(format!("a filter has at most {TEXT} characters")));
         }
         if self.class.as_deref().is_some_and(|class| !CLASSES.contains(&class)) {
             let why = format!("`class` has to be one of {}", CLASSES.join(", "));

@@ -4,7 +4,7 @@ use super::row::CallRowView;
 use crate::api::calls::UsageView;
 use crate::api::store::settlement;
 use crate::confirmations::Settlement;
-use crate::journal::{CallPage, CallState, ConfirmationRow, More, StoredEvent};
+use crate::journal::{CallPage, CallState, ConfirmationRow, More, OtherBlock, StoredEvent};
 use palisade::tool::json::{JsonBounds, parse_bounded};
 use serde::Serialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(in crate::api) struct CallPageView {
     #[serde(flatten)]
     row: CallRowView,
     digest: Option<String>,
-    /// The input as JSON text; `null` if it is not recorded.
+    /// The input as JSON text, or the text that came in its place; `null` if it is not recorded.
     input: Option<String>,
     input_digest: Option<String>,
     input_bytes: u64,
@@ -29,8 +29,8 @@ pub(in crate::api) struct CallPageView {
     output: Option<String>,
     output_bytes: u64,
     output_truncated: bool,
-    /// The blocks of the output that are not text. The journal keeps only their text form.
-    output_other: Vec<OtherBlock>,
+    /// The blocks of the output that are not text; 64 at most. The journal keeps only these facts.
+    output_other: Vec<OtherBlockView>,
     error: Option<CallError>,
     /// The tool's message to the program.
     #[schema(value_type = Option<Object>)]
@@ -38,6 +38,7 @@ pub(in crate::api) struct CallPageView {
     /// Each name is a string, or an object `{"path", "bytes"}` if it is not UTF-8.
     files_modified: Vec<Value>,
     files_modified_unlisted: u64,
+    /// The executed command; its digest if inputs are recorded as digests.
     command_executed: Option<String>,
     usage: Option<UsageView>,
     confirmations: Vec<PastConfirmation>,
@@ -52,9 +53,11 @@ pub(in crate::api) struct CallPageView {
 
 /// A block of the output that is not text.
 #[derive(Debug, Serialize, ToSchema)]
-struct OtherBlock {
+#[schema(as = OtherBlock)]
+struct OtherBlockView {
+    /// `image`, `audio` or `resource`.
     kind: String,
-    media_type: Option<String>,
+    media_type: String,
     bytes: u64,
 }
 
@@ -63,8 +66,6 @@ struct OtherBlock {
 struct CallError {
     class: String,
     message: String,
-    #[schema(value_type = Option<Object>)]
-    detail: Option<Value>,
 }
 
 /// A question about a call.
@@ -84,6 +85,13 @@ struct EventView {
     name: String,
     #[schema(value_type = Object)]
     data: Value,
+}
+
+impl From<OtherBlock> for OtherBlockView {
+    fn from(block: OtherBlock) -> Self {
+        let OtherBlock { kind, media_type, bytes } = block;
+        Self { kind, media_type, bytes }
+    }
 }
 
 impl From<&StoredEvent> for EventView {
@@ -120,11 +128,8 @@ impl From<CallPage> for CallPageView {
             text.as_ref().is_some_and(|text| (text.len() as u64) < length)
         };
         let error = call.error_class.clone().filter(|_| call.state == CallState::Failed);
-        let error = error.map(|class| CallError {
-            class,
-            message: call.message.clone().unwrap_or_default(),
-            detail: None,
-        });
+        let error = error
+            .map(|class| CallError { class, message: call.message.clone().unwrap_or_default() });
         let used = page.used.filter(|_| call.started.is_some());
         Self {
             digest: call.digest.clone(),
@@ -136,7 +141,7 @@ impl From<CallPage> for CallPageView {
             output_truncated: kept(&output.text, output.length),
             output: output.text.as_deref().filter(|text| !text.is_empty()).map(str::to_owned),
             output_bytes: output.length,
-            output_other: Vec::new(),
+            output_other: page.other_blocks.into_iter().map(OtherBlockView::from).collect(),
             error,
             metadata,
             files_modified: page.files_modified,

@@ -28,11 +28,12 @@ pub(in crate::api) struct CreateSession {
     workspace: Option<String>,
     /// The only tools that the session lists and may call, each as `tool` or `plugin/tool`.
     /// Default: those of the host.
+    #[schema(max_items = 256)]
     tools: Option<Vec<String>>,
     policy: Option<SessionPolicy>,
     /// The id: 1 to 128 letters, digits and `.`, `_`, `:`, `-`, the first a letter or digit, and
     /// not beginning with `mcp-`. Default: a new one.
-    #[schema(min_length = 1, max_length = 128, pattern = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$")]
+    #[schema(pattern = "^(?!mcp-)[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$")]
     id: Option<String>,
 }
 
@@ -45,7 +46,7 @@ struct SessionPolicy {
     write: Option<SessionMode>,
     execute: Option<SessionMode>,
     network: Option<SessionMode>,
-    /// Modes of single tools, each named `tool` or `plugin/tool`.
+    /// Modes of single tools, each named `tool` or `plugin/tool`; at most 256.
     tools: Option<BTreeMap<String, SessionMode>>,
 }
 

@@ -102,7 +102,7 @@ pub(super) async fn one(app: &App, role: &Role, id: &str) -> Result<SessionView,
     let known = app.journalled_session(id).await?;
     let may_see = |row: &SessionRow| match role {
         Role::Operator { .. } => true,
-        Role::Client { id: client } => row.client.as_deref() == Some(&**client),
+        Role::Client { id } => app.is_of_client(row, id),
     };
     let mut view: SessionView = known.filter(may_see).ok_or(ApiError::NoSuchSession)?.into();
     complete(app, role, &mut view);

@@ -111,3 +111,16 @@ fn diff_is_shown_only_where_the_code_is_known_to_make_it() {
         assert_eq!(files[0].diff, None, "{tool}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn file_of_the_kernel_is_not_read() {
+    let root = Workspace::open("/".as_ref()).unwrap();
+    for path in ["proc/version", "/proc/self/environ", "proc/self/new"] {
+        let input = json!({"path": path, "content": "x"}).to_string();
+        let call = ("write_file", SideEffects::Write, Code::Shipped);
+        let files = changes(call, Some(&input), &[], Some(&root));
+        assert_eq!((files[0].change, &files[0].diff), (Change::Unknown, &None), "{path}");
+        assert!(files[0].note.as_ref().unwrap().contains("of the kernel"), "{:?}", files[0].note);
+    }
+}

@@ -7,6 +7,7 @@ use crate::journal::record::{Body, Used};
 use crate::journal::rows::{CallPage, CallRow, CallState, Listing, More};
 use crate::journal::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// Calls are numbered when they are seen first, so their times are in the order of their numbers,
@@ -29,7 +30,9 @@ macro_rules! select {
         concat!(
             "SELECT ",
             columns!(),
-            ", CASE WHEN ?4 THEN substr(input, 1, 4096) END FROM calls WHERE ",
+            ", CASE WHEN ?4 THEN substr(input, 1, 4096) END,
+             CASE WHEN ?4 THEN substr(message, 1, 4096) END,
+             CASE WHEN ?4 THEN substr(output, 1, 4096) END FROM calls WHERE ",
             $condition,
             " AND key < ?2 AND key >= ?3 ORDER BY key DESC"
         )
@@ -38,6 +41,8 @@ macro_rules! select {
 
 /// The characters of a message in a listing.
 const MESSAGE: i64 = 1_024;
+/// The characters of each text that is searched, as in the queries.
+const SEARCHED: usize = 4_096;
 
 /// Returns a page of calls, the newest first.
 pub(in crate::journal) fn page(
@@ -46,23 +51,35 @@ pub(in crate::journal) fn page(
     page: Page,
 ) -> Result<Listing<CallRow>> {
     let (query, value) = driver(filter);
-    let (from, below) = (first_since(conn, filter.since)?, end_before(conn, filter.until)?);
+    let (from, below) = match has_ordered_times(conn)? {
+        true => (first_since(conn, filter.since)?, end_before(conn, filter.until)?),
+        false => (0, i64::MAX),
+    };
     let text = filter.text.as_ref().map(|text| text.to_lowercase());
     let mut select = conn.prepare_cached(query)?;
     let below = below.min(page.below());
     let rows = select.query(params![value, below, from, text.is_some(), MESSAGE])?;
     listing(rows, page, |row| {
         let call = call(row)?;
+        if !filter.admits(&call) {
+            return Ok(None);
+        }
         let is_found = match &text {
             Some(text) => {
-                let input: Option<String> = row.get(17)?;
-                let has = |place: &str| place.to_lowercase().contains(text.as_str());
-                has(&call.tool) || input.is_some_and(|input| has(&input))
+                let texts: [Option<String>; 3] = [row.get(17)?, row.get(18)?, row.get(19)?];
+                has_text(text, &call, texts.each_ref().map(Option::as_deref))
             }
             None => true,
         };
-        Ok((is_found && filter.admits(&call)).then_some(call))
+        Ok(is_found.then_some(call))
     })
+}
+
+/// Returns true if a call has this text, in lower case, in one of its names or of its texts.
+fn has_text(text: &str, call: &CallRow, texts: [Option<&str>; 3]) -> bool {
+    let names = [Some(call.tool.as_str()), Some(&call.id), call.session_id.as_deref()];
+    let mut all = names.into_iter().chain(texts).flatten();
+    all.any(|place| place.to_lowercase().contains(text))
 }
 
 /// Returns the query whose index leads to the fewest rows, and the value of its condition.
@@ -85,6 +102,18 @@ pub(super) fn driver(filter: &CallFilter) -> (&'static str, Option<&str>) {
 }
 
 impl CallFilter {
+    /// Returns true if a call would be in a listing with this filter.
+    #[must_use]
+    pub fn selects(&self, page: &CallPage) -> bool {
+        let kept = |body: &Option<Body>| body.as_ref().and_then(|body| body.text.clone());
+        let (input, output) = (kept(&page.input), kept(&page.output));
+        let texts = [input.as_deref(), page.call.message.as_deref(), output.as_deref()];
+        let is_found = |text: &str| {
+            has_text(&text.to_lowercase(), &page.call, texts.map(|text| text.map(beginning)))
+        };
+        self.admits(&page.call) && self.text.as_deref().is_none_or(is_found)
+    }
+
     fn admits(&self, call: &CallRow) -> bool {
         meets(self.client.as_deref(), call.client.as_deref())
             && meets(self.session_id.as_deref(), call.session_id.as_deref())
@@ -95,6 +124,22 @@ impl CallFilter {
             && self.since.is_none_or(|since| call.created >= since)
             && self.until.is_none_or(|until| call.created < until)
     }
+}
+
+/// Returns the part of a text that is searched.
+fn beginning(text: &str) -> &str {
+    let end = text.char_indices().nth(SEARCHED).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or_default()
+}
+
+/// Returns true if the times of the kept calls are in the order of their numbers: the clock was not
+/// set back between two of them.
+fn has_ordered_times(conn: &Connection) -> Result<bool> {
+    let mut find = conn.prepare_cached(
+        "SELECT 1 FROM calls WHERE key < (SELECT value FROM meta WHERE name = 'clock_set_back')
+         LIMIT 1",
+    )?;
+    Ok(!find.exists([])?)
 }
 
 /// Returns a number below those of all calls since this time.
@@ -146,7 +191,8 @@ fn whole(conn: &Connection, key: CallKey) -> Result<Option<CallPage>> {
         "SELECT ",
         columns!(),
         ", input, input_length, input_digest, output, output_length, output_digest, files,
-         files_unlisted, command, peak_memory, bytes_read, bytes_written, bytes_dropped
+         files_unlisted, command, peak_memory, bytes_read, bytes_written, bytes_dropped,
+         other_blocks
          FROM calls WHERE key = ?1 AND ?2 IS NULL AND ?3 IS NULL AND ?4 IS NULL"
     ))?;
     let whole = i64::MAX;
@@ -165,7 +211,6 @@ fn whole(conn: &Connection, key: CallKey) -> Result<Option<CallPage>> {
 }
 
 fn whole_row(row: &Row<'_>) -> Result<CallPage> {
-    let files: Option<String> = row.get(23)?;
     let used = |row: &Row<'_>| -> Result<Option<Used>> {
         let Some(peak) = row.get::<_, Option<i64>>(26)? else { return Ok(None) };
         Ok(Some(Used {
@@ -179,7 +224,8 @@ fn whole_row(row: &Row<'_>) -> Result<CallPage> {
         call: call(row)?,
         input: body(row, 17)?,
         output: body(row, 20)?,
-        files_modified: files.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
+        other_blocks: parsed(row.get(30)?),
+        files_modified: parsed(row.get(23)?),
         files_unlisted: count(row.get(24)?),
         command_executed: row.get(25)?,
         used: used(row)?,
@@ -187,6 +233,11 @@ fn whole_row(row: &Row<'_>) -> Result<CallPage> {
         events: Vec::new(),
         more_events: More::No,
     })
+}
+
+/// Reads a JSON array that the journal wrote.
+fn parsed<T: DeserializeOwned>(json: Option<String>) -> Vec<T> {
+    json.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default()
 }
 
 /// Reads a text, its length and its digest from three columns.

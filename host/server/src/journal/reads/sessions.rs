@@ -2,6 +2,7 @@
 
 use super::{count, listing, meets, time};
 use crate::journal::filters::{Page, SessionFilter};
+use crate::journal::ids::SessionKey;
 use crate::journal::rows::{Listing, SessionRow};
 use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
 
@@ -40,6 +41,14 @@ pub(super) fn driver(filter: &SessionFilter) -> (&'static str, Option<&str>) {
     }
 }
 
+/// Returns the number of the newest session that was ever opened.
+pub(in crate::journal) fn newest(conn: &Connection) -> Result<SessionKey> {
+    let mut find =
+        conn.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'sessions'")?;
+    let newest = find.query_row([], |row| row.get(0)).optional()?;
+    Ok(SessionKey::from_stored(newest.unwrap_or_default()))
+}
+
 /// Returns the newest session of this id.
 pub(in crate::journal) fn one(conn: &Connection, id: &str) -> Result<Option<SessionRow>> {
     let mut select = conn.prepare_cached(select!("id = ?1"))?;
@@ -48,6 +57,7 @@ pub(in crate::journal) fn one(conn: &Connection, id: &str) -> Result<Option<Sess
 
 fn session(row: &Row<'_>) -> Result<SessionRow> {
     Ok(SessionRow {
+        key: SessionKey::from_stored(row.get(0)?),
         id: row.get(1)?,
         client: row.get(2)?,
         title: row.get(3)?,

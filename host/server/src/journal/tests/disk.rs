@@ -5,7 +5,7 @@ use crate::journal::{HealthState, JournalError, LOST};
 use std::process::Command;
 
 /// Sets the number of pages that the file may have.
-async fn limit_pages(journal: &Journal, most: impl FnOnce(i64) -> i64 + Send + 'static) {
+pub(super) async fn limit_pages(journal: &Journal, most: impl FnOnce(i64) -> i64 + Send + 'static) {
     on_writer(journal, move |conn| {
         let pages = conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
         conn.pragma_update_and_check(None, "max_page_count", most(pages), |_| Ok(())).unwrap();
@@ -19,7 +19,7 @@ async fn fill_file(journal: &Journal) {
     while journal.commit(event("x")).await.is_ok() {}
 }
 
-async fn make_room_in_file(journal: &Journal) {
+pub(super) async fn make_room_in_file(journal: &Journal) {
     limit_pages(journal, |_| 1 << 30).await;
 }
 
@@ -101,31 +101,23 @@ async fn failed_batch_gives_no_number_away() {
 }
 
 /// Names the small file system to the test that runs in it.
-const MOUNTED: &str = "PALISADE_TEST_FULL_DISK";
+const MOUNTED: &str = "PALISADE_TEST_SMALL_DISK";
 
-#[tokio::test]
-async fn full_disk_refuses_commits_counts_losses_and_recovers() {
-    if let Some(disk) = std::env::var_os(MOUNTED) {
-        let disk = PathBuf::from(disk);
-        let journal = open(&disk.join("journal.db"));
-        let ballast = disk.join("ballast");
-        let fill = async || {
-            // Fails when the disk is full.
-            let _ = std::fs::write(&ballast, vec![0; 16 << 20]);
-        };
-        fails_and_recovers(&journal, fill, async || std::fs::remove_file(&ballast).unwrap()).await;
-        return;
-    }
+/// Returns the small file system of a test that runs in one.
+fn mounted() -> Option<PathBuf> {
+    std::env::var_os(MOUNTED).map(PathBuf::from)
+}
+
+/// Runs a test of this file again with a small file system of its own, which ends with it.
+fn with_small_disk(test: &str) {
     let disk = temporary_directory().unwrap();
-    // A mount of its own, which ends with the process.
     let script = "mount -t tmpfs -o size=8m,mode=700 tmpfs \"$1\" || exit 77; shift; exec \"$@\"";
     let here = std::env::current_exe().unwrap();
-    let test = "journal::tests::disk::full_disk_refuses_commits_counts_losses_and_recovers";
     let run = Command::new("unshare")
         .args(["--mount", "sh", "-c", script, "sh"])
         .arg(disk.path())
         .arg(here)
-        .args([test, "--exact", "--nocapture"])
+        .args([&format!("journal::tests::disk::{test}"), "--exact", "--nocapture"])
         .env(MOUNTED, disk.path())
         .output();
     match run {
@@ -140,10 +132,52 @@ async fn full_disk_refuses_commits_counts_losses_and_recovers() {
     }
 }
 
-/// The test above with a limited file has run all the same.
 fn skipped() {
     use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "skipped: a full disk, since only root can mount one");
+    let _ = writeln!(std::io::stderr(), "skipped: a small disk, since only root can mount one");
+}
+
+/// The test above with a limited file runs without a disk of its own.
+#[tokio::test]
+async fn full_disk_refuses_commits_counts_losses_and_recovers() {
+    let Some(disk) = mounted() else {
+        return with_small_disk("full_disk_refuses_commits_counts_losses_and_recovers");
+    };
+    let journal = open(&disk.join("journal.db"));
+    let ballast = disk.join("ballast");
+    let fill = async || {
+        // Fails when the disk is full.
+        let _ = std::fs::write(&ballast, vec![0; 16 << 20]);
+    };
+    fails_and_recovers(&journal, fill, async || std::fs::remove_file(&ballast).unwrap()).await;
+}
+
+/// Mounts the disk of this process again with this option, as `ro` or `rw`.
+fn remount(disk: &Path, option: &str) {
+    let option = format!("remount,{option}");
+    let run = Command::new("mount").args(["-o", &option]).arg(disk).output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+}
+
+#[tokio::test]
+async fn read_only_disk_refuses_the_journal_with_an_error() {
+    let Some(disk) = mounted() else {
+        return with_small_disk("read_only_disk_refuses_the_journal_with_an_error");
+    };
+    let path = disk.join("journal.db");
+    let journal = open(&path);
+    journal.commit(event("before")).await.unwrap();
+    journal.close();
+    remount(&disk, "ro");
+    let opened = Journal::open(&path, JournalSettings::default()).map(|_| ());
+    assert!(matches!(opened, Err(JournalError::Unavailable { .. })), "{opened:?}");
+    if let Ok(reader) = Journal::read_only(&path) {
+        let kept = read_all(&reader, &EventFilter::default()).await;
+        assert_eq!(kept.len(), 1);
+    }
+    remount(&disk, "rw");
+    let journal = open(&path);
+    assert_eq!(read_all(&journal, &EventFilter::default()).await.len(), 1);
 }
 
 #[tokio::test]

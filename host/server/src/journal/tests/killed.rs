@@ -17,6 +17,8 @@ const JOURNAL_KEY: &str = "PALISADE_TEST_KILLED_JOURNAL";
 struct Said {
     /// The calls whose start was committed.
     started: BTreeSet<u64>,
+    /// The events of calls that were committed, each with its call's number.
+    stepped: Vec<(u64, String)>,
     /// The calls that have finished, though their end may not have been recorded.
     finished: BTreeSet<u64>,
     /// The calls whose end was committed.
@@ -37,6 +39,7 @@ impl Said {
         }
         match what {
             "started" => self.started.extend([number]),
+            "stepped" => self.stepped.push((number, text.to_owned())),
             "finished" => self.finished.extend([number]),
             "ended" => self.ended.extend([number]),
             "sent" => self.sent.extend([(number, text.to_owned())]),
@@ -87,7 +90,9 @@ async fn one_call(journal: &Journal) {
     journal.commit(started(facts(key, "c"))).await.unwrap();
     say("started", number, "-");
     for step in 0..number % 5 {
-        journal.record(event(&format!("{number}/{step}")));
+        let line = format!("{number}/{step}");
+        journal.commit(event(&line)).await.unwrap();
+        say("stepped", number, &line);
     }
     say("finished", number, "-");
     if number.is_multiple_of(2) {
@@ -152,6 +157,10 @@ async fn check(path: &Path, said: &Said) {
         assert!(stored.starts_with(line.as_str()), "event {id}");
         assert!(*id <= newest);
     }
+    let lines: BTreeSet<&str> = stored.values().copied().collect();
+    for (number, line) in &said.stepped {
+        assert!(lines.contains(line.as_str()), "the committed event {line} of {number} is lost");
+    }
     let unended = journal.0.readers.read_here(|conn| {
         conn.query_row("SELECT count(*) FROM calls WHERE ended IS NULL", [], |row| row.get(0))
     });
@@ -170,11 +179,13 @@ async fn kill_loses_nothing_that_was_acknowledged() {
     let kills = std::env::var(KILLS_KEY).map_or(KILLS, |text| text.parse().unwrap());
     let (_directory, path) = place();
     let mut seeded = Seeded(21);
-    let (mut calls, mut events) = (0, 0);
+    let (mut calls, mut steps, mut events) = (0, 0, 0);
     for _ in 0..kills {
         let said = killed_after(&path, 1 + seeded.below(600), seeded.below(200_000));
-        (calls, events) = (calls + said.started.len(), events + said.sent.len());
+        calls += said.started.len();
+        (steps, events) = (steps + said.stepped.len(), events + said.sent.len());
         check(&path, &said).await;
     }
-    assert!(calls > 100 && events > 100, "{calls} calls and {events} events were acknowledged");
+    let many = [calls, steps, events].iter().all(|count| *count > 100);
+    assert!(many, "{calls} calls, {steps} and {events} events were acknowledged");
 }

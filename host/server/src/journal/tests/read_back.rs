@@ -244,17 +244,35 @@ async fn each_filter_selects_its_calls() {
 }
 
 #[tokio::test]
-async fn text_is_found_in_tool_and_input_and_is_no_pattern() {
+async fn text_is_found_in_names_and_texts_and_is_no_pattern() {
     let journal = temporary();
     ten_calls(&journal).await;
+    let call =
+        CallFacts { session_id: Some("Night".into()), ..facts(journal.next_call(), "Odd-1") };
+    let Record::CallEnded(mut end) = ended(call, failed("timeout")) else {
+        unreachable!("`ended` makes an end");
+    };
+    end.outcome = Outcome::Failed { class: "timeout", message: "It took too Long".into() };
+    end.output = text(&format!("{}Beyond", "x".repeat(4_095)));
+    journal.commit(Record::CallEnded(end)).await.unwrap();
+    let all = CallFilter { tool: None, ..CallFilter::default() };
     let found = async |text: &str| {
-        let filter = CallFilter { text: Some(text.into()), ..CallFilter::default() };
-        journal.calls(&filter, page(99)).await.unwrap().rows.len()
+        let filter = CallFilter { text: Some(text.into()), ..all.clone() };
+        let rows = journal.calls(&filter, page(99)).await.unwrap().rows;
+        for row in journal.calls(&all, page(99)).await.unwrap().rows {
+            let call = journal.call(CallRef::Key(row.key)).await.unwrap().unwrap();
+            assert_eq!(filter.selects(&call), rows.contains(&row), "{text}: {row:?}");
+        }
+        rows.len()
     };
     assert_eq!(found("SEARCH").await, 5);
     assert_eq!(found("note.TXT").await, 10);
     assert_eq!(found("100%").await, 5);
-    for none in ["no such text", "s_arch", "%o%", "' OR 1 = 1 --"] {
+    assert_eq!(found("DONE").await, 9, "in the output");
+    for one in ["too long", "odd-1", "NIGHT", "xxB"] {
+        assert_eq!(found(one).await, 1, "{one}");
+    }
+    for none in ["no such text", "s_arch", "%o%", "' OR 1 = 1 --", "xxBe"] {
         assert_eq!(found(none).await, 0, "{none}");
     }
 }

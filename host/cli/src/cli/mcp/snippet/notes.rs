@@ -144,10 +144,20 @@ fn unasked(client: Client, launch: &Launch) -> Option<String> {
         Launch::Http { .. } => (BTreeSet::new(), "`palisade serve`"),
     };
     let missing = listed(ASKING.iter().filter(|class| !allowed.contains(*class)));
-    let why = match client {
-        Client::Zed => "Zed cannot ask you, so that calls which need a yes are refused",
-        _ => {
+    let why = match (launch, client) {
+        (Launch::Program(_), Client::Zed) => {
+            "Zed cannot ask you, so that calls which need a yes are refused"
+        }
+        (Launch::Program(_), _) => {
             "calls which need a yes are asked about in a form, and refused where your client shows none"
+        }
+        (Launch::Http { .. }, Client::Zed) => {
+            "Zed cannot ask you, so that calls which need a yes wait in the server's console while it is open, \
+             and are refused otherwise"
+        }
+        (Launch::Http { .. }, _) => {
+            "calls which need a yes are asked about in a form, and where your client shows none they wait in the \
+             server's console while it is open, and are refused otherwise"
         }
     };
     let told = || {

@@ -371,6 +371,17 @@ fn zed_note_lists_classes_not_yet_allowed() {
 }
 
 #[test]
+fn console_of_a_running_server_asks_where_the_client_shows_no_form() {
+    for client in clients() {
+        let (there, here) = (made(client, &server()), made(client, &program("/srv", &[])));
+        let (there, here) = (there.notes.join("\n"), here.notes.join("\n"));
+        let console = "wait in the server's console while it is open, and are refused otherwise";
+        assert!(there.contains(console), "{client:?}: {there}");
+        assert!(!here.contains("console"), "{client:?}: {here}");
+    }
+}
+
+#[test]
 fn token_file_is_noted_and_absent_from_snippets() {
     let Launch::Http { address, .. } = server() else { panic!("it runs already") };
     let kept = Launch::Http { address, token: Some("/run/user/it's/127.0.0.1-8080.token".into()) };

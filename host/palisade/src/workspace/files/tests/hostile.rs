@@ -216,3 +216,30 @@ fn file_swapped_for_a_link_is_not_written_through() {
     });
     assert_eq!(fs::read_to_string(world.outer.path().join("outside/secret")).unwrap(), "secret");
 }
+
+/// The name of this process, which is harmless to change.
+#[cfg(target_os = "linux")]
+#[test]
+fn file_of_the_kernel_is_neither_read_nor_changed() {
+    let workspace = Workspace::open("/".as_ref()).unwrap();
+    let files = workspace.files();
+    let before = fs::read_to_string("/proc/self/comm").unwrap();
+    let name = before.trim_end();
+    let path = "proc/self/comm";
+    for (operation, result) in [
+        ("read", files.read(path).map(drop)),
+        ("write", files.write(path, "mine")),
+        ("check_change", files.check_change(path)),
+        ("append", files.append(path, "mine")),
+        ("patch", files.patch(path, name, "mine")),
+        ("delete", files.delete(path)),
+        ("create", files.write("proc/self/new/file", "mine")),
+    ] {
+        assert!(matches!(result, Err(FileError::Kernel(_))), "{operation}: {result:?}");
+    }
+    assert_eq!(fs::read_to_string("/proc/self/comm").unwrap(), before);
+    let ordinary = tempfile::NamedTempFile::new().unwrap();
+    let inside = ordinary.path().strip_prefix("/").unwrap().to_str().unwrap();
+    files.write(inside, "text").unwrap();
+    assert_eq!(files.read(inside).unwrap(), "text", "below the same root");
+}
