@@ -19,6 +19,13 @@ const FLAGS = [
 ];
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+export const MARKUP = '<img src=x onerror="window.evil=1"><b class="evil">bold</b>';
+export const HOSTILE = `${MARKUP}\u202Egnp.exe\u202C\u0007\u001b[31m\u200B\u2066x\u2069`;
+export const ALLOW = '#question[open] [data-answer=allow]';
+export const ARMED = `${ALLOW}:not([aria-disabled])`;
+export const OVER = '#question[open] .status .over';
+export const DONE = '#question[open] .status .done';
+
 export const { values: options } = parseArgs({
   options: {
     url: { type: 'string' },
@@ -28,6 +35,7 @@ export const { values: options } = parseArgs({
     shots: { type: 'string' },
     write: { type: 'string', default: 'write_file' },
     run: { type: 'string', default: 'shell' },
+    client: { type: 'string' },
     control: { type: 'boolean', default: false },
   },
 });
@@ -60,6 +68,11 @@ export class Wire {
   /** Writes into the streams of events as if the server had. */
   say(text) {
     this.#streams.forEach((response) => response.write(text));
+  }
+
+  /** The number of open streams of events. */
+  get streams() {
+    return this.#streams.size;
   }
 
   /** Waits until nobody has asked for this path for a second. */
@@ -115,15 +128,25 @@ export class Place {
   }
 
   /** A window of its own. What goes wrong in it is collected. */
-  async window({ signedIn = true, scheme = 'light', width = 1280, height = 800 } = {}) {
-    const context = await this.browser.newContext({
+  async window(more = {}) {
+    return this.page(await this.context(more));
+  }
+
+  /** A browser of its own, with its tabs to come. */
+  context({ signedIn = true, scheme = 'light', width = 1280, height = 800 } = {}) {
+    return this.browser.newContext({
       colorScheme: scheme,
       viewport: { width, height },
       reducedMotion: 'reduce',
       storageState: signedIn ? this.state : undefined,
     });
+  }
+
+  /** A tab. `page.asked` has the addresses of the streams of events that it has opened. */
+  async page(context) {
     const page = await context.newPage();
     page.setDefaultTimeout(15_000);
+    page.asked = [];
     await page.addInitScript(() => {
       window.violations = [];
       document.addEventListener('securitypolicyviolation', (event) =>
@@ -132,6 +155,7 @@ export class Place {
     });
     page.on('pageerror', (error) => this.errors.push(`uncaught: ${error.stack}`));
     page.on('request', (request) => {
+      if (new URL(request.url()).pathname === '/events') page.asked.push(request.url());
       if (new URL(request.url()).origin !== new URL(options.url).origin) {
         this.errors.push(`asked another place: ${request.url()}`);
       }
@@ -162,6 +186,28 @@ export class Place {
     });
     const text = await answer.text();
     return { status: answer.status, body: text === '' ? null : JSON.parse(text) };
+  }
+
+  /** A code for one more login. */
+  async code() {
+    const { body } = await this.api('POST', '/logins', {});
+    return body.code;
+  }
+
+  /** Sends a message of an MCP client. The answer has its status, its session and its text. */
+  async mcp(message, headers = {}) {
+    const answer = await fetch(`${options.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${options.client}`,
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+        ...headers,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+    });
+    const session = answer.headers.get('mcp-session-id');
+    return { status: answer.status, session, text: await answer.text() };
   }
 
   async session() {
@@ -207,7 +253,7 @@ export class Place {
   }
 }
 
-function pause(ms) {
+export function pause(ms) {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
   });
@@ -215,6 +261,15 @@ function pause(ms) {
 
 export async function live(page) {
   await page.waitForSelector('#connection[data-state=live]');
+}
+
+/** Waits until it holds. */
+export async function until(holds, promise) {
+  const begun = performance.now();
+  while (!(await holds())) {
+    check(performance.now() - begun < 30_000, promise);
+    await pause(20);
+  }
 }
 
 /** Fails unless it holds. */

@@ -22,6 +22,10 @@ mod killed;
 mod log;
 #[path = "server/login.rs"]
 mod login;
+#[path = "server/mcp_client.rs"]
+mod mcp_client;
+#[path = "server/mcp_sessions.rs"]
+mod mcp_sessions;
 #[path = "server/other_users.rs"]
 mod other_users;
 #[path = "server/systemd.rs"]

@@ -1,5 +1,6 @@
 //! Drives the console of `palisade serve --http` in a browser: a call is allowed, denied, answered
-//! twice, and survives a reload, a lost connection and a restart of the server.
+//! twice, and survives a reload, a lost connection and a restart of the server; many tabs share one
+//! stream of events; MCP clients have sessions with a page.
 //!
 //! The driver is `tests/console/drive.mjs`; its packages are installed from npm, in the exact
 //! versions of the lock file beside it, without install scripts. Without npm or without a browser
@@ -13,6 +14,7 @@ use anyhow::{Context as _, bail, ensure};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -22,11 +24,17 @@ use std::time::Duration;
 /// The folder of the driver.
 const SOURCES: &str = "tests/console";
 /// The files of the driver.
-const DRIVER: [&str; 2] = ["drive.mjs", "place.mjs"];
+const DRIVER: [&str; 5] = ["drive.mjs", "place.mjs", "questions.mjs", "tabs.mjs", "clients.mjs"];
 /// The names of a browser that the driver can use, in order of preference.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 /// The text before the link in the output of the server.
 const CONSOLE: &str = "console: ";
+/// The token of the clients.
+const CLIENT: &str = "the-token-of-the-clients";
+/// The token of the operator. Logins survive a restart with the same token only.
+const OPERATOR: &str = "the-token-of-the-operator";
+/// The files with the tokens.
+const TOKENS: [(&str, &str); 2] = [("client.token", CLIENT), ("operator.token", OPERATOR)];
 /// The time for the server to print the link.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The scenario that needs a server whose questions expire soon.
@@ -81,7 +89,7 @@ fn drive(
     let mut server = stage.serve(questions)?;
     let mut command = Command::new(packages.node());
     command.arg("drive.mjs").arg("--control").arg("--browser").arg(browser);
-    command.args(["--url", &server.origin, "--login", &server.code]);
+    command.args(["--url", &server.origin, "--login", &server.code, "--client", CLIENT]);
     command.args(only.map(|only| ["--only", only]).into_iter().flatten());
     command.current_dir(packages.directory()).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut driver = command.spawn().context("starting the driver")?;
@@ -115,6 +123,15 @@ impl Stage {
         for name in ["home", "workspace"] {
             fs::create_dir(directory.path().join(name))?;
         }
+        for (name, token) in TOKENS {
+            let file = fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(directory.path().join(name));
+            file.and_then(|mut file| file.write_all(token.as_bytes()))
+                .with_context(|| format!("writing {name}"))?;
+        }
         let free = TcpListener::bind(("127.0.0.1", 0)).context("finding a free port")?;
         let port = free.local_addr()?.port();
         Ok(Self { directory, program: program.to_owned(), port })
@@ -128,6 +145,9 @@ impl Stage {
         command.env("HOME", self.directory.path().join("home")).arg("--config").arg(&config);
         command.arg("--workspace").arg(self.directory.path().join("workspace"));
         command.args(["serve", "--console", "--http", &format!("127.0.0.1:{}", self.port)]);
+        for ((name, _), option) in TOKENS.iter().zip(["--token-file", "--operator-token-file"]) {
+            command.arg(option).arg(self.directory.path().join(name));
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().context("starting the server")?;
         let stderr = child.stderr.take().context("the server has no standard error")?;

@@ -2,5 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod client_registry;
+pub(crate) mod client_session;
 pub(crate) mod known_lists;
+pub(crate) mod session_factory;
 pub(crate) mod subscriptions;

@@ -26,6 +26,7 @@ mod same_origin;
 mod service;
 mod settings;
 mod socket;
+mod stored_logins;
 mod turn_away;
 
 pub use auth::{Admitted, Caller, RequestHead, Role};

@@ -41,6 +41,7 @@ mod state;
 mod telemetry;
 mod transport;
 
+pub use clients::client_session::{ClientSession, Introduction, SessionObserver, TransportKind};
 pub use server::{Http, ServeError, Server};
 pub use settings::{Changes, Settings};
 

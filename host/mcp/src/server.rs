@@ -1,6 +1,7 @@
 //! The server: a host behind its transports.
 
-use crate::clients::client::{Client, TransportKind};
+use crate::clients::client::Client;
+use crate::clients::client_session::{SessionObserver, TransportKind};
 use crate::handler::McpHandler;
 use crate::http;
 use crate::settings::Settings;
@@ -56,7 +57,29 @@ impl Server {
     ///
     /// [`ServeError::Randomness`].
     pub fn new(host: Arc<Host>, settings: Settings) -> Result<Self, ServeError> {
-        let state = ServerState::new(host, settings).map_err(ServeError::Randomness)?;
+        Self::with(host, settings, None)
+    }
+
+    /// Creates a server for this host, and tells an observer of the sessions of its clients: each
+    /// before its first call, and at its end.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Randomness`].
+    pub fn observed(
+        host: Arc<Host>,
+        settings: Settings,
+        observer: Arc<dyn SessionObserver>,
+    ) -> Result<Self, ServeError> {
+        Self::with(host, settings, Some(observer))
+    }
+
+    fn with(
+        host: Arc<Host>,
+        settings: Settings,
+        observer: Option<Arc<dyn SessionObserver>>,
+    ) -> Result<Self, ServeError> {
+        let state = ServerState::new(host, settings, observer).map_err(ServeError::Randomness)?;
         Ok(Self(Arc::new(state)))
     }
 
@@ -137,7 +160,7 @@ impl Server {
         transport: impl FnOnce(Connection) -> io::Result<StdioTransport>,
     ) -> Result<(), ServeError> {
         let state = &self.0;
-        let client = Arc::new(Client::new(&state.host, TransportKind::Stdio));
+        let client = Arc::new(Client::new(&state.sessions, TransportKind::Stdio));
         let handler = || McpHandler::for_client(state.clone(), client.clone());
         let (fast_calls, mut all_answered) = mpsc::channel(1);
         let disconnect = Arc::default();

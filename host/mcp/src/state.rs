@@ -4,6 +4,8 @@
 pub(crate) mod list_cache;
 
 use crate::clients::client_registry::ClientRegistry;
+use crate::clients::client_session::SessionObserver;
+use crate::clients::session_factory::SessionFactory;
 use crate::questions::signed_state::StateSigner;
 use crate::settings::{Changes, Settings};
 use crate::telemetry::operator_log::OperatorLog;
@@ -30,6 +32,8 @@ pub(crate) struct ServerState {
     pub(crate) settings: Settings,
     /// Signs the state of calls that end with questions.
     pub(crate) signer: StateSigner,
+    /// Opens the sessions of clients.
+    pub(crate) sessions: SessionFactory,
     /// The stateless clients over HTTP.
     pub(crate) clients: ClientRegistry,
     /// The items of the lists.
@@ -57,14 +61,19 @@ pub(crate) enum Loading {
 }
 
 impl ServerState {
-    /// Creates the state of a server.
+    /// Creates the state of a server whose sessions this observer learns of.
     ///
     /// # Errors
     ///
     /// Fails if the system provides no random numbers.
-    pub(crate) fn new(host: Arc<Host>, settings: Settings) -> io::Result<Self> {
+    pub(crate) fn new(
+        host: Arc<Host>,
+        settings: Settings,
+        observer: Option<Arc<dyn SessionObserver>>,
+    ) -> io::Result<Self> {
         let (calls, _) = watch::channel(0);
         Ok(Self {
+            sessions: SessionFactory::new(host.clone(), observer)?,
             host,
             settings,
             signer: StateSigner::new()?,

@@ -3,6 +3,7 @@
 
 mod answers;
 mod async_calls;
+mod attached;
 mod calls;
 mod confirmations;
 mod definitions;
@@ -23,6 +24,7 @@ mod state;
 mod store;
 mod uri;
 
+pub use attached::AttachedSession;
 pub(crate) use state::{App, Shared};
 
 use crate::console;
@@ -80,6 +82,13 @@ pub(crate) fn router(app: App) -> Router {
 #[must_use]
 pub fn is_public(path: &str) -> bool {
     path == "/" || path.starts_with("/console/") || openapi::PUBLIC.contains(&path)
+}
+
+/// Returns true for the paths whose answer to a `GET` lasts: streams of events. A program that
+/// accepts cookies lets only requests of its own pages open them.
+#[must_use]
+pub fn is_stream(path: &str) -> bool {
+    path.ends_with("/events")
 }
 
 /// Keeps answers out of caches, and turns a panic into a problem.

@@ -60,6 +60,8 @@ static FILES: &[File] = &files![
     "js/questions.js",
     "js/router.js",
     "js/stage.js",
+    "js/stream.js",
+    "js/tabs.js",
     "js/text.js",
     "js/views/call.js",
     "js/views/calls-table.js",

@@ -49,6 +49,7 @@ pub use record::{
 pub use rows::{
     CallPage, CallRow, CallState, ConfirmationRow, Events, Health, HealthState, Latency, Listing,
     More, NoCallState, OtherBlock, PluginRow, SessionRow, StoredEvent, Summary, ToolSummary,
+    UNKNOWN,
 };
 pub use settings::JournalSettings;
 pub use time::{NoTimestamp, Timestamp};
@@ -301,6 +302,17 @@ impl Journal {
     pub async fn session(&self, id: &str) -> Result<Option<SessionRow>, JournalError> {
         let id = id.to_owned();
         self.read(move |conn| reads::sessions::one(conn, &id)).await
+    }
+
+    /// Returns what the calls of a session tell of it, or `None` if none is kept: for a session
+    /// without a record of its own. It counts as closed at its last call.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::NotRead`] if the file cannot be read.
+    pub async fn session_of_calls(&self, id: &str) -> Result<Option<SessionRow>, JournalError> {
+        let id = id.to_owned();
+        self.read(move |conn| reads::sessions::of_calls(conn, &id)).await
     }
 
     /// Returns a page of questions, the newest first.

@@ -19,7 +19,7 @@ mod server;
 mod settings;
 mod wiring;
 
-pub use api::is_public;
+pub use api::{AttachedSession, is_public, is_stream};
 pub use confirmations::{Attached, Attending, GRACE, OperatorConfirmer};
 pub use metrics::Metrics;
 pub use recorder::{InputRecording, RecorderSettings};

@@ -108,7 +108,7 @@ impl Inner {
         to.register("event_readers", "Attached readers of events", self.readers.clone());
         to.register("operators_attached", "Attached operators", self.operators.clone());
         to.register("questions_open", "Calls that wait for an answer", self.questions.clone());
-        to.register("sessions_open", "Sessions opened through the API", self.sessions.clone());
+        to.register("sessions_open", "Open sessions, also of MCP clients", self.sessions.clone());
         to.register(
             "journal_events_lost",
             "Events that the journal had no room for",

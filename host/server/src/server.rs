@@ -1,6 +1,6 @@
 //! The server: its router, and its end.
 
-use crate::api::{self, App, Shared};
+use crate::api::{self, App, AttachedSession, Shared};
 use crate::confirmations::OperatorConfirmer;
 use crate::journal::Journal;
 use crate::settings::Settings;
@@ -67,6 +67,23 @@ impl Server {
     #[must_use]
     pub fn host(&self) -> &Arc<Host> {
         &self.0.host
+    }
+
+    /// Takes a session that something else than the API has opened, such as an MCP server. To be
+    /// called before its first call: the journal learns of the session then, and the API and the
+    /// console show it, and let operators cancel its calls and close it.
+    pub fn attach(&self, session: AttachedSession) {
+        self.0.attach(session);
+    }
+
+    /// Records that an attached session has ended. Does nothing for any other id.
+    pub fn detach(&self, id: &str) {
+        self.0.detach(id);
+    }
+
+    /// Closes all sessions and records it, as the last step before the journal is closed.
+    pub fn close_sessions(&self) {
+        self.0.close_sessions();
     }
 
     /// Takes no more calls and sessions from now on; `/readyz` says so. Running calls go on.

@@ -119,11 +119,11 @@ fn shutdown_takes_seconds_and_reports_cancelled_calls() {
         [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "compute")];
     let message = request("tools/call", &modern(call("compute", json!({})), &json!({})));
     let modern = endpoint.begin("POST", &headers, &message.to_string());
-    wait_for_event(&events, &["tool.called", "mcp-1-1"]);
+    wait_for_event(&events, &["tool.called", "-1-1\""]);
     let id = session(&endpoint);
     let legacy = request("tools/call", &call("compute", json!({})));
     let legacy = endpoint.begin("POST", &[("Mcp-Session-Id", &id)], &legacy.to_string());
-    wait_for_event(&events, &["tool.called", "mcp-2-1"]);
+    wait_for_event(&events, &["tool.called", "-2-1\""]);
     let start = Instant::now();
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be terminated");
     for answer in [modern, legacy].map(palisade_tests::mcp_http::answer) {
@@ -137,7 +137,7 @@ fn shutdown_takes_seconds_and_reports_cancelled_calls() {
     let told = std::fs::read_to_string(&events).unwrap();
     let ends: Vec<&str> = told.lines().filter(|line| line.contains("tool.failed")).collect();
     assert_eq!(ends.len(), 2, "{told}");
-    for call in ["mcp-1-1", "mcp-2-1"] {
+    for call in ["-1-1\"", "-2-1\""] {
         assert!(
             ends.iter().any(|line| line.contains(call) && line.contains("cancelled")),
             "{call}: {told}"

@@ -1,62 +1,17 @@
 //! An MCP client that cannot ask its user: its write waits for somebody who is attached to the
 //! server, and is refused at once if nobody is.
 
+use crate::mcp_client::{KINDS, Kind, McpClient};
 use palisade_tests::World;
 use palisade_tests::api::Api;
-use palisade_tests::mcp::{MODERN, modern};
-use palisade_tests::mcp_http::Answer;
 use serde_json::{Value, json};
 use std::thread::JoinHandle;
 
-/// A revision with sessions. Its client says nothing of elicitation.
-const STATEFUL: &str = "2025-06-18";
-
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Stateful,
-    Stateless,
-}
-
-const KINDS: [Kind; 2] = [Kind::Stateful, Kind::Stateless];
-
-fn message(method: &str, params: &Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-}
-
-fn post(api: &Api, headers: &[(&str, &str)], message: &Value) -> Answer {
-    let sender =
-        headers.iter().fold(api.client.clone(), |sender, (name, value)| sender.with(name, value));
-    sender.post("/mcp", message)
-}
-
 /// Makes a write as a client of this kind, on a thread of its own.
 fn write(api: &Api, kind: Kind, path: &str) -> JoinHandle<Value> {
-    let params = json!({"name": "write_file", "arguments": {"path": path, "content": "written"}});
-    let (headers, params) = match kind {
-        Kind::Stateful => {
-            let info = json!({"name": "suite", "version": "1"});
-            let opening =
-                json!({"protocolVersion": STATEFUL, "capabilities": {}, "clientInfo": info});
-            let opened = post(api, &[], &message("initialize", &opening));
-            assert_eq!(opened.message()["result"]["protocolVersion"], STATEFUL, "{opened:?}");
-            let id = opened.header("mcp-session-id").unwrap().to_owned();
-            let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-            assert_eq!(post(api, &[("Mcp-Session-Id", &id)], &told).status, 202);
-            (vec![("Mcp-Session-Id", id), ("MCP-Protocol-Version", STATEFUL.to_owned())], params)
-        }
-        Kind::Stateless => {
-            let headers = [
-                ("MCP-Protocol-Version", MODERN),
-                ("Mcp-Method", "tools/call"),
-                ("Mcp-Name", "write_file"),
-            ];
-            let headers = headers.map(|(name, value)| (name, value.to_owned()));
-            (headers.into(), modern(params, &json!({})))
-        }
-    };
-    let client =
-        headers.iter().fold(api.client.clone(), |sender, (name, value)| sender.with(name, value));
-    std::thread::spawn(move || client.post("/mcp", &message("tools/call", &params)).message())
+    let client = McpClient::connect(api, kind);
+    let input = json!({"path": path, "content": "written"});
+    std::thread::spawn(move || client.call("write_file", &input).message())
 }
 
 #[test]

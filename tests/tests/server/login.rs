@@ -1,10 +1,14 @@
-//! The link to the console logs a browser in once, and the login stays with the server's address.
+//! The link to the console logs a browser in once, and the login ends with its day, its token and
+//! its workspace.
 
-use palisade_tests::api::{Api, Sender};
-use palisade_tests::mcp_http::Answer;
+use palisade_tests::api::{Api, Sender, until};
+use palisade_tests::mcp_http::{Answer, Endpoint};
 use palisade_tests::{Program, World};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 
 /// Returns a browser that shows a page of the server.
 fn browser(address: &str) -> Sender {
@@ -63,30 +67,161 @@ fn cookie_counts_for_pages_of_the_server_only() {
         from("Sec-Fetch-Site", "cross-site"),
         from("Sec-Fetch-Site", "same-site"),
         from("Origin", "http://127.0.0.1:1"),
-        // A page of unknown source changes nothing, and reads no stream.
+        // A page of unknown source changes nothing, and reads no stream, whatever it accepts.
         from("Accept", "text/event-stream"),
+        from("Accept", "*/*"),
+        from("Accept", "text/html"),
     ] {
         assert_eq!(foreign.post("/sessions", &json!({})).status, 403, "{foreign:?}");
-        assert_eq!(foreign.get("/events").status, 403, "{foreign:?}");
+        for path in ["/events", "/events?after=0", "/sessions/s1/events"] {
+            assert_eq!(foreign.get(path).status, 403, "{path} {foreign:?}");
+        }
     }
+    let unknown = from("Accept", "*/*");
+    assert_eq!(unknown.get("/confirmations").status, 200, "a plain read");
+    drop(own.events("/events"));
     // Programs use tokens: a page cannot make the browser a client of `/mcp`.
     assert_eq!(own.post("/mcp", &json!({})).status, 401);
 }
 
+/// A server whose operator's token is in a file.
+struct Given<'w> {
+    world: &'w World,
+    endpoint: Endpoint,
+    operator: Sender,
+}
+
+const TOKEN: &str = "the-operators-own-token";
+
+impl<'w> Given<'w> {
+    /// Starts a server at this address with this token of the operator.
+    fn start(world: &'w World, address: &str, token: &str) -> Self {
+        Self::of(world, Program::new(world), address, token)
+    }
+
+    /// Starts this program for the home directory of a world.
+    fn of(world: &'w World, program: Program<'_>, address: &str, token: &str) -> Self {
+        let file = world.home().join("operator.token");
+        let _ = fs::remove_file(&file);
+        let mut options = fs::OpenOptions::new();
+        let mut made = options.write(true).create_new(true).mode(0o600).open(&file).unwrap();
+        made.write_all(token.as_bytes()).unwrap();
+        let words = ["--operator-token-file", file.to_str().unwrap()];
+        let endpoint = Endpoint::at(address, program, &words);
+        let operator = Sender::new(&endpoint.address).bearer(token);
+        until("the server is ready", || operator.get("/readyz").status == 200);
+        Self { world, endpoint, operator }
+    }
+
+    /// Logs a browser in, and returns it with its cookie.
+    fn browser(&self) -> (Sender, String) {
+        let issued = self.operator.post("/logins", &json!({})).message();
+        let address = &self.endpoint.address;
+        let cookie = cookie(&log_in(address, issued["code"].as_str().unwrap()));
+        (browser(address).with("Cookie", &cookie), cookie)
+    }
+
+    /// Ends the server.
+    fn end(self) {
+        let pid = Pid::from_child(self.endpoint.child());
+        kill_process(pid, Signal::TERM).expect("it can be signalled");
+        let _ = self.endpoint.end();
+    }
+
+    /// Returns the text of the stored logins.
+    fn stored(&self) -> String {
+        let name = format!("{}.operator.logins", self.endpoint.address.replace(':', "-"));
+        let file = self.world.home().join(".local/state/palisade/tokens").join(name);
+        fs::read_to_string(file).unwrap()
+    }
+}
+
+fn sees(page: &Sender) -> u16 {
+    page.get("/confirmations").status
+}
+
 #[test]
-fn login_survives_a_restart_of_the_server_at_its_address() {
+fn login_survives_a_restart_with_the_same_token_and_keeps_its_end() {
+    let world = World::new();
+    let first = Given::start(&world, "127.0.0.1:0", TOKEN);
+    let address = first.endpoint.address.clone();
+    let (page, cookie) = first.browser();
+    assert_eq!(sees(&page), 200);
+    let stored = first.stored();
+    let value = cookie.split('=').nth(1).unwrap();
+    assert!(stored.split(' ').count() == 3 && !stored.contains(value), "{stored}");
+    first.end();
+    let second = Given::start(&world, &address, TOKEN);
+    assert_eq!(sees(&page), 200);
+    // A further login stores both: the first one ends when it would have ended.
+    let (other, _) = second.browser();
+    assert!(second.stored().starts_with(stored.trim_end()), "{} {stored}", second.stored());
+    // It ends where the browser ends it.
+    assert_eq!(page.post("/logout", &json!({})).status, 204);
+    assert_eq!((sees(&page), sees(&other)), (401, 200));
+    second.end();
+    let third = Given::start(&world, &address, TOKEN);
+    assert_eq!((sees(&page), sees(&other)), (401, 200));
+    third.end();
+}
+
+#[test]
+fn login_ends_with_a_new_token_or_another_workspace_or_a_forged_end() {
+    let world = World::new();
+    let first = Given::start(&world, "127.0.0.1:0", TOKEN);
+    let address = first.endpoint.address.clone();
+    let (page, _) = first.browser();
+    let stored = first.stored();
+    first.end();
+    let new = Given::start(&world, &address, "another-token-of-the-operator");
+    assert_eq!(sees(&page), 401);
+    new.end();
+    let elsewhere = World::new();
+    let program = Program::new(&elsewhere).env("HOME", world.home());
+    let other = Given::of(&world, program, &address, TOKEN);
+    assert_eq!(sees(&page), 401);
+    let name = format!("{}.operator.logins", address.replace(':', "-"));
+    let file = world.home().join(".local/state/palisade/tokens").join(name);
+    other.end();
+    let end = stored.split(' ').nth(1).unwrap();
+    let later = (end.parse::<u64>().unwrap() + 86_400).to_string();
+    fs::write(&file, stored.replace(end, &later)).unwrap();
+    let forged = Given::start(&world, &address, TOKEN);
+    assert_eq!(sees(&page), 401);
+    forged.end();
+    fs::write(&file, stored).unwrap();
+    let again = Given::start(&world, &address, TOKEN);
+    assert_eq!(sees(&page), 200, "only the changed part was wrong");
+    again.end();
+}
+
+#[test]
+fn login_ends_with_a_token_that_is_made_for_one_run() {
     let world = World::new();
     let api = Api::start(&world, &[]);
     let address = api.endpoint.address.clone();
     let cookie = cookie(&log_in(&address, &link(&world, &address)));
     let page = browser(&address).with("Cookie", &cookie);
-    assert_eq!(page.get("/confirmations").status, 200);
+    assert_eq!(sees(&page), 200);
     api.signal(Signal::TERM);
     let _ = api.endpoint.end();
     let again = Api::at(&address, Program::new(&world), &world.home(), &[]);
-    assert_eq!(page.get("/confirmations").status, 200);
-    assert_ne!(again.operator.get("/confirmations").status, 401);
-    // It ends where the browser ends it.
-    assert_eq!(page.post("/logout", &json!({})).status, 204);
-    assert_eq!(page.get("/confirmations").status, 401);
+    assert_eq!(sees(&page), 401);
+    assert_eq!(again.operator.get("/confirmations").status, 200);
+}
+
+#[test]
+fn logout_ends_the_stream_of_the_browser() {
+    let world = World::new();
+    let api = Api::start(&world, &[]);
+    let address = &api.endpoint.address;
+    let pages = [(); 2].map(|()| {
+        let cookie = cookie(&log_in(address, &link(&world, address)));
+        browser(address).with("Cookie", &cookie)
+    });
+    let mut streams = pages.each_ref().map(|page| page.events("/events"));
+    assert_eq!(pages[0].post("/logout", &json!({})).status, 204);
+    assert!(streams[0].next_event().is_none());
+    api.session("s1");
+    streams[1].find(|event| event.name == "session.opened");
 }

@@ -1,6 +1,7 @@
 //! `palisade serve`: serves the tools to clients of the Model Context Protocol.
 
 mod drain;
+mod mcp_sessions;
 mod mounted;
 mod notify;
 mod operator;
@@ -19,6 +20,7 @@ use super::unused_rules::{self, Told};
 use super::{output, setup};
 use crate::config;
 use drain::Drain;
+use mcp_sessions::McpSessions;
 use palisade::Host;
 use palisade::plugins::{Plugin, Rescan};
 use palisade::tool::text::elided;
@@ -89,18 +91,27 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     settings.timeout = args.running.timeout;
     settings.changes = changes;
     settings.console = Some(way.console());
-    let server = Server::new(tools.host.clone(), settings)?;
+    let operated = wiring.as_ref().map(|operated| operated.server(&tools.host));
+    let server = match &operated {
+        Some(api) => {
+            let sessions = Arc::new(McpSessions::new(api.clone()));
+            Server::observed(tools.host.clone(), settings, sessions)?
+        }
+        None => Server::new(tools.host.clone(), settings)?,
+    };
     // Start watching before the first client connects, so that no change is missed.
     let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
     let host = tools.host.clone();
     let rules = tools.settings.clone();
     let drain = Drain { time: args.drain, insisted: signals.insisted.clone() };
-    let operated = wiring.as_ref().map(|operated| operated.server(&tools.host));
     let served = drive(signals, runtime()?, async |told| {
         tokio::spawn(tell_missing(common.clone(), host, changes, rules));
         let running = Running { server: &server, operated: operated.as_ref(), drain };
         running.serve(way, told.clone()).await.map(|ended| (ended, told.is_cancelled()))
     })?;
+    if let Some(api) = &operated {
+        api.close_sessions();
+    }
     if let Some(operated) = wiring {
         operated.close();
     }

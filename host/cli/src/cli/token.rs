@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub(super) const TOKEN: &str = "PALISADE_SERVE_TOKEN";
 /// Maximum size of a token file, in bytes.
 const TOKEN_FILE: u64 = 4096;
+/// Maximum size of a file with logins, in bytes: more than 32 lines of them have.
+const LOGIN_FILE: u64 = 16 << 10;
 /// The entropy of a generated token, in bytes.
 const RANDOM: usize = 32;
 
@@ -75,6 +77,14 @@ impl Entry {
         match self {
             Self::Given { token, .. } | Self::Made { token, .. } => Access::Token(*token),
             Self::Open => Access::Unauthenticated,
+        }
+    }
+
+    /// Returns a given token, which outlives this run.
+    pub(super) fn given(&self) -> Option<Token> {
+        match self {
+            Self::Given { token, .. } => Some(*token),
+            Self::Made { .. } | Self::Open => None,
         }
     }
 
@@ -146,7 +156,7 @@ impl LoginFile {
         if let Ok((file, path)) = self.directory.file(&self.name)
             && private::check(&file, &path).is_ok()
         {
-            let _ = file.take(TOKEN_FILE).read_to_string(&mut text);
+            let _ = file.take(LOGIN_FILE).read_to_string(&mut text);
         }
         text
     }

@@ -5,102 +5,75 @@
     reason = "messages that the next revision drops; clients of older revisions expect them"
 )]
 
+use super::client_session::{ClientSession, Introduction, TransportKind};
 use super::known_lists::{KnownLists, ListDigest, ListKind};
+use super::session_factory::SessionFactory;
 use super::subscriptions::Subscriptions;
+use palisade::Session;
 use palisade::tool::Digest;
-use palisade::{Host, Session, SessionBuilder};
 use rmcp::model::LoggingLevel;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Numbers the clients, so that call ids are unique in the process. Request ids are not: clients
-/// choose them.
-static CLIENTS: AtomicU64 = AtomicU64::new(1);
-
-/// The transport of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TransportKind {
-    /// Standard input and output.
-    Stdio,
-    /// HTTP.
-    Http,
-}
-
-impl TransportKind {
-    /// Returns the name in OpenTelemetry's conventions.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Stdio => "pipe",
-            Self::Http => "tcp",
-        }
-    }
-}
-
-/// The client at the other end of a connection. Dropping it cancels its calls.
+/// The client at the other end of a connection. Dropping it ends its session.
 pub(crate) struct Client {
-    session: Session,
-    name: String,
-    transport: TransportKind,
+    session: ClientSession,
+    /// Numbers the calls, so that their ids are unique. Request ids are not: clients choose them.
     next_call: AtomicU64,
     log_level: Mutex<LoggingLevel>,
     /// The lists that the client was last shown, or could have seen when it connected.
     known_lists: Mutex<KnownLists>,
     /// The resources that a stateful client has subscribed to.
     subscriptions: Subscriptions,
-    disconnected: CancellationToken,
 }
 
 impl Client {
     /// Creates a client with a session of its own, which is a caller with shares of its own.
-    pub(crate) fn new(host: &Host, transport: TransportKind) -> Self {
-        Self::with(host, transport, SessionBuilder::own_shares)
+    pub(crate) fn new(sessions: &SessionFactory, transport: TransportKind) -> Self {
+        Self::with(sessions.open(transport, None))
     }
 
     /// Creates a client over HTTP with a session of its own, which has shares of its own within
     /// those of this caller.
-    pub(crate) fn of_caller(host: &Host, caller: Digest) -> Self {
-        Self::with(host, TransportKind::Http, |session| session.own_shares_of(caller))
+    pub(crate) fn of_caller(sessions: &SessionFactory, caller: Digest) -> Self {
+        Self::with(sessions.open(TransportKind::Http, Some(caller)))
     }
 
-    fn with(
-        host: &Host,
-        transport: TransportKind,
-        shares: impl FnOnce(SessionBuilder) -> SessionBuilder,
-    ) -> Self {
-        let name = format!("mcp-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
-        let session = shares(host.new_session(&name)).build();
+    fn with(session: ClientSession) -> Self {
         Self {
             session,
-            name,
-            transport,
             next_call: AtomicU64::new(1),
             log_level: Mutex::new(LoggingLevel::Info),
             known_lists: Mutex::default(),
             subscriptions: Subscriptions::default(),
-            disconnected: CancellationToken::new(),
         }
     }
 
-    /// Returns a name that is unique in this process.
+    /// Returns a name that no client of another run has: the id of the session.
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        self.session.id()
     }
 
     /// Returns the transport of the client.
     pub(crate) fn transport(&self) -> TransportKind {
-        self.transport
+        self.session.transport()
     }
 
     /// Returns the session of the client's calls.
     pub(crate) fn session(&self) -> &Session {
-        &self.session
+        self.session.session()
     }
 
-    /// Returns a call id that is unique in this process.
+    /// Notes who the client is, at its first request.
+    pub(crate) fn introduce(&self, introduction: impl FnOnce() -> Introduction) {
+        self.session.introduce(introduction);
+    }
+
+    /// Returns a call id that no call of another run has.
     pub(crate) fn next_call_id(&self) -> String {
-        format!("{}-{}", self.name, self.next_call.fetch_add(1, Ordering::Relaxed))
+        format!("{}-{}", self.name(), self.next_call.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Returns the minimum log level of a stateful client; `info` unless the client has set one.
@@ -136,13 +109,22 @@ impl Client {
 
     /// Completes when the client has disconnected.
     pub(crate) async fn disconnected(&self) {
-        self.disconnected.cancelled().await;
+        self.session.ended().await;
+    }
+
+    /// Returns true if the client has disconnected, or its session was ended.
+    pub(crate) fn has_disconnected(&self) -> bool {
+        self.session.has_ended()
+    }
+
+    /// Returns the token that is cancelled when the session ends.
+    pub(crate) fn end_token(&self) -> CancellationToken {
+        self.session.end_token()
     }
 
     /// Cancels the client's calls, and rejects new ones.
     pub(crate) fn disconnect(&self) {
-        self.disconnected.cancel();
-        self.session.close();
+        self.session.end();
     }
 }
 
@@ -154,6 +136,6 @@ impl Drop for Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Client").field("name", &self.name()).finish_non_exhaustive()
     }
 }

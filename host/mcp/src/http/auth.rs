@@ -12,6 +12,7 @@ use super::rejection::Rejection;
 use super::request_body;
 use super::request_rates::{AddressBuckets, RequestRates};
 use super::response_body::Body;
+use super::same_origin::Answer;
 use super::settings::Settings;
 use bytes::Bytes;
 use hyper::body::Body as HttpBody;
@@ -85,6 +86,8 @@ pub(super) enum Place {
     Named,
     /// It belongs to the service of all other paths.
     Beside,
+    /// As [`Beside`](Self::Beside), and the answer lasts.
+    Stream,
     /// As [`Beside`](Self::Beside), and the request needs no credentials.
     Public,
 }
@@ -298,7 +301,8 @@ impl Auth {
     ) -> Result<(Caller, Option<Role>), Rejection> {
         let cookies = match place {
             Place::Named => Cookies::Ignored,
-            Place::Beside | Place::Public => Cookies::Accepted,
+            Place::Stream => Cookies::Accepted(Answer::Stream),
+            Place::Beside | Place::Public => Cookies::Accepted(Answer::Whole),
         };
         match self.credentials.identify(head, cookies) {
             Ok((caller, role)) => {

@@ -1,6 +1,6 @@
 //! Serves the requests of one connection.
 
-use super::auth::{Auth, Paths, Place, RequestHead};
+use super::auth::{Auth, Caller, Paths, Place, RequestHead};
 use super::cors;
 use super::login::Action;
 use super::logins::Logins;
@@ -63,6 +63,23 @@ pub(crate) struct ConnectionHandler {
     log: Mutex<RejectionLog>,
 }
 
+/// The other end of a connection.
+struct Peer {
+    from: IpAddr,
+    /// The sender of the last request, which may be one that takes over the connection.
+    last: Mutex<Caller>,
+}
+
+impl Peer {
+    fn set_last_caller(&self, caller: Caller) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = caller;
+    }
+
+    fn last_caller(&self) -> Caller {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The service of a request, and the kind of its path.
 struct Target {
     place: Place,
@@ -114,9 +131,10 @@ impl ConnectionHandler {
         let Connection { socket, from, disconnected } = connection;
         let mut disconnected = pin!(disconnected);
         let (socket, handle) = Socket::new(socket);
-        let is_connected = self.serve_requests(socket, from, disconnected.as_mut(), stop).await;
+        let peer = Peer { from, last: Mutex::new(Caller::Unauthenticated) };
+        let is_connected = self.serve_requests(socket, &peer, disconnected.as_mut(), stop).await;
         if is_connected {
-            self.keep_taken_over(&handle, disconnected).await;
+            self.keep_taken_over(&handle, disconnected, peer.last_caller()).await;
         }
     }
 
@@ -124,7 +142,7 @@ impl ConnectionHandler {
     async fn serve_requests<S>(
         &self,
         socket: Socket<S>,
-        from: IpAddr,
+        peer: &Peer,
         disconnected: impl Future<Output = ()>,
         stop: &CancellationToken,
     ) -> bool
@@ -132,7 +150,7 @@ impl ConnectionHandler {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let service = service_fn(move |request| async move {
-            Ok::<_, Infallible>(self.answer(request, from).await)
+            Ok::<_, Infallible>(self.answer(request, peer).await)
         });
         let connection = self.http.serve_connection(TokioIo::new(socket), service);
         let mut connection = pin!(connection.with_upgrades());
@@ -159,8 +177,13 @@ impl ConnectionHandler {
     }
 
     /// Completes when the socket is gone. Closes it if another protocol has taken it over, and its
-    /// client disconnects or the server ends.
-    async fn keep_taken_over(&self, socket: &SocketHandle, disconnected: impl Future<Output = ()>) {
+    /// client disconnects, the login of the client ends, or the server does.
+    async fn keep_taken_over(
+        &self,
+        socket: &SocketHandle,
+        disconnected: impl Future<Output = ()>,
+        caller: Caller,
+    ) {
         let ended = async {
             match &self.beside {
                 Some(beside) => beside.ended.cancelled().await,
@@ -171,19 +194,20 @@ impl ConnectionHandler {
             biased;
             () = socket.dropped() => return,
             () = ended => {}
+            () = self.auth.credentials().login_over(caller) => {}
             () = disconnected => {}
         }
         socket.close();
         socket.dropped().await;
     }
 
-    async fn answer(&self, request: Request<Incoming>, from: IpAddr) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
         let asked = tracing::enabled!(target: LOG_TARGET, tracing::Level::DEBUG)
             .then(|| format!("{} {}", request.method(), elided(request.uri().path(), MAX_SHOWN)));
         let origin = self.auth.allowed_origin(request.headers());
         let is_beside = self.beside.is_some() && self.named(request.uri().path()).is_none();
-        let answered = self.route(request, from).await;
-        self.log_overload(from, &answered);
+        let answered = self.route(request, peer).await;
+        self.log_overload(peer.from, &answered);
         let why = answered.as_ref().err().map(|rejection| format!(", {rejection}"));
         let mut response = answered.unwrap_or_else(Rejection::into_response);
         cors::add_headers(response.headers_mut(), origin);
@@ -215,8 +239,9 @@ impl ConnectionHandler {
     async fn route(
         &self,
         request: Request<Incoming>,
-        from: IpAddr,
+        peer: &Peer,
     ) -> Result<Response<Body>, Rejection> {
+        let from = peer.from;
         if cors::is_preflight(&request) {
             return self.auth.preflight(&request);
         }
@@ -229,13 +254,31 @@ impl ConnectionHandler {
         let request = Request::from_parts(head, body);
         let admitted = self.auth.admit_at(place, request, from, session).await?;
         let service = service.ok_or_else(|| self.auth.unknown_path())?;
+        let caller = admitted.caller();
+        peer.set_last_caller(caller);
         let response = service.answer(admitted).await;
         Ok(match (place, &self.beside) {
-            (Place::Beside | Place::Public, Some(beside)) => {
-                response.map(|body| body.until(beside.ended.clone()))
+            (Place::Beside | Place::Stream | Place::Public, Some(beside)) => {
+                response.map(|body| body.until(|| self.end_of_stream(beside, caller)))
             }
             _ => response,
         })
+    }
+
+    /// Completes when a stream of this caller has to end.
+    fn end_of_stream(
+        &self,
+        beside: &Beside,
+        caller: Caller,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let ended = beside.ended.clone();
+        let login_over = self.auth.credentials().login_over(caller);
+        async move {
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = login_over => {}
+            }
+        }
     }
 
     /// Returns what a request asks of the server itself.
@@ -252,9 +295,10 @@ impl ConnectionHandler {
             return Target { place: Place::Named, service: None };
         };
         let is_read = matches!(head.method, Method::GET | Method::HEAD);
-        let place = match is_read && service.is_public(head) {
-            true => Place::Public,
-            false => Place::Beside,
+        let place = match () {
+            () if is_read && service.is_public(head) => Place::Public,
+            () if is_read && service.is_stream(head) => Place::Stream,
+            () => Place::Beside,
         };
         Target { place, service: Some(service.clone()) }
     }

@@ -3,7 +3,7 @@
 use super::client_address::ClientAddress;
 use super::logins::{COOKIE_TIME, Logins};
 use super::rejection::Rejection;
-use super::same_origin::accepts_cookie;
+use super::same_origin::{Answer, accepts_cookie};
 use super::settings::{Access, Settings, Token};
 use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
@@ -58,8 +58,8 @@ pub enum Role {
 /// Whether the cookie counts at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cookies {
-    /// The path is for pages of this server.
-    Accepted,
+    /// The path is for pages of this server, and answers in this way.
+    Accepted(Answer),
     /// The path is for programs.
     Ignored,
 }
@@ -113,8 +113,8 @@ impl Credentials {
         if let Some(token) = token {
             return self.of_token(token);
         }
-        if let (Cookies::Accepted, Some(operator)) = (cookies, &self.operator)
-            && let Some(caller) = operator.of_cookie(head)?
+        if let (Cookies::Accepted(answer), Some(operator)) = (cookies, &self.operator)
+            && let Some(caller) = operator.of_cookie(head, answer)?
         {
             return Ok((caller, Role::Operator));
         }
@@ -143,6 +143,20 @@ impl Credentials {
         Ok(operator.set_cookie(&value, COOKIE_TIME.as_secs(), headers))
     }
 
+    /// Completes when the login of a browser has ended. Never, for any other caller.
+    pub(super) fn login_over(&self, caller: Caller) -> impl Future<Output = ()> + Send + use<> {
+        let login = match (caller, &self.operator) {
+            (Caller::Browser(digest), Some(operator)) => Some(operator.logins.over(&digest)),
+            _ => None,
+        };
+        async move {
+            match login {
+                Some(over) => over.await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
     /// Ends the logins of a request's cookies, and returns the `Set-Cookie` that removes them.
     pub(super) fn log_out(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         let operator = self.operator.as_ref()?;
@@ -153,7 +167,7 @@ impl Credentials {
 
 impl Operator {
     /// Returns the caller of the request's cookie. `None` without a cookie of this server.
-    fn of_cookie(&self, head: &Parts) -> Result<Option<Caller>, Rejection> {
+    fn of_cookie(&self, head: &Parts, answer: Answer) -> Result<Option<Caller>, Rejection> {
         let mut values = self.cookies(&head.headers).peekable();
         if values.peek().is_none() {
             return Ok(None);
@@ -161,7 +175,8 @@ impl Operator {
         // Another port of this host may have set a cookie with the same name.
         let digest = values.find_map(|value| self.logins.find(value));
         let digest = digest.ok_or(Rejection::LoginEnded)?;
-        accepts_cookie(head).then_some(Some(Caller::Browser(digest))).ok_or(Rejection::CrossSite)
+        let is_own = accepts_cookie(head, answer);
+        is_own.then_some(Some(Caller::Browser(digest))).ok_or(Rejection::CrossSite)
     }
 
     /// Returns the values of the server's cookie in a request.

@@ -3,7 +3,7 @@
 use super::auth::Auth;
 use super::rejection::Rejection;
 use super::response_body::Body;
-use super::same_origin::{Source, accepts_cookie};
+use super::same_origin::{Answer, Source, accepts_cookie};
 use bytes::Bytes;
 use hyper::body::Body as HttpBody;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, SET_COOKIE};
@@ -53,7 +53,9 @@ impl Action {
         let (head, body) = request.into_parts();
         let cookie = match self {
             Self::LogIn => log_in(auth, &head, body, from).await?,
-            Self::LogOut if !accepts_cookie(&head) => return Err(Rejection::CrossSite),
+            Self::LogOut if !accepts_cookie(&head, Answer::Whole) => {
+                return Err(Rejection::CrossSite);
+            }
             Self::LogOut => auth.credentials().log_out(&head.headers),
         };
         let mut response = Response::new(Body::empty());

@@ -1,12 +1,15 @@
 //! The operator's logins: codes that are valid once, and the cookies that they are exchanged for.
 //! Both are random, and only their digests are kept.
 
+use super::settings::Token;
+use super::stored_logins::{LoginKey, StoredLogin, StoredTime};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use tokio::time::Instant;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 /// The time for which a code can be used.
 const CODE_TIME: Duration = Duration::from_secs(10 * 60);
@@ -34,8 +37,12 @@ struct State {
     keep: Option<Keep>,
 }
 
-/// Stores the digests of the cookies, one a line.
-type Keep = Arc<dyn Fn(&str) + Send + Sync>;
+/// Stores the logins.
+#[derive(Clone)]
+struct Keep {
+    key: LoginKey,
+    store: Arc<dyn Fn(&str) + Send + Sync>,
+}
 
 impl Default for Logins {
     fn default() -> Self {
@@ -54,31 +61,40 @@ impl Logins {
     /// Fails if the system provides no random numbers.
     pub fn issue(&self) -> io::Result<String> {
         let code = random::<CODE_BYTES>()?;
-        self.state().codes.insert(digest(&code), Instant::now());
+        self.state().codes.add(digest(&code), Instant::now());
         Ok(code)
     }
 
-    /// Lets browsers stay logged in when the server runs again: `kept` is what an earlier server at
-    /// this address has stored, and `keep` stores the digests of all cookies at each change, one a
-    /// line. Only their owner may be able to write what is stored. A restored cookie counts for
-    /// another 24 hours.
-    pub fn restore(&self, kept: &str, keep: impl Fn(&str) + Send + Sync + 'static) {
+    /// Lets browsers stay logged in when the server runs again. `kept` is the text that an earlier
+    /// run has stored by `store`, which gets it whole at each change. It contains the digests of
+    /// cookies with their ends, and is authenticated by a key of the operator's token and of the
+    /// place, such as the path of the workspace: a login counts for these only, and ends when it
+    /// would have ended in the run that it was made in.
+    pub fn restore(
+        &self,
+        operator: &Token,
+        place: &[u8],
+        kept: &str,
+        store: impl Fn(&str) + Send + Sync + 'static,
+    ) {
+        let key = LoginKey::new(operator, place);
         let mut state = self.state();
         let now = Instant::now();
-        for digest in kept.lines().filter_map(|line| blake3::Hash::from_hex(line).ok()) {
-            state.cookies.insert(digest, now);
+        for StoredLogin { digest, end, left } in key.read(kept, SystemTime::now()) {
+            // By a clock that was set back, a login would last longer than any other.
+            state.cookies.insert(Secret::new(digest, now + left.min(COOKIE_TIME), end), now);
         }
-        state.keep = Some(Arc::new(keep));
+        state.keep = Some(Keep { key, store: Arc::new(store) });
     }
 
     /// Stores the cookies after a change, outside of the lock.
     fn store(&self) {
         let state = self.state();
         let Some(keep) = state.keep.clone() else { return };
-        let lines = state.cookies.kept.iter().map(|(digest, _)| format!("{}\n", digest.to_hex()));
+        let lines = state.cookies.kept.iter().map(|it| keep.key.line(&it.digest, it.stored_end));
         let text: String = lines.collect();
         drop(state);
-        keep(&text);
+        (keep.store)(&text);
     }
 
     /// Exchanges a code for the value of a cookie. `None` for a code that is unknown, used or too
@@ -94,7 +110,7 @@ impl Logins {
         if !state.codes.take(&digest(code), now) {
             return Ok(None);
         }
-        state.cookies.insert(digest(&cookie), now);
+        state.cookies.add(digest(&cookie), now);
         drop(state);
         self.store();
         Ok(Some(cookie))
@@ -104,6 +120,19 @@ impl Logins {
     pub(super) fn find(&self, cookie: &str) -> Option<blake3::Hash> {
         let digest = digest(cookie);
         self.state().cookies.contains(&digest, Instant::now()).then_some(digest)
+    }
+
+    /// Completes when the login of the cookie with this digest has ended: by a logout, by its time,
+    /// or for a newer one.
+    pub(super) fn over(&self, digest: &blake3::Hash) -> impl Future<Output = ()> + Send + use<> {
+        let login = self.state().cookies.find(digest, Instant::now());
+        async move {
+            let Some((end, ended)) = login else { return };
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = sleep_until(end) => {}
+            }
+        }
     }
 
     /// Ends the login of a cookie.
@@ -127,12 +156,32 @@ impl fmt::Debug for Logins {
     }
 }
 
-/// Secrets of one kind with their ends, the oldest first. Comparisons of digests take constant
-/// time.
+/// Secrets of one kind, the oldest first. Comparisons of digests take constant time.
 struct Secrets {
     most: usize,
     time: Duration,
-    kept: VecDeque<(blake3::Hash, Instant)>,
+    kept: VecDeque<Secret>,
+}
+
+/// A secret that counts. Dropping it ends what it has begun.
+struct Secret {
+    digest: blake3::Hash,
+    end: Instant,
+    /// The end by the clock of the machine, which other runs share.
+    stored_end: StoredTime,
+    ended: CancellationToken,
+}
+
+impl Secret {
+    fn new(digest: blake3::Hash, end: Instant, stored_end: StoredTime) -> Self {
+        Self { digest, end, stored_end, ended: CancellationToken::new() }
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
 }
 
 impl Secrets {
@@ -140,31 +189,45 @@ impl Secrets {
         Self { most, time, kept: VecDeque::new() }
     }
 
-    fn insert(&mut self, digest: blake3::Hash, now: Instant) {
+    /// Adds a secret that counts from now on.
+    fn add(&mut self, digest: blake3::Hash, now: Instant) {
+        let stored_end = StoredTime::after(SystemTime::now(), self.time);
+        self.insert(Secret::new(digest, now + self.time, stored_end), now);
+    }
+
+    fn insert(&mut self, secret: Secret, now: Instant) {
         self.remove_old(now);
         if self.kept.len() >= self.most {
             self.kept.pop_front();
         }
-        self.kept.push_back((digest, now + self.time));
+        self.kept.push_back(secret);
     }
 
     fn contains(&mut self, digest: &blake3::Hash, now: Instant) -> bool {
+        self.find(digest, now).is_some()
+    }
+
+    /// Returns the end of a secret that counts, and the token that is cancelled if it ends earlier.
+    fn find(
+        &mut self,
+        digest: &blake3::Hash,
+        now: Instant,
+    ) -> Option<(Instant, CancellationToken)> {
         self.remove_old(now);
-        self.kept.iter().any(|(kept, _)| kept == digest)
+        let found = self.kept.iter().find(|kept| kept.digest == *digest)?;
+        Some((found.end, found.ended.clone()))
     }
 
     /// Removes a secret. Returns false if it does not count.
     fn take(&mut self, digest: &blake3::Hash, now: Instant) -> bool {
         self.remove_old(now);
         let before = self.kept.len();
-        self.kept.retain(|(kept, _)| kept != digest);
+        self.kept.retain(|kept| kept.digest != *digest);
         self.kept.len() < before
     }
 
     fn remove_old(&mut self, now: Instant) {
-        while self.kept.front().is_some_and(|(_, end)| *end <= now) {
-            self.kept.pop_front();
-        }
+        self.kept.retain(|kept| kept.end > now);
     }
 }
 
@@ -184,7 +247,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use tokio::time::advance;
+    use tokio::time::{advance, timeout};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -237,23 +300,79 @@ mod tests {
         assert!(shown.ends_with(&format!("cookies: {MOST_COOKIES} }}")), "{shown}");
     }
 
+    /// A place where logins are stored, as a file.
+    #[derive(Clone, Default)]
+    struct Stored(Arc<Mutex<String>>);
+
+    impl Stored {
+        fn text(&self) -> String {
+            self.0.lock().unwrap().clone()
+        }
+
+        /// Returns the logins of a server that runs with this token and place.
+        fn server(&self, token: &str, place: &str) -> Logins {
+            let (logins, stored) = (Logins::default(), self.clone());
+            let store = move |text: &str| *stored.0.lock().unwrap() = text.to_owned();
+            logins.restore(&Token::new(token).unwrap(), place.as_bytes(), &self.text(), store);
+            logins
+        }
+    }
+
+    const TOKEN: &str = "0123456789abcdef";
+
+    fn log_in(logins: &Logins) -> String {
+        logins.redeem(&logins.issue().unwrap()).unwrap().unwrap()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn login_outlives_its_server_and_ends_by_logout() {
-        let stored = Arc::new(Mutex::new(String::new()));
-        let server = || {
-            let (logins, kept) = (Logins::default(), stored.lock().unwrap().clone());
-            let stored = stored.clone();
-            logins.restore(&kept, move |text| *stored.lock().unwrap() = text.to_owned());
-            logins
-        };
-        let first = server();
-        let cookie = first.redeem(&first.issue().unwrap()).unwrap().unwrap();
-        assert!(!stored.lock().unwrap().contains(&cookie), "only its digest is stored");
-        let second = server();
+        let stored = Stored::default();
+        let first = stored.server(TOKEN, "/project");
+        let cookie = log_in(&first);
+        assert!(!stored.text().contains(&cookie), "only its digest is stored");
+        let second = stored.server(TOKEN, "/project");
         assert!(second.find(&cookie).is_some());
         second.end(&cookie);
-        assert!(server().find(&cookie).is_none());
+        assert!(stored.server(TOKEN, "/project").find(&cookie).is_none());
         advance(COOKIE_TIME).await;
         assert!(first.find(&cookie).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn login_outlives_neither_a_new_token_nor_its_place() {
+        let stored = Stored::default();
+        let cookie = log_in(&stored.server(TOKEN, "/project"));
+        for (token, place) in [("fedcba9876543210", "/project"), (TOKEN, "/another")] {
+            assert!(stored.server(token, place).find(&cookie).is_none(), "{token} {place}");
+        }
+        assert!(stored.server(TOKEN, "/project").find(&cookie).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn restart_does_not_prolong_a_login() {
+        let stored = Stored::default();
+        let first = log_in(&stored.server(TOKEN, "/project"));
+        let before = stored.text();
+        // A further login stores all of them again.
+        let second = stored.server(TOKEN, "/project");
+        let cookie = log_in(&second);
+        assert!(stored.text().starts_with(&before), "{}", stored.text());
+        advance(COOKIE_TIME + SECOND).await;
+        assert!(second.find(&first).is_none() && second.find(&cookie).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn end_of_a_login_is_noticed() {
+        let logins = Logins::default();
+        let (left, late) = (log_in(&logins), log_in(&logins));
+        let over = |cookie: &str| logins.over(&digest(cookie));
+        let mut of_left = Box::pin(over(&left));
+        let mut of_late = Box::pin(over(&late));
+        assert!(timeout(SECOND, of_left.as_mut()).await.is_err());
+        logins.end(&left);
+        assert!(timeout(SECOND, of_left).await.is_ok());
+        assert!(timeout(COOKIE_TIME - 3 * SECOND, of_late.as_mut()).await.is_err());
+        assert!(timeout(3 * SECOND, of_late).await.is_ok());
+        assert!(timeout(SECOND, over("unknown")).await.is_ok());
     }
 }

@@ -5,12 +5,12 @@ use bytes::Bytes;
 use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use palisade::BoxFuture;
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The error of a response's body.
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
@@ -43,12 +43,15 @@ impl Body {
         Self::from(Bytes::new())
     }
 
-    /// Ends a stream when the token is cancelled. A body of known length is sent to its end.
-    pub(super) fn until(self, ended: CancellationToken) -> Self {
+    /// Ends a stream when the future completes. A body of known length is sent to its end.
+    pub(super) fn until<F>(self, ended: impl FnOnce() -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         if self.size_hint().exact().is_some() {
             return self;
         }
-        Self::new(Until { body: self, ended: Box::pin(ended.cancelled_owned()) })
+        Self::new(Until { body: self, ended: Box::pin(ended()) })
     }
 }
 
@@ -105,7 +108,7 @@ impl HttpBody for Body {
 /// A stream that ends early.
 struct Until {
     body: Body,
-    ended: Pin<Box<WaitForCancellationFutureOwned>>,
+    ended: BoxFuture<'static, ()>,
 }
 
 impl HttpBody for Until {

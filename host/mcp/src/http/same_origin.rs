@@ -39,14 +39,23 @@ impl Source {
     }
 }
 
-/// Returns true if the cookie of the operator counts for a request. A page of unknown source cannot
-/// read the answer to a plain `GET`, which changes nothing. Everything else, and a stream, which
-/// lasts, must come from the server's own pages.
-pub(super) fn accepts_cookie(head: &Parts) -> bool {
+/// How long the answer to a request takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It is sent at once.
+    Whole,
+    /// It lasts.
+    Stream,
+}
+
+/// Returns true if the cookie of the operator counts for a request with this answer. A page of
+/// unknown source cannot read the answer to a plain `GET`, which changes nothing. Everything else,
+/// and a stream, which lasts, must come from the server's own pages.
+pub(super) fn accepts_cookie(head: &Parts, answer: Answer) -> bool {
     match Source::of(&head.headers) {
         Source::Own => true,
         Source::Foreign => false,
-        Source::Unknown => is_plain_read(head),
+        Source::Unknown => answer == Answer::Whole && is_plain_read(head),
     }
 }
 
@@ -105,7 +114,7 @@ mod tests {
     fn accepts(method: &str, headers: &[(&str, &str)]) -> bool {
         let request = Request::builder().method(method).header("host", "localhost:8000");
         let request = headers.iter().fold(request, |it, (name, value)| it.header(*name, *value));
-        accepts_cookie(&request.body(()).unwrap().into_parts().0)
+        accepts_cookie(&request.body(()).unwrap().into_parts().0, Answer::Whole)
     }
 
     #[test]
@@ -147,6 +156,20 @@ mod tests {
             assert!(!accepts("GET", &more(("upgrade", "websocket"))), "{headers:?}");
             assert!(!accepts("GET", &more(("accept", "text/html, Text/Event-Stream"))));
         }
+    }
+
+    #[test]
+    fn unknown_page_gets_no_stream_whatever_it_accepts() {
+        let streams = |headers: &[(&str, &str)]| {
+            let request = Request::builder().header("host", "localhost:8000");
+            let request =
+                headers.iter().fold(request, |it, (name, value)| it.header(*name, *value));
+            accepts_cookie(&request.body(()).unwrap().into_parts().0, Answer::Stream)
+        };
+        for headers in [&[][..], &[("accept", "*/*")], &[("sec-fetch-site", "none")]] {
+            assert!(!streams(headers), "{headers:?}");
+        }
+        assert!(streams(&[OWN]) && streams(&[SAME]) && !streams(&[OTHER_PORT]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The data that travels with a request in its extensions: its sender, its memory account, and the
 //! mark of the fast path.
 
-use crate::http::{Caller, ClientAddress, RequestHead};
+use crate::http::{Caller, ClientAddress, RequestHead, Role};
 use palisade::internal::Account;
 use rmcp::model::{ClientCapabilities, Extensions};
 
@@ -11,6 +11,11 @@ pub(crate) struct FastPath(pub(crate) ClientCapabilities);
 
 /// Returns the identity of the sender, for a request over HTTP.
 pub(crate) fn caller(request: &Extensions) -> Option<Caller> {
+    request.get::<RequestHead>()?.extensions.get().copied()
+}
+
+/// Returns the role of the sender, for a request over HTTP.
+pub(crate) fn role(request: &Extensions) -> Option<Role> {
     request.get::<RequestHead>()?.extensions.get().copied()
 }
 

@@ -3,6 +3,7 @@
 // The console can be mounted below any path: its scripts are in `console/js/` of that place.
 const ROOT = new URL('../../', import.meta.url);
 const PATIENCE_MS = 20_000;
+const NO_ANSWER = { title: 'No answer', detail: 'The server does not answer.' };
 
 /** An answer that is not a success, or no answer at all (`status` 0). */
 export class Problem extends Error {
@@ -47,11 +48,33 @@ async function request(method, parts, { parameters, body, signal, accepts = [] }
     }
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Problem(0, { title: 'No answer', detail: 'The server does not answer.' });
+    throw new Problem(0, NO_ANSWER);
   }
+  throw await refusal(response, parts);
+}
+
+async function refusal(response, parts) {
   const said = await response.json().catch(() => ({}));
   if (response.status === 401 && parts[0] !== 'login') onSignedOut();
-  throw new Problem(response.status, said && typeof said === 'object' ? said : {});
+  return new Problem(response.status, said && typeof said === 'object' ? said : {});
+}
+
+/** Opens a stream of events, until `signal` ends it. */
+export async function open(parts, parameters, signal) {
+  let response;
+  try {
+    response = await fetch(address(parts, parameters), {
+      credentials: 'same-origin',
+      cache: 'no-store',
+      headers: { accept: 'text/event-stream' },
+      signal,
+    });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new Problem(0, NO_ANSWER);
+  }
+  if (response.ok) return response.body;
+  throw await refusal(response, parts);
 }
 
 export const get = (parts, options) => request('GET', parts, options);

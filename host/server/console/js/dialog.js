@@ -12,6 +12,7 @@ import {
   filesPart,
   inputPart,
   outcome,
+  passed,
   questionFacts,
   resolutionText,
   sentence,
@@ -41,6 +42,9 @@ export class QuestionDialog {
   #armedAt = 0;
   #warned = false;
   #later = new Set();
+  #before = null;
+  /** What became of the shown question, if it was answered elsewhere. */
+  #passed = null;
   #parts = {};
   #onClose;
 
@@ -52,6 +56,7 @@ export class QuestionDialog {
     questions.addEventListener('change', () => {
       this.#count();
       this.#offerNext();
+      if (this.#passed) this.offer();
     });
     this.#dialog.addEventListener('cancel', (event) => {
       event.preventDefault();
@@ -68,7 +73,9 @@ export class QuestionDialog {
 
   /** Shows the oldest question that was not put off, unless that would interrupt somebody. */
   offer() {
-    const next = this.#questions.list.find((item) => !this.#later.has(item.request_id));
+    const next = this.#waiting();
+    // A question that was answered elsewhere makes room for the next one.
+    if (next && this.#passed) this.show(next.request_id, passed(this.#question, this.#passed));
     if (this.isOpen || !next) return;
     if (document.querySelector('dialog[open]') || isTyping()) {
       announce(`A question waits: ${sentenceText(next)}.`, true);
@@ -83,10 +90,19 @@ export class QuestionDialog {
     if (next) this.show(next.request_id);
   }
 
-  /** Shows this question, open or over. */
-  async show(requestId) {
+  /** The oldest other question that was not put off. */
+  #waiting() {
+    const isFree = ({ request_id: id }) =>
+      !this.#later.has(id) && id !== this.#question?.request_id;
+    return this.#questions.list.find(isFree);
+  }
+
+  /** Shows this question, open or over. `before` is what became of the one before. */
+  async show(requestId, before = null) {
     this.#asked?.abort();
     this.#asked = new AbortController();
+    this.#before = before;
+    this.#passed = null;
     this.#state = 'loading';
     this.#question = { request_id: requestId };
     this.#frame('Loading the question', []);
@@ -95,8 +111,12 @@ export class QuestionDialog {
     try {
       const details = await Questions.details(requestId, this.#asked.signal);
       this.#question = details;
-      if (details.resolution) this.#showOver(details.resolution);
-      else this.#showOpen();
+      if (!details.resolution) this.#showOpen();
+      else {
+        this.#showOver(details.resolution);
+        // Not asked for, but offered, and answered elsewhere meanwhile.
+        if (before) this.#passed = details.resolution;
+      }
     } catch (error) {
       if (error.name === 'AbortError') return;
       this.#state = 'over';
@@ -124,7 +144,13 @@ export class QuestionDialog {
     this.#parts = parts;
     put(
       this.#dialog,
-      h('header', {}, h('div', { class: 'line' }, parts.count, parts.left), parts.title),
+      h(
+        'header',
+        {},
+        this.#before && h('p', { class: 'before' }, this.#before.shown),
+        h('div', { class: 'line' }, parts.count, parts.left),
+        parts.title,
+      ),
       parts.content,
       h('footer', {}, parts.status, parts.says, parts.buttons),
     );
@@ -145,7 +171,10 @@ export class QuestionDialog {
     );
     this.#tick();
     this.#parts.title.focus();
-    announce(`Question: allow ${sentenceText(details)}? Press a, s or d to go to an answer.`);
+    announce(
+      `${this.#before?.said ?? ''}Question: allow ${sentenceText(details)}? ` +
+        'Press a, s or d to go to an answer.',
+    );
   }
 
   #button(name) {
@@ -221,6 +250,9 @@ export class QuestionDialog {
     if (resolution) this.#showOver(resolution);
     else if (decision) this.#showOver({ decision });
     else this.#finish('over', 'The question is no longer open.');
+    // Nobody waits for this dialog any more, but the next question may be hidden behind it.
+    this.#passed = resolution ?? { decision };
+    this.offer();
   }
 
   #showOver(resolution, before = '') {
@@ -299,6 +331,7 @@ export class QuestionDialog {
     this.#asked?.abort();
     this.#state = 'closed';
     this.#question = null;
+    this.#passed = null;
     this.#dialog.close();
     this.#onClose();
   }

@@ -11,9 +11,9 @@ const CONNECTION = {
   lost: 'Not connected',
   stopped: 'Signed out',
 };
-const SLOW =
-  'The stream of events does not open. If the console is open in more than five tabs, close ' +
-  'some: a browser keeps only six connections to one address.';
+const SLOW = 'The stream of events does not open.';
+// A browser that lets no tabs share a stream keeps only six connections to one address.
+const MANY = ' If the console is open in more than five tabs, close some.';
 const LOST =
   'The connection to the server is lost, so this page may be out of date. It connects again ' +
   'by itself.';
@@ -22,6 +22,8 @@ const UNWRITTEN = 'The journal cannot be written, so calls that change something
 export class Frame {
   #app;
   #health = null;
+  /** Why the sign-out did not work. */
+  #stays = null;
 
   constructor(app) {
     this.#app = app;
@@ -31,16 +33,20 @@ export class Frame {
       this.#show();
     });
     app.questions.addEventListener('change', () => this.#show());
+    byId('sign-out').addEventListener('click', () => this.#signOut());
   }
 
-  /** Shows the navigation. */
+  /** Shows what needs somebody signed in. */
   reveal() {
     byId('nav').hidden = false;
+    byId('sign-out').hidden = false;
   }
 
   /** Hides everything that needs somebody signed in. */
   hide() {
     byId('nav').hidden = true;
+    byId('sign-out').hidden = true;
+    this.#stays = null;
     put(byId('banners'));
     document.title = 'Palisade';
   }
@@ -52,6 +58,16 @@ export class Frame {
       if (link.getAttribute('href') === `#/${section}`) link.setAttribute('aria-current', 'page');
       else link.removeAttribute('aria-current');
     }
+  }
+
+  async #signOut() {
+    try {
+      this.#stays = null;
+      await this.#app.signOut();
+    } catch (error) {
+      this.#stays = error.message;
+    }
+    this.#show();
   }
 
   #show() {
@@ -87,7 +103,17 @@ export class Frame {
         text: LOST,
       });
     }
-    if (live.state === 'slow') banners.push({ kind: 'lost', label: 'Connection', text: SLOW });
+    if (live.state === 'slow') {
+      const text = live.shared ? SLOW : SLOW + MANY;
+      banners.push({ kind: 'lost', label: 'Connection', text });
+    }
+    if (this.#stays !== null) {
+      banners.push({
+        kind: 'stays',
+        label: 'Sign-out',
+        text: `You are still signed in: ${this.#stays}`,
+      });
+    }
     if (this.#health?.status === 'draining') {
       banners.push({
         kind: 'draining',

@@ -1,53 +1,42 @@
-// The stream of events, kept open: connects again after a loss, goes on behind the last event that
-// came, and tells when everything has to be loaded again.
+// The stream of events, which all tabs share: the leader has it and repeats it for the others. A
+// new leader goes on behind the last event that it heard, so that none is lost in between.
 
-import { address, get } from './api.js';
+import { get } from './api.js';
+import { Stream } from './stream.js';
+import { canShare, Tabs } from './tabs.js';
 
-// A stream gives only the names that somebody listens to.
-const NAMES = [
-  'tool.called',
-  'tool.completed',
-  'tool.failed',
-  'tool.input_invalid',
-  'tool.confirmation_requested',
-  'tool.confirmation_resolved',
-  'tool.output_delta',
-  'tool.progress',
-  'tool.log',
-  'plugin.loaded',
-  'plugin.changed',
-  'plugin.removed',
-  'plugin.rejected',
-  'session.opened',
-  'session.closed',
-  'journal.lost',
-];
-const LONGEST_WAIT_MS = 15_000;
 const LOOK_MS = 20_000;
-const SLOW_MS = 10_000;
 
 /**
- * Dispatches `event` (detail: `{name, data}`), `resync` when events may be missing, `state` and
- * `health`.
+ * Dispatches `event` (detail: `{name, data}`), `resync` when events may be missing, `state`,
+ * `health`, and `signed-out` when another tab has signed out.
  */
 export class Live extends EventTarget {
   state = 'starting';
-  retryAt = 0;
-  #source = null;
-  #last = 'now';
-  #failures = 0;
-  #timer = 0;
-  #slow = 0;
+  /** Whether the tabs share one stream. */
+  shared = canShare;
+  #stream = new Stream((message) => this.#tell(message));
+  #tabs = new Tabs(
+    (leads) => this.#lead(leads),
+    (message) => this.#hear(message),
+  );
+  #last = null;
   #look = 0;
   #wanted = false;
+
+  constructor() {
+    super();
+    window.addEventListener('online', () => this.now());
+  }
 
   /** Connects, and stays connected. */
   start() {
     if (this.#wanted) return;
     this.#wanted = true;
+    this.#last = null;
+    this.#become('connecting');
+    this.#tabs.start();
     this.#look = setInterval(() => this.#lookAfter(), LOOK_MS);
-    window.addEventListener('online', () => this.now());
-    this.#connect();
     this.#lookAfter();
   }
 
@@ -55,77 +44,87 @@ export class Live extends EventTarget {
   stop() {
     this.#wanted = false;
     clearInterval(this.#look);
-    this.#drop();
+    this.#tabs.stop();
     this.#become('stopped');
   }
 
   /** Tries again at once. */
   now() {
     if (!this.#wanted || this.state === 'live') return;
-    this.#drop();
-    this.#connect();
+    if (this.#tabs.leads) this.#stream.now();
+    else this.#tabs.tell({ kind: 'now' });
   }
 
-  #connect() {
-    const source = new EventSource(address(['events'], { after: this.#last }));
-    this.#source = source;
-    if (this.#failures === 0) this.#become('connecting');
-    this.#slow = setTimeout(() => this.#become('slow'), SLOW_MS);
-    source.onopen = () => {
-      clearTimeout(this.#slow);
-      this.#failures = 0;
-      this.#become('live');
-      // The first events after `now` may have been missed, and others while nobody listened.
+  /** Tells the other tabs that nobody is signed in any more. */
+  signOut() {
+    this.#tabs.tell({ kind: 'signed-out' });
+  }
+
+  #lead(leads) {
+    if (leads) this.#stream.start(this.#last);
+    else this.#stream.stop();
+  }
+
+  /** What the leader's stream says, it says to all. */
+  #tell(message) {
+    this.#tabs.tell(message);
+    this.#hear(message);
+    // Tells a server that is gone from one at which nobody is signed in any more.
+    if (message.state === 'lost') this.#lookAfter();
+  }
+
+  #hear(message) {
+    const { kind, id } = message;
+    if (kind === 'state') this.#become(message.state);
+    else if (kind === 'place') this.#pass(id);
+    else if (kind === 'gap') {
+      // The numbers may begin again, as those of another journal.
+      this.#last = null;
       this.#say('resync');
-    };
-    source.onerror = () => this.#lost();
-    source.addEventListener('journal.gap', () => this.#say('resync'));
-    for (const name of NAMES) source.addEventListener(name, (event) => this.#take(name, event));
+    } else if (kind === 'event') this.#take(message);
+    else if (kind === 'signed-out') this.#say('signed-out');
+    else if (this.#tabs.leads && kind === 'hello') {
+      this.#tabs.tell({ kind: 'state', state: this.#stream.state });
+      if (this.#last) this.#tabs.tell({ kind: 'place', id: this.#last });
+    } else if (this.#tabs.leads && kind === 'now') this.now();
   }
 
-  #take(name, event) {
-    if (event.lastEventId) this.#last = event.lastEventId;
+  #take({ id, name, text }) {
+    // A new leader repeats what it has not heard, but others may have.
+    if (!this.#pass(id)) return;
     try {
-      this.#say('event', { name, data: JSON.parse(event.data) });
+      this.#say('event', { name, data: JSON.parse(text) });
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       this.#say('resync');
     }
   }
 
-  #lost() {
-    this.#drop();
-    if (!this.#wanted) return;
-    const wait = Math.min(LONGEST_WAIT_MS, 500 * 2 ** this.#failures);
-    this.#failures += 1;
-    this.retryAt = performance.now() + wait;
-    this.#become('lost');
-    this.#timer = setTimeout(() => this.#connect(), wait);
-    // Tells a server that is gone from one at which nobody is signed in any more.
-    this.#lookAfter();
-  }
-
-  #drop() {
-    clearTimeout(this.#timer);
-    clearTimeout(this.#slow);
-    this.#source?.close();
-    this.#source = null;
+  /** Goes on to an event. Returns false if it came before. */
+  #pass(id) {
+    if (id === undefined) return true;
+    if (this.#last !== null && BigInt(id) <= BigInt(this.#last)) return false;
+    this.#last = id;
+    return true;
   }
 
   // A connection can die without an end that the browser sees, for example in a tunnel.
   async #lookAfter() {
+    this.#tabs.look();
     try {
       this.#say('health', await get(['readyz'], { accepts: [503] }));
       await get(['confirmations'], {});
     } catch (error) {
-      if (this.state === 'live' && error.status === 0) this.#lost();
+      if (error.status === 0 && this.#tabs.leads) this.#stream.lost();
     }
   }
 
   #become(state) {
-    if (this.state === state && state !== 'lost') return;
+    if (this.state === state) return;
     this.state = state;
     this.#say('state', state);
+    // The first events after `now` may have been missed, and others while nobody listened.
+    if (state === 'live') this.#say('resync');
   }
 
   #say(type, detail) {

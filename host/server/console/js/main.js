@@ -29,7 +29,7 @@ const stage = new Stage(live);
 const dialog = new QuestionDialog(questions, () => {
   // The address of a question is left with its dialog.
   if (parse(location.hash).name === 'question') location.replace('#/now');
-  else dialog.offer();
+  dialog.offer();
 });
 const app = {
   live,
@@ -38,6 +38,7 @@ const app = {
   refresh: () => stage.refresh(),
   review: () => dialog.review(),
   ask: (id) => dialog.show(id),
+  signOut: leave,
 };
 const frame = new Frame(app);
 let signedIn = true;
@@ -61,6 +62,18 @@ function show() {
     );
 }
 
+/** Ends the login of this browser, in all tabs. */
+async function leave() {
+  try {
+    await post(['logout']);
+  } catch (error) {
+    // Then the login has ended already.
+    if (error.status !== 401) throw error;
+  }
+  live.signOut();
+  signOut({ left: true });
+}
+
 function signOut(reason) {
   if (!signedIn) return;
   signedIn = false;
@@ -80,7 +93,7 @@ async function signIn(code) {
     await post(['login'], { code });
   } catch (error) {
     signedIn = true;
-    signOut(error);
+    signOut({ error });
     return;
   }
   signedIn = true;
@@ -96,7 +109,8 @@ function begin() {
 }
 
 const history_ = window.history;
-whenSignedOut(() => signOut(null));
+whenSignedOut(() => signOut({}));
+live.addEventListener('signed-out', () => signOut({ left: true }));
 window.addEventListener('hashchange', () => {
   const code = loginCode(location.hash);
   if (code) signIn(code);

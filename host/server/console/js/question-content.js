@@ -44,6 +44,16 @@ export function sentenceText(question) {
   return `${question.tool} ${from}, class ${question.class}`;
 }
 
+/** What became of the question before, for those who look and for those who listen. */
+export function passed(question, resolution) {
+  const { decision } = resolution;
+  const shown = decision ? resolutionText(resolution) : 'no longer open';
+  return {
+    shown: ['The question before, ', sentence(question), ', is over: ', shown, '.'],
+    said: `The question before is over: ${decision ? outcome(decision) : shown}. `,
+  };
+}
+
 /** Who asks for what. */
 export function questionFacts(question) {
   return facts([

@@ -73,7 +73,7 @@ pub(super) async fn make(
     headers: HeaderMap,
     body: JsonBody<CallRequest>,
 ) -> Result<Response, ApiError> {
-    let open = app.sessions.find(&role, &id).ok_or(ApiError::NoSuchSession)?;
+    let open = app.sessions.find_callable(&role, &id).ok_or(ApiError::NoSuchSession)?;
     let path = format!("/sessions/{id}/calls");
     let mut work = match run::begin(&app, &open.owner, &headers, path, body.digest)? {
         run::Start::Run(work) => work,
@@ -117,7 +117,7 @@ pub(super) async fn result(
     Caller(role): Caller,
     Ids((id, call)): Ids<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let open = app.sessions.find(&role, &id).ok_or(ApiError::NoSuchSession)?;
+    let open = app.sessions.find_callable(&role, &id).ok_or(ApiError::NoSuchSession)?;
     match app.async_calls.progress(&open.id, &call).ok_or(ApiError::NoSuchCall)? {
         Progress::Running => Ok(RunningCall::answer(&id, &call).into_response()),
         Progress::Ended(answer) => Ok(answer.into_response()),

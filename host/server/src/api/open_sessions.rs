@@ -1,10 +1,11 @@
-//! The sessions that the API has opened, and to whom they belong.
+//! The open sessions, those of the API and attached ones, and to whom they belong.
 
 use super::problem::ApiError;
 use crate::journal::Timestamp;
 use crate::role::Role;
 use palisade::Session;
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The number of closed sessions whose owner is remembered, so that it can read their last events.
@@ -33,15 +34,48 @@ pub(crate) struct OpenSession {
     pub(crate) opened_at: Timestamp,
     /// Counts the sessions, for lists.
     pub(crate) number: u64,
+    /// The way by which its calls come.
+    pub(crate) origin: &'static str,
+    /// How the client names itself.
+    pub(crate) title: Option<Arc<str>>,
+    /// The revision of the client's protocol.
+    pub(crate) protocol: Option<Arc<str>>,
+    /// Ends an attached session. `None`: the API has opened it.
+    pub(crate) end: Option<End>,
+}
+
+/// Ends an attached session.
+#[derive(Clone)]
+pub(crate) struct End(Arc<dyn Fn() + Send + Sync>);
+
+impl End {
+    pub(crate) fn new(end: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(end))
+    }
+
+    pub(super) fn call(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("End")
+    }
 }
 
 impl OpenSession {
-    /// Returns the name of the client, or `None` for a session of operators.
-    pub(crate) fn client(&self) -> Option<String> {
+    /// Returns the id of the client, or `None` for a session of operators.
+    pub(crate) fn client(&self) -> Option<Arc<str>> {
         match &self.owner {
             Owner::Operators => None,
-            Owner::Client(id) => Some(id.to_string()),
+            Owner::Client(id) => Some(id.clone()),
         }
+    }
+
+    /// Returns the path of the workspace.
+    pub(crate) fn workspace(&self) -> String {
+        self.session.workspace().root().display().to_string()
     }
 
     /// Returns true if the session belongs to the sender.
@@ -80,13 +114,41 @@ impl OpenSessions {
         if table.open.contains_key(&id) || table.closed.iter().any(others) {
             return Err(ApiError::SessionExists);
         }
-        if table.open.values().filter(|open| open.owner == *owner).count() >= self.per_owner {
+        let counts = |open: &&OpenSession| open.owner == *owner && open.end.is_none();
+        if table.open.values().filter(counts).count() >= self.per_owner {
             return Err(ApiError::TooManySessions { limit: self.per_owner });
         }
         table.opened += 1;
         let open = make(table.opened);
         table.open.insert(id, open.clone());
         Ok(open)
+    }
+
+    /// Adds a session that something else has opened, and bounds.
+    pub(super) fn attach(&self, make: impl FnOnce(u64) -> OpenSession) -> OpenSession {
+        let mut table = self.table();
+        table.opened += 1;
+        let open = make(table.opened);
+        table.open.insert(open.id.clone(), open.clone());
+        open
+    }
+
+    /// Removes an attached session. Returns false if there is none of this id.
+    pub(super) fn detach(&self, id: &str) -> bool {
+        let mut table = self.table();
+        let is_attached = table.open.get(id).is_some_and(|open| open.end.is_some());
+        is_attached && table.open.remove(id).is_some()
+    }
+
+    /// Returns what ends an attached session. `None` if there is none of this id.
+    pub(super) fn end_of(&self, id: &str) -> Option<End> {
+        self.table().open.get(id)?.end.clone()
+    }
+
+    /// Returns the open session of this id if the API has opened it and the sender may see it. The
+    /// calls of an attached session come another way.
+    pub(super) fn find_callable(&self, role: &Role, id: &str) -> Option<OpenSession> {
+        self.find(role, id).filter(|open| open.end.is_none())
     }
 
     /// Returns the open session of this id, if the sender may see it.

@@ -99,7 +99,7 @@ pub(super) async fn answer(
     headers: HeaderMap,
     body: JsonBody<ReplyRequest>,
 ) -> Result<Response, ApiError> {
-    let open = app.sessions.find(&role, &id).ok_or(ApiError::NoSuchSession)?;
+    let open = app.sessions.find_callable(&role, &id).ok_or(ApiError::NoSuchSession)?;
     let ReplyRequest { provider, reply, turn_id } = body.value;
     let turn = turn_id.as_deref().map(|turn| check_text_id("turn_id", turn)).transpose()?;
     let reply = match reply {

@@ -90,7 +90,8 @@ pub(super) async fn show(
     view::one(&app, &role, &id).await.map(Json)
 }
 
-/// Closes a session. Its calls are cancelled; its record stays in the journal.
+/// Closes a session. Its calls are cancelled; its record stays in the journal. A client over MCP
+/// begins a new one with its next request; over standard input and output it makes no more calls.
 #[utoipa::path(
     post,
     path = "/sessions/{session_id}/close",
@@ -104,6 +105,9 @@ pub(super) async fn close(
     Ids(id): Ids<String>,
 ) -> Result<StatusCode, ApiError> {
     let sessions = reachable(&app, &role, &id)?;
+    if app.end_attached(&id) {
+        return Ok(StatusCode::NO_CONTENT);
+    }
     app.sessions.close(&id);
     // A session that something else has opened stays in its hands, but runs nothing any more.
     sessions.iter().for_each(Session::close);

@@ -101,6 +101,7 @@ impl Shared {
 
     /// Cancels the calls of all sessions that the API has opened.
     pub(crate) fn cancel_all(&self) -> usize {
-        self.sessions.all().iter().map(|open| open.session.cancel_all()).sum()
+        let own = self.sessions.all().into_iter().filter(|open| open.end.is_none());
+        own.map(|open| open.session.cancel_all()).sum()
     }
 }

@@ -18,9 +18,6 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The origin of the sessions that the API opens.
-const ORIGIN: &str = "http";
-
 impl From<JournalError> for ApiError {
     fn from(error: JournalError) -> Self {
         Self::Journal(error.to_string())
@@ -61,26 +58,18 @@ impl Shared {
 
     /// Writes that a session was opened, before anything else of it.
     pub(super) async fn session_opened(&self, open: &OpenSession) -> Result<(), ApiError> {
-        let client = match &open.owner {
-            Owner::Operators => None,
-            Owner::Client(id) => Some(id.clone()),
-        };
-        let workspace = open.session.workspace().root().display().to_string();
-        let opened = Record::SessionOpened(SessionOpened {
-            id: open.id.clone(),
-            client: client.clone(),
-            title: None,
-            origin: ORIGIN.into(),
-            workspace: Some(workspace.as_str().into()),
-            at: open.opened_at,
-        });
-        if let Err(error) = self.journal().commit(opened).await {
+        if let Err(error) = self.journal().commit(opened_record(open)).await {
             self.sessions.close(&open.id);
             return Err(error.into());
         }
-        let more = json!({"client": client.as_deref(), "workspace": workspace});
-        self.journal().record(session_event("session.opened", &open.id, &more));
+        self.journal().record(opened_event(open));
         Ok(())
+    }
+
+    /// Records that a session was attached. Whoever has opened it does not wait.
+    pub(super) fn record_attached(&self, open: &OpenSession) {
+        self.journal().record(opened_record(open));
+        self.journal().record(opened_event(open));
     }
 
     pub(super) fn session_closed(&self, id: &str) {
@@ -103,7 +92,7 @@ impl Shared {
         if self.sessions.find(role, id).is_some() {
             return Ok(());
         }
-        let known = self.journal().session(id).await?;
+        let known = self.journalled_session(id).await?;
         let is_its = match role {
             Role::Operator { .. } => known.is_some() || !self.host.sessions(id).is_empty(),
             Role::Client { id } => known.is_some_and(|row| self.is_of_client(&row, id)),
@@ -128,11 +117,15 @@ impl Shared {
         Ok(List { items, next_cursor: listing.next.map(|cursor| cursor.to_string()) })
     }
 
+    /// Returns what the journal knows of a session: from its record, or else from its calls.
     pub(super) async fn journalled_session(
         &self,
         id: &str,
     ) -> Result<Option<SessionRow>, ApiError> {
-        Ok(self.journal().session(id).await?)
+        match self.journal().session(id).await? {
+            Some(known) => Ok(Some(known)),
+            None => Ok(self.journal().session_of_calls(id).await?),
+        }
     }
 
     /// Returns the key of the call that a question is about, if the journal has it already.
@@ -186,6 +179,29 @@ impl Shared {
         let health = self.journal().health();
         (health.lost_events, health.waiting as u64)
     }
+}
+
+fn opened_record(open: &OpenSession) -> Record {
+    Record::SessionOpened(SessionOpened {
+        id: open.id.clone(),
+        client: open.client(),
+        title: open.title.clone(),
+        origin: open.origin.into(),
+        protocol: open.protocol.clone(),
+        workspace: Some(open.workspace().into()),
+        at: open.opened_at,
+    })
+}
+
+fn opened_event(open: &OpenSession) -> Record {
+    let more = json!({
+        "client": open.client().as_deref(),
+        "title": open.title.as_deref(),
+        "origin": open.origin,
+        "protocol": open.protocol.as_deref(),
+        "workspace": open.workspace(),
+    });
+    session_event("session.opened", &open.id, &more)
 }
 
 /// Returns an event about a session, in the form of a host's events.

@@ -117,11 +117,11 @@ impl Apply<'_> {
         // A session of the same id that was not closed has been replaced.
         self.session_closed(&session.id, session.at)?;
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO sessions(id, client, title, origin, workspace, opened)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO sessions(id, client, title, origin, workspace, opened, protocol)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
-        let SessionOpened { id, client, title, origin, workspace, at } = session;
-        insert.execute(params![id, client, title, origin, workspace, at.micros()])?;
+        let SessionOpened { id, client, title, origin, protocol, workspace, at } = session;
+        insert.execute(params![id, client, title, origin, workspace, at.micros(), protocol])?;
         self.recent.remember(id, client.clone());
         Ok(())
     }

@@ -68,8 +68,10 @@ pub struct SessionOpened {
     pub client: Option<Arc<str>>,
     /// How the client names itself, such as the name and version that an MCP client sends.
     pub title: Option<Arc<str>>,
-    /// The way by which its calls come, such as `http`, `mcp` or `stdio`.
+    /// The way by which its calls come: `http`, `mcp-http` or `mcp-stdio`.
     pub origin: Arc<str>,
+    /// The revision of the client's protocol, if it has any.
+    pub protocol: Option<Arc<str>>,
     /// The directory that its calls see.
     pub workspace: Option<Arc<str>>,
     /// The time.
@@ -234,6 +236,7 @@ impl Record {
                     len(session.client.as_ref())
                         + len(session.title.as_ref())
                         + len(session.workspace.as_ref())
+                        + len(session.protocol.as_ref())
                         + session.id.len()
                         + session.origin.len()
                 }

@@ -240,8 +240,10 @@ pub struct SessionRow {
     pub client: Option<String>,
     /// How the client names itself.
     pub title: Option<String>,
-    /// The way by which its calls come.
+    /// The way by which its calls come. [`UNKNOWN`] for a session that only its calls tell of.
     pub origin: String,
+    /// The revision of the client's protocol, if it has any.
+    pub protocol: Option<String>,
     /// The directory that its calls see.
     pub workspace: Option<String>,
     /// When it was opened.
@@ -253,6 +255,9 @@ pub struct SessionRow {
     /// When its last call was seen first.
     pub last_call: Option<Timestamp>,
 }
+
+/// The origin of a session that only its calls tell of.
+pub const UNKNOWN: &str = "unknown";
 
 /// A plugin that was loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]

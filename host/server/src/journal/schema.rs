@@ -7,7 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version of the format, `PRAGMA user_version`.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
+
+/// The version without the protocol of a session.
+const WITHOUT_PROTOCOL: i64 = 1;
 
 /// Marks the file as a journal of this program, `PRAGMA application_id`: `PALJ`.
 const APPLICATION: i64 = 0x5041_4c4a;
@@ -51,7 +54,8 @@ CREATE TABLE sessions(
     opened INTEGER NOT NULL,
     closed INTEGER,
     calls INTEGER NOT NULL DEFAULT 0,
-    last_call INTEGER
+    last_call INTEGER,
+    protocol TEXT
 ) STRICT;
 CREATE INDEX sessions_by_id ON sessions(id);
 CREATE INDEX sessions_of_client ON sessions(client) WHERE client IS NOT NULL;
@@ -132,6 +136,14 @@ CREATE TABLE plugins(
 ) STRICT;
 ";
 
+/// Brings a file of the first version to this one.
+const UPGRADE: &str = "ALTER TABLE sessions ADD COLUMN protocol TEXT";
+
+/// Lets a reader read a file of the first version as one of this version: an unqualified name is
+/// looked up among its own temporary tables first.
+const SHOW_UPGRADED: &str =
+    "CREATE TEMP VIEW sessions AS SELECT *, NULL AS protocol FROM main.sessions";
+
 /// What a connection may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
@@ -151,7 +163,7 @@ pub(super) fn connect(path: &Path, access: Access) -> Result<Connection, Journal
         .and_then(|mut conn| ready(&mut conn, access).map(|version| (conn, version)));
     let (conn, version) = opened.map_err(|error| unusable(path, &error))?;
     match version {
-        Version::Known => Ok(conn),
+        Version::Known | Version::First => Ok(conn),
         Version::Newer(found) => {
             Err(JournalError::NewerVersion { path: path.to_owned(), found, known: VERSION })
         }
@@ -165,6 +177,8 @@ pub(super) fn connect(path: &Path, access: Access) -> Result<Connection, Journal
 /// The format of a file.
 enum Version {
     Known,
+    /// The first one, which can be read, and upgraded.
+    First,
     Newer(i64),
     Foreign,
 }
@@ -176,14 +190,26 @@ fn ready(conn: &mut Connection, access: Access) -> rusqlite::Result<Version> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     let version = version(conn)?;
-    if matches!(version, Version::Known) {
-        match access {
-            Access::Write => conn.execute_batch(&format!(
+    match (&version, access) {
+        (Version::Known, Access::Write) => {
+            conn.execute_batch(&format!(
                 "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {LOG_BYTES};"
-            ))?,
-            Access::Read => conn.execute_batch("PRAGMA query_only = ON")?,
+            ))?;
+            return Ok(version);
         }
-        return Ok(version);
+        (Version::Known, Access::Read) => {
+            conn.execute_batch("PRAGMA query_only = ON")?;
+            return Ok(version);
+        }
+        (Version::First, Access::Write) => {
+            upgrade(conn)?;
+            return ready(conn, access);
+        }
+        (Version::First, Access::Read) => {
+            conn.execute_batch(&format!("{SHOW_UPGRADED}; PRAGMA query_only = ON"))?;
+            return Ok(version);
+        }
+        (Version::Newer(_) | Version::Foreign, _) => {}
     }
     let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if access == Access::Read || tables > 0 || !matches!(version, Version::Foreign) {
@@ -199,6 +225,7 @@ fn version(conn: &Connection) -> rusqlite::Result<Version> {
     Ok(match version {
         _ if application != APPLICATION => Version::Foreign,
         VERSION => Version::Known,
+        WITHOUT_PROTOCOL => Version::First,
         newer if newer > VERSION => Version::Newer(newer),
         _ => Version::Foreign,
     })
@@ -213,6 +240,13 @@ fn create(conn: &mut Connection) -> rusqlite::Result<()> {
     made.pragma_update(None, "application_id", APPLICATION)?;
     made.pragma_update(None, "user_version", VERSION)?;
     made.commit()
+}
+
+fn upgrade(conn: &mut Connection) -> rusqlite::Result<()> {
+    let changed = conn.transaction()?;
+    changed.execute_batch(UPGRADE)?;
+    changed.pragma_update(None, "user_version", VERSION)?;
+    changed.commit()
 }
 
 /// Returns why a file cannot be opened.
@@ -254,8 +288,48 @@ mod tests {
         drop(conn);
         for access in [Access::Write, Access::Read] {
             let why = connect(file.path(), access).unwrap_err();
-            assert!(matches!(why, JournalError::NewerVersion { found: 2, known: 1, .. }), "{why}");
+            assert!(matches!(why, JournalError::NewerVersion { found: 3, known: 2, .. }), "{why}");
             assert!(why.to_string().contains("use the later program"), "{why}");
+        }
+    }
+
+    /// Returns a file of the first version with a session.
+    fn first_version() -> tempfile::NamedTempFile {
+        let file = file();
+        let conn = connect(file.path(), Access::Write).unwrap();
+        let first = format!(
+            "ALTER TABLE sessions DROP COLUMN protocol; PRAGMA user_version = {WITHOUT_PROTOCOL};
+             INSERT INTO sessions(id, origin, opened) VALUES ('s1', 'http', 7)"
+        );
+        conn.execute_batch(&first).unwrap();
+        file
+    }
+
+    fn protocol(conn: &Connection) -> rusqlite::Result<Option<String>> {
+        conn.query_row("SELECT protocol FROM sessions WHERE id = 's1'", [], |row| row.get(0))
+    }
+
+    #[test]
+    fn file_of_the_first_version_is_read_and_stays_as_it_is() {
+        let file = first_version();
+        let reader = connect(file.path(), Access::Read).unwrap();
+        assert_eq!(protocol(&reader), Ok(None));
+        assert!(reader.execute("DELETE FROM main.sessions", []).is_err());
+        // A program that writes upgrades it meanwhile.
+        let writer = connect(file.path(), Access::Write).unwrap();
+        writer.execute("UPDATE sessions SET protocol = 'p'", []).unwrap();
+        assert!(protocol(&reader).is_ok());
+        assert_eq!(protocol(&writer), Ok(Some("p".to_owned())));
+    }
+
+    #[test]
+    fn file_of_the_first_version_is_upgraded_once() {
+        let file = first_version();
+        for _ in 0..2 {
+            let conn = connect(file.path(), Access::Write).unwrap();
+            let version: i64 =
+                conn.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+            assert_eq!((version, protocol(&conn)), (VERSION, Ok(None)));
         }
     }
 

@@ -73,6 +73,7 @@ fn session(id: &str, client: Option<&str>) -> Record {
         client: client.map(Into::into),
         title: None,
         origin: "http".into(),
+        protocol: None,
         workspace: Some("/project".into()),
         at: now(),
     })

@@ -1,6 +1,7 @@
 //! The promises of the API, one module for each.
 #![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
+mod attached;
 mod calls;
 mod confirmations;
 mod description;

@@ -58,6 +58,7 @@ async fn id_of_a_session_before_the_restart_stays_with_its_client() {
             client: client.map(Into::into),
             title: None,
             origin: "http".into(),
+            protocol: None,
             workspace: None,
             at: Timestamp::now(),
         })

@@ -17,6 +17,8 @@ pub(super) struct Mounted<S> {
     service: S,
     /// Returns true if a `GET` or `HEAD` request needs no credentials.
     is_public: fn(&RequestHead) -> bool,
+    /// Returns true if the answer to a `GET` request lasts.
+    is_stream: fn(&RequestHead) -> bool,
     /// Tells the service who sent a request, by an extension of the service's own.
     introduce: fn(Caller, Option<Role>, &mut Request<Full<Bytes>>),
 }
@@ -26,9 +28,10 @@ impl<S> Mounted<S> {
     pub(super) fn new(
         service: S,
         is_public: fn(&RequestHead) -> bool,
+        is_stream: fn(&RequestHead) -> bool,
         introduce: fn(Caller, Option<Role>, &mut Request<Full<Bytes>>),
     ) -> Self {
-        Self { service, is_public, introduce }
+        Self { service, is_public, is_stream, introduce }
     }
 }
 
@@ -54,6 +57,10 @@ where
 
     fn is_public(&self, head: &RequestHead) -> bool {
         (self.is_public)(head)
+    }
+
+    fn is_stream(&self, head: &RequestHead) -> bool {
+        (self.is_stream)(head)
     }
 }
 

@@ -11,7 +11,7 @@ use palisade::BoxFuture;
 use palisade_mcp::http::{
     self, Admitted, Body, Caller, Logins, Request, RequestHead, Response, Service,
 };
-use palisade_server::{Role, is_public};
+use palisade_server::{Role, is_public, is_stream};
 use serde_json::{Value, json};
 
 /// The name under which the operator's answers are recorded.
@@ -28,7 +28,8 @@ pub(super) struct RouterService {
 impl RouterService {
     pub(super) fn new(router: Router, logins: Option<Logins>) -> Self {
         let is_public = |head: &RequestHead| is_public(head.uri.path());
-        Self { router: Mounted::new(router, is_public, introduce), logins }
+        let is_stream = |head: &RequestHead| is_stream(head.uri.path());
+        Self { router: Mounted::new(router, is_public, is_stream, introduce), logins }
     }
 
     /// Returns another code for a login.
@@ -60,6 +61,10 @@ impl Service for RouterService {
 
     fn is_public(&self, head: &RequestHead) -> bool {
         self.router.is_public(head)
+    }
+
+    fn is_stream(&self, head: &RequestHead) -> bool {
+        self.router.is_stream(head)
     }
 }
 

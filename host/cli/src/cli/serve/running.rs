@@ -10,6 +10,8 @@ use crate::cli::token::{self, Entry, Holder, Kept, LoginFile};
 use palisade_mcp::{Http, ServeError, Server};
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +68,9 @@ impl Running<'_> {
         }
         tell_entry(&entry, kept.as_ref());
         missing.into_iter().for_each(output::note);
-        restore_logins(&http, address);
+        if let Some(api) = self.operated {
+            restore_logins(&http, address, &operator, api.host().workspace().root());
+        }
         tell_console(&http);
         Ok((self.with_api(http), [kept, kept_of_operator].map(|kept| kept.and_then(Result::ok))))
     }
@@ -139,11 +143,13 @@ fn keep(entry: &Entry, address: SocketAddr, holder: Holder) -> Option<io::Result
     }
 }
 
-/// Lets browsers that were logged in at this address stay so.
-fn restore_logins(http: &Http, address: SocketAddr) {
-    let Some(logins) = http.logins() else { return };
+/// Lets browsers that were logged in at this address, with this token of the operator and in this
+/// workspace, stay so. A token that is made for the run ends with it, and so do its logins.
+fn restore_logins(http: &Http, address: SocketAddr, operator: &Entry, workspace: &Path) {
+    let (Some(logins), Some(token)) = (http.logins(), operator.given()) else { return };
+    let place = workspace.as_os_str().as_bytes();
     match LoginFile::of(address) {
-        Ok(file) => logins.restore(&file.read(), move |text| {
+        Ok(file) => logins.restore(&token, place, &file.read(), move |text| {
             if let Err(error) = file.write(text) {
                 tracing::warn!("the login will end with this server: {error}");
             }

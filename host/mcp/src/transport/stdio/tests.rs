@@ -4,7 +4,7 @@
 
 use super::line_splitter::Line;
 use super::*;
-use crate::clients::client::TransportKind;
+use crate::clients::client_session::TransportKind;
 use crate::{ServeError, Server, Settings};
 use palisade::Host;
 use palisade::plugins::Shipped;
@@ -177,7 +177,7 @@ async fn input_of_a_stalled_client_is_bounded() {
     let (asks, asked) = mpsc::channel(1000);
     let host = Host::builder().shipped(Shipped::LeftOut).build().unwrap();
     let state = Server::new(Arc::new(host), Settings::default()).unwrap().0;
-    let client = Arc::new(Client::new(&state.host, TransportKind::Stdio));
+    let client = Arc::new(Client::new(&state.sessions, TransportKind::Stdio));
     let handler = Arc::new(McpHandler::for_client(state.clone(), client.clone()));
     let (fast_calls, _) = mpsc::channel(1);
     let connection = Connection {

@@ -7,7 +7,7 @@ import { facts, quoted } from '../parts.js';
 import { place } from '../router.js';
 import { short } from '../text.js';
 import { callsTable } from './calls-table.js';
-import { sessionActions, sessionState } from './sessions.js';
+import { sessionActions, sessionState, way } from './sessions.js';
 
 const SHOWN = 20;
 
@@ -66,6 +66,9 @@ function head(session, trouble, app) {
     ),
     facts([
       ['Session', h('code', {}, short(session.id, 260))],
+      ['Calls come by', way(session)],
+      ['Protocol', session.protocol && h('code', {}, short(session.protocol, 40))],
+      ['Client id', session.client_id && h('code', {}, short(session.client_id, 120))],
       ['Workspace', session.workspace && h('bdi', { class: 'path' }, session.workspace)],
       [
         'Tools',

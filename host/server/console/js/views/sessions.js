@@ -42,6 +42,7 @@ function build(body, route, app) {
         ],
       },
       { name: 'State', cell: sessionState },
+      { name: 'By', cell: (session) => way(session) },
       {
         name: 'Workspace',
         class: 'wide',
@@ -78,6 +79,17 @@ function build(body, route, app) {
         ),
     );
   };
+}
+
+const WAYS = {
+  http: 'HTTP',
+  'mcp-http': 'MCP over HTTP',
+  'mcp-stdio': 'MCP over standard input',
+};
+
+/** The way by which the calls of a session come. */
+export function way({ origin }) {
+  return WAYS[origin] ?? 'not known';
 }
 
 /** The state of a session. */

@@ -2,20 +2,14 @@
 
 import { h } from '../dom.js';
 
-/** Makes the page. `error` is why a link did not work, or `null` if there was none. */
-export function signedOut(error) {
-  const why = error
-    ? h(
-        'p',
-        { class: 'problem', role: 'alert' },
-        h('strong', {}, 'This link did not sign you in. '),
-        error.message,
-      )
-    : h('p', {}, 'This page needs a sign-in link, which the server gives out.');
+/**
+ * Makes the page. `error` is why a link did not work, and `left` is true after a sign-out.
+ */
+export function signedOut({ error = null, left = false }) {
   return {
-    title: error ? 'The link does not work' : 'Not signed in',
+    title: title(error, left),
     content: [
-      why,
+      why(error, left),
       h(
         'section',
         {},
@@ -26,19 +20,43 @@ export function signedOut(error) {
           h(
             'li',
             {},
-            'The server prints a link when it starts: look at the terminal or the log of ',
-            h('code', {}, 'palisade serve --http'),
+            'Run ',
+            h('code', {}, `palisade console ${location.origin}`),
+            ' on the machine of the server, as the user who runs it. It prints a link.',
+          ),
+          h(
+            'li',
+            {},
+            'The server prints one, too, when it starts: look at the terminal or the log of ',
+            h('code', {}, 'palisade serve'),
             '.',
           ),
-          h('li', {}, 'Restarting the server makes a new one.'),
         ),
         h(
           'p',
           {},
-          'Each link works once. It signs this browser in until the server stops or you delete ',
-          'its cookies.',
+          'Each link works once, within ten minutes. It signs this browser in for a day at most, ',
+          'or until you sign out.',
         ),
       ),
     ],
   };
+}
+
+function title(error, left) {
+  if (error) return 'The link does not work';
+  return left ? 'Signed out' : 'Not signed in';
+}
+
+function why(error, left) {
+  if (error) {
+    return h(
+      'p',
+      { class: 'problem', role: 'alert' },
+      h('strong', {}, 'This link did not sign you in. '),
+      error.message,
+    );
+  }
+  if (left) return h('p', {}, 'This browser is signed out, in all tabs.');
+  return h('p', {}, 'This page needs a sign-in link, which the server gives out.');
 }

@@ -17,6 +17,8 @@ use std::path::Path;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
+/// The origin of the sessions that the API opens.
+const ORIGIN: &str = "http";
 /// The number of tools that a session may name.
 const TOOLS: usize = 256;
 
@@ -103,6 +105,10 @@ pub(super) async fn open(
         tools: wanted.tools,
         opened_at: Timestamp::now(),
         number,
+        origin: ORIGIN,
+        title: None,
+        protocol: None,
+        end: None,
     })?;
     app.session_opened(&open).await?;
     Ok(open)

@@ -4,7 +4,7 @@ use crate::api::open_sessions::OpenSession;
 use crate::api::pages::{List, PageQuery, cursor, limit};
 use crate::api::problem::ApiError;
 use crate::api::state::App;
-use crate::journal::SessionRow;
+use crate::journal::{SessionRow, UNKNOWN};
 use crate::role::Role;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,8 +14,15 @@ use utoipa::ToSchema;
 #[schema(as = Session)]
 pub(in crate::api) struct SessionView {
     pub(crate) id: String,
-    /// The name of the client.
+    /// How the client names itself, which nothing verifies, or else its id.
     pub(crate) client: Option<String>,
+    /// The id of the client, by its token. `null`: only operators see the session.
+    pub(crate) client_id: Option<String>,
+    /// The way by which its calls come: `http`, `mcp-http` or `mcp-stdio`; `unknown` for a session
+    /// that only its calls tell of.
+    pub(crate) origin: String,
+    /// The revision of the client's protocol, if it has any.
+    pub(crate) protocol: Option<String>,
     /// The path of the workspace.
     pub(crate) workspace: Option<String>,
     /// `open` or `closed`.
@@ -33,10 +40,14 @@ pub(in crate::api) struct SessionView {
 impl SessionView {
     /// Describes a session that has just been opened.
     pub(in crate::api) fn of_open(open: &OpenSession) -> Self {
+        let client = open.client();
         Self {
             id: open.id.to_string(),
-            client: open.client(),
-            workspace: Some(open.session.workspace().root().display().to_string()),
+            client: open.title.as_ref().or(client.as_ref()).map(ToString::to_string),
+            client_id: client.map(|id| id.to_string()),
+            origin: open.origin.to_owned(),
+            protocol: open.protocol.as_ref().map(ToString::to_string),
+            workspace: Some(open.workspace()),
             state: "open",
             opened_at: open.opened_at.to_string(),
             closed_at: None,
@@ -51,7 +62,10 @@ impl From<SessionRow> for SessionView {
     fn from(row: SessionRow) -> Self {
         Self {
             id: row.id,
-            client: row.title.or(row.client),
+            client: row.title.or_else(|| row.client.clone()),
+            client_id: row.client,
+            origin: row.origin,
+            protocol: row.protocol,
             workspace: row.workspace,
             state: if row.closed.is_some() { "closed" } else { "open" },
             opened_at: row.opened.to_string(),
@@ -106,6 +120,9 @@ pub(super) async fn one(app: &App, role: &Role, id: &str) -> Result<SessionView,
     };
     let mut view: SessionView = known.filter(may_see).ok_or(ApiError::NoSuchSession)?.into();
     complete(app, role, &mut view);
+    if view.origin == UNKNOWN && !app.host.sessions(id).is_empty() {
+        (view.state, view.closed_at) = ("open", None);
+    }
     Ok(view)
 }
 

@@ -66,4 +66,5 @@ fn each_filter_of_events_questions_and_sessions_has_its_index() {
     let index = |filter: SessionFilter, index: &str| led_by(sessions::driver(&filter).0, index);
     index(SessionFilter::default(), "INTEGER PRIMARY KEY");
     index(SessionFilter { client: text() }, "sessions_of_client");
+    led_by(sessions::CALLS, "calls_of_session");
 }

@@ -30,6 +30,7 @@ async fn old_records_are_removed_and_recent_ones_kept() {
             client: None,
             title: None,
             origin: "http".into(),
+            protocol: None,
             workspace: None,
             at,
         }));

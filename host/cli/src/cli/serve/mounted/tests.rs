@@ -59,6 +59,7 @@ fn start() -> Running {
     let mounted = Mounted::new(
         router(),
         |head| head.uri.path() == "/healthz",
+        |head| head.uri.path() == "/events",
         |caller, role, request| {
             let id = caller.id();
             let kind = id.split('-').next().unwrap_or_default();

@@ -1,0 +1,92 @@
+//! A client of `/mcp`, of either kind, with the clients' token of a server.
+
+use palisade_tests::api::{Api, Sender};
+use palisade_tests::mcp::{MODERN, modern};
+use palisade_tests::mcp_http::Answer;
+use serde_json::{Value, json};
+
+/// A revision with sessions. Its client says nothing of elicitation.
+const STATEFUL: &str = "2025-06-18";
+
+/// Whether a client has a session of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Stateful,
+    Stateless,
+}
+
+pub(crate) const KINDS: [Kind; 2] = [Kind::Stateful, Kind::Stateless];
+
+impl Kind {
+    /// Returns the revision of the protocol.
+    pub(crate) fn revision(self) -> &'static str {
+        match self {
+            Self::Stateful => STATEFUL,
+            Self::Stateless => MODERN,
+        }
+    }
+}
+
+/// A client.
+#[derive(Debug, Clone)]
+pub(crate) struct McpClient {
+    pub(crate) kind: Kind,
+    name: String,
+    sender: Sender,
+}
+
+fn message(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+impl McpClient {
+    /// Connects as the client `suite` of version 1.
+    #[track_caller]
+    pub(crate) fn connect(api: &Api, kind: Kind) -> Self {
+        Self::named(api, kind, "suite")
+    }
+
+    /// Connects as a client that claims this name, in version 1.
+    #[track_caller]
+    pub(crate) fn named(api: &Api, kind: Kind, name: &str) -> Self {
+        let mut client = Self { kind, name: name.to_owned(), sender: api.client.clone() };
+        if kind == Kind::Stateful {
+            client.shake_hands();
+        }
+        client
+    }
+
+    #[track_caller]
+    fn shake_hands(&mut self) {
+        let info = json!({"name": self.name, "version": "1"});
+        let opening = json!({"protocolVersion": STATEFUL, "capabilities": {}, "clientInfo": info});
+        let opened = self.sender.post("/mcp", &message("initialize", &opening));
+        assert_eq!(opened.message()["result"]["protocolVersion"], STATEFUL, "{opened:?}");
+        let id = opened.header("mcp-session-id").unwrap();
+        let sender = self.sender.clone().with("Mcp-Session-Id", id);
+        self.sender = sender.with("MCP-Protocol-Version", STATEFUL);
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(self.sender.post("/mcp", &told).status, 202);
+    }
+
+    /// Calls a tool.
+    pub(crate) fn call(&self, tool: &str, input: &Value) -> Answer {
+        let params = json!({"name": tool, "arguments": input});
+        let (sender, params) = match self.kind {
+            Kind::Stateful => (self.sender.clone(), params),
+            Kind::Stateless => {
+                let sender = self.sender.clone().with("MCP-Protocol-Version", MODERN);
+                let sender = sender.with("Mcp-Method", "tools/call").with("Mcp-Name", tool);
+                let mut params = modern(params, &json!({}));
+                params["_meta"]["io.modelcontextprotocol/clientInfo"]["name"] = json!(self.name);
+                (sender, params)
+            }
+        };
+        sender.post("/mcp", &message("tools/call", &params))
+    }
+
+    /// Ends the session of the protocol.
+    pub(crate) fn leave(&self) -> Answer {
+        self.sender.send("DELETE", "/mcp", "")
+    }
+}
