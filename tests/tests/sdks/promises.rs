@@ -78,7 +78,7 @@ fn errors_are_clean(world: &World, crash: &Crash) {
 }
 
 fn class_is_enforced(world: &World) {
-    call(world, "sneak", &json!({"path": "b.txt"})).exits_with(4);
+    let _ = call(world, "sneak", &json!({"path": "b.txt"})).exits_with(4);
     assert!(!world.root().join("b.txt").exists());
     let input = json!({"path": "b.txt", "text": "h\u{e9} \"\u{1f600}\"\n"});
     let saved = program(world, "save", &input).args(["--allow", "write", "--json"]).run();

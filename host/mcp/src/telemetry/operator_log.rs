@@ -1,6 +1,6 @@
 //! The log of failures that only the operator of the server can prevent, each with its remedy.
 
-use crate::clients::client::TransportKind;
+use crate::clients::client_session::TransportKind;
 use crate::protocol::remedy::{StartedBy, for_operator};
 use crate::rate_limit::{LineLimit, Rate};
 use palisade::ToolResult;

@@ -182,7 +182,7 @@ impl Shared {
 }
 
 fn opened_record(open: &OpenSession) -> Record {
-    Record::SessionOpened(SessionOpened {
+    Record::SessionOpened(Box::new(SessionOpened {
         id: open.id.clone(),
         client: open.client(),
         title: open.title.clone(),
@@ -190,7 +190,7 @@ fn opened_record(open: &OpenSession) -> Record {
         protocol: open.protocol.clone(),
         workspace: Some(open.workspace().into()),
         at: open.opened_at,
-    })
+    }))
 }
 
 fn opened_event(open: &OpenSession) -> Record {

@@ -11,7 +11,7 @@ pub enum Record {
     /// An event of a host or of a server. It gets its number when it is committed.
     Event(NewEvent),
     /// A session was opened.
-    SessionOpened(SessionOpened),
+    SessionOpened(Box<SessionOpened>),
     /// A session was closed.
     SessionClosed {
         /// The session's id.

@@ -68,7 +68,7 @@ fn event(line: &str) -> Record {
 }
 
 fn session(id: &str, client: Option<&str>) -> Record {
-    Record::SessionOpened(SessionOpened {
+    Record::SessionOpened(Box::new(SessionOpened {
         id: id.into(),
         client: client.map(Into::into),
         title: None,
@@ -76,7 +76,7 @@ fn session(id: &str, client: Option<&str>) -> Record {
         protocol: None,
         workspace: Some("/project".into()),
         at: now(),
-    })
+    }))
 }
 
 fn facts(key: CallKey, id: &str) -> CallFacts {

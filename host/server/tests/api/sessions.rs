@@ -53,7 +53,7 @@ async fn id_of_a_closed_session_stays_with_its_client() {
 async fn id_of_a_session_before_the_restart_stays_with_its_client() {
     let world = World::new();
     let before = |id: &str, client: Option<&str>| {
-        Record::SessionOpened(SessionOpened {
+        Record::SessionOpened(Box::new(SessionOpened {
             id: id.into(),
             client: client.map(Into::into),
             title: None,
@@ -61,7 +61,7 @@ async fn id_of_a_session_before_the_restart_stays_with_its_client() {
             protocol: None,
             workspace: None,
             at: Timestamp::now(),
-        })
+        }))
     };
     world.server.journal().commit(before("theirs", Some("other"))).await.unwrap();
     world.server.journal().commit(before("operators", None)).await.unwrap();

@@ -69,7 +69,7 @@ fn class_schema() -> Object {
 
 fn outcome_schema() -> Object {
     let states = CallState::ALL.map(CallState::as_str);
-    let errors = ERRORS.map(|class| class.as_str());
+    let errors = ERRORS.map(ErrorClass::as_str);
     one_of(["open"].into_iter().chain(states).chain(errors))
 }
 

@@ -25,7 +25,7 @@ async fn old_records_are_removed_and_recent_ones_kept() {
         let start = CallStarted { call: facts(key, id), input: Body::default(), at };
         journal.record(Record::CallStarted(Box::new(start)));
         journal.record(ended(facts(key, id), Outcome::Succeeded));
-        journal.record(Record::SessionOpened(SessionOpened {
+        journal.record(Record::SessionOpened(Box::new(SessionOpened {
             id: id.into(),
             client: None,
             title: None,
@@ -33,7 +33,7 @@ async fn old_records_are_removed_and_recent_ones_kept() {
             protocol: None,
             workspace: None,
             at,
-        }));
+        })));
         journal.record(Record::SessionClosed { id: id.into(), at });
     }
     journal.flush().await;
