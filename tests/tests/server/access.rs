@@ -130,7 +130,7 @@ fn session_of_another_is_as_if_it_did_not_exist() {
         ("POST", "/turns/t1/cancel", ""),
         ("POST", "/calls/c1/cancel", ""),
         ("GET", "/calls/c1", ""),
-        ("DELETE", "", ""),
+        ("POST", "/close", ""),
     ];
     for (method, path, body) in tries {
         let of = |id: &str| api.client.send(method, &format!("/sessions/{id}{path}"), body);
