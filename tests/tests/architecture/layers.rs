@@ -160,9 +160,11 @@ fn sources() -> Vec<Source> {
 
 /// The files that may read the wall clock. It can be set while a call runs, so it only dates output
 /// and is compared with file times; timeouts never depend on it.
-const DATED: [&str; 13] = [
+const DATED: [&str; 15] = [
     "host/cli/src/cli/args/server.rs",
     "host/cli/src/cli/prompt/question.rs",
+    "host/mcp/src/http/logins.rs",
+    "host/mcp/src/http/stored_logins.rs",
     "host/palisade/src/confirm/request.rs",
     "host/palisade/src/dispatch/approve/question.rs",
     "host/palisade/src/events.rs",

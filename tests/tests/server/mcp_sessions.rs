@@ -17,14 +17,14 @@ fn calculates(client: &McpClient) -> bool {
     answer.status == 200 && answer.message()["result"]["isError"] == false
 }
 
-/// Returns the session of the newest call.
+/// Returns the session of the newest call, which is none of these.
 #[track_caller]
-fn session_of_the_last_call(operator: &Sender) -> String {
+fn next_session(operator: &Sender, earlier: &[String]) -> String {
     let mut id = String::new();
     until("the call is in the journal", || {
         let calls = operator.get("/calls?limit=1").message();
         id = calls["items"][0]["session_id"].as_str().unwrap_or_default().to_owned();
-        !id.is_empty()
+        !id.is_empty() && !earlier.contains(&id)
     });
     id
 }
@@ -43,10 +43,12 @@ fn close(sender: &Sender, id: &str) -> u16 {
 fn session_of_an_mcp_client_is_listed_and_has_a_page() {
     let world = World::new();
     let api = Api::start(&world, &[]);
+    let mut ids = Vec::new();
     for (kind, number) in KINDS.into_iter().zip(1..) {
         let client = McpClient::connect(&api, kind);
         assert!(calculates(&client), "{kind:?}");
-        let id = session_of_the_last_call(&api.operator);
+        let id = next_session(&api.operator, &ids);
+        ids.push(id.clone());
         for sender in [&api.operator, &api.client] {
             let listed = sender.get("/sessions").message();
             let items = listed["items"].as_array().unwrap();
@@ -76,7 +78,7 @@ fn operator_has_sessions_of_its_own_over_mcp() {
     let clients = api.client.clone();
     api.client = api.operator.clone();
     assert!(calculates(&McpClient::connect(&api, Kind::Stateful)));
-    let id = session_of_the_last_call(&api.operator);
+    let id = next_session(&api.operator, &[]);
     assert_eq!(shown(&api.operator, &id)["client_id"], Value::Null);
     assert_eq!(clients.get(&format!("/sessions/{id}")).status, 404);
 }
@@ -89,7 +91,7 @@ fn sessions_of_two_runs_are_not_mixed() {
         let api = Api::start(&world, &[]);
         for kind in KINDS {
             assert!(calculates(&McpClient::connect(&api, kind)), "{run} {kind:?}");
-            ids.push(session_of_the_last_call(&api.operator));
+            ids.push(next_session(&api.operator, &ids));
         }
         for id in &ids {
             let calls = api.operator.get(&format!("/calls?session={id}")).message();
@@ -144,7 +146,7 @@ fn operator_cancels_and_closes_the_session_of_an_mcp_client() {
             }
             Kind::Stateless => assert!(calculates(&client)),
         }
-        assert_ne!(session_of_the_last_call(&api.operator), id);
+        let _another = next_session(&api.operator, &[id]);
     }
     assert_eq!((world.read("cancelled.txt"), world.read("closed.txt")), (None, None));
 }
@@ -155,7 +157,7 @@ fn session_is_closed_when_its_client_leaves() {
     let api = Api::start(&world, &[]);
     let client = McpClient::connect(&api, Kind::Stateful);
     assert!(calculates(&client));
-    let id = session_of_the_last_call(&api.operator);
+    let id = next_session(&api.operator, &[]);
     let mut events = api.client.events(&format!("/sessions/{id}/events"));
     assert_eq!(client.leave().status, 204);
     events.find(|event| event.name == "session.closed");
@@ -168,9 +170,11 @@ fn claimed_name_is_shown_as_one_bounded_line() {
     let world = World::new();
     let api = Api::start(&world, &[]);
     let hostile = format!("operator\u{202e}\u{1b}[2J\n<b>{}", "x".repeat(5_000));
+    let mut ids = Vec::new();
     for kind in KINDS {
         assert!(calculates(&McpClient::named(&api, kind, &hostile)), "{kind:?}");
-        let id = session_of_the_last_call(&api.operator);
+        let id = next_session(&api.operator, &ids);
+        ids.push(id.clone());
         let session = shown(&api.operator, &id);
         let name = session["client"].as_str().unwrap();
         assert!(name.starts_with("operator") && name.len() < 1_000, "{name:?}");
@@ -204,7 +208,7 @@ fn client_over_standard_input_has_a_session_beside_the_console() {
     assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
     let call = json!({"name": CALCULATION, "arguments": {"expression": "1"}});
     assert_eq!(client.request("tools/call", &call)["result"]["isError"], false);
-    let id = session_of_the_last_call(&operator);
+    let id = next_session(&operator, &[]);
     let listed = operator.get("/sessions").message();
     assert_eq!(listed["items"][0]["id"], json!(id), "{listed}");
     let session = shown(&operator, &id);
@@ -233,7 +237,7 @@ fn session_over_standard_input_ends_with_its_client() {
     let call = json!({"name": CALCULATION, "arguments": {"expression": "1"}});
     let answer = client.request_modern("tools/call", call, &json!({}));
     assert_eq!(answer["result"]["isError"], false, "{answer}");
-    let id = session_of_the_last_call(&operator);
+    let id = next_session(&operator, &[]);
     assert_eq!(shown(&operator, &id)["protocol"], "2026-07-28");
     let (ran, _) = client.end();
     assert_eq!(ran.code, 0, "{ran:?}");

@@ -105,14 +105,15 @@ pub(super) async fn close(
     Ids(id): Ids<String>,
 ) -> Result<StatusCode, ApiError> {
     let sessions = reachable(&app, &role, &id)?;
-    if app.end_attached(&id) {
-        return Ok(StatusCode::NO_CONTENT);
+    if !app.end_attached(&id) {
+        app.sessions.close(&id);
+        // A session that something else has begun stays in its hands, but runs nothing any more.
+        sessions.iter().for_each(Session::close);
+        app.async_calls.forget(&id);
+        app.session_closed(&id);
     }
-    app.sessions.close(&id);
-    // A session that something else has opened stays in its hands, but runs nothing any more.
-    sessions.iter().for_each(Session::close);
-    app.async_calls.forget(&id);
-    app.session_closed(&id);
+    // Whoever looks next sees it closed.
+    app.journal().flush().await;
     Ok(StatusCode::NO_CONTENT)
 }
 
