@@ -15,7 +15,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 22] = [
+const DOCUMENTS: [&str; 23] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -30,6 +30,7 @@ const DOCUMENTS: [&str; 22] = [
     "host/shell/README.md",
     "host/wasi-fs/README.md",
     "plugins/README.md",
+    "docs/authors.md",
     "docs/settings.md",
     "docs/events.md",
     "docs/mcp.md",
