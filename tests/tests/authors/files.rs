@@ -2,7 +2,6 @@
 
 use crate::program;
 use palisade_tests::{World, guest};
-use serde_json::Value;
 
 #[test]
 fn each_tool_has_its_defect_and_no_other() {
@@ -14,7 +13,7 @@ fn each_tool_has_its_defect_and_no_other() {
     let named = |tool: &str| -> Vec<&str> {
         let mut codes: Vec<&str> = findings
             .iter()
-            .filter(|it| it["tool"] == Value::from(tool))
+            .filter(|it| it["tool"].as_str() == Some(tool))
             .filter_map(|it| it["code"].as_str())
             .collect();
         codes.sort_unstable();

@@ -3,7 +3,7 @@
 use super::finding::{Findings, Topic};
 use crate::build::needs;
 use crate::trial::Trial;
-use palisade::formats::{DefinitionView, Format, Strictness, export};
+use palisade::formats::{DefinitionView, Format, Strictness, Weakening, export};
 use palisade::{Definition, SideEffects};
 use serde_json::Value;
 
@@ -51,23 +51,24 @@ fn words(definition: &Definition, found: &mut Findings) {
 fn providers(definition: &Definition, found: &mut Findings) {
     let view = DefinitionView::from(definition);
     for format in Format::ALL {
-        if let Some(weakened) = export(&view, format, Strictness::AsIs).weakened.first() {
+        let weakened = export(&view, format, Strictness::AsIs).weakened;
+        if let Some(weakened) = weakened.iter().find(|it| !is_own(definition, it)) {
             let message = format!("in the format {}: {weakened}", format.as_str());
             found.warn(Topic::Providers, "weakened-schema", Some(&weakened.tool), message);
         }
     }
 }
 
+/// Returns true for the format of a workspace path: the host checks it, and a provider needs only the
+/// sentence that it becomes.
+fn is_own(definition: &Definition, weakened: &Weakening) -> bool {
+    let place = definition.parameters().pointer(&weakened.pointer);
+    let format = place.and_then(|schema| schema.get("format")).and_then(Value::as_str);
+    weakened.keyword == "format" && format == Some("workspace-path")
+}
+
 fn imports(trial: &Trial, definitions: &[Definition], found: &mut Findings) {
     let names: Vec<&str> = trial.plugin().imports().iter().map(|it| it.name.as_str()).collect();
-    let network = names.iter().find(|name| needs(name) == SideEffects::Network);
-    let has = |class| definitions.iter().any(|it| it.side_effects() == class);
-    if let (Some(import), false) = (network, has(SideEffects::Network)) {
-        let message = format!(
-            "it imports {import}, and no tool is of class network: every connection is refused"
-        );
-        found.warn(Topic::Imports, "network-import", None, message);
-    }
     if names.iter().any(|name| needs(name) == SideEffects::Read) {
         return;
     }

@@ -14,6 +14,8 @@ const LARGE: usize = 256 << 10;
 const MUCH: u64 = 64 << 20;
 /// The number of lines of an error message that is still one.
 const LINES: usize = 6;
+/// What the host says for an error without a message.
+const WORDLESS: &str = "the tool failed without saying why";
 /// The number of calls after which it is strange that none succeeded.
 const ENOUGH: usize = 8;
 
@@ -40,7 +42,7 @@ fn failure(tool: &str, seen: &Seen, error: &ToolError, found: &mut Findings) {
     let with = format!("with the input {}", input(seen));
     match error.kind() {
         ErrorKind::Execution { kind: ExecutionKind::Trap, .. } => {
-            let cause = error.source().map_or_else(|| error.reason(), |cause| chain(cause));
+            let cause = error.source().map_or_else(|| error.reason(), chain);
             let message = format!("it crashes {with}: {}", elided(&cause, 300));
             found.fault(Topic::Inputs, "crash", tool, message);
         }
@@ -83,7 +85,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Judges the words of an error, which a model reads.
 fn words(tool: Option<&str>, message: &str, with: &str, found: &mut Findings) {
-    if message.trim().is_empty() {
+    if message.trim().is_empty() || message == WORDLESS {
         let message =
             format!("its error has no message {with}; say what is wrong and what is accepted");
         found.fault(Topic::Output, "blank-error", tool, message);

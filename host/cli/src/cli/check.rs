@@ -9,6 +9,7 @@ use palisade_author::Engine;
 use palisade_author::build::OUTPUT;
 use palisade_author::check::{self, Options, RecordError, Recording, Report, Severity, Topic};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(common: &Common, args: &Check) -> Result<Exit, Failure> {
@@ -56,10 +57,7 @@ fn file(subject: &Path) -> Result<PathBuf, Failure> {
 
 /// Returns the directory `tests` of the plugin's project.
 fn usual_cases(file: &Path) -> PathBuf {
-    let directory = match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let directory = file.parent().unwrap_or(Path::new(""));
     let is_output = directory.file_name().is_some_and(|name| name == OUTPUT);
     let project = if is_output { directory.parent().unwrap_or(directory) } else { directory };
     project.join("tests")
@@ -124,12 +122,10 @@ fn looked_at(topic: Topic, report: &Report) -> String {
     match topic {
         Topic::Load => report.world.clone().unwrap_or_default(),
         Topic::Imports => {
-            let names: Vec<&str> = report
-                .imports
-                .iter()
-                .filter(|it| it.needs != "none")
-                .map(|it| it.name.as_str())
-                .collect();
+            let needed = report.imports.iter().filter(|it| it.needs != "none");
+            let packages: BTreeSet<&str> =
+                needed.filter_map(|it| it.name.split('/').next()).collect();
+            let names: Vec<&str> = packages.into_iter().collect();
             let all = report.imports.len();
             if names.is_empty() {
                 format!("{all}, none that needs a class")
