@@ -10,23 +10,15 @@
     reason = "each build script that includes these modules uses the part it needs"
 )]
 
-pub(crate) mod apt;
-pub(crate) mod command;
 pub(crate) mod error;
 pub(crate) mod script;
-pub(crate) mod sources;
-pub(crate) mod sysroot;
-pub(crate) mod target;
-pub(crate) mod toolchain;
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub(crate) use error::Error;
-use target::{TARGET, Target};
-use toolchain::Toolchain;
+use palisade_wasip2::{TARGET, Target, Toolchain, command, lock};
 
 /// The stack size of a guest, in bytes: an eighth of the linker's default, because each call
 /// touches the stack's memory and no tool needs more. A guest that recurses deeper traps.
@@ -84,15 +76,16 @@ pub(crate) struct Built {
 /// is up to date.
 ///
 /// # Errors
-/// [`Error::NoTarget`] if the target is missing and cannot be built, [`Error::Guests`] if a guest
+/// [`Error::Target`] if the target is missing and cannot be built, [`Error::Guests`] if a guest
 /// does not compile.
 pub(crate) fn build(request: &Request<'_>) -> Result<Vec<Built>, Error> {
     let toolchain = Toolchain::of_this_build()?;
     let folder = request.target.join("guests");
     fs::create_dir_all(&folder).map_err(|source| Error::io("create", &folder, source))?;
     let _lock = lock(&folder.join("lock"))?;
-    let target = Target::find(&toolchain, &request.target.join("wasm32-wasip2-sysroot"))?;
-    forget_artefacts_of_another(&target, &folder)?;
+    let home = request.target.join("wasm32-wasip2-sysroot");
+    let target = Target::find(&toolchain, &home, &mut |line| script::note(line))?;
+    target.forget_artefacts_of_another(&folder)?;
     for run in request.guests.runs() {
         let status = nested_cargo(&toolchain, &target, request.workspace, &folder, &run).status();
         if !status
@@ -158,33 +151,6 @@ impl Run {
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// Waits until no other build script is building guests. On a file system without locks the builds
-/// are not serialised.
-fn lock(path: &Path) -> Result<File, Error> {
-    let opened = File::options().create(true).truncate(false).write(true).open(path);
-    let file = opened.map_err(|source| Error::io("open", path, source))?;
-    match file.lock() {
-        Err(source) if source.kind() != io::ErrorKind::Unsupported => {
-            Err(Error::io("lock", path, source))
-        }
-        _ => Ok(file),
-    }
-}
-
-/// Removes artefacts of another target. Cargo does not notice that a standard library was replaced,
-/// and artefacts of different ones cannot be linked together.
-fn forget_artefacts_of_another(target: &Target, folder: &Path) -> Result<(), Error> {
-    let (note, artefacts) = (folder.join("target-identity"), folder.join(TARGET));
-    let identity = target.identity();
-    if fs::read_to_string(&note).is_ok_and(|noted| noted == identity) {
-        return Ok(());
-    }
-    if artefacts.exists() {
-        fs::remove_dir_all(&artefacts).map_err(|source| Error::io("remove", &artefacts, source))?;
-    }
-    fs::write(&note, identity).map_err(|source| Error::io("write", &note, source))
 }
 
 /// Returns the cargo command of `run`. It inherits stderr of the build script, which cargo shows if

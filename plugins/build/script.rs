@@ -6,8 +6,17 @@ use std::process::ExitCode;
 use super::error::Error;
 
 /// The sources that all guests of this workspace share, relative to the workspace.
-const INGREDIENTS: [&str; 6] =
-    ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "wit", "guest-sdk", "plugins/build"];
+const INGREDIENTS: [&str; 9] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "rust-toolchain.toml",
+    "wit",
+    "guest-sdk/Cargo.toml",
+    "guest-sdk/src",
+    "guest-sdk/wit",
+    "guest-sdk/macros",
+    "plugins/build",
+];
 
 /// Returns the target directory of the build with `out`, a build script's `OUT_DIR`:
 /// `<target>/<profile>/build/…/out`, with a directory named `triple` below the first if cargo was

@@ -30,6 +30,7 @@ const DOCUMENTS: [&str; 23] = [
     "host/shell/README.md",
     "host/wasi-fs/README.md",
     "plugins/README.md",
+    "docs/authors.md",
     "docs/settings.md",
     "docs/events.md",
     "docs/mcp.md",

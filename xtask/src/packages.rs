@@ -14,7 +14,8 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 9] = [
+const HOSTS: [&str; 11] = [
+    "palisade-wasip2",
     "palisade-plugins",
     "palisade-schema",
     "palisade-formats",
@@ -23,6 +24,7 @@ const HOSTS: [&str; 9] = [
     "palisade-shell",
     "palisade-mcp",
     "palisade-server",
+    "palisade-author",
     "palisade-cli",
 ];
 

@@ -12,8 +12,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The published libraries.
-const LIBRARIES: [&str; 9] = [
+const LIBRARIES: [&str; 11] = [
     "palisade",
+    "palisade_author",
     "palisade_formats",
     "palisade_guest",
     "palisade_guest_macros",
@@ -22,6 +23,7 @@ const LIBRARIES: [&str; 9] = [
     "palisade_server",
     "palisade_shell",
     "palisade_wasi_fs",
+    "palisade_wasip2",
 ];
 
 /// Set when this program runs as cargo's rustdoc.

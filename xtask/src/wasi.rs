@@ -4,11 +4,10 @@
 //! A unit test of the host runs them, because it has access to the internals, and compares each
 //! result with `tests/wasi/expected.toml`.
 
-use crate::guests::command::scrubbed;
-use crate::guests::target::{TARGET, Target};
-use crate::guests::toolchain::Toolchain;
 use crate::place::Place;
 use anyhow::{Context as _, bail, ensure};
+use palisade_wasip2::command::scrubbed;
+use palisade_wasip2::{TARGET, Target, Toolchain};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,7 +73,8 @@ fn names(checkout: &Path) -> anyhow::Result<Vec<String>> {
 /// adapts programs of the first version of WASI to components.
 fn build(place: &Place, checkout: &Path, home: &Path, names: &[String]) -> anyhow::Result<String> {
     let toolchain = Toolchain::of_this_build()?;
-    let target = Target::find(&toolchain, &place.target.join("wasm32-wasip2-sysroot"))?;
+    let target =
+        Target::find(&toolchain, &place.target.join("wasm32-wasip2-sysroot"), &mut |_| ())?;
     let log = home.join("log");
     let written = fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
     let mut cargo = scrubbed(&toolchain.cargo);

@@ -1,10 +1,13 @@
 //! The command-line program, with one file per subcommand. Only this module prints.
 
 mod args;
+mod author;
 mod bench;
+mod build;
 mod cache;
 mod call;
 mod caller;
+mod check;
 mod compile_child;
 mod completions;
 mod config;
@@ -26,6 +29,7 @@ mod log;
 mod log_output;
 mod mcp;
 mod missing_values;
+mod new;
 mod offers;
 #[cfg(feature = "otel")]
 mod otel;
@@ -104,6 +108,9 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Console(args) => console::run(args),
         Verb::Log(args) => log::run(args),
         Verb::Mcp(mcp) => mcp::run(&args.common, mcp),
+        Verb::New(new) => new::run(new),
+        Verb::Build(build) => watch().and_then(|_| build::run(&args.common, build)),
+        Verb::Check(check) => watch().and_then(|_| check::run(&args.common, check)),
         Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
         Verb::Config(config) => config::run(&args.common, config),
         Verb::Cache(cache) => watch().and_then(|_| cache::run(&args.common, cache)),
@@ -192,7 +199,7 @@ fn log_filter(args: &Args) -> tracing_subscriber::EnvFilter {
 fn shows_crashes(verb: &Verb) -> bool {
     match verb {
         Verb::Call(call) => !call.json && std::io::stderr().is_terminal(),
-        Verb::Demo(_) => true,
+        Verb::Demo(_) | Verb::Build(_) | Verb::Check(_) => true,
         _ => false,
     }
 }

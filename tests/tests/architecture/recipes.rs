@@ -157,15 +157,22 @@ fn item(path: &str, begin: &str) -> String {
 
 /// The subcommands whose test of a full disk stands apart, with that test, or `None` for one that
 /// prints nothing unless a client asks.
-const APART: [(&str, Option<&str>); 5] = [
+const APART: [(&str, Option<&str>); 7] = [
+    ("build", Some("fn report_of_a_build_on_a_full_disk_is_1(")),
+    ("check", Some("fn report_on_a_full_disk_is_1(")),
     ("console", Some("fn unwritable_output_about_a_server_is_1(")),
     ("dispatch", Some("fn unwritable_answers_of_executed_tools_are_1(")),
     ("log", Some("fn unwritable_output_about_a_server_is_1(")),
     ("serve", None),
     ("watch", Some("fn unwritable_output_about_a_server_is_1(")),
 ];
-/// The subcommand whose test of `--json` stands apart, with that test: it needs a journal.
-const JSON_APART: (&str, &str) = ("log", "fn one_call_has_its_question_with_who_answered(");
+/// The subcommands whose test of `--json` stands apart, with that test: they need a journal, a project
+/// or a plugin.
+const JSON_APART: [(&str, &str); 3] = [
+    ("build", "fn new_project_is_built_checked_called_and_broken("),
+    ("check", "fn sound_plugin_passes_without_a_finding("),
+    ("log", "fn one_call_has_its_question_with_who_answered("),
+];
 
 #[test]
 fn every_verb_is_in_the_lists_of_its_recipe() {
@@ -186,7 +193,7 @@ fn every_verb_is_in_the_lists_of_its_recipe() {
         let is_there = |test: &str| suites.iter().any(|suite| suite.contains(test));
         let apart = APART.iter().find(|(verb, _)| *verb == module);
         let is_apart = apart.is_some_and(|(_, test)| test.is_none_or(is_there));
-        let is_json_apart = module == JSON_APART.0 && is_there(JSON_APART.1);
+        let is_json_apart = JSON_APART.iter().any(|(verb, test)| *verb == module && is_there(test));
         let lists = [
             ("VERBS of output.rs", begins(&full_disk) || is_apart),
             ("--help in verbs.rs", help.contains(&quoted)),

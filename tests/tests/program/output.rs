@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 /// Every subcommand that prints, in each of its forms.
-const VERBS: [&[&str]; 22] = [
+const VERBS: [&[&str]; 23] = [
     &["list"],
     &["list", "--json"],
     &["inspect", "read_file"],
@@ -26,6 +26,7 @@ const VERBS: [&[&str]; 22] = [
     &["doctor", "--json"],
     &["cache", "show"],
     &["cache", "show", "--json"],
+    &["new", "full-disk", "--lang", "rust"],
     &["completions", "bash"],
     &["completions", "zsh"],
     &["--help"],

@@ -34,6 +34,7 @@ fn missing_option_lists_its_values() {
         (&["dispatch"][..], "--from <PROVIDER> (openai, openai-responses, anthropic or gemini)"),
         (&["export"], "--format <FORMAT> (openai, openai-responses, anthropic, gemini or mcp)"),
         (&["mcp", "config"], "--client <CLIENT> (claude-code, "),
+        (&["new"], "--lang <LANGUAGE> (rust or python)"),
         (&["completions"], "<SHELL> (bash, elvish, fish, powershell or zsh)"),
     ] {
         let ran = program(&world, words).run().exits_with(2);
@@ -347,6 +348,9 @@ fn help_and_version_go_to_standard_output() {
         "console",
         "log",
         "mcp",
+        "new",
+        "build",
+        "check",
         "bench",
         "config",
         "cache",
@@ -371,6 +375,7 @@ fn every_json_verb_prints_one_json_value() {
         &["policy", "explain", "speak", "--json"],
         &["bench", "speak", "--json", "--calls", "2"],
         &["export", "-f", "mcp", "--json"],
+        &["new", "json-project", "--lang", "rust", "--json"],
         &["config", "show", "--json"],
         &["cache", "show", "--json"],
         &["demo", "escape", "--json"],

@@ -1,11 +1,10 @@
 //! Runs the commands of a document in one shell, in a fresh copy of the repository.
 
 use super::parse::Step;
-use crate::guests::command::scrubbed;
-use crate::guests::target::{TARGET, Target};
-use crate::guests::toolchain::Toolchain;
 use crate::place::Place;
 use anyhow::{Context as _, anyhow, ensure};
+use palisade_wasip2::command::scrubbed;
+use palisade_wasip2::{TARGET, Target, Toolchain};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -179,7 +178,8 @@ impl<'a> Trial<'a> {
     fn target_flags(&self) -> anyhow::Result<String> {
         let toolchain = Toolchain::of_this_build().map_err(|error| anyhow!("{error}"))?;
         let home = self.place.target.join("wasm32-wasip2-sysroot");
-        let target = Target::find(&toolchain, &home).map_err(|error| anyhow!("{error}"))?;
+        let target =
+            Target::find(&toolchain, &home, &mut |_| ()).map_err(|error| anyhow!("{error}"))?;
         Ok(target.flags().join(" "))
     }
 

@@ -1,8 +1,10 @@
 //! The command-line arguments of the program.
 
+mod author;
 mod mcp;
 mod server;
 
+pub(super) use author::{Build, Check, New};
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
@@ -82,6 +84,12 @@ pub(super) enum Verb {
     Log(Log),
     /// Help clients of the Model Context Protocol find palisade
     Mcp(Mcp),
+    /// Make the project of a plugin, in Rust or Python
+    New(New),
+    /// Build the project of a plugin with its language's toolchain, and show what came of it
+    Build(Build),
+    /// Check a plugin: what it is, what it does with hostile input, and whether its recorded cases still hold
+    Check(Check),
     /// Measure calls of a tool on this machine: how long they take, what they hold, and what loading its plugin costs
     Bench(Bench),
     /// Show the configuration that holds

@@ -12,7 +12,7 @@ const MIRRORS: usize = 4;
 const APT: &str = "/etc/apt";
 
 /// Returns the URLs of the Debian mirrors among this machine's apt sources, the likeliest first.
-pub(crate) fn mirrors_here() -> Vec<String> {
+pub fn mirrors_here() -> Vec<String> {
     let mut entries = Vec::new();
     for file in source_files(Path::new(APT)) {
         let Ok(text) = fs::read_to_string(&file) else { continue };
@@ -26,25 +26,25 @@ pub(crate) fn mirrors_here() -> Vec<String> {
 
 /// One package repository.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The URLs of the repository.
-    pub(crate) uris: Vec<String>,
+    pub uris: Vec<String>,
     /// The suites, such as `bookworm`.
-    pub(crate) suites: Vec<String>,
+    pub suites: Vec<String>,
     /// The components, such as `main`.
-    pub(crate) components: Vec<String>,
+    pub components: Vec<String>,
     /// The keyring (or key) that signs the repository, if given.
-    pub(crate) signed_by: Option<String>,
+    pub signed_by: Option<String>,
 }
 
 /// Parses the one-line format: `deb [option=value …] uri suite component …`.
-pub(crate) fn parse_lines(text: &str) -> Vec<Entry> {
+pub fn parse_lines(text: &str) -> Vec<Entry> {
     text.lines().filter_map(parse_line).collect()
 }
 
 /// Parses the stanza format (deb822): `Types:`, `URIs:`, `Suites:`, `Components:`, `Signed-By:`,
 /// `Enabled:`.
-pub(crate) fn parse_stanzas(text: &str) -> Vec<Entry> {
+pub fn parse_stanzas(text: &str) -> Vec<Entry> {
     let uncommented: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     uncommented.split(|line| line.trim().is_empty()).filter_map(parse_stanza).collect()
 }
@@ -52,7 +52,7 @@ pub(crate) fn parse_stanzas(text: &str) -> Vec<Entry> {
 /// Returns the mirrors among `entries`: binary packages of `main`, signed by Debian or by an
 /// unspecified key, over HTTP or from a file. The archive of security updates is excluded, because
 /// it has no backports.
-pub(crate) fn mirrors(entries: &[Entry]) -> Vec<String> {
+pub fn mirrors(entries: &[Entry]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for uri in entries.iter().filter(|entry| entry.may_be_debian()).flat_map(|entry| &entry.uris) {
         let uri = uri.trim_end_matches('/').to_owned();

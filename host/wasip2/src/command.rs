@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
-use super::error::Error;
+use crate::error::Error;
 
 /// Prefixes of cargo variables that a nested cargo shares with the outer one: registries with
 /// credentials, network settings, and the job server, so that both together respect the job limit.
@@ -21,13 +21,14 @@ const FOREIGN: &str =
 const TOLD: &str = "TARGET HOST OUT_DIR NUM_JOBS OPT_LEVEL PROFILE DEBUG";
 
 /// Returns true if a variable of the outer cargo must not reach a nested one.
-pub(crate) fn is_foreign(name: &str) -> bool {
+#[must_use]
+pub fn is_foreign(name: &str) -> bool {
     let begins_like = |prefixes: &str| prefixes.split(' ').any(|prefix| name.starts_with(prefix));
     (begins_like(FOREIGN) && !begins_like(SHARED)) || TOLD.split(' ').any(|told| name == told)
 }
 
 /// Returns a program without the environment of the outer cargo and without standard input.
-pub(crate) fn scrubbed(program: impl AsRef<OsStr>) -> Command {
+pub fn scrubbed(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(is_foreign) {
@@ -43,7 +44,7 @@ pub(crate) fn scrubbed(program: impl AsRef<OsStr>) -> Command {
 /// # Errors
 /// [`Error::NoProgram`] if it is not installed, [`Error::Command`] if it fails; `what` names its
 /// purpose.
-pub(crate) fn run(command: &mut Command, what: &str) -> Result<String, Error> {
+pub fn run(command: &mut Command, what: &str) -> Result<String, Error> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|source| match source.kind() {
         ErrorKind::NotFound => Error::NoProgram { program },

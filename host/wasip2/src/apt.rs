@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::command;
-use super::error::Error;
+use crate::command;
+use crate::error::Error;
 
 /// The suite with both a recent `rust-src` and a `wasi-libc` for `wasm32-wasip2`.
 const SUITE: &str = "trixie-backports";
@@ -19,7 +19,7 @@ const KEYRINGS: [&str; 2] = [
 
 /// An apt with one suite of one mirror.
 #[derive(Debug)]
-pub(crate) struct Apt {
+pub struct Apt {
     home: PathBuf,
 }
 
@@ -29,7 +29,7 @@ impl Apt {
     ///
     /// # Errors
     /// If there is no apt or no keyring, the mirror cannot be reached, or the signature is invalid.
-    pub(crate) fn open(home: &Path, mirror: &str) -> Result<Self, Error> {
+    pub fn open(home: &Path, mirror: &str) -> Result<Self, Error> {
         let keyring =
             KEYRINGS.iter().find(|path| Path::new(path).is_file()).ok_or(Error::NoKeyring)?;
         let apt = Self { home: home.to_owned() };
@@ -51,7 +51,7 @@ impl Apt {
     ///
     /// # Errors
     /// If apt fails.
-    pub(crate) fn versions(&self, package: &str) -> Result<Vec<String>, Error> {
+    pub fn versions(&self, package: &str) -> Result<Vec<String>, Error> {
         let table = command::run(
             self.command("apt-cache").args(["madison", package]),
             "apt-cache madison",
@@ -65,7 +65,7 @@ impl Apt {
     ///
     /// # Errors
     /// If a package is missing, its checksum differs from the index, or it cannot be unpacked.
-    pub(crate) fn unpack(&self, packages: &[&str], into: &Path) -> Result<(), Error> {
+    pub fn unpack(&self, packages: &[&str], into: &Path) -> Result<(), Error> {
         let folder = self.home.join("packages");
         for path in [&folder, into] {
             fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
@@ -100,7 +100,7 @@ impl Apt {
 
 /// Returns the newest of `versions` that is exactly `release`: `1.95.0+dfsg1-1~bpo13+1` is 1.95.0,
 /// `1.95.0~beta.2` is a pre-release.
-pub(crate) fn matching<'a>(versions: &'a [String], release: &str) -> Option<&'a str> {
+pub fn matching<'a>(versions: &'a [String], release: &str) -> Option<&'a str> {
     let is_release = |version: &&String| {
         let upstream = version.split_once(':').map_or(version.as_str(), |(_epoch, rest)| rest);
         upstream

@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::apt::{self, Apt};
-use super::command;
-use super::error::Error;
-use super::sources;
-use super::target::TARGET;
-use super::toolchain::Toolchain;
+use crate::apt::{self, Apt};
+use crate::command;
+use crate::error::Error;
+use crate::sources;
+use crate::target::TARGET;
+use crate::toolchain::Toolchain;
 
 /// The file that identifies a sysroot; a directory without it is incomplete.
 const MADE: &str = "made";
@@ -21,16 +21,16 @@ const SEED: &str = "palisade_seed";
 
 /// A sysroot built here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sysroot {
+pub struct Sysroot {
     /// The directory for `rustc --sysroot`.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// A text that is unique to this build of a sysroot.
-    pub(crate) identity: String,
+    pub identity: String,
 }
 
 impl Sysroot {
     /// Returns the sysroot that was built earlier for this exact compiler, if any.
-    pub(crate) fn made_earlier(toolchain: &Toolchain, home: &Path) -> Option<Self> {
+    pub fn made_earlier(toolchain: &Toolchain, home: &Path) -> Option<Self> {
         let path = home.join(&toolchain.version.key);
         let identity = fs::read_to_string(path.join(MADE)).ok()?;
         // The symlinks in the sysroot point to the toolchain, which may have been moved or
@@ -47,7 +47,7 @@ impl Sysroot {
     ///
     /// # Errors
     /// The reason why a step failed, in one line.
-    pub(crate) fn make(toolchain: &Toolchain, home: &Path) -> Result<Self, Error> {
+    pub fn make(toolchain: &Toolchain, home: &Path) -> Result<Self, Error> {
         let making = home.join("making");
         clear(&making)?;
         let made = make_in(&making, toolchain)
@@ -108,6 +108,8 @@ fn build_library(toolchain: &Toolchain, seed: &Path, source: &Path) -> Result<Pa
         let path = seed.join(name);
         fs::write(&path, text).map_err(|source| Error::io("write", &path, source))?;
     }
+    // In a directory of its own, so that a project's configuration of cargo does not apply. Its
+    // compiler does: the variable overrides the choice that rustup makes by the directory.
     let mut cargo = command::scrubbed(&toolchain.cargo);
     cargo.current_dir(seed).args([
         "build",
@@ -119,7 +121,7 @@ fn build_library(toolchain: &Toolchain, seed: &Path, source: &Path) -> Result<Pa
     ]);
     cargo
         .arg(seed.join("target"))
-        .env("RUSTC", &toolchain.rustc)
+        .env("RUSTC", toolchain.sysroot()?.join("bin/rustc"))
         .env("CARGO_ENCODED_RUSTFLAGS", "-Cembed-bitcode=yes");
     // Both variables are internal to cargo's tests, but the only way to build a standard library
     // that is not part of the toolchain.

@@ -1,32 +1,35 @@
-//! The compiler that builds the guests, and its properties.
+//! A Rust compiler with its cargo, and its properties.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use super::command;
-use super::error::Error;
+use crate::command;
+use crate::error::Error;
 
 /// The compiler and cargo of this build.
 #[derive(Debug)]
-pub(crate) struct Toolchain {
+pub struct Toolchain {
     /// The compiler, as cargo names it to build scripts.
-    pub(crate) rustc: OsString,
+    pub rustc: OsString,
     /// Cargo itself.
-    pub(crate) cargo: OsString,
+    pub cargo: OsString,
     /// The version of the compiler.
-    pub(crate) version: Version,
+    pub version: Version,
+    /// The directory whose choice of a compiler holds, if it is not that of this process.
+    project: Option<PathBuf>,
 }
 
 /// The relevant parts of `rustc -vV`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Version {
+pub struct Version {
     /// The release, such as `1.95.0` or `1.97.0-nightly`.
-    pub(crate) release: String,
+    pub release: String,
     /// The host platform, such as `x86_64-unknown-linux-gnu`.
-    pub(crate) host: String,
+    pub host: String,
     /// A key for this exact compiler, usable as a directory name.
-    pub(crate) key: String,
+    pub key: String,
 }
 
 impl Toolchain {
@@ -34,20 +37,45 @@ impl Toolchain {
     ///
     /// # Errors
     /// If it cannot be run or its output lacks a field.
-    pub(crate) fn of_this_build() -> Result<Self, Error> {
+    pub fn of_this_build() -> Result<Self, Error> {
         let named =
             |variable: &str, default: &str| env::var_os(variable).unwrap_or_else(|| default.into());
-        let (rustc, cargo) = (named("RUSTC", "rustc"), named("CARGO", "cargo"));
-        let said =
-            command::run(command::scrubbed(&rustc).arg("-vV"), "asking rustc for its version")?;
-        Ok(Self { version: Version::parse(&said)?, rustc, cargo })
+        Self::asked(named("RUSTC", "rustc"), named("CARGO", "cargo"), None)
+    }
+
+    /// Queries the compiler on the `PATH` that a build in this directory uses: rustup reads the
+    /// choice of a project there.
+    ///
+    /// # Errors
+    /// If it cannot be run or its output lacks a field.
+    pub fn of_project(directory: &Path) -> Result<Self, Error> {
+        Self::asked("rustc".into(), "cargo".into(), Some(directory.to_owned()))
+    }
+
+    fn asked(rustc: OsString, cargo: OsString, project: Option<PathBuf>) -> Result<Self, Error> {
+        let mut command = command::scrubbed(&rustc);
+        if let Some(project) = &project {
+            command.current_dir(project);
+        }
+        let said = command::run(command.arg("-vV"), "asking rustc for its version")?;
+        Ok(Self { version: Version::parse(&said)?, rustc, cargo, project })
+    }
+
+    /// Returns a command of this toolchain without the environment of an outer cargo.
+    #[must_use]
+    pub fn command(&self, program: &OsStr) -> Command {
+        let mut command = command::scrubbed(program);
+        if let Some(project) = &self.project {
+            command.current_dir(project);
+        }
+        command
     }
 
     /// Returns the installation directory of the toolchain.
     ///
     /// # Errors
     /// If the compiler cannot be run.
-    pub(crate) fn sysroot(&self) -> Result<PathBuf, Error> {
+    pub fn sysroot(&self) -> Result<PathBuf, Error> {
         self.ask(&["--print", "sysroot"])
     }
 
@@ -56,13 +84,13 @@ impl Toolchain {
     ///
     /// # Errors
     /// If the compiler does not know the target.
-    pub(crate) fn libraries(&self, target: &str) -> Result<PathBuf, Error> {
+    pub fn libraries(&self, target: &str) -> Result<PathBuf, Error> {
         self.ask(&["--print", "target-libdir", "--target", target])
     }
 
     fn ask(&self, question: &[&str]) -> Result<PathBuf, Error> {
         let answer = command::run(
-            command::scrubbed(&self.rustc).args(question),
+            self.command(&self.rustc).args(question),
             "asking rustc for its directories",
         )?;
         Ok(Path::new(answer.trim()).to_owned())
@@ -74,7 +102,7 @@ impl Version {
     ///
     /// # Errors
     /// [`Error::Compiler`] with the name of the missing field.
-    pub(crate) fn parse(said: &str) -> Result<Self, Error> {
+    pub fn parse(said: &str) -> Result<Self, Error> {
         let value = |name: &'static str| {
             let line = said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
             line.map(|value| value.trim().to_owned()).ok_or(Error::Compiler { missing: name })

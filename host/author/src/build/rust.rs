@@ -1,0 +1,136 @@
+//! Builds a project in Rust with cargo.
+
+use super::toolchain::{Homes, ask, run};
+use super::{BuildError, Made};
+use palisade::tool::text::visible;
+use palisade_wasip2::{TARGET, Target, Toolchain, lock};
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How Rust is installed.
+const INSTALL: &str = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh";
+
+/// The variables whose flags replace those of the project's `.cargo/config.toml`: the size of the
+/// stack is one of them.
+const FLAGS: [&str; 3] = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET"];
+
+/// The relevant part of `cargo metadata`.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    target_directory: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    manifest_path: PathBuf,
+    targets: Vec<CargoTarget>,
+}
+
+#[derive(Deserialize)]
+struct CargoTarget {
+    name: String,
+    crate_types: Vec<String>,
+}
+
+pub(super) fn build(
+    directory: &Path,
+    homes: &Homes,
+    note: &mut dyn FnMut(&str),
+) -> Result<Made, BuildError> {
+    let toolchain = Toolchain::of_project(directory).map_err(|error| match error {
+        palisade_wasip2::Error::NoProgram { program } => {
+            BuildError::missing(format!("the program {program}"), INSTALL)
+        }
+        other => other.into(),
+    })?;
+    let metadata = metadata(directory)?;
+    let library = library(&metadata, directory)?;
+    let target = target(&toolchain, homes, note)?;
+    let home = &metadata.target_directory;
+    fs::create_dir_all(home).map_err(|source| BuildError::io("create", home, source))?;
+    target.forget_artefacts_of_another(home)?;
+    run(&mut cargo_build(directory, &target), "cargo", INSTALL)?;
+    let file = home.join(TARGET).join("release").join(format!("{library}.wasm"));
+    let bytes = fs::read(&file).map_err(|source| BuildError::io("read", &file, source))?;
+    Ok(Made { name: library, bytes })
+}
+
+fn cargo(directory: &Path) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(directory);
+    for name in FLAGS {
+        cargo.env_remove(name);
+    }
+    cargo
+}
+
+/// Returns the build. Flags of the command line are joined with those of the project's
+/// configuration, which those of the environment would replace.
+fn cargo_build(directory: &Path, target: &Target) -> Command {
+    let mut command = cargo(directory);
+    command.args(["build", "--release", "--target", TARGET]);
+    let flags = target.flags();
+    if !flags.is_empty() {
+        let list = serde_json::Value::from(flags);
+        command.arg("--config").arg(format!("target.{TARGET}.rustflags={list}"));
+    }
+    command
+}
+
+fn metadata(directory: &Path) -> Result<Metadata, BuildError> {
+    let mut command = cargo(directory);
+    command.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let said = ask(&mut command, "cargo", INSTALL)?;
+    serde_json::from_slice(&said).map_err(|error| BuildError::Manifest {
+        reason: format!("`cargo metadata` cannot be understood: {error}"),
+    })
+}
+
+/// Returns the name of the library that becomes the plugin.
+fn library(metadata: &Metadata, directory: &Path) -> Result<String, BuildError> {
+    let shown = || visible(&directory.join("Cargo.toml").display().to_string());
+    let manifest = directory.join("Cargo.toml").canonicalize();
+    let manifest = manifest.map_err(|source| BuildError::io("read", directory, source))?;
+    let mut packages = metadata.packages.iter();
+    let Some(package) = packages.find(|it| it.manifest_path == manifest) else {
+        let reason = format!(
+            "`{}` has no package; build the directory of the package that is the plugin",
+            shown()
+        );
+        return Err(BuildError::Manifest { reason });
+    };
+    let mut targets = package.targets.iter();
+    let library = targets.find(|it| it.crate_types.iter().any(|kind| kind == "cdylib"));
+    library.map(|it| it.name.replace('-', "_")).ok_or_else(|| BuildError::Manifest {
+        reason: format!(
+            "`{}` makes no component: a plugin is a library with `crate-type = [\"cdylib\"]` under [lib]",
+            shown()
+        ),
+    })
+}
+
+/// Finds the target's standard library, or makes it.
+fn target(
+    toolchain: &Toolchain,
+    homes: &Homes,
+    note: &mut dyn FnMut(&str),
+) -> Result<Target, BuildError> {
+    let places = homes.others.iter().chain(&homes.own);
+    for home in places {
+        if let Some(found) = Target::found(toolchain, home) {
+            return Ok(found);
+        }
+    }
+    let Some(home) = &homes.own else {
+        return Err(BuildError::missing(
+            format!("the target {TARGET}"),
+            format!("rustup target add {TARGET}"),
+        ));
+    };
+    fs::create_dir_all(home).map_err(|source| BuildError::io("create", home, source))?;
+    let _lock = lock(&home.join("lock"))?;
+    Ok(Target::find(toolchain, home, note)?)
+}

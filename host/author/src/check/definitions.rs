@@ -1,0 +1,85 @@
+//! The words, schemas and imports of a plugin, without a call.
+
+use super::finding::{Findings, Topic};
+use crate::build::needs;
+use crate::trial::Trial;
+use palisade::formats::{DefinitionView, Format, Strictness, Weakening, export};
+use palisade::{Definition, SideEffects};
+use serde_json::Value;
+
+/// The least length of a description that says something, in characters.
+const TERSE: usize = 12;
+/// The length of a definition beyond which it costs a model too much, in bytes.
+const LONG: usize = 16 << 10;
+
+pub(super) fn check(trial: &Trial, found: &mut Findings) {
+    let definitions = trial.plugin().definitions();
+    for definition in definitions {
+        words(definition, found);
+        providers(definition, found);
+    }
+    imports(trial, definitions, found);
+}
+
+fn words(definition: &Definition, found: &mut Findings) {
+    let tool = Some(definition.name().as_str());
+    if definition.description().trim().chars().count() < TERSE {
+        let message = format!(
+            "its description is `{}`; say what the tool does and when a model should call it",
+            definition.description().trim()
+        );
+        found.warn(Topic::Definitions, "terse-description", tool, message);
+    }
+    let bytes = definition.to_json().to_string().len();
+    if bytes > LONG {
+        let message = format!("its definition has {bytes} bytes, which every request carries");
+        found.warn(Topic::Definitions, "long-definition", tool, message);
+    }
+    let properties = definition.parameters().get("properties").and_then(Value::as_object);
+    let silent: Vec<&str> = properties
+        .into_iter()
+        .flatten()
+        .filter(|(_, schema)| schema.get("description").is_none() && schema.get("$ref").is_none())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if !silent.is_empty() {
+        let message = format!("no description of the argument {}", silent.join(", "));
+        found.warn(Topic::Definitions, "undescribed-argument", tool, message);
+    }
+}
+
+fn providers(definition: &Definition, found: &mut Findings) {
+    let view = DefinitionView::from(definition);
+    for format in Format::ALL {
+        let weakened = export(&view, format, Strictness::AsIs).weakened;
+        if let Some(weakened) = weakened.iter().find(|it| !is_own(definition, it)) {
+            let message = format!("in the format {}: {weakened}", format.as_str());
+            found.warn(Topic::Providers, "weakened-schema", Some(&weakened.tool), message);
+        }
+    }
+}
+
+/// Returns true for the format of a workspace path: the host checks it, and a provider needs only the
+/// sentence that it becomes.
+fn is_own(definition: &Definition, weakened: &Weakening) -> bool {
+    let place = definition.parameters().pointer(&weakened.pointer);
+    let format = place.and_then(|schema| schema.get("format")).and_then(Value::as_str);
+    weakened.keyword == "format" && format == Some("workspace-path")
+}
+
+fn imports(trial: &Trial, definitions: &[Definition], found: &mut Findings) {
+    let names: Vec<&str> = trial.plugin().imports().iter().map(|it| it.name.as_str()).collect();
+    if names.iter().any(|name| needs(name) == SideEffects::Read) {
+        return;
+    }
+    for definition in definitions {
+        let class = definition.side_effects();
+        if matches!(class, SideEffects::Read | SideEffects::Write) {
+            let message = format!(
+                "its class is {class}, and the plugin imports no file system: class none suffices"
+            );
+            let tool = Some(definition.name().as_str());
+            found.warn(Topic::Imports, "class-too-high", tool, message);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Makes a case of a call.
+
+use super::TIMEOUT;
+use crate::case::{self, Case, Files};
+use crate::trial::{Bounds, Engine, Trial, TrialError};
+use palisade::tool::text::visible;
+use serde_json::Value;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Maximum size of the files of a case, in bytes.
+const LARGEST: usize = 4 << 20;
+
+/// A call to record.
+#[derive(Debug)]
+pub struct Recording<'a> {
+    /// The name of the case.
+    pub name: &'a str,
+    /// The tool; `None` for the only one of the plugin.
+    pub tool: Option<&'a str>,
+    /// The input.
+    pub input: Value,
+    /// The directory with the files before the call; `None` for no files.
+    pub files: Option<&'a Path>,
+    /// The directory of the cases.
+    pub cases: &'a Path,
+}
+
+/// A case cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The name is not that of a file.
+    #[error("`{0}` cannot be the name of a case: letters, digits, `-` and `_` are accepted")]
+    Name(String),
+    /// There is no such tool, or more than one without a name.
+    #[error("name the tool with --tool: {0}")]
+    Tool(String),
+    /// The files are too large.
+    #[error("the files of a case have at most {LARGEST} bytes together")]
+    Files,
+    /// The plugin cannot be tried.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+    /// A file cannot be read or written.
+    #[error("cannot use `{path}`: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// Calls a tool and writes the case. Returns its file and the case.
+///
+/// # Errors
+///
+/// [`RecordError`] if the call cannot be made or the case cannot be written. A failed call is a case
+/// like any other.
+pub fn record(
+    engine: &Engine,
+    plugin: &Path,
+    recording: &Recording<'_>,
+) -> Result<(PathBuf, Case), RecordError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if recording.name.is_empty() || !recording.name.chars().all(is_plain) {
+        return Err(RecordError::Name(visible(recording.name)));
+    }
+    let trial = Trial::open(engine, plugin)?;
+    let tool = tool(&trial, recording.tool)?;
+    let workspace = files(recording.files)?;
+    trial.reset(&workspace).map_err(TrialError::Scratch)?;
+    let result = trial.call(&tool, &recording.input, Bounds::within(TIMEOUT));
+    let after = trial.files().map_err(TrialError::Scratch)?;
+    let changes = case::changes(&workspace, &after);
+    let case = Case {
+        tool,
+        input: recording.input.clone(),
+        workspace,
+        result: case::kept(&result),
+        changes,
+    };
+    let file = recording.cases.join(format!("{}.json", recording.name));
+    write(&file, &case).map_err(|source| failed(&file, source))?;
+    Ok((file, case))
+}
+
+fn tool(trial: &Trial, named: Option<&str>) -> Result<String, RecordError> {
+    let names: Vec<&str> =
+        trial.plugin().definitions().iter().map(|it| it.name().as_str()).collect();
+    match (named, names.as_slice()) {
+        (Some(named), names) if names.contains(&named) => Ok(named.to_owned()),
+        (None, [only]) => Ok((*only).to_owned()),
+        (_, names) => Err(RecordError::Tool(names.join(", "))),
+    }
+}
+
+fn files(directory: Option<&Path>) -> Result<Files, RecordError> {
+    let Some(directory) = directory else { return Ok(Files::new()) };
+    let files = case::read_files(directory).map_err(|source| failed(directory, source))?;
+    let bytes = serde_json::to_string(&files).map_or(usize::MAX, |text| text.len());
+    if bytes > LARGEST { Err(RecordError::Files) } else { Ok(files) }
+}
+
+fn write(file: &Path, case: &Case) -> io::Result<()> {
+    if let Some(parent) = file.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::write(file, serde_json::to_string_pretty(case)? + "\n")
+}
+
+fn failed(path: &Path, source: io::Error) -> RecordError {
+    RecordError::Io { path: visible(&path.display().to_string()), source }
+}

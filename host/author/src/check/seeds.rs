@@ -1,0 +1,42 @@
+//! The scratch workspace of drawn calls, and the texts that inputs are drawn from.
+
+use crate::case::{Content, Files};
+
+/// Texts of the workspace, so that a drawn text may occur in a file.
+pub(super) const WORDS: [&str; 8] =
+    ["alpha", "one two", "needle", "*.txt", "3", "name", "2 + 3", "true"];
+
+/// Texts that have broken programs.
+pub(super) const HOSTILE: [&str; 14] = [
+    "",
+    " ",
+    "\u{0}",
+    "\u{1b}[31mred",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "%s%n%x",
+    "'; DROP TABLE t; --",
+    "{{7*7}}",
+    "\u{202e}txt.exe",
+    "e\u{301}\u{fe0f}\u{1f468}\u{200d}\u{1f469}",
+    "\r\n\r\n",
+    "[a-",
+    "9999999999999999999999999999",
+];
+
+/// Paths of the workspace: files, a directory, and one that does not exist.
+pub(super) const PATHS: [&str; 7] =
+    ["notes.txt", "data/table.csv", "data/value.json", "empty", "data", "bytes.bin", "missing.txt"];
+
+/// Returns the files before each drawn call.
+pub(super) fn files() -> Files {
+    let table = "name,count\nalpha,3\nbeta,5\n";
+    let text = |text: &str| Content::Text(text.to_owned());
+    Files::from([
+        ("notes.txt".to_owned(), text("alpha\none two\nneedle in a line\n")),
+        ("data/table.csv".to_owned(), text(table)),
+        ("data/value.json".to_owned(), text("{\"name\": \"alpha\", \"list\": [1, 2, 3]}\n")),
+        ("empty".to_owned(), text("")),
+        ("bytes.bin".to_owned(), Content::of((0..=255).collect())),
+    ])
+}

@@ -1,0 +1,19 @@
+//! The author's side of Palisade: new projects, builds, and the check of a plugin.
+//!
+//! Each module uses only modules before it in this order: `name`, `language`, `sdk`, `project`,
+//! `component`, `case`, `trial`, `build`, `check`. It prints nothing.
+
+pub mod build;
+pub mod case;
+pub mod check;
+mod component;
+pub mod language;
+pub mod name;
+pub mod project;
+pub mod sdk;
+pub mod trial;
+
+pub use language::Language;
+pub use name::PluginName;
+pub use sdk::Sdk;
+pub use trial::Engine;

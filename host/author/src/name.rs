@@ -1,0 +1,131 @@
+//! The name of a new plugin, which is valid in every language, in every registry and for a model.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Maximum length of a name: that of a tool's name.
+const LONGEST: usize = 64;
+
+/// Words that a language reserves, or that its package manager refuses as a name.
+const RESERVED: &str = "abstract alignas alignof alloc and arguments as asm assert async auto await \
+    become bool box break build case catch char class const continue core crate debugger def default \
+    del delete deps do double dyn elif else enum eval except examples export extends extern false \
+    final finally float fn for from function gen global goto if impl implements import in incremental \
+    inline instanceof int interface is lambda let long loop macro main match mod move mut new node \
+    none nonlocal not null nullptr or override package palisade pass priv private proc protected \
+    public pub python raise ref register restrict return select self short signed sizeof static std \
+    struct super switch test this throw trait true try type typedef typeof union unsafe unsigned \
+    unsized use var virtual void volatile where while with yield";
+
+/// A checked name: lower-case words of letters and digits, joined by `-` or `_`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginName(String);
+
+/// The fault of a name. The message says what is accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// It has another form.
+    #[error(
+        "`{name}` cannot be the name of a plugin: {LONGEST} characters at most are accepted, lower-case letters and digits in words that `-` or `_` joins, a letter first, such as `word-count`"
+    )]
+    Form {
+        /// The name, escaped.
+        name: String,
+    },
+    /// A language reserves the word.
+    #[error("`{name}` is a reserved word; add another word, such as `{name}-tool`")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
+}
+
+impl PluginName {
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the name with `_` for `-`: the name of the tool, of its function and of the plugin.
+    #[must_use]
+    pub fn identifier(&self) -> String {
+        self.0.replace('-', "_")
+    }
+}
+
+impl fmt::Display for PluginName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for PluginName {
+    type Err = NameError;
+
+    fn from_str(name: &str) -> Result<Self, NameError> {
+        let is_word = |word: &str| {
+            !word.is_empty()
+                && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        };
+        let begins = name.starts_with(|first: char| first.is_ascii_lowercase());
+        if name.len() > LONGEST || !begins || !name.split(['-', '_']).all(is_word) {
+            let name = palisade::tool::text::elided(name, LONGEST);
+            return Err(NameError::Form { name });
+        }
+        if RESERVED.split_whitespace().any(|word| word == name) {
+            return Err(NameError::Reserved { name: name.to_owned() });
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_for_every_language_are_accepted() {
+        for name in ["greet", "word-count", "word_count", "a1", "x", &"a".repeat(64)] {
+            assert_eq!(name.parse::<PluginName>().map(|it| it.to_string()), Ok(name.to_owned()));
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused_with_what_is_accepted() {
+        for name in [
+            "",
+            "Greet",
+            "1st",
+            "-a",
+            "a-",
+            "a--b",
+            "a-_b",
+            "über",
+            "a b",
+            "a/b",
+            "../a",
+            "a.b",
+            "a\nb",
+            &"a".repeat(65),
+        ] {
+            let refused = name.parse::<PluginName>().map_err(|error| error.to_string());
+            let message = refused.expect_err(name);
+            assert!(
+                message.contains("such as `word-count`") && !message.contains('\n'),
+                "{message}"
+            );
+        }
+        for name in ["fn", "class", "test", "def", "palisade"] {
+            let refused = name.parse::<PluginName>().map_err(|error| error.to_string());
+            assert!(refused.is_err_and(|it| it.contains("reserved")), "{name}");
+        }
+    }
+
+    #[test]
+    fn identifier_is_a_tool_name() {
+        let name: PluginName = "word-count-2".parse().expect("it is accepted");
+        assert_eq!(name.identifier(), "word_count_2");
+    }
+}

@@ -1,0 +1,191 @@
+//! The location of an SDK on this machine. Nothing is published yet, so that a new project depends
+//! on a local directory or file.
+
+use crate::language::Language;
+use palisade::tool::text::visible;
+use std::path::{Path, PathBuf};
+
+/// The variable that names the SDKs where `--sdk` does not.
+pub const VARIABLE: &str = "PALISADE_SDK";
+
+/// The directory of the SDKs in a checkout.
+const CHECKOUT: &str = "guest-sdk";
+/// The directory of the SDKs beside an installed program, from the directory of the program.
+const INSTALLED: &str = "../share/palisade/sdk";
+/// How far above the program a checkout is looked for: `target/PROFILE/deps/program` is the deepest.
+const ABOVE: usize = 5;
+
+/// The SDK of one language.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sdk {
+    path: PathBuf,
+}
+
+/// An SDK cannot be found. The message says how to name it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SdkError {
+    /// The given place has no SDK of the language.
+    #[error("`{path}` has no SDK for {language}: give {accepted}, with --sdk or {VARIABLE}")]
+    NotThere {
+        /// The given path.
+        path: String,
+        /// The language.
+        language: Language,
+        /// What is accepted.
+        accepted: &'static str,
+    },
+    /// None was given, and there is none beside the program.
+    #[error(
+        "there is no SDK for {language} beside this program: give {accepted}, with --sdk or {VARIABLE}"
+    )]
+    NotFound {
+        /// The language.
+        language: Language,
+        /// What is accepted.
+        accepted: &'static str,
+    },
+    /// A file of a project cannot hold the path.
+    #[error("the path `{path}` of the SDK is not valid UTF-8, which the project's files need")]
+    NotText {
+        /// The path.
+        path: String,
+    },
+}
+
+impl Sdk {
+    /// Finds the SDK of a language: the given path, or one beside the `program`.
+    ///
+    /// # Errors
+    ///
+    /// [`SdkError`] if there is none.
+    pub fn find(
+        language: Language,
+        given: Option<&Path>,
+        program: Option<&Path>,
+    ) -> Result<Self, SdkError> {
+        let accepted = accepted(language);
+        let found = match given {
+            Some(given) => within(language, given).ok_or_else(|| SdkError::NotThere {
+                path: visible(&given.display().to_string()),
+                language,
+                accepted,
+            })?,
+            None => program
+                .and_then(|program| beside(language, program))
+                .ok_or(SdkError::NotFound { language, accepted })?,
+        };
+        let path = found.canonicalize().unwrap_or(found);
+        match path.to_str() {
+            Some(_) => Ok(Self { path }),
+            None => Err(SdkError::NotText { path: visible(&path.display().to_string()) }),
+        }
+    }
+
+    /// Returns the absolute path of the SDK.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Returns the directory of an SDK below that of all SDKs, and a file that is in it.
+fn place(language: Language) -> (&'static str, &'static str) {
+    match language {
+        Language::Rust => ("", "Cargo.toml"),
+        Language::Python => ("python", "pyproject.toml"),
+    }
+}
+
+/// Returns the ending of a packed SDK, if the language's projects can depend on one.
+fn packed(language: Language) -> Option<&'static str> {
+    match language {
+        Language::Python => Some("whl"),
+        Language::Rust => None,
+    }
+}
+
+fn accepted(language: Language) -> &'static str {
+    match language {
+        Language::Rust => "a checkout of Palisade, or its directory guest-sdk",
+        Language::Python => "a checkout of Palisade, its directory guest-sdk/python, or a wheel",
+    }
+}
+
+/// Looks for the SDK in a directory of any level, or takes a packed one.
+fn within(language: Language, given: &Path) -> Option<PathBuf> {
+    if given.is_file() {
+        let is_packed =
+            given.extension().is_some_and(|it| packed(language).is_some_and(|p| it == p));
+        return is_packed.then(|| given.to_owned());
+    }
+    let (directory, file) = place(language);
+    let candidates =
+        [given.to_owned(), given.join(directory), given.join(CHECKOUT).join(directory)];
+    candidates.into_iter().find(|it| is_sdk(&it.join(file)))
+}
+
+/// Tells the SDK from another project with the same kind of manifest.
+fn is_sdk(manifest: &Path) -> bool {
+    let text = std::fs::read_to_string(manifest).unwrap_or_default();
+    text.contains("name = \"palisade-guest\"")
+}
+
+/// Looks for the SDK of an installed program, or of the checkout that the program was built in.
+fn beside(language: Language, program: &Path) -> Option<PathBuf> {
+    let home = program.parent()?;
+    let (directory, _) = place(language);
+    let installed = home.join(INSTALLED).join(directory);
+    let checkouts = home.ancestors().take(ABOVE).map(|above| above.join(CHECKOUT).join(directory));
+    std::iter::once(installed).chain(checkouts).find_map(|it| within(language, &it))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+    use super::*;
+    use std::fs;
+
+    fn checkout() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for path in ["guest-sdk/python", "target/release"] {
+            fs::create_dir_all(root.path().join(path)).unwrap();
+        }
+        let manifest = "[package]\nname = \"palisade-guest\"\n";
+        fs::write(root.path().join("guest-sdk/Cargo.toml"), manifest).unwrap();
+        fs::write(root.path().join("Cargo.toml"), "[workspace]\n").unwrap();
+        fs::write(root.path().join("guest.whl"), "").unwrap();
+        root
+    }
+
+    #[test]
+    fn sdk_is_found_in_a_checkout_at_any_level() {
+        let root = checkout();
+        let sdk = root.path().join("guest-sdk").canonicalize().unwrap();
+        for given in ["", "guest-sdk"] {
+            let found = Sdk::find(Language::Rust, Some(&root.path().join(given)), None);
+            assert_eq!(found.unwrap().path(), sdk);
+        }
+        let program = root.path().join("target/release/palisade");
+        assert_eq!(Sdk::find(Language::Rust, None, Some(&program)).unwrap().path(), sdk);
+    }
+
+    #[test]
+    fn wheel_is_the_sdk_of_python_only() {
+        let root = checkout();
+        let wheel = root.path().join("guest.whl");
+        assert!(Sdk::find(Language::Python, Some(&wheel), None).is_ok());
+        assert!(Sdk::find(Language::Rust, Some(&wheel), None).is_err());
+    }
+
+    #[test]
+    fn missing_sdk_error_names_the_option() {
+        let root = checkout();
+        let refused = Sdk::find(Language::Python, Some(root.path()), None).unwrap_err();
+        assert!(refused.to_string().contains("with --sdk or PALISADE_SDK"), "{refused}");
+        let nowhere = tempfile::tempdir().unwrap();
+        let program = nowhere.path().join("bin/palisade");
+        let refused = Sdk::find(Language::Rust, None, Some(&program)).unwrap_err();
+        assert!(refused.to_string().contains("beside this program"), "{refused}");
+    }
+}

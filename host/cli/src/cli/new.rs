@@ -1,0 +1,45 @@
+//! `palisade new`: makes the project of a plugin.
+
+use super::args::New;
+use super::exit::{Exit, Failure};
+use super::output;
+use palisade_author::project::{self, NewError, Project};
+use palisade_author::sdk::Sdk;
+use serde_json::json;
+
+pub(super) fn run(args: &New) -> Result<Exit, Failure> {
+    // A bad name is the first fault to tell, also where there is no SDK.
+    project::name_of(&args.name).map_err(Failure::usage)?;
+    let program = std::env::current_exe().ok();
+    let sdk = Sdk::find(args.lang, args.sdk.as_deref(), program.as_deref());
+    let made =
+        sdk.map_err(NewError::from).and_then(|sdk| project::create(&args.name, args.lang, &sdk));
+    let project = made.map_err(failure)?;
+    if args.json {
+        output::json(&json!({
+            "name": project.name.as_str(),
+            "directory": project.directory,
+            "language": project.language,
+            "files": project.files,
+        }))?;
+    } else {
+        output::text(&output::prose(&told(&project)))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn told(project: &Project) -> String {
+    let directory = project.directory.display();
+    let (name, tool) = (&project.name, project.name.identifier());
+    format!(
+        "Made `{directory}`: the plugin `{name}` with one tool, `{tool}`.\n\
+         Next: `cd {directory}`, `palisade build`, `palisade check`; README.md says more.\n"
+    )
+}
+
+fn failure(error: NewError) -> Failure {
+    match error {
+        NewError::Io { .. } => Failure::new(Exit::Internal, error),
+        other => Failure::usage(other),
+    }
+}

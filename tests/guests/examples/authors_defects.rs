@@ -1,0 +1,59 @@
+//! A guest whose tools each have one defect that concerns files.
+
+use palisade_guest::{Result, ResultExt, WritePath, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::io::Write as _;
+
+/// The file that a tool changes.
+#[derive(Deserialize, JsonSchema)]
+struct Target {
+    /// The file to change.
+    path: WritePath,
+}
+
+/// Changes a file that its input does not name.
+#[tool(side_effects = "write")]
+fn undeclared() -> Result<String> {
+    std::fs::write("log.txt", "called")?;
+    Ok("written".to_owned())
+}
+
+/// Changes a file, and its class does not permit that.
+#[tool(side_effects = "read")]
+fn too_low(target: Target) -> Result<String> {
+    std::fs::write(&target.path, "x").context(&target.path)?;
+    Ok("written".to_owned())
+}
+
+/// Claims that a second call changes nothing more, and appends a line in each.
+#[tool(side_effects = "write", idempotent)]
+fn again(target: Target) -> Result<String> {
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(&target.path);
+    file.context(&target.path)?.write_all(b"line\n")?;
+    Ok("appended".to_owned())
+}
+
+/// Changes a file, and then fails.
+#[tool(side_effects = "write")]
+fn half_done(target: Target) -> Result<String> {
+    std::fs::write(&target.path, "half").context(&target.path)?;
+    Err("the other half is missing".into())
+}
+
+/// Declares that it changes files, and never does.
+#[tool(side_effects = "write")]
+fn idle() -> String {
+    "nothing was changed".to_owned()
+}
+
+/// Changes a file, and then never ends.
+#[tool(side_effects = "write")]
+fn partial(target: Target) -> Result<String> {
+    std::fs::write(&target.path, "begun").context(&target.path)?;
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+palisade_guest::export!(undeclared, too_low, again, half_done, idle, partial);

@@ -1,0 +1,142 @@
+//! `build`: from a new project to a call, and what a project lacks.
+
+use crate::program;
+use palisade_tests::program::executable;
+use palisade_tests::{Program, World};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Returns the variables of the toolchain: the home directory of a test has none of its files.
+fn variables() -> [(&'static str, PathBuf); 4] {
+    let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+    let kept = |name: &str, usual: &str| {
+        std::env::var_os(name).map_or_else(|| home.join(usual), PathBuf::from)
+    };
+    [
+        ("CARGO_HOME", kept("CARGO_HOME", ".cargo")),
+        ("RUSTUP_HOME", kept("RUSTUP_HOME", ".rustup")),
+        // The crates of this workspace suffice, and no other version is fetched.
+        ("CARGO_NET_OFFLINE", "true".into()),
+        ("CARGO_TARGET_DIR", target()),
+    ]
+}
+
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/authors")
+}
+
+/// Adds the variables of the toolchain, and compiles the crates that a project depends on: that takes
+/// longer than a run of the program may on a busy machine.
+fn toolchain(program: Program<'_>) -> Program<'_> {
+    static COMPILED: OnceLock<()> = OnceLock::new();
+    COMPILED.get_or_init(|| {
+        let world = World::new();
+        let _ = new_project(&world, "first-count");
+        let mut command = Command::new(executable());
+        command.args(["build", "first-count"]).current_dir(world.outer()).envs(variables());
+        let ran = command.env("PALISADE_CACHE", "off").output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    });
+    variables().into_iter().fold(program, |program, (name, value)| program.env(name, value))
+}
+
+/// Makes a project. Its name is its own: cargo takes projects of one name in the shared target
+/// directory for one.
+fn new_project(world: &World, name: &str) -> PathBuf {
+    let _ = program(world, &["new", name, "--lang", "rust"]).run().exits_with(0);
+    world.outer().join(name)
+}
+
+#[test]
+fn new_project_is_built_checked_called_and_broken() {
+    let world = World::new();
+    let project = new_project(&world, "word-count");
+    let built = toolchain(program(&world, &["build", "word-count", "--json"])).run().exits_with(0);
+    let report = built.json();
+    assert!(project.join("dist/word_count.wasm").is_file());
+    assert_eq!(report["tools"][0]["name"], "word_count");
+    assert_eq!(report["tools"][0]["side_effects"], "read");
+    assert_eq!(report["call"]["case"], "counts", "{report:#}");
+    assert!(report["bytes"].as_u64().is_some_and(|bytes| bytes < 400_000), "{report:#}");
+    let checked = program(&world, &["check", "word-count"]).run().exits_with(0).stdout;
+    let last = checked.lines().last().unwrap();
+    assert!(
+        last.starts_with("PASSED word_count.wasm (") && last.ends_with("0 warnings"),
+        "{checked}"
+    );
+    world.file("two.txt", "one two\nthree\n");
+    let call = ["call", "word_count", r#"{"path": "two.txt"}"#, "--plugins", "word-count/dist"];
+    let said = program(&world, &call).run().exits_with(0).stdout;
+    assert_eq!(said, "2 lines, 3 words, 14 characters");
+    report_of_a_build_on_a_full_disk_is_1(&world);
+    // The case of the template finds a tool that counts wrongly.
+    let source = project.join("src/lib.rs");
+    let text = fs::read_to_string(&source).unwrap();
+    fs::write(&source, text.replace("split_whitespace()", "split(' ').chain([\"\"])")).unwrap();
+    let _ = toolchain(program(&world, &["build", "word-count"])).run().exits_with(0);
+    let broken = program(&world, &["check", "word-count"]).run().exits_with(6).stdout;
+    assert!(broken.contains("differs") && broken.contains("`counts`"), "{broken}");
+    // Without `export!` it is no plugin.
+    let text = fs::read_to_string(&source).unwrap();
+    fs::write(&source, text.replace("palisade_guest::export!(word_count);", "")).unwrap();
+    let ran = toolchain(program(&world, &["build", "word-count"])).run().exits_with(6);
+    ran.stderr_contains(&["is not a plugin", "export!"]);
+}
+
+fn report_of_a_build_on_a_full_disk_is_1(world: &World) {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = toolchain(program(world, &["build", "word-count"])).stdout(full).run_into();
+    assert_eq!(ran.code, 1, "{ran:?}");
+    ran.stderr_contains(&["No space left on device"]);
+}
+
+#[test]
+fn tests_of_a_new_project_pass_untouched() {
+    let world = World::new();
+    let project = new_project(&world, "tested-count");
+    let ran = Command::new(env!("CARGO"))
+        .args(["test", "--offline", "--target-dir"])
+        .arg(target())
+        .current_dir(&project)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("3 passed"), "{ran:?}");
+}
+
+#[test]
+fn directory_without_a_project_is_2() {
+    let world = World::new();
+    let ran = program(&world, &["build", "workspace"]).run().exits_with(2);
+    ran.stderr_contains(&["there is no project", "Cargo.toml (Rust)"]);
+}
+
+#[test]
+fn project_that_does_not_compile_is_6() {
+    let world = World::new();
+    let project = new_project(&world, "broken-count");
+    fs::write(project.join("src/lib.rs"), "fn broken( {").unwrap();
+    let ran = toolchain(program(&world, &["build", "broken-count"])).run().exits_with(6);
+    ran.stderr_contains(&["cargo did not build the project"]);
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn library_of_another_kind_is_2() {
+    let world = World::new();
+    let project = new_project(&world, "other-count");
+    let manifest = fs::read_to_string(project.join("Cargo.toml")).unwrap();
+    fs::write(project.join("Cargo.toml"), manifest.replace("cdylib", "rlib")).unwrap();
+    let ran = toolchain(program(&world, &["build", "other-count"])).run().exits_with(2);
+    ran.stderr_contains(&["crate-type = [\"cdylib\"]"]);
+}
+
+#[test]
+fn missing_toolchain_is_2_with_the_command() {
+    let world = World::new();
+    let _ = new_project(&world, "bare-count");
+    let ran = program(&world, &["build", "bare-count"]).env("PATH", "/nowhere").run().exits_with(2);
+    ran.stderr_contains(&["rustc is missing; get it with `", "rustup"]);
+}

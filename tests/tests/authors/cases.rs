@@ -1,0 +1,97 @@
+//! `check --record` and the replay of what it recorded.
+
+use crate::program;
+use palisade_tests::World;
+use serde_json::{Value, json};
+use std::fs;
+
+/// Writes the shipped plugin of files beside its cases.
+fn arrange(world: &World) {
+    let plugin = palisade_plugins::all().iter().find(|it| it.name == "files").unwrap();
+    fs::write(world.outer().join("files.wasm"), plugin.bytes()).unwrap();
+    fs::create_dir(world.outer().join("before")).unwrap();
+    fs::write(world.outer().join("before/a.txt"), "old").unwrap();
+}
+
+const RECORD: [&str; 10] = [
+    "check",
+    "files.wasm",
+    "--record",
+    "rewrite",
+    "--tool",
+    "write_file",
+    "--files",
+    "before",
+    "--input",
+    r#"{"path": "a.txt", "content": "new"}"#,
+];
+
+fn report(world: &World, exit: i32) -> Value {
+    let words = ["check", "files.wasm", "--json", "--inputs", "0"];
+    program(world, &words).run().exits_with(exit).json()
+}
+
+#[test]
+fn recorded_case_holds_until_the_result_differs() {
+    let world = World::new();
+    arrange(&world);
+    let ran = program(&world, &RECORD).run().exits_with(0);
+    assert!(ran.stdout.starts_with("Recorded `tests/rewrite.json`"), "{ran:?}");
+    assert_eq!(fs::read_to_string(world.outer().join("before/a.txt")).unwrap(), "old");
+    let file = world.outer().join("tests/rewrite.json");
+    let mut case: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(case["workspace"], json!({"a.txt": "old"}));
+    assert_eq!(case["changes"], json!({"a.txt": "new"}));
+    let replayed = report(&world, 0);
+    assert_eq!(replayed["cases"], 1, "{replayed:#}");
+    for (member, planted) in [
+        ("changes", json!({"a.txt": "newer"})),
+        ("result", json!({"success": false})),
+        ("workspace", json!({"../a.txt": "old"})),
+        ("tool", json!("no_such_tool")),
+    ] {
+        let kept = case[member].clone();
+        case[member] = planted;
+        fs::write(&file, case.to_string()).unwrap();
+        let found = report(&world, 6);
+        assert_eq!(found["findings"][0]["code"], "differs", "{member}: {found:#}");
+        case[member] = kept;
+    }
+    assert!(!world.outer().join("a.txt").exists(), "a case stays inside of its workspace");
+    fs::write(&file, "{").unwrap();
+    assert_eq!(report(&world, 6)["findings"][0]["code"], "differs");
+}
+
+#[test]
+fn failed_call_is_a_case_as_well() {
+    let world = World::new();
+    arrange(&world);
+    let words = [
+        "check",
+        "files.wasm",
+        "--record",
+        "none",
+        "--tool",
+        "read_file",
+        "--json",
+        "--input",
+        r#"{"path": "x"}"#,
+    ];
+    let made = program(&world, &words).run().exits_with(0).json();
+    assert_eq!(made["case"]["result"]["error"]["kind"], "not-found", "{made:#}");
+    assert_eq!(report(&world, 0)["cases"], 1);
+}
+
+#[test]
+fn recording_that_is_not_clear_is_refused() {
+    let world = World::new();
+    arrange(&world);
+    for (words, said) in [
+        (&["--record", "../x", "--tool", "read_file"][..], "cannot be the name of a case"),
+        (&["--record", "x"], "name the tool with --tool: "),
+        (&["--record", "x", "--tool", "nothing"], "name the tool with --tool: "),
+    ] {
+        let all = [&["check", "files.wasm"], words].concat();
+        program(&world, &all).run().exits_with(2).stderr_contains(&[said]);
+    }
+}

@@ -1,0 +1,28 @@
+//! `check`: what the calls did to the files, against what they declared.
+
+use crate::program;
+use palisade_tests::{World, guest};
+
+#[test]
+fn each_tool_has_its_defect_and_no_other() {
+    let world = World::new();
+    let words = ["check", "--json", "--timeout", "1s", "--cases", "none"];
+    let ran = program(&world, &words).args([guest::AUTHORS_DEFECTS.file()]).run().exits_with(6);
+    let report = ran.json();
+    let findings = report["findings"].as_array().unwrap();
+    let named = |tool: &str| -> Vec<&str> {
+        let mut codes: Vec<&str> = findings
+            .iter()
+            .filter(|it| it["tool"].as_str() == Some(tool))
+            .filter_map(|it| it["code"].as_str())
+            .collect();
+        codes.sort_unstable();
+        codes
+    };
+    assert_eq!(named("undeclared"), ["undeclared-change"], "{report:#}");
+    assert!(named("too_low").contains(&"class-too-low"), "{report:#}");
+    assert_eq!(named("again"), ["not-idempotent"], "{report:#}");
+    assert!(named("half_done").contains(&"half-done"), "{report:#}");
+    assert_eq!(named("idle"), ["class-unused"], "{report:#}");
+    assert!(named("partial").starts_with(&["hang", "left-files"]), "{report:#}");
+}
