@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use palisade_tests::World;
+use palisade_tests::program::Program;
+
 use super::promises::{self, Crash};
 use super::toolchain;
 
@@ -52,8 +55,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+// One test, since all its parts use the one directory of the packages.
 #[test]
-fn javascript_sdk_builds_a_specimen_that_keeps_the_promises() {
+fn javascript_specimen_keeps_the_promises() {
     let Some(sdk) = Sdk::find() else { return };
     let made = tempfile::tempdir().unwrap();
     let (source, plugin) = (made.path().join("specimen.js"), made.path().join("specimen.wasm"));
@@ -66,11 +70,32 @@ fn javascript_sdk_builds_a_specimen_that_keeps_the_promises() {
     fs::write(&source, "import fs from 'node:fs';").unwrap();
     let said = toolchain::refused(&mut sdk.build(&source, &plugin));
     assert!(said.contains("`node:fs` does not exist in the sandbox"), "{said}");
-    // Its own tests. In the same test as the build, since both use the one directory.
-    let mut node = Command::new("node");
-    node.arg("--test");
-    for file in ["tool", "globals", "build"] {
-        node.arg(format!("test/{file}.test.js"));
+    own_tests(&sdk);
+    example(&sdk, &plugin);
+}
+
+fn own_tests(sdk: &Sdk) {
+    let files = ["tool", "globals", "build"].map(|name| format!("test/{name}.test.js"));
+    toolchain::run(Command::new("node").arg("--test").args(files).current_dir(&sdk.directory));
+}
+
+/// Tests, builds and calls the example, whose package `marked` is among those of the SDK's tests.
+fn example(sdk: &Sdk, plugin: &Path) {
+    let directory = sdk.directory.join("example");
+    for part in ["src", "test"] {
+        let target = directory.join(part);
+        fs::create_dir_all(&target).unwrap();
+        copy(&toolchain::repository("examples/markdown").join(part), &target);
     }
-    toolchain::run(node.current_dir(&sdk.directory));
+    let tests = "example/test/markdown.test.js";
+    toolchain::run(Command::new("node").args(["--test", tests]).current_dir(&sdk.directory));
+    toolchain::run(&mut sdk.build(&directory.join("src/index.js"), plugin));
+    let world = World::new();
+    world.install("markdown", &fs::read(plugin).unwrap());
+    world.file("a.md", "text\n\n# Title\n");
+    let called = Program::new(&world)
+        .args(["call", "outline_markdown", r#"{"path":"a.md"}"#, "--no-builtin", "--plugins"])
+        .args([world.plugins()])
+        .run();
+    assert!(called.exits_with(0).stdout.contains(r#""line":3,"text":"Title""#));
 }

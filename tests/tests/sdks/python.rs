@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use super::promises::{self, Crash};
 use super::toolchain;
@@ -15,7 +16,10 @@ struct Python {
 }
 
 impl Python {
+    /// Installs the packages at most once at a time: the tests share them.
     fn find() -> Option<Self> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         if !toolchain::has("python3", (3, 10)) {
             return None;
         }
@@ -71,9 +75,11 @@ fn python_faults_are_named_before_the_component_is_made() {
 }
 
 #[test]
-fn python_sdk_passes_its_own_tests() {
+fn python_sdk_and_example_pass_their_own_tests() {
     let Some(python) = Python::find() else { return };
-    let mut pytest = python.command();
-    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    toolchain::run(pytest.current_dir(toolchain::repository("guest-sdk/python")));
+    for directory in ["guest-sdk/python", "examples/text-analysis"] {
+        let mut pytest = python.command();
+        pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+        toolchain::run(pytest.current_dir(toolchain::repository(directory)));
+    }
 }

@@ -139,7 +139,7 @@ fn method_that_a_path_does_not_have_is_refused_with_those_that_it_has() {
 fn refusal_without_a_token_has_the_same_body_at_every_path() {
     let world = World::new();
     let api = served(&world, &[]);
-    let nobody = api.endpoint.without_token();
+    let nobody = Sender::new(&api.endpoint.address);
     let of_the_api = nobody.post("/sessions", &json!({}));
     is_refused(&of_the_api, 401, "token_needed");
     for path in ["/mcp", "/events", "/nowhere"] {
