@@ -269,7 +269,11 @@ impl Auth {
         match (place, &head.method) {
             (Place::Named, &Method::POST | &Method::GET | &Method::DELETE) => Ok(known),
             // A service with paths of its own knows which methods each has.
-            (Place::Beside | Place::Public, method) if *method != Method::CONNECT => Ok(known),
+            (Place::Beside | Place::Stream | Place::Public, method)
+                if *method != Method::CONNECT =>
+            {
+                Ok(known)
+            }
             _ => Err(Rejection::Method),
         }
     }
