@@ -224,7 +224,7 @@ impl HostBuilder {
     }
 
     /// Sets whether plugins are ready after a quick compilation or after an optimised one. Default:
-    /// quick first, and optimised code in the background. See [`CompileStrategy`].
+    /// after an optimised one. See [`CompileStrategy`].
     #[must_use]
     pub fn compile_strategy(mut self, strategy: CompileStrategy) -> Self {
         self.compile_strategy = strategy;

@@ -3,7 +3,6 @@
 
 use super::order::Order;
 use crate::sandbox::bulk_memory::Sliced;
-use crate::sandbox::engine::CodeTier;
 use crate::sandbox::error_text::error_line;
 use crate::sandbox::{engine, limits};
 use std::io::{self, Read, Write};
@@ -22,8 +21,6 @@ pub(super) const MAX_REASON: usize = 4 << 10;
 
 /// The maximum number of compilation threads. Each has memory of its own.
 const MAX_THREADS: usize = 4;
-/// The increase in niceness of a child that compiles optimised code.
-const NICENESS: i32 = 10;
 
 /// The reason why a child could not answer.
 #[derive(Debug, thiserror::Error)]
@@ -107,10 +104,6 @@ fn confine(order: Order) -> io::Result<()> {
         let value = most(resource, value);
         setrlimit(resource, Rlimit { current: value, maximum: value })
     };
-    if order.kind.tier == CodeTier::Optimized {
-        // It is for later calls; the calls of now have precedence. Best effort.
-        let _ = rustix::process::nice(NICENESS);
-    }
     limit(Resource::Core, 0)?;
     // The soft limit sends SIGXCPU, which tells the host the cause. At the hard limit, one second
     // later, the kernel sends SIGKILL.

@@ -28,9 +28,12 @@ pub enum CompileStrategy {
     /// A plugin is ready after a quick compilation, and its calls run two to three times longer.
     /// Its optimised code is compiled in the background and serves the calls from then on. A
     /// process that ends within a second of loading leaves that to a later one.
-    #[default]
+    ///
+    /// Quickly compiled functions take much more stack, so that a plugin which recurses deeply, such
+    /// as an interpreter, can run out of it until its optimised code is there.
     BaselineFirst,
     /// A plugin is ready once its optimised code is compiled.
+    #[default]
     OptimizedOnly,
 }
 

@@ -38,6 +38,7 @@ fn library(directory: &Path) -> Option<PathBuf> {
 }
 
 /// Opens the journal and commits, while some of that fails.
+#[allow(clippy::print_stdout, reason = "this is how the process answers")]
 async fn commit_to(path: &Path) {
     let Ok(journal) = Journal::open(path, JournalSettings::default()) else { return };
     for number in 0..COMMITS {
