@@ -49,8 +49,8 @@ impl Model {
         Ok(Self { address })
     }
 
-    /// Gives a program this model in place of OpenAI's and Anthropic's, and turns off the reports that frameworks
-    /// send to their makers.
+    /// Gives a program this model in place of OpenAI's and Anthropic's, and turns off the reports
+    /// that frameworks send to their makers.
     pub(super) fn settle(&self, command: &mut Command) {
         command
             .env("OPENAI_BASE_URL", format!("http://{}/v1", self.address))

@@ -54,16 +54,20 @@ pub(crate) fn run(world: &World) {
             tables.measure(&runtime, (number, counts), host.lanes());
         }
         lanes = tables.measure(&runtime, (2, counts), lanes);
+        if turn == 1 {
+            memory.push(("warm, without subscribers", server.held()));
+        }
         let calls = SCALE.alone + SCALE.sessions * SCALE.calls;
         let subscribers = Subscribers::attach(&runtime, &server, SCALE.subscribers, calls);
         if turn == 1 {
-            memory.push(("subscribers attached", server.held()));
+            memory.push(("with subscribers", server.held()));
         }
         lanes = tables.measure(&runtime, (3, counts), lanes);
+        let called = Instant::now();
         if turn == SCALE.turns {
             memory.push(("after the calls", server.held()));
         }
-        let of_turn = subscribers.finish(&runtime);
+        let of_turn = subscribers.finish(&runtime, called);
         if counts {
             delivered.push(of_turn);
         }
@@ -144,9 +148,12 @@ impl Tables {
 /// Runs all lanes at once, each with at most this many of its sessions, in turns.
 fn load<L: Lane>(
     runtime: &Runtime,
-    lanes: Vec<L>,
+    mut lanes: Vec<L>,
     (most, calls): (usize, usize),
 ) -> (Vec<L>, Loads) {
+    for lane in &mut lanes {
+        runtime.block_on(lane.begin());
+    }
     let begun = Instant::now();
     let running: Vec<_> = lanes
         .into_iter()
@@ -161,6 +168,7 @@ fn load<L: Lane>(
                     lane.call(session).await;
                     times.push(wanted.elapsed());
                 }
+                lane.end();
                 (lane, times)
             })
         })

@@ -55,11 +55,15 @@ fn reason(said: &Said) -> &'static str {
 }
 
 fn blocks(said: &Said) -> Vec<Value> {
-    let call = |Call { id, name, arguments }: &Call| json!({ "type": "tool_use", "id": id, "name": name, "input": arguments });
     match said {
         Said::Text(text) => vec![json!({ "type": "text", "text": text })],
-        Said::Calls(calls) => calls.iter().map(call).collect(),
+        Said::Calls(calls) => calls.iter().map(block).collect(),
     }
+}
+
+fn block(call: &Call) -> Value {
+    let Call { id, name, arguments } = call;
+    json!({ "type": "tool_use", "id": id, "name": name, "input": arguments })
 }
 
 /// Splits a block into its beginning and its content, as they are streamed.

@@ -62,7 +62,8 @@ fn messages_have_the_same_script_whole_and_as_a_stream() {
         panic!("no reply")
     };
     assert_eq!(first["stop_reason"], "tool_use");
-    let call = json!({ "type": "tool_use", "id": "call_0", "name": "read_file", "input": { "path": "a" } });
+    let input = json!({ "path": "a" });
+    let call = json!({ "type": "tool_use", "id": "call_0", "name": "read_file", "input": input });
     assert_eq!((&first["content"][0], first["content"].as_array().map(Vec::len)), (&call, Some(2)));
     let said = json!({ "role": "assistant", "content": first["content"] });
     let Ok(Reply::Stream(second)) = reply::make(Wire::Messages, &body(json!([user, said]), true))

@@ -4,23 +4,34 @@ use std::fmt::Write as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-/// A connection that sends the same credentials with each request.
+/// Where connections lead, and with which token.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub(super) address: String,
+    pub(super) token: &'static str,
+}
+
+/// A connection that sends the same token with each request.
 pub(super) struct Connection {
     stream: BufReader<TcpStream>,
     /// The lines that the heads of all requests share.
     headers: String,
 }
 
-impl Connection {
-    pub(super) async fn open(address: &str, token: &str) -> Self {
+impl Address {
+    /// Opens a connection.
+    pub(super) async fn connect(&self) -> Connection {
+        let Self { address, token } = self;
         let stream = TcpStream::connect(address).await.expect("the server listens");
         stream.set_nodelay(true).expect("an option of a socket");
         let headers = format!(
             "Host: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
         );
-        Self { stream: BufReader::new(stream), headers }
+        Connection { stream: BufReader::new(stream), headers }
     }
+}
 
+impl Connection {
     /// Posts a JSON document and returns the body of the response, which is no error.
     pub(super) async fn post(&mut self, path: &str, body: &str) -> String {
         let more = format!("Content-Length: {}\r\n", body.len());

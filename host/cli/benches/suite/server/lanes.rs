@@ -1,7 +1,7 @@
 //! Callers: each has one call in flight, and some of the sessions.
 
 use super::Scale;
-use super::connection::Connection;
+use super::connection::{Address, Connection};
 use super::served::Served;
 use crate::road::Road;
 use crate::world::World;
@@ -22,6 +22,14 @@ pub(super) trait Lane: Send + 'static {
     /// Returns the number of its sessions.
     fn sessions(&self) -> usize;
 
+    /// Prepares for calls.
+    fn begin(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
+    /// Holds nothing until the next calls.
+    fn end(&mut self) {}
+
     /// Makes a call in a session.
     fn call(&mut self, session: usize) -> impl Future<Output = ()> + Send;
 }
@@ -41,7 +49,9 @@ pub(super) struct OfLibrary {
 
 /// A caller of the server, over a connection of its own.
 pub(super) struct OfServer {
-    connection: Connection,
+    server: Address,
+    /// Open during calls: the server closes a connection that has no request for some seconds.
+    connection: Option<Connection>,
     /// The paths to which its sessions post their calls.
     paths: Vec<String>,
     body: String,
@@ -79,20 +89,18 @@ impl Lane for OfLibrary {
 }
 
 impl OfServer {
-    /// Opens the sessions, and the connections of the callers.
+    /// Opens the sessions.
     pub(super) async fn open(server: &Served, scale: &Scale) -> Vec<Self> {
+        let server = server.clients();
         let mut first = server.connect().await;
         for number in 0..scale.sessions {
             first.post("/sessions", &json!({"id": format!("s{number}")}).to_string()).await;
         }
-        drop(first);
         let paths = (0..scale.sessions).map(|number| format!("/sessions/s{number}/calls"));
-        let mut lanes = Vec::with_capacity(scale.at_once);
-        for paths in dealt(paths, scale.at_once) {
-            let body = json!({"tool": TOOL, "input": input()}).to_string();
-            lanes.push(Self { connection: server.connect().await, paths, body });
-        }
-        lanes
+        let body = json!({"tool": TOOL, "input": input()}).to_string();
+        let lane =
+            |paths| Self { server: server.clone(), connection: None, paths, body: body.clone() };
+        dealt(paths, scale.at_once).into_iter().map(lane).collect()
     }
 }
 
@@ -101,8 +109,17 @@ impl Lane for OfServer {
         self.paths.len()
     }
 
+    async fn begin(&mut self) {
+        self.connection = Some(self.server.connect().await);
+    }
+
+    fn end(&mut self) {
+        self.connection = None;
+    }
+
     async fn call(&mut self, session: usize) {
-        let result = self.connection.post(&self.paths[session], &self.body).await;
+        let connection = self.connection.as_mut().expect("the calls have begun");
+        let result = connection.post(&self.paths[session], &self.body).await;
         assert!(result.contains(r#""success":true"#), "{result}");
     }
 }

@@ -1,6 +1,6 @@
 //! The program that serves, in a process of its own.
 
-use super::connection::Connection;
+use super::connection::Address;
 use crate::world::World;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -69,14 +69,14 @@ impl Served {
         Ok(server)
     }
 
-    /// Opens a connection of a client.
-    pub(super) async fn connect(&self) -> Connection {
-        Connection::open(&self.address, CLIENT).await
+    /// Returns the address with the clients' token.
+    pub(super) fn clients(&self) -> Address {
+        Address { address: self.address.clone(), token: CLIENT }
     }
 
-    /// Opens a connection of the operator.
-    pub(super) async fn connect_operator(&self) -> Connection {
-        Connection::open(&self.address, OPERATOR).await
+    /// Returns the address with the operator's token.
+    pub(super) fn operator(&self) -> Address {
+        Address { address: self.address.clone(), token: OPERATOR }
     }
 
     /// Waits until the server has noticed that nobody reads events any more.
@@ -104,7 +104,7 @@ impl Served {
         let begun = Instant::now();
         loop {
             let (status, body) =
-                runtime.block_on(async { self.connect_operator().await.get(path).await });
+                runtime.block_on(async { self.operator().connect().await.get(path).await });
             if is_so(status, &body) {
                 return;
             }

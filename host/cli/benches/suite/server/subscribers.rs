@@ -1,6 +1,5 @@
 //! Subscribers, who read the events of all sessions.
 
-use super::connection::Connection;
 use super::served::Served;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -53,9 +52,8 @@ impl Subscribers {
     pub(super) fn attach(runtime: &Runtime, server: &Served, count: usize, calls: usize) -> Self {
         let (found, last) = watch::channel(None);
         runtime.block_on(async {
-            let open = async || -> BufReader<TcpStream> {
-                Connection::stream(server.connect_operator().await, EVENTS).await
-            };
+            let server = server.operator();
+            let open = async || server.connect().await.stream(EVENTS).await;
             let counting = tokio::spawn(count_events(open().await, calls, found));
             let mut others = Vec::with_capacity(count);
             for _ in 1..count {
@@ -65,9 +63,8 @@ impl Subscribers {
         })
     }
 
-    /// Waits until each subscriber has the last event.
-    pub(super) fn finish(self, runtime: &Runtime) -> Delivered {
-        let called = Instant::now();
+    /// Waits until each subscriber has the last event. The last call has ended at `called`.
+    pub(super) fn finish(self, runtime: &Runtime, called: Instant) -> Delivered {
         runtime.block_on(async {
             let counted = timeout(PATIENCE, self.counting).await.expect("the end of each call");
             let Counted { events, ended } = counted.expect("a subscriber");
