@@ -14,7 +14,12 @@ const INSTALL: &str = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs
 
 /// The variables whose flags replace those of the project's `.cargo/config.toml`: the size of the
 /// stack is one of them.
-const FLAGS: [&str; 3] = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET"];
+const FLAGS: [&str; 4] = [
+    "RUSTFLAGS",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_BUILD_TARGET",
+    "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS",
+];
 
 /// The relevant part of `cargo metadata`.
 #[derive(Deserialize)]
