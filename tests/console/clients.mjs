@@ -9,18 +9,22 @@ const META = 'io.modelcontextprotocol';
 export const clients = (place) => ({
   async mcp_client_has_a_session_with_a_page() {
     if (!options.client) return 'skipped: there is no token of a client';
-    for (const [kind, call] of Object.entries({ STATEFUL: stateful, STATELESS: stateless })) {
+    let key = null;
+    for (const [revision, call] of Object.entries({
+      [STATEFUL]: stateful,
+      [STATELESS]: stateless,
+    })) {
       await call(place, `name-${HOSTILE}`);
-      const key = await newest(place);
+      key = await newest(place, key);
       const page = await place.window();
       await page.goto(`${options.url}/#/call/${key}`);
       await live(page);
       await page.locator('.call-head a', { hasText: /^mcp-/ }).click();
       await page.getByRole('heading', { name: /^name-/ }).waitFor();
       await page.getByText('MCP over HTTP').waitFor();
-      await page.getByText(kind === 'STATEFUL' ? STATEFUL : STATELESS, { exact: true }).waitFor();
+      await page.getByText(revision, { exact: true }).waitFor();
       await page.locator('tbody tr', { hasText: 'read_file' }).waitFor();
-      await sound(page, `mcp-session-${kind.toLowerCase()}`);
+      await sound(page, `mcp-session-${revision}`);
       await accessible(page, 'the session of an MCP client');
       await page.getByRole('button', { name: /^Close/ }).click();
       await page.getByRole('button', { name: 'Close the session' }).click();
@@ -61,13 +65,14 @@ async function stateless(place, name) {
   check(called.status === 200, `the call is made: ${called.status} ${called.text}`);
 }
 
-/** The number of the newest call, when the journal has it in a session of MCP. */
-async function newest(place) {
+/** The number of the call after this one, when the journal has it in a session of MCP. */
+async function newest(place, before) {
   let call;
   await until(async () => {
     const { body } = await place.api('GET', '/calls?limit=1');
     [call] = body.items;
-    return call?.session_id?.startsWith('mcp-') && call.state === 'failed';
+    const isIts = call?.session_id?.startsWith('mcp-') && call.id !== before;
+    return isIts && call.state === 'failed';
   }, 'the call is in the history');
   return call.id;
 }

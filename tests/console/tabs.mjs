@@ -48,6 +48,10 @@ export const tabs = (place) => ({
     await until(() => made.length >= 160, 'calls are made');
     more = false;
     await calls;
+    // As a leader that has not heard what the others have.
+    place.wire.say('id: 1\nevent: tool.called\ndata: {"tool_use_id": "handed-0"}\n\n');
+    await place.call(session, 'calculate', { expression: '1' }, { id: 'handed-last' });
+    made.push('handed-last');
     const joined = left.map((page) => page.asked).flat();
     check(
       joined.every((url) => /[?&]after=[0-9]+$/.test(url)),
@@ -70,14 +74,16 @@ export const tabs = (place) => ({
     const leader = pages.find((page) => page.asked.length > 0);
     const other = pages.find((page) => page !== leader);
     const devtools = await leader.context().newCDPSession(leader);
-    await devtools.send('Page.setWebLifecycleState', { state: 'frozen' });
+    await devtools.send('Debugger.enable');
+    await devtools.send('Debugger.pause');
     // As if somebody looked at the other tab again.
     await other.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
     await until(() => other.asked.length > 0, 'the other tab opens a stream');
     const { question } = await place.asked();
     await other.waitForSelector(ARMED);
-    await devtools.send('Page.setWebLifecycleState', { state: 'active' });
+    await devtools.send('Debugger.resume');
     await until(() => place.wire.streams === 1, 'the leader gives its stream up');
+    await leader.waitForSelector(ARMED);
     await place.answer(question, 'deny');
     await Promise.all(pages.map((page) => page.waitForSelector(OVER)));
   },

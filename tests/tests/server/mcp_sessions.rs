@@ -1,5 +1,5 @@
-//! The sessions of MCP clients are sessions like any other: recorded, listed and shown, and closed by
-//! the operator.
+//! The sessions of MCP clients are sessions like any other: recorded, listed and shown, and closed
+//! by the operator.
 
 use crate::mcp_client::{KINDS, Kind, McpClient};
 use palisade_tests::api::{Api, Sender, until};

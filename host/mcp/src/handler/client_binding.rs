@@ -5,14 +5,13 @@ use crate::clients::client_registry::ClientIdentity;
 use crate::clients::client_session::{Introduction, TransportKind};
 use crate::http::Role;
 use crate::messages::extensions::{address, caller, role};
-use crate::protocol::lifecycle::{Lifecycle, VERSION_KEY};
+use crate::protocol::lifecycle::Lifecycle;
 use crate::sessions::SessionRef;
 use crate::state::ServerState;
 use palisade::tool::Digest;
 use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
-use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 
 /// The client that requests belong to.
@@ -78,8 +77,7 @@ fn introduction(context: &RequestContext<RoleServer>) -> Introduction {
         // `rmcp` would substitute its own name if a stateless request has none.
         Lifecycle::Stateless => (context.meta.client_info(), context.meta.protocol_version()),
     };
-    let named = context.meta.get(VERSION_KEY).and_then(Value::as_str);
-    let protocol = protocol.as_ref().map(ProtocolVersion::as_str).or(named);
+    let protocol = protocol.as_ref().map(ProtocolVersion::as_str);
     let info = info.as_ref().map(|info| (info.name.as_str(), info.version.as_str()));
     Introduction::new(client, info, protocol)
 }

@@ -130,3 +130,17 @@ async fn reader_who_takes_nothing_delays_nobody() {
     let all = completed(&mut quick, 50).await;
     assert_eq!(completed(&mut slow, 50).await, all, "and it has lost nothing");
 }
+
+/// Cookies open no stream for an unknown page, so that a program has to know all of them.
+#[tokio::test]
+async fn every_described_stream_is_known_as_one() {
+    let world = World::new();
+    let described = world.get(&OPERATOR, "/openapi.json").await.json();
+    let mut streams = 0;
+    for (path, methods) in described["paths"].as_object().unwrap() {
+        let answer = &methods["get"]["responses"]["200"]["content"]["text/event-stream"];
+        assert_eq!(palisade_server::is_stream(path), answer.is_object(), "{path}");
+        streams += usize::from(answer.is_object());
+    }
+    assert_eq!(streams, 2);
+}
