@@ -13,8 +13,8 @@ use crate::events::Recorder;
 use crate::guest::{Guest, cache};
 use crate::world::World;
 
-/// Returns the builder of a host without compilations in the background, whose memory and time would
-/// count as those of a call.
+/// Returns the builder of a host without compilations in the background, whose memory and time
+/// would count as those of a call.
 #[must_use]
 pub fn host_builder() -> HostBuilder {
     Host::builder().compile_strategy(CompileStrategy::OptimizedOnly)

@@ -53,7 +53,8 @@ export const render = tool({
   },
 });
 
-// Nothing of a document may run in the page: raw HTML is shown, and links lead to the web or nearby.
+// Nothing of a document may run in the page: raw HTML is shown, and links lead to the web or
+// nearby.
 marked.use({
   renderer: {
     html: ({ text }) => escape(text),

@@ -1,8 +1,8 @@
-//! `palisade check`: what a plugin is and does, before somebody trusts it.
+//! `palisade check`: examines a plugin before a person trusts it.
 //!
 //! The checks go from cheap to dear: the bytes, the definitions, calls with inputs drawn from the
-//! tools' own schemas, and the recorded cases. The plugin only ever runs in the sandbox, in a scratch
-//! workspace.
+//! tools' own schemas, and the recorded cases. The plugin only ever runs in the sandbox, in a
+//! scratch workspace.
 
 mod definitions;
 mod draw;

@@ -12,7 +12,8 @@ pub const VARIABLE: &str = "PALISADE_SDK";
 const CHECKOUT: &str = "guest-sdk";
 /// The directory of the SDKs beside an installed program, from the directory of the program.
 const INSTALLED: &str = "../share/palisade/sdk";
-/// How far above the program a checkout is looked for: `target/PROFILE/deps/program` is the deepest.
+/// How far above the program a checkout is looked for: `target/PROFILE/deps/program` is the
+/// deepest.
 const ABOVE: usize = 5;
 
 /// The SDK of one language.
@@ -32,7 +33,7 @@ pub enum SdkError {
         path: String,
         /// The language.
         language: Language,
-        /// What is accepted.
+        /// The accepted form.
         accepted: &'static str,
     },
     /// None was given, and there is none beside the program.
@@ -42,7 +43,7 @@ pub enum SdkError {
     NotFound {
         /// The language.
         language: Language,
-        /// What is accepted.
+        /// The accepted form.
         accepted: &'static str,
     },
     /// A file of a project cannot hold the path.

@@ -30,8 +30,9 @@ pub trait Confirmer: Send + Sync {
     /// only afterwards, so that its subscribers can already answer.
     ///
     /// A confirmer that displays one request at a time keeps its turn until the future is dropped:
-    /// an [`Answer::Always`] is recorded before that. When the next request has its turn, its future
-    /// returns `Pending` once before the display, and is dropped if the recorded answer applies.
+    /// an [`Answer::Always`] is recorded before that. When the next request has its turn, its
+    /// future returns `Pending` once before the display, and is dropped if the recorded answer
+    /// applies.
     ///
     /// # Errors
     ///

@@ -12,6 +12,7 @@ mod extract;
 mod health;
 mod history;
 mod ids;
+mod names;
 mod open_sessions;
 mod openapi;
 mod pages;

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The most questions whose input or answerer is remembered until the event arrives.
 const QUESTIONS: usize = 1_024;
 
-/// What is kept of the inputs of calls.
+/// The form in which inputs of calls are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InputRecording {
     /// The whole input up to 64 KiB; of a longer one the beginning and the digest.
@@ -36,7 +36,7 @@ pub enum InputRecording {
 /// The settings of a recorder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecorderSettings {
-    /// What is kept of the inputs of calls.
+    /// The form in which inputs of calls are kept.
     pub inputs: InputRecording,
 }
 
@@ -61,7 +61,7 @@ pub struct Recorder {
     questions: Mutex<VecDeque<Question>>,
 }
 
-/// What is known about a question besides its events.
+/// The parts of a question that its events do not have.
 #[derive(Debug)]
 struct Question {
     id: RequestId,

@@ -166,8 +166,8 @@ const APART: [(&str, Option<&str>); 7] = [
     ("serve", None),
     ("watch", Some("fn unwritable_output_about_a_server_is_1(")),
 ];
-/// The subcommands whose test of `--json` stands apart, with that test: they need a journal, a project
-/// or a plugin.
+/// The subcommands whose test of `--json` stands apart, with that test: they need a journal, a
+/// project or a plugin.
 const JSON_APART: [(&str, &str); 3] = [
     ("build", "fn new_project_is_built_checked_called_and_broken("),
     ("check", "fn sound_plugin_passes_without_a_finding("),

@@ -27,8 +27,8 @@ fn target() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/authors")
 }
 
-/// Adds the variables of the toolchain, and compiles the crates that a project depends on: that takes
-/// longer than a run of the program may on a busy machine.
+/// Adds the variables of the toolchain, and compiles the crates that a project depends on: that
+/// takes longer than a run of the program may on a busy machine.
 fn toolchain(program: Program<'_>) -> Program<'_> {
     static COMPILED: OnceLock<()> = OnceLock::new();
     COMPILED.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! The tiers of compiled code: a plugin answers with code that was compiled quickly, and later calls
-//! use its optimised code.
+//! The tiers of compiled code: a plugin answers with code that was compiled quickly, and later
+//! calls use its optimised code.
 
 use std::fs;
 use std::path::Path;

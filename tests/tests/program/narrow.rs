@@ -1,5 +1,5 @@
-//! A terminal of 60 columns: tables fit, sentences are broken between words, and a path or a command
-//! stays whole. In a pipe nothing is broken.
+//! A terminal of 60 columns: tables fit, sentences are broken between words, and a path or a
+//! command stays whole. In a pipe nothing is broken.
 
 use crate::terminal::Terminal;
 use crate::{program, user_file};

@@ -1,5 +1,5 @@
-//! The SDK for C, with clang and wasi-libc. A program of this repository makes the component, of the
-//! module and of the adapter for WASI preview 1, which Debian's wasi-libc needs.
+//! The SDK for C, with clang and wasi-libc. A program of this repository makes the component, of
+//! the module and of the adapter for WASI preview 1, which Debian's wasi-libc needs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,8 +62,8 @@ fn compile(module: &Path) -> bool {
     output.status.success()
 }
 
-/// Builds the program that makes components. Returns nothing, with a message, if cargo cannot have its
-/// dependencies.
+/// Builds the program that makes components. Returns nothing, with a message, if cargo cannot have
+/// its dependencies.
 fn componentize() -> Option<PathBuf> {
     let target = toolchain::packages("c");
     let mut cargo = Command::new(env!("CARGO"));

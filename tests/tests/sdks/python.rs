@@ -28,7 +28,8 @@ impl Python {
         fs::create_dir_all(&packages).unwrap();
         let list = toolchain::repository(REQUIREMENTS);
         let mut pip = Command::new("python3");
-        // Wheels only, so that the installation runs no third-party code, and only those of the list.
+        // Wheels only, so that the installation runs no third-party code, and only those of the
+        // list.
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]);
         pip.args(["--only-binary=:all:", "--no-deps", "--upgrade", "--target"]).arg(&packages);
         pip.arg("--requirement").arg(&list);

@@ -1,4 +1,5 @@
-//! The toolchains of other languages on this machine, and their packages below the target directory.
+//! The toolchains of other languages on this machine, and their packages below the target
+//! directory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -53,8 +54,8 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?, numbers.next().unwrap_or_default()))
 }
 
-/// Installs packages into a directory, unless these are there. Returns false, with a message, if the
-/// registry cannot be reached.
+/// Installs packages into a directory, unless these are there. Returns false, with a message, if
+/// the registry cannot be reached.
 ///
 /// # Panics
 ///

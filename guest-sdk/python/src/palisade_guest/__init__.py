@@ -4,7 +4,7 @@ from palisade_guest import tool
 
 @tool(side_effects="none")
 def greet(name: str) -> str:
-    '''Greets somebody by name.'''
+    '''Greets a person by name.'''
     return f"Hello, {name}!"
 """
 

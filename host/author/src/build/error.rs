@@ -16,7 +16,7 @@ pub enum BuildError {
     /// A program or a package is missing.
     #[error("{what} is missing; get it with `{command}`")]
     Missing {
-        /// What is missing.
+        /// The missing program or package.
         what: String,
         /// The one command that gets it.
         command: String,

@@ -33,8 +33,8 @@ impl Homes {
     }
 }
 
-/// Runs a program of the toolchain, which prints its errors to standard error. Its standard output is
-/// dropped, because that of this program belongs to the report.
+/// Runs a program of the toolchain, which prints its errors to standard error. Its standard output
+/// is dropped, because that of this program belongs to the report.
 pub(super) fn run(command: &mut Command, name: &str, install: &str) -> Result<(), BuildError> {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
     match status {

@@ -59,8 +59,8 @@ fn providers(definition: &Definition, found: &mut Findings) {
     }
 }
 
-/// Returns true for the format of a workspace path: the host checks it, and a provider needs only the
-/// sentence that it becomes.
+/// Returns true for the format of a workspace path: the host checks it, and a provider needs only
+/// the sentence that it becomes.
 fn is_own(definition: &Definition, weakened: &Weakening) -> bool {
     let place = definition.parameters().pointer(&weakened.pointer);
     let format = place.and_then(|schema| schema.get("format")).and_then(Value::as_str);

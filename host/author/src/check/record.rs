@@ -57,8 +57,8 @@ pub enum RecordError {
 ///
 /// # Errors
 ///
-/// [`RecordError`] if the call cannot be made or the case cannot be written. A failed call is a case
-/// like any other.
+/// [`RecordError`] if the call cannot be made or the case cannot be written. A failed call is a
+/// case like any other.
 pub fn record(
     engine: &Engine,
     plugin: &Path,

@@ -1,5 +1,5 @@
-//! The templates, with their placeholders. Their names differ from those of the files where cargo or
-//! git would read them: cargo leaves a directory with a `Cargo.toml` out of a package.
+//! The templates, with their placeholders. Their names differ from those of the files where cargo
+//! or git would read them: cargo leaves a directory with a `Cargo.toml` out of a package.
 
 use crate::language::Language;
 use crate::name::PluginName;

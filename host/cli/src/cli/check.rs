@@ -1,4 +1,4 @@
-//! `palisade check`: what a plugin is and does, before somebody trusts it.
+//! `palisade check`: examines a plugin before a person trusts it.
 
 use super::args::{Check, Common};
 use super::exit::{Exit, Failure};

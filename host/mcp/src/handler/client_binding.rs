@@ -87,8 +87,8 @@ fn caller_of(context: &RequestContext<RoleServer>) -> Option<Digest> {
     Some(caller(&context.extensions)?.at(address(&context.extensions)?))
 }
 
-/// Creates the client of a session, whose calls end with the session or the server. If somebody else
-/// ends its calls, the session ends as well.
+/// Creates the client of a session, whose calls end with the session or the server. If somebody
+/// else ends its calls, the session ends as well.
 fn client_of_session(server: &ServerState, context: &RequestContext<RoleServer>) -> Arc<Client> {
     let of_caller = |caller| Arc::new(Client::of_caller(&server.sessions, caller));
     let client = caller_of(context).map_or_else(|| http_client(server), of_caller);

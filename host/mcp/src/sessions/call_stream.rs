@@ -94,8 +94,8 @@ pub(super) async fn open(
 }
 
 /// Resumes a call, taking it from its previous stream. The account is that of the request which
-/// resumes: the memory of repeated messages stays reserved in it. Returns the account of the call as
-/// well, in which the call reserves the memory of later messages.
+/// resumes: the memory of repeated messages stays reserved in it. Returns the account of the call
+/// as well, in which the call reserves the memory of later messages.
 ///
 /// # Errors
 ///

@@ -183,8 +183,8 @@ impl Cache {
         self.0.as_ref().map_or(Ok(CacheUsage::default()), |opened| usage::clear(&opened.dir))
     }
 
-    /// Returns the fastest compiled code of a component, of this tier at least, if the entry exists,
-    /// is intact and belongs to this engine. Any other entry counts as absent.
+    /// Returns the fastest compiled code of a component, of this tier at least, if the entry
+    /// exists, is intact and belongs to this engine. Any other entry counts as absent.
     pub(crate) fn code(
         &self,
         engine: &Engine,

@@ -3,6 +3,15 @@
 import { duration } from './format.js';
 import { short } from './text.js';
 
+/** The events that change what the console shows of a call. */
+export const CALL_EVENTS = new Set([
+  'tool.called',
+  'tool.completed',
+  'tool.failed',
+  'tool.input_invalid',
+  'tool.confirmation_requested',
+  'tool.confirmation_resolved',
+]);
 const ENDS = new Set(['tool.completed', 'tool.failed', 'tool.input_invalid']);
 // More calls than this cannot be looked at; the oldest is forgotten.
 const MOST = 1000;

@@ -31,7 +31,7 @@ pub(super) struct Pending {
     is_ended: bool,
 }
 
-/// What is known about a call.
+/// The state of a call.
 pub(super) enum Progress {
     Running,
     Ended(Answer),

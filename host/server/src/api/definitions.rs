@@ -1,6 +1,7 @@
 //! The tools, and their definitions in the formats of providers.
 
 use super::extract::{Caller, Ids, Parameters};
+use super::names::{named, one_of};
 use super::pages::{List, MOST, PageQuery};
 use super::problem::ApiError;
 use super::sessions::reachable;
@@ -13,6 +14,7 @@ use palisade::formats::{Format, Strictness, Weakening};
 use palisade::registry::Registered;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
 
 /// A tool.
@@ -83,41 +85,21 @@ pub(super) async fn tools(
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FormatQuery {
-    #[param(inline)]
-    format: Option<FormatName>,
+    /// Default: `openai`.
+    #[param(schema_with = format_schema, required = false)]
+    #[serde(default = "default_format", deserialize_with = "named")]
+    format: Format,
     /// True to change the schemas for the provider's strict mode where that is possible.
     strict: Option<bool>,
 }
 
-/// A format of definitions.
-#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-enum FormatName {
-    /// OpenAI's Chat Completions.
-    #[default]
-    Openai,
-    /// The same.
-    OpenaiChat,
-    /// OpenAI's Responses.
-    OpenaiResponses,
-    /// Anthropic's Messages.
-    Anthropic,
-    /// Google's Gemini.
-    Gemini,
-    /// The Model Context Protocol.
-    Mcp,
+/// The format of a request that names none.
+const fn default_format() -> Format {
+    Format::OpenAi
 }
 
-impl From<FormatName> for Format {
-    fn from(name: FormatName) -> Self {
-        match name {
-            FormatName::Openai | FormatName::OpenaiChat => Self::OpenAi,
-            FormatName::OpenaiResponses => Self::OpenAiResponses,
-            FormatName::Anthropic => Self::Anthropic,
-            FormatName::Gemini => Self::Gemini,
-            FormatName::Mcp => Self::Mcp,
-        }
-    }
+fn format_schema() -> Object {
+    one_of(Format::ALL.map(Format::as_str))
 }
 
 /// The definitions of a session's tools.
@@ -162,7 +144,7 @@ pub(super) async fn definitions(
     Parameters(query): Parameters<FormatQuery>,
 ) -> Result<Json<Definitions>, ApiError> {
     let session = first(&app, &role, &id)?;
-    let format = Format::from(query.format.unwrap_or_default());
+    let format = query.format;
     let strictness = match query.strict {
         Some(true) => Strictness::Transform,
         Some(false) | None => Strictness::AsIs,

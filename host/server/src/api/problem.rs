@@ -190,7 +190,7 @@ pub(crate) struct Problem {
     title: String,
     /// The status of the response.
     status: u16,
-    /// What is wrong, and what would be accepted.
+    /// The fault, and the form that would be accepted.
     detail: String,
     /// A stable name of the problem.
     code: String,

@@ -6,7 +6,7 @@ use palisade::{ErrorKind, Host, PermissionReason, ToolResult};
 
 /// What of the operator's a client can ask for.
 const ASK: &str = "ask the operator of this server";
-/// Where a call waits that somebody has to allow.
+/// The place where a call waits for a permission.
 const CONSOLE: &str = "ask the operator of this server: while the console is open, such a call \
                        waits there for an answer";
 

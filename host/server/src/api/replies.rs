@@ -4,6 +4,7 @@ use super::answers::Answer;
 use super::calls::{ResultView, run};
 use super::extract::{Caller, Ids, JsonBody};
 use super::ids::check_text_id;
+use super::names::{named, one_of};
 use super::problem::{ApiError, Problem};
 use super::remedy::{self, CameBy};
 use super::state::App;
@@ -15,14 +16,16 @@ use palisade::{CancellationToken, Session, ToolResult, Transcript};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::Object;
 
 /// A reply of a model.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReplyRequest {
     /// Whose reply it is. Default: `openai`.
-    #[serde(default)]
-    provider: ReplyProvider,
+    #[serde(default = "default_provider", deserialize_with = "named")]
+    #[schema(schema_with = provider_schema, required = false)]
+    provider: Provider,
     /// The reply as the provider sent it: an object, or its JSON text.
     reply: Value,
     /// The turn of the conversation that the calls belong to.
@@ -31,32 +34,13 @@ pub(super) struct ReplyRequest {
     turn_id: Option<String>,
 }
 
-/// A provider.
-#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-enum ReplyProvider {
-    /// OpenAI's Chat Completions and compatible APIs.
-    #[default]
-    Openai,
-    /// The same.
-    OpenaiChat,
-    /// OpenAI's Responses.
-    OpenaiResponses,
-    /// Anthropic's Messages.
-    Anthropic,
-    /// Google's Gemini.
-    Gemini,
+/// The provider of a reply that names none.
+const fn default_provider() -> Provider {
+    Provider::OpenAi
 }
 
-impl From<ReplyProvider> for Provider {
-    fn from(provider: ReplyProvider) -> Self {
-        match provider {
-            ReplyProvider::Openai | ReplyProvider::OpenaiChat => Self::OpenAi,
-            ReplyProvider::OpenaiResponses => Self::OpenAiResponses,
-            ReplyProvider::Anthropic => Self::Anthropic,
-            ReplyProvider::Gemini => Self::Gemini,
-        }
-    }
+fn provider_schema() -> Object {
+    one_of(Provider::ALL.map(Provider::as_str))
 }
 
 /// What follows from a reply.
@@ -107,7 +91,7 @@ pub(super) async fn answer(
         value => value.to_string(),
     };
     // A reply that cannot be read is refused before it takes a key.
-    read_calls(provider.into(), &reply)?;
+    read_calls(provider, &reply)?;
     let path = format!("/sessions/{id}/replies");
     let mut work = match run::begin(&app, &open.owner, &headers, path, body.digest)? {
         run::Start::Run(work) => work,
@@ -116,7 +100,7 @@ pub(super) async fn answer(
     let cancel = CancellationToken::new();
     let (turn, token) = (turn.map(str::to_owned), cancel.clone());
     let running = tokio::spawn(async move {
-        let step = Step { provider: provider.into(), reply, turn, cancel: token };
+        let step = Step { provider, reply, turn, cancel: token };
         let answer = step.run(&app, &open.session).await;
         work.keep(&answer);
         answer

@@ -78,7 +78,7 @@ impl Shared {
         self.journal().record(Record::SessionClosed { id: id.into(), at });
     }
 
-    /// Returns true if the journal knows a session of this id that belongs to somebody else.
+    /// Returns true if the journal knows a session of this id that belongs to another client.
     pub(super) async fn is_of_another(&self, id: &str, owner: &Owner) -> Result<bool, ApiError> {
         let Some(known) = self.journal().session(id).await? else { return Ok(false) };
         Ok(match owner {

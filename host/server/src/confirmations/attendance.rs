@@ -16,7 +16,7 @@ pub enum Attached {
     /// once.
     #[default]
     WhileWatched,
-    /// Always: somebody will come to look.
+    /// Always: the operator will come to look.
     Always,
 }
 

@@ -31,7 +31,7 @@ impl Settlement {
         }
     }
 
-    /// Returns true if somebody answered, and false if the question ended by itself.
+    /// Returns true if a person answered, and false if the question ended by itself.
     pub(crate) fn is_answer(&self) -> bool {
         matches!(self.decision.as_str(), "allow" | "always" | "deny")
     }

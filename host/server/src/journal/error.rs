@@ -37,7 +37,7 @@ pub enum JournalError {
     NotAJournal {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the record.
         reason: String,
     },
     /// Another process writes this journal.

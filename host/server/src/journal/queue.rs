@@ -19,14 +19,14 @@ pub(super) const BATCH: usize = 512;
 /// The most ends of calls that are kept in their short form.
 const SHORT_ENDS: usize = 65_536;
 
-/// The answer to a record that somebody waits for.
+/// The answer to a record whose commit a task waits for.
 pub(super) type Committed = oneshot::Sender<Result<(), JournalError>>;
 
 /// An entry of the queue.
 pub(super) enum Entry {
     /// A record, and who waits for its commit.
     Record(Record, Option<Committed>),
-    /// Somebody waits until everything before is written.
+    /// A task waits until everything before is written.
     Flush(oneshot::Sender<()>),
     /// A test does something on the writer's thread.
     #[cfg(test)]
@@ -97,7 +97,7 @@ pub(super) struct Queue {
 struct State {
     entries: VecDeque<Entry>,
     bytes: usize,
-    /// The entries that somebody waits for.
+    /// The entries whose commit a task waits for.
     awaited: usize,
     lost: Lost,
     losses: Losses,
@@ -171,7 +171,7 @@ impl Queue {
         self.lock().entries.len()
     }
 
-    /// Takes the next batch: at once if somebody waits for a commit or the batch is full, else not
+    /// Takes the next batch: at once if a task waits for a commit or the batch is full, else not
     /// before `gather_until`, so that many small transactions become one. Returns an empty batch
     /// after `idle` without a record.
     pub(super) fn take(&self, gather_until: Instant, idle: Duration) -> Batch {

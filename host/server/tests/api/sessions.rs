@@ -130,7 +130,7 @@ async fn session_has_only_the_tools_that_it_names() {
     let opened = world.post(&CLIENT, "/sessions", body).await;
     assert_eq!((opened.status.as_u16(), opened.header("location")), (201, Some("/sessions/s1")));
     assert_eq!(opened.json()["tools"], json!(["read_file", "files/list_dir"]));
-    let format = "/sessions/s1/definitions?format=openai-chat&strict=true";
+    let format = "/sessions/s1/definitions?format=openai&strict=true";
     let definitions = world.get(&CLIENT, format).await.json();
     let list = definitions["definitions"].as_array().unwrap();
     let mut names: Vec<_> = list.iter().map(|tool| tool["function"]["name"].clone()).collect();

@@ -94,8 +94,8 @@ impl Report<'_> {
         text + "\n" + &output::table(&facts)
     }
 
-    /// Returns the table of the measured series. Where it does not fit, the name of each stands on a
-    /// line of its own.
+    /// Returns the table of the measured series. Where it does not fit, the name of each stands on
+    /// a line of its own.
     fn series(&self, room: usize) -> String {
         let callers = format!("{} callers at once", self.taken.many.callers);
         let mut all = vec![("one caller".to_owned(), &self.taken.one), (callers, &self.taken.many)];

@@ -1,5 +1,5 @@
-//! The sessions of MCP clients, as sessions of the API: recorded, listed, shown and closed like those
-//! that the API opens.
+//! The sessions of MCP clients, as sessions of the API: recorded, listed, shown and closed like
+//! those that the API opens.
 
 use palisade_mcp::{ClientSession, SessionObserver, TransportKind};
 use palisade_server::{AttachedSession, Server};

@@ -134,8 +134,8 @@ impl Settings {
     }
 }
 
-/// Returns the user's setting for a tool: under this name, or under the bare name of the tool, which
-/// holds for the tool of every plugin.
+/// Returns the user's setting for a tool: under this name, or under the bare name of the tool,
+/// which holds for the tool of every plugin.
 fn of_tool<'a, T>(settings: &'a BTreeMap<String, T>, tool: &str) -> Option<&'a T> {
     settings.get(tool).or_else(|| settings.get(parts(tool).1))
 }

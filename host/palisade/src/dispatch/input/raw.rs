@@ -1,5 +1,5 @@
-//! The input of a call before and while it is checked. Dropped then, because the call is refused, it
-//! is kept for the record of the call.
+//! The input of a call before and while it is checked. Dropped then, because the call is refused,
+//! it is kept for the record of the call.
 
 use crate::execution::{Unused, UnusedInput, ValidInput};
 use crate::tool::CallInput;

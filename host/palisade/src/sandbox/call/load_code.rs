@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 /// Returns the code of a plugin, and loads it at the first call. The call's own clock is not
 /// running yet. Loading goes on if the call ends first, and a later call uses its result.
-pub(super) async fn load_code(
-    plugin: &Arc<Prepared>,
+pub(super) async fn load_code<'a>(
+    plugin: &'a Arc<Prepared>,
     context: &ToolContext,
-) -> Result<Arc<Linked>, Failure> {
+) -> Result<&'a Linked, Failure> {
     let owner = context.shares().unwrap_or(&plugin.owner);
     let _waiting = enter_queue(&owner.queue)?;
     let own = plugin.clone();

@@ -108,7 +108,7 @@ impl WasmTool {
         let account = context.account();
         let mut store = self.new_store(context, &account)?;
         let running = self.sandbox.runtime.running();
-        let ended = self.run_guest(&linked, &mut store, input, context).await;
+        let ended = self.run_guest(linked, &mut store, input, context).await;
         let result = match returned(ended, &store, self.definition.side_effects()) {
             Ok(raw) => self.convert(raw, &mut store, account, context).await,
             Err(failure) => Err(failure),

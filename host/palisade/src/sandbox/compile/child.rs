@@ -53,8 +53,8 @@ pub fn answer_compilation(
     output: &mut dyn Write,
 ) -> Result<(), ChildError> {
     let order = Order::parse(order).ok_or(ChildError::NotForYou)?;
-    // Before the file limit, because the creation of a Landlock ruleset needs a file descriptor, and
-    // before the threads, which inherit it.
+    // Before the file limit, because the creation of a Landlock ruleset needs a file descriptor,
+    // and before the threads, which inherit it.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     restrict_access();
     let threads = rayon::ThreadPoolBuilder::new().num_threads(cores.min(MAX_THREADS)).build();

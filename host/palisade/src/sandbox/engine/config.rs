@@ -74,8 +74,8 @@ fn pooled_code() -> Config {
     config
 }
 
-/// Returns the configuration of an engine that compiles code of this kind, on one thread and without
-/// a reservation of guest memory. The engine of the allocation runs the code of every tier.
+/// Returns the configuration of an engine that compiles code of this kind, on one thread and
+/// without a reservation of guest memory. The engine of the allocation runs the code of every tier.
 pub(crate) fn for_compilation(kind: CodeKind) -> Config {
     let CodeKind { allocation, tier } = kind;
     let mut config = match allocation {

@@ -1,5 +1,5 @@
-//! The kinds of compiled code: the tiers, quickly compiled for a first answer soon or optimised, and
-//! the allocation that it is made for.
+//! The kinds of compiled code: the tiers, quickly compiled for a first answer soon or optimised,
+//! and the allocation that it is made for.
 
 use super::allocation::Allocation;
 
@@ -29,8 +29,8 @@ pub enum CompileStrategy {
     /// Its optimised code is compiled in the background and serves the calls from then on. A
     /// process that ends within a second of loading leaves that to a later one.
     ///
-    /// Quickly compiled functions take much more stack, so that a plugin which recurses deeply, such
-    /// as an interpreter, can run out of it until its optimised code is there.
+    /// Quickly compiled functions take much more stack, so that a plugin which recurses deeply,
+    /// such as an interpreter, can run out of it until its optimised code is there.
     BaselineFirst,
     /// A plugin is ready once its optimised code is compiled.
     #[default]

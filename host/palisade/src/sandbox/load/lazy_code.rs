@@ -9,7 +9,7 @@ use crate::sandbox::handle::Sandbox;
 use crate::sandbox::precheck;
 use crate::sandbox::run::Linked;
 use crate::tool::Digest;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 use wasmtime::Engine;
@@ -25,20 +25,17 @@ pub(crate) struct ByteSource {
     pub(crate) trust: Trust,
 }
 
-/// The code of a plugin. A call holds the code that it began with.
+/// The code of a plugin. A call keeps the code that it began with.
 pub(crate) struct LazyCode {
-    loaded: RwLock<Option<LoadedCode>>,
+    /// Quickly compiled code. It stays beside optimised code, because calls borrow it: a counter of
+    /// its users would cost every call.
+    baseline: OnceLock<Linked>,
+    optimized: OnceLock<Linked>,
     sandbox: Sandbox,
     source: ByteSource,
     /// The loading lock. One call holds it and loads the code; the others wait without holding a
     /// thread.
     lock: Arc<Mutex<()>>,
-}
-
-/// Code that calls can use.
-struct LoadedCode {
-    linked: Arc<Linked>,
-    tier: CodeTier,
 }
 
 /// The loading lock, held. It moves with the work, because the call that began the work may end
@@ -84,18 +81,25 @@ impl LazyCode {
         sandbox: Sandbox,
         source: ByteSource,
     ) -> Self {
-        let loaded = LoadedCode { linked: Arc::new(linked), tier };
-        Self { loaded: RwLock::new(Some(loaded)), sandbox, source, lock: Arc::default() }
+        let code = Self::from_cache(sandbox, source);
+        code.keep(linked, tier);
+        code
     }
 
     /// Creates code that is in the cache, and is loaded at its first use.
     pub(crate) fn from_cache(sandbox: Sandbox, source: ByteSource) -> Self {
-        Self { loaded: RwLock::default(), sandbox, source, lock: Arc::default() }
+        Self {
+            baseline: OnceLock::new(),
+            optimized: OnceLock::new(),
+            sandbox,
+            source,
+            lock: Arc::default(),
+        }
     }
 
-    /// Returns the code, if it is loaded.
-    pub(crate) fn get(&self) -> Option<Arc<Linked>> {
-        self.read().as_ref().map(|loaded| loaded.linked.clone())
+    /// Returns the fastest code that is loaded.
+    pub(crate) fn get(&self) -> Option<&Linked> {
+        self.optimized.get().or_else(|| self.baseline.get())
     }
 
     /// Waits for the loading lock.
@@ -111,25 +115,25 @@ impl LazyCode {
     /// Loads the code of the plugin with this digest, unless it is loaded. Blocks for milliseconds,
     /// or for a whole compilation if the code is gone from the cache.
     pub(crate) fn load(&self, digest: Digest, _lock: LoadLock) -> Result<(), CodeError> {
-        if self.read().is_none() {
+        if self.get().is_none() {
             // Not cancelled with the call: the compiler has limits of its own, and later calls use
             // the result.
             let uncancelled = CancellationToken::new();
-            self.replace(&self.compiled(digest, self.sandbox.strategy.first(), &uncancelled)?)?;
+            self.link(&self.compiled(digest, self.sandbox.strategy.first(), &uncancelled)?)?;
         }
         Ok(())
     }
 
     /// Returns true if the code that calls use, or would load, is not optimised.
     pub(crate) fn is_baseline(&self, digest: Digest) -> bool {
-        let tier = self.read().as_ref().map(|loaded| loaded.tier);
         let cache = &self.sandbox.cache;
-        let is_optimized = || cache.has_code(self.engine(), digest, CodeTier::Optimized);
-        tier.map_or_else(|| !is_optimized(), |tier| tier == CodeTier::Baseline)
+        self.optimized.get().is_none()
+            && (self.baseline.get().is_some()
+                || !cache.has_code(self.engine(), digest, CodeTier::Optimized))
     }
 
-    /// Compiles the optimised code, and keeps it in the cache. Calls that begin later use it. Blocks
-    /// for a whole compilation.
+    /// Compiles the optimised code, and keeps it in the cache. Calls that begin later use it.
+    /// Blocks for a whole compilation.
     pub(crate) fn optimize(
         &self,
         digest: Digest,
@@ -137,15 +141,21 @@ impl LazyCode {
     ) -> Result<(), CodeError> {
         let compiled = self.compiled(digest, CodeTier::Optimized, cancel)?;
         // Code that is not loaded comes from the cache at the first call.
-        if self.read().is_some() { self.replace(&compiled) } else { Ok(()) }
+        if self.get().is_some() { self.link(&compiled) } else { Ok(()) }
     }
 
-    fn replace(&self, compiled: &CompiledPlugin) -> Result<(), CodeError> {
-        let linked = Arc::new(self.sandbox.link(&compiled.component)?);
-        let loaded = LoadedCode { linked, tier: compiled.tier };
-        // The code that it replaces is unmapped when its last call ends.
-        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
+    fn link(&self, compiled: &CompiledPlugin) -> Result<(), CodeError> {
+        self.keep(self.sandbox.link(&compiled.component)?, compiled.tier);
         Ok(())
+    }
+
+    /// Keeps linked code, unless there is code of its tier.
+    fn keep(&self, linked: Linked, tier: CodeTier) {
+        let place = match tier {
+            CodeTier::Baseline => &self.baseline,
+            CodeTier::Optimized => &self.optimized,
+        };
+        let _ = place.set(linked);
     }
 
     /// Returns code of this tier at least: from the cache, or compiled from the bytes again.
@@ -168,9 +178,5 @@ impl LazyCode {
 
     fn engine(&self) -> &Engine {
         &self.sandbox.runtime.engine
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Option<LoadedCode>> {
-        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -26,8 +26,9 @@ impl Sandbox {
     ///
     /// Returns [`PluginRefused`] with the reason. Compiled code may remain in the cache.
     pub fn prepare(&self, bytes: &[u8], trust: Trust) -> Result<Arc<Prepared>, PluginRefused> {
-        let own = bytes.to_vec();
-        let source = ByteSource { bytes: Box::new(move || Ok(own.clone())), trust };
+        // The code is linked from now on, so that nothing asks for the bytes again.
+        let source =
+            ByteSource { bytes: Box::new(|| Err("its bytes were not kept".into())), trust };
         self.prepare_hashed(bytes, Digest::of(bytes), source, &CancellationToken::new())
     }
 

@@ -57,8 +57,8 @@ pub(crate) fn open_private(
 ///
 /// # Errors
 ///
-/// [`Obstacle`] if the file is not regular, or if another user can replace it, one of its parents or
-/// a link on the path.
+/// [`Obstacle`] if the file is not regular, or if another user can replace it, one of its parents
+/// or a link on the path.
 pub(super) fn open_unreplaceable(path: &Path) -> Result<std::fs::File, Obstacle> {
     let mut walk = Walk::new(path, Missing::Refused, None)?;
     while let Some(part) = walk.pending.pop() {

@@ -2,17 +2,10 @@
 
 import { get } from '../api.js';
 import { h, put } from '../dom.js';
+import { CALL_EVENTS } from '../progress.js';
 import { place } from '../router.js';
 import { callsTable } from './calls-table.js';
 
-const CHANGES = new Set([
-  'tool.called',
-  'tool.completed',
-  'tool.failed',
-  'tool.input_invalid',
-  'tool.confirmation_requested',
-  'tool.confirmation_resolved',
-]);
 const PERIODS = {
   hour: [3600e3, 'the last hour'],
   day: [86_400e3, 'the last day'],
@@ -39,7 +32,7 @@ const FILTERS = ['q', 'tool', 'class', 'outcome', 'session', 'period'];
 export const view = {
   title: () => 'History',
   // A page further back does not change.
-  stale: ({ name }, route) => !route.parameters.cursor && CHANGES.has(name),
+  stale: ({ name }, route) => !route.parameters.cursor && CALL_EVENTS.has(name),
   load(route, app, signal) {
     const { period, cursor, q, tool, class: side, outcome, session } = route.parameters;
     const span = PERIODS[period]?.[0];

@@ -5,25 +5,17 @@ import { announce } from '../announce.js';
 import { h, keyed, put } from '../dom.js';
 import { countdown, count } from '../format.js';
 import { classBadge, nothing, problemBox, quoted } from '../parts.js';
-import { since } from '../progress.js';
+import { CALL_EVENTS, since } from '../progress.js';
 import { Questions } from '../questions.js';
 import { place } from '../router.js';
 import { short } from '../text.js';
 
-const EVENTS = new Set([
-  'tool.called',
-  'tool.completed',
-  'tool.failed',
-  'tool.input_invalid',
-  'tool.confirmation_requested',
-  'tool.confirmation_resolved',
-]);
 const SHOWN = 100;
 
 export const view = {
   title: () => 'Now',
   every: 15_000,
-  stale: ({ name }) => EVENTS.has(name),
+  stale: ({ name }) => CALL_EVENTS.has(name),
   load: (route, app, signal) =>
     get(['calls'], { parameters: { outcome: 'open', limit: SHOWN }, signal }),
   build,

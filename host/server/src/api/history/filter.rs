@@ -1,6 +1,7 @@
 //! The filters of the list of calls.
 
 use super::row::CallRowView;
+use crate::api::names::one_of;
 use crate::api::pages::{List, limit};
 use crate::api::problem::ApiError;
 use crate::api::state::App;
@@ -9,7 +10,7 @@ use crate::journal::{CallFilter, CallRow, CallState, Cursor, Listing, Page, Time
 use palisade::ErrorClass;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::Object;
 
 /// The classes of tools.
 const CLASSES: [&str; 5] = ["none", "read", "write", "execute", "network"];
@@ -71,10 +72,6 @@ fn outcome_schema() -> Object {
     let states = CallState::ALL.map(CallState::as_str);
     let errors = ERRORS.map(ErrorClass::as_str);
     one_of(["open"].into_iter().chain(states).chain(errors))
-}
-
-fn one_of(names: impl IntoIterator<Item = &'static str>) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
 }
 
 /// The outcomes that are selected.

@@ -33,7 +33,7 @@ pub(super) fn micros(text: &str) -> Option<i64> {
     Some(seconds * SECOND + fraction)
 }
 
-/// What is left to read.
+/// The text that is left to read.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
