@@ -3,7 +3,8 @@
 
 use crate::mcp_client::{KINDS, Kind, McpClient};
 use palisade_tests::World;
-use palisade_tests::api::Api;
+use palisade_tests::api::{Api, until};
+use palisade_tests::mcp::{MODERN, modern};
 use serde_json::{Value, json};
 use std::thread::JoinHandle;
 
@@ -31,6 +32,53 @@ fn call_waits_while_an_operator_is_attached_and_runs_when_allowed() {
         assert_eq!(result["result"]["isError"], decision == "deny", "{result}");
         assert_eq!(world.read(&path).is_some(), decision == "allow", "{kind:?}");
     }
+}
+
+#[test]
+fn question_that_the_client_closes_is_left_to_the_operator() {
+    const WRITE: [(&str, &str); 3] = [
+        ("MCP-Protocol-Version", MODERN),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "write_file"),
+    ];
+    let world = World::new();
+    let api = Api::start(&world, &[]);
+    let _attending = api.operator.events("/events");
+    let sender =
+        WRITE.into_iter().fold(api.client.clone(), |all, (name, value)| all.with(name, value));
+    let message = |params: &Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let forms = json!({"elicitation": {}});
+    let begin = |path: &str| {
+        let arguments = json!({"path": path, "content": "written"});
+        let params = modern(json!({"name": "write_file", "arguments": arguments}), &forms);
+        let answer = sender.post("/mcp", &message(&params)).message();
+        assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+        (params, answer["result"]["requestState"].clone())
+    };
+    let with = |(mut params, state): (Value, Value), action: &str| {
+        params["requestState"] = state;
+        params["inputResponses"] = json!({"palisade.confirm": {"action": action}});
+        let (client, message) = (sender.clone(), message(&params));
+        std::thread::spawn(move || client.post("/mcp", &message).message())
+    };
+    for decision in ["allow", "deny"] {
+        let path = format!("{decision}.txt");
+        let call = with(begin(&path), "cancel");
+        // The first round has asked as well, and ended with its question.
+        let mut asked = Value::Null;
+        until("the operator is asked", || {
+            asked = api.operator.get("/confirmations").message()["items"][0].clone();
+            asked["projected_modifications"] == json!([path])
+        });
+        assert_eq!(api.operator.decide(&asked, decision).status, 200);
+        let result = call.join().unwrap();
+        assert_eq!(result["result"]["isError"], decision == "deny", "{result}");
+        assert_eq!(world.read(&path).is_some(), decision == "allow");
+    }
+    // An answer of the client is not asked about again.
+    let result = with(begin("declined.txt"), "decline").join().unwrap();
+    assert_eq!(result["result"]["isError"], true, "{result}");
+    assert_eq!(world.read("declined.txt"), None);
 }
 
 #[test]
@@ -64,7 +112,7 @@ fn call_waits_for_somebody_to_come_if_the_console_was_asked_for() {
         let call = write(&api, kind, &path);
         // Nobody streams: the operator comes and looks.
         let mut question = Value::Null;
-        palisade_tests::api::until("the question is open", || {
+        until("the question is open", || {
             question = api.operator.get("/confirmations").message()["items"][0].clone();
             !question.is_null()
         });

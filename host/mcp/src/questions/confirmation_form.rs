@@ -48,7 +48,8 @@ pub(crate) fn confirmation_form(
     })
 }
 
-/// Interprets the result of the form. Anything but an explicit approval is a denial.
+/// Interprets the result of the form. Anything but an explicit approval is a denial, or no answer if
+/// the form was closed.
 pub(crate) fn interpret(result: &ElicitResult, session_answer: SessionAnswer) -> Answer {
     let decision =
         result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
@@ -59,6 +60,7 @@ pub(crate) fn interpret(result: &ElicitResult, session_answer: SessionAnswer) ->
         {
             Answer::Always
         }
+        (ElicitationAction::Cancel, _) => Answer::None,
         _ => Answer::Deny,
     }
 }
@@ -238,9 +240,10 @@ mod tests {
             r#"{"action":"accept","content":{"decision":"yes"}}"#,
             r#"{"action":"accept","content":{"decision":["allow_once"]}}"#,
             r#"{"action":"decline","content":{"decision":"allow_once"}}"#,
-            r#"{"action":"cancel","content":{"decision":"allow_once"}}"#,
         ] {
             assert_eq!(says(no, SessionAnswer::Withheld), Answer::Deny, "{no}");
         }
+        let closed = r#"{"action":"cancel","content":{"decision":"allow_once"}}"#;
+        assert_eq!(says(closed, SessionAnswer::Withheld), Answer::None);
     }
 }

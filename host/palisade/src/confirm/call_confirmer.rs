@@ -38,8 +38,9 @@ impl From<Result<Answer, Unavailable>> for CallAnswer {
 }
 
 /// Asks the caller of a call and the host's confirmer at once. The first answer wins, and withdraws
-/// the other request. The host's confirmer is not asked if the caller answers at once, or with a
-/// later call.
+/// the other request. A request that the caller closes without an answer is left to the host's
+/// confirmer: some clients close each, because they have no user. The host's confirmer is not asked
+/// if the caller answers at once, or with a later call.
 pub(crate) fn ask_both<'a>(
     caller: &'a dyn CallConfirmer,
     host: &'a dyn Confirmer,
@@ -47,14 +48,20 @@ pub(crate) fn ask_both<'a>(
 ) -> BoxFuture<'a, CallAnswer> {
     let mut of_caller = Some(caller.ask(request));
     let mut of_host = None;
+    let mut unless_host_answers = CallAnswer::Unavailable;
     Box::pin(poll_fn(move |cx| {
-        if let Poll::Ready(Some(answer)) = poll_answer(&mut of_caller, cx) {
-            return Poll::Ready(answer);
+        match poll_answer(&mut of_caller, cx) {
+            Poll::Ready(Some(closed @ CallAnswer::Answered(Answer::None))) => {
+                of_caller = None;
+                unless_host_answers = closed;
+            }
+            Poll::Ready(Some(answer)) => return Poll::Ready(answer),
+            Poll::Ready(None) | Poll::Pending => {}
         }
         let of_host = of_host.get_or_insert_with(|| Some(host.ask(request)));
         match ready!(poll_answer(of_host, cx)) {
             Some(answer) => Poll::Ready(answer),
-            None if of_caller.is_none() => Poll::Ready(CallAnswer::Unavailable),
+            None if of_caller.is_none() => Poll::Ready(unless_host_answers),
             None => Poll::Pending,
         }
     }))

@@ -145,6 +145,22 @@ async fn call_waits_as_long_as_either_can_answer() {
 }
 
 #[tokio::test]
+async fn request_that_the_caller_closes_is_left_to_the_host() {
+    let closed = || Some(CallAnswer::Answered(Answer::None));
+    for (number, answers) in [vec![closed()], vec![None, closed()]].into_iter().enumerate() {
+        let (queue, asked) = (ConfirmationQueue::default(), question(&number.to_string()));
+        let caller = Caller::of(answers);
+        let mut waiting = ask_both(&caller, &queue, &asked);
+        assert_eq!((once(&mut waiting).await, once(&mut waiting).await), (None, None));
+        queue.answer(&asked.id, Answer::Allow).unwrap();
+        assert_eq!(once(&mut waiting).await, Some(CallAnswer::Answered(Answer::Allow)));
+    }
+    // Nobody else can be asked.
+    let caller = Caller::of([closed()]);
+    assert_eq!(once(&mut ask_both(&caller, &NoConfirmer, &question("one"))).await, closed());
+}
+
+#[tokio::test]
 async fn host_is_not_asked_what_the_caller_answers_itself() {
     let (queue, asked) = (ConfirmationQueue::default(), question("one"));
     for answer in [CallAnswer::Deferred, CallAnswer::Answered(Answer::Deny)] {

@@ -26,11 +26,8 @@ KEPT = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "HOME", "NO_PROXY", "PATH", "
 
 class Client(promises.Client):
     prefix = "mcp__palisade__"
+    # It says that it shows forms; without a terminal it closes each at once.
     shows_forms = False
-    faults = {
-        promise.__name__: ("answered: []", "it says that it shows forms, and closes each at once")
-        for promise in promises.ATTENDED
-    }
     # So long that the program would have given up twice.
     patience = 2 * LOOKS + 5
 
