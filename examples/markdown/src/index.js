@@ -1,4 +1,4 @@
-/** The plugin `markdown`: converts Markdown to a HTML page, and lists the headings of a document. */
+/** The plugin `markdown`: converts Markdown to a HTML page, and lists its headings. */
 
 import { marked } from 'marked';
 import { InvalidInput, files, t, tool } from 'palisade-guest';

@@ -96,7 +96,7 @@ extern const size_t palisade_tool_count;
     const palisade_tool palisade_tools[] = {__VA_ARGS__};  \
     const size_t palisade_tool_count = sizeof palisade_tools / sizeof *palisade_tools;
 
-/* --- Input: members of the object by their names. A member of another type counts as absent. --- */
+/* --- Input: members of the object by name. A member of another type counts as absent. --- */
 
 const char *palisade_string(const palisade_call *call, const char *name, const char *absent);
 double palisade_number(const palisade_call *call, const char *name, double absent);

@@ -16,7 +16,7 @@ use palisade::{CancellationToken, Session, ToolResult, Transcript};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::Object;
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 /// A reply of a model.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -26,7 +26,7 @@ pub(super) struct ReplyRequest {
     #[serde(default = "default_provider", deserialize_with = "named")]
     #[schema(schema_with = provider_schema, required = false)]
     provider: Provider,
-    /// The reply as the provider sent it: an object, or its JSON text.
+    #[schema(schema_with = reply_schema)]
     reply: Value,
     /// The turn of the conversation that the calls belong to.
     #[serde(default)]
@@ -37,6 +37,13 @@ pub(super) struct ReplyRequest {
 /// The provider of a reply that names none.
 const fn default_provider() -> Provider {
     Provider::OpenAi
+}
+
+fn reply_schema() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Array, Type::String]))
+        .description(Some("The reply as the provider sent it, or its JSON text"))
+        .build()
 }
 
 fn provider_schema() -> Object {

@@ -81,12 +81,29 @@ async fn ids_and_times_have_bounds() {
         json!({"timeout_ms": 0}),
         json!({"timeout_ms": 600_001}),
         json!({"timeout_ms": -1}),
+        json!({"timeout_ms": 1.5}),
+        json!({"id": "é"}),
+        json!({"id": "x".repeat(257)}),
     ] {
         let answer = world.post(&CLIENT, "/sessions/s1/calls", call(more.clone())).await;
         assert_eq!(answer.problem(), (422, "body_invalid".to_owned()), "{more}");
     }
-    for path in ["/sessions?limit=0", "/sessions?limit=201", "/sessions?cursor=x", "/tools?limit=x"]
-    {
+    for more in [
+        json!({"timeout_ms": 60_000.0}),
+        json!({"timeout_ms": null}),
+        json!({"id": "~ a", "turn_id": " "}),
+        json!({"id": "x".repeat(256)}),
+    ] {
+        let answer = world.post(&CLIENT, "/sessions/s1/calls", call(more.clone())).await;
+        assert_eq!(answer.status, 200, "{more}");
+    }
+    for path in [
+        "/sessions?limit=0",
+        "/sessions?limit=201",
+        "/sessions?cursor=x",
+        "/sessions?cursor=%2B1",
+        "/tools?limit=x",
+    ] {
         assert_eq!(world.get(&OPERATOR, path).await.problem().1, "query_invalid", "{path}");
     }
 }

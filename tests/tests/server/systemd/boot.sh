@@ -3,8 +3,8 @@
 #
 #   boot.sh ROOT PROGRAM UNIT
 #
-# ROOT is an empty directory for its files, which are in memory. The process id of systemd is written
-# to ROOT.pid, and its control group is removed at its end. Only the network is that of the machine.
+# ROOT is an empty directory for its files, which are in memory. The process id of systemd is
+# written to ROOT.pid, and its control group is removed at its end. Only the network is that of the machine.
 set -eu
 root=$1 program=$2 unit=$3
 

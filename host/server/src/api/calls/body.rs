@@ -3,8 +3,9 @@
 use crate::api::ids::{check_text_id, fresh_id};
 use crate::api::problem::ApiError;
 use palisade::{Call, CancellationToken};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Number, Value};
 use std::time::Duration;
 use utoipa::ToSchema;
 
@@ -28,12 +29,24 @@ pub(in crate::api) struct CallRequest {
     #[schema(pattern = "^([ -,.-~]|[ -~]{2,256})$")]
     turn_id: Option<String>,
     /// The time limit of the run. Default: that of the tool.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 600_000)]
     timeout_ms: Option<u64>,
     /// A value for the tool, which the host does not read.
     #[serde(default)]
     context: Option<Value>,
+}
+
+/// Reads a whole number, which JSON also writes with a fraction of zero.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
+    let of_float = |number: f64| {
+        let is_whole = number.fract() == 0.0;
+        is_whole.then(|| format!("{number:.0}").parse().ok()).flatten()
+    };
+    let whole = number.as_u64().or_else(|| number.as_f64().and_then(of_float));
+    let refused = || D::Error::custom(format!("`{number}` is no whole number from 0 on"));
+    whole.map(Some).ok_or_else(refused)
 }
 
 impl CallRequest {
