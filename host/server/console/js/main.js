@@ -20,6 +20,10 @@ import { view as session } from './views/session.js';
 import { view as sessions } from './views/sessions.js';
 import { signedOut } from './views/signed-out.js';
 
+// A program that mounts the console in its own application has no login of the console.
+const OTHER_LOGIN =
+  'The application that serves this console has signed you in. Sign out of that application.';
+
 const VIEWS = { now, history, call, charts, plugins, sessions, session };
 
 const live = new Live();
@@ -67,6 +71,7 @@ async function leave() {
   try {
     await post(['logout']);
   } catch (error) {
+    if (error.status === 404) throw new Error(OTHER_LOGIN);
     // Then the login has ended already.
     if (error.status !== 401) throw error;
   }
