@@ -81,9 +81,16 @@ fn entry(name: &str, file: &Path, out: &Path) -> Result<String, Error> {
     fs::write(&packed, compress_to_vec(&bytes, PACKING))
         .map_err(|source| Error::io("write", &packed, source))?;
     let (size, digest) = (bytes.len(), <[u8; 32]>::from(Sha256::digest(&bytes)));
+    let description = match name {
+        HOSTILE => "\"\"".to_owned(),
+        _ => format!(
+            "include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/descriptions/{name}.json\"))"
+        ),
+    };
     Ok(format!(
         "Plugin {{ file: \"{name}.wasm\", name: \"{name}\", size: {size}, \
-         packed: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm.deflate\")), digest: {digest:?} }}"
+         packed: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm.deflate\")), digest: {digest:?}, \
+         description: {description} }}"
     ))
 }
 

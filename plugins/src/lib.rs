@@ -20,6 +20,9 @@ pub struct Plugin {
     packed: &'static [u8],
     /// The SHA-256 digest of the component, computed at build time.
     pub digest: [u8; 32],
+    /// The imports and tools of the component as JSON, in the form of the host's cache. With it a
+    /// host lists the tools before it has compiled the component. Empty for [`hostile`].
+    pub description: &'static str,
 }
 
 impl Plugin {

@@ -9,6 +9,7 @@ use palisade_tests::guest::{MCP_CONFORMANCE, MCP_VISITOR};
 use palisade_tests::mcp::Client;
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,22 +24,27 @@ fn names(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn server_with_a_cold_cache_answers_at_once_and_announces_its_tools() {
+fn server_with_a_cold_cache_lists_the_shipped_tools_at_once_and_announces_the_others() {
     let world = World::new();
     world.file("a.txt", "found");
+    world.install("visitor", &std::fs::read(MCP_VISITOR.file()).unwrap());
     let cold = world.outer().join("cache");
-    let mut client = Client::start(Program::new(&world).env("PALISADE_CACHE", &cold));
+    let program = Program::new(&world).env("PALISADE_CACHE", &cold);
+    let plugins = [OsString::from("--plugins"), world.plugins().into()];
+    let mut client = Client::start(program.args(plugins));
     let start = Instant::now();
     let answer = client.initialize(palisade_tests::mcp::LEGACY, &json!({}));
     assert_eq!(answer["result"]["capabilities"]["tools"]["listChanged"], true, "{answer}");
     let listed = client.request("tools/list", &json!({}));
     let took = start.elapsed();
     assert!(took < PATIENCE, "{took:?}");
-    assert!(names(&listed).contains(&"shell"), "known tools are listed: {listed}");
+    let shipped = ["calculate", "read_file", "search_files", "shell"];
+    let lists_all = |listed| shipped.iter().all(|tool| names(listed).contains(tool));
+    assert!(lists_all(&listed), "shipped tools are known before they are compiled: {listed}");
     let compiling = &listed["result"]["_meta"]["dev.palisade/compiling"];
-    assert!(compiling.is_array(), "the others are named: {listed}");
+    assert_eq!(*compiling, json!(["visitor"]), "the others are named: {listed}");
     let mut listed = listed;
-    while !names(&listed).contains(&"read_file") {
+    while !names(&listed).contains(&"visit") {
         client.receive_method(CHANGED);
         listed = client.request("tools/list", &json!({}));
     }

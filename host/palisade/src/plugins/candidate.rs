@@ -2,7 +2,8 @@
 //! hashed and prepared.
 
 use crate::sandbox::{
-    ByteSource, Cache, Identity, PastCompilation, PluginRefused, Prepared, Sandbox, Trust, limits,
+    ByteSource, Cache, Freshness, Identity, PastCompilation, PluginRefused, Prepared, Sandbox,
+    Trust, limits,
 };
 use crate::tool::Digest;
 use crate::tool::text::elided;
@@ -44,7 +45,9 @@ impl From<String> for CandidateError {
 pub(super) enum CacheLookup {
     /// The plugin is compiled and described.
     Ready(Arc<Prepared>),
-    /// The plugin has to be compiled.
+    /// The plugin is described. A call waits until it is compiled.
+    Described(Arc<Prepared>, Effort),
+    /// The plugin has to be compiled and described.
     ToCompile(Effort),
 }
 
@@ -145,13 +148,31 @@ impl Candidate {
         size: u64,
         sandbox: &Sandbox,
     ) -> Result<CacheLookup, CandidateError> {
-        if let Some(prepared) = self.prepare_cached(digest, sandbox) {
-            return Ok(CacheLookup::Ready(prepared));
+        let described = self.prepare_embedded(digest, sandbox);
+        let known = described.or_else(|| self.prepare_cached(digest, sandbox));
+        if let Some(prepared) = &known
+            && prepared.freshness() == Freshness::Cached
+        {
+            return Ok(CacheLookup::Ready(prepared.clone()));
         }
         let past = sandbox
             .past_compilation(digest, self.trust())
             .map_err(|refused| CandidateError::new(&refused, digest))?;
-        Ok(CacheLookup::ToCompile(Effort { past, size }))
+        let effort = Effort { past, size };
+        Ok(match known {
+            Some(prepared) => CacheLookup::Described(prepared, effort),
+            None => CacheLookup::ToCompile(effort),
+        })
+    }
+
+    /// Returns a shipped plugin with the description that the program has of it.
+    fn prepare_embedded(&self, digest: Digest, sandbox: &Sandbox) -> Option<Arc<Prepared>> {
+        match self {
+            Self::Shipped(plugin) => {
+                sandbox.prepare_embedded(digest, plugin.description, self.source())
+            }
+            Self::File(_) => None,
+        }
     }
 
     /// Compiles the candidate. The error says why it is not a plugin.

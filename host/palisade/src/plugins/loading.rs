@@ -54,7 +54,7 @@ impl Loading {
                 .map_err(RegisterError::from)?;
         }
         let work = Arc::new(Work::new(task, found, pinned_dirs));
-        work.prepare_cached();
+        work.prepare_known();
         Ok(Self(work))
     }
 

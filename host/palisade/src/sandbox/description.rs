@@ -1,5 +1,9 @@
 //! The description of a plugin, in the plugin's own words.
 
+mod stored;
+
+pub(crate) use stored::StoredDescription;
+
 use super::bindings::exports::palisade::tool::tool::Definition;
 use crate::tool::offer::Offer;
 
@@ -11,4 +15,11 @@ pub(crate) struct Description {
     pub(crate) tools: Vec<Definition>,
     /// The resources and prompts.
     pub(crate) offer: Offer,
+}
+
+impl Description {
+    /// Parses a stored description.
+    pub(crate) fn parse(stored: &str) -> Option<Self> {
+        serde_json::from_str::<StoredDescription>(stored).ok().map(Self::from)
+    }
 }

@@ -1,47 +1,63 @@
-//! Decides the candidates: those in the cache at once, and the others by compiling them on every
-//! core.
+//! Decides the candidates: those with a known description at once, and the others by compiling them
+//! on every core.
 
 use super::cores;
 use super::work::{Outcome, Work, catch_panic, lock};
-use crate::plugins::candidate::{CacheLookup, Candidate, Effort};
+use crate::plugins::candidate::{CacheLookup, Candidate, CandidateError, Effort};
 use crate::plugins::loaded::Compiling;
 use crate::plugins::observer::LoadStep;
+use crate::sandbox::Prepared;
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use tokio_util::sync::CancellationToken;
+
+/// Whether loading has more to do for the code of a decided candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Code {
+    /// The code is in the cache, or the candidate was refused.
+    Settled,
+    /// The code has to be compiled.
+    Uncompiled,
+}
 
 impl Work {
-    /// Decides the cached candidates and queues the others.
-    pub(super) fn prepare_cached(&self) {
+    /// Decides the candidates with a known description, and queues those without code.
+    pub(super) fn prepare_known(&self) {
         self.tell(LoadStep::Start(self.candidates.len()));
         let all: Vec<usize> = (0..self.candidates.len()).collect();
-        let unknown: Mutex<Vec<(bool, Effort, usize)>> = Mutex::default();
-        let known: Mutex<BTreeMap<usize, Outcome>> = Mutex::default();
+        let uncompiled: Mutex<Vec<(bool, Effort, usize)>> = Mutex::default();
+        let known: Mutex<BTreeMap<usize, (Outcome, Code)>> = Mutex::default();
         self.each(&all, |index, candidate| {
-            let outcome = match catch_panic(|| candidate.look_up(&self.task.sandbox)) {
-                Ok(CacheLookup::ToCompile(effort)) => {
-                    return lock(&unknown).push((!candidate.is_shipped(), effort, index));
+            let queue = |effort| lock(&uncompiled).push((!candidate.is_shipped(), effort, index));
+            let decision = match catch_panic(|| candidate.look_up(&self.task.sandbox)) {
+                Ok(CacheLookup::ToCompile(effort)) => return queue(effort),
+                Ok(CacheLookup::Described(prepared, effort)) => {
+                    queue(effort);
+                    (Ok(prepared), Code::Uncompiled)
                 }
-                Ok(CacheLookup::Ready(prepared)) => Ok(prepared),
-                Err(refused) => Err(refused),
+                Ok(CacheLookup::Ready(prepared)) => (Ok(prepared), Code::Settled),
+                Err(refused) => (Err(refused), Code::Settled),
             };
-            lock(&known).insert(index, outcome);
+            lock(&known).insert(index, decision);
         });
         // In order, so that events do not depend on timing.
-        for (index, outcome) in std::mem::take(&mut *lock(&known)) {
-            if let Some(candidate) = self.candidates.get(index) {
-                self.record(index, candidate, outcome);
+        for (index, (outcome, code)) in std::mem::take(&mut *lock(&known)) {
+            let Some(candidate) = self.candidates.get(index) else { continue };
+            match code {
+                Code::Settled => self.record(index, candidate, outcome),
+                Code::Uncompiled => self.decide(index, candidate, outcome),
             }
         }
-        let mut unknown = std::mem::take(&mut *lock(&unknown));
-        unknown.sort_unstable();
-        let last: HashSet<usize> = unknown
+        let mut uncompiled = std::mem::take(&mut *lock(&uncompiled));
+        uncompiled.sort_unstable();
+        let last: HashSet<usize> = uncompiled
             .iter()
             .filter(|(_, effort, _)| effort.goes_last())
             .map(|(_, _, index)| *index)
             .collect();
         self.progress.send_modify(|progress| progress.last = last.len());
         *lock(&self.last) = last;
-        *lock(&self.unknown) = unknown.into_iter().map(|(_, _, index)| index).collect();
+        *lock(&self.uncompiled) = uncompiled.into_iter().map(|(_, _, index)| index).collect();
     }
 
     pub(super) fn compiling(&self) -> Vec<Compiling> {
@@ -68,7 +84,7 @@ impl Work {
     }
 
     /// Compiles the candidates that are still wanted when their turn comes, and cancels the others
-    /// once none is wanted. Those stay in `unknown`. Returns true if there was work to do.
+    /// once none is wanted. Those stay in `uncompiled`. Returns true if there was work to do.
     pub(super) fn compile_wanted<W: Fn(usize, &Candidate) -> bool>(
         &self,
         wanted_now: impl Fn() -> W + Sync,
@@ -80,23 +96,46 @@ impl Work {
                 |index: &usize| self.candidates.get(*index).is_some_and(|it| is_wanted(*index, it));
             of.iter().copied().filter(wanted).collect()
         };
-        let unknown = lock(&self.unknown).clone();
-        let indices = if unknown.is_empty() { unknown } else { still_wanted(&unknown) };
+        let uncompiled = lock(&self.uncompiled).clone();
+        let indices = if uncompiled.is_empty() { uncompiled } else { still_wanted(&uncompiled) };
         self.each(&indices, |index, candidate| {
             if cancel.is_cancelled() || still_wanted(&[index]).is_empty() {
                 return;
             }
-            let outcome = catch_panic(|| candidate.prepare(&self.task.sandbox, &cancel));
-            // A failure after the cancellation says nothing about the candidate.
-            if outcome.is_ok() || !cancel.is_cancelled() {
-                self.record(index, candidate, outcome);
+            match self.described(index) {
+                Some(prepared) => self.compile_described(index, candidate, &prepared),
+                None => self.compile_unknown(index, candidate, &cancel),
             }
-            let left = lock(&self.unknown).clone();
+            let left = lock(&self.uncompiled).clone();
             if still_wanted(&left).is_empty() {
                 cancel.cancel();
             }
         });
         !indices.is_empty()
+    }
+
+    fn compile_unknown(&self, index: usize, candidate: &Candidate, cancel: &CancellationToken) {
+        let outcome = catch_panic(|| candidate.prepare(&self.task.sandbox, cancel));
+        // A failure after the cancellation says nothing about the candidate.
+        if outcome.is_ok() || !cancel.is_cancelled() {
+            self.record(index, candidate, outcome);
+        }
+    }
+
+    /// Compiles a plugin that is registered already. If that fails, each call of it says so.
+    fn compile_described(&self, index: usize, candidate: &Candidate, prepared: &Prepared) {
+        let held = catch_panic(|| prepared.hold().map_err(CandidateError::from));
+        if let Err(CandidateError { reason, .. }) = held {
+            tracing::error!("plugin {} cannot be compiled: {reason}", candidate.name());
+        }
+        self.tell(LoadStep::Done(&candidate.name()));
+        self.mark_done(index);
+    }
+
+    /// Returns the plugin of a candidate that is registered already.
+    fn described(&self, index: usize) -> Option<Arc<Prepared>> {
+        let decided = lock(&self.decided);
+        decided.get(&index)?.standing.as_ref().map(|plugin| plugin.prepared.clone())
     }
 
     fn each(&self, indices: &[usize], work: impl Fn(usize, &Candidate) + Sync) {
@@ -110,7 +149,11 @@ impl Work {
     fn record(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         self.tell(LoadStep::Done(&candidate.name()));
         self.decide(index, candidate, outcome);
-        lock(&self.unknown).retain(|left| *left != index);
+        self.mark_done(index);
+    }
+
+    fn mark_done(&self, index: usize) {
+        lock(&self.uncompiled).retain(|left| *left != index);
         let was_last = lock(&self.last).remove(&index);
         self.progress.send_modify(|progress| {
             progress.decided += 1;

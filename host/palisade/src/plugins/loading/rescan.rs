@@ -68,7 +68,7 @@ impl Work {
     /// Scans again. It blocks and must not run on a thread that drives futures.
     pub(super) fn rescan(&self) -> Rescan {
         let _turn = lock(&self.turn);
-        if !lock(&self.unknown).is_empty() {
+        if !lock(&self.uncompiled).is_empty() {
             self.compile_left();
         }
         let sources = &self.task.sources;

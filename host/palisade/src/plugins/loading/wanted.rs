@@ -36,11 +36,11 @@ impl Work {
 
     /// Returns the uncompiled files that precede the owner of a tool and may claim it.
     pub(super) fn undecided_before(&self, tool: &str) -> Vec<Compiling> {
-        let unknown = lock(&self.unknown).clone();
-        let Some((owner, _)) = self.owner(tool).filter(|_| !unknown.is_empty()) else {
+        let uncompiled = lock(&self.uncompiled).clone();
+        let Some((owner, _)) = self.owner(tool).filter(|_| !uncompiled.is_empty()) else {
             return Vec::new();
         };
-        let before = unknown.into_iter().filter(|index| *index < owner);
+        let before = uncompiled.into_iter().filter(|index| *index < owner);
         let candidates = before.filter_map(|index| self.candidates.get(index));
         let may_have = candidates.filter(|candidate| self.may_have(candidate, tool));
         may_have
@@ -70,7 +70,8 @@ impl Work {
                     Scope::Before(index)
                 }
             },
-            Some((index, _)) => Scope::Before(index),
+            // Itself as well, if only its description is known.
+            Some((index, _)) => Scope::Before(index + 1),
             // A native tool.
             None if self.task.registry.has(tool) => Scope::Before(0),
             None => Scope::All,

@@ -58,9 +58,10 @@ pub(super) struct Work {
     pub(super) candidates: Vec<Candidate>,
     /// The directories without plugins.
     pub(super) empty: Vec<PathBuf>,
-    /// The undecided candidates that are not cached, in compilation order.
-    pub(super) unknown: Mutex<Vec<usize>>,
-    /// The candidates in `unknown` that go last.
+    /// The candidates without code, in compilation order. Those with an embedded description are
+    /// decided already.
+    pub(super) uncompiled: Mutex<Vec<usize>>,
+    /// The candidates in `uncompiled` that go last.
     pub(super) last: Mutex<HashSet<usize>>,
     pub(super) decided: Mutex<BTreeMap<usize, Slot>>,
     /// Held while a plugin's names are registered or removed.
@@ -92,7 +93,7 @@ impl Work {
             task,
             candidates,
             empty,
-            unknown: Mutex::default(),
+            uncompiled: Mutex::default(),
             last: Mutex::default(),
             decided: Mutex::default(),
             settling: Mutex::default(),

@@ -1,5 +1,5 @@
-//! The code of a plugin. That of a plugin which an earlier run has compiled and described is loaded
-//! at the first call. Optimised code replaces code that was compiled quickly.
+//! The code of a plugin. That of a plugin whose description is known is loaded or compiled at the
+//! first call. Optimised code replaces code that was compiled quickly.
 
 use super::compilation::CompiledPlugin;
 use super::error::PluginRefused;
@@ -81,13 +81,13 @@ impl LazyCode {
         sandbox: Sandbox,
         source: ByteSource,
     ) -> Self {
-        let code = Self::from_cache(sandbox, source);
+        let code = Self::unloaded(sandbox, source);
         code.keep(linked, tier);
         code
     }
 
-    /// Creates code that is in the cache, and is loaded at its first use.
-    pub(crate) fn from_cache(sandbox: Sandbox, source: ByteSource) -> Self {
+    /// Creates code that is loaded from the cache, or else compiled, at its first use.
+    pub(crate) fn unloaded(sandbox: Sandbox, source: ByteSource) -> Self {
         Self {
             baseline: OnceLock::new(),
             optimized: OnceLock::new(),

@@ -9,6 +9,7 @@ use super::prepared::Prepared;
 use super::provenance::{Freshness, Trust};
 use crate::execution::OwnerShares;
 use crate::execution::account::Owed;
+use crate::sandbox::description::Description;
 use crate::sandbox::guest_files::GuestFiles;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::precheck;
@@ -76,17 +77,45 @@ impl Sandbox {
         if !self.cache.has_code(engine, digest, self.strategy.first()) {
             return None;
         }
+        self.prepare_described(digest, description, source, Freshness::Cached)
+    }
+
+    /// Returns the plugin with this digest, whose description is part of the program. If the cache
+    /// does not have its code, it is compiled at the first call. A faulty description counts as
+    /// absent.
+    pub(crate) fn prepare_embedded(
+        &self,
+        digest: Digest,
+        description: &str,
+        source: ByteSource,
+    ) -> Option<Arc<Prepared>> {
+        let description = Description::parse(description)?;
+        let freshness =
+            match self.cache.has_code(&self.runtime.engine, digest, self.strategy.first()) {
+                true => Freshness::Cached,
+                false => Freshness::Compiled,
+            };
+        self.prepare_described(digest, description, source, freshness)
+    }
+
+    fn prepare_described(
+        &self,
+        digest: Digest,
+        description: Description,
+        source: ByteSource,
+        freshness: Freshness,
+    ) -> Option<Arc<Prepared>> {
         let definitions = checked(&description, Building::AtFirstUse).ok()?;
         let owner = OwnerShares::new(digest);
         Some(Arc::new(Prepared {
-            code: LazyCode::from_cache(self.clone(), source),
+            code: LazyCode::unloaded(self.clone(), source),
             digest,
             imports: imports::check(description.imports).ok()?,
             description: held(&definitions, &description.offer),
             definitions,
             documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
-            freshness: Freshness::Cached,
+            freshness,
             files: GuestFiles::new(&owner),
             owner,
         }))

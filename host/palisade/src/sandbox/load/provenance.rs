@@ -3,7 +3,7 @@
 /// The origin of a plugin's compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// The plugin was compiled just now.
+    /// The plugin is compiled in this run.
     Compiled,
     /// The code was in the cache.
     Cached,
