@@ -17,6 +17,9 @@ use super::usage::{Exhausted, Usage};
 /// The enum is exhaustive, so that a host maps each refusal to an error of its own.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    /// There is no mount.
+    #[error("the tool has no workspace, and so no files; data in its input is accepted")]
+    Unmounted,
     /// The path is absolute, or leads out of its starting directory by `..` or by a link.
     #[error("the path leads out of the workspace; only paths inside it are accepted")]
     Escape,

@@ -80,7 +80,6 @@ pub struct Filesystem {
     pub(crate) name: Cow<'static, str>,
     pub(crate) access: Access,
     pub(crate) usage: Arc<Usage>,
-    pub(crate) is_missed: bool,
 }
 
 impl Filesystem {
@@ -94,17 +93,11 @@ impl Filesystem {
     ) -> Self {
         let Options { quotas, budget, preopen_name } = options;
         let usage = Usage::new(quotas, Some(protected), Some(budget));
-        Self {
-            root: Some(mount.root()),
-            name: preopen_name,
-            access,
-            usage: Arc::new(usage),
-            is_missed: false,
-        }
+        Self { root: Some(mount.root()), name: preopen_name, access, usage: Arc::new(usage) }
     }
 
-    /// Creates a file system without a mount: the guest has no preopened directory, and so cannot
-    /// name any file.
+    /// Creates a file system without a mount. The preopened directory of the guest has no handle
+    /// behind it, and every operation on it is refused with [`Refusal::Unmounted`].
     pub fn closed() -> Self {
         let usage = Usage::new(Quotas::default(), None, None);
         Self {
@@ -112,14 +105,13 @@ impl Filesystem {
             name: PREOPEN_NAME.into(),
             access: Access::ReadOnly,
             usage: Arc::new(usage),
-            is_missed: false,
         }
     }
 
-    /// Returns whether the guest has looked for files in a file system without a mount. Some
-    /// standard libraries look at their start, in use or not.
+    /// Returns whether the guest has looked for files in a file system without a mount. To ask for
+    /// the preopened directory does not count: some standard libraries do that at their start.
     pub fn is_missed(&self) -> bool {
-        self.is_missed
+        self.refusal() == Some(&Refusal::Unmounted)
     }
 
     /// Releases the mounted directory. Open files of the guest are released with its resource

@@ -107,7 +107,7 @@ impl Call {
         let usage = Usage::new(self.quotas, Some(self.rules.clone()), Some(budget));
         let usage = Arc::new(usage);
         let name = PREOPEN_NAME.into();
-        self.fs = Filesystem { root: Some(root), name, access, usage, is_missed: false };
+        self.fs = Filesystem { root: Some(root), name, access, usage };
         self.table = ResourceTable::new();
     }
 

@@ -30,6 +30,15 @@ fn fail(args: Args) -> Result<String> {
             std::net::ToSocketAddrs::to_socket_addrs("localhost:1")?;
             return Ok("found".to_owned());
         }
+        // As some standard libraries do at their start.
+        "preopens" => {
+            let directories = wasip2::filesystem::preopens::get_directories();
+            Error::failed(format!("it broke, with {} directories", directories.len()))
+        }
+        "absent" => {
+            let _ = std::fs::metadata("missing.txt");
+            Error::not_found("missing.txt")
+        }
         "io" => return Ok(std::fs::read_to_string("missing.txt")?),
         other => return Ok(format!("no error is called {other}")),
     })

@@ -4,17 +4,35 @@ use palisade_tests::Case;
 use palisade_tests::guest::CONTAINMENT_FILES;
 use serde_json::json;
 
-use super::{files, furnished, raw};
+use super::{all_refused, each, files, furnished, raw};
 
 #[test]
-fn class_none_has_no_directory() {
-    let attempts = ["preopens", "open", "stat", "open-directory"]
-        .map(|op| json!({"op": op, "path": "file.txt"}));
-    let (_, answers) = raw("raw_none", &attempts);
-    assert_eq!(
-        answers,
-        ["", "there is no directory", "there is no directory", "there is no directory"]
-    );
+fn class_none_sees_no_file() {
+    // The root has no directory behind it.
+    assert_eq!(raw("raw_none", &[json!({"op": "preopens", "path": ""})]).1, ["/"]);
+    for op in [
+        "open",
+        "open-directory",
+        "open-write",
+        "create",
+        "truncate",
+        "stat",
+        "hash",
+        "readlink",
+        "mkdir",
+        "rmdir",
+        "unlink",
+        "set-times-at",
+        "rename",
+        "link",
+        "symlink",
+        "climb",
+    ] {
+        let attempts = each(op, &["file.txt", "dir", ".", "", "../secret.txt"], true);
+        let (seen, answers) = raw("raw_none", &attempts);
+        all_refused(&attempts, &answers);
+        seen.changed_nothing();
+    }
     for (op, path) in [
         ("read", "file.txt"),
         ("read", "/file.txt"),
@@ -30,7 +48,7 @@ fn class_none_has_no_directory() {
 }
 
 #[test]
-fn class_network_has_no_directory_by_default() {
+fn class_network_sees_no_file_by_default() {
     for (op, path) in [("read", "file.txt"), ("list", "/"), ("write", "x")] {
         let seen = files("in_network", op, path, "");
         assert_eq!(seen.result["success"], false, "{op} {path}");

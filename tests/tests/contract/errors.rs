@@ -61,19 +61,26 @@ fn long_message_is_cut() {
 
 #[test]
 fn io_error_keeps_its_kind() {
-    // A tool of class `none` has no directory, so the open fails for lack of a preopen.
+    // A tool of class `none` may not open a file.
     let seen = fail("io");
-    assert!(!seen.message("execution_error").contains("os error"), "{:#}", seen.result);
+    assert!(!seen.message("permission_denied").contains("os error"), "{:#}", seen.result);
 }
 
 #[test]
 fn missing_files_of_class_none_are_explained() {
-    let seen = fail("io");
-    let message = seen.message("execution_error");
-    for part in ["looked for files", "class none", "class read or write"] {
-        assert!(message.contains(part), "{part}: {message}");
+    for (with, class) in [("io", "permission_denied"), ("absent", "execution_error")] {
+        let seen = fail(with);
+        let message = seen.message(class);
+        for part in ["looked for files", "class none", "class read or write"] {
+            assert!(message.contains(part), "{with}: {part}: {message}");
+        }
     }
-    assert!(!fail("failed").message("execution_error").contains("looked for"), "it did not");
+}
+
+#[test]
+fn failure_of_a_tool_that_looked_for_no_file_is_not_explained() {
+    is("failed", "failed", "it broke");
+    is("preopens", "failed", "it broke, with 1 directories");
 }
 
 #[test]

@@ -21,7 +21,8 @@ fn reason(refusal: &Refusal) -> PermissionReason {
         | Refusal::Bare
         | Refusal::Repository { .. }
         | Refusal::Crowded { .. } => PermissionReason::Protected,
-        Refusal::Escape
+        Refusal::Unmounted
+        | Refusal::Escape
         | Refusal::ReadOnly
         | Refusal::SpecialFile
         | Refusal::Kernel
@@ -41,6 +42,7 @@ fn advice_on(refusal: &Refusal) -> Option<Advice> {
         | Refusal::Bare
         | Refusal::Repository { .. }
         | Refusal::Crowded { .. }
+        | Refusal::Unmounted
         | Refusal::Escape
         | Refusal::ReadOnly
         | Refusal::SpecialFile
@@ -78,6 +80,7 @@ mod tests {
             (Refusal::Bare, (Protected, false, None)),
             (repository, (Protected, false, None)),
             (Refusal::Crowded { entries: 9 }, (Protected, false, None)),
+            (Refusal::Unmounted, (Sandbox, false, None)),
             (Refusal::Escape, (Sandbox, false, None)),
             (Refusal::ReadOnly, (Sandbox, false, None)),
             (Refusal::SpecialFile, (Sandbox, false, None)),

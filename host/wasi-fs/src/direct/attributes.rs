@@ -17,13 +17,13 @@ use super::listing::descriptor_type;
 use super::locate::{Follow, is_directory, look};
 use super::mount::OpenDir;
 use super::node::Node;
-use crate::errors::Fault;
+use crate::errors::{Fault, Refusal};
 use crate::path::{GuestPath, HERE};
 use crate::usage::Usage;
 
 /// Returns the current metadata of an open file or directory.
 pub(super) fn stat(node: &Node) -> Result<DescriptorStat, Fault> {
-    Ok(descriptor_stat(&fstat(node.handle())?))
+    Ok(descriptor_stat(&fstat(node.handle()?)?))
 }
 
 /// Returns the metadata of the file at a path.
@@ -33,13 +33,16 @@ pub(super) fn stat_at(dir: &OpenDir, path: &str, follow: Follow) -> Result<Descr
 
 /// Returns whether two handles refer to the same file or directory.
 pub(super) fn is_same(a: &Node, b: &Node) -> Result<bool, Fault> {
-    let (a, b) = (fstat(a.handle())?, fstat(b.handle())?);
+    if let (Node::Unmounted, Node::Unmounted) = (a, b) {
+        return Ok(true);
+    }
+    let (a, b) = (fstat(a.handle()?)?, fstat(b.handle()?)?);
     Ok(a.st_dev == b.st_dev && a.st_ino == b.st_ino)
 }
 
 /// Returns a hash that identifies a file; wasi-libc uses it as the inode number.
 pub(super) fn hash(node: &Node) -> Result<MetadataHashValue, Fault> {
-    Ok(identity_hash(&fstat(node.handle())?))
+    Ok(identity_hash(&fstat(node.handle()?)?))
 }
 
 /// Returns the same hash for the file at a path.
@@ -74,6 +77,7 @@ pub(super) fn set_times(
             utimensat(dir.handle(), HERE, &times, AtFlags::SYMLINK_NOFOLLOW)?;
             usage.note_changed(dir.name());
         }
+        Node::Unmounted => return Err(Refusal::Unmounted.into()),
     }
     Ok(())
 }

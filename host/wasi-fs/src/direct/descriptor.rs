@@ -16,19 +16,18 @@ use super::mount::OpenDir;
 use super::node::Node;
 use super::open::Wish;
 use super::{attributes, entries, open, sync};
+use crate::FilesystemView;
 use crate::errors::{Fault, Refusal};
-use crate::file::{Mode, OpenFile, wide};
+use crate::file::{OpenFile, wide};
 use crate::streams::{Position, Reader, Writer};
 use crate::usage::Usage;
-use crate::{Access, FilesystemView};
 
 impl preopens::Host for FilesystemView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-        let Some(root) = &self.filesystem.root else {
-            self.filesystem.is_missed = true;
-            return Ok(Vec::new());
-        };
-        let root = Node::Dir(Arc::clone(root));
+        let root = self.filesystem.root.as_ref();
+        // Without a mount as well: a guest without a preopened directory would fail to find a path
+        // in its own library, unseen by the host.
+        let root = root.map_or(Node::Unmounted, |root| Node::Dir(Arc::clone(root)));
         Ok(vec![(self.push(root)?, self.filesystem.name.to_string())])
     }
 }
@@ -101,13 +100,13 @@ impl types::HostDescriptor for FilesystemView<'_> {
     }
 
     async fn get_flags(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
-        let outcome = self.node(&fd).map(|node| flags(node, self.filesystem.access));
+        let outcome = self.node(&fd).map(|node| node.flags(self.filesystem.access));
         self.usage().answer(outcome)
     }
 
     async fn get_type(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorType> {
         let outcome = self.node(&fd).map(|node| match node {
-            Node::Dir(_) => DescriptorType::Directory,
+            Node::Dir(_) | Node::Unmounted => DescriptorType::Directory,
             Node::File(_) => DescriptorType::RegularFile,
         });
         self.usage().answer(outcome)
@@ -346,7 +345,10 @@ impl FilesystemView<'_> {
     }
 
     fn check_writable(&self) -> Result<(), Fault> {
-        self.filesystem.access.check_writable()
+        match self.filesystem.root {
+            Some(_) => self.filesystem.access.check_writable(),
+            None => Err(Refusal::Unmounted.into()),
+        }
     }
 
     fn usage(&self) -> &Arc<Usage> {
@@ -380,20 +382,5 @@ impl FilesystemView<'_> {
         let stream: DynOutputStream =
             Box::new(Writer::new(file, Arc::clone(self.usage()), position));
         Ok(self.table.push(stream)?)
-    }
-}
-
-/// Returns the rights of the guest to a handle.
-fn flags(node: &Node, access: Access) -> DescriptorFlags {
-    match node {
-        Node::Dir(_) => match access {
-            Access::ReadOnly => DescriptorFlags::READ,
-            Access::ReadWrite => DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY,
-        },
-        Node::File(file) => match file.mode() {
-            Mode::Read => DescriptorFlags::READ,
-            Mode::Write => DescriptorFlags::WRITE,
-            Mode::ReadWrite => DescriptorFlags::READ | DescriptorFlags::WRITE,
-        },
     }
 }

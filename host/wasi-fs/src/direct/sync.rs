@@ -6,7 +6,7 @@ use rustix::fs::{Mode, fsync, openat};
 
 use super::node::Node;
 use crate::Access;
-use crate::errors::Fault;
+use crate::errors::{Fault, Refusal};
 use crate::inspect::READ_DIRECTORY;
 use crate::path::HERE;
 
@@ -35,6 +35,7 @@ pub(super) fn sync(node: &Node, access: Access, what: What) -> Result<(), Fault>
                 Ok(fsync(openat(dir.handle(), HERE, READ_DIRECTORY, Mode::empty())?)?)
             }
         },
+        Node::Unmounted => Err(Refusal::Unmounted.into()),
     }
 }
 

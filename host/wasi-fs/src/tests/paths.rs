@@ -1,10 +1,13 @@
 //! Paths without symbolic links.
 
-use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    Descriptor, DescriptorType, NewTimestamp, PathFlags,
+};
 
 use super::{
     Access, Call, ErrorCode, FOLLOW, Filesystem, FilesystemView, HostDescriptor, Mount, OpenFlags,
-    Options, PREOPEN_NAME, Quotas, READ, ResourceTable, code, everywhere, now,
+    Options, PREOPEN_NAME, Quotas, READ, Resolver, ResourceTable, code, everywhere, now,
 };
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
 
@@ -168,13 +171,54 @@ fn only_preopen_is_the_root() {
 }
 
 #[test]
-fn no_mount_means_no_preopen() {
-    let mut table = ResourceTable::new();
-    let mut filesystem = Filesystem::closed();
-    let mut view = FilesystemView { filesystem: &mut filesystem, table: &mut table };
-    assert!(!view.filesystem.is_missed());
-    assert!(view.get_directories().unwrap().is_empty());
-    assert!(view.filesystem.is_missed(), "the guest has looked for files");
+fn without_mount_every_operation_on_a_path_is_refused() {
+    everywhere(|call| {
+        call.fs = Filesystem::closed();
+        for path in ["file.txt", "dir", ".", "", "../outside/secret.txt"] {
+            for outcome in every_operation(call, path) {
+                assert_eq!(outcome, Err(ErrorCode::NotPermitted), "{path}");
+            }
+        }
+        assert_eq!(std::fs::read_to_string(call.host("file.txt")).unwrap(), "inside");
+        assert!(!call.host("renamed").exists() && !call.host("linked").exists());
+    });
+}
+
+#[test]
+fn without_mount_every_operation_on_the_root_is_refused() {
+    let refused = Err(ErrorCode::NotPermitted);
+    everywhere(|call| {
+        call.fs = Filesystem::closed();
+        let root = || Resource::<Descriptor>::new_borrow(0);
+        assert_eq!(call.root().rep(), root().rep());
+        let mut view = call.view();
+        assert_eq!(code(now(view.stat(root()))).map(drop), refused);
+        assert_eq!(code(now(view.read_directory(root()))).map(drop), refused);
+        assert_eq!(code(now(view.metadata_hash(root()))).map(drop), refused);
+        assert_eq!(code(now(view.sync(root()))), refused);
+        assert_eq!(code(now(view.set_size(root(), 0))), refused);
+        assert_eq!(code(now(view.read(root(), 1, 0))).map(drop), refused);
+        assert_eq!(code(view.read_via_stream(root(), 0)).map(drop), refused);
+        assert_eq!(code(view.append_via_stream(root())).map(drop), refused);
+        let times = (NewTimestamp::Now, NewTimestamp::Now);
+        assert_eq!(code(now(view.set_times(root(), times.0, times.1))), refused);
+        assert!(now(view.is_same_object(root(), root())).unwrap());
+    });
+}
+
+#[test]
+fn files_are_missed_by_an_operation_and_not_by_asking_for_the_root() {
+    let mut call = Call::new(Resolver::Walk, Access::ReadWrite, Quotas::default());
+    call.fs = Filesystem::closed();
+    let root = call.root();
+    let kind = code(now(call.view().get_type(root)));
+    assert_eq!(kind, Ok(DescriptorType::Directory));
+    assert!(!call.fs.is_missed(), "a standard library asks at its start");
+    let _ = call.open_to_read("file.txt");
+    assert!(call.fs.is_missed(), "the guest has looked for a file");
+    call.fs = Call::new(Resolver::Walk, Access::ReadOnly, Quotas::default()).fs;
+    let _ = call.open_to_write("file.txt");
+    assert!(!call.fs.is_missed(), "the mount is there, and read-only");
 }
 
 #[test]
@@ -211,9 +255,10 @@ fn path_length_is_bounded() {
 }
 
 #[test]
-fn closed_guard_has_no_directory() {
+fn released_mount_is_behind_no_root() {
     everywhere(|call| {
         call.fs.close();
-        assert!(call.view().get_directories().unwrap().is_empty());
+        assert_eq!(call.stat("file.txt", FOLLOW).map(drop), Err(ErrorCode::NotPermitted));
+        assert_eq!(call.stat(".", FOLLOW).map(drop), Err(ErrorCode::NotPermitted));
     });
 }

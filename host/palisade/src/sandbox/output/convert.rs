@@ -16,6 +16,7 @@ use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::json::{JsonBounds, JsonError, parse_within, type_name};
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{ErrorKind, ExecutionKind, Limit, PermissionReason, SideEffects};
+use palisade_wasi_fs::Refusal;
 use serde_json::{Map, Value};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -122,11 +123,10 @@ fn tool_error(error: exported::ToolError, state: &State, class: SideEffects) -> 
             ErrorKind::execution(ExecutionKind::NotFound, message(&text))
         }
         exported::ToolError::PermissionDenied(text) => match state.filesystem.refusal() {
-            Some(refusal) => denied(refusal, &message(&text)),
-            None if missed.is_some() => {
-                ErrorKind::denied(PermissionReason::Sandbox, message(&text))
-            }
-            None => ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text)),
+            Some(refusal) if *refusal != Refusal::Unmounted => denied(refusal, &message(&text)),
+            // The explanation names the class, which a refusal without a mount does not know.
+            _ if missed.is_some() => ErrorKind::denied(PermissionReason::Sandbox, message(&text)),
+            _ => ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text)),
         },
         exported::ToolError::Failed(text) => {
             ErrorKind::execution(ExecutionKind::Failed, message(&text))
