@@ -2,33 +2,45 @@ import type { Content, Definition, Level, SideEffects } from './contract.js';
 
 export type { Content, Level, SideEffects } from './contract.js';
 
+/** Whether a value may be left out: true if it is then undefined. */
+export type Optional = boolean | 'default';
+
 /** A type of a value. Every method returns a changed copy. */
-export class Type<T, Optional extends boolean = false> {
-  private readonly _: [T, Optional];
-  describe(description: string): Type<T, Optional>;
+export class Type<T, O extends Optional = false> {
+  private readonly _: [T, O];
+  describe(description: string): Type<T, O>;
   /** The value may be left out; it is then undefined. */
   optional(): Type<T | undefined, true>;
   /** The value may be left out; it is then this one. */
-  default(value: T): Type<T, false>;
+  default(value: T): Type<T, 'default'>;
   /** The least number, length or count. */
-  min(least: number): Type<T, Optional>;
+  min(least: number): Type<T, O>;
   /** The greatest number, length or count. */
-  max(most: number): Type<T, Optional>;
+  max(most: number): Type<T, O>;
   /** A regular expression that the host checks, in the common subset of dialects. */
-  pattern(pattern: string | RegExp): Type<T, Optional>;
+  pattern(pattern: string | RegExp): Type<T, O>;
   readonly schema: Record<string, unknown>;
   readonly isOptional: boolean;
   read(value: unknown, at?: string): T;
 }
 
-export type Members = { [name: string]: Type<any, boolean> };
+export type Members = { [name: string]: Type<any, Optional> };
 
 /** The value that a type reads. */
-export type Infer<T> = T extends Type<infer Value, boolean>
+export type Infer<T> = T extends Type<infer Value, Optional>
   ? Value
   : T extends Members
     ? { [K in keyof T as T[K] extends Type<any, true> ? never : K]: Infer<T[K]> } & {
         [K in keyof T as T[K] extends Type<any, true> ? K : never]?: Infer<T[K]>;
+      }
+    : Record<string, any>;
+
+/** The value that a caller gives: members with a default may be left out as well. */
+export type Given<T> = T extends Type<infer Value, Optional>
+  ? Value
+  : T extends Members
+    ? { [K in keyof T as T[K] extends Type<any, false> ? K : never]: Infer<T[K]> } & {
+        [K in keyof T as T[K] extends Type<any, true | 'default'> ? K : never]?: Infer<T[K]>;
       }
     : Record<string, any>;
 
@@ -40,10 +52,10 @@ export const t: {
   boolean(description?: string): Type<boolean>;
   any(description?: string): Type<any>;
   enum<const V extends string>(values: readonly V[], description?: string): Type<V>;
-  array<V>(item: Type<V, boolean>, description?: string): Type<V[]>;
+  array<V>(item: Type<V, Optional>, description?: string): Type<V[]>;
   object<M extends Members>(members: M, description?: string): Type<Infer<M>>;
-  record<V>(value: Type<V, boolean>, description?: string): Type<Record<string, V>>;
-  union<U extends Type<any, boolean>[]>(types: [...U], description?: string): Type<Infer<U[number]>>;
+  record<V>(value: Type<V, Optional>, description?: string): Type<Record<string, V>>;
+  union<U extends Type<any, Optional>[]>(types: [...U], description?: string): Type<Infer<U[number]>>;
   /** A path of the workspace that the host has checked, relative to it. */
   path(description?: string): Type<string>;
   /** A path that the tool only reads. */
@@ -78,7 +90,7 @@ export class Context {
   readonly filesModified: string[];
 }
 
-export interface ToolOptions<I extends Members | Type<any, boolean> | object, O> {
+export interface ToolOptions<I extends Members | Type<any, Optional> | object, O> {
   /** `^[a-z][a-z0-9_]{0,63}$` */
   name: string;
   /** The purpose of the tool and when to use it, for the model that decides. */
@@ -93,7 +105,7 @@ export interface ToolOptions<I extends Members | Type<any, boolean> | object, O>
   idempotent?: boolean;
   timeoutMs?: number;
   metadata?: Record<string, unknown>;
-  run(input: Infer<I>, context: Context): O extends Members | Type<any, boolean> ? Infer<O> | Output : unknown;
+  run(input: Infer<I>, context: Context): O extends Members | Type<any, Optional> ? Infer<O> | Output : unknown;
 }
 
 /** A tool: callable as its function, with its definition. */
@@ -103,7 +115,7 @@ export interface Tool<I> {
   readonly definition: Definition;
 }
 
-export function tool<I extends Members | Type<any, boolean> | object = {}, O = undefined>(
+export function tool<I extends Members | Type<any, Optional> | object = {}, O = undefined>(
   options: ToolOptions<I, O>,
 ): Tool<I>;
 

@@ -1,4 +1,4 @@
-import type { Content, Context, Infer, Output, SideEffects, Tool } from './index.js';
+import type { Content, Context, Given, Output, SideEffects, Tool } from './index.js';
 
 export interface Result {
   output: Output;
@@ -30,7 +30,7 @@ export interface CallOptions {
 }
 
 /** Calls a tool as the host does, in a workspace of its own. Throws a `ToolError` if it failed. */
-export function call<I>(tool: Tool<I>, input?: Infer<I> | string, options?: CallOptions): Result;
+export function call<I>(tool: Tool<I>, input?: Given<I> | string, options?: CallOptions): Result;
 
 /** Stands for the host, and records what a tool sends to it. */
 export class Recorder {
