@@ -11,5 +11,3 @@ mod javascript;
 mod promises;
 #[path = "sdks/python.rs"]
 mod python;
-#[path = "sdks/toolchain.rs"]
-mod toolchain;

@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use palisade_tests::World;
 use palisade_tests::program::Program;
+use palisade_tests::{World, toolchain};
 
 use super::promises::{self, Crash};
-use super::toolchain;
 
 const SDK: &str = "guest-sdk/js";
 

@@ -1,12 +1,16 @@
 //! The toolchains of other languages on this machine, and their packages below the target
 //! directory.
 
-use std::ffi::OsStr;
+mod python;
+
+pub use python::Python;
+
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use palisade_tests::skip;
+use crate::skip;
 
 /// Messages of package managers about a registry that cannot be reached.
 const UNREACHABLE: [&str; 10] = [
@@ -23,17 +27,22 @@ const UNREACHABLE: [&str; 10] = [
 ];
 
 /// Returns a path of the repository.
-pub(crate) fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(path)
+#[must_use]
+pub fn repository(path: &str) -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().unwrap_or(tests).join(path)
 }
 
 /// Returns a directory for the packages of a language, which later runs use again.
-pub(crate) fn packages(language: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("sdks").join(language)
+#[must_use]
+pub fn packages(language: &str) -> PathBuf {
+    repository("target/tmp/sdks").join(language)
 }
 
 /// Returns true if a program runs and prints at least this version, as its first two numbers.
-pub(crate) fn has(program: &str, least: (u32, u32)) -> bool {
+/// Returns false, with a message, otherwise.
+#[must_use]
+pub fn has(program: &str, least: (u32, u32)) -> bool {
     let Ok(output) = Command::new(program).arg("--version").stdin(Stdio::null()).output() else {
         skip(&format!("{program} cannot be started"));
         return false;
@@ -60,14 +69,28 @@ fn version(text: &str) -> Option<(u32, u32)> {
 /// # Panics
 ///
 /// If the packages cannot be installed for another reason, which is an error of the repository.
-pub(crate) fn install(directory: &Path, ingredients: &str, command: &mut Command) -> bool {
+#[must_use]
+pub fn install(directory: &Path, ingredients: &str, command: &mut Command) -> bool {
     let stamp = directory.join("stamp");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == ingredients) {
         return true;
     }
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    let is_installed = fetches(command);
+    if is_installed {
+        fs::write(stamp, ingredients).expect("the directory of the packages can be written");
+    }
+    is_installed
+}
+
+/// Runs a package manager. Returns false, with a message, if its registry cannot be reached.
+///
+/// # Panics
+///
+/// As [`install`].
+#[must_use]
+pub fn fetches(command: &mut Command) -> bool {
+    let output = command.stdin(Stdio::null()).output().expect("the package manager runs");
     if output.status.success() {
-        fs::write(stamp, ingredients).unwrap();
         return true;
     }
     let said = String::from_utf8_lossy(&output.stderr);
@@ -82,8 +105,9 @@ pub(crate) fn install(directory: &Path, ingredients: &str, command: &mut Command
 ///
 /// If it fails.
 #[track_caller]
-pub(crate) fn run(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output().unwrap();
+pub fn run(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().expect("the command can be started");
+    let Output { status, stdout, stderr } = output;
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     assert!(status.success(), "{command:?}:\n{}{}", text(&stdout), text(&stderr));
     text(&stdout)
@@ -95,23 +119,29 @@ pub(crate) fn run(command: &mut Command) -> String {
 ///
 /// If it succeeds.
 #[track_caller]
-pub(crate) fn refused(command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().unwrap();
+pub fn refused(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().expect("the command can be started");
     assert!(!output.status.success(), "{command:?} succeeds");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Returns `PATH` with a directory before the others.
-pub(crate) fn path_with(directory: &Path) -> std::ffi::OsString {
+#[must_use]
+pub fn path_with(directory: &Path) -> OsString {
     let others = std::env::var_os("PATH").unwrap_or_default();
     let all = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&others));
     std::env::join_paths(all).unwrap_or_else(|_| OsStr::new("").to_owned())
 }
 
-#[test]
-fn versions_are_read_from_what_programs_print() {
-    assert_eq!(version("Python 3.11.7\n"), Some((3, 11)));
-    assert_eq!(version("v20.20.2\n"), Some((20, 20)));
-    assert_eq!(version("Debian clang version 14.0.6\nTarget: x"), Some((14, 0)));
-    assert_eq!(version("nothing"), None);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_programs_print() {
+        assert_eq!(version("Python 3.11.7\n"), Some((3, 11)));
+        assert_eq!(version("v20.20.2\n"), Some((20, 20)));
+        assert_eq!(version("Debian clang version 14.0.6\nTarget: x"), Some((14, 0)));
+        assert_eq!(version("nothing"), None);
+    }
 }
