@@ -9,6 +9,8 @@ mod build;
 mod cases;
 #[path = "authors/defects.rs"]
 mod defects;
+#[path = "authors/languages.rs"]
+mod languages;
 #[path = "authors/new.rs"]
 mod new;
 

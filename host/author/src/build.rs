@@ -1,6 +1,9 @@
 //! `palisade build`: runs the toolchain of a project, and reports what came of it.
 
+mod c;
+mod encode;
 mod error;
+mod js;
 mod python;
 mod report;
 mod rust;
@@ -70,6 +73,8 @@ pub fn build(request: &mut Request<'_>) -> Result<Built, BuildError> {
     let made = match language {
         Language::Rust => rust::build(directory, request.homes, request.note)?,
         Language::Python => python::build(directory)?,
+        Language::Js => js::build(directory)?,
+        Language::C => c::build(directory)?,
     };
     let bytes = component::stripped(&made.bytes)
         .map_err(|error| BuildError::Component { reason: error.to_string() })?;

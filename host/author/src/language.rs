@@ -13,11 +13,15 @@ pub enum Language {
     Rust,
     /// Python, built by componentize-py.
     Python,
+    /// JavaScript or TypeScript, built by componentize-qjs.
+    Js,
+    /// C, compiled by clang.
+    C,
 }
 
 /// There is no language of this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the languages are rust and python")]
+#[error("the languages are rust, python, js and c")]
 pub struct UnknownLanguage;
 
 /// The project of a directory cannot be recognised. The message says what is looked for.
@@ -25,7 +29,7 @@ pub struct UnknownLanguage;
 pub enum UnknownProject {
     /// There is no file of a project.
     #[error(
-        "there is no project in `{directory}`: a project has a Cargo.toml (Rust) or a pyproject.toml (Python)"
+        "there is no project in `{directory}`: a project has a Cargo.toml (Rust), a pyproject.toml (Python), a package.json (JavaScript) or a compile_flags.txt (C)"
     )]
     None {
         /// The directory.
@@ -45,7 +49,7 @@ pub enum UnknownProject {
 
 impl Language {
     /// All languages.
-    pub const ALL: [Self; 2] = [Self::Rust, Self::Python];
+    pub const ALL: [Self; 4] = [Self::Rust, Self::Python, Self::Js, Self::C];
 
     /// Returns the name on the command line.
     #[must_use]
@@ -53,6 +57,8 @@ impl Language {
         match self {
             Self::Rust => "rust",
             Self::Python => "python",
+            Self::Js => "js",
+            Self::C => "c",
         }
     }
 
@@ -62,6 +68,9 @@ impl Language {
         match self {
             Self::Rust => "Cargo.toml",
             Self::Python => "pyproject.toml",
+            Self::Js => "package.json",
+            // The one file of C projects that has a fixed name and form: clangd reads it.
+            Self::C => "compile_flags.txt",
         }
     }
 

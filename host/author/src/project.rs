@@ -117,7 +117,7 @@ mod tests {
             }
             for file in &made.files {
                 let text = fs::read_to_string(made.directory.join(file)).unwrap();
-                for left in ["@NAME@", "@IDENT@", "@SDK@", "@SDK_PATH@"] {
+                for left in ["@NAME@", "@IDENT@", "@SDK"] {
                     assert!(!text.contains(left), "{language}: {file}: {left}");
                 }
             }

@@ -90,11 +90,23 @@ impl Sdk {
     }
 }
 
-/// Returns the directory of an SDK below that of all SDKs, and a file that is in it.
-fn place(language: Language) -> (&'static str, &'static str) {
+/// The place of an SDK.
+struct Place {
+    /// Its directory, below that of all SDKs.
+    directory: &'static str,
+    /// A file in it.
+    file: &'static str,
+    /// Text of that file, which other projects do not have.
+    mark: &'static str,
+}
+
+fn place(language: Language) -> Place {
+    let place = |directory, file, mark| Place { directory, file, mark };
     match language {
-        Language::Rust => ("", "Cargo.toml"),
-        Language::Python => ("python", "pyproject.toml"),
+        Language::Rust => place("", "Cargo.toml", "name = \"palisade-guest\""),
+        Language::Python => place("python", "pyproject.toml", "name = \"palisade-guest\""),
+        Language::Js => place("js", "package.json", "\"name\": \"palisade-guest\""),
+        Language::C => place("c", "include/palisade.h", "#define PALISADE_TOOLS("),
     }
 }
 
@@ -102,7 +114,8 @@ fn place(language: Language) -> (&'static str, &'static str) {
 fn packed(language: Language) -> Option<&'static str> {
     match language {
         Language::Python => Some("whl"),
-        Language::Rust => None,
+        Language::Js => Some("tgz"),
+        Language::Rust | Language::C => None,
     }
 }
 
@@ -110,6 +123,8 @@ fn accepted(language: Language) -> &'static str {
     match language {
         Language::Rust => "a checkout of Palisade, or its directory guest-sdk",
         Language::Python => "a checkout of Palisade, its directory guest-sdk/python, or a wheel",
+        Language::Js => "a checkout of Palisade, its directory guest-sdk/js, or its npm package",
+        Language::C => "a checkout of Palisade, or its directory guest-sdk/c",
     }
 }
 
@@ -120,22 +135,20 @@ fn within(language: Language, given: &Path) -> Option<PathBuf> {
             given.extension().is_some_and(|it| packed(language).is_some_and(|p| it == p));
         return is_packed.then(|| given.to_owned());
     }
-    let (directory, file) = place(language);
+    let Place { directory, file, mark } = place(language);
     let candidates =
         [given.to_owned(), given.join(directory), given.join(CHECKOUT).join(directory)];
-    candidates.into_iter().find(|it| is_sdk(&it.join(file)))
-}
-
-/// Tells the SDK from another project with the same kind of manifest.
-fn is_sdk(manifest: &Path) -> bool {
-    let text = std::fs::read_to_string(manifest).unwrap_or_default();
-    text.contains("name = \"palisade-guest\"")
+    let is_sdk = |directory: &PathBuf| {
+        let text = std::fs::read_to_string(directory.join(file)).unwrap_or_default();
+        text.contains(mark)
+    };
+    candidates.into_iter().find(is_sdk)
 }
 
 /// Looks for the SDK of an installed program, or of the checkout that the program was built in.
 fn beside(language: Language, program: &Path) -> Option<PathBuf> {
     let home = program.parent()?;
-    let (directory, _) = place(language);
+    let Place { directory, .. } = place(language);
     let installed = home.join(INSTALLED).join(directory);
     let checkouts = home.ancestors().take(ABOVE).map(|above| above.join(CHECKOUT).join(directory));
     std::iter::once(installed).chain(checkouts).find_map(|it| within(language, &it))
@@ -155,7 +168,9 @@ mod tests {
         let manifest = "[package]\nname = \"palisade-guest\"\n";
         fs::write(root.path().join("guest-sdk/Cargo.toml"), manifest).unwrap();
         fs::write(root.path().join("Cargo.toml"), "[workspace]\n").unwrap();
-        fs::write(root.path().join("guest.whl"), "").unwrap();
+        for packed in ["guest.whl", "guest.tgz"] {
+            fs::write(root.path().join(packed), "").unwrap();
+        }
         root
     }
 
@@ -172,11 +187,24 @@ mod tests {
     }
 
     #[test]
-    fn wheel_is_the_sdk_of_python_only() {
+    fn packed_sdk_is_that_of_one_language() {
         let root = checkout();
-        let wheel = root.path().join("guest.whl");
-        assert!(Sdk::find(Language::Python, Some(&wheel), None).is_ok());
-        assert!(Sdk::find(Language::Rust, Some(&wheel), None).is_err());
+        for (file, language) in [("guest.whl", Language::Python), ("guest.tgz", Language::Js)] {
+            let file = root.path().join(file);
+            for other in Language::ALL {
+                let found = Sdk::find(other, Some(&file), None);
+                assert_eq!(found.is_ok(), other == language, "{other}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_sdk_of_this_repository_is_found() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+        for language in Language::ALL {
+            let found = Sdk::find(language, Some(&here), None).unwrap();
+            assert!(found.path().starts_with(here.join("guest-sdk")), "{language}");
+        }
     }
 
     #[test]

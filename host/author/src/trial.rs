@@ -3,7 +3,7 @@
 use crate::case::{self, Files};
 use palisade::plugins::{Plugin, Shipped};
 use palisade::policy::{Mode, Policy};
-use palisade::sandbox::Compiler;
+use palisade::sandbox::{CompileStrategy, Compiler};
 use palisade::tool::text::visible;
 use palisade::{BuildError, CacheMode, Call, CancellationToken, Host, SideEffects, ToolResult};
 use serde_json::Value;
@@ -93,6 +93,8 @@ impl Trial {
             .workspace(&workspace)
             .shipped(Shipped::LeftOut)
             .compiler(engine.compiler.clone())
+            // A cost is that of the code which serves the calls in the end.
+            .compile_strategy(CompileStrategy::OptimizedOnly)
             .cache(engine.cache.clone())
             .policy(policy)
             .plugin_file(file)

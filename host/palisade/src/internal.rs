@@ -32,3 +32,14 @@ pub use crate::workspace::private::{Missing, open_private_directory, open_unrepl
 pub use crate::workspace::within;
 pub use palisade_schema::schema::hidden_in;
 pub use palisade_wasi_fs::internal::{open_regular, open_regular_at};
+
+/// The contract, as the names and the texts of its files.
+pub const CONTRACT: [(&str, &str); 7] = [
+    ("client.wit", include_str!("../wit/client.wit")),
+    ("host.wit", include_str!("../wit/host.wit")),
+    ("prompts.wit", include_str!("../wit/prompts.wit")),
+    ("resources.wit", include_str!("../wit/resources.wit")),
+    ("tool.wit", include_str!("../wit/tool.wit")),
+    ("types.wit", include_str!("../wit/types.wit")),
+    ("world.wit", include_str!("../wit/world.wit")),
+];

@@ -34,7 +34,7 @@ fn missing_option_lists_its_values() {
         (&["dispatch"][..], "--from <PROVIDER> (openai, openai-responses, anthropic or gemini)"),
         (&["export"], "--format <FORMAT> (openai, openai-responses, anthropic, gemini or mcp)"),
         (&["mcp", "config"], "--client <CLIENT> (claude-code, "),
-        (&["new"], "--lang <LANGUAGE> (rust or python)"),
+        (&["new"], "--lang <LANGUAGE> (rust, python, js or c)"),
         (&["completions"], "<SHELL> (bash, elvish, fish, powershell or zsh)"),
     ] {
         let ran = program(&world, words).run().exits_with(2);

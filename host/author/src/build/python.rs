@@ -1,6 +1,6 @@
 //! Builds a project in Python with the SDK, which runs componentize-py.
 
-use super::toolchain::{ask, run};
+use super::toolchain::{ask, plain_name, run};
 use super::{BuildError, Made};
 use palisade::tool::text::visible;
 use std::fs;
@@ -48,11 +48,8 @@ fn name(directory: &Path) -> Result<String, BuildError> {
         text.parse().map_err(|error: toml::de::Error| refused(error.message().to_owned()))?;
     let name = table.get("project").and_then(|it| it.get("name")).and_then(toml::Value::as_str);
     let name = name.ok_or_else(|| refused("there is no `name` under [project]".to_owned()))?;
-    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    match is_plain && !name.is_empty() {
-        true => Ok(name.to_lowercase().replace(['-', '.'], "_")),
-        false => Err(refused("the `name` under [project] is not that of a package".to_owned())),
-    }
+    plain_name(name)
+        .ok_or_else(|| refused("the `name` under [project] is not that of a package".to_owned()))
 }
 
 /// Returns the interpreter: that of the project's virtual environment, of the active one, or of the

@@ -54,6 +54,14 @@ pub(super) fn ask(command: &mut Command, name: &str, install: &str) -> Result<Ve
     }
 }
 
+/// Returns the name of a package or a source as that of a plugin's file, if it has only characters
+/// that both accept.
+pub(super) fn plain_name(name: &str) -> Option<String> {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    let has_word = name.chars().any(|c| c.is_ascii_alphanumeric());
+    (is_plain && has_word).then(|| name.to_lowercase().replace(['-', '.'], "_"))
+}
+
 fn not_run(error: io::Error, name: &str, install: &str) -> BuildError {
     match error.kind() {
         io::ErrorKind::NotFound => BuildError::missing(format!("the program {name}"), install),

@@ -22,7 +22,7 @@ const RUST: &[File] = &[
     ("src/lib.rs", template!("rust/lib.rs.in")),
     ("tests/two-lines.txt", template!("common/two-lines.txt")),
     ("tests/counts.json", template!("common/counts.json")),
-    ("tests/missing-file.json", template!("rust/missing-file.json")),
+    ("tests/missing-file.json", template!("common/missing-file.json")),
     ("README.md", template!("rust/README.md.in")),
     (".gitignore", template!("rust/gitignore")),
     (".github/workflows/ci.yml", template!("rust/ci.yml")),
@@ -41,21 +41,53 @@ const PYTHON: &[File] = &[
     EDITOR,
 ];
 
+const JS: &[File] = &[
+    ("package.json", template!("js/package.json.in")),
+    (".npmrc", template!("js/npmrc")),
+    ("jsconfig.json", template!("js/jsconfig.json")),
+    ("src/index.js", template!("js/index.js.in")),
+    ("tests/@IDENT@.test.js", template!("js/tool.test.js.in")),
+    ("tests/counts.json", template!("common/counts.json")),
+    ("tests/missing-file.json", template!("js/missing-file.json")),
+    ("README.md", template!("js/README.md.in")),
+    (".gitignore", template!("js/gitignore")),
+    (".github/workflows/ci.yml", template!("js/ci.yml")),
+    EDITOR,
+];
+
+const C: &[File] = &[
+    ("compile_flags.txt", template!("c/compile_flags.txt.in")),
+    ("Makefile", template!("c/Makefile")),
+    ("src/@IDENT@.c", template!("c/tool.c.in")),
+    ("tests/test_@IDENT@.c", template!("c/test_tool.c.in")),
+    ("tests/two-lines.txt", template!("common/two-lines.txt")),
+    ("tests/counts.json", template!("common/counts.json")),
+    ("tests/missing-file.json", template!("common/missing-file.json")),
+    ("README.md", template!("c/README.md.in")),
+    (".gitignore", template!("c/gitignore")),
+    (".github/workflows/ci.yml", template!("c/ci.yml")),
+    EDITOR,
+];
+
 /// Returns the files of a new project, with placeholders in their names as well.
 pub(super) fn files(language: Language) -> &'static [File] {
     match language {
         Language::Rust => RUST,
         Language::Python => PYTHON,
+        Language::Js => JS,
+        Language::C => C,
     }
 }
 
 /// Replaces the placeholders: `@NAME@`; `@IDENT@`, the name with `_`; `@SDK@`, the path of the SDK
-/// as a string of JSON or TOML; `@SDK_PATH@`, the path as it is.
+/// as a string of JSON or TOML; `@SDK_FILE@`, the same as npm writes a local package; `@SDK_PATH@`,
+/// the path as it is.
 pub(super) fn filled(text: &str, name: &PluginName, sdk: &Sdk) -> String {
     let path = sdk.path().to_string_lossy();
-    let quoted = serde_json::Value::from(path.as_ref()).to_string();
+    let quoted = |text: String| serde_json::Value::from(text).to_string();
     text.replace("@NAME@", name.as_str())
         .replace("@IDENT@", &name.identifier())
-        .replace("@SDK@", &quoted)
+        .replace("@SDK@", &quoted(path.to_string()))
+        .replace("@SDK_FILE@", &quoted(format!("file:{path}")))
         .replace("@SDK_PATH@", &path)
 }

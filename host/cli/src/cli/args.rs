@@ -84,7 +84,7 @@ pub(super) enum Verb {
     Log(Log),
     /// Help clients of the Model Context Protocol find palisade
     Mcp(Mcp),
-    /// Make the project of a plugin, in Rust or Python
+    /// Make the project of a plugin, in Rust, Python, JavaScript or C
     New(New),
     /// Build the project of a plugin with its language's toolchain, and show what came of it
     Build(Build),

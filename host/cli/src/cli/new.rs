@@ -3,6 +3,7 @@
 use super::args::New;
 use super::exit::{Exit, Failure};
 use super::output;
+use palisade_author::Language;
 use palisade_author::project::{self, NewError, Project};
 use palisade_author::sdk::Sdk;
 use serde_json::json;
@@ -31,10 +32,20 @@ pub(super) fn run(args: &New) -> Result<Exit, Failure> {
 fn told(project: &Project) -> String {
     let directory = project.directory.display();
     let (name, tool) = (&project.name, project.name.identifier());
+    let packages = packages(project.language);
     format!(
         "Made `{directory}`: the plugin `{name}` with one tool, `{tool}`.\n\
-         Next: `cd {directory}`, `palisade build`, `palisade check`; README.md says more.\n"
+         Next: `cd {directory}`, {packages}`palisade build`, `palisade check`; README.md says more.\n"
     )
+}
+
+/// Returns the step that fetches the packages of a project, if its build does not.
+fn packages(language: Language) -> &'static str {
+    match language {
+        Language::Rust | Language::C => "",
+        Language::Python => "`pip install -r requirements.txt` in a virtual environment, ",
+        Language::Js => "`npm install`, ",
+    }
 }
 
 fn failure(error: NewError) -> Failure {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(in crate::cli) struct New {
     /// The directory to make; its last part is the name of the plugin, such as `word-count`
     pub(in crate::cli) name: PathBuf,
-    /// rust or python
+    /// rust, python, js or c
     #[arg(long, short = 'l', value_name = "LANGUAGE", value_parser = named::<Language>(Language::ALL.map(Language::as_str)), hide_possible_values = true)]
     pub(in crate::cli) lang: Language,
     /// The SDK that the project depends on: a checkout of Palisade, or the SDK of the language. Without it, the one beside this program
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Build {
     /// The directory of the project
     #[arg(default_value = ".")]
     pub(in crate::cli) directory: PathBuf,
-    /// rust or python, for a project that may be in several
+    /// rust, python, js or c, for a project that may be in several
     #[arg(long, short = 'l', value_name = "LANGUAGE", value_parser = named::<Language>(Language::ALL.map(Language::as_str)), hide_possible_values = true)]
     pub(in crate::cli) lang: Option<Language>,
     /// Print JSON
