@@ -1,31 +1,73 @@
-//! The SDK for C, with clang and wasi-libc. A program of this repository makes the component, of
-//! the module and of the adapter for WASI preview 1, which Debian's wasi-libc needs.
+//! The SDK for C, with clang and wasi-libc: `palisade build` compiles and makes the component.
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
-use palisade_tests::skip;
+use palisade_tests::program::Program;
+use palisade_tests::{World, skip, toolchain};
 
 use super::promises::{self, Crash};
-use super::toolchain;
 
 const HEADERS: &str = "guest-sdk/c/include";
-const COMPONENTIZE: &str = "tests/sdks/c/componentize";
-/// Messages of cargo about a registry that cannot be reached.
-const UNREACHABLE: [&str; 3] = ["failed to download", "failed to fetch", "Could not resolve host"];
+/// The end of the message about a part of the toolchain that is missing.
+const MISSING: &str = "is missing; get it with `sudo apt install ";
 
 #[test]
 fn c_specimen_keeps_the_promises() {
-    let made = tempfile::tempdir().unwrap();
-    let (module, plugin) = (made.path().join("module.wasm"), made.path().join("specimen.wasm"));
-    if !toolchain::has("clang", (14, 0)) || !compile(&module) {
-        return;
-    }
-    let Some(componentize) = componentize() else { return };
-    let mut make = Command::new(componentize);
-    toolchain::run(make.arg(toolchain::repository("wit")).arg(module).arg(&plugin));
+    let world = World::new();
+    let Some(plugin) = built(&world, "specimen", "tests/sdks/c") else { return };
     let crash = Crash { logged: "unreachable", shown: "the plugin crashed" };
     promises::are_kept(&plugin, &crash);
+    missing_files_of_class_none_are_explained(&world);
+}
+
+/// Checks that the host sees an operation on files of a tool that has none: wasi-libc asks for the
+/// preopened directory at every start.
+fn missing_files_of_class_none_are_explained(world: &World) {
+    let source = world.outer().join("specimen/src/specimen.c");
+    let text = fs::read_to_string(&source).unwrap();
+    fs::write(&source, text.replace("PALISADE_READ", "PALISADE_NONE")).unwrap();
+    let _ = Program::new(world).args(["build", "specimen"]).run().exits_with(0);
+    let ran = Program::new(world)
+        .args(["call", "words", r#"{"path": "a.txt"}"#, "--plugins", "specimen/dist"])
+        .run();
+    ran.exits_with(4).stderr_contains(&["a.txt", "looked for files", "class none"]);
+}
+
+#[test]
+fn c_example_is_built_and_called() {
+    let world = World::new();
+    let Some(plugin) = built(&world, "image_info", "examples/image-info/src") else { return };
+    world.file("a.png", "text");
+    let ran = Program::new(&world)
+        .args(["call", "image_size", r#"{"path": "a.png"}"#, "--plugins"])
+        .args([plugin.parent().unwrap()])
+        .run();
+    ran.exits_with(5).stderr_contains(&["is no PNG, JPEG, GIF, BMP or WebP image"]);
+}
+
+/// Builds a project of these sources. Returns nothing, with a message, without a toolchain.
+fn built(world: &World, name: &str, sources: &str) -> Option<PathBuf> {
+    if !toolchain::has("clang", (14, 0)) {
+        return None;
+    }
+    let project = world.outer().join(name);
+    fs::create_dir_all(project.join("src")).unwrap();
+    for source in fs::read_dir(toolchain::repository(sources)).unwrap() {
+        let source = source.unwrap();
+        fs::copy(source.path(), project.join("src").join(source.file_name())).unwrap();
+    }
+    let include = format!("-I{}", toolchain::repository(HEADERS).display());
+    let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", &include].join("\n");
+    fs::write(project.join("compile_flags.txt"), flags).unwrap();
+    let ran = Program::new(world).args(["build", name]).run();
+    if ran.code == 2 && ran.stderr.contains(MISSING) {
+        skip(ran.stderr.trim());
+        return None;
+    }
+    let _ = ran.exits_with(0);
+    Some(project.join("dist").join(name).with_extension("wasm"))
 }
 
 #[test]
@@ -33,7 +75,7 @@ fn c_sdk_and_example_pass_their_own_tests() {
     if !toolchain::has("cc", (0, 0)) {
         return;
     }
-    for tests in ["guest-sdk/c/tests/tests.c", "examples/image-info/tests.c"] {
+    for tests in ["guest-sdk/c/tests/tests.c", "examples/image-info/tests/tests.c"] {
         let made = tempfile::tempdir().unwrap();
         let program = made.path().join("tests");
         let mut cc = Command::new("cc");
@@ -42,38 +84,4 @@ fn c_sdk_and_example_pass_their_own_tests() {
         toolchain::run(&mut cc);
         toolchain::run(Command::new(program).current_dir(made.path()));
     }
-}
-
-/// Compiles the specimen. Returns false, with a message, without a linker or a library for wasm32.
-fn compile(module: &Path) -> bool {
-    let mut clang = Command::new("clang");
-    clang.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-Os", "-flto"]);
-    clang.args(["-Wall", "-Wextra", "-Werror", "-Wl,--strip-all", "-Wl,-z,stack-size=131072"]);
-    clang.arg("-I").arg(toolchain::repository(HEADERS)).arg("-o").arg(module);
-    clang.arg(toolchain::repository("tests/sdks/c/specimen.c"));
-    let output = clang.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    let missing =
-        ["file not found", "wasm-ld", "cannot open", "unable to find", "No available targets"];
-    if !output.status.success() {
-        assert!(missing.iter().any(|sign| said.contains(sign)), "{said}");
-        skip("clang has no wasm32-wasi: install wasi-libc, lld and libclang-rt-dev-wasm32");
-    }
-    output.status.success()
-}
-
-/// Builds the program that makes components. Returns nothing, with a message, if cargo cannot have
-/// its dependencies.
-fn componentize() -> Option<PathBuf> {
-    let target = toolchain::packages("c");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&target);
-    let output = cargo.current_dir(toolchain::repository(COMPONENTIZE)).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() {
-        return Some(target.join("debug/componentize"));
-    }
-    assert!(UNREACHABLE.iter().any(|sign| said.contains(sign)), "{said}");
-    skip("the crates that make a component cannot be downloaded");
-    None
 }

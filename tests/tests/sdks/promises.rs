@@ -66,6 +66,7 @@ fn errors_are_clean(world: &World, crash: &Crash) {
     missing.stderr_contains(&["b.txt", "o such file or directory"]);
     let meant = call(world, "fail", &json!({"how": "error"})).exits_with(5);
     meant.stderr_contains(&["execution_error: a clean message"]);
+    assert!(!meant.stderr.contains("looked for"), "it looked for nothing: {meant:?}");
     let input = program(world, "fail", &json!({"how": "input"})).args(["--json"]).run();
     let error = input.exits_with(5).json()["error"].clone();
     assert_eq!(error["detail"]["kind"], "invalid-input", "{error}");

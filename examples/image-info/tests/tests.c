@@ -1,6 +1,6 @@
 /* Tests of the plugin on the author's machine:
- * cc -g -fsanitize=address,undefined -I ../../guest-sdk/c/include tests.c -o tests && ./tests */
-#include "image_info.c"
+ * cc -g -fsanitize=address,undefined -I ../../guest-sdk/c/include tests/tests.c -o tests/run && tests/run */
+#include "../src/image_info.c"
 
 /* 16 x 16 pixels of red by column, green by row, blue by their product; all filters of PNG, and a
  * dynamic Huffman code. */
