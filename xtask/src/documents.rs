@@ -13,6 +13,8 @@ use parse::{Block, Role, Step};
 pub(crate) use shell::Profile;
 use shell::{Outcome, Trial};
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
 const DOCUMENTS: [&str; 24] = [
@@ -100,7 +102,7 @@ fn wrong_outputs(
     name: &str,
     blocks: &[Block],
 ) -> anyhow::Result<Vec<String>> {
-    let steps: Vec<Step> = blocks.iter().flat_map(Block::steps).collect();
+    let steps = steps(name, blocks);
     if steps.is_empty() {
         return Ok(Vec::new());
     }
@@ -116,6 +118,31 @@ fn wrong_outputs(
         .zip(outcomes)
         .filter_map(|(step, outcome)| judge(name, step, outcome))
         .collect())
+}
+
+/// Returns the commands that can run on this machine.
+fn steps(name: &str, blocks: &[Block]) -> Vec<Step> {
+    let missing = |block: &Block| match &block.role {
+        Role::Needs(names) => names.iter().find(|it| !is_here(it)).cloned(),
+        Role::Plain | Role::SameAs(_) | Role::File(_) => None,
+    };
+    let runs = |block: &&Block| match missing(block) {
+        Some(missing) => {
+            println!("{name}:{}\n    not run: {missing} is missing", block.line);
+            false
+        }
+        None => true,
+    };
+    blocks.iter().filter(runs).flat_map(Block::steps).collect()
+}
+
+/// Returns whether a program starts, or a file with an absolute path exists.
+fn is_here(needed: &str) -> bool {
+    if needed.starts_with('/') {
+        return Path::new(needed).exists();
+    }
+    let asked = Command::new(needed).arg("--version").stdin(Stdio::null()).output();
+    asked.is_ok_and(|output| output.status.success())
 }
 
 fn judge(name: &str, step: &Step, outcome: Outcome) -> Option<String> {
@@ -162,6 +189,14 @@ mod tests {
         };
         assert!(outdated_blocks(&place, "A.md", &block("fn main() {}")).unwrap().is_empty());
         assert_eq!(outdated_blocks(&place, "A.md", &block("fn main() { }")).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn commands_that_need_what_is_missing_are_left_out() {
+        let text = |needs: &str| format!("<!-- needs {needs} -->\n```console\n$ true\n```\n");
+        let commands = |needs: &str| steps("A.md", &parse::blocks(&text(needs))).len();
+        assert_eq!((commands("cargo /"), commands("cargo /no/such/file")), (1, 0));
+        assert_eq!(commands("no-such-program"), 0);
     }
 
     #[test]

@@ -17,7 +17,8 @@ const BASES: [&str; 8] = [
 ];
 
 /// The placeholders of the recipes, each with an existing example.
-const EXAMPLES: [(&str, &str); 3] = [("PLUGIN", "files"), ("TOOL", "read"), ("VERB", "call")];
+const EXAMPLES: [(&str, &str); 4] =
+    [("LANGUAGE", "js"), ("PLUGIN", "files"), ("TOOL", "read"), ("VERB", "call")];
 
 /// One numbered step or one short recipe.
 struct Step {

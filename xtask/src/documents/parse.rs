@@ -21,6 +21,9 @@ pub(super) enum Role {
     SameAs(String),
     /// `<!-- file PATH -->`: the reader writes the block to this file.
     File(String),
+    /// `<!-- needs NAME … -->`: the commands run only where these programs, or files with an
+    /// absolute path, exist.
+    Needs(Vec<String>),
 }
 
 /// One command of a `console` block, with its output.
@@ -87,6 +90,8 @@ fn role(comment: &str) -> Role {
         Role::SameAs(path.to_owned())
     } else if let Some(path) = said.strip_prefix("file ") {
         Role::File(path.to_owned())
+    } else if let Some(names) = said.strip_prefix("needs ") {
+        Role::Needs(names.split_whitespace().map(str::to_owned).collect())
     } else {
         Role::Plain
     }
@@ -116,6 +121,12 @@ mod tests {
         let file = Role::File("../x/y.rs".to_owned());
         assert_eq!(found[0], (5, "rust".to_owned(), "fn main() {}\n".to_owned(), file));
         assert_eq!(found[1].3, Role::Plain);
+    }
+
+    #[test]
+    fn block_names_what_its_commands_need() {
+        let needs = |names: [&str; 2]| Role::Needs(names.map(str::to_owned).to_vec());
+        assert_eq!(role("<!-- needs clang /usr/lib/x.a -->"), needs(["clang", "/usr/lib/x.a"]));
     }
 
     #[test]
