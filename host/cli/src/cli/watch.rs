@@ -261,7 +261,7 @@ impl Watcher {
             Choice::Whole => {
                 return output::text(&question.whole(columns(io::stdout()))).map(|_| ());
             }
-            Choice::Unclear => return output::text(&question.again()).map(|_| ()),
+            Choice::Unclear => return output::text(&question.again(columns(io::stdout()))).map(|_| ()),
         };
         let path = question.path();
         let told = match self.remote.post(&path, &json!({"decision": decision})) {

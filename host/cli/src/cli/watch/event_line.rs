@@ -24,7 +24,12 @@ pub(super) fn event_line(name: &str, data: &Value, columns: usize) -> Option<Str
         }
         "tool.input_invalid" => (style::error("invalid input"), text("message")?),
         "tool.confirmation_requested" => (heading("asks"), String::new()),
-        "tool.confirmation_resolved" => (heading("answered"), text("decision").unwrap_or_default()),
+        "tool.confirmation_resolved" => {
+            let decision = text("decision").unwrap_or_default();
+            // The person has typed `s`. At the prompt of `call`, *always* means something else.
+            let typed = if decision == "always" { "session".to_owned() } else { decision };
+            (heading("answered"), typed)
+        }
         "plugin.loaded" | "plugin.changed" | "plugin.removed" => {
             let what = name.trim_start_matches("plugin.");
             return Some(format!("{} {}\n", heading(what), text("plugin")?));
@@ -38,7 +43,7 @@ pub(super) fn event_line(name: &str, data: &Value, columns: usize) -> Option<Str
         }
         _ => return None,
     };
-    let clock = text("time").and_then(|time| time.get(11..19).map(str::to_owned));
+    let clock = text("time").and_then(|time| Some(format!("{}Z", time.get(11..19)?)));
     let who = [data["tool_name"].as_str(), data["tool_use_id"].as_str()];
     let who: Vec<String> = who.into_iter().flatten().map(|name| elided(name, NAME)).collect();
     let head = format!("{} {label}", faint(&clock.unwrap_or_default()));
@@ -47,7 +52,7 @@ pub(super) fn event_line(name: &str, data: &Value, columns: usize) -> Option<Str
 
 fn lines(head: &str, rest: &str, columns: usize) -> String {
     /// The columns of the time and the label.
-    const HEAD: usize = 20;
+    const HEAD: usize = 21;
     let room = columns.saturating_sub(HEAD).max(HEAD);
     let pieces = if columns == usize::MAX { vec![rest.to_owned()] } else { wrapped(rest, room) };
     format!("{head} {}\n", pieces.join(&format!("\n{}", " ".repeat(HEAD))))

@@ -8,6 +8,9 @@ use serde_json::Value;
 /// The indentation of the lines of a question. Only the program's own lines begin at the left edge.
 const FIRST: &str = "  ";
 const REST: &str = "      ";
+/// The beginning of the continuation of a broken line of a difference. Its mark stands where the
+/// other lines have their sign, so that a continuation cannot pass for an added or removed line.
+const CONTINUED: &str = "      ↪ ";
 /// The displayed length of the input and of a path, in characters.
 const INPUT: usize = 2_000;
 const PATH: usize = 160;
@@ -72,7 +75,7 @@ impl Question {
         for file in self.files() {
             text.push_str(&difference(file, &mut left, columns));
         }
-        text + &self.prompt()
+        text + &self.prompt(columns)
     }
 
     /// Returns the whole input and all differences, as far as the server tells them.
@@ -82,12 +85,12 @@ impl Question {
             input.lines().map(|line| hanging(FIRST, REST, &visible(line), columns)).collect();
         let mut left = usize::MAX;
         self.files().for_each(|file| text += &difference(file, &mut left, columns));
-        text + &self.prompt()
+        text + &self.prompt(columns)
     }
 
     /// Returns the words after an answer that is none of the offered ones.
-    pub(super) fn again(&self) -> String {
-        format!("please answer {}y, n or w\n{}", self.session("s, "), self.prompt())
+    pub(super) fn again(&self, columns: usize) -> String {
+        format!("please answer y, n, {}or w\n{}", self.session("s "), self.prompt(columns))
     }
 
     /// Returns the meaning of a typed line. An empty line means nothing: an answer is never given
@@ -111,13 +114,14 @@ impl Question {
         offered.into_iter().any(|known| known == decision)
     }
 
-    fn prompt(&self) -> String {
+    fn prompt(&self, columns: usize) -> String {
         let session = self.session("this [s]ession, ");
         let said = |key: &str| self.details[key].as_str();
         // Repeated here, because the head of a long question scrolls away.
         let tool = elided(said("tool").unwrap_or_default(), PATH);
         let class = said("class").unwrap_or("unknown");
-        format!("Allow {tool} (class {class})? [y]es, [n]o, {session}show the [w]hole: \n")
+        let line = format!("Allow {tool} (class {class})? [y]es, [n]o, {session}show the [w]hole:");
+        hanging("", FIRST, &line, columns)
     }
 
     /// Returns these words if an answer for the session is offered.
@@ -138,7 +142,7 @@ fn difference(file: &Value, left: &mut usize, columns: usize) -> String {
     let lines: Vec<&str> = said("diff").unwrap_or_default().lines().collect();
     for line in lines.iter().take(*left) {
         // Broken by the program: a line that the terminal breaks would go on at the left edge.
-        text += &hanging(REST, REST, &visible(line), columns);
+        text += &hanging(REST, CONTINUED, &visible(line), columns);
     }
     let hidden = lines.len().saturating_sub(*left);
     *left = left.saturating_sub(lines.len());
@@ -210,6 +214,19 @@ mod tests {
     }
 
     #[test]
+    fn continuation_of_a_line_is_no_line_of_the_difference() {
+        let mut details = question().details;
+        details["files"][0]["diff"] = json!(format!("+{} -removed +added", "word ".repeat(12)));
+        let question = Question::read(details).unwrap();
+        for text in [question.text(60), question.whole(60)] {
+            let signs = ["-", "+", " "].map(|sign| format!("{REST}{sign}"));
+            let changes = text.lines().filter(|line| signs.iter().any(|it| line.starts_with(it)));
+            assert_eq!(changes.count(), 1, "{text}");
+            assert!(text.lines().any(|line| line.starts_with(CONTINUED)), "{text}");
+        }
+    }
+
+    #[test]
     fn long_line_of_a_difference_stays_behind_its_indentation() {
         let mut details = question().details;
         let line = format!("+{}\nlist_dir wants to run", " ".repeat(200));
@@ -220,7 +237,7 @@ mod tests {
                 |line: &str| line.starts_with("list_dir") || line.starts_with("Allow list");
             assert!(!text.lines().any(starts), "{text}");
             assert!(text.ends_with(
-                "Allow write_file (class write)? [y]es, [n]o, this [s]ession, show the [w]hole: \n"
+                "Allow write_file (class write)? [y]es, [n]o, this [s]ession, show the [w]hole:\n"
             ));
         }
     }
