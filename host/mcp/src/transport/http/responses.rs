@@ -16,6 +16,9 @@ use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use rmcp::transport::common::http_header::JSON_MIME_TYPE;
 use std::sync::Arc;
 
+/// The text of `rmcp` about a first request that is not `initialize`.
+const NO_SESSION: &str = "Session ID is required";
+
 /// Builds a response with this message.
 pub(super) fn json(status: StatusCode, message: Serialized) -> Response<Body> {
     let mut response = Response::new(Full::new(message.into_body()).boxed());
@@ -74,7 +77,7 @@ pub(super) fn session_ended() -> Response<Body> {
 
 /// Returns true if `rmcp` rejected a request in plain text.
 pub(super) fn is_plain_text_error(response: &Response<Body>) -> bool {
-    response.status() == StatusCode::BAD_REQUEST && !response.headers().contains_key(CONTENT_TYPE)
+    response.status().is_client_error() && !response.headers().contains_key(CONTENT_TYPE)
 }
 
 /// Turns an error in plain text into an error response.
@@ -82,8 +85,12 @@ pub(super) async fn to_error(response: Response<Body>, id: Option<RequestId>) ->
     let status = response.status();
     let Ok(text) = response.into_body().collect().await;
     let text = String::from_utf8_lossy(&text.to_bytes()).into_owned();
-    let text = text.strip_prefix("Bad Request: ").unwrap_or(&text);
-    let invalid = ErrorData::invalid_request(elided(text, 256), None);
+    let reason = format!("{}: ", status.canonical_reason().unwrap_or_default());
+    let mut text = elided(text.strip_prefix(&reason).unwrap_or(&text), 256);
+    if text == NO_SESSION {
+        text.push_str("; begin with `initialize`, and send the `Mcp-Session-Id` of its answer");
+    }
+    let invalid = ErrorData::invalid_request(text, None);
     error(status, RejectedMessage { id, error: invalid })
 }
 

@@ -61,16 +61,19 @@ async fn plain_text_rejection_becomes_a_json_error() {
     let world = World::new();
     let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
     let unknown = [("mcp-protocol-version", "1999-01-01")];
-    for (method, headers, body, id) in [
-        ("POST", &unknown[..], ping, json!(7)),
-        ("POST", &[], ping, json!(7)),
-        ("GET", &unknown[..], "", json!(null)),
-        ("DELETE", &[], "", json!(null)),
+    let page = [("accept", "text/html")];
+    for (method, headers, body, id, status) in [
+        ("POST", &unknown[..], ping, json!(7), 400),
+        ("POST", &[], ping, json!(7), 400),
+        ("POST", &page, ping, json!(7), 406),
+        ("GET", &unknown, "", json!(null), 400),
+        ("GET", &page, "", json!(null), 406),
+        ("DELETE", &[], "", json!(null), 400),
     ] {
         let mut answer = world.send(method, headers, body).await;
         assert_eq!(
             (answer.status(), answer.header("content-type")),
-            (400, Some("application/json")),
+            (status, Some("application/json")),
             "{method}"
         );
         let body = answer.body().await;

@@ -149,9 +149,10 @@ impl World {
             "{method} /mcp HTTP/1.1\r\nhost: localhost:8000\r\ncontent-length: {}\r\n",
             body.len()
         );
-        head.push_str(
-            "content-type: application/json\r\naccept: application/json, text/event-stream\r\n",
-        );
+        head.push_str("content-type: application/json\r\n");
+        if !headers.iter().any(|(name, _)| *name == "accept") {
+            head.push_str("accept: application/json, text/event-stream\r\n");
+        }
         headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
         connection.write_all(format!("{head}\r\n{body}").as_bytes()).await.unwrap();
         let mut answer = Answer { head: String::new(), text: String::new(), read: 0, connection };
