@@ -204,7 +204,15 @@ pub fn difference(expected: &Value, result: &ToolResult) -> Option<String> {
             "kind": actual["error"]["detail"]["kind"],
         });
     }
-    differs("", expected, &actual)
+    let difference = differs("", expected, &actual)?;
+    let unexpected = result.error().filter(|_| expected["error"].is_null());
+    Some(match unexpected {
+        Some(error) => format!(
+            "the call fails with `{}`",
+            palisade::tool::text::elided(&error.to_string(), 300)
+        ),
+        None => difference,
+    })
 }
 
 fn differs(at: &str, expected: &Value, actual: &Value) -> Option<String> {

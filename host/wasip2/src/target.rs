@@ -39,7 +39,9 @@ impl Target {
         if let Some(found) = Self::found(toolchain, home) {
             return Ok(found);
         }
-        note(&format!("making the standard library for {TARGET}, which the toolchain lacks"));
+        note(&format!(
+            "making the standard library for {TARGET}, which the toolchain lacks: this takes some minutes, once"
+        ));
         let started = Instant::now();
         let made = Sysroot::make(toolchain, home);
         let sysroot = made.map_err(|error| Error::NoTarget { fallback: Box::new(error) })?;

@@ -9,6 +9,8 @@ use std::process::Command;
 
 /// How Python is installed.
 const INSTALL: &str = "sudo apt install python3 python3-venv";
+/// The interpreter of the system.
+const SYSTEM: &str = "python3";
 /// The interpreter of a virtual environment.
 const INTERPRETER: &str = "bin/python";
 
@@ -24,7 +26,7 @@ pub(super) fn build(directory: &Path) -> Result<Made, BuildError> {
     if ask(&mut probe, &program, INSTALL)?.trim_ascii() != b"True" {
         return Err(BuildError::missing(
             format!("the package palisade-guest of {program}"),
-            format!("{program} -m pip install -r {}", directory.join("requirements.txt").display()),
+            install(directory, &program),
         ));
     }
     let scratch =
@@ -35,6 +37,21 @@ pub(super) fn build(directory: &Path) -> Result<Made, BuildError> {
     run(&mut command, "palisade_guest", INSTALL)?;
     let bytes = fs::read(&file).map_err(|source| BuildError::io("read", &file, source))?;
     Ok(Made { name, bytes })
+}
+
+/// Returns the command that installs the packages of the project. The Python of a system refuses
+/// packages, so they go into a virtual environment.
+fn install(directory: &Path, program: &str) -> String {
+    let requirements = directory.join("requirements.txt");
+    let environment = directory.join(".venv");
+    match program == SYSTEM {
+        true => format!(
+            "{SYSTEM} -m venv {environment} && {environment}/{INTERPRETER} -m pip install -r {}",
+            requirements.display(),
+            environment = environment.display()
+        ),
+        false => format!("{program} -m pip install -r {}", requirements.display()),
+    }
 }
 
 /// Returns the project's name as that of a file.
@@ -61,5 +78,5 @@ fn interpreter(directory: &Path) -> Result<PathBuf, BuildError> {
         return std::path::absolute(&own).map_err(|source| BuildError::io("find", &own, source));
     }
     let active = std::env::var_os("VIRTUAL_ENV").map(|it| PathBuf::from(it).join(INTERPRETER));
-    Ok(active.filter(|it| it.is_file()).unwrap_or_else(|| "python3".into()))
+    Ok(active.filter(|it| it.is_file()).unwrap_or_else(|| SYSTEM.into()))
 }

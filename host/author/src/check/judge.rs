@@ -3,10 +3,13 @@
 use super::finding::{Findings, Topic};
 use super::probe::{Probed, Seen};
 use super::replay::Cases;
+use crate::case::Content;
 use palisade::tool::text::elided;
 use palisade::{
     ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, SideEffects, ToolError,
 };
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The length of an output that a model should not have to read, in bytes.
 const LARGE: usize = 256 << 10;
@@ -127,23 +130,33 @@ fn success(tool: &str, seen: &Seen, found: &mut Findings) {
 
 /// Compares what a call changed with the paths of its input.
 fn files(tool: &str, seen: &Seen, found: &mut Findings) {
-    let is_declared = |path: &str| {
-        seen.declared.iter().any(|it| it == path || path.starts_with(&format!("{it}/")))
-    };
-    if let Some(path) = seen.changes.keys().find(|path| !is_declared(path)) {
-        let message = format!(
-            "it changes `{}`, which is no path of its input {}: a person who is asked does not see it; take paths as arguments with `\"format\": \"workspace-path\"`",
-            elided(path, 120),
-            input(seen)
-        );
-        found.fault(Topic::Files, "undeclared-change", Some(tool), message);
-    }
+    undeclared(tool, &seen.input, &seen.changes, &seen.declared, found);
     if seen.class() == Some(ErrorClass::ExecutionError) && !seen.changes.is_empty() {
         let message = format!(
             "it fails with the input {} and has changed files: check first, change then",
             input(seen)
         );
         found.warn(Topic::Files, "half-done", Some(tool), message);
+    }
+}
+
+/// Reports a changed file that a person who is asked does not see.
+pub(super) fn undeclared(
+    tool: &str,
+    input: &Value,
+    changes: &BTreeMap<String, Option<Content>>,
+    declared: &[String],
+    found: &mut Findings,
+) {
+    let is_declared =
+        |path: &str| declared.iter().any(|it| it == path || path.starts_with(&format!("{it}/")));
+    if let Some(path) = changes.keys().find(|path| !is_declared(path)) {
+        let message = format!(
+            "it changes `{}`, which its input {} does not name as a path to change: a person who is asked does not see it; take the path as an argument with `\"format\": \"workspace-path\"`, and without `\"x-access\": \"read\"`",
+            elided(path, 120),
+            elided(&input.to_string(), 200)
+        );
+        found.fault(Topic::Files, "undeclared-change", Some(tool), message);
     }
 }
 
@@ -188,7 +201,14 @@ fn unused_class(probed: &Probed<'_>, cases: &Cases, found: &mut Findings) {
     let succeeded = probed.seen.iter().filter(|it| it.result.is_success());
     let changed = succeeded.clone().any(|it| !it.changes.is_empty()) || cases.changed(name);
     if definition.side_effects() == SideEffects::Write && succeeded.count() >= ENOUGH && !changed {
-        let message = "its class is write, and no call changed a file: a person is asked for nothing; class read may suffice";
+        let message = match cases.succeeded(name) {
+            true => {
+                "its class is write, and no call changed a file: a person is asked for nothing; class read may suffice"
+            }
+            false => {
+                "its class is write, and no drawn input changed a file: record a case that does with `palisade check --record`, or declare class read"
+            }
+        };
         found.warn(Topic::Files, "class-unused", Some(name), message);
     }
 }

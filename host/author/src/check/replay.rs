@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::finding::{Findings, Topic};
+use super::judge;
 use crate::case::{self, Case};
 use crate::trial::{Bounds, Trial, TrialError};
 use serde_json::Value;
@@ -42,7 +43,13 @@ pub(super) fn all(
             }
             Ok(case) => {
                 cases.count += 1;
-                if let Some(difference) = one(trial, options, &case, &mut cases)? {
+                if !has(trial, &case.tool) {
+                    let message = format!(
+                        "the case `{}` calls it, and the plugin has no such tool: change or remove `{}.json`",
+                        named.name, named.name
+                    );
+                    found.fault(Topic::Cases, "differs", Some(&case.tool), message);
+                } else if let Some(difference) = one(trial, options, &case, &mut cases, found)? {
                     let message = format!("in the case `{}`, {difference}", named.name);
                     found.fault(Topic::Cases, "differs", Some(&case.tool), message);
                 }
@@ -59,18 +66,25 @@ pub(super) fn all(
     Ok(cases)
 }
 
+fn has(trial: &Trial, tool: &str) -> bool {
+    trial.plugin().definitions().iter().any(|definition| definition.name().as_str() == tool)
+}
+
 /// Replays a case, and returns how it differs.
 fn one(
     trial: &Trial,
     options: &Options,
     case: &Case,
     cases: &mut Cases,
+    found: &mut Findings,
 ) -> Result<Option<String>, TrialError> {
     if let Err(error) = trial.reset(&case.workspace) {
         return Ok(Some(format!("its files cannot be written: {error}")));
     }
+    let declared = trial.declared(&case.tool, &case.input);
     let result = trial.call(&case.tool, &case.input, Bounds::within(options.timeout));
     let changes = case::changes(&case.workspace, &trial.files()?);
+    judge::undeclared(&case.tool, &case.input, &changes, &declared, found);
     if result.is_success() {
         cases.succeeded.insert(case.tool.clone());
     }

@@ -123,8 +123,8 @@ class Scan:
             self._report(found, f"imports {found.name!r}, which is compiled code ({compiled.name}): "
                          "only packages in pure Python work in the sandbox")
         elif is_own and top != _SDK:
-            self._report(found, f"imports {found.name!r}, which is not installed: run `pip install "
-                         f"{top}`, or add its directory with --path")
+            self._report(found, f"imports {found.name!r}, which is not installed: run "
+                         f"`{sys.executable} -m pip install {top}`, and add it to requirements.txt")
 
     def _report(self, found: Import, message: str) -> None:
         self._problems.append(f"{found.file}:{found.line}: {message}")
