@@ -158,7 +158,7 @@ fn question_without_an_answer_is_refused_as_such() {
     let result = block_on(async { stage.begin(&stage.session(), writing("w")).await.unwrap() });
     assert_eq!(class(&result), "user_denied");
     let said = result.error().unwrap().message();
-    assert!(said.contains("got no answer (end of input)"), "{said}");
+    assert!(said.contains("got no answer (its input ended, or it was closed)"), "{said}");
     assert_eq!(settled(&stage, "w"), [Resolution::Answered(Answer::None)]);
 }
 

@@ -73,7 +73,7 @@ fn end_of_input_is_named() {
     let (mut terminal, child) = asked(&world, &["call", "write_file", WRITE]);
     terminal.types("\u{4}");
     let ran = finish(child).exits_with(4);
-    let said = "user_denied: the question got no answer (end of input), so the call was refused\n";
+    let said = "user_denied: the question got no answer (its input ended, or it was closed), so the call was refused\n";
     assert_eq!(ran.stderr, said);
     assert!(terminal.transcript().ends_with(&format!("{QUESTION}\r\n")), "the line is ended");
 }

@@ -235,7 +235,8 @@ async def writes_only_what_its_user_accepts(trial):
         ensure(file.exists() and file.read_text() == "written", f"not written: {shown}")
     else:
         ensure(not file.exists(), f"nobody was asked: {shown}")
-        ensure("write_file" in shown or "denied" in shown, f"the model is not told: {shown}")
+        said = ("write_file", "denied", "refused")
+        ensure(any(word in shown for word in said), f"the model is not told: {shown}")
 
 
 async def writes_nothing_that_its_user_declines(trial):

@@ -43,7 +43,9 @@ pub enum ErrorKind {
     #[error("the user denied this operation")]
     UserDenied,
     /// The question to the user ended without an answer, so the call must not run.
-    #[error("the question got no answer (end of input), so the call was refused")]
+    #[error(
+        "the question got no answer (its input ended, or it was closed), so the call was refused"
+    )]
     NoAnswer,
     /// The deadline passed.
     #[error("the call was stopped after {}, the time that it had", humantime::format_duration(*.limit))]
