@@ -75,7 +75,7 @@ fn at_a_terminal_it_asks_with_the_difference_and_gives_the_answer() {
     }
     // Neither an empty line nor another word is an answer.
     terminal.types("\na\n");
-    terminal.shows("please answer s, y, n or w");
+    terminal.shows("please answer y, n, s or w");
     assert_eq!(world.read("a.txt").as_deref(), Some("before\n"));
     terminal.types("y\n");
     assert_eq!(call.join().unwrap()["success"], true);

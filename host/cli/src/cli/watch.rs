@@ -134,13 +134,18 @@ fn type_lines(send: Sender<Message>) -> io::Result<()> {
     std::thread::Builder::new().name("palisade-type".to_owned()).spawn(read).map(|_| ())
 }
 
+/// The time in which nothing that is typed answers a question which took the place of another: the
+/// person may have meant the other one.
+const DEAD_TIME: Duration = Duration::from_secs(1);
+
 /// The state of the command.
 struct Watcher {
     remote: Arc<Remote>,
     mode: Mode,
     /// The open questions. The first one is on the screen.
     waiting: VecDeque<Question>,
-    /// When that one was put on the screen. A line that was typed before answers nothing.
+    /// When that one was put on the screen, and some time later if it took the place of another. A
+    /// line that was typed before answers nothing.
     asked: Instant,
     is_connected: bool,
 }
@@ -157,7 +162,11 @@ impl Watcher {
                 }
                 Message::Lost(error) => self.lost(&error),
                 Message::Refused(error) => return Err(Failure::new(Exit::Denied, error)),
-                Message::Typed(Some((_, typed))) if typed < self.asked => {}
+                Message::Typed(Some((line, typed))) if typed < self.asked => {
+                    if !line.is_empty() && !self.waiting.is_empty() {
+                        output::text("not taken: the question has just changed\n")?;
+                    }
+                }
                 Message::Typed(Some((line, _))) => self.typed(&line)?,
                 Message::Typed(None) => return Ok(Exit::Ok),
             }
@@ -246,7 +255,14 @@ impl Watcher {
     fn settled(&mut self, id: &str) -> Result<(), Failure> {
         let was_first = self.waiting.front().is_some_and(|question| question.id == id);
         self.waiting.retain(|question| question.id != id);
-        if was_first { self.ask() } else { Ok(()) }
+        if !was_first {
+            return Ok(());
+        }
+        self.ask()?;
+        if !self.waiting.is_empty() {
+            self.asked += DEAD_TIME;
+        }
+        Ok(())
     }
 
     fn typed(&mut self, line: &str) -> Result<(), Failure> {
@@ -261,7 +277,9 @@ impl Watcher {
             Choice::Whole => {
                 return output::text(&question.whole(columns(io::stdout()))).map(|_| ());
             }
-            Choice::Unclear => return output::text(&question.again(columns(io::stdout()))).map(|_| ()),
+            Choice::Unclear => {
+                return output::text(&question.again(columns(io::stdout()))).map(|_| ());
+            }
         };
         let path = question.path();
         let told = match self.remote.post(&path, &json!({"decision": decision})) {
@@ -284,7 +302,9 @@ impl Watcher {
         if let Some(told) = told {
             output::text(&format!("{}\n", visible(&told)))?;
         }
-        self.settled(&id)
+        // The person has answered, and expects the next question.
+        self.waiting.retain(|question| question.id != id);
+        self.ask()
     }
 }
 

@@ -97,7 +97,7 @@ mod tests {
         let line = event_line("tool.failed", &data, usize::MAX).unwrap();
         assert_eq!(line.matches('\n').count(), 1, "{line:?}");
         assert!(!line.contains('\u{1b}') && !line.contains('\u{202e}'), "{line:?}");
-        assert!(line.starts_with("13:37:00 timeout"), "{line:?}");
+        assert!(line.starts_with("13:37:00Z timeout"), "{line:?}");
     }
 
     #[test]
