@@ -10,6 +10,7 @@ use super::journal;
 use super::output::{self, Reader};
 use call_text::{call_line, call_page};
 use call_value::call_value;
+use palisade::tool::text::visible_json;
 use palisade_server::journal::{
     CallFilter, CallRef, CallRow, CallState, Journal, JournalError, Page, Timestamp,
 };
@@ -113,7 +114,9 @@ async fn newest_rows(
 
 fn print(row: &CallRow, args: &Args) -> Result<Reader, Failure> {
     match args.json {
-        true => output::text(&format!("{}\n", call_value::row_value(row))),
+        true => {
+            output::text(&format!("{}\n", visible_json(&call_value::row_value(row).to_string())))
+        }
         false => output::text(&call_line(row)),
     }
 }
