@@ -42,6 +42,8 @@ struct State {
 struct Keep {
     key: LoginKey,
     store: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Held while a text is made and stored.
+    turn: Arc<Mutex<()>>,
 }
 
 impl Default for Logins {
@@ -84,13 +86,15 @@ impl Logins {
             // By a clock that was set back, a login would last longer than any other.
             state.cookies.insert(Secret::new(digest, now + left.min(COOKIE_TIME), end), now);
         }
-        state.keep = Some(Keep { key, store: Arc::new(store) });
+        state.keep = Some(Keep { key, store: Arc::new(store), turn: Arc::default() });
     }
 
-    /// Stores the cookies after a change, outside of the lock.
+    /// Stores the cookies after a change, outside of the lock of the state. One text is stored after
+    /// the other, so that an older text never replaces a newer one.
     fn store(&self) {
+        let Some(keep) = self.state().keep.clone() else { return };
+        let _turn = keep.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.state();
-        let Some(keep) = state.keep.clone() else { return };
         let lines = state.cookies.kept.iter().map(|it| keep.key.line(&it.digest, it.stored_end));
         let text: String = lines.collect();
         drop(state);
