@@ -16,20 +16,28 @@ pub(super) struct InPlace {
     file: Option<Identity>,
     log_path: PathBuf,
     log: Option<Identity>,
+    lock_path: PathBuf,
+    /// The file by whose lock this process is the only writer.
+    lock: Option<Identity>,
 }
 
 impl InPlace {
     /// Notes the files of a journal that has just been written.
     pub(super) fn now(path: &Path) -> Self {
         let log_path = with_suffix(path, "-wal");
-        let (file, log) = (identity(path), identity(&log_path));
-        Self { path: path.to_owned(), file, log_path, log }
+        let lock_path = with_suffix(path, ".lock");
+        let (file, log, lock) = (identity(path), identity(&log_path), identity(&lock_path));
+        Self { path: path.to_owned(), file, log_path, log, lock_path, lock }
     }
 
     /// Refuses to go on if a file is no longer in its place.
     pub(super) fn check(&mut self) -> Result<(), JournalError> {
         if self.file != identity(&self.path) {
             return Err(JournalError::Displaced { path: self.path.clone() });
+        }
+        // Where the lock is gone, another process may write to the same file.
+        if self.lock != identity(&self.lock_path) {
+            return Err(JournalError::Displaced { path: self.lock_path.clone() });
         }
         let log = identity(&self.log_path);
         if self.log.is_some() && self.log != log {
