@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most questions whose input or answerer is remembered until the event arrives.
 const QUESTIONS: usize = 1_024;
+/// Who has answered a question that no operator has answered.
+const CLIENT: &str = "client";
 
 /// The form in which inputs of calls are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -201,8 +203,10 @@ impl Recorder {
         Record::ConfirmationResolved(ConfirmationResolved {
             request_id: id.as_str().into(),
             resolution: resolution.as_str(),
-            // Who tried to answer a question that ended otherwise has not answered it.
-            answered_by: by.filter(|_| matches!(resolution, Resolution::Answered(_))),
+            // Who tried to answer a question that ended otherwise has not answered it. An answer of
+            // no operator is the client's own, by a form.
+            answered_by: matches!(resolution, Resolution::Answered(_))
+                .then(|| by.unwrap_or_else(|| CLIENT.into())),
             at,
         })
     }
