@@ -6,7 +6,7 @@ pub(crate) mod cache;
 mod error;
 mod listing;
 pub(crate) mod recorded;
-mod reply;
+pub(crate) mod reply;
 mod sessions;
 pub(crate) mod state;
 mod times;

@@ -1,12 +1,15 @@
 //! The answers to requests with an `Idempotency-Key`, so that a repeated request is not run again.
 
+use super::guarded::Guarded;
+use super::kept::{Bounds, Kept};
 use super::open_sessions::Owner;
 use super::problem::ApiError;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use palisade::internal::{Account, Owed};
 use palisade::tool::Digest;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -27,6 +30,8 @@ pub(super) struct Answer {
     pub(super) content_type: &'static str,
     pub(super) location: Option<String>,
     pub(super) body: Bytes,
+    /// The memory of the body, until it is sent.
+    pub(super) owed: Option<Arc<Owed>>,
 }
 
 impl Answer {
@@ -34,13 +39,25 @@ impl Answer {
     pub(super) fn json(status: StatusCode, value: &impl serde::Serialize) -> Self {
         // Serialization fails only for maps with non-string keys, and there are none.
         let body = serde_json::to_vec(value).unwrap_or_default().into();
-        Self { status, content_type: "application/json", location: None, body }
+        Self { status, content_type: "application/json", location: None, body, owed: None }
+    }
+
+    /// Counts the memory of the body for the sender of the request until it is sent. More requests
+    /// of a sender that does not read its answers are refused then.
+    pub(super) fn counted(self, account: &Account) -> Self {
+        let owed = Arc::new(account.owed(self.body.len()));
+        Self { owed: Some(owed), ..self }
+    }
+
+    /// Returns the answer as it is kept: the tables of kept answers have bounds of their own.
+    pub(super) fn to_keep(&self) -> Self {
+        Self { owed: None, ..self.clone() }
     }
 }
 
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(self.body));
+        let mut response = Response::new(Body::new(Guarded::new(self.body, self.owed)));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
@@ -73,12 +90,18 @@ pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 #[derive(Default)]
 pub(super) struct Answers(Mutex<Table>);
 
-#[derive(Default)]
 struct Table {
     entries: HashMap<Key, Entry>,
-    /// The keys of the kept answers, the oldest first.
-    done: VecDeque<Key>,
-    bytes: usize,
+    /// The keys of the kept answers.
+    done: Kept<Key>,
+    in_flight: usize,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let most = Bounds { answers: ANSWERS, bytes: BYTES };
+        Self { entries: HashMap::new(), done: Kept::new(most), in_flight: 0 }
+    }
 }
 
 struct Entry {
@@ -114,9 +137,10 @@ impl Answers {
             Some(Entry { answer: None, .. }) => return Err(ApiError::KeyInFlight),
             None => {}
         }
-        if table.entries.len() - table.done.len() >= ANSWERS {
+        if table.in_flight >= ANSWERS {
             return Err(ApiError::KeysFull { limit: ANSWERS });
         }
+        table.in_flight += 1;
         table.entries.insert(key.clone(), Entry { body, answer: None });
         Ok(Begun::New(Slot { answers: self.clone(), key, is_filled: false }))
     }
@@ -128,15 +152,18 @@ impl Answers {
 
 impl Table {
     fn forget_old(&mut self) {
-        while let Some(key) = self.done.front() {
-            let answer = self.entries.get(key).and_then(|entry| entry.answer.as_ref());
-            let is_old = answer.is_none_or(|(_, at)| at.elapsed() >= KEPT);
-            if !is_old && self.done.len() <= ANSWERS && self.bytes <= BYTES {
-                return;
-            }
-            self.bytes -= answer.map_or(0, |(answer, _)| answer.body.len());
-            let key = self.done.pop_front();
-            key.and_then(|key| self.entries.remove(&key));
+        let is_old = |key: &&Key| {
+            let answer = self.entries.get(*key).and_then(|entry| entry.answer.as_ref());
+            answer.is_none_or(|(_, at)| at.elapsed() >= KEPT)
+        };
+        let old: Vec<Key> =
+            self.done.oldest().map(|(_, key)| key).filter(is_old).cloned().collect();
+        for key in &old {
+            self.done.remove(&key.owner, key);
+            self.entries.remove(key);
+        }
+        if !old.is_empty() {
+            self.forget_old();
         }
     }
 }
@@ -146,18 +173,21 @@ impl Slot {
     pub(super) fn fill(mut self, answer: &Answer) {
         self.is_filled = true;
         let mut table = self.answers.table();
+        table.in_flight -= 1;
         let Some(entry) = table.entries.get_mut(&self.key) else { return };
-        entry.answer = Some((answer.clone(), Instant::now()));
-        table.bytes += answer.body.len();
-        table.done.push_back(self.key.clone());
-        table.forget_old();
+        entry.answer = Some((answer.to_keep(), Instant::now()));
+        for key in table.done.add(&self.key.owner, self.key.clone(), answer.body.len()) {
+            table.entries.remove(&key);
+        }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         if !self.is_filled {
-            self.answers.table().entries.remove(&self.key);
+            let mut table = self.answers.table();
+            table.in_flight -= 1;
+            table.entries.remove(&self.key);
         }
     }
 }
@@ -184,7 +214,8 @@ mod tests {
 
     fn answer(bytes: usize) -> Answer {
         let body = Bytes::from(vec![b'x'; bytes]);
-        Answer { status: StatusCode::OK, content_type: "text/plain", location: None, body }
+        let content_type = "text/plain";
+        Answer { status: StatusCode::OK, content_type, location: None, body, owed: None }
     }
 
     #[tokio::test(start_paused = true)]
@@ -208,11 +239,11 @@ mod tests {
             slot(&answers, &number.to_string()).fill(&answer(BYTES / 8));
         }
         assert!(!answers.table().entries.contains_key(&key("1")) && is_known(&answers, "9"));
-        assert_eq!(answers.table().bytes, BYTES);
+        assert_eq!(answers.table().done.held().bytes, BYTES);
         for number in 0..2 * ANSWERS {
             slot(&answers, &format!("small {number}")).fill(&answer(1));
         }
         assert_eq!(answers.table().entries.len(), ANSWERS);
-        assert_eq!(answers.table().bytes, ANSWERS);
+        assert_eq!(answers.table().done.held(), Bounds { answers: ANSWERS, bytes: ANSWERS });
     }
 }

@@ -1,8 +1,10 @@
 //! The calls whose callers do not wait (`Prefer: respond-async`), and their results.
 
 use super::answers::Answer;
+use super::kept::{Bounds, Kept};
+use super::open_sessions::Owner;
 use super::problem::ApiError;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The number of kept results.
@@ -15,18 +17,29 @@ type Key = (Arc<str>, Arc<str>);
 #[derive(Default, Clone)]
 pub(super) struct AsyncCalls(Arc<Mutex<Table>>);
 
-#[derive(Default)]
 struct Table {
     /// The calls by session and id; without a result while they run.
-    calls: HashMap<Key, Option<Answer>>,
-    /// The ended calls, the oldest first.
-    ended: VecDeque<Key>,
-    bytes: usize,
+    calls: HashMap<Key, Call>,
+    /// The ended calls.
+    ended: Kept<Key>,
+}
+
+struct Call {
+    owner: Owner,
+    result: Option<Answer>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let most = Bounds { answers: RESULTS, bytes: BYTES };
+        Self { calls: HashMap::new(), ended: Kept::new(most) }
+    }
 }
 
 /// A call that runs. Dropping it without a result forgets the call.
 pub(super) struct Pending {
     calls: AsyncCalls,
+    owner: Owner,
     key: Key,
     is_ended: bool,
 }
@@ -39,22 +52,27 @@ pub(super) enum Progress {
 
 impl AsyncCalls {
     /// Begins a call. A result that an earlier call of this id left is forgotten.
-    pub(super) fn begin(&self, session: &Arc<str>, call: &str) -> Result<Pending, ApiError> {
+    pub(super) fn begin(
+        &self,
+        session: &Arc<str>,
+        owner: &Owner,
+        call: &str,
+    ) -> Result<Pending, ApiError> {
         let key: Key = (session.clone(), call.into());
         let mut table = self.table();
         match table.calls.get(&key) {
-            Some(None) => return Err(ApiError::CallExists),
-            Some(Some(_)) => table.forget(&key),
+            Some(Call { result: None, .. }) => return Err(ApiError::CallExists),
+            Some(Call { result: Some(_), .. }) => table.forget(&key),
             None => {}
         }
-        table.calls.insert(key.clone(), None);
+        table.calls.insert(key.clone(), Call { owner: owner.clone(), result: None });
         drop(table);
-        Ok(Pending { calls: self.clone(), key, is_ended: false })
+        Ok(Pending { calls: self.clone(), owner: owner.clone(), key, is_ended: false })
     }
 
     pub(super) fn progress(&self, session: &Arc<str>, call: &str) -> Option<Progress> {
         let key: Key = (session.clone(), call.into());
-        match self.table().calls.get(&key)? {
+        match &self.table().calls.get(&key)?.result {
             None => Some(Progress::Running),
             Some(answer) => Some(Progress::Ended(answer.clone())),
         }
@@ -63,8 +81,9 @@ impl AsyncCalls {
     /// Forgets the results of a session.
     pub(super) fn forget(&self, session: &str) {
         let mut table = self.table();
+        let ended = table.calls.iter().filter(|(_, call)| call.result.is_some());
         let of_session: Vec<Key> =
-            table.ended.iter().filter(|(of, _)| **of == *session).cloned().collect();
+            ended.map(|(key, _)| key).filter(|(of, _)| **of == *session).cloned().collect();
         of_session.iter().for_each(|key| table.forget(key));
     }
 
@@ -75,9 +94,9 @@ impl AsyncCalls {
 
 impl Table {
     fn forget(&mut self, key: &Key) {
-        self.ended.retain(|ended| ended != key);
-        let bytes = self.calls.remove(key).flatten().map_or(0, |answer| answer.body.len());
-        self.bytes = self.bytes.saturating_sub(bytes);
+        if let Some(call) = self.calls.remove(key) {
+            self.ended.remove(&call.owner, key);
+        }
     }
 }
 
@@ -86,12 +105,10 @@ impl Pending {
     pub(super) fn end(mut self, answer: &Answer) {
         self.is_ended = true;
         let mut table = self.calls.table();
-        table.bytes += answer.body.len();
-        table.calls.insert(self.key.clone(), Some(answer.clone()));
-        table.ended.push_back(self.key.clone());
-        while table.ended.len() > RESULTS || table.bytes > BYTES {
-            let Some(oldest) = table.ended.front().cloned() else { return };
-            table.forget(&oldest);
+        let call = Call { owner: self.owner.clone(), result: Some(answer.to_keep()) };
+        table.calls.insert(self.key.clone(), call);
+        for key in table.ended.add(&self.owner, self.key.clone(), answer.body.len()) {
+            table.calls.remove(&key);
         }
     }
 }

@@ -80,9 +80,10 @@ pub(super) async fn make(
         run::Start::Answered(answer) => return Ok(answer.into_response()),
     };
     let (call, cancel) = body.value.call()?;
+    let account = body.account;
     let call_id = call.id().as_str().to_owned();
     if run::prefers_async(&headers) {
-        let pending = app.async_calls.begin(&open.id, &call_id)?;
+        let pending = app.async_calls.begin(&open.id, &open.owner, &call_id)?;
         let mut accepted = RunningCall::answer(&id, &call_id);
         let place = super::uri::encoded(&call_id);
         accepted.location = Some(format!("{base}/sessions/{id}/calls/{place}"));
@@ -91,10 +92,11 @@ pub(super) async fn make(
             pending.end(answer);
             drop(work);
         };
-        run::spawn_call(app.clone(), open.session, call, end);
+        run::spawn_call(app.clone(), open.session, call, account, end);
         return Ok(accepted.into_response());
     }
-    let running = run::spawn_call(app.clone(), open.session, call, move |answer| work.keep(answer));
+    let keep = move |answer: &Answer| work.keep(answer);
+    let running = run::spawn_call(app.clone(), open.session, call, account, keep);
     run::wait(running, cancel).await
 }
 

@@ -7,8 +7,9 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, NestedPath, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use palisade::internal::Account;
 use palisade::tool::Digest;
-use palisade::tool::json::{JsonBounds, parse_bounded};
+use palisade::tool::json::{JsonBounds, parse_within};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::convert::Infallible;
@@ -16,10 +17,7 @@ use std::error::Error as _;
 
 /// The bounds of a body. It leaves room around the longest input of a call, and for a provider's
 /// reply with several of them.
-const BODY: JsonBounds = JsonBounds { bytes: 4 << 20, depth: 100, members: 250_000 };
-/// A longer body is parsed on a thread of its own.
-const PARSED_IN_PLACE: usize = 64 << 10;
-
+const BODY: JsonBounds = JsonBounds { bytes: 4 << 20, depth: 100, members: 100_000 };
 /// The sender of a request.
 pub(super) struct Caller(pub(super) Role);
 
@@ -91,22 +89,23 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Parameters<T> {
 pub(super) struct JsonBody<T> {
     pub(super) value: T,
     pub(super) digest: Digest,
+    /// The memory of the request, which counts until its work has ended.
+    pub(super) account: Account,
 }
 
 impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for JsonBody<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &App) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
+        let role = parts.extensions.get::<Role>().ok_or(ApiError::Unauthenticated)?;
+        let account = app.account_of(role);
         if !is_json(&parts.headers) {
             return Err(ApiError::MediaType);
         }
         let bytes = read(&parts.headers, body).await?;
-        if bytes.len() <= PARSED_IN_PLACE {
-            return parse(&bytes);
-        }
-        let parsed = tokio::task::spawn_blocking(move || parse(&bytes)).await;
-        parsed.unwrap_or(Err(ApiError::Internal))
+        account.reserve(bytes.len() as u64).map_err(ApiError::NoMemory)?;
+        app.offload(bytes.len(), move || parse(&bytes, account)).await?
     }
 }
 
@@ -131,11 +130,11 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, ApiError> {
     })
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<JsonBody<T>, ApiError> {
+fn parse<T: DeserializeOwned>(bytes: &[u8], account: Account) -> Result<JsonBody<T>, ApiError> {
     let text = str::from_utf8(bytes).map_err(|error| {
         ApiError::Body(format!("byte {} is not UTF-8; JSON is UTF-8", error.valid_up_to()))
     })?;
-    let value: Value = parse_bounded(text, BODY)?;
+    let (value, _): (Value, _) = parse_within(text, BODY, &account)?;
     let value = T::deserialize(value).map_err(|error| ApiError::Body(error.to_string()))?;
-    Ok(JsonBody { value, digest: Digest::of(bytes) })
+    Ok(JsonBody { value, digest: Digest::of(bytes), account })
 }

@@ -5,6 +5,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use palisade::formats::ReplyError;
+use palisade::tool::budget::Exhausted;
 use palisade::tool::json::JsonError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -44,8 +45,10 @@ pub(crate) enum ApiError {
     BodyUnreadable,
     #[error("the body has to be JSON, with `content-type: application/json`")]
     MediaType,
+    #[error("the request cannot be taken: {0}; try again in a second")]
+    NoMemory(Exhausted),
     #[error("the body is refused: {0}")]
-    Json(#[from] JsonError),
+    Json(JsonError),
     #[error("the body is refused: {0}")]
     Body(String),
     #[error("the query is refused: {0}")]
@@ -78,6 +81,15 @@ fn ended(settlement: &Settlement) -> &'static str {
         "nobody" => "nobody was there to answer it",
         "deferred" => "its client is asked with the next call",
         _ => "its call has ended",
+    }
+}
+
+impl From<JsonError> for ApiError {
+    fn from(error: JsonError) -> Self {
+        match error {
+            JsonError::Exhausted(why) => Self::NoMemory(why),
+            error => Self::Json(error),
+        }
     }
 }
 
@@ -119,6 +131,9 @@ impl ApiError {
             }
             Self::MediaType => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", "The body is not JSON")
+            }
+            Self::NoMemory(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "resource_exhausted", "No memory is left")
             }
             Self::Json(JsonError::TooLong { .. }) => {
                 (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", "The body is too long")
@@ -206,6 +221,9 @@ impl IntoResponse for ApiError {
         let mut response = (status, Json(self.problem())).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if matches!(self, Self::NoMemory(_)) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

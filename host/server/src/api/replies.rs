@@ -11,8 +11,9 @@ use super::state::App;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use palisade::formats::{Provider, read_calls};
-use palisade::{CancellationToken, Session, ToolResult, Transcript};
+use palisade::formats::Provider;
+use palisade::internal::ReadReply;
+use palisade::{CancellationToken, Session, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -98,7 +99,8 @@ pub(super) async fn answer(
         value => value.to_string(),
     };
     // A reply that cannot be read is refused before it takes a key.
-    read_calls(provider, &reply)?;
+    let length = reply.len();
+    let reply = app.offload(length, move || ReadReply::read(provider, &reply)).await??;
     let path = format!("/sessions/{id}/replies");
     let mut work = match run::begin(&app, &open.owner, &headers, path, body.digest)? {
         run::Start::Run(work) => work,
@@ -106,26 +108,27 @@ pub(super) async fn answer(
     };
     let cancel = CancellationToken::new();
     let (turn, token) = (turn.map(str::to_owned), cancel.clone());
+    let account = body.account;
     let running = tokio::spawn(async move {
-        let step = Step { provider, reply, turn, cancel: token };
-        let answer = step.run(&app, &open.session).await;
+        let step = Step { reply, length, turn, cancel: token };
+        let answer = step.run(&app, &open.session).await?.counted(&account);
         work.keep(&answer);
-        answer
+        Ok(answer)
     });
     run::wait(running, cancel).await
 }
 
 /// One step of an agent's loop.
 struct Step {
-    provider: Provider,
-    reply: String,
+    reply: ReadReply,
+    /// The length of the reply's text, in bytes.
+    length: usize,
     turn: Option<String>,
     cancel: CancellationToken,
 }
 
 impl Step {
-    async fn run(self, app: &App, session: &Session) -> Answer {
-        let mut transcript = Transcript::new(self.provider);
+    async fn run(self, app: &App, session: &Session) -> Result<Answer, ApiError> {
         let prepare = |call: palisade::Call| {
             let call = call.with_cancellation(self.cancel.child_token());
             match &self.turn {
@@ -133,23 +136,16 @@ impl Step {
                 None => call,
             }
         };
-        let results = app.host.dispatch_reply(session, &self.reply, &mut transcript, prepare).await;
-        match results {
-            Ok(results) => {
-                let stops = |result: &ToolResult| {
-                    result.metadata().get("stop_loop") == Some(&Value::Bool(true))
-                };
-                let stop_loop = results.iter().any(stops);
-                let told = |result| remedy::told(&app.host, result, CameBy::Reply);
-                let results = results.into_iter().map(told).collect();
-                let messages = transcript.messages().to_vec();
-                Answer::json(StatusCode::OK, &ReplyView { messages, results, stop_loop })
-            }
-            Err(error) => {
-                let problem = ApiError::Reply(error).problem();
-                let answer = Answer::json(StatusCode::UNPROCESSABLE_ENTITY, &problem);
-                Answer { content_type: "application/problem+json", ..answer }
-            }
-        }
+        let (results, transcript) = app.host.run_reply(session, self.reply, prepare).await;
+        let stops =
+            |result: &ToolResult| result.metadata().get("stop_loop") == Some(&Value::Bool(true));
+        let stop_loop = results.iter().any(stops);
+        let told = |result| remedy::told(&app.host, result, CameBy::Reply);
+        let results = results.into_iter().map(told).collect();
+        let write = move || {
+            let messages = transcript.messages().to_vec();
+            Answer::json(StatusCode::OK, &ReplyView { messages, results, stop_loop })
+        };
+        app.offload(self.length, write).await
     }
 }

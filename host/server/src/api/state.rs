@@ -4,14 +4,22 @@ use super::answers::Answers;
 use super::async_calls::AsyncCalls;
 use super::open_sessions::OpenSessions;
 use super::problem::ApiError;
+use crate::role::Role;
 use crate::settings::Settings;
 use crate::wiring::Wiring;
+use palisade::internal::{Account, client_shares};
+use palisade::tool::Digest;
 use palisade::{CancellationToken, Host};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
 /// The number of confirmation requests whose files are read at a time.
 const READING: usize = 2;
+/// The number of long bodies and replies that are read at a time. The others wait, so that they
+/// leave a core to everybody else.
+const PARSING: usize = 1;
+/// A longer text is read on a thread of its own, in bytes.
+const IN_PLACE: usize = 64 << 10;
 /// The number of streams of events at a time.
 pub(super) const STREAMS: usize = 1024;
 
@@ -24,6 +32,7 @@ pub(crate) struct Shared {
     pub(super) answers: Arc<Answers>,
     pub(super) async_calls: AsyncCalls,
     pub(super) reading: Semaphore,
+    parsing: Semaphore,
     /// The description of the API, as it is served.
     pub(super) openapi: std::sync::OnceLock<axum::body::Bytes>,
     /// Ends the streams of events.
@@ -62,11 +71,32 @@ impl Shared {
             answers: Arc::default(),
             async_calls: AsyncCalls::default(),
             reading: Semaphore::new(READING),
+            parsing: Semaphore::new(PARSING),
             openapi: std::sync::OnceLock::new(),
             closing: CancellationToken::new(),
             streams: Arc::new(Semaphore::new(STREAMS)),
             work: watch::Sender::default(),
         })
+    }
+
+    /// Returns an account for a request of this sender, within the memory of all calls.
+    pub(super) fn account_of(&self, role: &Role) -> Account {
+        let sender = role.client().map_or("operators".to_owned(), |id| format!("client {id}"));
+        let shares = client_shares(Digest::of(format!("api {sender}").as_bytes()), None);
+        Account::of_client(self.host.limits().of_memory(), shares)
+    }
+
+    /// Runs work on a text of this length, on a thread of its own if the text is long.
+    pub(super) async fn offload<T: Send + 'static>(
+        &self,
+        length: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        if length <= IN_PLACE {
+            return Ok(work());
+        }
+        let _turn = self.parsing.acquire().await.map_err(|_| ApiError::Internal)?;
+        tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::Internal)
     }
 
     /// Counts a call that begins, unless the server ends.

@@ -8,6 +8,7 @@ use crate::api::remedy::{self, CameBy};
 use crate::api::state::{App, Running};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use palisade::internal::Account;
 use palisade::tool::Digest;
 use palisade::{Call, CancellationToken, Session};
 use tokio::task::JoinHandle;
@@ -59,29 +60,30 @@ pub(in crate::api) fn prefers_async(headers: &HeaderMap) -> bool {
     each.any(|preference| preference.trim().eq_ignore_ascii_case("respond-async"))
 }
 
-/// Runs a call in a task of its own. `keep` gets its answer.
+/// Runs a call in a task of its own, which holds the account of its request. `keep` gets its answer.
 pub(super) fn spawn_call(
     app: App,
     session: Session,
     call: Call,
+    account: Account,
     keep: impl FnOnce(&Answer) + Send + 'static,
-) -> JoinHandle<Answer> {
+) -> JoinHandle<Result<Answer, ApiError>> {
     tokio::spawn(async move {
         let result = app.host.dispatch(&session, call).await;
         let result = remedy::told(&app.host, result, CameBy::Call);
-        let answer = Answer::json(StatusCode::OK, &result);
+        let answer = Answer::json(StatusCode::OK, &result).counted(&account);
         keep(&answer);
-        answer
+        Ok(answer)
     })
 }
 
 /// Waits for an answer. Dropping the future cancels the work, which then ends by itself.
 pub(in crate::api) async fn wait(
-    running: JoinHandle<Answer>,
+    running: JoinHandle<Result<Answer, ApiError>>,
     cancel: CancellationToken,
 ) -> Result<Response, ApiError> {
     let guard = cancel.drop_guard();
-    let answer = running.await.map_err(|_| ApiError::Internal)?;
+    let answer = running.await.map_err(|_| ApiError::Internal)??;
     guard.disarm();
     Ok(answer.into_response())
 }
