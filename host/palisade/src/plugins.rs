@@ -23,5 +23,5 @@ pub use observer::{LoadObserver, LoadStep};
 pub use plugin::Plugin;
 pub use rejected::{Cause, Rejected};
 pub use scan::DirectoryError;
-pub use sources::{Shipped, Sources};
+pub use sources::{AdaptedFile, Shipped, Sources};
 pub use watch::{Watch, WatchError};

@@ -2,9 +2,10 @@
 //!
 //! Only this module and its submodules use wasmtime. Each of its folders may use only those after
 //! it in this order: `call` (the tools of plugins), `load` (from bytes to a plugin that can be
-//! called), `output` (conversion and checks), `run` (stores and limits), `cache`, `compile`,
-//! `bulk_memory`, `precheck`, `engine`.
+//! called), `output` (conversion and checks), `run` (stores and limits), `adapt` (components of
+//! other worlds), `cache`, `compile`, `bulk_memory`, `precheck`, `engine`.
 
+mod adapt;
 mod bindings;
 mod bulk_memory;
 mod cache;
@@ -25,6 +26,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use adapt::{Adaptation, Docs, World};
 #[cfg(test)]
 pub(crate) use cache::identities;
 pub use cache::{Cache, CacheError, CacheUsage};
@@ -33,6 +35,7 @@ pub(crate) use call::Offered;
 pub use compile::{
     ChildCompiler, ChildError, CompileError, CompileLimits, Compiler, answer_compilation,
 };
+pub use description::LeftOut;
 pub use engine::{Allocation, CompileStrategy, EngineError};
 pub use handle::Sandbox;
 pub(crate) use limits::Limits;

@@ -9,10 +9,10 @@ use crate::confirm::Confirmer;
 use crate::dispatch::{CallMode, CallRecorder, ToolTime};
 use crate::events::Subscriber;
 use crate::execution::Factory;
-use crate::plugins::{LoadObserver, Shipped, Sources};
+use crate::plugins::{AdaptedFile, LoadObserver, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
-use crate::sandbox::{CompileStrategy, Compiler, Limits};
+use crate::sandbox::{Adaptation, CompileStrategy, Compiler, Limits};
 use crate::session::{Advertised, Allowed};
 use crate::tool::Places;
 use crate::workspace::{HardLinks, Reading};
@@ -84,6 +84,16 @@ impl HostBuilder {
     #[must_use]
     pub fn plugin_file(mut self, file: impl Into<PathBuf>) -> Self {
         self.sources.files.push(file.into());
+        self
+    }
+
+    /// Serves the functions of a component of another world as tools, under the class of the
+    /// adaptation. Their schemas come from the types of the functions. Functions with resources,
+    /// and those that are asynchronous, are left out; see
+    /// [`Plugin::left_out`](crate::plugins::Plugin::left_out). May be called several times.
+    #[must_use]
+    pub fn adapt(mut self, file: impl Into<PathBuf>, adaptation: Adaptation) -> Self {
+        self.sources.adapted.push(AdaptedFile::new(file.into(), adaptation));
         self
     }
 

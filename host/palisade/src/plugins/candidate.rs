@@ -3,7 +3,7 @@
 
 use crate::sandbox::{
     ByteSource, Cache, Freshness, Identity, PastCompilation, PluginRefused, Prepared, Sandbox,
-    Trust, limits,
+    Trust, World, limits,
 };
 use crate::tool::Digest;
 use crate::tool::text::elided;
@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone)]
 pub(super) enum Candidate {
     Shipped(&'static palisade_plugins::Plugin),
-    File(PathBuf),
+    /// A file, with the world that it is expected to have.
+    File(PathBuf, World),
 }
 
 /// The reason why a candidate is not a plugin.
@@ -90,11 +91,16 @@ enum Opened<'a> {
 }
 
 impl Candidate {
+    /// Returns the candidate of a file that is expected to be a plugin of the contract.
+    pub(super) fn plugin(path: PathBuf) -> Self {
+        Self::File(path, World::Tool)
+    }
+
     /// Returns the plugin's name.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Shipped(plugin) => plugin.name.to_owned(),
-            Self::File(path) => {
+            Self::File(path, _) => {
                 elided(&path.file_stem().unwrap_or_default().to_string_lossy(), 128)
             }
         }
@@ -104,7 +110,7 @@ impl Candidate {
     pub(super) fn file(&self) -> String {
         match self {
             Self::Shipped(plugin) => format!("shipped:{}", plugin.file),
-            Self::File(path) => elided(&path.to_string_lossy(), 512),
+            Self::File(path, _) => elided(&path.to_string_lossy(), 512),
         }
     }
 
@@ -112,7 +118,7 @@ impl Candidate {
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::Shipped(_) => None,
-            Self::File(path) => Some(path),
+            Self::File(path, _) => Some(path),
         }
     }
 
@@ -218,14 +224,26 @@ impl Candidate {
     /// Returns the source of the bytes for later compilations.
     fn source(&self) -> ByteSource {
         let again = self.clone();
-        ByteSource { bytes: Box::new(move || again.open()?.bytes()), trust: self.trust() }
+        ByteSource {
+            bytes: Box::new(move || again.open()?.bytes()),
+            trust: self.trust(),
+            world: self.world(),
+        }
+    }
+
+    /// Returns the world that the candidate is expected to have.
+    fn world(&self) -> World {
+        match self {
+            Self::Shipped(_) => World::Tool,
+            Self::File(_, world) => world.clone(),
+        }
     }
 
     /// Returns the trust in the candidate's bytes.
     fn trust(&self) -> Trust {
         match self {
             Self::Shipped(_) => Trust::Embedded,
-            Self::File(_) => Trust::Untrusted,
+            Self::File(..) => Trust::Untrusted,
         }
     }
 
@@ -233,7 +251,7 @@ impl Candidate {
     fn open(&self) -> Result<Opened<'_>, String> {
         match self {
             Self::Shipped(plugin) => Ok(Opened::Shipped(plugin)),
-            Self::File(path) => {
+            Self::File(path, _) => {
                 let file =
                     open_regular(path, LastLink::Follow).map_err(|error| unreadable(&error))?;
                 Ok(Opened::File { file, path })

@@ -1,7 +1,7 @@
 //! A loaded plugin.
 
 use crate::registry::{Origin, Registered, Source};
-use crate::sandbox::{Freshness, Import, Prepared};
+use crate::sandbox::{Freshness, Import, LeftOut, Prepared, World};
 use crate::tool::offer::Offer;
 use crate::tool::{Definition, Digest};
 use std::fmt;
@@ -97,6 +97,18 @@ impl Plugin {
     #[must_use]
     pub fn imports(&self) -> &[Import] {
         self.prepared.imports()
+    }
+
+    /// Returns the world that the plugin was loaded as.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        self.prepared.world()
+    }
+
+    /// Returns the exported functions that are no tools, of a component of another world.
+    #[must_use]
+    pub fn left_out(&self) -> &[LeftOut] {
+        self.prepared.left_out()
     }
 
     /// Returns whether the plugin was compiled or cached.

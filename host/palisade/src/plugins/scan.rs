@@ -2,7 +2,7 @@
 //! their names.
 
 use super::candidate::Candidate;
-use super::sources::{Shipped, Sources};
+use super::sources::{AdaptedFile, Shipped, Sources};
 use std::collections::HashSet;
 use std::fs;
 use std::io;
@@ -61,10 +61,17 @@ pub(super) fn scan(sources: &Sources) -> Result<Found, DirectoryError> {
         if files.is_empty() {
             empty.push(directory.to_owned());
         }
-        candidates.extend(files.into_iter().map(Candidate::File));
+        candidates.extend(sources.without_adapted(files).into_iter().map(Candidate::plugin));
     }
-    candidates.extend(sources.files.iter().cloned().map(Candidate::File));
+    candidates.extend(single_files(sources));
     Ok(Found { candidates, empty })
+}
+
+/// Returns the candidates of the single files, in order.
+pub(super) fn single_files(sources: &Sources) -> impl Iterator<Item = Candidate> {
+    let adapted = |adapted: &AdaptedFile| Candidate::File(adapted.path.clone(), adapted.world());
+    let plugins = sources.files.iter().cloned().map(Candidate::plugin);
+    plugins.chain(sources.adapted.iter().map(adapted))
 }
 
 /// Returns the directories without duplicates.

@@ -1,5 +1,6 @@
 //! Calls of plugins: their tools, and their resources and prompts.
 
+mod answer;
 mod compact_json;
 mod factories;
 mod failure;

@@ -23,7 +23,7 @@ pub(super) use bounded::{Stop, run_bounded, take_sandbox};
 pub(super) use client_requests::ClientRequests;
 pub(super) use exit_reason::{ExitReason, quota};
 pub(super) use limiter::Limiter;
-pub(super) use linked::Linked;
+pub(super) use linked::{Contract, Linked};
 pub(super) use messages::Messages;
 pub(super) use runtime::Runtime;
 pub(super) use state::State;

@@ -11,7 +11,7 @@ use crate::plugins::{Loading, Shipped, Sources, Task};
 use crate::registry::Registry;
 use crate::sandbox::{Limits, Sandbox, limits};
 use crate::workspace::{ProtectedTree, Protection, Reading, Workspace};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ impl HostBuilder {
 /// Returns the registry of the host, and the plugins to load into it.
 fn tools(given: Option<Registry>, sources: Sources) -> Result<(Registry, Sources), BuildError> {
     let Some(registry) = given else { return Ok((Registry::new(), sources)) };
-    if !sources.directories.is_empty() || !sources.files.is_empty() {
+    if !sources.is_without_files() {
         return Err(BuildError::RegistryWithPlugins);
     }
     Ok((registry, Sources { shipped: Shipped::LeftOut, ..sources }))
@@ -97,8 +97,8 @@ fn protected_trees(
     sources: &Sources,
     registry: &Registry,
 ) -> Result<Vec<Arc<ProtectedTree>>, BuildError> {
-    let plugins =
-        sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
+    let single = sources.single_files().map(Path::to_owned);
+    let plugins = sources.directories.iter().cloned().chain(single).chain(sources.elsewhere());
     let plugins = plugins.map(|path| (path, Reading::Allowed));
     let mut trees = registry.protected();
     for (path, reading) in named.into_iter().chain(plugins) {

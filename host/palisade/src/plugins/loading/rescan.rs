@@ -72,7 +72,7 @@ impl Work {
             self.compile_left();
         }
         let sources = &self.task.sources;
-        if sources.directories.is_empty() && sources.files.is_empty() {
+        if sources.is_without_files() {
             // The registry may have plugins of another host, which this one knows nothing of.
             return Rescan::default();
         }
@@ -104,29 +104,33 @@ impl Work {
                 scan::files(directory).map_err(|error| format!("it cannot be read: {error}"))
             });
             match found {
-                Ok(files) => jobs.extend(files.into_iter().map(|path| {
-                    let treatment = self
-                        .pinned_dirs
-                        .check_file(&path)
-                        .map_or_else(Treatment::Refuse, |()| Treatment::Scan);
-                    Job { before: before.take(&path), candidate: Candidate::File(path), treatment }
-                })),
+                Ok(files) => {
+                    let files = self.task.sources.without_adapted(files);
+                    jobs.extend(files.into_iter().map(|path| {
+                        let treatment = self
+                            .pinned_dirs
+                            .check_file(&path)
+                            .map_or_else(Treatment::Refuse, |()| Treatment::Scan);
+                        let before = before.take(&path);
+                        Job { before, candidate: Candidate::plugin(path), treatment }
+                    }));
+                }
                 Err(reason) => {
                     let file = crate::tool::text::elided(&directory.to_string_lossy(), 512);
                     let reason = format!("{reason}; the plugins loaded from it before stay");
                     lost.push(Rejected { file, reason, cause: Cause::File });
-                    jobs.extend(before.files_in(directory).into_iter().map(|path| Job {
+                    let kept = self.task.sources.without_adapted(before.files_in(directory));
+                    jobs.extend(kept.into_iter().map(|path| Job {
                         before: before.take(&path),
-                        candidate: Candidate::File(path),
+                        candidate: Candidate::plugin(path),
                         treatment: Treatment::Keep,
                     }));
                 }
             }
         }
-        let single = self.task.sources.files.iter();
-        jobs.extend(single.map(|path| Job {
-            before: before.take(path),
-            candidate: Candidate::File(path.clone()),
+        jobs.extend(scan::single_files(&self.task.sources).map(|candidate| Job {
+            before: candidate.path().and_then(|path| before.take(path)),
+            candidate,
             treatment: Treatment::Scan,
         }));
         Jobs { jobs, gone: before.0.into_values().flatten().collect(), lost }
@@ -135,7 +139,7 @@ impl Work {
     fn before(&self) -> Before {
         let mut before = Before::default();
         for slot in lock(&self.decided).values() {
-            if let Candidate::File(path) = &slot.candidate {
+            if let Candidate::File(path, _) = &slot.candidate {
                 before.0.entry(path.clone()).or_default().push_back(slot.clone());
             }
         }

@@ -114,10 +114,10 @@ impl Work {
     pub(super) fn source(&self, candidate: &Candidate) -> Source {
         match candidate {
             Candidate::Shipped(_) => Source::Shipped,
-            Candidate::File(_) if lock(&self.namesakes).contains(&candidate.name()) => {
+            Candidate::File(..) if lock(&self.namesakes).contains(&candidate.name()) => {
                 Source::Namesake(candidate.file().into())
             }
-            Candidate::File(_) => Source::File(candidate.file().into()),
+            Candidate::File(..) => Source::File(candidate.file().into()),
         }
     }
 

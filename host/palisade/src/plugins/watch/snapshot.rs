@@ -44,7 +44,7 @@ impl Snapshot {
             directories.push(meta.map(|meta| inode(&meta)));
             paths.extend(listed.unwrap_or_default());
         }
-        paths.extend(sources.files.iter().cloned());
+        paths.extend(sources.single_files().map(Path::to_owned));
         let files: Vec<_> = paths.into_iter().map(|path| (stat(&path), path)).collect();
         let now = SystemTime::now();
         let is_fresh = files.iter().any(|(stat, _)| stat.is_some_and(|stat| stat.is_young(now)));

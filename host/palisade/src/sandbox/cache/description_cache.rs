@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The version of the checks. Raised whenever they become stricter, so that older entries count as
 /// absent.
-const RULES: u32 = 3;
+const RULES: u32 = 4;
 
 /// A description with the versions that it is valid for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,7 @@ mod tests {
     use super::*;
     use crate::sandbox::bindings::exports::palisade::tool::tool::Definition;
     use crate::sandbox::bindings::palisade::tool::types::SideEffects;
+    use crate::sandbox::description::LeftOut;
     use crate::tool::offer::Offer;
 
     #[test]
@@ -63,6 +64,7 @@ mod tests {
             imports: vec!["wasi:io/streams".to_owned()],
             tools: vec![said],
             offer: Offer::default(),
+            left_out: vec![LeftOut::new("a:b/c#f", &"it is asynchronous")],
         };
         let cached = CachedDescription::new(&description);
         let parsed = CachedDescription::parse(&cached.to_bytes()).map(|parsed| {

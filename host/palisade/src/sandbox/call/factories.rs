@@ -3,6 +3,7 @@
 use super::offered::Offered;
 use super::wasm_tool::{Entry, WasmTool};
 use crate::execution::{Factory, Tool};
+use crate::sandbox::adapt::World;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits::Limits;
 use crate::sandbox::load::Prepared;
@@ -13,13 +14,16 @@ impl Sandbox {
     /// Returns the definitions of a plugin's tools with their factories.
     #[must_use]
     pub fn factories(&self, plugin: &Arc<Prepared>, limits: Limits) -> Vec<(Definition, Factory)> {
+        let entry = match plugin.world() {
+            World::Tool => Entry::Tool,
+            World::Functions(_) => Entry::Function,
+        };
         let factory = |definition: &Definition| -> (Definition, Factory) {
             let sandbox = self.clone();
             let plugin = plugin.clone();
             let own = definition.clone();
             let make = move || {
-                Box::new(WasmTool::new(&sandbox, &plugin, &own, Entry::Tool, limits))
-                    as Box<dyn Tool>
+                Box::new(WasmTool::new(&sandbox, &plugin, &own, entry, limits)) as Box<dyn Tool>
             };
             (definition.clone(), Arc::new(make))
         };

@@ -1,5 +1,6 @@
 //! A tool of a plugin, as an implementation of the host's `Tool` trait.
 
+use super::answer::{self, Returned};
 use super::compact_json::{compact, compact_object};
 use super::failure::Failure;
 use super::load_code::load_code;
@@ -12,6 +13,7 @@ use crate::execution::share::Grant;
 use crate::execution::{
     BoxFuture, OwnerShares, Report, Tool, ToolContext, ToolOutput, ValidInput, enter_queue,
 };
+use crate::sandbox::adapt::{Function, Lowered};
 use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::engine::Allocation;
 use crate::sandbox::guest_files::GuestFiles;
@@ -20,10 +22,10 @@ use crate::sandbox::limits::{self, Limits};
 use crate::sandbox::load::Prepared;
 use crate::sandbox::output::{self, Converted, Promiser, Terms};
 use crate::sandbox::run::{
-    ClientRequests, Limiter, Linked, Messages, RunBounds, State, Stop, new_store, run_bounded,
-    take_sandbox,
+    ClientRequests, Contract, Limiter, Linked, Messages, RunBounds, State, Stop, new_store,
+    run_bounded, take_sandbox,
 };
-use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, SideEffects, Usage};
+use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
 use crate::workspace::is_temporary;
 use palisade_wasi_fs::{Access, Filesystem, Options};
 use std::path::PathBuf;
@@ -31,20 +33,34 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wasmtime::Store;
+use wasmtime::component::{ComponentExportIndex, Val};
 
 #[cfg(test)]
 mod tests;
-
-/// The answer of a guest.
-type Returned = Result<wit::Output, wit::ToolError>;
 
 /// The plugin function that a call invokes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     /// `execute`.
     Tool,
+    /// A function of a component of another world.
+    Function,
     /// A function for resources or prompts.
     Offered(Offered),
+}
+
+/// The function of a plugin's code that a call invokes, with what it needs.
+enum Target<'a> {
+    Execute(&'a ComponentExportIndex),
+    Function(&'a Function, Lowered),
+    Offered(Offered),
+}
+
+/// What a guest has returned.
+enum Raw {
+    Returned(Returned),
+    /// The value of a function, not converted yet.
+    Value(Option<Val>),
 }
 
 pub(super) struct WasmTool {
@@ -106,10 +122,11 @@ impl WasmTool {
             Err(_) => Box::pin(self.wait_for_sandbox(linked.units, context, patience)).await?,
         };
         let account = context.account();
-        let mut store = self.new_store(context, &account)?;
+        let target = self.target(linked, input, &account, context)?;
+        let mut store = self.new_store(context, &account, &target)?;
         let running = self.sandbox.runtime.running();
-        let ended = self.run_guest(linked, &mut store, input, context).await;
-        let result = match returned(ended, &store, self.definition.side_effects()) {
+        let ended = self.run_guest(linked, &target, &mut store, input, context).await;
+        let result = match self.returned(ended, target, &store, &account, context) {
             Ok(raw) => self.convert(raw, &mut store, account, context).await,
             Err(failure) => Err(failure),
         };
@@ -122,6 +139,30 @@ impl WasmTool {
     /// Returns the shares that the call is charged to: those of its session, or of the plugin.
     fn owner<'a>(&'a self, context: &'a ToolContext) -> &'a OwnerShares {
         context.shares().unwrap_or(&self.plugin.owner)
+    }
+
+    /// Finds the function of the call, and converts its parameters if it has its own.
+    fn target<'a>(
+        &self,
+        linked: &'a Linked,
+        input: &ValidInput,
+        account: &Account,
+        context: &ToolContext,
+    ) -> Result<Target<'a>, ErrorKind> {
+        let function = match (self.entry, linked.contract()) {
+            (Entry::Offered(offered), _) => return Ok(Target::Offered(offered)),
+            (Entry::Tool, Contract::Tool(execute)) => return Ok(Target::Execute(execute)),
+            (Entry::Function, Contract::Functions(functions)) => {
+                functions.get(self.definition.name().as_str())
+            }
+            (Entry::Tool, Contract::Functions(_)) | (Entry::Function, Contract::Tool(_)) => None,
+        };
+        let missing = "the code of the plugin lacks the function of this tool";
+        let function =
+            function.ok_or_else(|| ErrorKind::execution(ExecutionKind::Internal, missing))?;
+        let class = self.definition.side_effects();
+        let parameters = answer::parameters(function, input.value(), account, context, class)?;
+        Ok(Target::Function(function, parameters))
     }
 
     /// Waits for sandboxes of the call's share, for at most `patience`.
@@ -141,6 +182,7 @@ impl WasmTool {
         &self,
         context: &ToolContext,
         account: &Account,
+        target: &Target<'_>,
     ) -> Result<Store<State>, ErrorKind> {
         let deadline = context.deadline();
         let filesystem = self.filesystem(context)?;
@@ -153,6 +195,10 @@ impl WasmTool {
         let limiter = Limiter::new(self.limits.memory, runtime.allocation, account);
         let requests = ClientRequests::from_context(context);
         let state = State::new(filesystem, limiter, messages, requests, deadline);
+        let state = match target {
+            Target::Execute(_) | Target::Offered(_) => state,
+            Target::Function(function, _) => state.with_hostcall_data(function.fuel),
+        };
         Ok(new_store(&runtime.engine, state))
     }
 
@@ -160,10 +206,11 @@ impl WasmTool {
     async fn run_guest(
         &self,
         linked: &Linked,
+        target: &Target<'_>,
         store: &mut Store<State>,
         input: &ValidInput,
         context: &ToolContext,
-    ) -> Result<Returned, Stop> {
+    ) -> Result<Raw, Stop> {
         let owner = self.owner(context);
         let bounds = RunBounds {
             clock: context.clock(),
@@ -172,21 +219,29 @@ impl WasmTool {
             turns: &owner.turns,
             first_tick: owner.first_tick(),
         };
-        let work = pin!(self.call_guest(linked, store, input, context));
+        let work = pin!(self.call_guest(linked, target, store, input, context));
         run_bounded(work, &bounds).await
     }
 
     async fn call_guest(
         &self,
         linked: &Linked,
+        target: &Target<'_>,
         store: &mut Store<State>,
         input: &ValidInput,
         context: &ToolContext,
-    ) -> wasmtime::Result<Returned> {
-        if let Entry::Offered(offered) = self.entry {
-            let pre = linked.instance_pre();
-            return Box::pin(request::send(offered, pre, store, input.value())).await;
-        }
+    ) -> wasmtime::Result<Raw> {
+        let execute = match target {
+            Target::Execute(execute) => execute,
+            Target::Function(function, parameters) => {
+                return answer::call(function, linked, store, parameters).await.map(Raw::Value);
+            }
+            Target::Offered(offered) => {
+                let pre = linked.instance_pre();
+                let sent = Box::pin(request::send(*offered, pre, store, input.value())).await;
+                return sent.map(Raw::Returned);
+            }
+        };
         let caller = context.caller();
         let opaque = compact(&caller.context);
         let metadata = compact_object(&caller.metadata);
@@ -200,7 +255,35 @@ impl WasmTool {
             context: &opaque,
             metadata: &metadata,
         };
-        linked.execute(store, call).await
+        linked.execute(execute, store, call).await.map(Raw::Returned)
+    }
+
+    /// Returns the output of a guest that returned one. The parameters are not needed any more.
+    fn returned(
+        &self,
+        ended: Result<Raw, Stop>,
+        target: Target<'_>,
+        store: &Store<State>,
+        account: &Account,
+        context: &ToolContext,
+    ) -> Result<wit::Output, Failure> {
+        let class = self.definition.side_effects();
+        let raw = ended.map_err(|stop| {
+            store.data().filesystem.remove_temp_files(is_temporary);
+            stop.into_exit_reason(store)
+        })?;
+        let returned = match (raw, target) {
+            (Raw::Value(value), Target::Function(function, parameters)) => {
+                drop(parameters);
+                answer::returned(function, value, account, context, class)?
+            }
+            (Raw::Value(_), _) => {
+                let text = "a call of another kind returned the value of a function";
+                return Err(ErrorKind::execution(ExecutionKind::Internal, text).into());
+            }
+            (Raw::Returned(returned), _) => returned,
+        };
+        Ok(output::returned(returned, store.data(), class)?)
     }
 
     /// Converts the output of the guest, and checks it against the tool's schema.
@@ -258,21 +341,6 @@ impl WasmTool {
         let files = context.shares().map_or_else(|| self.plugin.files.clone(), GuestFiles::new);
         let options = Options::new(files);
         Ok(Filesystem::new(mount, access, context.workspace().rules(), options))
-    }
-}
-
-/// Returns the output of a guest that returned one.
-fn returned(
-    ended: Result<Returned, Stop>,
-    store: &Store<State>,
-    class: SideEffects,
-) -> Result<wit::Output, Failure> {
-    match ended {
-        Ok(returned) => Ok(output::returned(returned, store.data(), class)?),
-        Err(stop) => {
-            store.data().filesystem.remove_temp_files(is_temporary);
-            Err(stop.into_exit_reason(store).into())
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The form in which descriptions are stored: in the plugin's own words.
 
-use super::Description;
+use super::{Description, LeftOut};
 use crate::sandbox::bindings::exports::palisade::tool::tool::Definition;
 use crate::sandbox::bindings::palisade::tool::types::SideEffects;
 use crate::tool::offer::Offer;
@@ -12,6 +12,8 @@ pub(crate) struct StoredDescription {
     imports: Vec<String>,
     tools: Vec<StoredTool>,
     offer: Offer,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,7 @@ impl From<&Description> for StoredDescription {
             imports: description.imports.clone(),
             tools: description.tools.iter().map(StoredTool::from).collect(),
             offer: description.offer.clone(),
+            left_out: description.left_out.clone(),
         }
     }
 }
@@ -53,6 +56,7 @@ impl From<StoredDescription> for Description {
             imports: stored.imports,
             tools: stored.tools.into_iter().map(Definition::from).collect(),
             offer: stored.offer,
+            left_out: stored.left_out,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::error::{PluginRefused, world_mismatch};
 use super::provenance::{Freshness, Trust};
+use crate::sandbox::adapt::World;
 use crate::sandbox::compile::{Compiled, Compiler, Target};
 use crate::sandbox::engine::{Allocation, CodeKind, CodeTier};
 use crate::sandbox::handle::Sandbox;
@@ -24,13 +25,18 @@ impl Sandbox {
         Ok(precheck::check(bytes)?)
     }
 
-    pub(crate) fn link(&self, component: &Component) -> Result<Linked, PluginRefused> {
+    /// Links the imports of a plugin, and finds the functions of its world.
+    pub(crate) fn link(
+        &self,
+        component: &Component,
+        world: &World,
+    ) -> Result<Linked, PluginRefused> {
         let pre = self
             .runtime
             .linker
             .instantiate_pre(component)
             .map_err(|error| world_mismatch(&error))?;
-        Linked::new(pre).map_err(|error| world_mismatch(&error))
+        Linked::new(pre, world).map_err(|error| world_mismatch(&error))
     }
 
     /// Returns code of this tier at least: from the cache, or compiled.

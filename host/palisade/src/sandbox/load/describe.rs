@@ -3,10 +3,12 @@
 
 mod check;
 mod frozen;
+mod functions;
 mod offer;
 mod types_error;
 
 pub(super) use check::{checked, memory};
+pub(super) use functions::of_functions;
 
 use super::error::{PluginRefused, world_mismatch};
 use crate::execution::account::{Account, MemoryLimits};
@@ -61,7 +63,7 @@ impl Sandbox {
             return Err(PluginRefused::Unstable);
         }
         let Answer { tools, offer } = first;
-        let description = Description { imports, tools, offer };
+        let description = Description { imports, tools, offer, left_out: Vec::new() };
         let definitions = checked(&description, Building::Now)?;
         Ok(Described { description, definitions })
     }

@@ -27,6 +27,17 @@ pub enum PluginRefused {
     /// The plugin does not match the world `palisade:tool/plugin`.
     #[error("it is not a palisade:tool@0.1.0 plugin: {0}")]
     World(String),
+    /// The plugin has the world of the contract, and was to be adapted as one of another world.
+    #[error(
+        "it is a plugin of palisade:tool, with tools and classes of its own; load it as a plugin, from a directory that `--plugins` names"
+    )]
+    Contract,
+    /// No function of a component of another world can be a tool.
+    #[error("none of its functions can be a tool: {reasons}")]
+    NoFunctions {
+        /// The reasons, for the first functions.
+        reasons: String,
+    },
     /// `definitions` failed.
     #[error("asking it for its tools failed: {0}")]
     Describe(String),
@@ -108,5 +119,8 @@ pub enum PluginRefused {
 
 /// Returns the error of a plugin that does not match the world of the contract.
 pub(crate) fn world_mismatch(error: &wasmtime::Error) -> PluginRefused {
-    PluginRefused::World(format!("{}; its world must match wit/world.wit", error_line(error)))
+    PluginRefused::World(format!(
+        "{}; its world must match wit/world.wit, unless it is adapted as a component of another world",
+        error_line(error)
+    ))
 }

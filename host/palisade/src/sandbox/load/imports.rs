@@ -28,6 +28,21 @@ pub(crate) fn names(engine: &Engine, component: &Component) -> Vec<String> {
         .collect()
 }
 
+/// Returns the names of the imports of a component of another world. An interface that has types
+/// alone needs no implementation, so that it may be of any package.
+pub(crate) fn names_of_functions(engine: &Engine, component: &Component) -> Vec<String> {
+    let ty = component.component_type();
+    let has_types_alone = |name: &str| match ty.get_import(engine, name).map(|import| import.ty) {
+        Some(ComponentItem::ComponentInstance(interface)) => {
+            interface.exports(engine).all(|(_, item)| matches!(item.ty, ComponentItem::Type(_)))
+        }
+        _ => false,
+    };
+    let mut names = names(engine, component);
+    names.retain(|name| meaning(name).is_ok() || !has_types_alone(name));
+    names
+}
+
 /// Returns the imports with their meaning. The first one that the host does not provide rejects the
 /// plugin.
 pub(crate) fn check(names: Vec<String>) -> Result<Vec<Import>, PluginRefused> {

@@ -4,6 +4,7 @@
 use super::compilation::CompiledPlugin;
 use super::error::PluginRefused;
 use super::provenance::{Freshness, Trust};
+use crate::sandbox::adapt::World;
 use crate::sandbox::engine::CodeTier;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::precheck;
@@ -23,6 +24,8 @@ pub(crate) struct ByteSource {
     pub(crate) bytes: Box<Bytes>,
     /// The trust in the bytes.
     pub(crate) trust: Trust,
+    /// The world that the plugin is expected to have.
+    pub(crate) world: World,
 }
 
 /// The code of a plugin. A call keeps the code that it began with.
@@ -102,6 +105,11 @@ impl LazyCode {
         self.optimized.get().or_else(|| self.baseline.get())
     }
 
+    /// Returns the world that the plugin is expected to have.
+    pub(crate) fn world(&self) -> &World {
+        &self.source.world
+    }
+
     /// Waits for the loading lock.
     pub(crate) async fn lock(&self) -> LoadLock {
         LoadLock(self.lock.clone().lock_owned().await)
@@ -145,7 +153,8 @@ impl LazyCode {
     }
 
     fn link(&self, compiled: &CompiledPlugin) -> Result<(), CodeError> {
-        self.keep(self.sandbox.link(&compiled.component)?, compiled.tier);
+        let linked = self.sandbox.link(&compiled.component, &self.source.world)?;
+        self.keep(linked, compiled.tier);
         Ok(())
     }
 

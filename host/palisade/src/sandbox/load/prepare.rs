@@ -1,7 +1,7 @@
 //! Preparation of a plugin: the pre-compilation check, compilation, linking and description.
 
 use super::compilation::CompiledPlugin;
-use super::describe::{Described, checked, memory};
+use super::describe::{Described, checked, memory, of_functions};
 use super::error::PluginRefused;
 use super::imports;
 use super::lazy_code::{ByteSource, LazyCode};
@@ -10,6 +10,7 @@ use super::provenance::{Freshness, Trust};
 use crate::execution::OwnerShares;
 use crate::execution::account::Owed;
 use crate::sandbox::description::Description;
+use crate::sandbox::adapt::{World, package_docs};
 use crate::sandbox::guest_files::GuestFiles;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::precheck;
@@ -28,8 +29,8 @@ impl Sandbox {
     /// Returns [`PluginRefused`] with the reason. Compiled code may remain in the cache.
     pub fn prepare(&self, bytes: &[u8], trust: Trust) -> Result<Arc<Prepared>, PluginRefused> {
         // The code is linked from now on, so that nothing asks for the bytes again.
-        let source =
-            ByteSource { bytes: Box::new(|| Err("its bytes were not kept".into())), trust };
+        let kept = || Err("its bytes were not kept".into());
+        let source = ByteSource { bytes: Box::new(kept), trust, world: World::Tool };
         self.prepare_hashed(bytes, Digest::of(bytes), source, &CancellationToken::new())
     }
 
@@ -45,11 +46,25 @@ impl Sandbox {
         precheck::check(bytes)?;
         let compiled = self.compile(bytes, digest, source.trust, self.strategy.first(), cancel)?;
         let CompiledPlugin { component, tier, freshness } = compiled;
-        let names = imports::names(&self.runtime.engine, &component);
+        let world = source.world.clone();
+        let names = match &world {
+            World::Tool => imports::names(&self.runtime.engine, &component),
+            World::Functions(_) => imports::names_of_functions(&self.runtime.engine, &component),
+        };
         let imports = imports::check(names.clone())?;
-        let linked = self.link(&component)?;
-        let Described { description, definitions } = self.describe(&linked, digest, names)?;
-        self.cache.keep_description(&self.runtime.engine, digest, &description);
+        let linked = self.link(&component, &world)?;
+        let Described { description, definitions } = match &world {
+            World::Tool => self.describe(&linked, digest, names)?,
+            World::Functions(adaptation) => {
+                let engine = &self.runtime.engine;
+                let own = package_docs(bytes);
+                let description = of_functions(engine, &component, adaptation, &own, names)?;
+                let definitions = checked(&description, Building::Now)?;
+                Described { description, definitions }
+            }
+        };
+        let described = world.description_digest(digest);
+        self.cache.keep_description(&self.runtime.engine, described, &description);
         let owner = OwnerShares::new(digest);
         Ok(Arc::new(Prepared {
             code: LazyCode::from_linked(linked, tier, self.clone(), source),
@@ -59,6 +74,7 @@ impl Sandbox {
             definitions,
             documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
+            left_out: description.left_out,
             freshness,
             files: GuestFiles::new(&owner),
             owner,
@@ -73,7 +89,8 @@ impl Sandbox {
         source: ByteSource,
     ) -> Option<Arc<Prepared>> {
         let engine = &self.runtime.engine;
-        let description = self.cache.description(engine, digest)?;
+        let described = source.world.description_digest(digest);
+        let description = self.cache.description(engine, described)?;
         if !self.cache.has_code(engine, digest, self.strategy.first()) {
             return None;
         }
@@ -116,6 +133,7 @@ impl Sandbox {
             documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
             freshness,
+            left_out: description.left_out,
             files: GuestFiles::new(&owner),
             owner,
         }))

@@ -5,6 +5,8 @@ use super::lazy_code::LazyCode;
 use super::provenance::Freshness;
 use crate::execution::OwnerShares;
 use crate::execution::account::Owed;
+use crate::sandbox::adapt::World;
+use crate::sandbox::description::LeftOut;
 use crate::sandbox::guest_files::GuestFiles;
 use crate::tool::offer::{DocumentIndex, Offer};
 use crate::tool::{Definition, Digest};
@@ -21,6 +23,7 @@ pub struct Prepared {
     pub(crate) definitions: Vec<Definition>,
     pub(crate) offer: Offer,
     pub(crate) documents: DocumentIndex,
+    pub(crate) left_out: Vec<LeftOut>,
     /// The memory of the description, which counts for as long as the plugin is loaded.
     #[expect(dead_code, reason = "counts for as long as it lives")]
     pub(crate) description: Owed,
@@ -51,6 +54,18 @@ impl Prepared {
     #[must_use]
     pub fn offer(&self) -> &Offer {
         &self.offer
+    }
+
+    /// Returns the functions that are no tools, of a component of another world.
+    #[must_use]
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// Returns the world that the plugin was loaded as.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        self.code.world()
     }
 
     /// Returns the imports.

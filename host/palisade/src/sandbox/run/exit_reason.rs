@@ -123,7 +123,7 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     // Only the engine's own message, without the frames around it, whose names the guest chose.
     let text = beginning(error.root_cause(), SENTENCE);
     if text.contains(FUEL_TEXT) {
-        Some((Limit::HostcallData, limits::HOSTCALL_DATA))
+        Some((Limit::HostcallData, state.hostcall_data as u64))
     } else if text.contains(TABLE_TEXT) {
         Some((Limit::Handles, limits::HANDLES as u64))
     } else if text.contains(HANDLES_TEXT) {

@@ -20,6 +20,8 @@ pub(crate) struct State {
     pub(crate) messages: Messages,
     pub(crate) client_requests: ClientRequests,
     pub(crate) deadline: Instant,
+    /// The size of the data that one host call may copy out of the guest, in bytes.
+    pub(crate) hostcall_data: usize,
     /// The guest has looked for the network, which no guest has.
     pub(crate) misses_network: bool,
 }
@@ -44,6 +46,7 @@ impl State {
             messages,
             client_requests,
             deadline,
+            hostcall_data: limits::HOSTCALL_DATA as usize,
             misses_network: false,
         }
     }
@@ -52,6 +55,11 @@ impl State {
     pub(crate) fn close_files(&mut self) {
         self.table = ResourceTable::new();
         self.filesystem.close();
+    }
+
+    /// Sets the size of the data that one host call may copy out of the guest, in bytes.
+    pub(crate) fn with_hostcall_data(self, hostcall_data: usize) -> Self {
+        Self { hostcall_data, ..self }
     }
 
     /// Replaces the WASI context.

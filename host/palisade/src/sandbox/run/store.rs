@@ -8,9 +8,10 @@ use wasmtime::{Engine, Store, StoreContextMut, UpdateDeadline};
 
 /// Creates the store of one call, with a deadline, a limiter and a bound on handles from the start.
 pub(crate) fn new_store(engine: &Engine, state: State) -> Store<State> {
+    let hostcall_data = state.hostcall_data;
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.limiter);
-    store.set_hostcall_fuel(limits::HOSTCALL_DATA as usize);
+    store.set_hostcall_fuel(hostcall_data);
     store.set_max_component_handles(limits::COMPONENT_HANDLES);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(at_tick);
