@@ -1,7 +1,7 @@
 //! The author's side of Palisade: new projects, builds, and the check of a plugin.
 //!
 //! Each module uses only modules before it in this order: `name`, `language`, `sdk`, `project`,
-//! `component`, `case`, `trial`, `build`, `check`. It prints nothing.
+//! `component`, `case`, `trial`, `build`, `check`. `wit` uses none of them. It prints nothing.
 
 pub mod build;
 pub mod case;
@@ -12,6 +12,7 @@ pub mod name;
 pub mod project;
 pub mod sdk;
 pub mod trial;
+pub mod wit;
 
 pub use language::Language;
 pub use name::PluginName;

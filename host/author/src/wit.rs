@@ -1,0 +1,215 @@
+//! The descriptions that the WIT of a component has for its functions and types.
+
+mod walk;
+
+use palisade::sandbox::Docs;
+use palisade::tool::text::visible;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use wit_parser::{Resolve, SourceMap, UnresolvedPackageGroup};
+
+/// The most files of WIT that are read. WASI has on the order of fifty.
+const MAX_FILES: usize = 500;
+/// The largest file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+/// The directory of the packages that a package depends on.
+const DEPS: &str = "deps";
+
+/// The WIT of a component cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WitError {
+    /// A file or a directory cannot be read.
+    #[error("cannot read `{}`: {source}", visible(&path.display().to_string()))]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The directory has no WIT.
+    #[error("there is no `.wit` file in `{}`", visible(&path.display().to_string()))]
+    Empty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The WIT is not valid.
+    #[error("the WIT in `{}` is not valid: {reason}", visible(&path.display().to_string()))]
+    Invalid {
+        /// The directory.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// Reads the comments of a package of WIT: a directory with its files, and with the packages that it
+/// depends on below `deps`, as the tools for WIT lay it out; or a single file.
+///
+/// # Errors
+///
+/// [`WitError`] if the package cannot be read, is not valid, or lacks a package that it depends on.
+pub fn docs(path: &Path) -> Result<Docs, WitError> {
+    let mut reader = Reader { files: 0 };
+    let main = reader.package(path)?;
+    let dependencies = reader.dependencies(&path.join(DEPS))?;
+    let mut resolve = Resolve::default();
+    resolve.push_groups(main, dependencies).map_err(|error| invalid(path, &error))?;
+    Ok(walk::docs(&resolve))
+}
+
+fn invalid(path: &Path, error: &impl ToString) -> WitError {
+    WitError::Invalid { path: path.to_owned(), reason: visible(&error.to_string()) }
+}
+
+/// Reads files up to a number.
+struct Reader {
+    files: usize,
+}
+
+impl Reader {
+    /// Parses the files of one package.
+    fn package(&mut self, path: &Path) -> Result<UnresolvedPackageGroup, WitError> {
+        let files = if path.is_dir() { wit_files(path)? } else { vec![path.to_owned()] };
+        if files.is_empty() {
+            return Err(WitError::Empty { path: path.to_owned() });
+        }
+        let mut sources = SourceMap::new();
+        for file in files {
+            sources.push_str(&file.display().to_string(), self.read(&file)?);
+        }
+        sources.parse().map_err(|(_, error)| invalid(path, &error))
+    }
+
+    /// Parses the packages below `deps`: each a directory, or a single file.
+    fn dependencies(&mut self, deps: &Path) -> Result<Vec<UnresolvedPackageGroup>, WitError> {
+        if !deps.is_dir() {
+            return Ok(Vec::new());
+        }
+        let is_package = |path: &PathBuf| path.is_dir() || is_wit(path);
+        let packages = entries(deps)?.into_iter().filter(is_package);
+        packages.map(|package| self.package(&package)).collect()
+    }
+
+    fn read(&mut self, path: &Path) -> Result<String, WitError> {
+        let failed = |source| WitError::Io { path: path.to_owned(), source };
+        self.files += 1;
+        if self.files > MAX_FILES {
+            let most = format!("there are more than {MAX_FILES} files");
+            return Err(failed(io::Error::other(most)));
+        }
+        let file = palisade::internal::open_regular(path, palisade::workspace::LastLink::Follow)
+            .map_err(failed)?;
+        let mut text = String::new();
+        file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(failed)?;
+        match text.len() as u64 {
+            0..=MAX_FILE => Ok(text),
+            _ => Err(failed(io::Error::other("it is larger than 1 MiB"))),
+        }
+    }
+}
+
+fn wit_files(directory: &Path) -> Result<Vec<PathBuf>, WitError> {
+    Ok(entries(directory)?.into_iter().filter(|path| is_wit(path)).collect())
+}
+
+fn is_wit(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "wit") && !path.is_dir()
+}
+
+/// Returns the entries of a directory, sorted.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, WitError> {
+    let failed = |source| WitError::Io { path: directory.to_owned(), source };
+    let entries = fs::read_dir(directory).map_err(failed)?.take(MAX_FILES + 1);
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = paths.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
+    use super::*;
+
+    /// Writes files below a new directory.
+    fn package(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        directory
+    }
+
+    const WORDS: &str = "package acme:text@1.2.0;
+        interface words {
+            use acme:base/types.{span};
+            /// One word.
+            record word { /** Its letters. */ text: string, at: list<span> }
+            /// Counts.
+            /// Quickly.
+            count: func(words: list<word>, limit: option<u32>) -> result<list<span>, string>;
+        }
+        world all {
+            export words;
+            /// Answers.
+            export ping: func();
+            export inline: interface {
+                /// Is inline.
+                f: func();
+            }
+        }";
+
+    const BASE: &str = "package acme:base;
+        interface types {
+            record span { /// The first byte.
+                start: u32 }
+        }";
+
+    #[test]
+    fn comments_of_functions_and_types_are_descriptions() {
+        let directory = package(&[("words.wit", WORDS), ("deps/base/base.wit", BASE)]);
+        let words = Some("acme:text/words@1.2.0");
+        let expected = Docs::default()
+            .with(words, "count", "Counts.\nQuickly.")
+            .with_part(words, "count", "words[]", "One word.")
+            .with_part(words, "count", "words[].text", "Its letters.")
+            .with_part(words, "count", "words[].at[].start", "The first byte.")
+            .with_part(words, "count", "[].start", "The first byte.")
+            .with(None, "ping", "Answers.")
+            .with(Some("inline"), "f", "Is inline.");
+        assert_eq!(docs(directory.path()).unwrap(), expected);
+        let one = package(&[("deps.wit", BASE)]);
+        assert!(docs(&one.path().join("deps.wit")).unwrap().is_empty(), "it has no function");
+    }
+
+    #[test]
+    fn unusable_wit_is_refused_with_its_place() {
+        let cases: [(&[(&str, &str)], &str); 4] = [
+            (&[], "no `.wit` file"),
+            (&[("a.wit", "package a:b; interface")], "not valid"),
+            (&[("words.wit", WORDS)], "acme:base"),
+            (&[("a.wit", &" ".repeat((1 << 20) + 1))], "larger than 1 MiB"),
+        ];
+        for (files, reason) in cases {
+            let directory = package(files);
+            let refused = docs(directory.path()).unwrap_err().to_string();
+            let place = directory.path().display().to_string();
+            assert!(refused.contains(reason) && refused.contains(&place), "{refused}");
+        }
+    }
+
+    #[test]
+    fn types_that_multiply_end() {
+        let mut text = "package a:b; interface i { record t0 { /// Deep.\n x: u8 }".to_owned();
+        for level in 1..=20 {
+            let inner = level - 1;
+            text += &format!("record t{level} {{ a: t{inner}, b: t{inner} }}");
+        }
+        let directory = package(&[("a.wit", &format!("{text} f: func(t: t20); }}"))]);
+        assert!(docs(directory.path()).is_ok());
+    }
+}
