@@ -23,6 +23,7 @@ use crate::build::{imports, tools};
 use crate::component;
 use crate::trial::{Engine, Trial, TrialError};
 use finding::Findings;
+use palisade::sandbox::World;
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use std::fs;
@@ -46,6 +47,8 @@ pub struct Options {
     pub timeout: Duration,
     /// The directory of the recorded cases.
     pub cases: PathBuf,
+    /// The world that the plugin is expected to have.
+    pub world: World,
 }
 
 /// Checks a plugin. A plugin that the host refuses has a report as well, with one fault.
@@ -63,9 +66,14 @@ pub fn check(engine: &Engine, file: &Path, options: &Options) -> Result<Report, 
     })?;
     let mut found = Findings::default();
     let mut report = Report::new(file, bytes.len(), Digest::of(&bytes).to_string(), options);
-    report.world = contract(&bytes, &mut found);
+    report.world = match &options.world {
+        World::Tool => contract(&bytes, &mut found),
+        World::Functions(adaptation) => {
+            Some(format!("functions of another world, as tools of class {}", adaptation.class()))
+        }
+    };
     if !found.has_fault() {
-        match Trial::open(engine, file) {
+        match Trial::open(engine, file, &options.world) {
             Ok(trial) => tried(&trial, options, &mut report, &mut found)?,
             Err(TrialError::Refused { reason }) => {
                 found.fault(Topic::Load, "refused", None, reason);

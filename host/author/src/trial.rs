@@ -3,7 +3,7 @@
 use crate::case::{self, Files};
 use palisade::plugins::{Plugin, Shipped};
 use palisade::policy::{Mode, Policy};
-use palisade::sandbox::{CompileStrategy, Compiler};
+use palisade::sandbox::{CompileStrategy, Compiler, World};
 use palisade::tool::text::visible;
 use palisade::{BuildError, CacheMode, Call, CancellationToken, Host, SideEffects, ToolResult};
 use serde_json::Value;
@@ -74,12 +74,12 @@ impl Bounds {
 }
 
 impl Trial {
-    /// Loads a plugin.
+    /// Loads a plugin that is expected to have this world.
     ///
     /// # Errors
     ///
     /// [`TrialError::Refused`] if the host refuses it, and others if it cannot be tried.
-    pub fn open(engine: &Engine, file: &Path) -> Result<Self, TrialError> {
+    pub fn open(engine: &Engine, file: &Path, world: &World) -> Result<Self, TrialError> {
         if !file.is_file() {
             return Err(TrialError::NoFile { path: visible(&file.display().to_string()) });
         }
@@ -96,9 +96,12 @@ impl Trial {
             // A cost is that of the code which serves the calls in the end.
             .compile_strategy(CompileStrategy::OptimizedOnly)
             .cache(engine.cache.clone())
-            .policy(policy)
-            .plugin_file(file)
-            .build()?;
+            .policy(policy);
+        let host = match world {
+            World::Tool => host.plugin_file(file),
+            World::Functions(adaptation) => host.adapt(file, (**adaptation).clone()),
+        };
+        let host = host.build()?;
         let plugin = match (host.rejected().first(), host.plugins().into_iter().next()) {
             (None, Some(plugin)) => plugin,
             (rejected, _) => {

@@ -1,5 +1,6 @@
 //! The command-line program, with one file per subcommand. Only this module prints.
 
+mod adapt;
 mod args;
 mod author;
 mod bench;
@@ -110,6 +111,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Mcp(mcp) => mcp::run(&args.common, mcp),
         Verb::New(new) => new::run(new),
         Verb::Build(build) => watch().and_then(|_| build::run(&args.common, build)),
+        Verb::Adapt(adapt) => watch().and_then(|_| adapt::run(&args.common, adapt)),
         Verb::Check(check) => watch().and_then(|_| check::run(&args.common, check)),
         Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
         Verb::Config(config) => config::run(&args.common, config),

@@ -1,6 +1,7 @@
 //! The configuration: its files, and the effective settings with their origins. A flag takes
 //! precedence over the environment, the project file, the user file and the default, in this order.
 
+mod adapted;
 mod file;
 mod journal;
 mod places;
@@ -9,6 +10,7 @@ mod rule;
 mod size;
 mod time;
 
+pub use adapted::Adapted;
 pub use file::{ConfigError, FileConfig, Trusted};
 pub use journal::{JournalConfig, JournalSettings, RecordedInputs};
 pub use resolve::{Origin, Settings, Value};

@@ -4,6 +4,7 @@ use super::{BuildError, Built};
 use crate::case::{self, Case, Files};
 use crate::language::Language;
 use crate::trial::{Bounds, Engine, Trial, TrialError};
+use palisade::sandbox::World;
 use palisade::tool::text::visible;
 use palisade::{SideEffects, ToolResult};
 use serde::Serialize;
@@ -88,7 +89,8 @@ impl Report {
     /// [`BuildError::Refused`] if it is not a plugin.
     pub fn of(built: &Built, engine: &Engine, cases: &Path) -> Result<Self, BuildError> {
         let begun = Instant::now();
-        let trial = Trial::open(engine, &built.file).map_err(|error| refused(built, error))?;
+        let trial = Trial::open(engine, &built.file, &World::Tool)
+            .map_err(|error| refused(built, error))?;
         let load = begun.elapsed();
         let plugin = trial.plugin();
         Ok(Self {

@@ -3,6 +3,7 @@
 use super::TIMEOUT;
 use crate::case::{self, Case, Files};
 use crate::trial::{Bounds, Engine, Trial, TrialError};
+use palisade::sandbox::World;
 use palisade::tool::text::visible;
 use serde_json::Value;
 use std::fs;
@@ -25,6 +26,8 @@ pub struct Recording<'a> {
     pub files: Option<&'a Path>,
     /// The directory of the cases.
     pub cases: &'a Path,
+    /// The world that the plugin is expected to have.
+    pub world: &'a World,
 }
 
 /// A case cannot be made.
@@ -68,7 +71,7 @@ pub fn record(
     if recording.name.is_empty() || !recording.name.chars().all(is_plain) {
         return Err(RecordError::Name(visible(recording.name)));
     }
-    let trial = Trial::open(engine, plugin)?;
+    let trial = Trial::open(engine, plugin, recording.world)?;
     let tool = tool(&trial, recording.tool)?;
     let workspace = files(recording.files)?;
     trial.reset(&workspace).map_err(TrialError::Scratch)?;

@@ -4,7 +4,8 @@ mod author;
 mod mcp;
 mod server;
 
-pub(super) use author::{Build, Check, New};
+use crate::config::Adapted;
+pub(super) use author::{Adapt, Build, Check, New};
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
@@ -49,6 +50,9 @@ pub(super) struct Common {
     /// Also load the plugins (`.wasm`) of this directory; can be given several times [env: PALISADE_PLUGINS]
     #[arg(long, short = 'p', global = true, value_name = "DIR")]
     pub(super) plugins: Vec<PathBuf>,
+    /// Also serve the functions of this component, of whatever world, as tools of this class, such as depot.wasm=none; can be given several times
+    #[arg(long, global = true, value_name = "FILE=CLASS")]
+    pub(super) adapt: Vec<Adapted>,
     /// Leave out the plugins that come with palisade
     #[arg(long, global = true)]
     pub(super) no_builtin: bool,
@@ -88,6 +92,8 @@ pub(super) enum Verb {
     New(New),
     /// Build the project of a plugin with its language's toolchain, and show what came of it
     Build(Build),
+    /// Show the tools that the functions of a component of another world become
+    Adapt(Adapt),
     /// Check a plugin: what it is, what it does with hostile input, and whether its recorded cases still hold
     Check(Check),
     /// Measure calls of a tool on this machine: how long they take, what they hold, and what loading its plugin costs

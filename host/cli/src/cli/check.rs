@@ -4,6 +4,7 @@ use super::args::{Check, Common};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::{author, input, setup};
+use palisade::sandbox::{Adaptation, World};
 use palisade::tool::json::JsonBounds;
 use palisade_author::Engine;
 use palisade_author::build::OUTPUT;
@@ -11,16 +12,24 @@ use palisade_author::check::{self, Options, RecordError, Recording, Report, Seve
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(super) fn run(common: &Common, args: &Check) -> Result<Exit, Failure> {
     let engine = author::engine(&setup::settings(common)?);
     let file = file(&args.subject)?;
+    let world =
+        args.class.map_or(World::Tool, |class| World::Functions(Arc::new(Adaptation::new(class))));
     let cases = args.cases.clone().unwrap_or_else(|| usual_cases(&file));
     if let Some(name) = &args.record {
-        return record(&engine, args, name, &file, &cases);
+        return record(&engine, args, &world, name, &file, &cases);
     }
-    let options =
-        Options { seed: args.seed, inputs: usize::from(args.inputs), timeout: args.timeout, cases };
+    let options = Options {
+        seed: args.seed,
+        inputs: usize::from(args.inputs),
+        timeout: args.timeout,
+        cases,
+        world,
+    };
     let report = check::check(&engine, &file, &options)?;
     if args.json {
         let mut shown = serde_json::to_value(&report).unwrap_or_default();
@@ -66,6 +75,7 @@ fn usual_cases(file: &Path) -> PathBuf {
 fn record(
     engine: &Engine,
     args: &Check,
+    world: &World,
     name: &str,
     file: &Path,
     cases: &Path,
@@ -73,8 +83,14 @@ fn record(
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
     let input = serde_json::from_str(&text)
         .map_err(|error| Failure::new(Exit::Invalid, format!("the input is not JSON: {error}")))?;
-    let recording =
-        Recording { name, tool: args.tool.as_deref(), input, files: args.files.as_deref(), cases };
+    let recording = Recording {
+        name,
+        tool: args.tool.as_deref(),
+        input,
+        files: args.files.as_deref(),
+        cases,
+        world,
+    };
     let (file, case) = check::record(engine, file, &recording).map_err(failure)?;
     if args.json {
         output::json(&json!({"file": file, "case": case}))?;

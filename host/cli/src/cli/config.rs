@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Prefixes of the keys that exist once per tool or per workspace.
-const TABLES: [&str; 4] =
-    ["confirm.tools.", "trusted ", "limits.tool_concurrency.", "limits.tool_timeout."];
+const TABLES: [&str; 5] =
+    ["confirm.tools.", "trusted ", "limits.tool_concurrency.", "limits.tool_timeout.", "adapt "];
 /// Maximum number of keys shown per prefix and file.
 const MAX_RULES: usize = 50;
 
@@ -99,6 +99,13 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     rows.push(row("plugins.builtin", &settings.builtin, |shipped| {
         (*shipped == Shipped::Included).to_string()
     }));
+    for adapted in &settings.adapted {
+        let key = format!("adapt {}", adapted.value.file.display());
+        rows.push(row(&key, adapted, |adapted| match &adapted.wit {
+            Some(wit) => format!("class = {}, wit = {}", adapted.class, wit.display()),
+            None => format!("class = {}", adapted.class),
+        }));
+    }
     rows.extend(journal(&settings.journal));
     rows
 }

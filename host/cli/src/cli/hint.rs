@@ -9,6 +9,10 @@ pub(super) fn command(common: &Common, words: &str) -> String {
     for directory in &common.plugins {
         line.push_str(&format!(" --plugins {}", quoted(&directory.to_string_lossy())));
     }
+    for adapted in &common.adapt {
+        let component = format!("{}={}", adapted.file.to_string_lossy(), adapted.class);
+        line.push_str(&format!(" --adapt {}", quoted(&component)));
+    }
     if common.no_builtin {
         line.push_str(" --no-builtin");
     }

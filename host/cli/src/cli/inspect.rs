@@ -7,6 +7,7 @@ use super::wrap::{columns, hanging, width};
 use super::{hint, list, offers, setup, style};
 use palisade::plugins::{Plugin, Shipped};
 use palisade::registry::Registered;
+use palisade::sandbox::World;
 use palisade::tool::text::visible;
 use palisade::{Definition, SideEffects};
 use palisade::{Host, HostBuilder};
@@ -32,6 +33,7 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     if args.json {
         let mut shown = tool_json(&tool, plugin.as_ref());
         offers::add_to(&mut shown, plugin.as_slice());
+        plugin.iter().for_each(|plugin| add_left_out(&mut shown, plugin));
         output::json(&shown)?;
     } else {
         let room = columns(std::io::stdout());
@@ -70,18 +72,38 @@ fn file(builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Internal, "the plugin was neither loaded nor rejected"));
     };
     if args.json {
-        let tools: Vec<Value> =
-            host.registry().tools().iter().map(|tool| tool_json(tool, Some(plugin))).collect();
-        let mut shown = json!({"plugin": plugin.name(), "file": plugin.file(), "digest": plugin.digest().to_string(), "imports": imports(plugin), "tools": tools});
-        offers::add_to(&mut shown, std::slice::from_ref(plugin));
-        output::json(&shown)?;
+        output::json(&plugin_json(&host, plugin))?;
     } else {
-        let room = columns(std::io::stdout());
-        let tools: Vec<String> =
-            plugin.definitions().iter().map(|tool| tool_text(tool, room)).collect();
-        output::text(&(tools.join("\n") + &plugin_text(plugin, room)))?;
+        output::text(&plugin_with_tools(plugin, columns(std::io::stdout())))?;
     }
     Ok(Exit::Ok)
+}
+
+/// Returns the only plugin of a host, with its tools.
+pub(super) fn plugin_json(host: &Host, plugin: &Plugin) -> Value {
+    let tools: Vec<Value> =
+        host.registry().tools().iter().map(|tool| tool_json(tool, Some(plugin))).collect();
+    let mut shown = json!({"plugin": plugin.name(), "file": plugin.file(), "digest": plugin.digest().to_string(), "imports": imports(plugin), "tools": tools});
+    offers::add_to(&mut shown, std::slice::from_ref(plugin));
+    add_left_out(&mut shown, plugin);
+    shown
+}
+
+/// Formats a plugin with its tools.
+pub(super) fn plugin_with_tools(plugin: &Plugin, room: usize) -> String {
+    let tools: Vec<String> =
+        plugin.definitions().iter().map(|tool| tool_text(tool, room)).collect();
+    tools.join("\n") + &plugin_text(plugin, room)
+}
+
+/// Adds the functions that are no tools, of a component of another world.
+fn add_left_out(shown: &mut Value, plugin: &Plugin) {
+    let left_out = plugin.left_out().iter();
+    let left_out: Vec<Value> =
+        left_out.map(|it| json!({"function": it.function, "reason": it.reason})).collect();
+    if let World::Functions(_) = plugin.world() {
+        shown["left_out"] = left_out.into();
+    }
 }
 
 fn imports(plugin: &Plugin) -> Vec<Value> {
@@ -177,10 +199,35 @@ fn plugin_text(plugin: &Plugin, room: usize) -> String {
         .map(|import| vec![format!("{FACTS}{}", import.name).into(), import.meaning.into()])
         .collect();
     format!(
-        "\n{}{}{}  imports\n{}",
+        "\n{}{}{}{}  imports\n{}{}",
         heading(plugin.name(), plugin.file(), room),
         fact("digest", &plugin.digest().to_string(), room),
+        world(plugin, room),
         offers::of(plugin),
-        output::table(&rows)
+        output::table(&rows),
+        left_out(plugin),
     )
+}
+
+/// Says that a plugin is a component of another world, if it is one.
+fn world(plugin: &Plugin, room: usize) -> String {
+    match plugin.world() {
+        World::Tool => String::new(),
+        World::Functions(_) => {
+            fact("world", "another one; its functions are tools of a class that you chose", room)
+        }
+    }
+}
+
+/// Lists the functions that are no tools.
+fn left_out(plugin: &Plugin) -> String {
+    let rows: Vec<Vec<Cell>> = plugin
+        .left_out()
+        .iter()
+        .map(|it| vec![format!("{FACTS}{}", it.function).into(), Cell::sentence(&it.reason)])
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("  left out\n{}", output::table(&rows))
 }

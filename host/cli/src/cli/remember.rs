@@ -2,7 +2,7 @@
 //! workspaces: a tool that changed one of them there would decide about the calls of a later run.
 
 use super::args::Common;
-use super::setup;
+use super::{adapt, setup};
 use crate::config::{FileConfig, Settings};
 use palisade::internal::{Recorded, recorded_settings, remember, within};
 use palisade::workspace::LastLink;
@@ -25,6 +25,10 @@ pub(super) fn for_other_runs(common: &Common, settings: &Settings) {
     }
     let others = files.into_iter().chain(recorded_settings()).filter(|it| Some(it) != own.as_ref());
     let named = plugin_directories(others.collect());
+    let components = adapt::paths(&settings.adapted).filter_map(|path| absolute(path));
+    for path in components {
+        record(Recorded::Plugins, &path);
+    }
     for directory in settings.directories.value.iter().chain(&named) {
         record(Recorded::Plugins, directory);
     }
@@ -40,7 +44,7 @@ fn record(what: Recorded, path: &Path) {
     }
 }
 
-/// Returns the plugin directories that configuration files name. An invalid file loads none, and a
+/// Returns the plugin directories and components that configuration files name. An invalid file loads none, and a
 /// relative path leads elsewhere in each run.
 fn plugin_directories(files: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     if files.is_empty() {
@@ -48,7 +52,10 @@ fn plugin_directories(files: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     }
     let read = move || {
         let read = |file: &PathBuf| FileConfig::read(file, LastLink::Follow).ok().flatten();
-        let named = files.iter().filter_map(read).flat_map(|file| file.directories);
+        let named = files.iter().filter_map(read).flat_map(|file| {
+            let adapted = file.adapted.into_iter().flat_map(|it| [Some(it.file), it.wit]);
+            file.directories.into_iter().chain(adapted.flatten())
+        });
         named.filter(|directory| directory.is_absolute()).collect()
     };
     within(PATIENCE, read).unwrap_or_else(|error| {

@@ -3,8 +3,8 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{hint, journal, output, remember, token};
-use crate::config::{Origin, Settings};
+use super::{adapt, hint, journal, output, remember, token};
+use crate::config::{Origin, Settings, Value};
 use palisade::CallMode;
 use palisade::internal::within;
 use palisade::plugins::{Cause, Rejected, Shipped};
@@ -40,6 +40,7 @@ pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Setting
         within(time, read).map_err(|error| unanswered(&common.workspace, &error))??;
     environment(&mut settings)?;
     add_command_line(&mut settings, common);
+    adapt::read_docs(&mut settings.adapted)?;
     Ok(settings)
 }
 
@@ -77,6 +78,8 @@ fn add_command_line(settings: &mut Settings, common: &Common) {
     });
     add_directories(settings, named.unwrap_or_default(), Origin::Environment("PALISADE_PLUGINS"));
     add_directories(settings, common.plugins.clone(), Origin::Flag("--plugins"));
+    let adapted = common.adapt.iter().cloned();
+    settings.adapted.extend(adapted.map(|value| Value { value, origin: Origin::Flag("--adapt") }));
     settings
         .builtin
         .set(common.no_builtin.then_some(Shipped::LeftOut), || Origin::Flag("--no-builtin"));
@@ -173,6 +176,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
     let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| {
         host.tool_time(tool, settings.tool_time(tool, time.value))
     });
+    let base = adapt::add_to(base, &settings.adapted);
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
 }
 

@@ -2,6 +2,7 @@
 
 mod raw;
 
+use super::adapted::{Adapted, RawAdapted};
 use super::journal::JournalConfig;
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
 use super::time::{call_time, compile_time, confirm_time};
@@ -67,6 +68,8 @@ pub struct FileConfig {
     pub directories: Vec<PathBuf>,
     /// Whether the shipped plugins are loaded.
     pub builtin: Option<bool>,
+    /// Components of other worlds.
+    pub adapted: Vec<Adapted>,
     /// Tools that are not shown to models, each by name or `plugin/tool`.
     pub hide: BTreeSet<String>,
     /// The only tools that may be called, each by name or `plugin/tool`.
@@ -217,6 +220,7 @@ impl FileConfig {
             hard_links: raw.workspace.hard_links.as_deref().map(hard_links).transpose()?,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
+            adapted: raw.adapt.iter().map(RawAdapted::checked).collect::<Result<_, _>>()?,
             hide: names("tools.hide", raw.tools.hide)?,
             only: raw.tools.only.map(|only| names("tools.only", only)).transpose()?,
             journal: JournalConfig::checked(&raw.journal)?,
@@ -260,9 +264,14 @@ fn accepted(error: &toml::de::Error, file: &str) -> Option<&'static str> {
     if is_size && message.starts_with("invalid type: integer") {
         return Some("write a size with its unit, like \"128MiB\"");
     }
-    let is_table = message.starts_with("invalid type: map, expected a sequence");
-    (is_table && file.get(span)? == "[trusted]")
-        .then_some("write `[[trusted]]`: a file can have several of them")
+    if !message.starts_with("invalid type: map, expected a sequence") {
+        return None;
+    }
+    match file.get(span)? {
+        "[trusted]" => Some("write `[[trusted]]`: a file can have several of them"),
+        "[adapt]" => Some("write `[[adapt]]`: a file can have several of them"),
+        _ => None,
+    }
 }
 
 fn modes(table: &str, texts: [&Option<String>; 5]) -> Result<BTreeMap<SideEffects, Mode>, String> {

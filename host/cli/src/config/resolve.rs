@@ -3,6 +3,7 @@
 mod tighten;
 mod value;
 
+use super::adapted::Adapted;
 use super::file::{ConfigError, FileConfig, Trusted};
 use super::journal::JournalSettings;
 use super::rule::ToolRule;
@@ -73,6 +74,9 @@ pub struct Settings {
     /// Workspaces in which a prompt becomes auto, except for their overrides. Only set by the
     /// user's own file.
     pub trusted: Vec<Trusted>,
+    /// Components of other worlds, with the origin of each. Only set by the user's own file and
+    /// the command line.
+    pub adapted: Vec<Value<Adapted>>,
     /// The journal. Only set by the user's own file.
     pub journal: JournalSettings,
 }
@@ -109,6 +113,7 @@ impl Default for Settings {
             may_hang: Value::default(true),
             hard_links: Value::default(HardLinks::Refuse),
             trusted: Vec::new(),
+            adapted: Vec::new(),
             journal: JournalSettings::default(),
         }
     }
@@ -267,6 +272,8 @@ impl Settings {
         self.confirm_timeout.set(config.confirm_timeout, origin);
         self.concurrency.set(config.concurrency, origin);
         self.trusted.extend(config.trusted);
+        let adapted = config.adapted.into_iter();
+        self.adapted.extend(adapted.map(|value| Value { value, origin: origin() }));
         self.classes.extend(
             config
                 .classes

@@ -2,6 +2,7 @@
 
 use super::named;
 use clap::Args as ClapArgs;
+use palisade::SideEffects;
 use palisade_author::Language;
 use std::path::PathBuf;
 
@@ -41,6 +42,9 @@ pub(in crate::cli) struct Check {
     /// The directory of the recorded cases [default: tests, beside the plugin's directory `dist`]
     #[arg(long, value_name = "DIR")]
     pub(in crate::cli) cases: Option<PathBuf>,
+    /// Check the functions of a component of another world, as tools of this class
+    #[arg(long, value_name = "CLASS")]
+    pub(in crate::cli) class: Option<SideEffects>,
     /// Draw the inputs from this seed; the same seed draws the same inputs
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(in crate::cli) seed: u64,
@@ -62,6 +66,21 @@ pub(in crate::cli) struct Check {
     /// The directory with the files before the recorded call
     #[arg(long, value_name = "DIR", requires = "record")]
     pub(in crate::cli) files: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct Adapt {
+    /// The `.wasm` file of the component
+    pub(in crate::cli) file: PathBuf,
+    /// The class of the tools: none, read, write, execute or network. The sandbox holds what it allows, whatever the component does
+    #[arg(long, value_name = "CLASS")]
+    pub(in crate::cli) class: SideEffects,
+    /// The directory of its WIT, whose comments describe the tools
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::cli) wit: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(in crate::cli) json: bool,

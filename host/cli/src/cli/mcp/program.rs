@@ -17,6 +17,8 @@ pub(super) struct Program {
     pub(super) path: String,
     pub(super) workspace: String,
     pub(super) plugins: Vec<String>,
+    /// Components of other worlds, each as `FILE=CLASS`.
+    pub(super) adapted: Vec<String>,
     pub(super) shipped: Shipped,
     pub(super) config: Option<String>,
     pub(super) allow: BTreeSet<SideEffects>,
@@ -43,6 +45,11 @@ impl Program {
                 .iter()
                 .map(|path| carried(path))
                 .collect::<Result<_, _>>()?,
+            adapted: common
+                .adapt
+                .iter()
+                .map(|adapted| Ok(format!("{}={}", carried(&adapted.file)?, adapted.class)))
+                .collect::<Result<_, Failure>>()?,
             shipped: if common.no_builtin { Shipped::LeftOut } else { Shipped::Included },
             config: settings_file(common).as_deref().map(carried).transpose()?,
             allow: config.allow.iter().copied().collect(),
@@ -61,6 +68,7 @@ impl Program {
         let mut add = |words: &[&str]| args.extend(words.iter().map(|&word| word.to_owned()));
         add(&["--workspace", &self.workspace]);
         self.plugins.iter().for_each(|directory| add(&["--plugins", directory]));
+        self.adapted.iter().for_each(|component| add(&["--adapt", component]));
         if self.shipped != Shipped::Included {
             add(&["--no-builtin"]);
         }
@@ -149,6 +157,7 @@ mod tests {
             path: "/opt/palisade".to_owned(),
             workspace: "/srv/my own".to_owned(),
             plugins: Vec::new(),
+            adapted: Vec::new(),
             shipped: Shipped::Included,
             config: None,
             allow: BTreeSet::new(),
@@ -158,12 +167,13 @@ mod tests {
         };
         assert_eq!(program.words(), ["/opt/palisade", "serve", "--workspace", "/srv/my own"]);
         program.plugins = vec!["/b".to_owned(), "/a".to_owned()];
+        program.adapted = vec!["/d.wasm=read".to_owned()];
         program.shipped = Shipped::LeftOut;
         program.config = Some("/c.toml".to_owned());
         program.allow = BTreeSet::from([SideEffects::Network, SideEffects::Write]);
         program.timeout = Some("90s".to_owned());
         program.switches = vec!["--watch"];
-        let expected = "serve --workspace /srv/my own --plugins /b --plugins /a --no-builtin --config /c.toml --allow write,network --timeout 90s --watch";
+        let expected = "serve --workspace /srv/my own --plugins /b --plugins /a --adapt /d.wasm=read --no-builtin --config /c.toml --allow write,network --timeout 90s --watch";
         assert_eq!(program.args().join(" "), expected);
     }
 

@@ -1,5 +1,6 @@
 //! The form of `palisade.toml`, before its values are checked.
 
+use crate::config::adapted::RawAdapted;
 use crate::config::time::Written;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct RawFile {
     pub(super) confirm: RawConfirm,
     pub(super) trusted: Vec<RawTrusted>,
+    pub(super) adapt: Vec<RawAdapted>,
     pub(super) limits: RawLimits,
     pub(super) plugins: RawPlugins,
     pub(super) tools: RawTools,

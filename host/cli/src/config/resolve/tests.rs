@@ -40,6 +40,7 @@ fn loosening_project_is_refused_with_key_and_file() {
         ("[limits]\ncompile_time = \"181s\"", "limits.compile_time"),
         ("[limits]\ncompile_memory = \"3GiB\"", "limits.compile_memory"),
         ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
+        ("[[adapt]]\nfile = \"/x.wasm\"\nclass = \"none\"", "adapt"),
         ("[limits.tool_concurrency]\nshell = 9", "limits.tool_concurrency.shell"),
         ("[shell]\nunconfined = true", "shell.unconfined"),
         ("[shell]\nnetwork = true", "shell.network"),

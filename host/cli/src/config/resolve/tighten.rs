@@ -90,6 +90,9 @@ impl Settings {
         if project.journal != JournalConfig::default() {
             return loosens("journal".to_owned());
         }
+        if !project.adapted.is_empty() {
+            return loosens("adapt".to_owned());
+        }
         if !project.directories.is_empty() {
             return loosens("plugins.directories".to_owned());
         }

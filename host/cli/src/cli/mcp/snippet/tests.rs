@@ -15,6 +15,7 @@ fn program(workspace: &str, allow: &[SideEffects]) -> Launch {
     Launch::Program(Program {
         path: "/opt/my tools/palisade".to_owned(),
         workspace: workspace.to_owned(),
+        adapted: Vec::new(),
         plugins: Vec::new(),
         shipped: Shipped::Included,
         config: None,
