@@ -27,8 +27,14 @@ fn prepare(package: &Path, out: &Path) -> Result<(), Error> {
     let workspace = package.parent().unwrap_or(package);
     script::watch(&script::ingredients(workspace));
     script::watch(
-        &["build.rs", "guests/Cargo.toml", "guests/examples", "guests/mcp_conformance"]
-            .map(|name| package.join(name)),
+        &[
+            "build.rs",
+            "guests/Cargo.toml",
+            "guests/examples",
+            "guests/mcp_conformance",
+            "guests/wit",
+        ]
+        .map(|name| package.join(name)),
     );
     let names = names(&package.join("guests/examples"))?;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use palisade::{
     CacheMode, Call, HostBuilder, Places, SideEffects, plugins::Shipped, policy::Policy,
-    sandbox::limits::Limits,
+    sandbox::Adaptation, sandbox::limits::Limits,
 };
 use serde_json::Value;
 
@@ -26,6 +26,8 @@ pub enum Plugins {
     Guest(Guest),
     /// A component made by the test, with the file name it gets.
     Component(String, Vec<u8>),
+    /// A guest of another world, whose functions become tools of this class.
+    Adapted(Guest, SideEffects),
     /// The shipped plugins of the host.
     Shipped,
 }
@@ -221,6 +223,9 @@ impl Case {
         if let Some(directory) = self.directory(world) {
             program = program.args(["--no-builtin", "--plugins"]).args([directory]);
         }
+        if let Some(component) = self.adapted() {
+            program = program.args(["--no-builtin", "--adapt"]).args([component]);
+        }
         match self.memory {
             Some(memory) => program.env("PALISADE_MEMORY", format!("{memory}B")),
             None => program,
@@ -244,9 +249,12 @@ impl Case {
             .limits(limits)
             .cache(CacheMode::Directory(cache()));
         let builder = builder.places(places);
-        match self.directory(world) {
-            Some(directory) => builder.shipped(Shipped::LeftOut).plugins(directory),
-            None => builder.tool(native::shell()),
+        match (&self.plugins, self.directory(world)) {
+            (Plugins::Adapted(guest, class), _) => {
+                builder.shipped(Shipped::LeftOut).adapt(guest.file(), Adaptation::new(*class))
+            }
+            (_, Some(directory)) => builder.shipped(Shipped::LeftOut).plugins(directory),
+            (_, None) => builder.tool(native::shell()),
         }
     }
 
@@ -254,6 +262,8 @@ impl Case {
     fn listing(&self, world: &World) -> String {
         let directory = self.directory(world);
         let options = directory.map(|it| format!(" --plugins {} --no-builtin", it.display()));
+        let adapted = self.adapted().map(|it| format!(" --adapt {it} --no-builtin"));
+        let options = options.or(adapted);
         format!("palisade list{}", options.unwrap_or_default())
     }
 
@@ -296,7 +306,15 @@ impl Case {
         match &self.plugins {
             Plugins::Guest(guest) => Some(guest.directory()),
             Plugins::Component(..) => Some(world.plugins()),
-            Plugins::Shipped => None,
+            Plugins::Adapted(..) | Plugins::Shipped => None,
+        }
+    }
+
+    /// Returns the component of another world, with the class of its tools, as `--adapt` takes it.
+    fn adapted(&self) -> Option<String> {
+        match &self.plugins {
+            Plugins::Adapted(guest, class) => Some(format!("{}={class}", guest.file().display())),
+            Plugins::Guest(_) | Plugins::Component(..) | Plugins::Shipped => None,
         }
     }
 

@@ -158,7 +158,8 @@ fn item(path: &str, begin: &str) -> String {
 
 /// The subcommands whose test of a full disk stands apart, with that test, or `None` for one that
 /// prints nothing unless a client asks.
-const APART: [(&str, Option<&str>); 7] = [
+const APART: [(&str, Option<&str>); 8] = [
+    ("adapt", Some("fn shown_tools_on_a_full_disk_are_1(")),
     ("build", Some("fn report_of_a_build_on_a_full_disk_is_1(")),
     ("check", Some("fn report_on_a_full_disk_is_1(")),
     ("console", Some("fn unwritable_output_about_a_server_is_1(")),
@@ -169,7 +170,8 @@ const APART: [(&str, Option<&str>); 7] = [
 ];
 /// The subcommands whose test of `--json` stands apart, with that test: they need a journal, a
 /// project or a plugin.
-const JSON_APART: [(&str, &str); 3] = [
+const JSON_APART: [(&str, &str); 4] = [
+    ("adapt", "fn tools_are_shown_with_what_is_left_out_and_the_configuration("),
     ("build", "fn new_project_is_built_checked_called_and_broken("),
     ("check", "fn sound_plugin_passes_without_a_finding("),
     ("log", "fn one_call_has_its_question_with_who_answered("),
