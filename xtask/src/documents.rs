@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 24] = [
+const DOCUMENTS: [&str; 25] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -33,6 +33,7 @@ const DOCUMENTS: [&str; 24] = [
     "host/wasi-fs/README.md",
     "plugins/README.md",
     "docs/authors.md",
+    "docs/adapt.md",
     "docs/settings.md",
     "docs/events.md",
     "docs/mcp.md",

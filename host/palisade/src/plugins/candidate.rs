@@ -177,7 +177,7 @@ impl Candidate {
             Self::Shipped(plugin) => {
                 sandbox.prepare_embedded(digest, plugin.description, self.source())
             }
-            Self::File(_) => None,
+            Self::File(..) => None,
         }
     }
 
