@@ -23,6 +23,7 @@ mod output;
 mod precheck;
 mod refusal;
 mod run;
+mod stored_description;
 #[cfg(test)]
 mod tests;
 

@@ -1,9 +1,5 @@
 //! The description of a plugin, in the plugin's own words.
 
-mod stored;
-
-pub(crate) use stored::StoredDescription;
-
 use super::bindings::exports::palisade::tool::tool::Definition;
 use crate::tool::offer::Offer;
 use crate::tool::text::elided;
@@ -35,12 +31,5 @@ pub struct LeftOut {
 impl LeftOut {
     pub(crate) fn new(function: &str, reason: &impl fmt::Display) -> Self {
         Self { function: elided(function, 256), reason: reason.to_string() }
-    }
-}
-
-impl Description {
-    /// Parses a stored description.
-    pub(crate) fn parse(stored: &str) -> Option<Self> {
-        serde_json::from_str::<StoredDescription>(stored).ok().map(Self::from)
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn derived(
 
 fn resolved(exported: &Exported) -> Result<(String, Function), Unfit> {
     let tool = exported.tool_name()?.to_string();
-    Ok((tool, Function::new(exported.index.clone(), &exported.ty)?))
+    Ok((tool, Function::new(exported.index, &exported.ty)?))
 }
 
 fn derive(

@@ -1,7 +1,8 @@
 //! The description of a plugin as the cache stores it: in the plugin's own words, which are checked
 //! again at each read.
 
-use crate::sandbox::description::{Description, StoredDescription};
+use crate::sandbox::description::Description;
+use crate::sandbox::stored_description::StoredDescription;
 use serde::{Deserialize, Serialize};
 
 /// The version of the checks. Raised whenever they become stricter, so that older entries count as

@@ -14,6 +14,7 @@ use crate::sandbox::description::Description;
 use crate::sandbox::guest_files::GuestFiles;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::precheck;
+use crate::sandbox::stored_description::StoredDescription;
 use crate::tool::offer::{DocumentIndex, Offer};
 use crate::tool::schema::Building;
 use crate::tool::{Definition, Digest};
@@ -106,7 +107,7 @@ impl Sandbox {
         description: &str,
         source: ByteSource,
     ) -> Option<Arc<Prepared>> {
-        let description = Description::parse(description)?;
+        let description = StoredDescription::parse(description)?;
         let freshness =
             match self.cache.has_code(&self.runtime.engine, digest, self.strategy.first()) {
                 true => Freshness::Cached,

@@ -1,6 +1,6 @@
 //! The descriptions of the shipped plugins, which the program has before it compiles them.
 
-use crate::sandbox::description::{Description, StoredDescription};
+use crate::sandbox::stored_description::StoredDescription;
 use crate::sandbox::{Cache, Sandbox, Trust};
 use crate::tool::Digest;
 use std::env;
@@ -24,7 +24,7 @@ fn embedded_descriptions_are_in_the_words_of_the_shipped_plugins() {
             fs::write(folder.join(format!("{}.json", plugin.name)), text).unwrap();
             continue;
         }
-        let embedded = Description::parse(plugin.description).unwrap();
+        let embedded = StoredDescription::parse(plugin.description).unwrap();
         assert_eq!(
             StoredDescription::from(&embedded),
             own,

@@ -1,8 +1,8 @@
 //! The form in which descriptions are stored: in the plugin's own words.
 
-use super::{Description, LeftOut};
-use crate::sandbox::bindings::exports::palisade::tool::tool::Definition;
-use crate::sandbox::bindings::palisade::tool::types::SideEffects;
+use super::bindings::exports::palisade::tool::tool::Definition;
+use super::bindings::palisade::tool::types::SideEffects;
+use super::description::{Description, LeftOut};
 use crate::tool::offer::Offer;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,13 @@ enum Class {
     Write,
     Execute,
     Network,
+}
+
+impl StoredDescription {
+    /// Parses a description that is part of the program.
+    pub(crate) fn parse(stored: &str) -> Option<Description> {
+        serde_json::from_str::<Self>(stored).ok().map(Description::from)
+    }
 }
 
 impl From<&Description> for StoredDescription {
