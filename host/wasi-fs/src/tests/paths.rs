@@ -6,8 +6,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 use super::{
-    Access, Call, ErrorCode, FOLLOW, Filesystem, FilesystemView, HostDescriptor, Mount, OpenFlags,
-    Options, PREOPEN_NAME, Quotas, READ, Resolver, ResourceTable, code, everywhere, now,
+    Access, Call, ErrorCode, FOLLOW, Filesystem, HostDescriptor, Mount, OpenFlags, Options,
+    PREOPEN_NAME, Quotas, READ, Resolver, code, everywhere, now,
 };
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
 
@@ -132,7 +132,7 @@ fn directory_handle_reaches_only_its_contents() {
     everywhere(|call| {
         let dir = call.open("dir", FOLLOW, OpenFlags::DIRECTORY, READ).unwrap();
         let mut open = |path: &str| {
-            let dir = wasmtime::component::Resource::new_borrow(dir.rep());
+            let dir = Resource::new_borrow(dir.rep());
             code(now(call.view().open_at(dir, FOLLOW, path.to_owned(), OpenFlags::empty(), READ)))
                 .map(drop)
         };
