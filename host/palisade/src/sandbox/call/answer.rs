@@ -42,28 +42,28 @@ pub(super) fn parameters(
     })
 }
 
-/// Calls a function in a new instance, and returns its value if it has one.
+/// Calls a function in a new instance, and converts its value. A large one takes milliseconds, so
+/// it is converted in the turn of the guest that has made it.
 pub(super) async fn call(
     function: &Function,
     linked: &Linked,
     store: &mut Store<State>,
     parameters: &Lowered,
-) -> wasmtime::Result<Option<Val>> {
+    account: &Account,
+) -> wasmtime::Result<Result<Answered, NoAnswer>> {
     // The engine replaces the value.
     let mut results = vec![Val::Bool(false); function.results()];
     linked.call(&function.index, store, parameters.values(), &mut results).await?;
-    Ok(results.pop())
+    Ok(function.answered(results.pop(), account))
 }
 
-/// Converts the value of a function.
+/// Returns the answer of a function in the form of a guest of the contract.
 pub(super) fn returned(
-    function: &Function,
-    value: Option<Val>,
-    account: &Account,
+    answered: Result<Answered, NoAnswer>,
     context: &ToolContext,
     class: SideEffects,
 ) -> Result<Returned, Failure> {
-    let answered = function.answered(value, account).map_err(|error| match error {
+    let answered = answered.map_err(|error| match error {
         NoAnswer::Exhausted(why) => exhaustion_error(why, context.time_limit(), class),
         NoAnswer::TooLong => {
             ErrorKind::ResourceExhausted { limit: Limit::Result, value: limits::RESULT }

@@ -13,7 +13,7 @@ use crate::execution::share::Grant;
 use crate::execution::{
     BoxFuture, OwnerShares, Report, Tool, ToolContext, ToolOutput, ValidInput, enter_queue,
 };
-use crate::sandbox::adapt::{Function, Lowered};
+use crate::sandbox::adapt::{Answered, Function, Lowered, NoAnswer};
 use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::engine::Allocation;
 use crate::sandbox::guest_files::GuestFiles;
@@ -33,7 +33,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wasmtime::Store;
-use wasmtime::component::{ComponentExportIndex, Val};
+use wasmtime::component::ComponentExportIndex;
 
 #[cfg(test)]
 mod tests;
@@ -59,8 +59,7 @@ enum Target<'a> {
 /// What a guest has returned.
 enum Raw {
     Returned(Returned),
-    /// The value of a function, not converted yet.
-    Value(Option<Val>),
+    Answered(Result<Answered, NoAnswer>),
 }
 
 pub(super) struct WasmTool {
@@ -126,7 +125,8 @@ impl WasmTool {
         let mut store = self.new_store(context, &account, &target)?;
         let running = self.sandbox.runtime.running();
         let ended = self.run_guest(linked, &target, &mut store, input, context).await;
-        let result = match self.returned(ended, target, &store, &account, context) {
+        drop(target);
+        let result = match self.returned(ended, &store, context) {
             Ok(raw) => self.convert(raw, &mut store, account, context).await,
             Err(failure) => Err(failure),
         };
@@ -234,7 +234,9 @@ impl WasmTool {
         let execute = match target {
             Target::Execute(execute) => execute,
             Target::Function(function, parameters) => {
-                return answer::call(function, linked, store, parameters).await.map(Raw::Value);
+                let account = context.account();
+                let answered = answer::call(function, linked, store, parameters, &account).await;
+                return answered.map(Raw::Answered);
             }
             Target::Offered(offered) => {
                 let pre = linked.instance_pre();
@@ -258,13 +260,11 @@ impl WasmTool {
         linked.execute(execute, store, call).await.map(Raw::Returned)
     }
 
-    /// Returns the output of a guest that returned one. The parameters are not needed any more.
+    /// Returns the output of a guest that returned one.
     fn returned(
         &self,
         ended: Result<Raw, Stop>,
-        target: Target<'_>,
         store: &Store<State>,
-        account: &Account,
         context: &ToolContext,
     ) -> Result<wit::Output, Failure> {
         let class = self.definition.side_effects();
@@ -272,16 +272,9 @@ impl WasmTool {
             store.data().filesystem.remove_temp_files(is_temporary);
             stop.into_exit_reason(store)
         })?;
-        let returned = match (raw, target) {
-            (Raw::Value(value), Target::Function(function, parameters)) => {
-                drop(parameters);
-                answer::returned(function, value, account, context, class)?
-            }
-            (Raw::Value(_), _) => {
-                let text = "a call of another kind returned the value of a function";
-                return Err(ErrorKind::execution(ExecutionKind::Internal, text).into());
-            }
-            (Raw::Returned(returned), _) => returned,
+        let returned = match raw {
+            Raw::Returned(returned) => returned,
+            Raw::Answered(answered) => answer::returned(answered, context, class)?,
         };
         Ok(output::returned(returned, store.data(), class)?)
     }
