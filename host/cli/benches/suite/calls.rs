@@ -6,7 +6,9 @@ use crate::report::{self, Series};
 use crate::road::Road;
 use crate::spawned;
 use crate::world::World;
-use palisade::json;
+use palisade::plugins::Shipped;
+use palisade::sandbox::Adaptation;
+use palisade::{SideEffects, json};
 
 /// Calls of each kind.
 const CALLS: usize = 6_000;
@@ -64,6 +66,26 @@ pub(crate) fn run(world: &World) {
         let all = [by_hand, through, program, process, natively];
         report::group(name, if reads == 0 { &all[..4] } else { &all });
     }
+    crate::on_one_thread().block_on(of_another_world(world));
+}
+
+/// Compares the echo of a plugin with that of a component of another world.
+async fn of_another_world(world: &World) {
+    let class = Adaptation::new(SideEffects::None);
+    let host = world.host().shipped(Shipped::LeftOut);
+    let host = host.plugin_file(palisade_tests::guest::BENCH_CALLS.file());
+    let road = Road::with(host.adapt(palisade_tests::guest::ADAPT_DEPOT.file(), class));
+    let (mut plugin, mut adapted) = (Series::new("a plugin"), Series::new("an adapted component"));
+    let text = json!({"text": "hello"}).to_string();
+    for round in 0..=CALLS / BLOCK {
+        for _ in 0..BLOCK {
+            plugin.time(round > 0, road.call("echo", &text)).await;
+        }
+        for _ in 0..BLOCK {
+            adapted.time(round > 0, road.call("echo_same_text", &text)).await;
+        }
+    }
+    report::group("echo of another world", &[plugin, adapted]);
 }
 
 /// Runs the floor and the library in turns.
