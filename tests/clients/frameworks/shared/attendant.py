@@ -63,9 +63,13 @@ class Attendant:
             # A call may have asked before.
             _, questions = self.request("/confirmations")
             for question in json.load(questions)["items"]:
-                self.answer(question)
-            for question in asked(events):
-                self.answer(question)
+                self.take(question)
+            for event in confirmations(events):
+                if event["event"] == "tool.confirmation_requested":
+                    self.take(event)
+                elif event["decision"] == "deferred":
+                    # The client is asked with its next call, which may ask the operator again.
+                    self.questions.pop(event["request_id"], None)
         except (OSError, http.client.HTTPException):
             # The server has ended with its client, or this attendance.
             pass
@@ -79,16 +83,23 @@ class Attendant:
         [(file, _)] = new
         return ":".join(file.name.removesuffix(OPERATORS).rsplit("-", 1))
 
+    def take(self, question):
+        """Notes a question, and answers it after a while."""
+        if question["request_id"] not in self.questions:
+            self.questions[question["request_id"]] = question
+            timer = threading.Timer(self.after, self.answer, [question])
+            timer.daemon = True
+            timer.start()
+
     def answer(self, question):
         id = question["request_id"]
-        if id in self.questions:
+        if id not in self.questions:
             return
-        self.questions[id] = question
-        time.sleep(self.after)
         session, turn = question.get("session_id") or "-", question.get("turn_id") or "-"
         path = f"/sessions/{session}/turns/{turn}/confirmations/{id}"
-        _, answer = self.request(path, {"decision": self.decision})
-        self.answers.append(json.load(answer)["decision"])
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            _, answer = self.request(path, {"decision": self.decision})
+            self.answers.append(json.load(answer)["decision"])
 
     def request(self, path, body=None):
         """Returns the socket and the body of a response."""
@@ -104,12 +115,12 @@ class Attendant:
         return opened, response
 
 
-def asked(events):
-    """Yields the questions in a stream of events."""
+def confirmations(events):
+    """Yields the beginnings and ends of questions in a stream of events."""
     name = None
     for line in events:
         key, _, value = line.decode().rstrip("\n").partition(": ")
         if key == "event":
             name = value
-        elif key == "data" and name == "tool.confirmation_requested":
+        elif key == "data" and name and name.startswith("tool.confirmation_"):
             yield json.loads(value)
