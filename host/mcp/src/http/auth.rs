@@ -72,9 +72,11 @@ impl Admitted {
         &self.account
     }
 
-    /// Returns the request: without its credentials, and with what a [`RequestHead`] contains.
+    /// Returns the request: without its credentials, and with what a [`RequestHead`] contains. Its
+    /// memory account is an extension, so that the body counts as long as its service keeps that.
     #[must_use]
-    pub fn into_request(self) -> Request<Bytes> {
+    pub fn into_request(mut self) -> Request<Bytes> {
+        self.request.extensions_mut().insert(self.account);
         self.request
     }
 }

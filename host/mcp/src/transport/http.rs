@@ -71,7 +71,6 @@ impl<S: ServerHandler + Prepare> McpEndpoint<S> {
             Ok(body) => body,
             Err(rejected) => return responses::error(responses::status_of(&rejected), rejected),
         };
-        request.extensions_mut().insert(account.clone());
         match body.prepare(|| (self.factory)(), &account).await {
             Ok(None) => {}
             Ok(Some(changed)) => *request.body_mut() = changed,

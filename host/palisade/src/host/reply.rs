@@ -37,9 +37,7 @@ impl Host {
         prepare: impl FnMut(Call) -> Call,
     ) -> (Vec<ToolResult>, Transcript) {
         let ReadReply { mut transcript, tool_uses } = reply;
-        let calls = tool_uses.iter().map(Call::from).map(prepare).collect();
-        let mut answers = ReplyAnswers::new(&mut transcript, tool_uses);
-        let results = self.dispatch_into(session, calls, &mut answers).await;
+        let results = self.run_tool_uses(session, tool_uses, &mut transcript, prepare).await;
         (results, transcript)
     }
 
@@ -62,8 +60,18 @@ impl Host {
         prepare: impl FnMut(Call) -> Call,
     ) -> Result<Vec<ToolResult>, ReplyError> {
         let tool_uses = transcript.append_reply(reply)?;
+        Ok(self.run_tool_uses(session, tool_uses, transcript, prepare).await)
+    }
+
+    async fn run_tool_uses(
+        &self,
+        session: &Session,
+        tool_uses: Vec<ToolUse>,
+        transcript: &mut Transcript,
+        prepare: impl FnMut(Call) -> Call,
+    ) -> Vec<ToolResult> {
         let calls = tool_uses.iter().map(Call::from).map(prepare).collect();
         let mut answers = ReplyAnswers::new(transcript, tool_uses);
-        Ok(self.dispatch_into(session, calls, &mut answers).await)
+        self.dispatch_into(session, calls, &mut answers).await
     }
 }

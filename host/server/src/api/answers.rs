@@ -152,18 +152,14 @@ impl Answers {
 
 impl Table {
     fn forget_old(&mut self) {
-        let is_old = |key: &&Key| {
-            let answer = self.entries.get(*key).and_then(|entry| entry.answer.as_ref());
-            answer.is_none_or(|(_, at)| at.elapsed() >= KEPT)
-        };
-        let old: Vec<Key> =
-            self.done.oldest().map(|(_, key)| key).filter(is_old).cloned().collect();
-        for key in &old {
-            self.done.remove(&key.owner, key);
-            self.entries.remove(key);
-        }
-        if !old.is_empty() {
-            self.forget_old();
+        loop {
+            let is_old = |key: &&Key| {
+                let answer = self.entries.get(*key).and_then(|entry| entry.answer.as_ref());
+                answer.is_none_or(|(_, at)| at.elapsed() >= KEPT)
+            };
+            let Some(old) = self.done.oldest().find(is_old).cloned() else { return };
+            self.done.remove(&old.owner, &old);
+            self.entries.remove(&old);
         }
     }
 }

@@ -99,12 +99,16 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for JsonBody<T> {
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let role = parts.extensions.get::<Role>().ok_or(ApiError::Unauthenticated)?;
-        let account = app.account_of(role);
         if !is_json(&parts.headers) {
             return Err(ApiError::MediaType);
         }
-        let bytes = read(&parts.headers, body).await?;
-        account.reserve(bytes.len() as u64).map_err(ApiError::NoMemory)?;
+        let length = announced(&parts.headers)?;
+        // A server that has read and counted the body says so.
+        let account = match parts.extensions.get::<Account>() {
+            Some(account) => account.clone(),
+            None => app.account_for(role, length)?,
+        };
+        let bytes = read(body).await?;
         app.offload(bytes.len(), move || parse(&bytes, account)).await?
     }
 }
@@ -115,18 +119,26 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, ApiError> {
-    let too_large = || ApiError::BodyTooLarge { limit: BODY.bytes };
+/// Returns the most bytes that the body has. A body that is announced as too long is refused before
+/// it is sent.
+fn announced(headers: &HeaderMap) -> Result<usize, ApiError> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    // A body that is announced as too long is refused before it is sent.
-    if announced.and_then(|length| length.parse().ok()).is_some_and(|length: u64| {
-        usize::try_from(length).map_or(true, |length| length > BODY.bytes)
-    }) {
-        return Err(too_large());
+    match announced.and_then(|length| length.parse::<u64>().ok()) {
+        None => Ok(BODY.bytes),
+        Some(length) => usize::try_from(length)
+            .ok()
+            .filter(|length| *length <= BODY.bytes)
+            .ok_or(ApiError::BodyTooLarge { limit: BODY.bytes }),
     }
+}
+
+async fn read(body: Body) -> Result<Bytes, ApiError> {
     to_bytes(body, BODY.bytes).await.map_err(|error| {
         let is_too_long = error.source().is_some_and(|why| why.to_string().contains("limit"));
-        if is_too_long { too_large() } else { ApiError::BodyUnreadable }
+        match is_too_long {
+            true => ApiError::BodyTooLarge { limit: BODY.bytes },
+            false => ApiError::BodyUnreadable,
+        }
     })
 }
 

@@ -1,5 +1,5 @@
-//! The order in which kept answers are given up. All owners share one bound, and the owner that keeps
-//! most gives up its oldest answer, so that no client evicts the answers of another.
+//! The order in which kept answers are evicted. All owners share one bound, and the owner that
+//! keeps most loses its oldest answer, so that no client evicts the answers of another.
 
 use super::open_sessions::Owner;
 use std::collections::{HashMap, VecDeque};
@@ -52,12 +52,8 @@ impl<K: PartialEq> Kept<K> {
     }
 
     /// Returns the oldest answer of each owner.
-    pub(super) fn oldest(&self) -> impl Iterator<Item = (&Owner, &K)> {
-        let oldest = |(owner, answers)| {
-            let answers: &Answers<K> = answers;
-            answers.oldest_first.front().map(|(key, _)| (owner, key))
-        };
-        self.owners.iter().filter_map(oldest)
+    pub(super) fn oldest(&self) -> impl Iterator<Item = &K> {
+        self.owners.values().filter_map(|of| of.oldest_first.front()).map(|(key, _)| key)
     }
 
     /// Returns what is kept now.

@@ -79,11 +79,14 @@ impl Shared {
         })
     }
 
-    /// Returns an account for a request of this sender, within the memory of all calls.
-    pub(super) fn account_of(&self, role: &Role) -> Account {
+    /// Returns an account for a request of this sender whose body has at most this many bytes, within
+    /// the memory of all calls.
+    pub(super) fn account_for(&self, role: &Role, body: usize) -> Result<Account, ApiError> {
         let sender = role.client().map_or("operators".to_owned(), |id| format!("client {id}"));
         let shares = client_shares(Digest::of(format!("api {sender}").as_bytes()), None);
-        Account::of_client(self.host.limits().of_memory(), shares)
+        let account = Account::of_client(self.host.limits().of_memory(), shares);
+        account.reserve(body as u64).map_err(ApiError::NoMemory)?;
+        Ok(account)
     }
 
     /// Runs work on a text of this length, on a thread of its own if the text is long.

@@ -60,7 +60,8 @@ pub(in crate::api) fn prefers_async(headers: &HeaderMap) -> bool {
     each.any(|preference| preference.trim().eq_ignore_ascii_case("respond-async"))
 }
 
-/// Runs a call in a task of its own, which holds the account of its request. `keep` gets its answer.
+/// Runs a call in a task of its own, which holds the account of its request. `keep` gets its
+/// answer.
 pub(super) fn spawn_call(
     app: App,
     session: Session,
