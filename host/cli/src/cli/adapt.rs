@@ -7,8 +7,7 @@ use super::output;
 use super::wrap::columns;
 use super::{inspect, setup};
 use crate::config::{Adapted, Origin, Value};
-use palisade::plugins::Shipped;
-use palisade::{Host, HostBuilder};
+use palisade::HostBuilder;
 use palisade_author::wit;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -22,12 +21,7 @@ pub(super) fn run(common: &Common, args: &Adapt) -> Result<Exit, Failure> {
         let file = args.file.display();
         return Err(Failure::new(Exit::NotFound, format!("there is no file `{file}`")));
     }
-    let builder = Host::builder()
-        .workspace(&common.workspace)
-        .shipped(Shipped::LeftOut)
-        .limits(settings.limits())
-        .cache(setup::cache_mode())
-        .compiler(setup::compiler(&settings));
+    let builder = setup::alone(common, &settings);
     let host = add_to(builder, &adapted).build()?;
     if let Some(rejected) = host.rejected().first() {
         let text = format!("`{}` cannot be adapted: {}", rejected.file, rejected.reason);

@@ -50,7 +50,7 @@ pub(super) struct Common {
     /// Also load the plugins (`.wasm`) of this directory; can be given several times [env: PALISADE_PLUGINS]
     #[arg(long, short = 'p', global = true, value_name = "DIR")]
     pub(super) plugins: Vec<PathBuf>,
-    /// Also serve the functions of this component, of whatever world, as tools of this class, such as depot.wasm=none; can be given several times
+    /// Also serve this component's functions as tools, such as depot.wasm=none; can be repeated
     #[arg(long, global = true, value_name = "FILE=CLASS")]
     pub(super) adapt: Vec<Adapted>,
     /// Leave out the plugins that come with palisade

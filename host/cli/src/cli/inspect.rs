@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::wrap::{columns, hanging, width};
 use super::{hint, list, offers, setup, style};
-use palisade::plugins::{Plugin, Shipped};
+use palisade::plugins::Plugin;
 use palisade::registry::Registered;
 use palisade::sandbox::World;
 use palisade::tool::text::visible;
@@ -18,13 +18,7 @@ use std::sync::Arc;
 pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     let settings = setup::settings(common)?;
     if is_file(&args.subject) {
-        let builder = Host::builder()
-            .workspace(&common.workspace)
-            .shipped(Shipped::LeftOut)
-            .limits(settings.limits())
-            .cache(setup::cache_mode())
-            .compiler(setup::compiler(&settings));
-        return file(builder, args);
+        return file(setup::alone(common, &settings), args);
     }
     let host = setup::builder(common, &settings).build_for(&args.subject)?;
     let tool = host.registry().get(&args.subject).map_err(|missing| not_found(common, &missing))?;

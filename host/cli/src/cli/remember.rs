@@ -44,8 +44,8 @@ fn record(what: Recorded, path: &Path) {
     }
 }
 
-/// Returns the plugin directories and components that configuration files name. An invalid file loads none, and a
-/// relative path leads elsewhere in each run.
+/// Returns the plugin directories and components that configuration files name. An invalid file
+/// loads none, and a relative path leads elsewhere in each run.
 fn plugin_directories(files: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     if files.is_empty() {
         return BTreeSet::new();

@@ -142,6 +142,16 @@ pub(super) fn shown(path: &Path) -> String {
     }
 }
 
+/// Returns the builder of a host for one component alone, to look at it.
+pub(super) fn alone(common: &Common, settings: &Settings) -> HostBuilder {
+    Host::builder()
+        .workspace(&common.workspace)
+        .shipped(Shipped::LeftOut)
+        .limits(settings.limits())
+        .cache(cache_mode())
+        .compiler(compiler(settings))
+}
+
 /// Returns the builder of a host with the command line and the configuration applied.
 pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
     remember::for_other_runs(common, settings);

@@ -75,7 +75,7 @@ pub(in crate::cli) struct Check {
 pub(in crate::cli) struct Adapt {
     /// The `.wasm` file of the component
     pub(in crate::cli) file: PathBuf,
-    /// The class of the tools: none, read, write, execute or network. The sandbox holds what it allows, whatever the component does
+    /// The class of the tools, which bounds the sandbox: none, read, write, execute or network
     #[arg(long, value_name = "CLASS")]
     pub(in crate::cli) class: SideEffects,
     /// The directory of its WIT, whose comments describe the tools
