@@ -44,8 +44,8 @@ pub enum WitError {
     },
 }
 
-/// Reads the comments of a package of WIT: a directory with its files, and with the packages that it
-/// depends on below `deps`, as the tools for WIT lay it out; or a single file.
+/// Reads the comments of a package of WIT: a directory with its files, and with the packages that
+/// it depends on below `deps`, as the tools for WIT lay it out; or a single file.
 ///
 /// # Errors
 ///

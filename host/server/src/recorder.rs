@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most questions whose input or answerer is remembered until the event arrives.
 const QUESTIONS: usize = 1_024;
-/// Who has answered a question that no operator has answered.
+/// The name of the answerer if the client answered the question of its own call.
 const CLIENT: &str = "client";
 
 /// The form in which inputs of calls are kept.

@@ -46,8 +46,8 @@ impl Server {
     }
 
     /// Returns the router. Only `/`, `/console/*`, `/healthz`, `/readyz` and `/openapi.json` answer
-    /// requests without a [`Role`](crate::Role). It has no `/login` and `/logout`, which the console
-    /// uses: signing in and out is the program's own.
+    /// requests without a [`Role`](crate::Role). It has no `/login` and `/logout`, which the
+    /// console uses: signing in and out is the program's own.
     pub fn router(&self) -> Router {
         api::router(self.0.clone())
     }

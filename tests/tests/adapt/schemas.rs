@@ -1,5 +1,5 @@
-//! The schemas of functions hold both ways: an input that a schema accepts comes back unchanged, and
-//! every value of the guest conforms.
+//! The schemas of functions hold both ways: an input that a schema accepts comes back unchanged,
+//! and every value of the guest conforms.
 
 use palisade::tool::schema::Schema;
 use palisade::{Host, SideEffects, ToolResult, sandbox::Adaptation};

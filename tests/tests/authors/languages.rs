@@ -281,8 +281,8 @@ fn incomplete_toolchain_of_c_is_2_with_the_missing_part() {
     }
 }
 
-/// Writes a script in a process of its own: one that another test starts meanwhile would inherit the
-/// open file, which cannot be run then.
+/// Writes a script in a process of its own: one that another test starts meanwhile would inherit
+/// the open file, which cannot be run then.
 fn write_program(file: &Path, script: &str) {
     let mut shell = Command::new("sh");
     shell.args(["-c", "printf %s \"$2\" > \"$1\" && chmod 700 \"$1\"", "sh"]).arg(file);

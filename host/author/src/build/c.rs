@@ -1,5 +1,5 @@
-//! Builds a project in C with clang and wasi-libc. The component is made in this process, so that an
-//! author needs no program that makes one.
+//! Builds a project in C with clang and wasi-libc. The component is made in this process, so that
+//! an author needs no program that makes one.
 
 use super::toolchain::{ask, plain_name, run};
 use super::{BuildError, Made, encode};

@@ -89,8 +89,8 @@ impl Logins {
         state.keep = Some(Keep { key, store: Arc::new(store), turn: Arc::default() });
     }
 
-    /// Stores the cookies after a change, outside of the lock of the state. One text is stored after
-    /// the other, so that an older text never replaces a newer one.
+    /// Stores the cookies after a change, outside of the lock of the state. One text is stored
+    /// after the other, so that an older text never replaces a newer one.
     fn store(&self) {
         let Some(keep) = self.state().keep.clone() else { return };
         let _turn = keep.turn.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,8 +19,8 @@ pub(crate) struct Function {
     pub(crate) index: ComponentExportIndex,
     pub(super) parameters: Vec<Field>,
     pub(super) result: Outcome,
-    /// The size of the data that the engine may copy out of the guest at once, in bytes. Values take
-    /// more memory than that, by a factor that depends on their types.
+    /// The size of the data that the engine may copy out of the guest at once, in bytes. Values
+    /// take more memory than that, by a factor that depends on their types.
     pub(crate) fuel: usize,
 }
 

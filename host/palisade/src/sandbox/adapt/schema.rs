@@ -174,8 +174,8 @@ impl<'a> Writer<'a> {
         schema
     }
 
-    /// Returns the schema of an option: its value, or `null`. An option of an option wraps the inner
-    /// one, since `null` stands for the outer one already.
+    /// Returns the schema of an option: its value, or `null`. An option of an option wraps the
+    /// inner one, since `null` stands for the outer one already.
     fn option(&mut self, inner: &Shape, path: &str) -> Value {
         let value = self.value(inner, path);
         nullable(if is_nullable(inner) { single("some", &value) } else { value })
