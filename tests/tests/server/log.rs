@@ -79,6 +79,9 @@ fn one_call_has_its_question_with_who_answered() {
     assert_eq!(names, expected);
     let text = log(&world, &["denied"]).exits_with(0).stdout;
     assert!(text.contains("deny by operator") && text.contains("user_denied"), "{text}");
+    let by_beginning = log(&world, &["deni", "--json"]).exits_with(0).json();
+    assert_eq!(by_beginning["call_id"], page["call_id"]);
+    log(&world, &[""]).exits_with(3).stderr_contains(&["several calls", "`denied`"]);
     let missing = log(&world, &["nothing"]).exits_with(3);
     missing.stderr_contains(&["the journal has no call `nothing`"]);
 }

@@ -12,7 +12,7 @@ use call_text::{call_line, call_page};
 use call_value::call_value;
 use palisade::tool::text::visible_json;
 use palisade_server::journal::{
-    CallFilter, CallRef, CallRow, CallState, Journal, JournalError, Page, Timestamp,
+    CallFilter, CallPage, CallRef, CallRow, CallState, Journal, JournalError, Page, Timestamp,
 };
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -53,26 +53,55 @@ fn path(args: &Args) -> Result<PathBuf, Failure> {
 }
 
 async fn show_call(journal: &Journal, args: &Args, id: &str) -> Result<Exit, Failure> {
-    let named = CallRef::Id { id: id.into(), client: None };
-    let page = match journal.call(named).await.map_err(|error| failed(&error))? {
-        Some(page) => Some(page),
+    let page = match find_call(journal, CallRef::Id { id: id.into(), client: None }).await? {
+        Some(page) => page,
         // The console shows the journal's own numbers.
-        None => match id.parse() {
-            Ok(number) => {
-                journal.call(CallRef::Key(number)).await.map_err(|error| failed(&error))?
-            }
-            Err(_) => None,
-        },
-    };
-    let Some(page) = page else {
-        let exit = Exit::NotFound;
-        return Err(Failure::new(exit, format!("the journal has no call `{id}`")));
+        None => match id.parse().ok() {
+            Some(number) => find_call(journal, CallRef::Key(number)).await?,
+            None => find_call(journal, unique_beginning(journal, id).await?).await?,
+        }
+        .ok_or_else(|| no_call(id))?,
     };
     match args.json {
         true => output::json(&call_value(&page))?,
         false => output::text(&call_page(&page))?,
     };
     Ok(Exit::Ok)
+}
+
+async fn find_call(journal: &Journal, of: CallRef) -> Result<Option<CallPage>, Failure> {
+    journal.call(of).await.map_err(|error| failed(&error))
+}
+
+/// Returns the only call whose id begins like this, among the newest that have this text.
+async fn unique_beginning(journal: &Journal, beginning: &str) -> Result<CallRef, Failure> {
+    /// The number of ids that a refusal lists.
+    const LISTED: usize = 5;
+    let filter = CallFilter { text: Some(beginning.into()), ..CallFilter::default() };
+    let rows = newest_rows(journal, &filter, 1_000).await.map_err(|error| failed(&error))?;
+    let mut found = rows.iter().filter(|row| row.id.starts_with(beginning));
+    let first = found.next().ok_or_else(|| no_call(beginning))?;
+    let others: Vec<String> = found.take(LISTED).map(|row| format!("`{}`", row.id)).collect();
+    match others.is_empty() {
+        true => Ok(CallRef::Key(first.key)),
+        false => Err(Failure::new(
+            Exit::NotFound,
+            format!(
+                "several calls have an id that begins with `{beginning}`, such as `{}`, {}: give more of it",
+                first.id,
+                others.join(", ")
+            ),
+        )),
+    }
+}
+
+fn no_call(id: &str) -> Failure {
+    Failure::new(
+        Exit::NotFound,
+        format!(
+            "the journal has no call `{id}`, and none whose id begins like this: `palisade log` lists the newest"
+        ),
+    )
 }
 
 async fn show_calls(journal: &Journal, args: &Args, filter: &CallFilter) -> Result<Exit, Failure> {

@@ -78,7 +78,7 @@ pub(in crate::cli) struct Console {
 
 #[derive(ClapArgs)]
 pub(in crate::cli) struct Log {
-    /// Show the call of this id with everything about it
+    /// Show the call of this id, or of the only id that begins like this, with everything about it
     pub(in crate::cli) call: Option<String>,
     /// The journal [default: the one in the user's state directory]
     #[arg(long, value_name = "FILE")]
