@@ -1,5 +1,6 @@
 //! `palisade watch`: follows a running server, and answers its questions at the terminal.
 
+mod answer_time;
 mod event_line;
 mod question;
 
@@ -8,6 +9,7 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Reader};
 use super::remote::{Remote, RemoteError, ServerEvent};
 use super::wrap::columns;
+use answer_time::AnswerTime;
 use event_line::event_line;
 use palisade::tool::text::visible;
 use question::{Choice, Question};
@@ -56,7 +58,14 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         type_lines(send)?;
     }
     let waiting = VecDeque::new();
-    Watcher { remote, mode, waiting, asked: Instant::now(), is_connected: false }.run(&receive)
+    Watcher {
+        remote,
+        mode,
+        waiting,
+        answers: AnswerTime::of_question(Instant::now()),
+        is_connected: false,
+    }
+    .run(&receive)
 }
 
 /// Reads the events on a thread of their own.
@@ -134,19 +143,13 @@ fn type_lines(send: Sender<Message>) -> io::Result<()> {
     std::thread::Builder::new().name("palisade-type".to_owned()).spawn(read).map(|_| ())
 }
 
-/// The time in which nothing that is typed answers a question which took the place of another: the
-/// person may have meant the other one.
-const DEAD_TIME: Duration = Duration::from_secs(1);
-
 /// The state of the command.
 struct Watcher {
     remote: Arc<Remote>,
     mode: Mode,
     /// The open questions. The first one is on the screen.
     waiting: VecDeque<Question>,
-    /// When that one was put on the screen, and some time later if it took the place of another. A
-    /// line that was typed before answers nothing.
-    asked: Instant,
+    answers: AnswerTime,
     is_connected: bool,
 }
 
@@ -162,7 +165,7 @@ impl Watcher {
                 }
                 Message::Lost(error) => self.lost(&error),
                 Message::Refused(error) => return Err(Failure::new(Exit::Denied, error)),
-                Message::Typed(Some((line, typed))) if typed < self.asked => {
+                Message::Typed(Some((line, typed))) if !self.answers.is_open(typed) => {
                     if !line.is_empty() && !self.waiting.is_empty() {
                         output::text("not taken: the question has just changed\n")?;
                     }
@@ -244,7 +247,7 @@ impl Watcher {
     fn ask(&mut self) -> Result<(), Failure> {
         // What was typed for another question, also without the end of its line, is dropped.
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-        self.asked = Instant::now();
+        self.answers = AnswerTime::of_question(Instant::now());
         match self.waiting.front() {
             Some(question) => output::text(&question.text(columns(io::stdout()))).map(|_| ()),
             None => Ok(()),
@@ -260,7 +263,7 @@ impl Watcher {
         }
         self.ask()?;
         if !self.waiting.is_empty() {
-            self.asked += DEAD_TIME;
+            self.answers = AnswerTime::of_replacement(Instant::now());
         }
         Ok(())
     }
