@@ -15,6 +15,7 @@ mod config;
 mod console;
 mod demo;
 mod destination;
+mod differences;
 mod dispatch;
 mod doctor;
 mod exit;

@@ -8,8 +8,8 @@ mod settled;
 mod unified;
 
 pub use attendance::{Attached, Attending, GRACE};
+pub use changes::{FileChange, file_changes};
 pub use operator_confirmer::OperatorConfirmer;
 
-pub(crate) use changes::{Code, FileChange, changes};
 pub(crate) use operator_confirmer::{NotAnswered, Question};
 pub(crate) use settled::Settlement;

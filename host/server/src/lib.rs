@@ -20,7 +20,7 @@ mod settings;
 mod wiring;
 
 pub use api::{AttachedSession, is_public, is_stream};
-pub use confirmations::{Attached, Attending, GRACE, OperatorConfirmer};
+pub use confirmations::{Attached, Attending, FileChange, GRACE, OperatorConfirmer, file_changes};
 pub use metrics::Metrics;
 pub use recorder::{InputRecording, RecorderSettings};
 pub use role::Role;

@@ -49,6 +49,21 @@ fn question_names_tool_class_input_changes_and_plugin() {
 }
 
 #[test]
+fn question_shows_the_difference_that_the_call_would_make() {
+    let world = World::new();
+    world.file("a.txt", "one\ntwo\nthree\n");
+    let patch = r#"{"path": "a.txt", "old": "two", "new": "2"}"#;
+    let (mut terminal, child) = asked(&world, &["call", "patch_file", patch]);
+    terminal.types("y\n");
+    let _ = finish(child).exits_with(0);
+    let transcript = terminal.transcript();
+    for line in ["would change: `a.txt`", "       one", "      -two", "      +2"] {
+        assert!(transcript.lines().any(|it| it.trim_end().ends_with(line)), "{line}: {transcript}");
+    }
+    assert_eq!(world.read("a.txt").as_deref(), Some("one\n2\nthree\n"));
+}
+
+#[test]
 fn only_a_clear_yes_is_a_yes() {
     for keys in ["y\n", "Y\n", "yes\n", " YES \n"] {
         let world = World::new();

@@ -5,16 +5,18 @@ mod standing_rule;
 
 pub(super) use standing_rule::StandingRules;
 
-use palisade::BoxFuture;
 use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use palisade::tool::text::visible;
+use palisade::{BoxFuture, Host};
+use palisade_server::file_changes;
 use question::{LaterCalls, Offers, Reading, Reply, question, read};
+use serde_json::Value;
 use standing_rule::{RuleError, StandingRule};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::future::poll_fn;
 use std::io::{self, Write as _};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Poll, ready};
 use std::time::Duration;
 use tokio::sync::MutexGuard;
@@ -28,6 +30,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Terminal {
     turn: tokio::sync::Mutex<()>,
     rules: OnceLock<StandingRules>,
+    /// The host whose calls are confirmed; it owns this confirmer.
+    host: OnceLock<Weak<Host>>,
     /// The number of calls of each tool that may still ask.
     expected: Mutex<HashMap<String, usize>>,
 }
@@ -44,6 +48,11 @@ impl Terminal {
     pub(super) fn offer(&self, rules: StandingRules) {
         // Set once, before the first call.
         let _ = self.rules.set(rules);
+    }
+
+    /// Shows the changes of files with their differences, in the workspace of this host.
+    pub(super) fn show_changes(&self, host: &Arc<Host>) {
+        let _ = self.host.set(Arc::downgrade(host));
     }
 
     /// Returns the answers that have an effect besides yes and no. Called once for each question.
@@ -72,11 +81,12 @@ impl Terminal {
         tokio::task::yield_now().await;
         let offers = self.offers(request);
         let columns = super::wrap::columns(&output);
-        let question = question(request, &offers, columns);
+        let (request, host) = (request.clone(), self.host.get().and_then(Weak::upgrade));
         let (send, receive) = channel();
-        // A separate thread, because reading a terminal blocks.
+        // A separate thread, because reading a terminal blocks, and so does reading files.
         let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
         let asking = thread.spawn(move || {
+            let question = question(&request, &changes(host, &request), &offers, columns);
             let dialogue = Dialogue { input, output, offers, columns };
             let answer = dialogue.ask(&question, &send);
             let _ = send.send(answer);
@@ -101,6 +111,13 @@ impl Confirmer for Terminal {
             Poll::Ready(Ok(answer))
         }))
     }
+}
+
+/// Returns the files that a call would change, as the API describes them.
+fn changes(host: Option<Arc<Host>>, request: &ConfirmationRequest) -> Vec<Value> {
+    let Some(host) = host else { return Vec::new() };
+    let files = file_changes(&host, Some(host.workspace().as_ref()), request);
+    files.iter().filter_map(|file| serde_json::to_value(file).ok()).collect()
 }
 
 /// Returns true if there is a terminal for questions.

@@ -119,12 +119,13 @@ impl Tools {
         if let Some(shown) = &shown {
             builder = builder.subscriber(shown.clone());
         }
-        let host = match wanted {
+        let host = Arc::new(match wanted {
             Wanted::Tools(tools) => builder.build_for_all(tools)?,
             Wanted::Served(_) => builder.build_in_background()?,
-        };
+        });
         if matches!(wanted, Wanted::Tools(_)) {
             unused_rules::check(&settings, &host)?;
+            terminal.show_changes(&host);
             let rules = StandingRules::of_host(common, &settings, &host);
             rules.into_iter().for_each(|rules| terminal.offer(rules));
         }
@@ -141,7 +142,7 @@ impl Tools {
             // Tools are still loading, so that missing ones cannot be reported yet.
             Wanted::Served(_) => {}
         }
-        Ok(Self { host: Arc::new(host), settings, shown, events, journal })
+        Ok(Self { host, settings, shown, events, journal })
     }
 
     /// Runs work as [`drive`] does on a current-thread runtime, and then flushes the events.

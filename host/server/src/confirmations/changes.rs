@@ -1,10 +1,12 @@
 //! The files that a call would change, with a diff where the input says enough.
 
 use super::unified::{COMPARED, Unified, unified};
-use palisade::SideEffects;
+use palisade::confirm::ConfirmationRequest;
+use palisade::plugins::Plugin;
 use palisade::tool::json::{JsonBounds, parse_bounded};
 use palisade::tool::text::{cut, elided};
 use palisade::workspace::{FileError, Workspace};
+use palisade::{Host, SideEffects};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -14,9 +16,9 @@ const FILES: usize = 100;
 /// The longest path that is shown, in bytes.
 const PATH: usize = 4096;
 
-/// What a call would do to a file.
+/// What a call would do to a file. Its serialized form is the one of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct FileChange {
+pub struct FileChange {
     /// The path, as the input names it.
     path: String,
     change: Change,
@@ -76,15 +78,44 @@ impl<'a> Edit<'a> {
 
 /// Whose code a tool is. Only that of the shipped tools is known to do what an input says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
+enum Code {
     /// A plugin that ships with the library.
     Shipped,
     /// Any other plugin, or a native tool.
     Other,
 }
 
+impl Code {
+    /// Returns whose code a question is about. A file may have the name of a shipped plugin.
+    fn of(host: &Host, request: &ConfirmationRequest) -> Self {
+        let is_shipped =
+            |plugin: &Plugin| plugin.path().is_none() && Some(plugin.digest()) == request.digest;
+        match host.plugins().iter().any(is_shipped) {
+            true => Self::Shipped,
+            false => Self::Other,
+        }
+    }
+}
+
+/// Returns the files that the call of a question would change, at most 100, in this workspace of
+/// its session. Only a file that a shipped tool would change has a diff. Blocks while it reads the
+/// files.
+#[must_use]
+pub fn file_changes(
+    host: &Host,
+    workspace: Option<&Workspace>,
+    request: &ConfirmationRequest,
+) -> Vec<FileChange> {
+    changes(
+        (request.tool.as_str(), request.side_effects, Code::of(host, request)),
+        request.input.as_deref(),
+        &request.projected_modifications,
+        workspace,
+    )
+}
+
 /// Returns the files that a call would change. Blocks while it reads them.
-pub(crate) fn changes(
+fn changes(
     (tool, class, code): (&str, SideEffects, Code),
     input: Option<&str>,
     projected: &[String],

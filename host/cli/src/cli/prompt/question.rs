@@ -1,9 +1,11 @@
 //! The text of a question, and the meaning of an answer.
 
 use super::standing_rule::StandingRule;
+use crate::cli::differences::{Differences, LINES};
 use crate::cli::wrap::hanging;
 use palisade::confirm::ConfirmationRequest;
 use palisade::tool::text::elided;
+use serde_json::Value;
 use std::io::{self, Read};
 use std::time::{Duration, SystemTime};
 
@@ -109,9 +111,16 @@ fn meaning(line: &[u8], offers: &Offers) -> Reading {
     })
 }
 
-/// Returns the question in lines of at most `columns` columns.
-pub(super) fn question(request: &ConfirmationRequest, offers: &Offers, columns: usize) -> String {
+/// Returns the question in lines of at most `columns` columns. `changes` describes the files that
+/// the call would change.
+pub(super) fn question(
+    request: &ConfirmationRequest,
+    changes: &[Value],
+    offers: &Offers,
+    columns: usize,
+) -> String {
     let line = |text: &str| hanging(FIRST, REST, text, columns);
+    let mut differences = Differences::new(LINES, "more lines", columns);
     let subject = format!("{} wants to run (class {})", request.tool, request.side_effects);
     let mut text = format!("\n{}", hanging("", REST, &subject, columns));
     text.push_str(&line(&format!("input: {}", request.input_summary)));
@@ -119,6 +128,8 @@ pub(super) fn question(request: &ConfirmationRequest, offers: &Offers, columns: 
         // On one line and quoted: a path is text of the model and could otherwise imitate the
         // question.
         text.push_str(&line(&format!("would change: `{}`", elided(path, MAX_PATH))));
+        let file = changes.iter().find(|file| file["path"] == **path);
+        text.push_str(&file.map(|file| differences.show(file)).unwrap_or_default());
     }
     let more = request.projected_modifications.len().saturating_sub(MAX_PATHS);
     if more > 0 {

@@ -1,5 +1,6 @@
 //! A question of a server at the terminal.
 
+use crate::cli::differences::{Differences, LINES};
 use crate::cli::style::heading;
 use crate::cli::wrap::hanging;
 use palisade::tool::text::{elided, visible};
@@ -8,14 +9,11 @@ use serde_json::Value;
 /// The indentation of the lines of a question. Only the program's own lines begin at the left edge.
 const FIRST: &str = "  ";
 const REST: &str = "      ";
-/// The beginning of the continuation of a broken line of a difference. Its mark stands where the
-/// other lines have their sign, so that a continuation cannot pass for an added or removed line.
-const CONTINUED: &str = "      ↪ ";
 /// The displayed length of the input and of a path, in characters.
 const INPUT: usize = 2_000;
 const PATH: usize = 160;
-/// The number of displayed lines of the differences of all files.
-const LINES: usize = 60;
+/// The words behind the lines of a difference that are left out.
+const HIDDEN: &str = "more lines: `w` shows them";
 
 /// An open question.
 #[derive(Debug)]
@@ -71,21 +69,15 @@ impl Question {
             let digest = said("digest").unwrap_or_default();
             text.push_str(&line(&format!("plugin: {} ({digest})", elided(plugin, PATH))));
         }
-        let mut left = LINES;
-        for file in self.files() {
-            text.push_str(&difference(file, &mut left, columns));
-        }
-        text + &self.prompt(columns)
+        text + &self.changes(LINES, columns) + &self.prompt(columns)
     }
 
     /// Returns the whole input and all differences, as far as the server tells them.
     pub(super) fn whole(&self, columns: usize) -> String {
         let input = self.details["input"].as_str().unwrap_or("(the input is not available)");
-        let mut text: String =
+        let text: String =
             input.lines().map(|line| hanging(FIRST, REST, &visible(line), columns)).collect();
-        let mut left = usize::MAX;
-        self.files().for_each(|file| text += &difference(file, &mut left, columns));
-        text + &self.prompt(columns)
+        text + &self.changes(usize::MAX, columns) + &self.prompt(columns)
     }
 
     /// Returns the words after an answer that is none of the offered ones.
@@ -105,8 +97,12 @@ impl Question {
         }
     }
 
-    fn files(&self) -> impl Iterator<Item = &Value> {
-        self.details["files"].as_array().into_iter().flatten()
+    /// Returns the files that would change, with at most this number of lines of differences.
+    fn changes(&self, lines: usize, columns: usize) -> String {
+        let mut differences = Differences::new(lines, HIDDEN, columns);
+        let files = self.details["files"].as_array().into_iter().flatten();
+        let change = |file| change(file, columns) + &differences.show(file);
+        files.map(change).collect()
     }
 
     fn offers(&self, decision: &str) -> bool {
@@ -130,29 +126,14 @@ impl Question {
     }
 }
 
-/// Returns the lines about one file. `left` is the number of lines that are still shown.
-fn difference(file: &Value, left: &mut usize, columns: usize) -> String {
+/// Returns the lines about the change of a file, without its difference.
+fn change(file: &Value, columns: usize) -> String {
     let said = |key: &str| file[key].as_str();
     let path = elided(said("path").unwrap_or_default(), PATH);
     let change = said("change").unwrap_or("change");
-    let mut text = hanging(FIRST, REST, &format!("would {change}: `{path}`"), columns);
-    if let Some(note) = said("note") {
-        text += &hanging(REST, REST, &elided(note, INPUT), columns);
-    }
-    let lines: Vec<&str> = said("diff").unwrap_or_default().lines().collect();
-    for line in lines.iter().take(*left) {
-        // Broken by the program: a line that the terminal breaks would go on at the left edge.
-        text += &hanging(REST, CONTINUED, &visible(line), columns);
-    }
-    let hidden = lines.len().saturating_sub(*left);
-    *left = left.saturating_sub(lines.len());
-    if hidden > 0 {
-        text += &format!("{REST}… {hidden} more lines: `w` shows them\n");
-    }
-    if file["diff_truncated"] == true {
-        text += &format!("{REST}… the server left out the rest\n");
-    }
-    text
+    let text = hanging(FIRST, REST, &format!("would {change}: `{path}`"), columns);
+    let note = said("note").map(|note| hanging(REST, REST, &elided(note, INPUT), columns));
+    text + &note.unwrap_or_default()
 }
 
 /// Encodes text as one segment of a path.
@@ -211,19 +192,6 @@ mod tests {
     fn settled_question_is_none() {
         let settled = json!({"request_id": "cr_1", "resolution": {"decision": "deny"}});
         assert!(Question::read(settled).is_none());
-    }
-
-    #[test]
-    fn continuation_of_a_line_is_no_line_of_the_difference() {
-        let mut details = question().details;
-        details["files"][0]["diff"] = json!(format!("+{} -removed +added", "word ".repeat(12)));
-        let question = Question::read(details).unwrap();
-        for text in [question.text(60), question.whole(60)] {
-            let signs = ["-", "+", " "].map(|sign| format!("{REST}{sign}"));
-            let changes = text.lines().filter(|line| signs.iter().any(|it| line.starts_with(it)));
-            assert_eq!(changes.count(), 1, "{text}");
-            assert!(text.lines().any(|line| line.starts_with(CONTINUED)), "{text}");
-        }
     }
 
     #[test]

@@ -4,11 +4,9 @@ use super::super::problem::ApiError;
 use super::super::state::App;
 use super::super::store::{PastQuestion, whole_millis};
 use super::input::{Shown, shown};
-use crate::confirmations::{Code, FileChange, Question, Settlement, changes};
+use crate::confirmations::{FileChange, Question, Settlement, file_changes};
 use crate::journal::Timestamp;
-use palisade::Host;
 use palisade::confirm::ConfirmationRequest;
-use palisade::plugins::Plugin;
 use palisade::workspace::Workspace;
 use serde::Serialize;
 use std::sync::Arc;
@@ -166,32 +164,14 @@ fn workspace(app: &App, session: Option<&str>) -> Option<Arc<Workspace>> {
     workspaces.all(|other| other.root() == first.root()).then(|| first.clone())
 }
 
-/// Returns whose code a question is about. A file may have the name of a shipped plugin.
-fn code(host: &Host, request: &ConfirmationRequest) -> Code {
-    let is_shipped =
-        |plugin: &Plugin| plugin.path().is_none() && Some(plugin.digest()) == request.digest;
-    match host.plugins().iter().any(is_shipped) {
-        true => Code::Shipped,
-        false => Code::Other,
-    }
-}
-
 /// Returns the files that a call would change. Reading them may block, so it has a thread of its
 /// own.
 async fn files(app: &App, request: &ConfirmationRequest) -> Result<Vec<FileChange>, ApiError> {
     let workspace = workspace(app, request.session_id.as_deref());
-    let code = code(&app.host, request);
-    let request = request.clone();
+    let (host, request) = (app.host.clone(), request.clone());
     let work = async {
         let Ok(_turn) = app.reading.acquire().await else { return Err(ApiError::Internal) };
-        let look = move || {
-            changes(
-                (request.tool.as_str(), request.side_effects, code),
-                request.input.as_deref(),
-                &request.projected_modifications,
-                workspace.as_deref(),
-            )
-        };
+        let look = move || file_changes(&host, workspace.as_deref(), &request);
         tokio::task::spawn_blocking(look).await.map_err(|_| ApiError::Internal)
     };
     // The question can be answered without the files.
