@@ -1,7 +1,9 @@
 //! Serves the requests of one connection.
 
 use super::auth::{Auth, Caller, Paths, Place, RequestHead};
+use super::connection_limit::{ConnectionLimit, ConnectionPermit};
 use super::cors;
+use super::credentials::Role;
 use super::login::Action;
 use super::logins::Logins;
 use super::rejection::Rejection;
@@ -23,7 +25,7 @@ use std::convert::Infallible;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
@@ -59,6 +61,8 @@ pub(crate) struct ConnectionHandler {
     auth: Auth,
     routes: Routes,
     beside: Option<Beside>,
+    /// The limit on the connections of clients, if some are kept for the operator.
+    clients: Option<ConnectionLimit>,
     http: http1::Builder,
     log: Mutex<RejectionLog>,
 }
@@ -68,9 +72,24 @@ struct Peer {
     from: IpAddr,
     /// The sender of the last request, which may be one that takes over the connection.
     last: Mutex<Caller>,
+    /// The right of a client to the connection.
+    of_client: OnceLock<ConnectionPermit>,
 }
 
 impl Peer {
+    fn new(from: IpAddr) -> Self {
+        Self { from, last: Mutex::new(Caller::Unauthenticated), of_client: OnceLock::new() }
+    }
+
+    /// Counts the connection as one of a client.
+    fn count_client(&self, clients: &ConnectionLimit) -> Result<(), Rejection> {
+        if self.of_client.get().is_none() {
+            let permit = clients.acquire(self.from)?;
+            let _ = self.of_client.set(permit);
+        }
+        Ok(())
+    }
+
     fn set_last_caller(&self, caller: Caller) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = caller;
     }
@@ -101,6 +120,7 @@ impl ConnectionHandler {
             auth: Auth::new(settings, bound, paths, limits),
             routes,
             beside: None,
+            clients: None,
             http: http_builder(HEAD_TIME),
             log: Mutex::new(RejectionLog::new("a request", Instant::now())),
         }
@@ -109,6 +129,11 @@ impl ConnectionHandler {
     /// Sets the service of all other paths.
     pub(crate) fn with_beside(self, beside: Beside) -> Self {
         Self { auth: self.auth.with_paths(Paths::All), beside: Some(beside), ..self }
+    }
+
+    /// Sets the limit on the connections of clients.
+    pub(super) fn with_client_limit(self, clients: ConnectionLimit) -> Self {
+        Self { clients: Some(clients), ..self }
     }
 
     /// Sets the logins of the operator.
@@ -131,7 +156,7 @@ impl ConnectionHandler {
         let Connection { socket, from, disconnected } = connection;
         let mut disconnected = pin!(disconnected);
         let (socket, handle) = Socket::new(socket);
-        let peer = Peer { from, last: Mutex::new(Caller::Unauthenticated) };
+        let peer = Peer::new(from);
         let is_connected = self.serve_requests(socket, &peer, disconnected.as_mut(), stop).await;
         if is_connected {
             self.keep_taken_over(&handle, disconnected, peer.last_caller()).await;
@@ -254,6 +279,9 @@ impl ConnectionHandler {
         let request = Request::from_parts(head, body);
         let admitted = self.auth.admit_at(place, request, from, session).await?;
         let service = service.ok_or_else(|| self.auth.unknown_path())?;
+        if let (Some(Role::Client), Some(clients)) = (admitted.role(), &self.clients) {
+            peer.count_client(clients)?;
+        }
         let caller = admitted.caller();
         peer.set_last_caller(caller);
         let response = service.answer(admitted).await;

@@ -15,6 +15,10 @@ const MOST_PER_ADDRESS: usize = 256;
 /// The file descriptors of one connection: the socket, and its duplicate that detects a disconnect.
 const DESCRIPTORS: usize = 2;
 
+/// The maximum number of connections that only the operator of a server can have. Each further tab
+/// of the console, `palisade watch` and a request beside them need one.
+const OF_OPERATOR: usize = 16;
+
 /// Counts the open connections.
 #[derive(Debug)]
 pub(super) struct ConnectionLimit {
@@ -39,6 +43,13 @@ impl ConnectionLimit {
         let most = (descriptors / DESCRIPTORS).clamp(1, MOST);
         // A tenth stays for other addresses.
         Self::new(most, (most - most / 10).min(MOST_PER_ADDRESS))
+    }
+
+    /// Returns a limit on the connections of clients, for a server with an operator: it leaves some
+    /// connections of each address for the operator.
+    pub(super) fn of_clients(&self) -> Self {
+        let reserved = (self.most_per_address / 8).min(OF_OPERATOR);
+        Self::new(self.most - reserved, self.most_per_address - reserved)
     }
 
     /// Creates a limit on all connections, and on those of one address.
@@ -119,6 +130,16 @@ mod tests {
         drop(permits);
         let _other = limit.acquire(address(200)).unwrap();
         assert_eq!(limit.addresses.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn clients_leave_connections_for_the_operator() {
+        for (descriptors, most, most_per_address) in
+            [(u64::MAX, 496, 240), (448, 208, 186), (16, 7, 7), (0, 1, 1)]
+        {
+            let clients = ConnectionLimit::with_descriptors(descriptors).of_clients();
+            assert_eq!((clients.most, clients.most_per_address), (most, most_per_address));
+        }
     }
 
     #[test]

@@ -104,6 +104,10 @@ impl Listener {
     ) -> Arc<ConnectionHandler> {
         let handler = ConnectionHandler::new(&self.settings, self.bound, routes, limits)
             .with_logins(self.logins.clone());
+        let handler = match self.settings.operator {
+            Some(_) => handler.with_client_limit(self.limit.of_clients()),
+            None => handler,
+        };
         Arc::new(match beside {
             Some(beside) => handler.with_beside(beside),
             None => handler,

@@ -134,7 +134,11 @@ impl Rejection {
 
     fn add_headers(&self, headers: &mut HeaderMap) {
         match self {
-            Self::ServerFull(_) | Self::AddressFull(_) | Self::NoMemory(_) | Self::BodiesFull => {
+            Self::ServerFull(_) | Self::AddressFull(_) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Self::NoMemory(_) | Self::BodiesFull => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
             Self::Rate(wait) => {

@@ -44,6 +44,14 @@ fn start_within(
     limits: Limits,
 ) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Unauthenticated).unwrap();
+    start_as(settings, limit, limits)
+}
+
+fn start_as(
+    settings: Settings,
+    limit: ConnectionLimit,
+    limits: Limits,
+) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let listener = Listener { limit, ..Listener::new(std_listener(), settings).unwrap() };
     let handler = listener.handler(vec![("/x", Arc::new(Fake))], limits);
     let (address, stop) = (listener.address(), CancellationToken::new());
@@ -52,9 +60,14 @@ fn start_within(
 
 /// Sends a request and returns the first bytes of the response.
 async fn ask(socket: &mut TcpStream, target: &str) -> String {
+    ask_with(socket, target, "").await
+}
+
+/// Sends a request with further header lines, and returns the first bytes of the response.
+async fn ask_with(socket: &mut TcpStream, target: &str, headers: &str) -> String {
     let host = socket.peer_addr().unwrap();
-    let _ =
-        socket.write_all(format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes()).await;
+    let request = format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n{headers}\r\n");
+    let _ = socket.write_all(request.as_bytes()).await;
     let mut answer = [0; 1024];
     let count =
         timeout(Duration::from_secs(60), socket.read(&mut answer)).await.unwrap().unwrap_or(0);
@@ -103,6 +116,32 @@ async fn connection_above_the_limit_gets_503_and_the_others_are_answered() {
     for socket in &mut sockets {
         assert!(ask(socket, "/x").await.contains(" 200 OK"));
     }
+}
+
+#[tokio::test]
+async fn operator_has_a_connection_beside_as_many_clients_as_are_let_in() {
+    const OPERATOR: &str = "fedcba9876543210";
+    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Unauthenticated).unwrap();
+    let settings = settings.with_operator(Token::new(OPERATOR).unwrap()).unwrap();
+    let limit = ConnectionLimit::new(20, 8);
+    let (address, _stop, _running) = start_as(settings, limit, Limits::default());
+    let mut sockets = Vec::new();
+    for _ in 0..7 {
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        assert!(ask(&mut socket, "/x").await.contains(" 200 OK"));
+        sockets.push(socket);
+    }
+    // The last connection of the address is not for one more client.
+    let answer = ask_anew(address).await;
+    assert!(answer.contains("\"code\":\"too_many_connections\""), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    let bearer = format!("authorization: Bearer {OPERATOR}\r\n");
+    let mut operator = TcpStream::connect(address).await.unwrap();
+    assert!(ask_with(&mut operator, "/x", &bearer).await.contains(" 200 OK"));
+    // A client that leaves makes room for another.
+    drop(sockets.pop());
+    drop(operator);
+    until_answered(address).await;
 }
 
 #[tokio::test]
