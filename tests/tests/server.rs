@@ -26,6 +26,8 @@ mod login;
 mod mcp_client;
 #[path = "server/mcp_sessions.rs"]
 mod mcp_sessions;
+#[path = "server/only_operator.rs"]
+mod only_operator;
 #[path = "server/other_users.rs"]
 mod other_users;
 #[path = "server/systemd.rs"]

@@ -43,7 +43,7 @@ mod transport;
 
 pub use clients::client_session::{ClientSession, Introduction, SessionObserver, TransportKind};
 pub use server::{Http, ServeError, Server};
-pub use settings::{Changes, Settings};
+pub use settings::{Changes, ConfirmedBy, Settings};
 
 /// The log filter that silences `rmcp`: its messages repeat client data, and it reports a
 /// disconnected client as an error.

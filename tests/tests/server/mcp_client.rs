@@ -32,6 +32,7 @@ impl Kind {
 pub(crate) struct McpClient {
     pub(crate) kind: Kind,
     name: String,
+    capabilities: Value,
     sender: Sender,
 }
 
@@ -49,7 +50,19 @@ impl McpClient {
     /// Connects as a client that claims this name, in version 1.
     #[track_caller]
     pub(crate) fn named(api: &Api, kind: Kind, name: &str) -> Self {
-        let mut client = Self { kind, name: name.to_owned(), sender: api.client.clone() };
+        Self::new(api, kind, name, json!({}))
+    }
+
+    /// Connects as the client `suite` that declares to show forms.
+    #[track_caller]
+    pub(crate) fn with_forms(api: &Api, kind: Kind) -> Self {
+        Self::new(api, kind, "suite", json!({"elicitation": {"form": {}}}))
+    }
+
+    #[track_caller]
+    fn new(api: &Api, kind: Kind, name: &str, capabilities: Value) -> Self {
+        let sender = api.client.clone();
+        let mut client = Self { kind, name: name.to_owned(), capabilities, sender };
         if kind == Kind::Stateful {
             client.shake_hands();
         }
@@ -59,7 +72,9 @@ impl McpClient {
     #[track_caller]
     fn shake_hands(&mut self) {
         let info = json!({"name": self.name, "version": "1"});
-        let opening = json!({"protocolVersion": STATEFUL, "capabilities": {}, "clientInfo": info});
+        let capabilities = &self.capabilities;
+        let opening =
+            json!({"protocolVersion": STATEFUL, "capabilities": capabilities, "clientInfo": info});
         let opened = self.sender.post("/mcp", &message("initialize", &opening));
         assert_eq!(opened.message()["result"]["protocolVersion"], STATEFUL, "{opened:?}");
         let id = opened.header("mcp-session-id").unwrap();
@@ -71,13 +86,21 @@ impl McpClient {
 
     /// Calls a tool.
     pub(crate) fn call(&self, tool: &str, input: &Value) -> Answer {
-        let params = json!({"name": tool, "arguments": input});
+        self.call_with(tool, input, &json!({}))
+    }
+
+    /// Calls a tool, with further parameters of the request.
+    pub(crate) fn call_with(&self, tool: &str, input: &Value, further: &Value) -> Answer {
+        let mut params = json!({"name": tool, "arguments": input});
+        for (key, value) in further.as_object().into_iter().flatten() {
+            params[key] = value.clone();
+        }
         let (sender, params) = match self.kind {
             Kind::Stateful => (self.sender.clone(), params),
             Kind::Stateless => {
                 let sender = self.sender.clone().with("MCP-Protocol-Version", MODERN);
                 let sender = sender.with("Mcp-Method", "tools/call").with("Mcp-Name", tool);
-                let mut params = modern(params, &json!({}));
+                let mut params = modern(params, &self.capabilities);
                 params["_meta"]["io.modelcontextprotocol/clientInfo"]["name"] = json!(self.name);
                 (sender, params)
             }

@@ -11,7 +11,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
 use palisade::SideEffects;
 use palisade::formats::{Format, Provider};
-pub(super) use server::{Console, Log, NoToken, Serve, Watch};
+pub(super) use server::{Answerer, Console, Log, NoToken, Serve, Watch};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;

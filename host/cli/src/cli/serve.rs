@@ -11,7 +11,7 @@ mod running;
 pub(super) use operator::Operated;
 pub(super) use router_service::LOGINS;
 
-use super::args::{Common, Serve as Args};
+use super::args::{Answerer, Common, Serve as Args};
 use super::exit::{Exit, Failure};
 use super::signals::Signals;
 use super::token::Entry;
@@ -25,7 +25,7 @@ use palisade::Host;
 use palisade::plugins::{Plugin, Rescan};
 use palisade::tool::text::elided;
 use palisade_mcp::http::{self, Access};
-use palisade_mcp::{Changes, Server, Settings};
+use palisade_mcp::{Changes, ConfirmedBy, Server, Settings};
 use running::Running;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -83,6 +83,7 @@ impl Way {
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     // Report a wrong address before anything is loaded.
     let way = way(args)?;
+    let confirmed_by = confirmed_by(args.answers, &way)?;
     let wiring = operator::wiring(common, args, way.over_http().is_some())?;
     let served = Served { secrets: way.secrets(), operated: wiring.as_ref() };
     let tools = Tools::open(common, &args.running, Wanted::Served(&served), Prints::Text)?;
@@ -91,6 +92,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     settings.timeout = args.running.timeout;
     settings.changes = changes;
     settings.console = Some(way.console());
+    settings.confirmed_by = confirmed_by;
     let operated = wiring.as_ref().map(|operated| operated.server(&tools.host));
     let server = match &operated {
         Some(api) => {
@@ -136,6 +138,18 @@ fn way(args: &Args) -> Result<Way, Failure> {
             Ok(Way::Lines(Some(Box::new(over_http(args, address)?))))
         }
         None => Ok(Way::Lines(None)),
+    }
+}
+
+/// Returns who confirms calls. An operator who has no console could not.
+fn confirmed_by(answers: Answerer, way: &Way) -> Result<ConfirmedBy, Failure> {
+    match (answers, way) {
+        (Answerer::Anyone, _) => Ok(ConfirmedBy::ClientOrHost),
+        (Answerer::Operator, Way::Lines(None)) => Err(Failure::usage(
+            "with `--answers operator` calls wait for the console, and there is none: add \
+             `--console`, or serve with `--http`",
+        )),
+        (Answerer::Operator, _) => Ok(ConfirmedBy::HostOnly),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::protocol::tool_result::exhausted_error;
 use crate::questions::input_required::{Purpose, Round, RoundInput, Subject};
 use crate::questions::plugin_question::{required_capabilities, supported_kinds};
 use crate::questions::server_request::{self, AskingRequester, Question};
+use crate::settings::ConfirmedBy;
 use crate::state::ServerState;
 use palisade::Requester;
 use palisade::internal::{Account, IN_PLACE, Share, input_turns_within, offload};
@@ -91,8 +92,9 @@ impl PluginRequest {
     /// Runs a call that puts its questions to the client while it waits.
     async fn run_with_server_requests(&self, tool: &Arc<Registered>, input: Value) -> ToolResult {
         let kinds = supported_kinds(&self.context);
+        let dialect = Dialect::of_request(&self.context);
         let AskingRequester { requester, questions } =
-            AskingRequester::new(kinds, plugin_name(tool), Dialect::of_request(&self.context));
+            AskingRequester::new(kinds, plugin_name(tool), dialect, self.confirmed_by());
         self.run_forwarding(tool, input, requester, questions).await
     }
 
@@ -104,7 +106,8 @@ impl PluginRequest {
         round: RoundInput,
     ) -> Result<Outcome, ErrorData> {
         let plugin = plugin_name(tool).to_owned();
-        let subject = Subject { code: tool.origin().digest(), plugin };
+        let code = tool.origin().digest();
+        let subject = Subject { code, plugin, confirmed_by: self.confirmed_by() };
         let kinds = supported_kinds(&self.context);
         // Without questions now or earlier, no state is signed or verified, so that hashing the
         // input is wasted.
@@ -138,6 +141,10 @@ impl PluginRequest {
             }
             _ => Ok(Outcome::Complete(Box::new(result))),
         }
+    }
+
+    fn confirmed_by(&self) -> ConfirmedBy {
+        self.server.settings.confirmed_by
     }
 
     /// Identifies a call by its input, which is returned. A long input is hashed on another thread.

@@ -6,6 +6,7 @@ use crate::protocol::remedy::{Elicitation, add_remedy, of_unasked};
 use crate::protocol::tool_result::{call_result, structured_content};
 use crate::questions::input_required::RoundInput;
 use crate::questions::plugin_question::supported_kinds;
+use crate::settings::ConfirmedBy;
 use crate::telemetry::operation::Operation;
 use palisade::Host;
 use palisade::Session;
@@ -67,11 +68,13 @@ impl PluginRequest {
         })
     }
 
-    /// Returns whether the client has declared that its user can be asked.
+    /// Returns whether the user of the client can be asked.
     fn elicitation(&self) -> Elicitation {
-        match supported_kinds(&self.context).contains(&AskKind::Elicitation) {
-            true => Elicitation::Declared,
-            false => Elicitation::Undeclared,
+        let is_declared = supported_kinds(&self.context).contains(&AskKind::Elicitation);
+        match self.server.settings.confirmed_by {
+            ConfirmedBy::HostOnly => Elicitation::Unused,
+            ConfirmedBy::ClientOrHost if is_declared => Elicitation::Declared,
+            ConfirmedBy::ClientOrHost => Elicitation::Undeclared,
         }
     }
 

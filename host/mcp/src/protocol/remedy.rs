@@ -7,11 +7,13 @@
 use palisade::{ErrorClass, ErrorKind, PermissionReason, ToolError, ToolResult};
 use rmcp::model::{CallToolResult, ContentBlock};
 
-/// Whether a client has declared that its user can be asked.
+/// Whether the user of a client can be asked about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Elicitation {
     Declared,
     Undeclared,
+    /// The server lets only its operator answer, whatever the client has declared.
+    Unused,
 }
 
 /// Who starts the server, and so gives it its options.
@@ -87,8 +89,13 @@ pub(crate) fn of_unasked(
     else {
         return None;
     };
-    let client = (elicitation == Elicitation::Undeclared)
-        .then(|| "this client has declared no `elicitation`, so it cannot ask its user".to_owned());
+    let client = match elicitation {
+        Elicitation::Declared => None,
+        Elicitation::Undeclared => {
+            Some("this client has declared no `elicitation`, so it cannot ask its user".to_owned())
+        }
+        Elicitation::Unused => Some("only the operator of this server answers".to_owned()),
+    };
     let console = console.map(|console| {
         format!(
             "while the server's console ({console}) is open, such a call waits there for an answer"
@@ -155,6 +162,8 @@ mod tests {
         let told = of_unasked(&result, Elicitation::Undeclared, Some("there")).unwrap();
         assert!(told.contains("no `elicitation`") && told.contains("(there) is open"), "{told}");
         assert_eq!(of_unasked(&result, Elicitation::Declared, None), None);
+        let told = of_unasked(&result, Elicitation::Unused, None).unwrap();
+        assert!(told.contains("only the operator"), "{told}");
     }
 
     #[test]

@@ -6,14 +6,15 @@
 //! plugin's questions grant no rights, so that their answers are accepted from the first round on.
 
 use super::confirmation_form::{SessionAnswer, confirmation_form, interpret};
-use super::plugin_question::{convert_answer, input_request};
+use super::plugin_question::{convert_answer, input_request, may_confirm};
 use super::signed_state::{StateError, StateSigner};
 use crate::protocol::lifecycle::Dialect;
+use crate::settings::ConfirmedBy;
 use palisade::confirm::{Answer, ConfirmationRequest};
 use palisade::internal::{CallAnswer, CallConfirmer};
 use palisade::sandbox::limits;
 use palisade::{AskFailure, BoxFuture, Client};
-use palisade::{AskKind, AskKinds, AskRequest, tool::Digest};
+use palisade::{AskKinds, AskRequest, tool::Digest};
 use rmcp::model::{
     ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
 };
@@ -49,12 +50,14 @@ impl Purpose {
     }
 }
 
-/// The subject of the questions: the code that would run, and its plugin.
+/// The subject of the questions: the code that would run, and its plugin; and who may confirm it.
 pub(crate) struct Subject {
     /// The digest of the code; `None` for a tool of the host itself.
     pub(crate) code: Option<Digest>,
     /// The name of the plugin.
     pub(crate) plugin: String,
+    /// Who may answer the host's question.
+    pub(crate) confirmed_by: ConfirmedBy,
 }
 
 /// The data of a round that the client sends.
@@ -141,7 +144,7 @@ impl Round {
     }
 
     fn confirm(&self, request: &ConfirmationRequest) -> CallAnswer {
-        if !self.kinds.contains(&AskKind::Elicitation) {
+        if !may_confirm(&self.kinds, self.subject.confirmed_by) {
             return CallAnswer::Unavailable;
         }
         let mut state = self.state();

@@ -8,6 +8,7 @@
 use super::form_dialect::in_dialect;
 use crate::messages::extensions::FastPath;
 use crate::protocol::lifecycle::Dialect;
+use crate::settings::ConfirmedBy;
 use palisade::AskFailure;
 use palisade::internal::hidden_in;
 use palisade::tool::schema::{Schema, Violations};
@@ -42,6 +43,15 @@ pub(crate) fn supported_kinds(context: &RequestContext<RoleServer>) -> AskKinds 
     match context.extensions.get::<FastPath>() {
         Some(FastPath(capabilities)) => kinds_of(capabilities),
         None => kinds_of(&context.client_capabilities().unwrap_or_default()),
+    }
+}
+
+/// Returns whether a client that supports these kinds of questions may answer the host's question
+/// before a call.
+pub(crate) fn may_confirm(kinds: &AskKinds, confirmed_by: ConfirmedBy) -> bool {
+    match confirmed_by {
+        ConfirmedBy::ClientOrHost => kinds.contains(&AskKind::Elicitation),
+        ConfirmedBy::HostOnly => false,
     }
 }
 

@@ -4,15 +4,16 @@
 //! run in another task, so that it sends its questions over a channel to the request's task.
 
 use super::confirmation_form::{SessionAnswer, confirmation_form, interpret};
-use super::plugin_question::{convert_answer, input_request};
+use super::plugin_question::{convert_answer, input_request, may_confirm};
 use crate::messages::reply_accounts::ReplyAccount;
 use crate::protocol::lifecycle::Dialect;
+use crate::settings::ConfirmedBy;
 use palisade::Requester;
 use palisade::confirm::ConfirmationRequest;
 use palisade::internal::{Account, CallAnswer, CallConfirmer};
 use palisade::tool::budget::Exhausted;
 use palisade::{AskFailure, BoxFuture, Client};
-use palisade::{AskKind, AskKinds, AskRequest};
+use palisade::{AskKinds, AskRequest};
 use rmcp::RoleServer;
 use rmcp::model::{ClientResult, ElicitRequest, GetExtensions as _, InputRequest, ServerRequest};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
@@ -45,14 +46,19 @@ pub(crate) struct AskingRequester {
 
 impl AskingRequester {
     /// Creates the requester of a call whose client supports these kinds of questions, in this
-    /// dialect.
-    pub(crate) fn new(kinds: AskKinds, plugin: &str, dialect: Dialect) -> Self {
+    /// dialect, and may answer the host's question as `confirmed_by` says.
+    pub(crate) fn new(
+        kinds: AskKinds,
+        plugin: &str,
+        dialect: Dialect,
+        confirmed_by: ConfirmedBy,
+    ) -> Self {
         if kinds.is_empty() {
             return Self { requester: Requester::default(), questions: None };
         }
         // A call asks one question at a time.
         let (questions, receiver) = mpsc::channel(1);
-        let can_confirm = kinds.contains(&AskKind::Elicitation);
+        let can_confirm = may_confirm(&kinds, confirmed_by);
         let sender =
             Arc::new(QuestionSender { questions, kinds, plugin: plugin.to_owned(), dialect });
         let requester = Requester::default().with_client(sender.clone());

@@ -5,7 +5,7 @@
 
 use super::*;
 use palisade::confirm::RequestId;
-use palisade::{CallId, SideEffects};
+use palisade::{AskKind, CallId, SideEffects};
 use serde_json::json;
 use std::time::SystemTime;
 
@@ -32,7 +32,8 @@ fn begun(
     code: Option<Digest>,
     input: RoundInput,
 ) -> Result<Round, RoundError> {
-    let subject = Subject { code, plugin: "forms".to_owned() };
+    let confirmed_by = ConfirmedBy::ClientOrHost;
+    let subject = Subject { code, plugin: "forms".to_owned(), confirmed_by };
     let kinds = AskKinds::from([AskKind::Elicitation]);
     Round::begin(signer, Some(&purpose()), kinds, subject, input)
 }
