@@ -19,6 +19,9 @@ const MOST: usize = 1_000;
 /// Files by their paths in the workspace. Empty directories are not kept.
 pub type Files = BTreeMap<String, Content>;
 
+/// Changed files by their paths in the workspace, with `None` for a removed one.
+pub type Changes = BTreeMap<String, Option<Content>>;
+
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -47,7 +50,7 @@ pub struct Case {
     pub result: Value,
     /// The files that the call must have changed, with `null` for a removed one.
     #[serde(default)]
-    pub changes: BTreeMap<String, Option<Content>>,
+    pub changes: Changes,
 }
 
 /// A case that can be replayed, with its name.
@@ -134,7 +137,7 @@ pub fn read_files(root: &Path) -> io::Result<Files> {
 
 /// Returns what changed from `before` to `after`.
 #[must_use]
-pub fn changes(before: &Files, after: &Files) -> BTreeMap<String, Option<Content>> {
+pub fn changes(before: &Files, after: &Files) -> Changes {
     let removed = before.keys().filter(|path| !after.contains_key(*path));
     let removed = removed.map(|path| (path.clone(), None));
     let written = after.iter().filter(|(path, content)| before.get(*path) != Some(content));

@@ -17,6 +17,7 @@ mod seeds;
 
 pub use finding::{Finding, Severity, Topic};
 pub use record::{RecordError, Recording, record};
+pub use replay::{Replayed, replay};
 pub use report::Report;
 
 use crate::build::{imports, tools};

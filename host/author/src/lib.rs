@@ -1,12 +1,13 @@
 //! The author's side of Palisade: new projects, builds, and the check of a plugin.
 //!
 //! Each module uses only modules before it in this order: `name`, `language`, `sdk`, `project`,
-//! `component`, `case`, `trial`, `build`, `check`. `wit` uses none of them. It prints nothing.
+//! `component`, `case`, `trial`, `build`, `check`, `dev`. `wit` uses none of them. It prints nothing.
 
 pub mod build;
 pub mod case;
 pub mod check;
 mod component;
+pub mod dev;
 pub mod language;
 pub mod name;
 pub mod project;

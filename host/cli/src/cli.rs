@@ -15,6 +15,7 @@ mod config;
 mod console;
 mod demo;
 mod destination;
+mod dev;
 mod differences;
 mod dispatch;
 mod doctor;
@@ -112,6 +113,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Mcp(mcp) => mcp::run(&args.common, mcp),
         Verb::New(new) => new::run(new),
         Verb::Build(build) => watch().and_then(|_| build::run(&args.common, build)),
+        Verb::Dev(dev) => watch().and_then(|_| dev::run(&args.common, dev)),
         Verb::Adapt(adapt) => watch().and_then(|_| adapt::run(&args.common, adapt)),
         Verb::Check(check) => watch().and_then(|_| check::run(&args.common, check)),
         Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
@@ -202,7 +204,7 @@ fn log_filter(args: &Args) -> tracing_subscriber::EnvFilter {
 fn shows_crashes(verb: &Verb) -> bool {
     match verb {
         Verb::Call(call) => !call.json && std::io::stderr().is_terminal(),
-        Verb::Demo(_) | Verb::Build(_) | Verb::Check(_) => true,
+        Verb::Demo(_) | Verb::Build(_) | Verb::Dev(_) | Verb::Check(_) => true,
         _ => false,
     }
 }

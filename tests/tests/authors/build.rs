@@ -4,8 +4,9 @@ use crate::program;
 use palisade_tests::program::executable;
 use palisade_tests::{Program, World};
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::OnceLock;
 
 /// Returns the variables of the toolchain: the home directory of a test has none of its files.
@@ -83,6 +84,58 @@ fn new_project_is_built_checked_called_and_broken() {
     fs::write(&source, text.replace("palisade_guest::export!(word_count);", "")).unwrap();
     let ran = toolchain(program(&world, &["build", "word-count"])).run().exits_with(6);
     ran.stderr_contains(&["is not a plugin", "export!"]);
+}
+
+/// A program that is killed with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn dev_builds_at_each_save_and_replays_the_cases() {
+    let world = World::new();
+    let project = new_project(&world, "saved-count");
+    let mut child = toolchain(program(&world, &["dev", "saved-count", "--case", "counts"])).open();
+    let mut cases = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let _running = Running(child);
+    let mut waits = || assert!(told.any(|line| line.contains("waiting for a change")));
+    let held = cases.next().unwrap();
+    assert!(held.starts_with("ok ") && held.contains("counts"), "{held}");
+    waits();
+    let source = project.join("src/lib.rs");
+    let whole = fs::read_to_string(&source).unwrap();
+    fs::write(&source, whole.replace("split_whitespace()", "split(' ').chain([\"\"])")).unwrap();
+    let differs = cases.next().unwrap();
+    assert!(differs.starts_with("DIFFERS ") && differs.contains("counts"), "{differs}");
+    waits();
+    // A source that does not compile ends nothing, and is followed by one that does.
+    fs::write(&source, "fn broken( {").unwrap();
+    waits();
+    fs::write(&source, &whole).unwrap();
+    let held = cases.next().unwrap();
+    assert!(held.starts_with("ok "), "{held}");
+    waits();
+    // A changed case is replayed, with what it differs in.
+    let case = project.join("tests/counts.json");
+    let text = fs::read_to_string(&case).unwrap();
+    fs::write(&case, text.replace("\"success\": true", "\"success\": false")).unwrap();
+    let differs = cases.next().unwrap();
+    assert!(differs.starts_with("DIFFERS "), "{differs}");
+}
+
+#[test]
+fn dev_without_a_project_is_2() {
+    let world = World::new();
+    for words in [&["dev", "workspace"][..], &["dev", "nowhere"]] {
+        let ran = program(&world, words).run().exits_with(2);
+        ran.stderr_contains(&["project"]);
+    }
 }
 
 fn report_of_a_build_on_a_full_disk_is_1(world: &World) {

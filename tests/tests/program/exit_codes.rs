@@ -33,6 +33,7 @@ fn wrong_command_line_is_2() {
         (&["mcp"], "config"),
         (&["new", "greet", "--lang", "cobol"], "python"),
         (&["build", "--lang", "cobol"], "python"),
+        (&["dev", "--lang", "cobol"], "python"),
         (&["adapt", "x.wasm"], "--class"),
         (&["check", "x.wasm", "--tool", "x"], "--record"),
         (&["bench"], "<TOOL>"),

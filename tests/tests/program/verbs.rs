@@ -350,6 +350,7 @@ fn help_and_version_go_to_standard_output() {
         "mcp",
         "new",
         "build",
+        "dev",
         "adapt",
         "check",
         "bench",

@@ -3,10 +3,14 @@
 use super::Options;
 use super::finding::{Findings, Topic};
 use super::judge;
-use crate::case::{self, Case};
+use crate::case::{self, Case, Changes, Named};
 use crate::trial::{Bounds, Trial, TrialError};
+use palisade::ToolResult;
+use palisade::tool::text::visible;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
 
 /// What the cases have shown.
 #[derive(Debug, Default)]
@@ -29,6 +33,52 @@ impl Cases {
     }
 }
 
+/// A replayed case.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The name of the case.
+    pub name: String,
+    /// How it differs, or why it cannot be replayed. `None` if it holds.
+    pub difference: Option<String>,
+    /// The result of the call, if there was one.
+    pub result: Option<ToolResult>,
+}
+
+/// Replays the cases of a directory, all or those with one of these names.
+///
+/// # Errors
+///
+/// If the directory or the scratch workspace cannot be used.
+pub fn replay(
+    trial: &Trial,
+    cases: &Path,
+    names: &[String],
+    timeout: Duration,
+) -> Result<Vec<Replayed>, TrialError> {
+    let is_wanted = |it: &Named| names.is_empty() || names.contains(&it.name);
+    let named = case::read_all(cases)?.into_iter().filter(is_wanted);
+    named.map(|named| replayed(trial, named, timeout)).collect()
+}
+
+fn replayed(trial: &Trial, named: Named, timeout: Duration) -> Result<Replayed, TrialError> {
+    let Named { name, case } = named;
+    let case = match case {
+        Ok(case) if has(trial, &case.tool) => case,
+        Ok(case) => {
+            let difference = format!("the plugin has no tool `{}`", visible(&case.tool));
+            return Ok(Replayed { name, difference: Some(difference), result: None });
+        }
+        Err(reason) => {
+            let difference = Some(format!("it cannot be read: {reason}"));
+            return Ok(Replayed { name, difference, result: None });
+        }
+    };
+    let mut found = Findings::default();
+    let Ran { result, difference } = one(trial, timeout, &case, &mut Cases::default(), &mut found)?;
+    let undeclared = found.sorted().into_iter().map(|finding| finding.message).next();
+    Ok(Replayed { name, difference: difference.or(undeclared), result })
+}
+
 pub(super) fn all(
     trial: &Trial,
     options: &Options,
@@ -49,7 +99,9 @@ pub(super) fn all(
                         named.name, named.name
                     );
                     found.fault(Topic::Cases, "differs", Some(&case.tool), message);
-                } else if let Some(difference) = one(trial, options, &case, &mut cases, found)? {
+                } else if let Some(difference) =
+                    one(trial, options.timeout, &case, &mut cases, found)?.difference
+                {
                     let message = format!("in the case `{}`, {difference}", named.name);
                     found.fault(Topic::Cases, "differs", Some(&case.tool), message);
                 }
@@ -70,19 +122,28 @@ fn has(trial: &Trial, tool: &str) -> bool {
     trial.plugin().definitions().iter().any(|definition| definition.name().as_str() == tool)
 }
 
-/// Replays a case, and returns how it differs.
+/// A call of a case.
+struct Ran {
+    /// `None` if there was no call.
+    result: Option<ToolResult>,
+    /// How the call differs from the recorded one.
+    difference: Option<String>,
+}
+
+/// Replays a case.
 fn one(
     trial: &Trial,
-    options: &Options,
+    timeout: Duration,
     case: &Case,
     cases: &mut Cases,
     found: &mut Findings,
-) -> Result<Option<String>, TrialError> {
+) -> Result<Ran, TrialError> {
     if let Err(error) = trial.reset(&case.workspace) {
-        return Ok(Some(format!("its files cannot be written: {error}")));
+        let difference = Some(format!("its files cannot be written: {error}"));
+        return Ok(Ran { result: None, difference });
     }
     let declared = trial.declared(&case.tool, &case.input);
-    let result = trial.call(&case.tool, &case.input, Bounds::within(options.timeout));
+    let result = trial.call(&case.tool, &case.input, Bounds::within(timeout));
     let changes = case::changes(&case.workspace, &trial.files()?);
     judge::undeclared(&case.tool, &case.input, &changes, &declared, found);
     if result.is_success() {
@@ -91,13 +152,17 @@ fn one(
     if !changes.is_empty() {
         cases.changed.insert(case.tool.clone());
     }
-    if let Some(difference) = case::difference(&case.result, &result) {
-        return Ok(Some(difference));
-    }
+    let difference =
+        case::difference(&case.result, &result).or_else(|| other_changes(case, &changes));
+    Ok(Ran { result: Some(result), difference })
+}
+
+/// Returns how the changed files differ from the recorded ones.
+fn other_changes(case: &Case, changes: &Changes) -> Option<String> {
     let json = |it: &_| serde_json::to_value(it).unwrap_or(Value::Null);
-    Ok((changes != case.changes).then(|| {
-        let (now, then) = (json(&changes).to_string(), json(&case.changes).to_string());
+    (*changes != case.changes).then(|| {
+        let (now, then) = (json(changes).to_string(), json(&case.changes).to_string());
         let brief = |text: &str| palisade::tool::text::elided(text, 160);
         format!("the changes are {}, and were {}", brief(&now), brief(&then))
-    }))
+    })
 }

@@ -5,7 +5,7 @@ mod mcp;
 mod server;
 
 use crate::config::Adapted;
-pub(super) use author::{Adapt, Build, Check, New};
+pub(super) use author::{Adapt, Build, Check, Dev, New};
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
@@ -92,6 +92,8 @@ pub(super) enum Verb {
     New(New),
     /// Build the project of a plugin with its language's toolchain, and show what came of it
     Build(Build),
+    /// Build the project of a plugin at each save, and replay its recorded cases
+    Dev(Dev),
     /// Show the tools that the functions of a component of another world become
     Adapt(Adapt),
     /// Check a plugin: what it is, what it does with hostile input, and whether its recorded cases still hold

@@ -4,7 +4,7 @@ use super::args::{Build, Common};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::{author, setup};
-use palisade_author::build::{self, Cost, Homes, Report, Request, VARIABLE};
+use palisade_author::build::{self, Built, Cost, Homes, Report, Request, VARIABLE};
 use palisade_author::trial::TrialError;
 use std::path::PathBuf;
 
@@ -20,17 +20,22 @@ pub(super) fn run(common: &Common, args: &Build) -> Result<Exit, Failure> {
 
 fn built(common: &Common, args: &Build) -> Result<Report, Failure> {
     let settings = setup::settings(common)?;
+    let built = project(args)?;
+    let cases = args.directory.join("tests");
+    Ok(Report::of(&built, &author::engine(&settings), &cases)?)
+}
+
+/// Builds a project.
+pub(super) fn project(args: &Build) -> Result<Built, Failure> {
     let program = std::env::current_exe().ok();
     let named = std::env::var_os(VARIABLE).filter(|it| !it.is_empty());
     let homes = Homes::of_this_machine(named.map(PathBuf::from), program.as_deref());
-    let built = build::build(&mut Request {
+    Ok(build::build(&mut Request {
         directory: &args.directory,
         language: args.lang,
         homes: &homes,
         note: &mut |line| output::note(line),
-    })?;
-    let cases = args.directory.join("tests");
-    Ok(Report::of(&built, &author::engine(&settings), &cases)?)
+    })?)
 }
 
 fn rows(report: &Report) -> Vec<Vec<Cell>> {

@@ -35,6 +35,22 @@ pub(in crate::cli) struct Build {
 }
 
 #[derive(ClapArgs)]
+pub(in crate::cli) struct Dev {
+    /// The directory of the project
+    #[arg(default_value = ".")]
+    pub(in crate::cli) directory: PathBuf,
+    /// rust, python, js or c, for a project that may be in several
+    #[arg(long, short = 'l', value_name = "LANGUAGE", value_parser = named::<Language>(Language::ALL.map(Language::as_str)), hide_possible_values = true)]
+    pub(in crate::cli) lang: Option<Language>,
+    /// Replay the recorded case of this name; can be given several times [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) case: Vec<String>,
+    /// Stop a call after this time, such as 30s or 500ms (at most 600s)
+    #[arg(long, value_name = "TIME", value_parser = super::parse_time, default_value = "5s")]
+    pub(in crate::cli) timeout: std::time::Duration,
+}
+
+#[derive(ClapArgs)]
 pub(in crate::cli) struct Check {
     /// The `.wasm` file, or the directory of a project that is built
     #[arg(default_value = ".")]
