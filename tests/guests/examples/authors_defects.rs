@@ -56,4 +56,30 @@ fn partial(target: Target) -> Result<String> {
     }
 }
 
-palisade_guest::export!(undeclared, too_low, again, half_done, idle, partial);
+/// Returns a byte of memory that it has filled.
+#[tool(side_effects = "none")]
+fn hoard() -> String {
+    let filled = vec![7_u8; 80 << 20];
+    format!("{}", std::hint::black_box(&filled)[filled.len() - 1])
+}
+
+/// Prints more than the host keeps.
+#[tool(side_effects = "none")]
+fn talkative() -> String {
+    print!("{}", "a line that nobody reads to its end\n".repeat(100_000));
+    "printed".to_owned()
+}
+
+/// Makes directories as deep as the host lets it.
+#[tool(side_effects = "write")]
+fn deep() -> Result<String> {
+    let mut path = std::path::PathBuf::new();
+    loop {
+        path.push("d");
+        std::fs::create_dir(&path)?;
+    }
+}
+
+palisade_guest::export!(
+    undeclared, too_low, again, half_done, idle, partial, hoard, talkative, deep
+);

@@ -63,6 +63,21 @@ fn recorded_case_holds_until_the_result_differs() {
 }
 
 #[test]
+fn tool_without_a_case_is_named_beside_one_that_has_one() {
+    let world = World::new();
+    arrange(&world);
+    let _ = program(&world, &RECORD).run().exits_with(0);
+    let report = report(&world, 0);
+    let findings = report["findings"].as_array().unwrap();
+    let without: Vec<&str> = findings
+        .iter()
+        .filter(|it| it["code"] == "no-case")
+        .filter_map(|it| it["tool"].as_str())
+        .collect();
+    assert!(without.contains(&"read_file") && !without.contains(&"write_file"), "{report:#}");
+}
+
+#[test]
 fn failed_call_is_a_case_as_well() {
     let world = World::new();
     arrange(&world);

@@ -1,4 +1,4 @@
-//! `check`: what the calls did to the files, against what they declared.
+//! `check`: tools of one plugin that each have a defect, most of them of the files that they change.
 
 use crate::program;
 use palisade_tests::{World, guest};
@@ -25,4 +25,7 @@ fn each_tool_has_its_defect_and_no_other() {
     assert!(named("half_done").contains(&"half-done"), "{report:#}");
     assert_eq!(named("idle"), ["class-unused"], "{report:#}");
     assert!(named("partial").starts_with(&["hang", "left-files"]), "{report:#}");
+    assert_eq!(named("hoard"), ["much-memory"], "{report:#}");
+    assert_eq!(named("talkative"), ["dropped-text"], "{report:#}");
+    assert!(named("deep").contains(&"exhausted"), "{report:#}");
 }

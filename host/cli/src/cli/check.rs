@@ -159,7 +159,7 @@ fn looked_at(topic: Topic, report: &Report) -> String {
         Topic::Deadline => "every call within its time".to_owned(),
         Topic::Cancellation => "slow calls, cancelled".to_owned(),
         Topic::Output => "sizes, and the words of errors".to_owned(),
-        Topic::Memory => "of each call, and of the same call again".to_owned(),
+        Topic::Memory => "of each call".to_owned(),
         Topic::Files => "changed against declared".to_owned(),
         Topic::Repeat => "the same call again".to_owned(),
     }
