@@ -1,6 +1,10 @@
 //! Removal of the oldest records, by age and by size. It happens in steps, each a short transaction
 //! of the writer between two batches, so that no record waits for it longer than for a batch.
+//!
+//! If the file is full, calls that changed nothing go first: nobody can push the record of a change
+//! out of the journal by calls that are refused, or that only read.
 
+use super::schema::WITHOUT_EFFECT;
 use super::settings::JournalSettings;
 use super::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Result, TransactionBehavior, params};
@@ -82,11 +86,29 @@ fn shrink(conn: &Connection, space: &Space) -> Result<Step> {
     Ok(Step::More)
 }
 
+/// A part of the calls that have ended. Calls that have not are never removed, and there are few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    All,
+    /// Those that changed nothing.
+    WithoutEffect,
+}
+
+impl Ended {
+    /// Returns the condition on the rows.
+    fn condition(self) -> &'static str {
+        match self {
+            Self::All => "ended IS NOT NULL",
+            Self::WithoutEffect => WITHOUT_EFFECT,
+        }
+    }
+}
+
 /// The records that a step removes, each named by the last number of its kind.
 #[derive(Debug, Default)]
 struct Removal {
     events_to: Option<i64>,
-    calls_to: Option<i64>,
+    calls_to: Option<(Ended, i64)>,
     /// Sessions that ended before this time.
     sessions_before: Option<i64>,
 }
@@ -94,11 +116,15 @@ struct Removal {
 impl Removal {
     /// Finds what is older than the cutoff; if the file is full, the oldest of all.
     fn find(conn: &Connection, is_over: bool, cutoff: Timestamp) -> Result<Self> {
-        let (event, call) = (oldest_event(conn)?, oldest_call(conn)?);
+        let (event, call) = (oldest_event(conn)?, oldest_call(conn, Ended::All)?);
         let cutoff = cutoff.micros();
         if is_over {
+            let (which, first) = match oldest_call(conn, Ended::WithoutEffect)? {
+                Some(first) => (Ended::WithoutEffect, Some(first)),
+                None => (Ended::All, call),
+            };
             // What is older goes first. Sessions have gone when all before them have.
-            let events_first = match (event, call) {
+            let events_first = match (event, first) {
                 (Some(event), Some(call)) => event <= call,
                 (event, _) => event.is_some(),
             };
@@ -106,14 +132,14 @@ impl Removal {
             if events_first {
                 removal.events_to = last_event_before(conn, i64::MAX)?;
             } else {
-                removal.calls_to = last_call_before(conn, i64::MAX)?;
+                removal.calls_to = last_call_before(conn, which, i64::MAX)?;
             }
             removal.sessions_before = ended_session(conn, event.into_iter().chain(call).min())?;
             return Ok(removal);
         }
         let is_old = |time: &i64| *time < cutoff;
         let old_event = event.filter(is_old).map(|_| last_event_before(conn, cutoff));
-        let old_call = call.filter(is_old).map(|_| last_call_before(conn, cutoff));
+        let old_call = call.filter(is_old).map(|_| last_call_before(conn, Ended::All, cutoff));
         Ok(Self {
             events_to: old_event.transpose()?.flatten(),
             calls_to: old_call.transpose()?.flatten(),
@@ -131,14 +157,15 @@ impl Removal {
             conn.prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'pruned_to'")?
                 .execute([last])?;
         }
-        if let Some(last) = self.calls_to {
-            conn.prepare_cached(
+        if let Some((which, last)) = self.calls_to {
+            let which = which.condition();
+            let confirmations = format!(
                 "DELETE FROM confirmations WHERE call IN
-                 (SELECT key FROM calls WHERE key <= ?1 AND ended IS NOT NULL)",
-            )?
-            .execute([last])?;
-            conn.prepare_cached("DELETE FROM calls WHERE key <= ?1 AND ended IS NOT NULL")?
-                .execute([last])?;
+                 (SELECT key FROM calls WHERE key <= ?1 AND {which})"
+            );
+            conn.prepare_cached(&confirmations)?.execute([last])?;
+            let calls = format!("DELETE FROM calls WHERE key <= ?1 AND {which}");
+            conn.prepare_cached(&calls)?.execute([last])?;
         }
         if let Some(before) = self.sessions_before {
             conn.prepare_cached(
@@ -156,12 +183,11 @@ fn oldest_event(conn: &Connection) -> Result<Option<i64>> {
     oldest.query_row([], |row| row.get(0)).optional()
 }
 
-/// Returns when the oldest call that has ended was seen first. Calls that have not ended are never
-/// removed, and there are few.
-fn oldest_call(conn: &Connection) -> Result<Option<i64>> {
-    let mut oldest = conn
-        .prepare_cached("SELECT created FROM calls WHERE ended IS NOT NULL ORDER BY key LIMIT 1")?;
-    oldest.query_row([], |row| row.get(0)).optional()
+/// Returns when the oldest of these calls was seen first.
+fn oldest_call(conn: &Connection, which: Ended) -> Result<Option<i64>> {
+    let which = which.condition();
+    let oldest = format!("SELECT created FROM calls WHERE {which} ORDER BY key LIMIT 1");
+    conn.prepare_cached(&oldest)?.query_row([], |row| row.get(0)).optional()
 }
 
 /// Returns the last number of the first events that is before the cutoff. The times of events are
@@ -173,12 +199,15 @@ fn last_event_before(conn: &Connection, cutoff: i64) -> Result<Option<i64>> {
     last.query_row([cutoff, EVENTS], |row| row.get(0))
 }
 
-fn last_call_before(conn: &Connection, cutoff: i64) -> Result<Option<i64>> {
-    let mut last = conn.prepare_cached(
-        "SELECT max(key) FROM (SELECT key, created FROM calls WHERE ended IS NOT NULL
-         ORDER BY key LIMIT ?2) WHERE created < ?1",
-    )?;
-    last.query_row([cutoff, CALLS], |row| row.get(0))
+/// Returns the last of the first of these calls that was seen before the cutoff, with its part.
+fn last_call_before(conn: &Connection, which: Ended, cutoff: i64) -> Result<Option<(Ended, i64)>> {
+    let condition = which.condition();
+    let last = format!(
+        "SELECT max(key) FROM (SELECT key, created FROM calls WHERE {condition}
+         ORDER BY key LIMIT ?2) WHERE created < ?1"
+    );
+    let last = conn.prepare_cached(&last)?.query_row([cutoff, CALLS], |row| row.get(0));
+    last.map(|last: Option<i64>| last.map(|last| (which, last)))
 }
 
 /// Returns the time if a session has ended before it.

@@ -136,6 +136,11 @@ CREATE TABLE plugins(
 ) STRICT;
 ";
 
+/// The condition on ended calls that changed nothing: they never ran, or their class is not one that
+/// changes anything.
+pub(super) const WITHOUT_EFFECT: &str =
+    "ended IS NOT NULL AND (started IS NULL OR class IN ('none', 'read'))";
+
 /// Brings a file of the first version to this one.
 const UPGRADE: &str = "ALTER TABLE sessions ADD COLUMN protocol TEXT";
 
@@ -192,8 +197,11 @@ fn ready(conn: &mut Connection, access: Access) -> rusqlite::Result<Version> {
     let version = version(conn)?;
     match (&version, access) {
         (Version::Known, Access::Write) => {
+            // An index is no change of the format: a program without it ignores it.
             conn.execute_batch(&format!(
-                "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {LOG_BYTES};"
+                "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {LOG_BYTES};
+                 CREATE INDEX IF NOT EXISTS calls_without_effect ON calls(key)
+                 WHERE {WITHOUT_EFFECT};"
             ))?;
             return Ok(version);
         }

@@ -93,6 +93,38 @@ async fn file_stays_within_its_size_and_keeps_the_newest() {
 }
 
 #[tokio::test]
+async fn calls_without_effect_are_removed_before_changes() {
+    let journal = Journal::temporary(small()).unwrap();
+    let key = journal.next_call();
+    let change = facts(key, "change");
+    journal.record(started(change.clone()));
+    journal.record(ended(change, Outcome::Succeeded));
+    for number in 0..2_000 {
+        // Every second call is of class write and refused before it runs.
+        let key = journal.next_call();
+        let class = if number % 2 == 0 { "write" } else { "read" };
+        let call = CallFacts { class: Some(class), ..facts(key, &number.to_string()) };
+        if class == "read" {
+            journal.record(started(call.clone()));
+        }
+        let Record::CallEnded(mut end) = ended(call, Outcome::Succeeded) else {
+            unreachable!("`ended` makes an end");
+        };
+        end.output = text(&"y".repeat(12_000));
+        journal.record(Record::CallEnded(end));
+        if number % 20 == 0 {
+            journal.flush().await;
+        }
+    }
+    journal.flush().await;
+    eventually("there is room again", || journal.health().bytes <= small().full_at());
+    let find = |id: &str| journal.call(CallRef::Id { id: id.into(), client: None });
+    assert!(find("change").await.unwrap().is_some(), "the oldest record of all");
+    assert!(find("0").await.unwrap().is_none() && find("1").await.unwrap().is_none());
+    assert!(find("1999").await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn smaller_size_shrinks_the_file() {
     let (_directory, path) = place();
     let journal = open(&path);
