@@ -21,20 +21,23 @@
 //! # }
 //! ```
 //!
-//! Each module uses only modules before it in this order: `canonical`, `words`, `fit`, `signature`,
-//! `lock`, `difference`, `locked`.
+//! Each module uses only modules before it in this order: `canonical`, `words`, `fit`, `version`,
+//! `signature`, `lock`, `difference`, `locked`, `review`.
 
 mod canonical;
 mod difference;
 mod fit;
 mod lock;
 mod locked;
+mod review;
 mod signature;
+mod version;
 mod words;
 
-pub use difference::Difference;
+pub use difference::{Difference, Present};
 pub use fit::Fit;
 pub use lock::{Change, Entry, Locator, Lock, LockError, State, ToolEntry};
-pub use locked::{Explicit, LockedPlugins, Strictness};
+pub use locked::{LockedPlugins, Strictness};
+pub use review::{Obstacle, Review, ReviewError};
 pub use signature::{Keys, SignatureError, Signer, TrustedKey, Verified, signature_file};
 pub use words::{ToolWords, Words, WordsHash};

@@ -17,6 +17,7 @@ use palisade::tool::Digest;
 use palisade::tool::text::elided;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::SystemTime;
 
 /// The most digests of earlier approvals that an entry keeps, by which a rollback is recognised.
 const EARLIER: usize = 16;
@@ -281,15 +282,17 @@ impl Lock {
         self.sort();
     }
 
-    /// Revokes the approvals of all plugins of this name, at a time. Returns how many there were.
-    pub fn revoke(&mut self, name: &str, source: Option<&str>, time: &str) -> usize {
+    /// Revokes the approvals of all plugins of this name, or of that from one source. Returns how
+    /// many there were.
+    pub fn revoke(&mut self, name: &str, source: Option<&str>) -> usize {
+        let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let is_meant = |entry: &&mut Entry| {
             entry.name == name
                 && source.is_none_or(|source| entry.source == source)
                 && entry.revoked.is_none()
         };
         let meant = self.entries.iter_mut().filter(is_meant);
-        meant.map(|entry| entry.revoked = Some(time.to_owned())).count()
+        meant.map(|entry| entry.revoked = Some(time.clone())).count()
     }
 
     /// Sorts the entries, so that the file of two machines with the same approvals is alike.

@@ -1,21 +1,11 @@
 //! A host's approvals, according to the lock of its user and, to tighten it, that of a project.
 
-use crate::lock::{Change, Locator, Lock, LockError, LockOf, State, lock_file};
+use crate::lock::{Change, Entry, Locator, Lock, LockError, LockOf, State, lock_file};
 use crate::words::Words;
 use palisade::plugins::{Approvals, NotApproved, Plugin, PluginApproval, PluginBytes};
 use palisade::tool::Digest;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-
-/// What becomes of a plugin that a person has named for this run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Explicit {
-    /// It has to be approved like any other.
-    #[default]
-    Refused,
-    /// It is loaded for this run, and no rule loosens the policy for its tools.
-    ThisRun,
-}
 
 /// What runs of a plugin that is not approved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,7 +20,8 @@ pub enum Strictness {
 /// The approvals of a host.
 #[derive(Debug)]
 pub struct LockedPlugins {
-    path: PathBuf,
+    /// The user's lock; without one nothing is approved.
+    path: Option<PathBuf>,
     project: Option<PathBuf>,
     explicit: Vec<PathBuf>,
     strictness: Strictness,
@@ -54,17 +45,21 @@ impl LockedPlugins {
     ///
     /// [`LockError`] if the file exists and cannot be used.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, LockError> {
-        Self::open_with(path.into(), None)
+        Self::open_with(Some(path.into()), None)
     }
 
     /// Does the same, with the lock of a project, which only tightens: a plugin whose name it has
-    /// must have the digest that it has there. A missing file says nothing.
+    /// must have the digest that it has there. A missing file says nothing. A user without a lock
+    /// has approved nothing.
     ///
     /// # Errors
     ///
     /// [`LockError`] if one of the files exists and cannot be used.
-    pub fn open_with(path: PathBuf, project: Option<PathBuf>) -> Result<Self, LockError> {
-        let locks = Locks::read(&path, project.as_deref())?;
+    pub fn open_with(
+        path: Option<PathBuf>,
+        project: Option<PathBuf>,
+    ) -> Result<Self, LockError> {
+        let locks = Locks::read(path.as_deref(), project.as_deref())?;
         Ok(Self {
             path,
             project,
@@ -98,10 +93,16 @@ impl LockedPlugins {
         self
     }
 
-    /// Returns the path of the user's lock.
+    /// Returns the path of the user's lock, if there is one.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the user's approval of a plugin.
+    #[must_use]
+    pub fn entry(&self, of: Locator<'_>) -> Option<Entry> {
+        self.read(|locks| locks.user.entry(of).cloned())
     }
 
     /// Returns the state of a loaded plugin.
@@ -137,7 +138,7 @@ impl LockedPlugins {
 
 impl Approvals for LockedPlugins {
     fn scan_begins(&self) {
-        let read = Locks::read(&self.path, self.project.as_deref());
+        let read = Locks::read(self.path.as_deref(), self.project.as_deref());
         let read = read.unwrap_or_else(|error| Locks {
             fault: Some(format!("the approvals cannot be read: {error}")),
             ..Locks::default()
@@ -172,14 +173,15 @@ impl Approvals for LockedPlugins {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        [Some(self.path.clone()), self.project.clone()].into_iter().flatten().collect()
+        [&self.path, &self.project].into_iter().flatten().cloned().collect()
     }
 }
 
 impl Locks {
-    fn read(user: &Path, project: Option<&Path>) -> Result<Self, LockError> {
+    fn read(user: Option<&Path>, project: Option<&Path>) -> Result<Self, LockError> {
         let project = project.map(|path| lock_file(path, LockOf::Project)).transpose()?.flatten();
-        Ok(Self { user: Lock::read(user)?, project, fault: None })
+        let user = user.map(Lock::read).transpose()?.unwrap_or_default();
+        Ok(Self { user, project, fault: None })
     }
 
     /// Returns the state according to the user's lock, tightened by that of the project.

@@ -2,8 +2,10 @@
 
 mod question;
 mod standing_rule;
+mod yes_or_no;
 
 pub(super) use standing_rule::StandingRules;
+pub(super) use yes_or_no::{YesNo, yes_or_no};
 
 use palisade::BoxFuture;
 use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
