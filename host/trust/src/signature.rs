@@ -190,3 +190,72 @@ pub fn signature_file(plugin: &Path) -> PathBuf {
     name.push(".minisig");
     PathBuf::from(name)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+    use minisign::KeyPair;
+
+    const BYTES: &[u8] = b"a plugin";
+
+    fn pair() -> (KeyPair, Signer) {
+        let pair = KeyPair::generate_unencrypted_keypair().unwrap();
+        let signer = Signer::parse(&pair.pk.to_base64()).unwrap();
+        (pair, signer)
+    }
+
+    fn signature(pair: &KeyPair) -> String {
+        minisign::sign(Some(&pair.pk), &pair.sk, BYTES, None, None).unwrap().into_string()
+    }
+
+    fn verify(keys: &Keys, bytes: &[u8], text: Option<&str>) -> Result<Verified, SignatureError> {
+        keys.verify("/p", bytes, text, Path::new("/p/git.wasm.minisig"))
+    }
+
+    #[test]
+    fn no_key_is_never_valid() {
+        let (pair, signer) = pair();
+        let none = Keys::default();
+        for text in [None, Some(signature(&pair)), Some("nonsense".to_owned())] {
+            assert_eq!(verify(&none, BYTES, text.as_deref()), Ok(Verified::NoKey));
+        }
+        let elsewhere = Keys::new(vec![TrustedKey::new(signer, Some("/other".to_owned()))]);
+        assert_eq!(verify(&elsewhere, BYTES, Some(&signature(&pair))), Ok(Verified::NoKey));
+    }
+
+    #[test]
+    fn only_the_signed_bytes_and_a_trusted_key_are_valid() {
+        let (pair, signer) = pair();
+        let (other, other_signer) = self::pair();
+        let keys = Keys::new(vec![
+            TrustedKey::new(other_signer.clone(), Some("/elsewhere".to_owned())),
+            TrustedKey::new(signer.clone(), Some("/p".to_owned())),
+        ]);
+        let text = signature(&pair);
+        assert_eq!(verify(&keys, BYTES, Some(&text)), Ok(Verified::By(signer)));
+        assert_eq!(verify(&keys, b"b plugin", Some(&text)), Err(SignatureError::Invalid));
+        let foreign = signature(&other);
+        assert_eq!(verify(&keys, BYTES, Some(&foreign)), Err(SignatureError::UnknownKey));
+        assert!(matches!(verify(&keys, BYTES, None), Err(SignatureError::Missing { .. })));
+        for broken in ["", "x\ny\nz\nw", &text[..text.len() / 2], &"x".repeat(5_000)] {
+            let refused = verify(&keys, BYTES, Some(broken));
+            assert!(matches!(refused, Err(SignatureError::Malformed { .. })), "{refused:?}");
+        }
+        let comment = text.replace("trusted comment: ", "trusted comment: forged ");
+        assert_eq!(verify(&keys, BYTES, Some(&comment)), Err(SignatureError::Invalid));
+    }
+
+    #[test]
+    fn key_is_read_from_a_line_or_a_public_file() {
+        let (pair, signer) = pair();
+        let file = pair.pk.to_box().unwrap().into_string();
+        assert_eq!(Signer::parse(&file), Ok(signer));
+        let hostile = "RW\u{1b}[2J".repeat(100);
+        let hostile = hostile.as_str();
+        for wrong in ["", "RWQ", "# comment", hostile] {
+            let refused = Signer::parse(wrong).unwrap_err().to_string();
+            assert!(!refused.contains('\u{1b}') && refused.len() < 400, "{refused}");
+        }
+    }
+}
