@@ -164,3 +164,17 @@ fn lock_that_others_can_change_is_refused_and_no_tool_can_change_it() {
         assert!(!home.join(path).exists(), "{tool} {path}");
     }
 }
+
+#[test]
+fn unwritable_words_about_approvals_are_1() {
+    let world = with_git();
+    approve(&world);
+    let key = world.outer().join("author.key");
+    let key = key.to_str().unwrap();
+    for words in [&["revoke", "git"][..], &["sign", "--generate", "--no-password", "--key", key]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = program(&world, words).stdout(full).run_into();
+        assert_eq!(ran.code, 1, "{words:?}: {ran:?}");
+        ran.stderr_contains(&["error: cannot write the output"]);
+    }
+}
