@@ -2,40 +2,81 @@
 
 use serde_json::Value;
 
-/// Appends the canonical text of a value. Equal values have equal texts, in whatever order their
-/// members were written.
-pub(crate) fn write(value: &Value, text: &mut String) {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            text.push_str(&value.to_string());
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                separate(index, text);
-                write(item, text);
-            }
-            text.push(']');
-        }
-        Value::Object(members) => {
-            // The order of `serde_json::Map` depends on a feature that any crate can switch on.
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_unstable_by_key(|(name, _)| *name);
-            text.push('{');
-            for (index, (name, member)) in members.into_iter().enumerate() {
-                separate(index, text);
-                text.push_str(&Value::from(name.as_str()).to_string());
-                text.push(':');
-                write(member, text);
-            }
-            text.push('}');
+/// A canonical text that is being written.
+#[derive(Default)]
+pub(crate) struct Canonical(Vec<u8>);
+
+impl Canonical {
+    /// Returns the bytes of the text.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Appends a value. Equal values have equal texts, in whatever order their members were written.
+    pub(crate) fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.0.extend_from_slice(b"null"),
+            Value::Bool(value) => self.flag(*value),
+            Value::Number(number) => self.0.extend_from_slice(number.to_string().as_bytes()),
+            Value::String(text) => self.text(text),
+            Value::Array(items) => self.list(items, Self::value),
+            Value::Object(members) => self.object(members.iter(), Self::value),
         }
     }
-}
 
-fn separate(index: usize, text: &mut String) {
-    if index > 0 {
-        text.push(',');
+    /// Appends an object whose members are written by a function. The order of `serde_json::Map`
+    /// depends on a feature that any crate can switch on, so that they are sorted here.
+    pub(crate) fn object<'a, T>(
+        &mut self,
+        members: impl Iterator<Item = (&'a String, T)>,
+        write: impl Fn(&mut Self, T),
+    ) {
+        let mut members: Vec<_> = members.collect();
+        members.sort_unstable_by_key(|(name, _)| *name);
+        self.0.push(b'{');
+        for (index, (name, member)) in members.into_iter().enumerate() {
+            self.separate(index);
+            self.text(name);
+            self.0.push(b':');
+            write(self, member);
+        }
+        self.0.push(b'}');
+    }
+
+    /// Appends an array whose items are written by a function.
+    pub(crate) fn list<'a, T: 'a>(
+        &mut self,
+        items: impl IntoIterator<Item = &'a T>,
+        write: impl Fn(&mut Self, &'a T),
+    ) {
+        self.0.push(b'[');
+        for (index, item) in items.into_iter().enumerate() {
+            self.separate(index);
+            write(self, item);
+        }
+        self.0.push(b']');
+    }
+
+    /// Appends a text in quotes.
+    pub(crate) fn text(&mut self, text: &str) {
+        // Writing into a vector does not fail.
+        let _ = serde_json::to_writer(&mut self.0, text);
+    }
+
+    /// Appends a text, or `null`.
+    pub(crate) fn optional_text(&mut self, text: Option<&str>) {
+        text.map_or_else(|| self.value(&Value::Null), |text| self.text(text));
+    }
+
+    /// Appends `true` or `false`.
+    pub(crate) fn flag(&mut self, value: bool) {
+        self.0.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    fn separate(&mut self, index: usize) {
+        if index > 0 {
+            self.0.push(b',');
+        }
     }
 }
 
@@ -44,17 +85,19 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn of(value: &Value) -> String {
+        let mut canonical = Canonical::default();
+        canonical.value(value);
+        String::from_utf8_lossy(canonical.as_bytes()).into_owned()
+    }
+
     #[test]
     fn order_of_members_does_not_matter_and_that_of_items_does() {
-        let of = |value: &Value| {
-            let mut text = String::new();
-            write(value, &mut text);
-            text
-        };
         let text = r#"{"b": [1, 2], "a": {"d": "\u0000\"", "c": null}}"#;
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         assert_eq!(of(&value), r#"{"a":{"c":null,"d":"\u0000\""},"b":[1,2]}"#);
         assert_ne!(of(&json!([1, 2])), of(&json!([2, 1])));
         assert_ne!(of(&json!({"a": 1})), of(&json!({"a": 1.0})));
+        assert_ne!(of(&json!({"a": true})), of(&json!({"a": "true"})));
     }
 }

@@ -153,7 +153,8 @@ impl Difference {
             self.line(format_args!("  idempotent  {} → {}", before.idempotent, now.idempotent));
         }
         if before.timeout_ms != now.timeout_ms {
-            let shown = |time: Option<u64>| time.map_or("default".to_owned(), |ms| format!("{ms} ms"));
+            let shown =
+                |time: Option<u64>| time.map_or("default".to_owned(), |ms| format!("{ms} ms"));
             let (before, after) = (shown(before.timeout_ms), shown(now.timeout_ms));
             self.line(format_args!("  timeout  {before} → {after}"));
         }
@@ -211,14 +212,14 @@ impl Difference {
 
     /// Quotes the lines between the first and the last that differ.
     fn changed_lines(&mut self, before: &str, after: &str) {
-        let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+        let (old, new): (Vec<&str>, Vec<&str>) =
+            (before.lines().collect(), after.lines().collect());
         let same = |(one, other): &(&&str, &&str)| one == other;
         let head = old.iter().zip(&new).take_while(same).count();
         let most = old.len().min(new.len()) - head;
         let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(same).count();
-        let middle = |lines: &[&str]| {
-            lines.get(head..lines.len() - tail).unwrap_or_default().join("\n")
-        };
+        let middle =
+            |lines: &[&str]| lines.get(head..lines.len() - tail).unwrap_or_default().join("\n");
         self.quote("-", &middle(&old));
         self.quote("+", &middle(&new));
     }

@@ -10,15 +10,21 @@ const DEPTH: usize = 32;
 const REASONS: usize = 8;
 /// Keywords without an effect on validity. A `format` has one only as `workspace-path`.
 const ANNOTATIONS: [&str; 10] = [
-    "$comment", "$schema", "default", "deprecated", "description", "examples", "format", "readOnly",
-    "title", "writeOnly",
+    "$comment",
+    "$schema",
+    "default",
+    "deprecated",
+    "description",
+    "examples",
+    "format",
+    "readOnly",
+    "title",
+    "writeOnly",
 ];
 /// Upper bounds: a new schema may not have a smaller one.
-const UPPER: [&str; 5] =
-    ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
+const UPPER: [&str; 5] = ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
 /// Lower bounds: a new schema may not have a larger one.
-const LOWER: [&str; 5] =
-    ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
+const LOWER: [&str; 5] = ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
 /// Keywords that are compared in parts.
 const COMPARED: [&str; 7] =
     ["type", "enum", "const", "properties", "required", "additionalProperties", "items"];
@@ -121,7 +127,9 @@ impl Comparison {
     fn values(&mut self, old: &Map<String, Value>, new: &Map<String, Value>, place: &str) {
         let Some(accepted) = fixed_values(new) else { return };
         let Some(given) = fixed_values(old) else {
-            return self.breaks.push(format!("{}: only fixed values are accepted now", shown(place)));
+            return self
+                .breaks
+                .push(format!("{}: only fixed values are accepted now", shown(place)));
         };
         if let Some(gone) = given.iter().find(|value| !accepted.contains(value)) {
             self.breaks.push(format!("{}: {gone} is no longer accepted", shown(place)));
@@ -165,7 +173,13 @@ impl Comparison {
             schema.get("properties").and_then(Value::as_object).unwrap_or(&none).clone()
         };
         let required = |schema: &Map<String, Value>| -> BTreeSet<String> {
-            schema.get("required").map(names).unwrap_or_default().into_iter().map(str::to_owned).collect()
+            schema
+                .get("required")
+                .map(names)
+                .unwrap_or_default()
+                .into_iter()
+                .map(str::to_owned)
+                .collect()
         };
         for name in required(new).difference(&required(old)) {
             self.breaks.push(format!("{}: `{name}` is required now", shown(place)));
@@ -278,7 +292,11 @@ mod tests {
         let e = json!({"enum": ["a", "b"]});
         breaks(&old, &with(json!({"type": "integer"}), e.clone()), "`/n`: number was accepted");
         breaks(&old, &with(json!({"type": "number", "minimum": 0}), e.clone()), "`minimum`");
-        breaks(&old, &with(json!({"type": "number"}), json!({"enum": ["a"]})), "\"b\" is no longer");
+        breaks(
+            &old,
+            &with(json!({"type": "number"}), json!({"enum": ["a"]})),
+            "\"b\" is no longer",
+        );
         breaks(&old, &with(json!(false), e.clone()), "`/n`: no value");
         breaks(&old, &object(&json!({"n": {"type": "number"}, "e": e}), &["n", "e"]), "`e` is req");
         let path = |format: Value| object(&json!({"p": format}), &[]);
@@ -302,9 +320,7 @@ mod tests {
         }
         let chosen = json!({"oneOf": [{"type": "string"}, {"type": "null"}]});
         assert!(matches!(Fit::of(&chosen, &plain), Fit::Unknown(_)));
-        let referring = |text: &str| {
-            json!({"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": text}}})
-        };
+        let referring = |text: &str| json!({"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": text}}});
         assert!(matches!(Fit::of(&referring("string"), &referring("number")), Fit::Unknown(_)));
         let closed = json!({"type": "object", "additionalProperties": false});
         assert!(matches!(Fit::of(&json!({"type": "object"}), &closed), Fit::Unknown(_)));
@@ -312,9 +328,8 @@ mod tests {
 
     #[test]
     fn deep_schemas_end() {
-        let nested = |leaf: Value| {
-            (0..100).fold(leaf, |inner, _| json!({"properties": {"a": inner}}))
-        };
+        let nested =
+            |leaf: Value| (0..100).fold(leaf, |inner, _| json!({"properties": {"a": inner}}));
         let (old, new) = (nested(json!({})), nested(json!({"type": "string"})));
         assert!(matches!(Fit::of(&old, &new), Fit::Unknown(_)));
     }

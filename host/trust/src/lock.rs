@@ -7,7 +7,7 @@ mod version;
 
 pub use file::LockError;
 pub(crate) use file::{LockOf, lock_file};
-pub(crate) use store::{kept_words, keep_words};
+pub(crate) use store::{keep_words, kept_words};
 pub(crate) use version::is_older;
 
 use crate::signature::Signer;
@@ -95,7 +95,7 @@ impl From<&ToolWords> for ToolEntry {
     }
 }
 
-/// The approvals of a user, or of a project.
+/// The approvals of a user, or of a project, sorted by name and source.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lock {
     entries: Vec<Entry>,
@@ -209,7 +209,7 @@ impl State {
 }
 
 impl Lock {
-    /// Returns the entries, in the order of the file.
+    /// Returns the entries, sorted by name and source.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -218,7 +218,16 @@ impl Lock {
     /// Returns the entry of a plugin.
     #[must_use]
     pub fn entry(&self, of: Locator<'_>) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.is_of(of))
+        let key = (of.name, of.source);
+        let at = self.entries.binary_search_by(|entry| entry.key().cmp(&key)).ok()?;
+        self.entries.get(at)
+    }
+
+    /// Returns true if bytes and words are those that were approved: the quick case of
+    /// [`judge`](Self::judge).
+    pub(crate) fn is_as_approved(&self, of: Locator<'_>, digest: Digest, words: WordsHash) -> bool {
+        self.judge_bytes(of, digest) == State::Approved
+            && self.entry(of).is_some_and(|entry| entry.describes == words)
     }
 
     /// Says whether a plugin is the one that was approved. It is only if its bytes and all of its
@@ -229,7 +238,9 @@ impl Lock {
             State::Approved => {}
             State::Changed(changes) => {
                 let words = self.entry(of).map(|entry| entry.changed_words(words));
-                return State::Changed(changes.into_iter().chain(words.unwrap_or_default()).collect());
+                return State::Changed(
+                    changes.into_iter().chain(words.unwrap_or_default()).collect(),
+                );
             }
             other => return other,
         }
@@ -297,8 +308,7 @@ impl Lock {
 
     /// Sorts the entries, so that the file of two machines with the same approvals is alike.
     fn sort(&mut self) {
-        self.entries
-            .sort_by(|one, other| (&one.name, &one.source).cmp(&(&other.name, &other.source)));
+        self.entries.sort_by(|one, other| one.key().cmp(&other.key()));
     }
 }
 
@@ -307,6 +317,11 @@ impl Entry {
     #[must_use]
     pub fn is_of(&self, of: Locator<'_>) -> bool {
         self.name == of.name && self.source == of.source
+    }
+
+    /// Returns the key by which entries are sorted.
+    fn key(&self) -> (&str, &str) {
+        (&self.name, &self.source)
     }
 
     /// Returns the differences between words and those that were approved.

@@ -55,10 +55,7 @@ impl LockedPlugins {
     /// # Errors
     ///
     /// [`LockError`] if one of the files exists and cannot be used.
-    pub fn open_with(
-        path: Option<PathBuf>,
-        project: Option<PathBuf>,
-    ) -> Result<Self, LockError> {
+    pub fn open_with(path: Option<PathBuf>, project: Option<PathBuf>) -> Result<Self, LockError> {
         let locks = Locks::read(path.as_deref(), project.as_deref())?;
         Ok(Self {
             path,
@@ -109,12 +106,16 @@ impl LockedPlugins {
     #[must_use]
     pub fn state(&self, plugin: &Plugin) -> State {
         let Some(path) = plugin.path() else { return State::Shipped };
-        let words = Words::new(plugin.definitions(), plugin.offer());
+        let (definitions, offer) = (plugin.definitions(), plugin.offer());
+        let hash = Words::hash_of(definitions, offer);
         let source = source_of(path);
         let of = Locator { name: plugin.name(), source: &source };
-        self.read(|locks| locks.judge(of, plugin.digest(), |lock| {
-            lock.judge(of, plugin.digest(), &words)
-        }))
+        let digest = plugin.digest();
+        let judge = |lock: &Lock| match lock.is_as_approved(of, digest, hash) {
+            true => State::Approved,
+            false => lock.judge(of, digest, &Words::new(definitions, offer)),
+        };
+        self.read(|locks| locks.judge(of, digest, judge))
     }
 
     fn read<T>(&self, look: impl FnOnce(&Locks) -> T) -> T {

@@ -1,13 +1,15 @@
 //! The words of a plugin: everything that it says about itself to a model or a person.
 
-use crate::canonical;
+use crate::canonical::Canonical;
 use palisade::tool::offer::Offer;
+use palisade::tool::schema::Schema;
 use palisade::{Definition, SideEffects};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The domain of the hash over all words of a plugin.
 const PLUGIN: &str = "palisade words of a plugin 1";
@@ -20,10 +22,8 @@ const TOOL: &str = "palisade words of a tool 1";
 pub struct WordsHash([u8; 32]);
 
 impl WordsHash {
-    /// Hashes a value in a domain: equal texts of two domains have different hashes.
-    fn new(domain: &str, value: &Value) -> Self {
-        let mut text = String::new();
-        canonical::write(value, &mut text);
+    /// Hashes a text in a domain: equal texts of two domains have different hashes.
+    fn new(domain: &str, text: &Canonical) -> Self {
         let mut hash = Sha256::new();
         hash.update(domain.as_bytes());
         hash.update([0]);
@@ -104,13 +104,82 @@ impl ToolWords {
     /// Returns the hash over the tool's words.
     #[must_use]
     pub fn hash(&self) -> WordsHash {
-        WordsHash::new(TOOL, &json!(self))
+        let mut text = Canonical::default();
+        ToolView::from(self).write(&mut text);
+        WordsHash::new(TOOL, &text)
     }
+}
+
+/// The words of a tool, borrowed: they are hashed at each start, for each plugin.
+struct ToolView<'a> {
+    name: &'a str,
+    title: Option<&'a str>,
+    description: &'a str,
+    input_schema: &'a Value,
+    output_schema: Option<&'a Value>,
+    class: SideEffects,
+    idempotent: bool,
+    timeout_ms: Option<u64>,
+    metadata: &'a Map<String, Value>,
+}
+
+impl ToolView<'_> {
+    /// Writes the words as an array. All of them are always there, so that none needs a name.
+    fn write(&self, text: &mut Canonical) {
+        let Self { name, title, description, input_schema, output_schema, .. } = self;
+        let parts: [&dyn Fn(&mut Canonical); 9] = [
+            &|text| text.text(name),
+            &|text| text.optional_text(*title),
+            &|text| text.text(description),
+            &|text| text.value(input_schema),
+            &|text| text.value(output_schema.unwrap_or(&Value::Null)),
+            &|text| text.text(self.class.as_str()),
+            &|text| text.flag(self.idempotent),
+            &|text| text.value(&self.timeout_ms.map_or(Value::Null, Value::from)),
+            &|text| text.object(self.metadata.iter(), Canonical::value),
+        ];
+        text.list(&parts, |text, part| part(text));
+    }
+}
+
+impl<'a> From<&'a ToolWords> for ToolView<'a> {
+    fn from(tool: &'a ToolWords) -> Self {
+        Self {
+            name: &tool.name,
+            title: tool.title.as_deref(),
+            description: &tool.description,
+            input_schema: &tool.input_schema,
+            output_schema: tool.output_schema.as_ref(),
+            class: tool.class,
+            idempotent: tool.idempotent,
+            timeout_ms: tool.timeout_ms,
+            metadata: &tool.metadata,
+        }
+    }
+}
+
+impl<'a> From<&'a Definition> for ToolView<'a> {
+    fn from(definition: &'a Definition) -> Self {
+        Self {
+            name: definition.name().as_str(),
+            title: definition.title(),
+            description: definition.description(),
+            input_schema: definition.parameters(),
+            output_schema: definition.output_schema().map(Schema::as_value),
+            class: definition.side_effects(),
+            idempotent: definition.is_idempotent(),
+            timeout_ms: definition.timeout().map(millis),
+            metadata: definition.metadata(),
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl From<&Definition> for ToolWords {
     fn from(definition: &Definition) -> Self {
-        let millis = |time: std::time::Duration| u64::try_from(time.as_millis());
         Self {
             name: definition.name().to_string(),
             title: definition.title().map(str::to_owned),
@@ -119,7 +188,7 @@ impl From<&Definition> for ToolWords {
             output_schema: definition.output_schema().map(|schema| schema.as_value().clone()),
             class: definition.side_effects(),
             idempotent: definition.is_idempotent(),
-            timeout_ms: definition.timeout().map(|time| millis(time).unwrap_or(u64::MAX)),
+            timeout_ms: definition.timeout().map(millis),
             metadata: definition.metadata().clone(),
         }
     }
@@ -149,7 +218,13 @@ impl Words {
     /// that renaming a tool does not keep it.
     #[must_use]
     pub fn hash(&self) -> WordsHash {
-        WordsHash::new(PLUGIN, &json!(self))
+        hash(self.tools.iter().map(ToolView::from), &self.offer)
+    }
+
+    /// Returns the same hash without collecting the words.
+    #[must_use]
+    pub fn hash_of(definitions: &[Definition], offer: &Offer) -> WordsHash {
+        hash(definitions.iter().map(ToolView::from), offer)
     }
 
     /// Returns the tool of this name.
@@ -157,6 +232,16 @@ impl Words {
     pub fn tool(&self, name: &str) -> Option<&ToolWords> {
         self.tools.iter().find(|tool| tool.name == name)
     }
+}
+
+/// Hashes the words of a plugin, with its tools sorted by name.
+fn hash<'a>(tools: impl Iterator<Item = ToolView<'a>>, offer: &Offer) -> WordsHash {
+    let mut tools: Vec<ToolView<'_>> = tools.collect();
+    tools.sort_by(|one, other| one.name.cmp(other.name));
+    let mut text = Canonical::default();
+    text.list(&tools, |text, tool| tool.write(text));
+    text.value(&json!(offer));
+    WordsHash::new(PLUGIN, &text)
 }
 
 /// Writes a class as its name.
@@ -191,7 +276,8 @@ mod tests {
     #[test]
     fn every_word_of_a_tool_changes_both_hashes() {
         let base = definition();
-        let wider = json!({"type": "object", "properties": {"a": {"type": "string"}}, "title": "x"});
+        let wider =
+            json!({"type": "object", "properties": {"a": {"type": "string"}}, "title": "x"});
         let of = |name: &str, text: &str, class| {
             Definition::new(name, text, class, base.parameters().clone()).unwrap()
         };
@@ -212,6 +298,8 @@ mod tests {
             assert_ne!(before.tools[0].hash(), after.tools[0].hash(), "{changed:?}");
         }
         assert_eq!(words(&base).hash(), words(&definition()).hash());
+        let borrowed = Words::hash_of(&[base.clone()], &Offer::default());
+        assert_eq!(words(&base).hash(), borrowed);
     }
 
     #[test]
@@ -224,8 +312,8 @@ mod tests {
         let base = definition();
         let plain = words(&base);
         assert_ne!(plain.hash(), Words::new(std::slice::from_ref(&base), &offer).hash());
-        let other =
-            Definition::new("find", "Finds.", SideEffects::Read, json!({"type": "object"})).unwrap();
+        let other = Definition::new("find", "Finds.", SideEffects::Read, json!({"type": "object"}))
+            .unwrap();
         let (one, two) = ([base.clone(), other.clone()], [other, base]);
         let of = |tools: &[Definition]| Words::new(tools, &offer).hash();
         assert_eq!(of(&one), of(&two));
@@ -238,8 +326,9 @@ mod tests {
         assert_eq!(hash.to_string().parse(), Ok(hash));
         assert!(hash.to_string().to_uppercase().parse::<WordsHash>().is_err());
         assert!(hash.to_string().get(..70).unwrap().parse::<WordsHash>().is_err());
-        let value = json!(words.tools[0]);
-        assert_ne!(WordsHash::new(TOOL, &value), WordsHash::new(PLUGIN, &value));
+        let mut text = Canonical::default();
+        ToolView::from(&words.tools[0]).write(&mut text);
+        assert_ne!(WordsHash::new(TOOL, &text), WordsHash::new(PLUGIN, &text));
     }
 
     #[test]

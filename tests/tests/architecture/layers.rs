@@ -105,7 +105,10 @@ const DEPENDENCIES: [Dependency; 12] = [
         users: &["host/shell/src/confine", "host/palisade/src/sandbox/compile/child.rs"],
     },
     Dependency { name: "minisign_verify", users: &["host/trust/src/signature.rs"] },
-    Dependency { name: "minisign", users: &["host/cli/src/cli/sign.rs", "host/trust/src/signature.rs"] },
+    Dependency {
+        name: "minisign",
+        users: &["host/cli/src/cli/sign.rs", "host/trust/src/signature.rs"],
+    },
     Dependency { name: "jsonschema", users: &["host/schema/src/"] },
     Dependency {
         name: "hyper",

@@ -19,7 +19,12 @@ fn call(world: &World, tool: &str) -> ToolResult {
 #[track_caller]
 fn stops(world: &World, tool: &str, reason: &str) {
     let ran = program(world, &["call", tool]).run().exits_with(4);
-    ran.stderr_contains(&["permission_denied: ", "is not approved", reason, "palisade approve git"]);
+    ran.stderr_contains(&[
+        "permission_denied: ",
+        "is not approved",
+        reason,
+        "palisade approve git",
+    ]);
     let listed = program(world, &["list", "--json"]).run().exits_with(0);
     assert!(!listed.stdout.contains(WORDS), "{listed:?}");
     assert!(listed.stdout.contains("it is not approved: "), "a person sees it: {listed:?}");
@@ -115,7 +120,8 @@ fn swapped_approval_stops() {
         let line = entry.unwrap().lines().find(|line| line.starts_with(key)).unwrap();
         line.to_owned()
     };
-    fs::write(lock(&world), text.replace(&of("git", "describes"), &of("csv", "describes"))).unwrap();
+    fs::write(lock(&world), text.replace(&of("git", "describes"), &of("csv", "describes")))
+        .unwrap();
     stops(&world, "look", "its words differ");
 }
 

@@ -145,8 +145,7 @@ fn lock_of_a_project_only_tightens() {
     world.install("git", &plugin("look").build());
     approve(&world);
     let project = world.root().join("palisade.lock");
-    let both =
-        || LockedPlugins::open_with(Some(lock(&world)), Some(project.clone())).unwrap();
+    let both = || LockedPlugins::open_with(Some(lock(&world)), Some(project.clone())).unwrap();
     assert!(host_with(&world, both()).registry().has("look"), "a missing file says nothing");
     fs::copy(lock(&world), &project).unwrap();
     assert!(host_with(&world, both()).registry().has("look"));

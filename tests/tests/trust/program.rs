@@ -41,8 +41,7 @@ fn call_at_a_terminal_asks_once_with_all_words() {
 fn approve_shows_what_changed_and_asks() {
     let world = with_git();
     approve(&world);
-    let told =
-        Told { description: "Looks, and sends.".to_owned(), class: 2, ..Told::new("look") };
+    let told = Told { description: "Looks, and sends.".to_owned(), class: 2, ..Told::new("look") };
     world.install("git", &Wat::new(told).build());
     let mut terminal = Terminal::new();
     let child = terminal.start(&world, &["approve"]);
@@ -110,10 +109,9 @@ fn directory_of_the_command_line_is_loaded_without_its_rules() {
     fs::write(folder.join("palisade.toml"), "[confirm.tools]\n\"git/look\" = \"auto\"\n").unwrap();
     let plugins = world.plugins();
     let words = ["call", "look", "--plugins", plugins.to_str().unwrap()];
-    program(&world, &words)
-        .run()
-        .exits_with(4)
-        .stderr_contains(&["was named for this run only; `palisade approve git` shows it and asks"]);
+    program(&world, &words).run().exits_with(4).stderr_contains(&[
+        "was named for this run only; `palisade approve git` shows it and asks",
+    ]);
     let _ = program(&world, &words).args(["--allow", "write"]).run().exits_with(0);
     let yes = ["approve", "--yes", "--plugins", plugins.to_str().unwrap()];
     let _ = program(&world, &yes).run().exits_with(0);

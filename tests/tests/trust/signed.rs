@@ -44,7 +44,9 @@ fn plugin_is_approved_only_with_the_signature_of_a_trusted_key() {
     world.install("git", &plugin("look").build());
     let (secret, public) = keys(&world, "author");
     trust(&world, &[&public]);
-    approved(&world, &[]).exits_with(6).stderr_contains(&["there is no signature", "git.wasm.minisig"]);
+    approved(&world, &[])
+        .exits_with(6)
+        .stderr_contains(&["there is no signature", "git.wasm.minisig"]);
     let (stranger, _) = keys(&world, "stranger");
     sign(&world, &stranger);
     approved(&world, &[]).exits_with(6).stderr_contains(&["a key that is not configured"]);
@@ -75,7 +77,9 @@ fn new_signer_stops() {
     ran.stderr_contains(&[&said, "--new-signer"]);
     // The signature that is no longer verified is a new signer, too.
     trust(&world, &[]);
-    approved(&world, &[]).exits_with(4).stderr_contains(&["and this one has no verified signature"]);
+    approved(&world, &[])
+        .exits_with(4)
+        .stderr_contains(&["and this one has no verified signature"]);
     trust(&world, &[&second_public]);
     let _ = approved(&world, &["--new-signer"]).exits_with(0);
     let _ = program(&world, &["call", "look"]).run().exits_with(0);

@@ -31,8 +31,10 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     setup::show_rejected(&broken);
     let pending = pending(common, &host, &args.plugins)?;
     if args.json {
-        let all: Result<Vec<Value>, Failure> =
-            pending.iter().map(|plugin| Ok(shown::json(&review(&locked, &keys, plugin)?))).collect();
+        let all: Result<Vec<Value>, Failure> = pending
+            .iter()
+            .map(|plugin| Ok(shown::json(&review(&locked, &keys, plugin)?)))
+            .collect();
         output::json(&all?)?;
         return Ok(Exit::Ok);
     }
@@ -75,9 +77,8 @@ fn pending(common: &Common, host: &Host, names: &[String]) -> Result<Vec<Plugin>
             ));
         }
     }
-    let is_meant = |plugin: &Plugin| {
-        names.is_empty() || names.iter().any(|name| name == plugin.name())
-    };
+    let is_meant =
+        |plugin: &Plugin| names.is_empty() || names.iter().any(|name| name == plugin.name());
     Ok(unapproved.into_iter().filter(is_meant).collect())
 }
 

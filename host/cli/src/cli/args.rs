@@ -13,10 +13,10 @@ pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
 use palisade::SideEffects;
 use palisade::formats::{Format, Provider};
 pub(super) use server::{Console, Log, NoToken, Serve, Watch};
-pub(super) use trust::{Approve, Revoke, Sign};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+pub(super) use trust::{Approve, Revoke, Sign};
 
 /// Run WebAssembly tools nobody trusts, in a sandbox nobody waits for.
 #[derive(Parser)]

@@ -16,8 +16,8 @@ use palisade::{
     SideEffects,
     tool::{ToolName, nearest_names},
 };
-pub(super) use raw::RawJournal;
 use palisade_trust::TrustedKey;
+pub(super) use raw::RawJournal;
 use raw::{RawFile, RawTrusted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};

@@ -18,8 +18,8 @@ use palisade::sandbox::{
 };
 use palisade::workspace::{HardLinks, LastLink};
 use palisade::{Advertised, Allowed, SideEffects};
-use palisade_trust::TrustedKey;
 use palisade_shell::{Confinement, Network, ShellLimits, ShellOptions};
+use palisade_trust::TrustedKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -78,10 +78,7 @@ impl Lock {
     /// # Errors
     ///
     /// [`LockError`] if the file cannot be read or replaced.
-    pub fn update<T>(
-        path: &Path,
-        change: impl FnOnce(&mut Self) -> T,
-    ) -> Result<T, LockError> {
+    pub fn update<T>(path: &Path, change: impl FnOnce(&mut Self) -> T) -> Result<T, LockError> {
         let failed = |source| LockError::File { path: path.to_owned(), source };
         let target = target(path).map_err(failed)?;
         let folder = target.parent().unwrap_or(Path::new("/")).to_owned();
@@ -130,11 +127,14 @@ pub(crate) fn lock_file(path: &Path, of: LockOf) -> Result<Option<Lock>, LockErr
 /// Refuses a file that another user owns or can write to. The open handle is checked, from which the
 /// content is read.
 fn check_owner(file: &File, path: &Path) -> Result<(), LockError> {
-    let meta = file.metadata().map_err(|source| LockError::File { path: path.to_owned(), source })?;
+    let meta =
+        file.metadata().map_err(|source| LockError::File { path: path.to_owned(), source })?;
     let wrong = |reason| Err(LockError::Unsafe { path: path.to_owned(), reason });
     let shown = path.display();
     if meta.uid() != 0 && meta.uid() != rustix::process::geteuid().as_raw() {
-        return wrong("it belongs to another user, who can change it; name a file of your own".into());
+        return wrong(
+            "it belongs to another user, who can change it; name a file of your own".into(),
+        );
     }
     if meta.mode() & 0o022 != 0 {
         let mode = meta.mode() & 0o7777;

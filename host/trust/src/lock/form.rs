@@ -45,7 +45,11 @@ impl Lock {
         // With two entries, which one decides would depend on their order.
         match plugins.iter().find(|entry| !seen.insert((&entry.name, &entry.source))) {
             Some(twice) => Err(visible(&format!("it has two entries for `{}`", twice.name))),
-            None => Ok(Self { entries: plugins }),
+            None => {
+                let mut lock = Self { entries: plugins };
+                lock.sort();
+                Ok(lock)
+            }
         }
     }
 

@@ -83,8 +83,7 @@ fn renamed_tools_and_wider_classes_are_named() {
         [Change::Bytes, Change::Words, Change::Added(one("looks")), Change::Removed(one("look"))]
     );
     let wider = words(&[("look", "Looks.", SideEffects::Write)]);
-    let class =
-        Change::Class { tool: "look".into(), from: "read".into(), to: SideEffects::Write };
+    let class = Change::Class { tool: "look".into(), from: "read".into(), to: SideEffects::Write };
     assert_eq!(changed(lock.judge(GIT, digest("one"), &wider)), [Change::Words, class]);
 }
 

@@ -123,11 +123,7 @@ pub(super) fn plugins(
         Err(BuildError::Workspace(_)) => checks.push(unseen("the workspace cannot be opened")),
         Err(error) => {
             let failure = Failure::from(error);
-            checks.push(bad(
-                failure.exit(),
-                &failure.to_string(),
-                NO_TOOL,
-            ));
+            checks.push(bad(failure.exit(), &failure.to_string(), NO_TOOL));
         }
     }
     checks

@@ -107,11 +107,7 @@ fn idle_poll_reads_only_metadata() {
         if polls.get() > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     assert_eq!(
-        watch(
-            || Snapshot::take(&sources(&directory), &[]),
-            wait,
-            || scans.set(scans.get() + 1)
-        ),
+        watch(|| Snapshot::take(&sources(&directory), &[]), wait, || scans.set(scans.get() + 1)),
         ControlFlow::Break(())
     );
     assert_eq!(scans.get(), 1, "only the scan at the start");
