@@ -65,7 +65,10 @@ impl Canonical {
 
     /// Appends a text, or `null`.
     pub(crate) fn optional_text(&mut self, text: Option<&str>) {
-        text.map_or_else(|| self.value(&Value::Null), |text| self.text(text));
+        match text {
+            Some(text) => self.text(text),
+            None => self.value(&Value::Null),
+        }
     }
 
     /// Appends `true` or `false`.
