@@ -48,11 +48,10 @@ pub(super) fn not_allowed(tool: &Registered, list: ListOf) -> ErrorKind {
 pub(super) fn not_approved(tool: &str, unapproved: &Unapproved) -> ErrorKind {
     let Unapproved { plugin, why } = unapproved;
     let message = format!(
-        "`{}` is a tool of a plugin that is not approved, so that it cannot be called; call a \
-         listed tool",
+        "`{}` is a tool of a plugin that is not approved; call a listed tool",
         named(tool)
     );
-    let advice = format!("of the plugin `{plugin}`: {}; {}", why.reason(), why.advice());
+    let advice = format!("the plugin `{plugin}`: {}; {}", why.reason(), why.advice());
     ErrorKind::denied_with(PermissionReason::NotApproved, message, Advice::new(advice))
 }
 
