@@ -36,7 +36,7 @@ pub(super) fn of_run(common: &Common, settings: &Settings) -> Result<LockedPlugi
 pub(super) fn of_all(common: &Common) -> Result<LockedPlugins, Failure> {
     let project = common.workspace.join(LOCK);
     let locked = LockedPlugins::open_with(lock_path(common), Some(project))?;
-    let approving = Common { locked: false, ..common.clone() };
+    let approving = Common { locked: false, no_builtin: false, ..common.clone() };
     Ok(locked.command(hint::command(&approving, "approve")))
 }
 
