@@ -34,7 +34,7 @@ fn stops(world: &World, tool: &str, reason: &str) {
     let result = call(world, tool);
     let error = result.error().unwrap();
     assert_eq!(error.class(), ErrorClass::PermissionDenied, "{error:?}");
-    assert_eq!(error.detail()["reason"], PermissionReason::NotApproved.as_str());
+    assert_eq!(error.to_json()["detail"]["reason"], PermissionReason::NotApproved.as_str());
     assert!(!error.message().contains(WORDS));
     let host = host(world);
     assert!(host.registry().tools().iter().all(|it| it.definition().name().as_str() != tool));

@@ -19,7 +19,8 @@ fn unapproved_plugin_describes_itself_and_offers_nothing() {
     let world = World::new();
     world.install("git", &plugin("look").build());
     let host = host(&world);
-    let [unapproved] = &host.unapproved()[..] else { panic!("{:?}", host.unapproved()) };
+    let found = host.unapproved();
+    let [unapproved] = &found[..] else { panic!("{found:?}") };
     assert_eq!(unapproved.definitions()[0].name().as_str(), "look");
     assert!(matches!(unapproved.approval(), PluginApproval::Missing(_)));
     assert!(host.plugins().is_empty() && host.registry().is_empty());

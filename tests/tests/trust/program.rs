@@ -85,10 +85,11 @@ fn locked_run_loads_nothing_else_and_never_asks() {
     let world = with_git();
     let ran = program(&world, &["list", "--locked"]).run().exits_with(0);
     ran.stderr_contains(&["git.wasm: it is not approved: it is new"]);
-    let mut terminal = Terminal::new();
+    let terminal = Terminal::new();
     let child = terminal.start(&world, &["call", "look", "--locked"]);
     let _ = finish(child).exits_with(3);
-    assert!(!terminal.transcript().contains("Approve"), "{}", terminal.transcript());
+    let transcript = terminal.transcript();
+    assert!(!transcript.contains("Approve"), "{transcript}");
     program(&world, &["approve", "--locked"]).run().exits_with(2);
     approve(&world);
     let _ = program(&world, &["call", "look", "--locked"]).run().exits_with(0);
