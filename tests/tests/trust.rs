@@ -10,6 +10,7 @@ mod library;
 mod program;
 #[path = "trust/signed.rs"]
 mod signed;
+#[allow(dead_code, reason = "the suite `program` uses the rest")]
 #[path = "program/terminal.rs"]
 mod terminal;
 

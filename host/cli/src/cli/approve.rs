@@ -9,6 +9,7 @@ use super::args::{Approve as Args, Common};
 use super::exit::{Exit, Failure};
 use super::output;
 use super::prompt::{self, YesNo};
+use super::wrap::columns;
 use super::{hint, setup, trust};
 use palisade::plugins::{Cause, Plugin};
 use palisade::tool::text::elided;
@@ -97,7 +98,7 @@ fn decide(
     plugin: &Plugin,
 ) -> Result<Exit, Failure> {
     let review = review(locked, keys, plugin)?;
-    output::text(&shown::text(plugin, &review))?;
+    output::text(&shown::text(plugin, &review, columns(std::io::stdout())))?;
     let name = elided(plugin.name(), 128);
     if let Some(obstacle) = review.obstacles().into_iter().find(|it| stops(args, it)) {
         output::problem("not approved:", &format!("`{name}`: {}", remedy(&obstacle)));

@@ -110,6 +110,11 @@ pub(super) fn can_ask() -> bool {
     open().is_ok()
 }
 
+/// Returns the width of the terminal for questions.
+pub(super) fn columns() -> usize {
+    open().map_or(usize::MAX, |(_, output)| super::wrap::columns(&output))
+}
+
 fn open() -> io::Result<(File, File)> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     Ok((terminal.try_clone()?, terminal))

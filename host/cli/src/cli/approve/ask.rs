@@ -51,7 +51,8 @@ fn ask(locked: &LockedPlugins, plugin: &Plugin, review: &Review) -> Result<YesNo
         output::problem("not approved:", &format!("`{name}`: {}", super::remedy(obstacle)));
         return Ok(YesNo::No);
     }
-    let text = format!("\n{}{}", shown::text(plugin, review), question(plugin));
+    let shown = shown::text(plugin, review, prompt::columns());
+    let text = format!("\n{shown}{}", question(plugin));
     let answer = prompt::yes_or_no(&text).unwrap_or(YesNo::No);
     if answer == YesNo::Yes {
         write(locked, review)?;

@@ -1,6 +1,6 @@
 //! A plugin as a person sees it before an approval.
 
-use crate::cli::{inspect, output, wrap};
+use crate::cli::{inspect, wrap};
 use palisade::plugins::Plugin;
 use palisade::tool::text::elided;
 use palisade_trust::{Review, State, Verified};
@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 /// The indentation of a difference.
 const INDENT: &str = "  ";
 
-/// Returns what `inspect` shows of a new plugin, or the difference from the approved one.
-pub(super) fn text(plugin: &Plugin, review: &Review) -> String {
-    let room = wrap::columns(std::io::stdout());
+/// Returns what `inspect` shows of a new plugin, or the difference from the approved one, in lines of
+/// at most `room` columns.
+pub(super) fn text(plugin: &Plugin, review: &Review, room: usize) -> String {
     let name = elided(plugin.name(), 128);
-    let mut text = output::prose(&format!("`{name}`: {}.", review.state.in_words()));
+    let state = format!("`{name}`: {}.", review.state.in_words());
+    let mut text = wrap::hanging("", INDENT, &state, room);
     match review.difference().filter(|_| !matches!(review.state, State::New { .. })) {
         Some(difference) => {
             for line in difference.lines() {
