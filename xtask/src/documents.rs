@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 25] = [
+const DOCUMENTS: [&str; 27] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -30,11 +30,13 @@ const DOCUMENTS: [&str; 25] = [
     "host/formats/README.md",
     "host/mcp/README.md",
     "host/shell/README.md",
+    "host/trust/README.md",
     "host/wasi-fs/README.md",
     "plugins/README.md",
     "docs/authors.md",
     "docs/adapt.md",
     "docs/settings.md",
+    "docs/trust.md",
     "docs/events.md",
     "docs/mcp.md",
     "docs/server.md",

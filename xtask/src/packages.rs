@@ -14,7 +14,7 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 11] = [
+const HOSTS: [&str; 12] = [
     "palisade-wasip2",
     "palisade-plugins",
     "palisade-schema",
@@ -22,6 +22,7 @@ const HOSTS: [&str; 11] = [
     "palisade-wasi-fs",
     "palisade",
     "palisade-shell",
+    "palisade-trust",
     "palisade-mcp",
     "palisade-server",
     "palisade-author",

@@ -1,6 +1,7 @@
 //! The command-line program, with one file per subcommand. Only this module prints.
 
 mod adapt;
+mod approve;
 mod args;
 mod author;
 mod bench;
@@ -43,14 +44,17 @@ mod prompt;
 mod remember;
 mod remote;
 mod results;
+mod revoke;
 mod scratch;
 mod serve;
 mod setup;
 mod shell_helper;
+mod sign;
 mod signals;
 mod style;
 mod token;
 mod tool_session;
+mod trust;
 mod unknown_keys;
 mod unused_rules;
 mod watch;
@@ -115,6 +119,9 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Build(build) => watch().and_then(|_| build::run(&args.common, build)),
         Verb::Dev(dev) => watch().and_then(|_| dev::run(&args.common, dev)),
         Verb::Adapt(adapt) => watch().and_then(|_| adapt::run(&args.common, adapt)),
+        Verb::Approve(approve) => watch().and_then(|_| approve::run(&args.common, approve)),
+        Verb::Revoke(revoke) => revoke::run(&args.common, revoke),
+        Verb::Sign(sign) => sign::run(sign),
         Verb::Check(check) => watch().and_then(|_| check::run(&args.common, check)),
         Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
         Verb::Config(config) => config::run(&args.common, config),

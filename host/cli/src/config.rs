@@ -4,6 +4,7 @@
 mod adapted;
 mod file;
 mod journal;
+mod keys;
 mod places;
 mod resolve;
 mod rule;

@@ -294,6 +294,16 @@ impl Host {
         self.loading.loaded().rejected
     }
 
+    /// Returns the plugins that are found and not approved, in the order of discovery. Each has
+    /// described itself, so that a person can look at it. None of its tools, resources and prompts is
+    /// listed, exported or offered, and a call of its tools is refused with
+    /// [`PermissionReason::NotApproved`](crate::PermissionReason::NotApproved). Each is among the
+    /// [`rejected`](Self::rejected) files as well.
+    #[must_use]
+    pub fn unapproved(&self) -> Vec<Plugin> {
+        self.loading.unapproved()
+    }
+
     /// Returns the plugin directories without a `.wasm` file at startup, which usually means that
     /// the path is one level off.
     #[must_use]

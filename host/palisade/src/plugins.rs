@@ -1,6 +1,8 @@
 //! Plugins: found in directories, loaded in parallel, registered in a fixed order. A bad file
 //! affects no other plugin.
 
+mod approval;
+mod approvals;
 mod candidate;
 mod changes;
 mod loaded;
@@ -14,11 +16,14 @@ mod scan;
 mod sources;
 mod watch;
 
+pub use approval::{NotApproved, PluginApproval};
+pub(crate) use approvals::AllApproved;
+pub use approvals::{Approvals, PluginBytes};
 pub(crate) use changes::PluginChange;
 pub use changes::Rescan;
 pub use loaded::{Compiling, LoadError, Loaded};
 pub use loading::LoadProgress;
-pub(crate) use loading::{Loading, Task};
+pub(crate) use loading::{Loading, Task, Unapproved};
 pub use observer::{LoadObserver, LoadStep};
 pub use plugin::Plugin;
 pub use rejected::{Cause, Rejected};

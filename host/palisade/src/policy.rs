@@ -276,7 +276,7 @@ impl Policy {
         match origin.naming() {
             Naming::ByTool => (both, None),
             Naming::ByPlugin => (full, bare),
-            Naming::Unclear => (None, both),
+            Naming::OnlyToTighten | Naming::Unclear => (None, both),
         }
     }
 }
@@ -320,7 +320,7 @@ fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
         Naming::ByPlugin => {
             Some(format!("{}/{}", origin.plugin().unwrap_or_default(), definition.name()))
         }
-        Naming::Unclear => None,
+        Naming::OnlyToTighten | Naming::Unclear => None,
     }
 }
 

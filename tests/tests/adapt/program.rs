@@ -59,6 +59,9 @@ fn printed_configuration_serves_the_tools() {
     world.file("../own.toml", shown["configuration"].as_str().unwrap());
     let own = world.outer().join("own.toml");
     let with = |args: &[&str]| program(&world, args).args(["--config"]).args([&own]);
+    let refused = with(&["call", "ping", r#"{"name": "Ada"}"#]).run().exits_with(4);
+    refused.stderr_contains(&["is not approved", "palisade approve"]);
+    let _ = with(&["approve", "--yes"]).run().exits_with(0);
     let called = with(&["call", "ping", r#"{"name": "Ada"}"#]).run().exits_with(0);
     assert_eq!(called.stdout, "Ada is here");
     let listed = with(&["list", "--json"]).run().exits_with(0).json();

@@ -74,19 +74,40 @@ const SERVER: Layers = Layers {
     ],
 };
 
+/// The approvals of plugins, in the order of its `lib.rs`.
+const TRUST: Layers = Layers {
+    sources: "host/trust/src/",
+    order: &[
+        "canonical",
+        "words",
+        "fit",
+        "version",
+        "signature",
+        "lock",
+        "difference",
+        "locked",
+        "review",
+    ],
+};
+
 /// A dependency, and the folders and files that may name it or a crate of its family.
 struct Dependency {
     name: &'static str,
     users: &'static [&'static str],
 }
 
-const DEPENDENCIES: [Dependency; 10] = [
+const DEPENDENCIES: [Dependency; 12] = [
     Dependency { name: "wasmtime", users: &["host/palisade/src/sandbox", "host/wasi-fs/src/"] },
     Dependency { name: "rmcp", users: &["host/mcp/"] },
     Dependency { name: "seccompiler", users: &["host/shell/src/confine"] },
     Dependency {
         name: "landlock",
         users: &["host/shell/src/confine", "host/palisade/src/sandbox/compile/child.rs"],
+    },
+    Dependency { name: "minisign_verify", users: &["host/trust/src/signature.rs"] },
+    Dependency {
+        name: "minisign",
+        users: &["host/cli/src/cli/sign.rs", "host/trust/src/signature.rs"],
     },
     Dependency { name: "jsonschema", users: &["host/schema/src/"] },
     Dependency {
@@ -160,7 +181,7 @@ fn sources() -> Vec<Source> {
 
 /// The files that may read the wall clock. It can be set while a call runs, so it only dates output
 /// and is compared with file times; timeouts never depend on it.
-const DATED: [&str; 16] = [
+const DATED: [&str; 18] = [
     "host/cli/src/cli/args/server.rs",
     "host/cli/src/cli/prompt/question.rs",
     "host/mcp/src/http/logins.rs",
@@ -176,6 +197,8 @@ const DATED: [&str; 16] = [
     "host/palisade/src/sandbox/cache/identity.rs",
     "host/palisade/src/sandbox/cache/usage.rs",
     "host/server/src/journal/time.rs",
+    "host/trust/src/lock.rs",
+    "host/trust/src/review.rs",
     "host/wasip2/src/sysroot.rs",
 ];
 
@@ -212,7 +235,7 @@ fn is_foreign(source: &Source, name: &str) -> bool {
 
 /// Returns true if a path leads to a module above the source's own.
 fn is_upward(source: &Source, name: &str) -> bool {
-    [LIBRARY, MCP, SERVER].iter().any(|layers| layers.leads_upward(source, name))
+    [LIBRARY, MCP, SERVER, TRUST].iter().any(|layers| layers.leads_upward(source, name))
 }
 
 impl Layers {

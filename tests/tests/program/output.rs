@@ -7,7 +7,9 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 /// Every subcommand that prints, in each of its forms.
-const VERBS: [&[&str]; 23] = [
+const VERBS: [&[&str]; 25] = [
+    &["approve"],
+    &["approve", "--json"],
     &["list"],
     &["list", "--json"],
     &["inspect", "read_file"],

@@ -6,8 +6,16 @@ use palisade_tests::program::Ran;
 use palisade_tests::wat::Told;
 use palisade_tests::{Program, Wat, World};
 
-/// Installs a plugin with these tools, all of class `write`, and returns its file.
+/// Installs and approves a plugin with these tools, all of class `write`, and returns its file.
+/// Without the approval no rule would loosen the policy for them.
 fn offering(world: &World, name: &str, tools: &[&str]) -> String {
+    let file = installed(world, name, tools);
+    let _ = with_plugins(world, &["approve", "--yes"]).run().exits_with(0);
+    file
+}
+
+/// Installs a plugin without an approval, so that nothing has compiled it.
+fn installed(world: &World, name: &str, tools: &[&str]) -> String {
     let told = |name: &&str| Told { class: 2, ..Told::new(name) };
     world
         .install(name, &Wat::with_tools(tools.iter().map(told).collect()).build())
@@ -210,12 +218,12 @@ fn namesake_files_match_no_rule_that_loosens() {
 #[test]
 fn first_file_owns_a_name_regardless_of_the_cache() {
     let world = World::new();
-    let wrong = offering(&world, "zzz", &["csv_chart"]);
+    let wrong = installed(&world, "zzz", &["csv_chart"]);
     // Many tools make the other file larger, so that it compiles later.
     let many: Vec<String> = (0..40).map(|number| format!("csv_{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     for tools in [many, vec!["csv_sum"]] {
-        let right = offering(&world, "charts", &[&["csv_chart"], &tools[..]].concat());
+        let right = installed(&world, "charts", &[&["csv_chart"], &tools[..]].concat());
         let said = format!("rejected {wrong}: the tool `csv_chart` already exists, in {right}");
         call(&world, &["--allow", "write"], 0).stderr_contains(&[&said]);
         // From here on the cache holds the wrong file, and the right one changes.
@@ -231,8 +239,8 @@ fn read_tool_is_called_from_the_cache_at_once() {
     std::fs::write(&path, Wat::new(Told::new("good")).build()).unwrap();
     let good = || with_plugins(&world, &["call", "good"]).run().exits_with(0);
     assert_eq!(good().stderr, "");
-    let before = offering(&world, "aaa", &["good"]);
-    let after = offering(&world, "zzz", &["good"]);
+    let before = installed(&world, "aaa", &["good"]);
+    let after = installed(&world, "zzz", &["good"]);
     let said = format!(
         "`good` is the tool of {}, but {before} stands before that, is not compiled",
         path.display()
@@ -269,7 +277,7 @@ fn rule_for_one_plugin_is_not_suggested_to_a_namesake() {
 fn similarly_displayed_names_match_no_rule() {
     use std::os::unix::ffi::OsStrExt as _;
     let world = World::new();
-    let made = offering(&world, "made", &["csv_chart"]);
+    let made = installed(&world, "made", &["csv_chart"]);
     for name in [b"a\xff.wasm", b"a\xfe.wasm"] {
         std::fs::copy(&made, world.plugins().join(std::ffi::OsStr::from_bytes(name))).unwrap();
     }

@@ -12,7 +12,7 @@ pub(super) struct Area {
 }
 
 /// All areas.
-pub(super) const AREAS: [Area; 9] = [
+pub(super) const AREAS: [Area; 10] = [
     Area {
         name: "wasi-fs",
         files: &["host/wasi-fs/src/**/*.rs", "host/palisade/src/workspace/resolve.rs"],
@@ -41,6 +41,19 @@ pub(super) const AREAS: [Area; 9] = [
             "host/palisade/src/sandbox/compile/**/*.rs",
         ],
         suites: &["loader"],
+    },
+    Area {
+        name: "trust",
+        files: &[
+            "host/trust/src/fit.rs",
+            "host/trust/src/lock.rs",
+            "host/trust/src/lock/**/*.rs",
+            "host/trust/src/locked.rs",
+            "host/trust/src/review.rs",
+            "host/trust/src/signature.rs",
+            "host/trust/src/words.rs",
+        ],
+        suites: &["trust"],
     },
     Area {
         name: "policy",

@@ -3,6 +3,7 @@
 mod author;
 mod mcp;
 mod server;
+mod trust;
 
 use crate::config::Adapted;
 pub(super) use author::{Adapt, Build, Check, Dev, New};
@@ -15,6 +16,7 @@ pub(super) use server::{Answerer, Console, Log, NoToken, Serve, Watch};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+pub(super) use trust::{Approve, Revoke, Sign};
 
 /// Run WebAssembly tools nobody trusts, in a sandbox nobody waits for.
 #[derive(Parser)]
@@ -53,6 +55,9 @@ pub(super) struct Common {
     /// Also serve this component's functions as tools, such as depot.wasm=none; can be repeated
     #[arg(long, global = true, value_name = "FILE=CLASS")]
     pub(super) adapt: Vec<Adapted>,
+    /// Load only plugins that are approved in palisade.lock, also from --plugins; compile no others
+    #[arg(long, global = true)]
+    pub(super) locked: bool,
     /// Leave out the plugins that come with palisade
     #[arg(long, global = true)]
     pub(super) no_builtin: bool,
@@ -96,6 +101,12 @@ pub(super) enum Verb {
     Dev(Dev),
     /// Show the tools that the functions of a component of another world become
     Adapt(Adapt),
+    /// Approve plugins: show what is new or has changed, and ask
+    Approve(Approve),
+    /// Take the approval of a plugin back
+    Revoke(Revoke),
+    /// Sign a plugin for those who use it, in the form of minisign
+    Sign(Sign),
     /// Check a plugin: what it is, what it does with hostile input, and whether its recorded cases still hold
     Check(Check),
     /// Measure calls of a tool on this machine: how long they take, what they hold, and what loading its plugin costs

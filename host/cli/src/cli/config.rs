@@ -8,6 +8,7 @@ use crate::config::{JournalSettings, Settings, Value};
 use palisade::SideEffects;
 use palisade::plugins::Shipped;
 use palisade::sandbox::limits;
+use palisade_trust::TrustedKey;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -98,6 +99,13 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     }));
     rows.push(row("plugins.builtin", &settings.builtin, |shipped| {
         (*shipped == Shipped::Included).to_string()
+    }));
+    rows.push(row("plugins.keys", &settings.keys, |keys| {
+        let shown = |key: &TrustedKey| match &key.source {
+            Some(source) => format!("{} for {source}", key.signer),
+            None => key.signer.to_string(),
+        };
+        keys.iter().map(shown).collect::<Vec<_>>().join(", ")
     }));
     for adapted in &settings.adapted {
         let key = format!("adapt {}", adapted.value.file.display());

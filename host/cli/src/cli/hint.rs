@@ -13,6 +13,9 @@ pub(super) fn command(common: &Common, words: &str) -> String {
         let component = format!("{}={}", adapted.file.to_string_lossy(), adapted.class);
         line.push_str(&format!(" --adapt {}", quoted(&component)));
     }
+    if common.locked {
+        line.push_str(" --locked");
+    }
     if common.no_builtin {
         line.push_str(" --no-builtin");
     }
@@ -20,6 +23,11 @@ pub(super) fn command(common: &Common, words: &str) -> String {
         line.push_str(&format!(" --config {}", quoted(&file.to_string_lossy())));
     }
     line
+}
+
+/// Returns the command that approves a plugin.
+pub(super) fn approve(plugin: &str) -> String {
+    format!("palisade approve {}", quoted(&palisade::tool::text::elided(plugin, 128)))
 }
 
 /// Quotes a word for a shell, if it needs that.

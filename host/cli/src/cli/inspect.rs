@@ -5,12 +5,13 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::wrap::{columns, hanging, width};
 use super::{hint, list, offers, setup, style};
-use palisade::plugins::Plugin;
+use palisade::plugins::{Plugin, PluginApproval};
 use palisade::registry::Registered;
 use palisade::sandbox::World;
 use palisade::tool::text::visible;
 use palisade::{Definition, SideEffects};
 use palisade::{Host, HostBuilder};
+use palisade_trust::ToolWords;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +21,14 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     if is_file(&args.subject) {
         return file(setup::alone(common, &settings), args);
     }
-    let host = setup::builder(common, &settings).build_for(&args.subject)?;
-    let tool = host.registry().get(&args.subject).map_err(|missing| not_found(common, &missing))?;
+    let host = setup::builder(common, &settings)?.build_for(&args.subject)?;
+    let tool = match host.registry().get(&args.subject) {
+        Ok(tool) => tool,
+        Err(missing) => match unapproved(&host, &args.subject) {
+            Some(plugin) => return show_unapproved(&plugin, args),
+            None => return Err(not_found(common, &missing)),
+        },
+    };
     setup::show_undecided(common, &host, &[&args.subject]);
     let plugin = host.plugin_of(&tool);
     if args.json {
@@ -33,6 +40,31 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
         let room = columns(std::io::stdout());
         let of_plugin = plugin.as_ref().map(|plugin| plugin_text(plugin, room));
         output::text(&(tool_text(tool.definition(), room) + &of_plugin.unwrap_or_default()))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Returns the plugin that is not approved and has a tool of this name.
+fn unapproved(host: &Host, tool: &str) -> Option<Plugin> {
+    let has = |plugin: &Plugin| plugin.definitions().iter().any(|it| it.name().as_str() == tool);
+    host.unapproved().into_iter().find(has)
+}
+
+/// Shows the tool of a plugin that is not approved, with the reason why it cannot be called.
+fn show_unapproved(plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
+    let tool = plugin.definitions().iter().find(|it| it.name().as_str() == args.subject);
+    if let PluginApproval::Missing(why) = plugin.approval() {
+        output::note(&format!("`{}` is a tool of {}: {why}", args.subject, plugin.file()));
+    }
+    if args.json {
+        let digest = plugin.digest().to_string();
+        let words = tool.map(ToolWords::from);
+        let shown = json!({"tool": words, "plugin": plugin.name(), "digest": digest, "approved": false, "imports": imports(plugin)});
+        output::json(&shown)?;
+    } else {
+        let room = columns(std::io::stdout());
+        let tool = tool.map(|tool| tool_text(tool, room)).unwrap_or_default();
+        output::text(&(tool + &plugin_text(plugin, room)))?;
     }
     Ok(Exit::Ok)
 }

@@ -22,7 +22,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let settings = setup::settings(common)?;
     let policy = setup::policy(common, &settings, &args.allow);
     let places = setup::places(common, &settings);
-    let host = setup::builder(common, &settings).policy(policy).build_for(&args.tool)?;
+    let host = setup::builder(common, &settings)?.policy(policy).build_for(&args.tool)?;
     let call = Call::new(&args.tool, text.clone().unwrap_or_else(|| "{}".to_owned()));
     let error = |id, kind| ToolError::new(id, &args.tool, kind).with_places(places.clone().into());
     let id = call.id().clone();

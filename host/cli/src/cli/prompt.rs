@@ -2,8 +2,10 @@
 
 mod question;
 mod standing_rule;
+mod yes_or_no;
 
 pub(super) use standing_rule::StandingRules;
+pub(super) use yes_or_no::{YesNo, yes_or_no};
 
 use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use palisade::tool::text::visible;
@@ -123,6 +125,11 @@ fn changes(host: Option<Arc<Host>>, request: &ConfirmationRequest) -> Vec<Value>
 /// Returns true if there is a terminal for questions.
 pub(super) fn can_ask() -> bool {
     open().is_ok()
+}
+
+/// Returns the width of the terminal for questions.
+pub(super) fn columns() -> usize {
+    open().map_or(usize::MAX, |(_, output)| super::wrap::columns(&output))
 }
 
 fn open() -> io::Result<(File, File)> {

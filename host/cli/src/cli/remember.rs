@@ -2,7 +2,7 @@
 //! workspaces: a tool that changed one of them there would decide about the calls of a later run.
 
 use super::args::Common;
-use super::{adapt, setup};
+use super::{adapt, setup, trust};
 use crate::config::{FileConfig, Settings};
 use palisade::internal::{Recorded, recorded_settings, remember, within};
 use palisade::workspace::LastLink;
@@ -22,6 +22,8 @@ pub(super) fn for_other_runs(common: &Common, settings: &Settings) {
     // The usual file is hidden from every run.
     for file in files.iter().filter(|file| setup::usual_file().as_ref() != Some(*file)) {
         record(Recorded::Settings, file);
+        // Its content is no secret, but a tool that changed it would approve a plugin.
+        trust::beside(file).iter().for_each(|lock| record(Recorded::Plugins, lock));
     }
     let others = files.into_iter().chain(recorded_settings()).filter(|it| Some(it) != own.as_ref());
     let named = plugin_directories(others.collect());

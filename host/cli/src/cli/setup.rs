@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{adapt, hint, journal, output, remember, token};
+use super::{adapt, hint, journal, output, remember, token, trust};
 use crate::config::{Origin, Settings, Value};
 use palisade::CallMode;
 use palisade::internal::within;
@@ -17,6 +17,7 @@ use palisade_shell::{Shell, ShellHelper, ShellOptions};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The name of the project's configuration file in a workspace.
@@ -153,7 +154,11 @@ pub(super) fn alone(common: &Common, settings: &Settings) -> HostBuilder {
 }
 
 /// Returns the builder of a host with the command line and the configuration applied.
-pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
+///
+/// # Errors
+///
+/// A usage error if the approvals of plugins cannot be read.
+pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilder, Failure> {
     remember::for_other_runs(common, settings);
     let base = Host::builder()
         .workspace(&common.workspace)
@@ -169,13 +174,16 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .hard_links(settings.hard_links.value)
         .places(places(common, settings))
         .protect(common.workspace.join(PROJECT_FILE))
+        .protect(common.workspace.join(trust::LOCK))
         .cache(cache_mode());
     let base = match settings.builtin.value {
         Shipped::Included => base.tool(Shell::factory(shell(settings))),
         Shipped::LeftOut | Shipped::Reserved => base,
     };
     let named = journal::Place::of(None, &settings.journal).hidden();
-    let hidden = user_files(common).into_iter().chain(token::folders());
+    let files = user_files(common);
+    let locks: Vec<PathBuf> = files.iter().filter_map(|file| trust::beside(file)).collect();
+    let hidden = files.into_iter().chain(locks).chain(token::folders());
     let hidden = hidden.chain(journal::folders()).chain(named);
     let base = hidden.fold(base, HostBuilder::deny_read);
     let loading = Loading::observer();
@@ -187,7 +195,8 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         host.tool_time(tool, settings.tool_time(tool, time.value))
     });
     let base = adapt::add_to(base, &settings.adapted);
-    settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
+    let base = settings.directories.value.iter().fold(base, HostBuilder::plugins);
+    Ok(base.observe_loading(loading).approvals(Arc::new(trust::of_run(common, settings)?)))
 }
 
 /// Returns where each setting can be changed, for the advice in refusals.

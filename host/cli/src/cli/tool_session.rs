@@ -10,7 +10,7 @@ use super::prompt::{StandingRules, Terminal};
 use super::serve::Operated;
 use super::signals::Signals;
 use super::unused_rules::{self, Told};
-use super::{destination, output, setup, wide};
+use super::{approve, destination, output, setup, wide};
 use crate::config::Settings;
 use palisade::events::JsonLines;
 use palisade::sandbox::limits;
@@ -88,7 +88,7 @@ impl Tools {
         let policy = setup::policy(common, &settings, &args.allow);
         let (events, begin) =
             args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
-        let mut builder = setup::builder(common, &settings).policy(policy);
+        let mut builder = setup::builder(common, &settings)?.policy(policy);
         let terminal = Arc::new(match wanted {
             Wanted::Tools(tools) => Terminal::of_calls(tools),
             Wanted::Served(_) => Terminal::default(),
@@ -123,7 +123,8 @@ impl Tools {
             Wanted::Tools(tools) => builder.build_for_all(tools)?,
             Wanted::Served(_) => builder.build_in_background()?,
         });
-        if matches!(wanted, Wanted::Tools(_)) {
+        if let Wanted::Tools(tools) = wanted {
+            approve::before_calls(common, &settings, &host, tools)?;
             unused_rules::check(&settings, &host)?;
             terminal.show_changes(&host);
             let rules = StandingRules::of_host(common, &settings, &host);

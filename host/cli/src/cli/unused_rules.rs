@@ -244,6 +244,10 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
                     "`{NATIVE}` names the program's own tools: give the plugin's file another name"
                 )
             }
+            Source::ThisRun(_) => format!(
+                "the plugin is not approved, and was named for this run only; `{}` shows it and asks",
+                hint::approve(plugin)
+            ),
             Source::Shipped | Source::File(_) => match deciding(settings, decision, &tool) {
                 Some(stricter) => format!("{stricter} holds, so change that"),
                 None => format!(
@@ -283,7 +287,8 @@ pub(super) fn show_after_loading(common: &Common, settings: &Settings) {
     if settings.of_tools().next().is_none() {
         return;
     }
-    if let Ok(host) = setup::builder(common, settings).build() {
+    let host = setup::builder(common, settings).map(palisade::HostBuilder::build);
+    if let Ok(Ok(host)) = host {
         show(common, settings, &host, Told::All);
     }
 }

@@ -4,6 +4,7 @@ mod raw;
 
 use super::adapted::{Adapted, RawAdapted};
 use super::journal::JournalConfig;
+use super::keys::RawKey;
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
 use super::time::{call_time, compile_time, confirm_time};
 use palisade::internal::open_regular;
@@ -15,6 +16,7 @@ use palisade::{
     SideEffects,
     tool::{ToolName, nearest_names},
 };
+use palisade_trust::TrustedKey;
 pub(super) use raw::RawJournal;
 use raw::{RawFile, RawTrusted};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +70,8 @@ pub struct FileConfig {
     pub directories: Vec<PathBuf>,
     /// Whether the shipped plugins are loaded.
     pub builtin: Option<bool>,
+    /// The keys of plugins' authors.
+    pub keys: Vec<TrustedKey>,
     /// Components of other worlds.
     pub adapted: Vec<Adapted>,
     /// Tools that are not shown to models, each by name or `plugin/tool`.
@@ -220,6 +224,7 @@ impl FileConfig {
             hard_links: raw.workspace.hard_links.as_deref().map(hard_links).transpose()?,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
+            keys: raw.plugins.keys.iter().map(RawKey::checked).collect::<Result<_, _>>()?,
             adapted: raw.adapt.iter().map(RawAdapted::checked).collect::<Result<_, _>>()?,
             hide: names("tools.hide", raw.tools.hide)?,
             only: raw.tools.only.map(|only| names("tools.only", only)).transpose()?,
@@ -269,6 +274,7 @@ fn accepted(error: &toml::de::Error, file: &str) -> Option<&'static str> {
     }
     match file.get(span)? {
         "[trusted]" => Some("write `[[trusted]]`: a file can have several of them"),
+        "[plugins.keys]" => Some("write `[[plugins.keys]]`: a file can have several of them"),
         "[adapt]" => Some("write `[[adapt]]`: a file can have several of them"),
         _ => None,
     }

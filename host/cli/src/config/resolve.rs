@@ -19,6 +19,7 @@ use palisade::sandbox::{
 use palisade::workspace::{HardLinks, LastLink};
 use palisade::{Advertised, Allowed, SideEffects};
 use palisade_shell::{Confinement, Network, ShellLimits, ShellOptions};
+use palisade_trust::TrustedKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub directories: Value<Vec<PathBuf>>,
     /// Whether the shipped plugins are loaded, and whether their names stay reserved otherwise.
     pub builtin: Value<Shipped>,
+    /// The keys of plugins' authors. Only set by the user's own file.
+    pub keys: Value<Vec<TrustedKey>>,
     /// Tools that are not shown to models, each by name or `plugin/tool`.
     pub hide: Value<BTreeSet<String>>,
     /// The only tools that may be called, each by name or `plugin/tool`; all without a list.
@@ -97,6 +100,7 @@ impl Default for Settings {
             compile_memory: Value::default(CompileLimits::MEMORY),
             directories: Value::default(Vec::new()),
             builtin: Value::default(Shipped::Included),
+            keys: Value::default(Vec::new()),
             hide: Value::default(BTreeSet::new()),
             only: Value::default(None),
             confirm_timeout: Value::default(CONFIRMATION_TIMEOUT),
@@ -313,6 +317,7 @@ impl Settings {
         }
         self.only.set(config.only.map(Some), origin);
         self.journal.apply(config.journal, origin);
+        self.keys.set(Some(config.keys).filter(|keys| !keys.is_empty()), origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
     }
 }

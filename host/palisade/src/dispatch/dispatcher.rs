@@ -2,10 +2,12 @@
 
 use super::call_recorder::CallRecorder;
 use super::call_threads::CallThreads;
+use super::errors::not_approved;
 use super::input::names_paths;
 use super::late_rules::LateRules;
 use crate::confirm::Confirmer;
 use crate::events::Events;
+use crate::plugins::Unapproved;
 use crate::registry::{Registered, Registry, ToolNotFound};
 use crate::sandbox::{Limits, limits};
 use crate::session::Floor;
@@ -23,6 +25,8 @@ pub(crate) struct Dispatcher {
     pub(crate) registry: Registry,
     /// Returns the names of the plugins that are still compiling, whose tools are not known yet.
     pub(crate) compiling: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
+    /// Returns the plugin without approval that has a tool.
+    pub(crate) unapproved: Arc<dyn Fn(&str) -> Option<Unapproved> + Send + Sync>,
     pub(crate) confirmer: Arc<dyn Confirmer>,
     /// What binds the sessions that this host has not begun.
     pub(crate) floor: Arc<Floor>,
@@ -50,7 +54,11 @@ impl fmt::Debug for Dispatcher {
 }
 
 impl Dispatcher {
+    /// Returns the error of a call whose tool is not registered.
     pub(super) fn not_found(&self, missing: &ToolNotFound) -> ErrorKind {
+        if let Some(unapproved) = (self.unapproved)(missing.name()) {
+            return not_approved(missing.name(), &unapproved);
+        }
         ErrorKind::NotFound {
             tool: named(missing.name()).to_owned(),
             nearest: missing.nearest().to_vec(),

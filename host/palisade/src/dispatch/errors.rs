@@ -1,8 +1,10 @@
 //! Errors of a call that its tool has no part in.
 
+use crate::plugins::Unapproved;
 use crate::registry::Registered;
 use crate::sandbox::limits;
 use crate::session::ListOf;
+use crate::tool::error::named;
 use crate::tool::{Advice, ErrorKind, ExecutionKind, Limit, PermissionReason};
 
 /// Returns the error of a call that timed out in the queue.
@@ -40,6 +42,17 @@ pub(super) fn not_allowed(tool: &Registered, list: ListOf) -> ErrorKind {
         ),
     };
     ErrorKind::denied_with(PermissionReason::NotAllowed, message, advice)
+}
+
+/// Returns the error of a call of a tool whose plugin is not approved.
+pub(super) fn not_approved(tool: &str, unapproved: &Unapproved) -> ErrorKind {
+    let Unapproved { plugin, why } = unapproved;
+    let message = format!(
+        "`{}` is a tool of a plugin that is not approved; call a listed tool",
+        named(tool)
+    );
+    let advice = format!("the plugin `{plugin}`: {}; {}", why.reason(), why.advice());
+    ErrorKind::denied_with(PermissionReason::NotApproved, message, Advice::new(advice))
 }
 
 /// Returns the error of a call whose question could not be asked, because the confirmer panicked.

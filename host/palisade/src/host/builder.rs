@@ -9,7 +9,7 @@ use crate::confirm::Confirmer;
 use crate::dispatch::{CallMode, CallRecorder, ToolTime};
 use crate::events::Subscriber;
 use crate::execution::Factory;
-use crate::plugins::{AdaptedFile, LoadObserver, Shipped, Sources};
+use crate::plugins::{AdaptedFile, Approvals, LoadObserver, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::sandbox::{Adaptation, CompileStrategy, Compiler, Limits};
@@ -55,6 +55,7 @@ pub struct HostBuilder {
     subscribers: Vec<Arc<dyn Subscriber>>,
     recorder: Option<Arc<dyn CallRecorder>>,
     observer: Option<LoadObserver>,
+    approvals: Option<Arc<dyn Approvals>>,
     cache: CacheMode,
     compiler: Compiler,
     compile_strategy: CompileStrategy,
@@ -216,6 +217,15 @@ impl HostBuilder {
     #[must_use]
     pub fn observe_loading(mut self, observer: LoadObserver) -> Self {
         self.observer = Some(observer);
+        self
+    }
+
+    /// Sets the approvals of plugin files. A plugin that they do not approve describes itself, and
+    /// nothing else of it runs: see [`Host::unapproved`]. Default: all files that this builder names
+    /// are approved.
+    #[must_use]
+    pub fn approvals(mut self, approvals: Arc<dyn Approvals>) -> Self {
+        self.approvals = Some(approvals);
         self
     }
 

@@ -42,6 +42,9 @@ impl From<String> for CandidateError {
     }
 }
 
+/// Says whether bytes of this digest may describe themselves, before anything of them runs.
+pub(super) type BytesCheck<'a> = dyn Fn(Digest) -> Result<(), CandidateError> + 'a;
+
 /// The result of looking a candidate up in the cache.
 pub(super) enum CacheLookup {
     /// The plugin is compiled and described.
@@ -127,12 +130,18 @@ impl Candidate {
         matches!(self, Self::Shipped(_))
     }
 
-    /// Looks the candidate up in the cache. The error says why it is not a plugin.
-    pub(super) fn look_up(&self, sandbox: &Sandbox) -> Result<CacheLookup, CandidateError> {
+    /// Looks the candidate up in the cache. The error says why it is not a plugin, or why its bytes
+    /// may not describe themselves.
+    pub(super) fn look_up(
+        &self,
+        sandbox: &Sandbox,
+        check_bytes: &BytesCheck<'_>,
+    ) -> Result<CacheLookup, CandidateError> {
         let opened = self.open()?;
         let identity = opened.identity();
         if let Some(digest) = opened.known(identity.as_ref(), sandbox.cache()) {
             // If its code is not cached, the file is read again only when it is compiled.
+            check_bytes(digest)?;
             return self.ready_or_to_compile(digest, opened.size()?, sandbox);
         }
         let bytes = opened.bytes()?;
@@ -145,6 +154,7 @@ impl Candidate {
         {
             sandbox.cache().remember(before, &after, digest);
         }
+        check_bytes(digest)?;
         self.ready_or_to_compile(digest, bytes.len() as u64, sandbox)
     }
 
@@ -186,9 +196,11 @@ impl Candidate {
         &self,
         sandbox: &Sandbox,
         cancel: &CancellationToken,
+        check_bytes: &BytesCheck<'_>,
     ) -> Result<Arc<Prepared>, CandidateError> {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
+        check_bytes(digest)?;
         let prepared = sandbox.prepare_hashed(&bytes, digest, self.source(), cancel);
         prepared.map_err(|refused| CandidateError::new(&refused, digest))
     }

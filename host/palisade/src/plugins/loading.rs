@@ -11,10 +11,12 @@ mod rescan;
 mod settle;
 mod slot;
 mod slot_changes;
+mod unapproved;
 mod wanted;
 mod work;
 
 pub use progress::LoadProgress;
+pub(crate) use unapproved::Unapproved;
 pub(crate) use work::Task;
 
 use super::changes::Rescan;
@@ -44,6 +46,7 @@ impl Loading {
     /// [`LoadError`] if a directory cannot be read or a native tool cannot be registered. A bad file
     /// is not an error but is listed as rejected.
     pub(crate) fn begin(task: Task, native: &[Factory]) -> Result<Self, LoadError> {
+        task.approvals.scan_begins();
         // Recorded before the scan, so that a later replacement is detected.
         let pinned_dirs = PinnedDirs::open(&task.sources, task.hard_links);
         let found = scan::scan(&task.sources)?;
@@ -106,6 +109,25 @@ impl Loading {
                 work.compiling().into_iter().map(|compiling| compiling.plugin).collect()
             })
         }
+    }
+
+    /// Returns the plugins that are not approved, in the order of discovery.
+    pub(crate) fn unapproved(&self) -> Vec<Plugin> {
+        self.0.unapproved()
+    }
+
+    /// Returns a function for the plugin without approval that has a tool. It holds a weak
+    /// reference.
+    pub(crate) fn unapproved_with(
+        &self,
+    ) -> impl Fn(&str) -> Option<Unapproved> + Send + Sync + 'static {
+        let work = Arc::downgrade(&self.0);
+        move |tool| work.upgrade()?.unapproved_with(tool)
+    }
+
+    /// Returns the files that hold the approvals.
+    pub(super) fn approval_files(&self) -> Vec<PathBuf> {
+        self.0.task.approvals.files()
     }
 
     /// Returns the result so far, in the order of discovery.

@@ -1,5 +1,7 @@
 //! A loaded plugin.
 
+use super::approval::PluginApproval;
+use super::rejected::RegistrationError;
 use crate::registry::{Origin, Registered, Source};
 use crate::sandbox::{Freshness, Import, LeftOut, Prepared, World};
 use crate::tool::offer::Offer;
@@ -17,6 +19,7 @@ pub struct Plugin {
     pub(super) source: Source,
     pub(super) prepared: Arc<Prepared>,
     pub(super) tools: Vec<Arc<Registered>>,
+    pub(super) approval: PluginApproval,
 }
 
 impl fmt::Debug for Plugin {
@@ -109,6 +112,20 @@ impl Plugin {
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         self.prepared.left_out()
+    }
+
+    /// Returns the plugin's approval.
+    #[must_use]
+    pub fn approval(&self) -> &PluginApproval {
+        &self.approval
+    }
+
+    /// Returns an error if nothing of the plugin may be offered.
+    pub(super) fn check_approved(&self) -> Result<(), RegistrationError> {
+        match &self.approval {
+            PluginApproval::Approved | PluginApproval::ThisRun => Ok(()),
+            PluginApproval::Missing(why) => Err(RegistrationError::from(&**why)),
+        }
     }
 
     /// Returns whether the plugin was compiled or cached.

@@ -1,5 +1,6 @@
 //! Rejected plugin files, and plugins that cannot be registered.
 
+use super::approval::NotApproved;
 use std::fmt;
 
 /// A rejected plugin file with the reason.
@@ -22,6 +23,8 @@ pub enum Cause {
     /// A name that the plugin claims is taken. The first plugin has it, which need not be the one
     /// that the user wants.
     NameTaken,
+    /// The plugin is not approved: see [`Host::unapproved`](crate::Host::unapproved).
+    NotApproved,
 }
 
 /// The reason why a plugin is not registered.
@@ -34,6 +37,12 @@ pub(crate) struct RegistrationError {
 impl RegistrationError {
     pub(crate) fn name_taken(reason: impl fmt::Display) -> Self {
         Self { reason: reason.to_string(), cause: Cause::NameTaken }
+    }
+}
+
+impl From<&NotApproved> for RegistrationError {
+    fn from(why: &NotApproved) -> Self {
+        Self { reason: why.to_string(), cause: Cause::NotApproved }
     }
 }
 

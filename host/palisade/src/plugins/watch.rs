@@ -7,7 +7,6 @@ mod tests;
 
 use super::changes::Rescan;
 use super::loading::Loading;
-use super::sources::Sources;
 use snapshot::Snapshot;
 use std::convert::Infallible;
 use std::io;
@@ -49,6 +48,8 @@ impl Watch {
         let rescan = loading.weak_rescan();
         let closed = loading.closed();
         let sources = loading.sources().clone();
+        let approvals = loading.approval_files();
+        let take = move || Snapshot::take(&sources, &approvals);
         let wait = move |time| {
             if closed.is_cancelled() { ControlFlow::Break(()) } else { stop_signal.wait(time) }
         };
@@ -58,7 +59,7 @@ impl Watch {
             }
         };
         Builder::new().name("palisade-watch".to_owned()).spawn(move || {
-            let _ = watch(&sources, wait, scan);
+            let _ = watch(take, wait, scan);
         })?;
         Ok(Self(stop_handle))
     }
@@ -97,18 +98,18 @@ impl StopSignal {
 /// Scans after every change, and once at the start, because changes may have occurred since
 /// loading. Returns when `wait` breaks.
 fn watch(
-    sources: &Sources,
+    take: impl Fn() -> Snapshot,
     wait: impl Fn(Duration) -> ControlFlow<()>,
     scan: impl Fn(),
 ) -> ControlFlow<()> {
-    let mut last = Snapshot::take(sources);
+    let mut last = take();
     scan();
     loop {
         wait(POLL)?;
         // Taken before the scan, so that a change during the scan starts the next one.
-        let mut now = Snapshot::take(sources);
+        let mut now = take();
         if now != last {
-            now = after_quiet(now, || Snapshot::take(sources), &wait)?;
+            now = after_quiet(now, &take, &wait)?;
         }
         if last.may_differ(&now) {
             scan();

@@ -30,6 +30,9 @@ pub enum Source {
     /// A file whose name another file in another directory also has, so that no rule can refer to
     /// only one of them.
     Namesake(Arc<str>),
+    /// A file that is not approved and that a person has named for this run. No rule for a tool
+    /// loosens the policy for its tools: it was written for another plugin, or for other bytes.
+    ThisRun(Arc<str>),
 }
 
 impl Source {
@@ -38,7 +41,7 @@ impl Source {
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Shipped => None,
-            Self::File(path) | Self::Namesake(path) => Some(path),
+            Self::File(path) | Self::Namesake(path) | Self::ThisRun(path) => Some(path),
         }
     }
 }
@@ -53,6 +56,8 @@ pub(crate) enum Naming {
     ByTool,
     /// The plugin's and the tool's name together are sufficient.
     ByPlugin,
+    /// No name is sufficient for a rule that loosens the policy; both are for a list of tools.
+    OnlyToTighten,
     /// No name is sufficient.
     Unclear,
 }
@@ -96,10 +101,13 @@ impl Origin {
             Self::Native | Self::Plugin { source: Source::Shipped, .. } => Naming::ByTool,
             // A file with the name of a shipped plugin must not match the rules for that plugin,
             // even in a host without it.
-            Self::Plugin { name, source: Source::File(_), .. } if is_of_the_host(name) => {
+            Self::Plugin { name, source: Source::File(_) | Source::ThisRun(_), .. }
+                if is_of_the_host(name) =>
+            {
                 Naming::Unclear
             }
             Self::Plugin { source: Source::File(_), .. } => Naming::ByPlugin,
+            Self::Plugin { source: Source::ThisRun(_), .. } => Naming::OnlyToTighten,
             Self::Plugin { source: Source::Namesake(_), .. } => Naming::Unclear,
         }
     }

@@ -9,7 +9,7 @@ use crate::cli::setup;
 use crate::cli::unused_rules::{self, Told};
 use crate::config::{FileConfig, Settings};
 use palisade::CallMode;
-use palisade::plugins::Rejected;
+use palisade::plugins::{Cause, Rejected};
 use palisade::workspace::LastLink;
 use palisade::{BuildError, CacheMode, Host};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// The advice for a workspace whose file system does not answer.
 const UNANSWERED: &str =
     "see whether the file system of the workspace is there, and run this again";
+
+/// The advice for a problem that keeps all tools from being loaded.
+const NO_TOOL: &str = "no tool can be called until this is right";
 
 /// Returns the effective settings and the configuration problems. The settings are those of the
 /// command line if the configuration is invalid.
@@ -105,7 +108,14 @@ pub(super) fn plugins(
     });
     // With own threads, opening the workspace has a deadline even if the configured call mode runs
     // calls in place.
-    match setup::builder(common, &settings).cache(cache).call_mode(CallMode::OWN_THREADS).build() {
+    let builder = match setup::builder(common, &settings) {
+        Ok(builder) => builder.cache(cache).call_mode(CallMode::OWN_THREADS),
+        Err(failure) => {
+            checks.push(bad(failure.exit(), &failure.to_string(), NO_TOOL));
+            return checks;
+        }
+    };
+    match builder.build() {
         Ok(host) => {
             unused_rules::show(common, &settings, &host, Told::All);
             checks.extend(loaded(&host, &settings));
@@ -113,11 +123,7 @@ pub(super) fn plugins(
         Err(BuildError::Workspace(_)) => checks.push(unseen("the workspace cannot be opened")),
         Err(error) => {
             let failure = Failure::from(error);
-            checks.push(bad(
-                failure.exit(),
-                &failure.to_string(),
-                "no tool can be called until this is right",
-            ));
+            checks.push(bad(failure.exit(), &failure.to_string(), NO_TOOL));
         }
     }
     checks
@@ -141,12 +147,21 @@ fn unreadable(directory: &Path, patience: &Patience) -> Option<Check> {
 }
 
 fn loaded(host: &Host, settings: &Settings) -> Vec<Check> {
-    let rejected = host.rejected().into_iter().map(|Rejected { file, reason, .. }| {
-        bad(
-            Exit::Invalid,
-            &format!("rejected {file}: {reason}"),
-            "none of its tools can be called: build it anew, or take it out of its directory",
-        )
+    let rejected = host.rejected().into_iter().map(|Rejected { file, reason, cause }| {
+        let found = format!("rejected {file}: {reason}");
+        match cause {
+            Cause::NotApproved => Check {
+                name: "plugins",
+                state: State::Fair,
+                found,
+                advice: "none of its tools can be called before it is approved",
+            },
+            _ => bad(
+                Exit::Invalid,
+                &found,
+                "none of its tools can be called: build it anew, or take it out of its directory",
+            ),
+        }
     });
     let tools = host.registry().tools().len();
     let plugins = host.plugins().len();

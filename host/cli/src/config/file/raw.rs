@@ -1,6 +1,7 @@
 //! The form of `palisade.toml`, before its values are checked.
 
 use crate::config::adapted::RawAdapted;
+use crate::config::keys::RawKey;
 use crate::config::time::Written;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,6 +77,7 @@ pub(super) struct RawWorkspace {
 pub(super) struct RawPlugins {
     pub(super) directories: Vec<String>,
     pub(super) builtin: Option<bool>,
+    pub(super) keys: Vec<RawKey>,
 }
 
 #[derive(Deserialize, Default)]

@@ -96,6 +96,9 @@ impl Settings {
         if !project.directories.is_empty() {
             return loosens("plugins.directories".to_owned());
         }
+        if !project.keys.is_empty() {
+            return loosens("plugins.keys".to_owned());
+        }
         if project.builtin == Some(true) && self.builtin.value != Shipped::Included {
             return loosens("plugins.builtin".to_owned());
         }

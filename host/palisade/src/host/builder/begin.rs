@@ -7,7 +7,7 @@ use crate::events::Events;
 use crate::host::announce::announce;
 use crate::host::recorded::RecordedPaths;
 use crate::host::{BuildError, Host, cache, times};
-use crate::plugins::{Loading, Shipped, Sources, Task};
+use crate::plugins::{AllApproved, Loading, Shipped, Sources, Task};
 use crate::registry::Registry;
 use crate::sandbox::{Limits, Sandbox, limits};
 use crate::workspace::{ProtectedTree, Protection, Reading, Workspace};
@@ -48,6 +48,7 @@ impl HostBuilder {
             limits: self.limits,
             registry: registry.clone(),
             observer,
+            approvals: self.approvals.unwrap_or_else(|| Arc::new(AllApproved)),
             hard_links: self.hard_links,
             on_change: Box::new(move |change| announce(&own_events, change)),
         };
@@ -57,6 +58,7 @@ impl HostBuilder {
             floor: floor.clone(),
             registry,
             compiling: Arc::new(loading.names_of_compiling()),
+            unapproved: Arc::new(loading.unapproved_with()),
             confirmer: self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer)),
             events,
             recorder: self.recorder,

@@ -28,8 +28,9 @@ impl Work {
         let uncompiled: Mutex<Vec<(bool, Effort, usize)>> = Mutex::default();
         let known: Mutex<BTreeMap<usize, (Outcome, Code)>> = Mutex::default();
         self.each(&all, |index, candidate| {
+            let check = |digest| self.task.check_bytes(candidate, digest);
             let queue = |effort| lock(&uncompiled).push((!candidate.is_shipped(), effort, index));
-            let decision = match catch_panic(|| candidate.look_up(&self.task.sandbox)) {
+            let decision = match catch_panic(|| candidate.look_up(&self.task.sandbox, &check)) {
                 Ok(CacheLookup::ToCompile(effort)) => return queue(effort),
                 Ok(CacheLookup::Described(prepared, effort)) => {
                     queue(effort);
@@ -115,7 +116,8 @@ impl Work {
     }
 
     fn compile_unknown(&self, index: usize, candidate: &Candidate, cancel: &CancellationToken) {
-        let outcome = catch_panic(|| candidate.prepare(&self.task.sandbox, cancel));
+        let check = |digest| self.task.check_bytes(candidate, digest);
+        let outcome = catch_panic(|| candidate.prepare(&self.task.sandbox, cancel, &check));
         // A failure after the cancellation says nothing about the candidate.
         if outcome.is_ok() || !cancel.is_cancelled() {
             self.record(index, candidate, outcome);

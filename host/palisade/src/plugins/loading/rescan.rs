@@ -76,6 +76,7 @@ impl Work {
             // The registry may have plugins of another host, which this one knows nothing of.
             return Rescan::default();
         }
+        self.task.approvals.scan_begins();
         let Jobs { jobs, gone, lost } = self.jobs();
         *lock(&self.namesakes) = scan::namesakes(jobs.iter().map(|job| &job.candidate));
         let latest = self.all_latest(&jobs);
@@ -191,10 +192,12 @@ impl Work {
                 plugin: Ok(back.clone()),
             };
         }
+        let check = |digest| self.task.check_bytes(&job.candidate, digest);
         let prepared = catch_panic(|| {
+            check(file_digest.digest)?;
             match job.candidate.prepare_cached(file_digest.digest, &self.task.sandbox) {
                 Some(prepared) => Ok(prepared),
-                None => job.candidate.prepare(&self.task.sandbox, &self.cancel),
+                None => job.candidate.prepare(&self.task.sandbox, &self.cancel, &check),
             }
         });
         match prepared {
@@ -209,9 +212,12 @@ impl Work {
         }
     }
 
-    /// Updates a plugin's source, because another file may have gained or lost the same name.
+    /// Updates a plugin's source and approval: another file may have gained or lost the same name,
+    /// and the approvals may have changed.
     fn with_source(&self, candidate: &Candidate, plugin: Plugin) -> Plugin {
-        match plugin.source == self.source(candidate) {
+        let approval = self.task.approval(&plugin);
+        let source = self.source(candidate, &approval);
+        match plugin.source == source && plugin.approval == approval {
             true => plugin,
             false => self.plugin(candidate, plugin.prepared),
         }
@@ -262,12 +268,15 @@ impl Work {
         let Job { candidate, before, .. } = job;
         let shipped = self.task.sources.shipped;
         let new = latest.plugin.clone().map_err(RegistrationError::from).and_then(|plugin| {
+            plugin.check_approved()?;
             reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin)
         });
         let mut lost = None;
         let standing = before.as_ref().and_then(|slot| slot.standing.clone());
-        let standing =
-            standing.map(|standing| self.with_source(&candidate, standing)).filter(|standing| {
+        let standing = standing
+            .map(|standing| self.with_source(&candidate, standing))
+            .filter(|standing| standing.check_approved().is_ok())
+            .filter(|standing| {
                 if new.as_ref().is_ok_and(|new| is_same_code(new, standing)) {
                     return true;
                 }

@@ -23,7 +23,9 @@ impl Work {
         };
         let _settling = lock(&self.settling);
         let registered = match &latest.plugin {
-            Ok(plugin) => self.register(index, candidate, plugin),
+            Ok(plugin) => {
+                plugin.check_approved().and_then(|()| self.register(index, candidate, plugin))
+            }
             Err(reason) => Err(reason.clone().into()),
         };
         // No other plugin can claim the names of shipped plugins.
@@ -106,6 +108,7 @@ impl Work {
     /// Returns the plugin that a file claims names for, or the reason why it cannot.
     fn claim(&self, slot: &Slot, before: &[Plugin]) -> Result<Plugin, RegistrationError> {
         let plugin = slot.latest.plugin.clone().map_err(RegistrationError::from)?;
+        plugin.check_approved()?;
         reserved::check(self.task.sources.shipped, plugin.definitions(), &self.task.registry)?;
         check_offer(&plugin, before.iter())?;
         Ok(plugin)

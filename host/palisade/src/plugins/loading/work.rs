@@ -3,6 +3,8 @@
 use super::optimizer::Optimizer;
 use super::progress::LoadProgress;
 use super::slot::Slot;
+use crate::plugins::approval::PluginApproval;
+use crate::plugins::approvals::{Approvals, PluginBytes};
 use crate::plugins::candidate::{Candidate, CandidateError};
 use crate::plugins::changes::PluginChange;
 use crate::plugins::observer::{LoadObserver, LoadStep};
@@ -11,8 +13,9 @@ use crate::plugins::plugin::Plugin;
 use crate::plugins::rejected::Rejected;
 use crate::plugins::scan::{self, Found};
 use crate::plugins::sources::Sources;
-use crate::registry::{Origin, Registered, Registry, Source};
+use crate::registry::{Registered, Registry, Source};
 use crate::sandbox::{Limits, Prepared, Sandbox};
+use crate::tool::Digest;
 use crate::workspace::HardLinks;
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,6 +31,7 @@ pub(crate) struct Task {
     pub(crate) limits: Limits,
     pub(crate) registry: Registry,
     pub(crate) observer: LoadObserver,
+    pub(crate) approvals: Arc<dyn Approvals>,
     /// The treatment of files with several hard links.
     pub(crate) hard_links: HardLinks,
     /// Called for every plugin when it is registered or rejected, and for later changes.
@@ -35,17 +39,24 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    fn plugin(&self, candidate: &Candidate, source: Source, prepared: Arc<Prepared>) -> Plugin {
-        let name: Arc<str> = candidate.name().into();
-        let file = candidate.file();
-        let origin = Origin::Plugin {
-            name: name.clone(),
-            digest: prepared.digest(),
-            source: source.clone(),
-        };
-        let tools =
-            Registered::from_plugin(&origin, self.sandbox.factories(&prepared, self.limits));
-        Plugin { name, file, path: candidate.path().map(Path::to_owned), source, prepared, tools }
+    /// Returns the approval of a plugin.
+    pub(super) fn approval(&self, plugin: &Plugin) -> PluginApproval {
+        match plugin.path {
+            None => PluginApproval::Approved,
+            Some(_) => self.approvals.of(plugin),
+        }
+    }
+
+    /// Returns an error if bytes of this digest may not describe themselves.
+    pub(super) fn check_bytes(
+        &self,
+        candidate: &Candidate,
+        digest: Digest,
+    ) -> Result<(), CandidateError> {
+        let Some(path) = candidate.path() else { return Ok(()) };
+        let bytes = PluginBytes { name: &candidate.name(), path, digest };
+        let checked = self.approvals.check_bytes(&bytes);
+        checked.map_err(|why| CandidateError { reason: why.to_string(), digest: Some(digest) })
     }
 }
 
@@ -108,16 +119,34 @@ impl Work {
     }
 
     pub(super) fn plugin(&self, candidate: &Candidate, prepared: Arc<Prepared>) -> Plugin {
-        self.task.plugin(candidate, self.source(candidate), prepared)
+        let mut plugin = Plugin {
+            name: candidate.name().into(),
+            file: candidate.file(),
+            path: candidate.path().map(Path::to_owned),
+            source: Source::Shipped,
+            prepared,
+            tools: Vec::new(),
+            approval: PluginApproval::Approved,
+        };
+        plugin.approval = self.task.approval(&plugin);
+        plugin.source = self.source(candidate, &plugin.approval);
+        let factories = self.task.sandbox.factories(&plugin.prepared, self.task.limits);
+        plugin.tools = Registered::from_plugin(&plugin.origin(), factories);
+        plugin
     }
 
-    pub(super) fn source(&self, candidate: &Candidate) -> Source {
+    pub(super) fn source(&self, candidate: &Candidate, approval: &PluginApproval) -> Source {
         match candidate {
             Candidate::Shipped(_) => Source::Shipped,
             Candidate::File(..) if lock(&self.namesakes).contains(&candidate.name()) => {
                 Source::Namesake(candidate.file().into())
             }
-            Candidate::File(..) => Source::File(candidate.file().into()),
+            Candidate::File(..) => match approval {
+                PluginApproval::ThisRun => Source::ThisRun(candidate.file().into()),
+                PluginApproval::Approved | PluginApproval::Missing(_) => {
+                    Source::File(candidate.file().into())
+                }
+            },
         }
     }
 

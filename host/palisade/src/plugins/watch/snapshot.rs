@@ -34,8 +34,8 @@ struct FileStat {
 type Inode = (u64, u64);
 
 impl Snapshot {
-    /// Takes a snapshot of these locations.
-    pub(super) fn take(sources: &Sources) -> Self {
+    /// Takes a snapshot of these locations, and of the files that hold the approvals.
+    pub(super) fn take(sources: &Sources, approvals: &[PathBuf]) -> Self {
         let mut directories = Vec::new();
         let mut paths = Vec::new();
         for directory in scan::directories(sources) {
@@ -45,6 +45,7 @@ impl Snapshot {
             paths.extend(listed.unwrap_or_default());
         }
         paths.extend(sources.single_files().map(Path::to_owned));
+        paths.extend_from_slice(approvals);
         let files: Vec<_> = paths.into_iter().map(|path| (stat(&path), path)).collect();
         let now = SystemTime::now();
         let is_fresh = files.iter().any(|(stat, _)| stat.is_some_and(|stat| stat.is_young(now)));

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use super::*;
+use crate::plugins::sources::Sources;
 use std::cell::Cell;
 use std::fs;
 use tempfile::TempDir;
@@ -21,7 +22,8 @@ fn watched() -> (TempDir, StopHandle, Receiver<()>) {
         let scan = || {
             let _ = sender.send(());
         };
-        let _ = watch(&sources, |time| stop_signal.wait(time), scan);
+        let take = || Snapshot::take(&sources, &[]);
+        let _ = watch(take, |time| stop_signal.wait(time), scan);
     });
     (directory, stop_handle, scans)
 }
@@ -105,7 +107,7 @@ fn idle_poll_reads_only_metadata() {
         if polls.get() > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     assert_eq!(
-        watch(&sources(&directory), wait, || scans.set(scans.get() + 1)),
+        watch(|| Snapshot::take(&sources(&directory), &[]), wait, || scans.set(scans.get() + 1)),
         ControlFlow::Break(())
     );
     assert_eq!(scans.get(), 1, "only the scan at the start");

@@ -263,6 +263,8 @@ pub enum PermissionReason {
     Policy,
     /// The tool is not among those that the session may call.
     NotAllowed,
+    /// The tool is of a plugin that is not approved.
+    NotApproved,
     /// The call needs confirmation and there is no confirmer.
     NoConfirmer,
     /// The call needs confirmation and the confirmer panicked.
@@ -281,6 +283,7 @@ impl PermissionReason {
             Self::Protected => "protected",
             Self::Policy => "policy",
             Self::NotAllowed => "not_allowed",
+            Self::NotApproved => "not_approved",
             Self::NoConfirmer => "no_confirmer",
             Self::ConfirmerFailed => "confirmer_failed",
             Self::NotRecorded => "not_recorded",

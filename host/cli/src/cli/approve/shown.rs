@@ -1,0 +1,67 @@
+//! A plugin as a person sees it before an approval.
+
+use crate::cli::{inspect, wrap};
+use palisade::plugins::Plugin;
+use palisade::tool::text::elided;
+use palisade_trust::{Review, State, Verified};
+use serde_json::{Value, json};
+
+/// The indentation of a difference.
+const INDENT: &str = "  ";
+
+/// Returns what `inspect` shows of a new plugin, or the difference from the approved one, in lines of
+/// at most `room` columns.
+pub(super) fn text(plugin: &Plugin, review: &Review, room: usize) -> String {
+    let name = elided(plugin.name(), 128);
+    let state = format!("`{name}`: {}.", review.state.in_words());
+    let mut text = wrap::hanging("", INDENT, &state, room);
+    match review.difference().filter(|_| !matches!(review.state, State::New { .. })) {
+        Some(difference) => {
+            for line in difference.lines() {
+                let rest = format!("{INDENT}{}    ", leading(line));
+                let first = format!("{INDENT}{}", leading(line));
+                text.push_str(&wrap::hanging(&first, &rest, line.trim_start(), room));
+            }
+        }
+        None => text.push_str(&inspect::plugin_with_tools(plugin, room)),
+    }
+    text.push_str(&wrap::hanging(INDENT, "      ", &signature(review), room));
+    text
+}
+
+/// Returns the white space before a line.
+fn leading(line: &str) -> String {
+    " ".repeat(line.len() - line.trim_start().len())
+}
+
+/// Says what is known of the signature.
+fn signature(review: &Review) -> String {
+    match &review.signature {
+        Ok(Verified::By(signer)) => format!("signature  valid, by {signer}"),
+        Ok(Verified::NoKey) => {
+            "signature  not verified: no key is configured for this source (`[[plugins.keys]]`)"
+                .to_owned()
+        }
+        Err(error) => format!("signature  REFUSED: {error}"),
+    }
+}
+
+/// Returns a plugin that waits for an approval.
+pub(super) fn json(review: &Review) -> Value {
+    let entry = &review.entry;
+    let difference = review.difference();
+    json!({
+        "plugin": entry.name,
+        "source": entry.source,
+        "state": review.state.as_str(),
+        "reason": review.state.in_words(),
+        "digest": entry.digest,
+        "size": entry.size,
+        "version": review.version,
+        "describes": entry.describes.to_string(),
+        "tools": entry.tools.iter().map(|tool| json!({"name": tool.name, "class": tool.class})).collect::<Vec<_>>(),
+        "signer": entry.signer.as_ref().map(ToString::to_string),
+        "obstacles": review.obstacles().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "difference": difference.as_ref().map(palisade_trust::Difference::lines),
+    })
+}

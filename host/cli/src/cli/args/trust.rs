@@ -1,0 +1,44 @@
+//! The arguments of the subcommands about approvals and signatures.
+
+use clap::Args as ClapArgs;
+use std::path::PathBuf;
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct Approve {
+    /// The names of the plugins; without one, all that are not approved
+    pub(in crate::cli) plugins: Vec<String>,
+    /// Approve without asking, for scripts. A plugin without its signature, of a new signer or older than the approved one is refused
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+    /// Accept that the signer of an approved plugin has changed
+    #[arg(long)]
+    pub(in crate::cli) new_signer: bool,
+    /// Print JSON: what there is to approve. Nothing is asked or approved
+    #[arg(long, conflicts_with = "yes")]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct Revoke {
+    /// The name of the plugin
+    pub(in crate::cli) plugin: String,
+    /// The directory of the plugin, if several directories have one of this name
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::cli) source: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct Sign {
+    /// The `.wasm` file; its signature is written beside it, as FILE.minisig
+    #[arg(required_unless_present = "generate")]
+    pub(in crate::cli) file: Option<PathBuf>,
+    /// The secret key, in the form of minisign
+    #[arg(long, value_name = "FILE", default_value = "minisign.key")]
+    pub(in crate::cli) key: PathBuf,
+    /// Make a new pair of keys: the secret one in the file of --key, the public one in that name with `.pub`
+    #[arg(long, conflicts_with = "file")]
+    pub(in crate::cli) generate: bool,
+    /// Protect a new secret key with no password, for a machine that signs alone
+    #[arg(long, requires = "generate")]
+    pub(in crate::cli) no_password: bool,
+}

@@ -1,0 +1,359 @@
+//! The lock: what a person has approved, and the comparison of a plugin with it.
+
+mod file;
+mod form;
+mod store;
+mod version;
+
+pub use file::LockError;
+pub(crate) use file::{LockOf, lock_file};
+pub(crate) use store::{keep_words, kept_words};
+pub(crate) use version::is_older;
+
+use crate::signature::Signer;
+use crate::words::{ToolWords, Words, WordsHash};
+use palisade::SideEffects;
+use palisade::tool::Digest;
+use palisade::tool::text::elided;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::SystemTime;
+
+/// The most digests of earlier approvals that an entry keeps, by which a rollback is recognised.
+const EARLIER: usize = 16;
+/// The most tools that a change lists by name.
+const LISTED: usize = 5;
+
+/// The place of a plugin: the name of its file without `.wasm`, and its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Locator<'a> {
+    /// The plugin's name.
+    pub name: &'a str,
+    /// The source: the directory of the file.
+    pub source: &'a str,
+}
+
+/// The approval of one plugin, or its revocation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The plugin's name.
+    pub name: String,
+    /// The source: the directory of the file.
+    pub source: String,
+    /// The digest that the source resolved to, where it has digests of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<String>,
+    /// The SHA-256 of the plugin's bytes.
+    pub digest: Digest,
+    /// The size of the bytes.
+    pub size: u64,
+    /// The version, if the plugin has one: the highest that was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_seen: Option<String>,
+    /// The interface that the plugin implements.
+    pub wit: String,
+    /// The hash over all words.
+    pub describes: WordsHash,
+    /// The names of the imports.
+    #[serde(default)]
+    pub imports: Vec<String>,
+    /// The key that has signed the bytes, if a signature was verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signer: Option<Signer>,
+    /// When the plugin was approved, as a date and time in UTC.
+    pub approved: String,
+    /// When the approval was revoked, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<String>,
+    /// The digests of earlier approvals, the latest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Digest>,
+    /// The tools.
+    #[serde(default, rename = "tool")]
+    pub tools: Vec<ToolEntry>,
+}
+
+/// One tool of an approved plugin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ToolEntry {
+    /// The tool's name.
+    pub name: String,
+    /// The name of the tool's class.
+    pub class: String,
+    /// The hash over the tool's words.
+    pub describes: WordsHash,
+}
+
+impl From<&ToolWords> for ToolEntry {
+    fn from(tool: &ToolWords) -> Self {
+        let class = tool.class.as_str().to_owned();
+        Self { name: tool.name.clone(), class, describes: tool.hash() }
+    }
+}
+
+/// The approvals of a user, or of a project, sorted by name and source.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Lock {
+    entries: Vec<Entry>,
+}
+
+/// What a lock says about a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It comes with the host.
+    Shipped,
+    /// It is as it was approved.
+    Approved,
+    /// It was never approved. The name is that of an approved plugin with the same bytes.
+    New {
+        /// The approved plugin with the same bytes.
+        same_as: Option<String>,
+    },
+    /// It is not what was approved.
+    Changed(Vec<Change>),
+    /// Its approval was revoked.
+    Revoked,
+}
+
+/// A difference between a plugin and its approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// The bytes differ.
+    Bytes,
+    /// The bytes are those of another approved plugin, of this name.
+    BytesOf(String),
+    /// The bytes were approved before, and replaced by later ones since.
+    Rollback,
+    /// The words differ.
+    Words,
+    /// Tools were added.
+    Added(Vec<String>),
+    /// Tools were removed.
+    Removed(Vec<String>),
+    /// A tool has another class.
+    Class {
+        /// The tool.
+        tool: String,
+        /// The name of the approved class.
+        from: String,
+        /// The class now.
+        to: SideEffects,
+    },
+    /// The lock of the project has another digest for a plugin of this name.
+    Project,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes => f.write_str("its bytes differ"),
+            Self::BytesOf(name) => {
+                write!(f, "its bytes are those of `{}`, another plugin", elided(name, 80))
+            }
+            Self::Rollback => f.write_str("it is an earlier version, which was replaced"),
+            Self::Words => f.write_str("its words differ"),
+            Self::Added(tools) => write!(f, "it has new tools: {}", listed(tools)),
+            Self::Removed(tools) => write!(f, "it has no longer these tools: {}", listed(tools)),
+            Self::Class { tool, from, to } => {
+                write!(f, "the class of `{tool}` is {to}, and was {}", elided(from, 16))
+            }
+            Self::Project => f.write_str("the `palisade.lock` of the project has another digest"),
+        }
+    }
+}
+
+/// Lists names, which a plugin chose, within bounds.
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(LISTED).map(|name| elided(name, 64)).collect();
+    match names.len().saturating_sub(LISTED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+impl State {
+    /// Returns the name of the state.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Shipped => "shipped",
+            Self::Approved => "approved",
+            Self::New { .. } => "new",
+            Self::Changed(_) => "changed",
+            Self::Revoked => "revoked",
+        }
+    }
+
+    /// Returns the state in words that continue a sentence about the plugin.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Shipped => "it comes with the host".to_owned(),
+            Self::Approved => "it is approved".to_owned(),
+            Self::New { same_as: None } => "it is new".to_owned(),
+            Self::New { same_as: Some(name) } => {
+                format!("it is new, with the bytes of the approved plugin `{}`", elided(name, 80))
+            }
+            Self::Changed(changes) => {
+                let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
+                format!("it has changed since it was approved: {}", changes.join("; "))
+            }
+            Self::Revoked => "its approval was revoked".to_owned(),
+        }
+    }
+}
+
+impl Lock {
+    /// Returns the entries, sorted by name and source.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns the entry of a plugin.
+    #[must_use]
+    pub fn entry(&self, of: Locator<'_>) -> Option<&Entry> {
+        let key = (of.name, of.source);
+        let at = self.entries.binary_search_by(|entry| entry.key().cmp(&key)).ok()?;
+        self.entries.get(at)
+    }
+
+    /// Returns true if bytes and words are those that were approved: the quick case of
+    /// [`judge`](Self::judge).
+    pub(crate) fn is_as_approved(&self, of: Locator<'_>, digest: Digest, words: WordsHash) -> bool {
+        self.judge_bytes(of, digest) == State::Approved
+            && self.entry(of).is_some_and(|entry| entry.describes == words)
+    }
+
+    /// Says whether a plugin is the one that was approved. It is only if its bytes and all of its
+    /// words are.
+    #[must_use]
+    pub fn judge(&self, of: Locator<'_>, digest: Digest, words: &Words) -> State {
+        match self.judge_bytes(of, digest) {
+            State::Approved => {}
+            State::Changed(changes) => {
+                let words = self.entry(of).map(|entry| entry.changed_words(words));
+                return State::Changed(
+                    changes.into_iter().chain(words.unwrap_or_default()).collect(),
+                );
+            }
+            other => return other,
+        }
+        match self.entry(of).map(|entry| entry.changed_words(words)) {
+            Some(changes) if changes.is_empty() => State::Approved,
+            Some(changes) => State::Changed(changes),
+            None => State::New { same_as: None },
+        }
+    }
+
+    /// Does the same for the bytes alone, before anything of them runs. [`State::Approved`] means
+    /// no more than that the bytes are those that were approved.
+    #[must_use]
+    pub fn judge_bytes(&self, of: Locator<'_>, digest: Digest) -> State {
+        // Revoked bytes are revoked under every name.
+        if self.entries.iter().any(|entry| entry.revoked.is_some() && entry.digest == digest) {
+            return State::Revoked;
+        }
+        let other = self.entries.iter().find(|entry| entry.digest == digest && !entry.is_of(of));
+        let other = other.map(|entry| entry.name.clone());
+        match self.entry(of) {
+            None => State::New { same_as: other },
+            Some(entry) if entry.revoked.is_some() => State::Revoked,
+            Some(entry) if entry.digest == digest => State::Approved,
+            Some(entry) if entry.earlier.contains(&digest) => {
+                State::Changed(vec![Change::Rollback])
+            }
+            Some(_) => State::Changed(vec![other.map_or(Change::Bytes, Change::BytesOf)]),
+        }
+    }
+
+    /// Adds an approval. It replaces an earlier one of the same plugin, and keeps the highest
+    /// version and the digests that were approved before.
+    pub fn approve(&mut self, mut entry: Entry) {
+        let of = Locator { name: &entry.name, source: &entry.source };
+        let Some(at) = self.entries.iter().position(|known| known.is_of(of)) else {
+            self.entries.push(entry);
+            return self.sort();
+        };
+        let former = self.entries.remove(at);
+        let earlier = [former.digest].into_iter().chain(former.earlier);
+        entry.earlier = earlier.filter(|digest| *digest != entry.digest).take(EARLIER).collect();
+        let is_lower = |highest: &String| {
+            entry.version_seen.as_ref().is_none_or(|version| is_older(version, highest))
+        };
+        if let Some(highest) = former.version_seen.filter(is_lower) {
+            entry.version_seen = Some(highest);
+        }
+        self.entries.insert(at, entry);
+        self.sort();
+    }
+
+    /// Revokes the approvals of all plugins of this name, or of that from one source. Returns how
+    /// many there were.
+    pub fn revoke(&mut self, name: &str, source: Option<&str>) -> usize {
+        let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let is_meant = |entry: &&mut Entry| {
+            entry.name == name
+                && source.is_none_or(|source| entry.source == source)
+                && entry.revoked.is_none()
+        };
+        let meant = self.entries.iter_mut().filter(is_meant);
+        meant.map(|entry| entry.revoked = Some(time.clone())).count()
+    }
+
+    /// Sorts the entries, so that the file of two machines with the same approvals is alike.
+    fn sort(&mut self) {
+        self.entries.sort_by(|one, other| one.key().cmp(&other.key()));
+    }
+}
+
+impl Entry {
+    /// Returns true if this is the entry of a plugin.
+    #[must_use]
+    pub fn is_of(&self, of: Locator<'_>) -> bool {
+        self.name == of.name && self.source == of.source
+    }
+
+    /// Returns the key by which entries are sorted.
+    fn key(&self) -> (&str, &str) {
+        (&self.name, &self.source)
+    }
+
+    /// Returns the differences between words and those that were approved.
+    fn changed_words(&self, words: &Words) -> Vec<Change> {
+        if words.hash() == self.describes {
+            return Vec::new();
+        }
+        let has = |tools: &[ToolWords], name: &str| tools.iter().any(|tool| tool.name == name);
+        let known = |name: &str| self.tools.iter().find(|tool| tool.name == name);
+        let added: Vec<String> = words
+            .tools
+            .iter()
+            .filter(|tool| known(&tool.name).is_none())
+            .map(|tool| tool.name.clone())
+            .collect();
+        let removed: Vec<String> = self
+            .tools
+            .iter()
+            .filter(|tool| !has(&words.tools, &tool.name))
+            .map(|tool| tool.name.clone())
+            .collect();
+        let mut changes = vec![Change::Words];
+        changes.extend((!added.is_empty()).then_some(Change::Added(added)));
+        changes.extend((!removed.is_empty()).then_some(Change::Removed(removed)));
+        changes.extend(words.tools.iter().filter_map(|tool| {
+            let before = known(&tool.name).filter(|known| known.class != tool.class.as_str())?;
+            let from = before.class.clone();
+            Some(Change::Class { tool: tool.name.clone(), from, to: tool.class })
+        }));
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests;

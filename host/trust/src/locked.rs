@@ -1,0 +1,211 @@
+//! A host's approvals, according to the lock of its user and, to tighten it, that of a project.
+
+use crate::lock::{Change, Entry, Locator, Lock, LockError, LockOf, State, lock_file};
+use crate::words::Words;
+use palisade::plugins::{Approvals, NotApproved, Plugin, PluginApproval, PluginBytes};
+use palisade::tool::Digest;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// What runs of a plugin that is not approved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Strictness {
+    /// It describes itself, in an empty sandbox, so that a person can look at it.
+    #[default]
+    Describe,
+    /// Nothing: bytes that are not approved are not compiled.
+    Locked,
+}
+
+/// The approvals of a host.
+#[derive(Debug)]
+pub struct LockedPlugins {
+    /// The user's lock; without one nothing is approved.
+    path: Option<PathBuf>,
+    project: Option<PathBuf>,
+    explicit: Vec<PathBuf>,
+    strictness: Strictness,
+    /// The command that approves, without the name of the plugin.
+    command: String,
+    locks: RwLock<Locks>,
+}
+
+#[derive(Debug, Default)]
+struct Locks {
+    user: Lock,
+    project: Option<Lock>,
+    /// Set while the lock cannot be used: nothing is approved then.
+    fault: Option<String>,
+}
+
+impl LockedPlugins {
+    /// Reads the lock of a user. A missing file approves nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError`] if the file exists and cannot be used.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, LockError> {
+        Self::open_with(Some(path.into()), None)
+    }
+
+    /// Does the same, with the lock of a project, which only tightens: a plugin whose name it has
+    /// must have the digest that it has there. A missing file says nothing. A user without a lock
+    /// has approved nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError`] if one of the files exists and cannot be used.
+    pub fn open_with(path: Option<PathBuf>, project: Option<PathBuf>) -> Result<Self, LockError> {
+        let locks = Locks::read(path.as_deref(), project.as_deref())?;
+        Ok(Self {
+            path,
+            project,
+            explicit: Vec::new(),
+            strictness: Strictness::Describe,
+            command: "palisade approve".to_owned(),
+            locks: RwLock::new(locks),
+        })
+    }
+
+    /// Names files, and directories of files, that a person has named for this run.
+    #[must_use]
+    pub fn explicit(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.explicit.extend(paths.into_iter().map(|path| real(&path)));
+        self
+    }
+
+    /// Sets what runs of a plugin that is not approved. With [`Strictness::Locked`], plugins that
+    /// were named for this run have to be approved as well.
+    #[must_use]
+    pub fn strictness(mut self, strictness: Strictness) -> Self {
+        self.strictness = strictness;
+        self
+    }
+
+    /// Sets the command that approves a plugin, to which its name is added. Default: `palisade
+    /// approve`.
+    #[must_use]
+    pub fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = command.into();
+        self
+    }
+
+    /// Returns the path of the user's lock, if there is one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the user's approval of a plugin.
+    #[must_use]
+    pub fn entry(&self, of: Locator<'_>) -> Option<Entry> {
+        self.read(|locks| locks.user.entry(of).cloned())
+    }
+
+    /// Returns the state of a loaded plugin.
+    #[must_use]
+    pub fn state(&self, plugin: &Plugin) -> State {
+        let Some(path) = plugin.path() else { return State::Shipped };
+        let (definitions, offer) = (plugin.definitions(), plugin.offer());
+        let hash = Words::hash_of(definitions, offer);
+        let source = source_of(path);
+        let of = Locator { name: plugin.name(), source: &source };
+        let digest = plugin.digest();
+        let judge = |lock: &Lock| match lock.is_as_approved(of, digest, hash) {
+            true => State::Approved,
+            false => lock.judge(of, digest, &Words::new(definitions, offer)),
+        };
+        self.read(|locks| locks.judge(of, digest, judge))
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&Locks) -> T) -> T {
+        look(&self.locks.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the refusal of a plugin in this state.
+    fn refusal(&self, name: &str, state: &State) -> NotApproved {
+        let fault = self.read(|locks| locks.fault.clone());
+        let reason = fault.unwrap_or_else(|| state.in_words());
+        let name = palisade::tool::text::elided(name, 128);
+        NotApproved::new(reason, format!("`{} {name}` shows it and asks", self.command))
+    }
+
+    fn is_explicit(&self, path: &Path) -> bool {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        !self.explicit.is_empty()
+            && [path, folder].into_iter().any(|path| self.explicit.contains(&real(path)))
+    }
+}
+
+impl Approvals for LockedPlugins {
+    fn scan_begins(&self) {
+        let read = Locks::read(self.path.as_deref(), self.project.as_deref());
+        let read = read.unwrap_or_else(|error| Locks {
+            fault: Some(format!("the approvals cannot be read: {error}")),
+            ..Locks::default()
+        });
+        *self.locks.write().unwrap_or_else(PoisonError::into_inner) = read;
+    }
+
+    fn check_bytes(&self, bytes: &PluginBytes<'_>) -> Result<(), NotApproved> {
+        if self.strictness == Strictness::Describe {
+            return Ok(());
+        }
+        let source = source_of(bytes.path);
+        let of = Locator { name: bytes.name, source: &source };
+        let judge = |lock: &Lock| lock.judge_bytes(of, bytes.digest);
+        match self.read(|locks| locks.judge(of, bytes.digest, judge)) {
+            State::Shipped | State::Approved => Ok(()),
+            state => Err(self.refusal(bytes.name, &state)),
+        }
+    }
+
+    fn of(&self, plugin: &Plugin) -> PluginApproval {
+        let is_explicit = || plugin.path().is_some_and(|path| self.is_explicit(path));
+        match self.state(plugin) {
+            State::Shipped | State::Approved => PluginApproval::Approved,
+            State::New { .. } | State::Changed(_)
+                if self.strictness == Strictness::Describe && is_explicit() =>
+            {
+                PluginApproval::ThisRun
+            }
+            state => PluginApproval::Missing(Arc::new(self.refusal(plugin.name(), &state))),
+        }
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        [&self.path, &self.project].into_iter().flatten().cloned().collect()
+    }
+}
+
+impl Locks {
+    fn read(user: Option<&Path>, project: Option<&Path>) -> Result<Self, LockError> {
+        let project = project.map(|path| lock_file(path, LockOf::Project)).transpose()?.flatten();
+        let user = user.map(Lock::read).transpose()?.unwrap_or_default();
+        Ok(Self { user, project, fault: None })
+    }
+
+    /// Returns the state according to the user's lock, tightened by that of the project.
+    fn judge(&self, of: Locator<'_>, digest: Digest, judge: impl Fn(&Lock) -> State) -> State {
+        let own = judge(&self.user);
+        let pinned = self.project.iter().flat_map(Lock::entries);
+        let mut pinned = pinned.filter(|entry| entry.name == of.name).peekable();
+        let is_pinned_otherwise = pinned.peek().is_some()
+            && !pinned.any(|entry| entry.digest == digest && entry.revoked.is_none());
+        match own {
+            State::Approved if is_pinned_otherwise => State::Changed(vec![Change::Project]),
+            state => state,
+        }
+    }
+}
+
+/// Returns the source of a plugin file: its directory, as an absolute path.
+pub(crate) fn source_of(file: &Path) -> String {
+    let folder = file.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    folder.to_string_lossy().into_owned()
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}

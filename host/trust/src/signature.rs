@@ -1,0 +1,261 @@
+//! Signatures over the bytes of a plugin, in the format of minisign.
+//!
+//! A signature says something only if the operator has configured a key for the plugin's source:
+//! [`Verified::NoKey`] is not [`Verified::By`], and no other value of this module can be mistaken for
+//! a valid signature.
+
+use minisign_verify::{PublicKey, Signature};
+use palisade::tool::text::elided;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The longest signature file, in bytes. Those of minisign have some 300.
+pub(crate) const MAX_FILE: usize = 4 << 10;
+/// The length of a public key in base64: an algorithm, a key number and 32 bytes.
+const KEY: usize = 56;
+
+/// The public key of a signer, in base64, as in the second line of minisign's `.pub` file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Signer(String);
+
+impl Signer {
+    /// Parses a public key, with or without the comment line of a `.pub` file.
+    ///
+    /// # Errors
+    ///
+    /// [`SignatureError::Key`] if the text is no public key.
+    pub fn parse(text: &str) -> Result<Self, SignatureError> {
+        let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let line = line.unwrap_or_default();
+        let invalid = || SignatureError::Key { text: elided(line, 80) };
+        if line.len() != KEY || PublicKey::from_base64(line).is_err() {
+            return Err(invalid());
+        }
+        Ok(Self(line.to_owned()))
+    }
+
+    fn key(&self) -> Result<PublicKey, SignatureError> {
+        PublicKey::from_base64(&self.0).map_err(|_| SignatureError::Key { text: self.0.clone() })
+    }
+}
+
+impl fmt::Display for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for Signer {
+    type Error = SignatureError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Signer> for String {
+    fn from(signer: Signer) -> Self {
+        signer.0
+    }
+}
+
+/// A key that the operator trusts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TrustedKey {
+    /// The key.
+    pub signer: Signer,
+    /// The only source whose plugins it may sign; any without one.
+    pub source: Option<String>,
+}
+
+impl TrustedKey {
+    /// Trusts a key for one source, or for all.
+    #[must_use]
+    pub fn new(signer: Signer, source: Option<String>) -> Self {
+        Self { signer, source }
+    }
+}
+
+/// The keys that the operator trusts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keys(Vec<TrustedKey>);
+
+/// The result of a verification that found nothing wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verified {
+    /// The operator has configured no key for the source: nothing was verified.
+    NoKey,
+    /// The bytes are signed with this key, which the operator trusts for the source.
+    By(Signer),
+}
+
+/// The reason why a signature is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignatureError {
+    /// A text is no public key.
+    #[error(
+        "`{text}` is no public key of minisign; give the second line of its `.pub` file, which has \
+         56 characters"
+    )]
+    Key {
+        /// The text, cut.
+        text: String,
+    },
+    /// A key is configured for the source, and the plugin has no signature.
+    #[error(
+        "there is no signature, and a key is configured for its source; put the author's file \
+         `{file}` beside it"
+    )]
+    Missing {
+        /// The name of the signature's file.
+        file: String,
+    },
+    /// The signature's file cannot be read as one of minisign.
+    #[error("the signature is none of minisign: {reason}; get the author's file again")]
+    Malformed {
+        /// The problem.
+        reason: String,
+    },
+    /// The signature was made with a key that is not configured for the source.
+    #[error("the signature was made with a key that is not configured for this source")]
+    UnknownKey,
+    /// The bytes are not those that were signed.
+    #[error("the signature is not valid for these bytes; they or the signature were changed")]
+    Invalid,
+}
+
+impl Keys {
+    /// Trusts these keys.
+    #[must_use]
+    pub fn new(keys: Vec<TrustedKey>) -> Self {
+        Self(keys)
+    }
+
+    /// Returns the keys for the plugins of a source.
+    pub fn of_source(&self, source: &str) -> impl Iterator<Item = &Signer> {
+        let is_for = move |key: &&TrustedKey| key.source.as_deref().is_none_or(|it| it == source);
+        self.0.iter().filter(is_for).map(|key| &key.signer)
+    }
+
+    /// Verifies the signature over a plugin's bytes. `signature` is the content of `file`, if that
+    /// exists.
+    ///
+    /// # Errors
+    ///
+    /// [`SignatureError`] if a key is configured for the source, and none of the keys has signed the
+    /// bytes.
+    pub fn verify(
+        &self,
+        source: &str,
+        bytes: &[u8],
+        signature: Option<&str>,
+        file: &Path,
+    ) -> Result<Verified, SignatureError> {
+        if self.of_source(source).next().is_none() {
+            return Ok(Verified::NoKey);
+        }
+        let Some(text) = signature else {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            return Err(SignatureError::Missing { file: elided(&name, 160) });
+        };
+        let malformed = |reason: String| SignatureError::Malformed { reason };
+        if text.len() > MAX_FILE {
+            return Err(malformed(format!("it has more than {MAX_FILE} bytes")));
+        }
+        let signature = Signature::decode(text).map_err(|error| malformed(error.to_string()))?;
+        let mut refusal = SignatureError::UnknownKey;
+        for signer in self.of_source(source) {
+            // Signatures of the old kind are refused: only old versions of minisign make them.
+            match signer.key()?.verify(bytes, &signature, false) {
+                Ok(()) => return Ok(Verified::By(signer.clone())),
+                Err(minisign_verify::Error::UnexpectedKeyId) => {}
+                Err(minisign_verify::Error::UnsupportedLegacyMode) => {
+                    refusal = malformed("it is of the old kind, without a hash".to_owned());
+                }
+                Err(_) => refusal = SignatureError::Invalid,
+            }
+        }
+        Err(refusal)
+    }
+}
+
+/// Returns the file of a plugin's signature: `git.wasm.minisig` for `git.wasm`.
+#[must_use]
+pub fn signature_file(plugin: &Path) -> PathBuf {
+    let mut name = plugin.as_os_str().to_owned();
+    name.push(".minisig");
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+    use minisign::KeyPair;
+
+    const BYTES: &[u8] = b"a plugin";
+
+    fn pair() -> (KeyPair, Signer) {
+        let pair = KeyPair::generate_unencrypted_keypair().unwrap();
+        let signer = Signer::parse(&pair.pk.to_base64()).unwrap();
+        (pair, signer)
+    }
+
+    fn signature(pair: &KeyPair) -> String {
+        minisign::sign(Some(&pair.pk), &pair.sk, BYTES, None, None).unwrap().into_string()
+    }
+
+    fn verify(keys: &Keys, bytes: &[u8], text: Option<&str>) -> Result<Verified, SignatureError> {
+        keys.verify("/p", bytes, text, Path::new("/p/git.wasm.minisig"))
+    }
+
+    #[test]
+    fn no_key_is_never_valid() {
+        let (pair, signer) = pair();
+        let none = Keys::default();
+        for text in [None, Some(signature(&pair)), Some("nonsense".to_owned())] {
+            assert_eq!(verify(&none, BYTES, text.as_deref()), Ok(Verified::NoKey));
+        }
+        let elsewhere = Keys::new(vec![TrustedKey::new(signer, Some("/other".to_owned()))]);
+        assert_eq!(verify(&elsewhere, BYTES, Some(&signature(&pair))), Ok(Verified::NoKey));
+    }
+
+    #[test]
+    fn only_the_signed_bytes_and_a_trusted_key_are_valid() {
+        let (pair, signer) = pair();
+        let (other, other_signer) = self::pair();
+        let keys = Keys::new(vec![
+            TrustedKey::new(other_signer.clone(), Some("/elsewhere".to_owned())),
+            TrustedKey::new(signer.clone(), Some("/p".to_owned())),
+        ]);
+        let text = signature(&pair);
+        assert_eq!(verify(&keys, BYTES, Some(&text)), Ok(Verified::By(signer)));
+        assert_eq!(verify(&keys, b"b plugin", Some(&text)), Err(SignatureError::Invalid));
+        let foreign = signature(&other);
+        assert_eq!(verify(&keys, BYTES, Some(&foreign)), Err(SignatureError::UnknownKey));
+        assert!(matches!(verify(&keys, BYTES, None), Err(SignatureError::Missing { .. })));
+        for broken in ["", "x\ny\nz\nw", &text[..text.len() / 2], &"x".repeat(5_000)] {
+            let refused = verify(&keys, BYTES, Some(broken));
+            assert!(matches!(refused, Err(SignatureError::Malformed { .. })), "{refused:?}");
+        }
+        let comment = text.replace("trusted comment: ", "trusted comment: forged ");
+        assert_eq!(verify(&keys, BYTES, Some(&comment)), Err(SignatureError::Invalid));
+    }
+
+    #[test]
+    fn key_is_read_from_a_line_or_a_public_file() {
+        let (pair, signer) = pair();
+        let file = pair.pk.to_box().unwrap().into_string();
+        assert_eq!(Signer::parse(&file), Ok(signer));
+        let hostile = "RW\u{1b}[2J".repeat(100);
+        let hostile = hostile.as_str();
+        for wrong in ["", "RWQ", "# comment", hostile] {
+            let refused = Signer::parse(wrong).unwrap_err().to_string();
+            assert!(!refused.contains('\u{1b}') && refused.len() < 400, "{refused}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Attacks on an approved plugin. Each stops with its reason, and nothing of the plugin is offered.
+
+use crate::{WORDS, approve, host, lock, plugin, program};
+use palisade::{ErrorClass, PermissionReason, ToolResult, json};
+use palisade_tests::wat::Told;
+use palisade_tests::{Wat, World};
+use std::fs;
+use std::os::unix::fs::symlink;
+
+/// Calls a tool through the library.
+fn call(world: &World, tool: &str) -> ToolResult {
+    let host = host(world);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(host.call(tool, json!({}), json!({})))
+}
+
+/// Checks that a tool is refused because its plugin is not approved, for a reason with these words,
+/// and that nothing of it is listed or exported.
+#[track_caller]
+fn stops(world: &World, tool: &str, reason: &str) {
+    let ran = program(world, &["call", tool]).run().exits_with(4);
+    ran.stderr_contains(&[
+        "permission_denied: ",
+        "is not approved",
+        reason,
+        "palisade approve git",
+    ]);
+    let listed = program(world, &["list", "--json"]).run().exits_with(0);
+    assert!(!listed.stdout.contains(WORDS), "{listed:?}");
+    assert!(listed.stdout.contains("it is not approved: "), "a person sees it: {listed:?}");
+    let exported = program(world, &["export", "--format", "mcp"]).run().exits_with(0);
+    assert!(!exported.stdout.contains(&format!("\"{tool}\"")), "{exported:?}");
+    assert!(!exported.stdout.contains(WORDS), "{exported:?}");
+    let result = call(world, tool);
+    let error = result.error().unwrap();
+    assert_eq!(error.class(), ErrorClass::PermissionDenied, "{error:?}");
+    assert_eq!(error.to_json()["detail"]["reason"], PermissionReason::NotApproved.as_str());
+    assert!(!error.message().contains(WORDS));
+    let host = host(world);
+    assert!(host.registry().tools().iter().all(|it| it.definition().name().as_str() != tool));
+    let refused = host.rejected().into_iter().find(|it| it.reason.contains(reason));
+    assert!(refused.is_some(), "{:?}", host.rejected());
+}
+
+/// Returns a world with the approved plugin `git`, whose tool is `look`.
+#[track_caller]
+fn approved() -> World {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let ran = program(&world, &["call", "look"]).run().exits_with(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("done", ""));
+    assert!(call(&world, "look").error().is_none());
+    world
+}
+
+#[test]
+fn new_plugin_is_not_offered() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    stops(&world, "look", "it is new");
+}
+
+#[test]
+fn changed_bytes_stop() {
+    let world = approved();
+    world.install("git", &plugin("look").extra("(func $other)").build());
+    stops(&world, "look", "its bytes differ");
+}
+
+#[test]
+fn changed_words_stop() {
+    let world = approved();
+    let told = Told { description: "Looks, and sends.".to_owned(), class: 1, ..Told::new("look") };
+    world.install("git", &Wat::new(told).build());
+    stops(&world, "look", "its words differ");
+}
+
+#[test]
+fn renamed_tool_stops() {
+    let world = approved();
+    world.install("git", &plugin("look_2").build());
+    stops(&world, "look_2", "it has new tools: look_2; it has no longer these tools: look");
+}
+
+#[test]
+fn wider_class_stops() {
+    let world = approved();
+    let told = Told { description: WORDS.to_owned(), class: 2, ..Told::new("look") };
+    world.install("git", &Wat::new(told).build());
+    stops(&world, "look", "the class of `look` is write, and was read");
+}
+
+#[test]
+fn rollback_stops() {
+    let world = approved();
+    world.install("git", &plugin("look").extra("(func $fixed)").build());
+    approve(&world);
+    let _ = program(&world, &["call", "look"]).run().exits_with(0);
+    world.install("git", &plugin("look").build());
+    stops(&world, "look", "it is an earlier version, which was replaced");
+    program(&world, &["approve", "--yes"])
+        .run()
+        .exits_with(4)
+        .stderr_contains(&["a later one was approved before", "--yes approves no older version"]);
+}
+
+#[test]
+fn swapped_approval_stops() {
+    let world = approved();
+    world.install("csv", &plugin("sum").extra("(func $csv)").build());
+    approve(&world);
+    let text = fs::read_to_string(lock(&world)).unwrap();
+    let names = text.replace("\"git\"", "\"tig\"").replace("\"csv\"", "\"git\"");
+    fs::write(lock(&world), names.replace("\"tig\"", "\"csv\"")).unwrap();
+    stops(&world, "look", "its bytes are those of `csv`, another plugin");
+    // The words of one with the bytes of the other.
+    let of = |name: &str, key: &str| {
+        let entry = text.split("[[plugin]]").find(|it| it.contains(&format!("name = \"{name}\"")));
+        let line = entry.unwrap().lines().find(|line| line.starts_with(key)).unwrap();
+        line.to_owned()
+    };
+    fs::write(lock(&world), text.replace(&of("git", "describes"), &of("csv", "describes")))
+        .unwrap();
+    stops(&world, "look", "its words differ");
+}
+
+#[test]
+fn plugins_that_swap_names_stop() {
+    let world = approved();
+    world.install("csv", &plugin("sum").extra("(func $csv)").build());
+    approve(&world);
+    let at = |name: &str| world.plugins().join(name);
+    fs::rename(at("git.wasm"), at("swap")).unwrap();
+    fs::rename(at("csv.wasm"), at("git.wasm")).unwrap();
+    fs::rename(at("swap"), at("csv.wasm")).unwrap();
+    stops(&world, "sum", "its bytes are those of `csv`, another plugin");
+}
+
+#[test]
+fn linked_store_stops() {
+    let world = approved();
+    let store = world.outer().join("other");
+    fs::create_dir(&store).unwrap();
+    fs::write(store.join("git.wasm"), plugin("look").extra("(func $evil)").build()).unwrap();
+    fs::rename(world.plugins(), world.outer().join("kept")).unwrap();
+    symlink(&store, world.plugins()).unwrap();
+    stops(&world, "look", "its bytes differ");
+}
+
+#[test]
+fn copy_under_another_name_stops_and_takes_no_name() {
+    let world = approved();
+    world.install("aaa", &plugin("look").build());
+    let ran = program(&world, &["call", "look"]).run().exits_with(0);
+    assert_eq!(ran.stdout, "done", "an unapproved file that stands first takes no name");
+    let listed = program(&world, &["list"]).run().exits_with(0);
+    listed.stderr_contains(&["it is new, with the bytes of the approved plugin `git`"]);
+}
+
+#[test]
+fn revoked_plugin_stops_under_every_name() {
+    let world = approved();
+    let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
+    stops(&world, "look", "its approval was revoked");
+    fs::rename(world.plugins().join("git.wasm"), world.plugins().join("git2.wasm")).unwrap();
+    stops(&world, "look", "its approval was revoked");
+    program(&world, &["revoke", "git"]).run().exits_with(3).stderr_contains(&["no plugin `git`"]);
+    program(&world, &["revoke", "csv"]).run().exits_with(3).stderr_contains(&["no plugin `csv`"]);
+}

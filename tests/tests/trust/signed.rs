@@ -1,0 +1,116 @@
+//! Signatures: verified when a plugin is approved, and pinned from then on.
+
+use crate::{approve, configuration, lock, plugin, program};
+use palisade_tests::program::Ran;
+use palisade_tests::{Program, World};
+use std::fs;
+use std::path::PathBuf;
+
+/// Makes a pair of keys, and returns the files of the secret and the public one.
+#[track_caller]
+fn keys(world: &World, name: &str) -> (PathBuf, String) {
+    let secret = world.outer().join(format!("{name}.key"));
+    let words = ["sign", "--generate", "--no-password", "--key"];
+    let _ = Program::new(world).args(words).args([&secret]).run().exits_with(0);
+    let public = fs::read_to_string(world.outer().join(format!("{name}.pub"))).unwrap();
+    (secret, public.lines().nth(1).unwrap().to_owned())
+}
+
+#[track_caller]
+fn sign(world: &World, secret: &PathBuf) {
+    let file = world.plugins().join("git.wasm");
+    let command = Program::new(world).args(["sign"]).args([&file]).args(["--key"]);
+    let _ = command.args([secret]).run().exits_with(0);
+}
+
+/// Writes a configuration that trusts these keys for the plugin directory.
+fn trust(world: &World, keys: &[&str]) {
+    let mut text = configuration(world);
+    for key in keys {
+        let source = world.plugins().display().to_string();
+        text.push_str(&format!("[[plugins.keys]]\nkey = \"{key}\"\nsource = \"{source}\"\n"));
+    }
+    fs::create_dir_all(lock(world).parent().unwrap()).unwrap();
+    fs::write(lock(world).with_file_name("palisade.toml"), text).unwrap();
+}
+
+fn approved(world: &World, words: &[&str]) -> Ran {
+    program(world, &[&["approve", "--yes"], words].concat()).run()
+}
+
+#[test]
+fn plugin_is_approved_only_with_the_signature_of_a_trusted_key() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    let (secret, public) = keys(&world, "author");
+    trust(&world, &[&public]);
+    approved(&world, &[])
+        .exits_with(6)
+        .stderr_contains(&["there is no signature", "git.wasm.minisig"]);
+    let (stranger, _) = keys(&world, "stranger");
+    sign(&world, &stranger);
+    approved(&world, &[]).exits_with(6).stderr_contains(&["a key that is not configured"]);
+    sign(&world, &secret);
+    world.install("git", &plugin("look").extra("(func $evil)").build());
+    approved(&world, &[]).exits_with(6).stderr_contains(&["not valid for these bytes"]);
+    assert!(!lock(&world).exists());
+    sign(&world, &secret);
+    let ran = approved(&world, &[]).exits_with(0);
+    assert!(ran.stdout.contains(&format!("signature  valid, by {public}")), "{ran:?}");
+    assert!(fs::read_to_string(lock(&world)).unwrap().contains(&public));
+    let _ = program(&world, &["call", "look"]).run().exits_with(0);
+}
+
+#[test]
+fn new_signer_stops() {
+    let world = World::new();
+    let (first, first_public) = keys(&world, "first");
+    let (second, second_public) = keys(&world, "second");
+    trust(&world, &[&first_public, &second_public]);
+    world.install("git", &plugin("look").build());
+    sign(&world, &first);
+    let _ = approved(&world, &[]).exits_with(0);
+    world.install("git", &plugin("look").extra("(func $next)").build());
+    sign(&world, &second);
+    let ran = approved(&world, &[]).exits_with(4);
+    let said = format!("was signed with {first_public}, and this one with {second_public}");
+    ran.stderr_contains(&[&said, "--new-signer"]);
+    // The signature that is no longer verified is a new signer, too.
+    trust(&world, &[]);
+    approved(&world, &[])
+        .exits_with(4)
+        .stderr_contains(&["and this one has no verified signature"]);
+    trust(&world, &[&second_public]);
+    let _ = approved(&world, &["--new-signer"]).exits_with(0);
+    let _ = program(&world, &["call", "look"]).run().exits_with(0);
+}
+
+#[test]
+fn without_a_key_nothing_is_called_valid() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    let (secret, _) = keys(&world, "author");
+    sign(&world, &secret);
+    let ran = approved(&world, &[]).exits_with(0);
+    assert!(ran.stdout.contains("not verified: no key is configured"), "{ran:?}");
+    assert!(!ran.stdout.contains("valid, by"), "{ran:?}");
+    assert!(!fs::read_to_string(lock(&world)).unwrap().contains("signer"));
+}
+
+#[test]
+fn keys_are_checked_private_and_never_replaced() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    let (secret, _) = keys(&world, "author");
+    assert_eq!(secret.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let again = Program::new(&world).args(["sign", "--generate", "--no-password", "--key"]);
+    again.args([&secret]).run().exits_with(2).stderr_contains(&["exists"]);
+    trust(&world, &["nonsense"]);
+    program(&world, &["list"]).run().exits_with(2).stderr_contains(&["`plugins.keys.key`"]);
+    trust(&world, &[]);
+    world.file("palisade.toml", "[[plugins.keys]]\nkey = \"x\"\n");
+    let _ = program(&world, &["list"]).run().exits_with(2);
+    world.file("palisade.toml", "");
+    world.install("git", &plugin("look").build());
+    approve(&world);
+}
