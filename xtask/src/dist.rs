@@ -1,5 +1,5 @@
-//! Makes the files of a release, and tries each of them in a place of its own: the program for people
-//! without a compiler, and the SDKs for authors.
+//! Makes the files of a release, and tries each of them in a place of its own: the program for
+//! people without a compiler, and the SDKs for authors.
 //!
 //! The same sources make the same bytes. A file whose tool is missing is skipped with a message, or
 //! refused with `--strict`.
@@ -36,6 +36,9 @@ use std::path::{Path, PathBuf};
 
 /// The program that writes the manual pages.
 const MANUAL: &str = "xtask-man";
+
+/// The directory of the debug program without symbols, below the target directory.
+const STRIPPED: &str = "dist-stripped";
 
 /// The options of the task.
 #[derive(Debug, Clone, Copy)]
@@ -149,7 +152,21 @@ impl<'a> Release<'a> {
                 file.display()
             );
         }
+        let program = match self.options.profile {
+            Profile::Release => program,
+            Profile::Debug => self.without_symbols(program)?,
+        };
         Ok(Built { program, manual })
+    }
+
+    /// Returns a copy of the debug program without symbols, which are half of it; the program
+    /// itself if this machine has no `strip`.
+    fn without_symbols(&self, program: PathBuf) -> anyhow::Result<PathBuf> {
+        let directory = self.place.target.join(STRIPPED);
+        fs::create_dir_all(&directory)?;
+        let copy = directory.join(names::PROGRAM);
+        let status = scrubbed("strip").arg("-o").arg(&copy).arg(&program).status();
+        Ok(if status.is_ok_and(|status| status.success()) { copy } else { program })
     }
 
     /// Makes the packages of the program and its bill of materials, by the names of their files.

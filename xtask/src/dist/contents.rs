@@ -18,8 +18,8 @@ pub(super) const THIRD_PARTY: &str = "THIRD-PARTY-LICENSES";
 /// The licences of this repository.
 pub(super) const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// The shells with a completion script, and the places where they look for it. Elvish and PowerShell
-/// load it from a line in the user's settings.
+/// The shells with a completion script, and the places where they look for it. Elvish and
+/// PowerShell load it from a line in the user's settings.
 pub(super) const COMPLETIONS: [(&str, &str); 5] = [
     ("bash", "share/bash-completion/completions/palisade"),
     ("elvish", "share/palisade/completions/palisade.elv"),

@@ -65,7 +65,7 @@ impl<'data> Program<'data> {
         for library in self.libraries()? {
             ensure!(
                 EVERYWHERE.contains(&library.as_str()),
-                "the program loads `{library}`, which not every distribution has: link it statically"
+                "the program loads `{library}`, which not every system has: link it statically"
             );
         }
         let versions = self.symbol_versions()?;

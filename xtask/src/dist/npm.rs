@@ -1,8 +1,8 @@
-//! The npm packages with the program: one for each system, and a small one that starts the program of
-//! the system that it is on, so that `npx` runs it.
+//! The npm packages with the program: one for each system, and a small one that starts the program
+//! of the system that it is on, so that `npx` runs it.
 //!
-//! npm installs only the optional dependency whose `os`, `cpu` and `libc` match. So no script runs at
-//! the installation, and nothing is fetched beside npm.
+//! npm installs only the optional dependency whose `os`, `cpu` and `libc` match. So no script runs
+//! at the installation, and nothing is fetched beside npm.
 
 use super::contents::{self, Contents};
 use super::files::{Files, Mode};

@@ -1,5 +1,5 @@
-//! Packs files into archives whose bytes depend on the files alone: in the order of their paths, with
-//! one fixed time and no owner.
+//! Packs files into archives whose bytes depend on the files alone: in the order of their paths,
+//! with one fixed time and no owner.
 
 use super::files::Files;
 use anyhow::Context as _;

@@ -1,15 +1,15 @@
 //! The bill of materials of the program, in CycloneDX 1.6.
 //!
-//! Made from `cargo tree` and `cargo metadata`: `cargo-cyclonedx` would be a program to install, and
-//! lists the dependencies of the tests and of every system; `cyclonedx-bom` is its library of 20
-//! crates, for a document of five keys. `cargo xtask dist` validates the document with the library
-//! of CycloneDX for Python.
+//! It is made from `cargo tree` and `cargo metadata`: `cargo-cyclonedx` would be a program to
+//! install, and lists the dependencies of the tests and of every system; `cyclonedx-bom` is its
+//! library of 20 crates, for a document of five keys. `cargo xtask dist` validates the document with
+//! the library of CycloneDX for Python.
 
 use super::inventory::{Component, Id, Inventory};
 use serde_json::{Map, Value, json};
 
-/// Returns the document. It has no time and no serial number, so that the same sources make the same
-/// document.
+/// Returns the document. It has no time and no serial number, so that the same sources make the
+/// same document.
 pub(super) fn document(inventory: &Inventory) -> anyhow::Result<Vec<u8>> {
     let (program, component) = inventory.program()?;
     let others = inventory.components.iter().filter(|(id, _)| *id != program);

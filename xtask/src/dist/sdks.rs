@@ -1,5 +1,5 @@
-//! The packages of the SDKs for other languages, made by the tools of each language, so that they are
-//! the packages that these tools publish.
+//! The packages of the SDKs for other languages, made by the tools of each language, so that they
+//! are the packages that these tools publish.
 
 use super::files::Files;
 use super::names;
@@ -16,8 +16,8 @@ const TIME: &str = "499162500";
 /// The parts of the SDK for C.
 const C_PARTS: [&str; 5] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "include", "wit"];
 
-/// Makes the wheel of the SDK for Python with its own build system, flit, which pip fetches. Returns
-/// the reason if that is not possible here.
+/// Makes the wheel of the SDK for Python with its own build system, flit, which pip fetches.
+/// Returns the reason if that is not possible here.
 pub(super) fn python_wheel(place: &Place, directory: &Path) -> anyhow::Result<Option<String>> {
     let mut pip = python();
     pip.args(["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-input"])
@@ -36,7 +36,8 @@ pub(super) fn python_wheel(place: &Place, directory: &Path) -> anyhow::Result<Op
     Ok(None)
 }
 
-/// Makes the npm package of the SDK for JavaScript. Returns the reason if that is not possible here.
+/// Makes the npm package of the SDK for JavaScript. Returns the reason if that is not possible
+/// here.
 pub(super) fn npm_package(place: &Place, directory: &Path) -> anyhow::Result<Option<String>> {
     let mut npm = scrubbed("npm");
     npm.args(["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination"])

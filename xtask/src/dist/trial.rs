@@ -6,6 +6,7 @@ mod npm;
 mod root;
 mod sbom;
 mod sdks;
+mod signal;
 mod wheel;
 
 use super::{Extent, Release, checksums};

@@ -52,7 +52,8 @@ fn stripped(release: &Release<'_>, program: &Path) -> anyhow::Result<()> {
 /// its dependencies for a minute; the tests of the SDK do that in the repository.
 fn rust_sdk(root: &Root) -> anyhow::Result<()> {
     let mut cargo = scrubbed(env!("CARGO"));
-    cargo.args(["metadata", "--format-version", "1"]).current_dir(root.join("words-rust"));
+    cargo.args(["metadata", "--offline", "--format-version", "1"]);
+    cargo.current_dir(root.join("words-rust"));
     let packages = output(&mut cargo, "reading the manifests of the SDK for Rust")?;
     ensure!(packages.contains("sdk/macros"), "the SDK's macros are not those of the archive");
     Ok(())

@@ -2,9 +2,10 @@
 
 use super::super::{Release, names};
 use super::root::Root;
+use super::signal;
 use anyhow::{Context as _, ensure};
 use palisade_wasip2::command::run as output;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 /// Options of an installation from local files alone.
@@ -32,18 +33,19 @@ pub(super) fn missing() -> Option<String> {
     cannot("node").or_else(|| cannot("npm"))
 }
 
-fn installed(launcher: &PathBuf, program: &PathBuf) -> anyhow::Result<()> {
+fn installed(launcher: &Path, program: &Path) -> anyhow::Result<()> {
     let root = Root::new()?;
     let mut npm = root.installer("npm");
     npm.args(["install", "--offline"]).args(QUIETLY).args([launcher, program]);
     output(&mut npm, "installing the npm packages")?;
     let start = root.join("node_modules/.bin").join(names::PROGRAM);
     root.check(|| root.command(&start))?;
-    root.check_sdks(|| root.command(&start))
+    root.check_sdks(|| root.command(&start))?;
+    signal::ends(root.command(&start))
 }
 
 /// Checks that the launcher says what is missing.
-fn without_the_program(launcher: &PathBuf) -> anyhow::Result<()> {
+fn without_the_program(launcher: &Path) -> anyhow::Result<()> {
     let root = Root::new()?;
     let mut npm = root.installer("npm");
     npm.args(["install", "--offline", "--omit=optional"]).args(QUIETLY).arg(launcher);
@@ -55,7 +57,7 @@ fn without_the_program(launcher: &PathBuf) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn npx(launcher: &PathBuf, program: &PathBuf) -> anyhow::Result<()> {
+fn npx(launcher: &Path, program: &Path) -> anyhow::Result<()> {
     let root = Root::new()?;
     root.check(|| {
         let mut npx = root.installer("npx");

@@ -31,12 +31,20 @@ impl Root {
         self.path().join(path)
     }
 
-    /// Returns an installer that runs here. It has the environment of this machine, which says where
-    /// its interpreter is.
+    /// Returns an installer that runs here. It has the environment of this machine, which says
+    /// where its interpreter is, but for the settings and the cache of the program.
     pub(super) fn installer(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = scrubbed(program);
+        for (name, _) in env::vars_os() {
+            if name.to_string_lossy().starts_with("PALISADE_") {
+                command.env_remove(name);
+            }
+        }
         command
             .current_dir(self.path())
+            .env("XDG_CONFIG_HOME", self.join("config"))
+            .env("XDG_CACHE_HOME", self.join("cache"))
+            .env("XDG_STATE_HOME", self.join("state"))
             .env("npm_config_cache", self.join("npm-cache"))
             .env("UV_CACHE_DIR", self.join("uv-cache"));
         command
