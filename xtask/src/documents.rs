@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 27] = [
+const DOCUMENTS: [&str; 28] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -41,6 +41,7 @@ const DOCUMENTS: [&str; 27] = [
     "docs/mcp.md",
     "docs/server.md",
     "docs/performance.md",
+    "docs/dist.md",
     "docs/design/scheduling.md",
     "docs/design/own-threads.md",
     "docs/design/loading.md",

@@ -5,6 +5,7 @@ mod api;
 mod clients;
 mod conformance;
 mod console;
+mod dist;
 mod documents;
 mod fuzz;
 #[allow(
@@ -44,6 +45,11 @@ cargo xtask picture
     Draws the picture of the README from a run of the demo.
 cargo xtask package
     Packages the published crates and builds each from its package.
+cargo xtask dist [--debug] [--program] [--strict]
+    Makes the files of a release below target/dist and tries each of them: archive, wheels, npm
+    packages, SDKs, crates, bill of materials, checksums. With --program, only those that carry the
+    program; with --strict, a file that cannot be made or tried here is an error. Python or npm that
+    is missing is skipped otherwise.
 cargo xtask providers [--debug]
     Checks replies, definitions and messages against the types of the providers' own libraries.
     Needs python3 and pip.
@@ -117,6 +123,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "readme" => documents::check(&place, profile())?,
         "picture" => picture::draw(&place)?,
         "package" => packages::package(&place)?,
+        "dist" => dist::run(&place, dist::Options::from_arguments()?)?,
         "providers" => providers::check(&place, profile())?,
         "conformance" => conformance::run(&place, profile())?,
         "clients" => clients::run(&place, profile(), &clients::Selected::from_arguments())?,

@@ -29,22 +29,51 @@ const HOSTS: [&str; 12] = [
     "palisade-cli",
 ];
 
-/// Packages the published crates and builds each from its package. The checkout is unchanged
-/// afterwards.
+/// The directory of cargo's packages, below the target directory.
+const PACKAGES: &str = "package";
+/// The option by which cargo builds nothing from a package.
+const UNVERIFIED: [&str; 1] = ["--no-verify"];
+
+/// Whether the packages are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verification {
+    /// Each crate is built from its package.
+    Built,
+    /// Their content alone is made.
+    Skipped,
+}
+
+/// Packages the published crates and builds each from its package.
 pub(crate) fn package(place: &Place) -> anyhow::Result<()> {
-    let prebuilt = Prebuilt::make(place)?;
-    let done = cargo_package(place, &GUESTS, &[]).and_then(|()| hosts(place));
-    prebuilt.remove()?;
-    done?;
+    crates(place, Verification::Built)?;
     println!("packaged, and built from the packages: {}, {}", GUESTS.join(", "), HOSTS.join(", "));
     Ok(())
+}
+
+/// Returns the names of the published crates, dependencies first.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    GUESTS.into_iter().chain(HOSTS)
+}
+
+/// Packages the published crates and returns their packages. The checkout is unchanged afterwards.
+pub(crate) fn crates(place: &Place, verification: Verification) -> anyhow::Result<Vec<PathBuf>> {
+    let prebuilt = Prebuilt::make(place)?;
+    let done = match verification {
+        Verification::Built => cargo_package(place, &GUESTS, &[]).and_then(|()| hosts(place)),
+        Verification::Skipped => cargo_package(place, &GUESTS, &UNVERIFIED)
+            .and_then(|()| cargo_package(place, &HOSTS, &UNVERIFIED)),
+    };
+    prebuilt.remove()?;
+    done?;
+    let file = |name| place.target.join(PACKAGES).join(format!("{}.crate", versioned(name)));
+    Ok(names().map(file).collect())
 }
 
 /// Packages and verifies the host crates. cargo would verify in the dev profile with other features
 /// of the dependencies, and so compile the WebAssembly compiler again. The verification here uses
 /// the release profile, whose artefacts `cargo build --release` has left.
 fn hosts(place: &Place) -> anyhow::Result<()> {
-    cargo_package(place, &HOSTS, &["--no-verify"])?;
+    cargo_package(place, &HOSTS, &UNVERIFIED)?;
     let directories: Vec<PathBuf> =
         HOSTS.iter().map(|name| unpack(place, name)).collect::<anyhow::Result<_>>()?;
     // The program depends on all others, so that one build verifies each.
@@ -65,10 +94,14 @@ fn hosts(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn versioned(name: &str) -> String {
+    format!("{name}-{}", env!("CARGO_PKG_VERSION"))
+}
+
 /// Unpacks a package in the build directory and returns its directory.
 fn unpack(place: &Place, name: &str) -> anyhow::Result<PathBuf> {
-    let directory = place.target.join("package");
-    let package = format!("{name}-{}", env!("CARGO_PKG_VERSION"));
+    let directory = place.target.join(PACKAGES);
+    let package = versioned(name);
     let tar = Command::new("tar")
         .arg("-xzf")
         .arg(format!("{package}.crate"))

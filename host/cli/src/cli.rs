@@ -62,7 +62,7 @@ mod wide;
 mod wrap;
 
 use args::{Args, Verb};
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use exit::{Exit, Failure};
 use log_output::LossyOutput;
 use signals::Signals;
@@ -90,6 +90,12 @@ pub fn main() -> ExitCode {
     #[cfg(feature = "otel")]
     telemetry.finish();
     code
+}
+
+/// Returns the definition of the command line, for the manual pages.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
 }
 
 fn ended(outcome: Result<Exit, Failure>) -> ExitCode {

@@ -6,6 +6,6 @@
 mod cli;
 pub mod config;
 
-pub use cli::main;
+pub use cli::{command, main};
 /// The allocator of the program, which each executable declares as its own.
 pub use tikv_jemallocator::Jemalloc as Allocator;
