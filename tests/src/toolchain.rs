@@ -13,10 +13,13 @@ use std::process::{Command, Output, Stdio};
 use crate::skip;
 
 /// Messages of package managers about a registry that cannot be reached.
-const UNREACHABLE: [&str; 10] = [
+const UNREACHABLE: [&str; 13] = [
     "from versions: none",
     "ConnectionError",
     "timed out",
+    "Could not resolve host",
+    "Could not connect to server",
+    "Timeout was reached",
     "name resolution",
     "EAI_AGAIN",
     "ECONNREFUSED",

@@ -9,6 +9,8 @@ mod build;
 mod cases;
 #[path = "authors/defects.rs"]
 mod defects;
+#[path = "authors/examples.rs"]
+mod examples;
 #[path = "authors/languages.rs"]
 mod languages;
 #[path = "authors/new.rs"]

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![allow(clippy::needless_pass_by_value, reason = "a literal reads better than a reference to one")]
 
+#[path = "contract/compat.rs"]
+mod compat;
 #[path = "contract/client.rs"]
 mod contract_client;
 #[path = "contract/content.rs"]

@@ -3,6 +3,7 @@
 
 mod compare;
 mod facts;
+mod needs;
 mod parse;
 mod shell;
 
@@ -13,11 +14,9 @@ use parse::{Block, Role, Step};
 pub(crate) use shell::Profile;
 use shell::{Outcome, Trial};
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 28] = [
+const DOCUMENTS: [&str; 41] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -33,8 +32,16 @@ const DOCUMENTS: [&str; 28] = [
     "host/trust/README.md",
     "host/wasi-fs/README.md",
     "plugins/README.md",
+    "docs/README.md",
     "docs/authors.md",
+    "docs/authors/rust.md",
+    "docs/authors/python.md",
+    "docs/authors/javascript.md",
+    "docs/authors/c.md",
     "docs/adapt.md",
+    "docs/operators.md",
+    "docs/embedders.md",
+    "docs/contract.md",
     "docs/settings.md",
     "docs/trust.md",
     "docs/events.md",
@@ -46,10 +53,19 @@ const DOCUMENTS: [&str; 28] = [
     "docs/design/own-threads.md",
     "docs/design/loading.md",
     "docs/design/dependencies.md",
+    "examples/README.md",
+    "examples/csv-query/README.md",
+    "examples/text-analysis/README.md",
+    "examples/markdown/README.md",
+    "examples/image-info/README.md",
+    "tests/compat/README.md",
 ];
 
 /// The maximum length of the README, in lines.
 const README_LINES: usize = 250;
+
+/// The pages in which every command is run, unless a comment says why it is not.
+const BOOK: &str = "docs/";
 
 /// Checks every document and reports all errors at once.
 pub(crate) fn check(place: &Place, profile: Profile) -> anyhow::Result<()> {
@@ -61,6 +77,9 @@ pub(crate) fn check(place: &Place, profile: Profile) -> anyhow::Result<()> {
         let blocks = parse::blocks(&text);
         wrong.extend(broken_links(place, name, &text));
         wrong.extend(outdated_blocks(place, name, &blocks)?);
+        if name.starts_with(BOOK) {
+            wrong.extend(unrun_commands(name, &blocks));
+        }
         wrong.extend(wrong_outputs(place, profile, name, &blocks)?);
         if name == "README.md" && text.lines().count() >= README_LINES {
             wrong.push(format!("{name} has {README_LINES} lines or more"));
@@ -99,6 +118,21 @@ fn outdated_blocks(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Resul
     Ok(outdated_blocks)
 }
 
+/// Returns the blocks whose commands nothing runs, and that do not say why.
+fn unrun_commands(name: &str, blocks: &[Block]) -> Vec<String> {
+    let silent = |block: &&Block| block.role == Role::Plain && block.has_unrun_commands();
+    blocks
+        .iter()
+        .filter(silent)
+        .map(|block| {
+            format!(
+                "{name}:{}: nothing runs these commands; write them as `console`, or `<!-- not run: REASON -->` above them",
+                block.line
+            )
+        })
+        .collect()
+}
+
 /// Returns the commands whose output differs from the document.
 fn wrong_outputs(
     place: &Place,
@@ -106,7 +140,7 @@ fn wrong_outputs(
     name: &str,
     blocks: &[Block],
 ) -> anyhow::Result<Vec<String>> {
-    let steps = steps(name, blocks);
+    let steps = steps(profile, name, blocks);
     if steps.is_empty() {
         return Ok(Vec::new());
     }
@@ -125,28 +159,19 @@ fn wrong_outputs(
 }
 
 /// Returns the commands that can run on this machine.
-fn steps(name: &str, blocks: &[Block]) -> Vec<Step> {
-    let missing = |block: &Block| match &block.role {
-        Role::Needs(names) => names.iter().find(|it| !is_here(it)).cloned(),
-        Role::Plain | Role::SameAs(_) | Role::File(_) => None,
+fn steps(profile: Profile, name: &str, blocks: &[Block]) -> Vec<Step> {
+    let reason = |block: &Block| match &block.role {
+        Role::Needs(names) => needs::missing(names, profile),
+        Role::Plain | Role::SameAs(_) | Role::File(_) | Role::NotRun(_) => None,
     };
-    let runs = |block: &&Block| match missing(block) {
-        Some(missing) => {
-            println!("{name}:{}\n    not run: {missing} is missing", block.line);
+    let runs = |block: &&Block| match reason(block) {
+        Some(reason) => {
+            println!("{name}:{}\n    not run: {reason}", block.line);
             false
         }
         None => true,
     };
     blocks.iter().filter(runs).flat_map(Block::steps).collect()
-}
-
-/// Returns whether a program starts, or a file with an absolute path exists.
-fn is_here(needed: &str) -> bool {
-    if needed.starts_with('/') {
-        return Path::new(needed).exists();
-    }
-    let asked = Command::new(needed).arg("--version").stdin(Stdio::null()).output();
-    asked.is_ok_and(|output| output.status.success())
 }
 
 fn judge(name: &str, step: &Step, outcome: Outcome) -> Option<String> {
@@ -198,9 +223,24 @@ mod tests {
     #[test]
     fn commands_that_need_what_is_missing_are_left_out() {
         let text = |needs: &str| format!("<!-- needs {needs} -->\n```console\n$ true\n```\n");
-        let commands = |needs: &str| steps("A.md", &parse::blocks(&text(needs))).len();
+        let commands =
+            |needs: &str| steps(Profile::Debug, "A.md", &parse::blocks(&text(needs))).len();
         assert_eq!((commands("cargo /"), commands("cargo /no/such/file")), (1, 0));
         assert_eq!(commands("no-such-program"), 0);
+    }
+
+    #[test]
+    fn command_of_the_book_that_nothing_runs_is_found() {
+        let found = |comment: &str, language: &str, text: &str| {
+            let block = format!("{comment}\n```{language}\n{text}\n```\n");
+            unrun_commands("A.md", &parse::blocks(&block)).len()
+        };
+        assert_eq!(found("", "sh", "true"), 1);
+        assert_eq!(found("", "text", "$ true"), 1);
+        assert_eq!(found("<!-- not run: it is slow -->", "sh", "true"), 0);
+        for (language, text) in [("console", "$ true"), ("text", "GET /"), ("toml", "a = 1")] {
+            assert_eq!(found("", language, text), 0, "{language}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files that are not part of a checkout, or are generated in it.
-const LEFT_OUT: [&str; 3] = [".git", "target", "prebuilt"];
+const LEFT_OUT: [&str; 5] = [".git", "target", "prebuilt", "node_modules", ".venv"];
 
 /// A checkout and its target directory.
 pub(crate) struct Place {

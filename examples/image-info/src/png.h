@@ -4,7 +4,6 @@
 
 #include "inflate.h"
 
-
 /* Pixels of four bytes: red, green, blue, alpha. */
 typedef struct {
     uint32_t width, height;

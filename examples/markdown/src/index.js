@@ -3,7 +3,6 @@
 import { marked } from 'marked';
 import { InvalidInput, files, t, tool } from 'palisade-guest';
 
-const MARKDOWN = /\.(md|markdown)$/i;
 // A list of what is allowed: a browser decodes entities in an address before it reads the scheme.
 const HARMLESS = /^(https?:\/\/|mailto:|#|\.{0,2}\/|[\w %-]+([./#?]|$))/i;
 const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
@@ -32,7 +31,7 @@ export const outline = tool({
   },
 });
 
-/** Writes a page beside its source. */
+/** Writes a page. Its path is an argument, so that the question to a person names it. */
 export const render = tool({
   name: 'render_markdown',
   description: 'Converts a Markdown file to an HTML page, and writes it. Raw HTML in the source becomes visible text.',
@@ -40,10 +39,10 @@ export const render = tool({
   idempotent: true,
   input: {
     path: t.readPath('The Markdown file.'),
-    to: t.writePath('The page; by default beside the source, with the ending .html.').optional(),
+    to: t.writePath('The page to write, such as the path of the source with the ending .html.'),
   },
-  run({ path, to = path.replace(MARKDOWN, '.html') }, ctx) {
-    if (to === path) throw new InvalidInput('to', `${path} does not end with .md: name the page`);
+  run({ path, to }, ctx) {
+    if (to === path) throw new InvalidInput('to', `${path} is the source; give the page another name`);
     const markdown = source(path);
     const body = marked.parse(markdown, { gfm: true });
     const title = marked.lexer(markdown).find(({ type }) => type === 'heading')?.text ?? path;

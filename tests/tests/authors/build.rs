@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 use std::sync::OnceLock;
 
 /// Returns the variables of the toolchain: the home directory of a test has none of its files.
-fn variables() -> [(&'static str, PathBuf); 4] {
+pub(crate) fn variables() -> [(&'static str, PathBuf); 4] {
     let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
     let kept = |name: &str, usual: &str| {
         std::env::var_os(name).map_or_else(|| home.join(usual), PathBuf::from)

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The end of the message about a part of a toolchain that is missing.
-const MISSING: &str = "is missing; get it with `";
+pub(crate) const MISSING: &str = "is missing; get it with `";
 /// The words of this file are three, and four with `-` between words.
 const FILE: &str = "one two-three\nfour\n";
 
@@ -192,7 +192,7 @@ fn javascript_author_goes_from_nothing_to_a_checked_tool() {
 
 /// Returns the installation, from a cache that later runs use again. Without install scripts, so
 /// that it runs no third-party code.
-fn npm_install(project: &Path) -> Command {
+pub(crate) fn npm_install(project: &Path) -> Command {
     let mut npm = Command::new("npm");
     npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
     npm.args(["--prefer-offline", "--cache"]).arg(toolchain::packages("npm-cache"));

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use palisade_tests::program::Program;
-use palisade_tests::{World, toolchain};
+use palisade_tests::toolchain;
 
 use super::promises::{self, Crash};
 
@@ -70,31 +69,9 @@ fn javascript_specimen_keeps_the_promises() {
     let said = toolchain::refused(&mut sdk.build(&source, &plugin));
     assert!(said.contains("`node:fs` does not exist in the sandbox"), "{said}");
     own_tests(&sdk);
-    example(&sdk, &plugin);
 }
 
 fn own_tests(sdk: &Sdk) {
     let files = ["tool", "globals", "build"].map(|name| format!("test/{name}.test.js"));
     toolchain::run(Command::new("node").arg("--test").args(files).current_dir(&sdk.directory));
-}
-
-/// Tests, builds and calls the example, whose package `marked` is among those of the SDK's tests.
-fn example(sdk: &Sdk, plugin: &Path) {
-    let directory = sdk.directory.join("example");
-    for part in ["src", "test"] {
-        let target = directory.join(part);
-        fs::create_dir_all(&target).unwrap();
-        copy(&toolchain::repository("examples/markdown").join(part), &target);
-    }
-    let tests = "example/test/markdown.test.js";
-    toolchain::run(Command::new("node").args(["--test", tests]).current_dir(&sdk.directory));
-    toolchain::run(&mut sdk.build(&directory.join("src/index.js"), plugin));
-    let world = World::new();
-    world.install("markdown", &fs::read(plugin).unwrap());
-    world.file("a.md", "text\n\n# Title\n");
-    let called = Program::new(&world)
-        .args(["call", "outline_markdown", r#"{"path":"a.md"}"#, "--no-builtin", "--plugins"])
-        .args([world.plugins()])
-        .run();
-    assert!(called.exits_with(0).stdout.contains(r#""line":3,"text":"Title""#));
 }

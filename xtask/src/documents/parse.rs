@@ -21,9 +21,11 @@ pub(super) enum Role {
     SameAs(String),
     /// `<!-- file PATH -->`: the reader writes the block to this file.
     File(String),
-    /// `<!-- needs NAME … -->`: the commands run only where these programs, or files with an
-    /// absolute path, exist.
+    /// `<!-- needs NAME … -->`: the commands run only where all of these exist: programs, files with
+    /// an absolute path, the registries `npm-registry` and `pypi`, and `release`, the release build.
     Needs(Vec<String>),
+    /// `<!-- not run: REASON -->`: the commands are shown only.
+    NotRun(String),
 }
 
 /// One command of a `console` block, with its output.
@@ -45,7 +47,8 @@ impl Block {
     /// Returns the commands of a `console` block; other blocks have none.
     pub(super) fn steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
-        for (index, line) in self.lines.iter().enumerate().filter(|_| self.language == "console") {
+        let is_run = self.language == "console" && !matches!(self.role, Role::NotRun(_));
+        for (index, line) in self.lines.iter().enumerate().filter(|_| is_run) {
             match (line.strip_prefix("$ "), steps.last_mut()) {
                 (Some(command), _) => {
                     let (line, command) = (self.line + index, command.to_owned());
@@ -56,6 +59,15 @@ impl Block {
             }
         }
         steps
+    }
+
+    /// Returns true if the block has commands that are not those of a `console` block.
+    pub(super) fn has_unrun_commands(&self) -> bool {
+        match self.language.as_str() {
+            "sh" | "bash" | "shell" => true,
+            "console" => false,
+            _ => self.lines.iter().any(|line| line.starts_with("$ ")),
+        }
     }
 }
 
@@ -92,6 +104,8 @@ fn role(comment: &str) -> Role {
         Role::File(path.to_owned())
     } else if let Some(names) = said.strip_prefix("needs ") {
         Role::Needs(names.split_whitespace().map(str::to_owned).collect())
+    } else if let Some(reason) = said.strip_prefix("not run: ") {
+        Role::NotRun(reason.to_owned())
     } else {
         Role::Plain
     }

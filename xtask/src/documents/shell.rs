@@ -126,12 +126,9 @@ impl<'a> Trial<'a> {
     /// Returns the command for another program of the workspace that is built already.
     fn example(&self, command: &str) -> String {
         let Place { root, target } = self.place;
-        format!(
-            "(cd '{}' && '{}'/debug/{})",
-            root.display(),
-            target.display(),
-            command.trim_start_matches(EXAMPLE)
-        )
+        let package = command.trim_start_matches(EXAMPLE);
+        let program = package.split_once(" --bin ").map_or(package, |(_, program)| program);
+        format!("(cd '{}' && '{}'/debug/{program})", root.display(), target.display())
     }
 
     fn in_repository(&self, command: &str) -> String {

@@ -1,5 +1,5 @@
-/* Tests of the plugin on the author's machine:
- * cc -g -fsanitize=address,undefined -I ../../guest-sdk/c/include tests/tests.c -o tests/run && tests/run */
+/* Tests of the tools and of their decoder, without a sandbox: `make test`. The plugin is included, so
+ * that its own functions can be called. */
 #include "../src/image_info.c"
 
 /* 16 x 16 pixels of red by column, green by row, blue by their product; all filters of PNG, and a

@@ -5,7 +5,7 @@ import { call } from 'palisade-guest/testing';
 import { outline, render } from '../src/index.js';
 
 const files = { 'a.md': '# One & two\n\ntext\n\n## Part\n\n#### Deep\n' };
-const rendered = (markdown) => call(render, { path: 'a.md' }, { files: { 'a.md': markdown } }).files['a.html'].toString();
+const rendered = (markdown) => call(render, { path: 'a.md', to: 'a.html' }, { files: { 'a.md': markdown } }).files['a.html'].toString();
 
 test('headings are listed with their lines', () => {
   const { headings } = call(outline, { path: 'a.md' }, { files }).json;
@@ -17,8 +17,8 @@ test('depth is obeyed, and bounded', () => {
   assert.throws(() => call(outline, { path: 'a.md', depth: 7 }, { files }), InvalidInput);
 });
 
-test('page is written beside its source', () => {
-  const result = call(render, { path: 'a.md' }, { files });
+test('page is written', () => {
+  const result = call(render, { path: 'a.md', to: 'a.html' }, { files });
   assert.deepEqual(result.output.filesModified, ['a.html']);
   assert.match(result.files['a.html'].toString(), /<title>One &amp; two<\/title>[^]*<h2>Part<\/h2>/);
 });
@@ -42,8 +42,8 @@ test('links to the web and nearby stay', () => {
 });
 
 test('other files are refused', () => {
-  assert.throws(() => call(render, { path: 'b.md' }, { files }), NotFound);
-  assert.throws(() => call(render, { path: 'a' }, { files: { a: '' } }), /does not end with .md/);
+  assert.throws(() => call(render, { path: 'b.md', to: 'b.html' }, { files }), NotFound);
+  assert.throws(() => call(render, { path: 'a.md', to: 'a.md' }, { files }), /is the source/);
   assert.throws(() => call(outline, { path: 'a.md' }, { files: { 'a.md': 'x'.repeat(1024 * 1024 + 1) } }), /limit is 1 MiB/);
   assert.ok(call(outline, { path: 'a.md' }, { files: { 'a.md': 'x'.repeat(1024 * 1024) } }));
 });
