@@ -108,7 +108,7 @@ fn rollback_stops() {
 #[test]
 fn swapped_approval_stops() {
     let world = approved();
-    world.install("csv", &plugin("sum").extra("(func $csv)").build());
+    world.install("csv", &Wat::new(Told { class: 1, ..Told::new("sum") }).build());
     approve(&world);
     let text = fs::read_to_string(lock(&world)).unwrap();
     let names = text.replace("\"git\"", "\"tig\"").replace("\"csv\"", "\"git\"");

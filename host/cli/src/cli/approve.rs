@@ -30,7 +30,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let mut broken = host.rejected();
     broken.retain(|rejected| rejected.cause != Cause::NotApproved);
     setup::show_rejected(&broken);
-    let pending = pending(common, &host, &args.plugins)?;
+    let pending = pending(common, &host, &args.names)?;
     if args.json {
         let all: Result<Vec<Value>, Failure> = pending
             .iter()
