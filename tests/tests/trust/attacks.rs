@@ -166,5 +166,9 @@ fn revoked_plugin_stops_under_every_name() {
     fs::rename(world.plugins().join("git.wasm"), world.plugins().join("git2.wasm")).unwrap();
     stops(&world, "look", "its approval was revoked");
     program(&world, &["revoke", "git"]).run().exits_with(3).stderr_contains(&["no plugin `git`"]);
+    program(&world, &["approve", "--yes"])
+        .run()
+        .exits_with(4)
+        .stderr_contains(&["only a person at a terminal approves it again"]);
     program(&world, &["revoke", "csv"]).run().exits_with(3).stderr_contains(&["no plugin `csv`"]);
 }
