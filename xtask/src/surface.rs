@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The published libraries.
-const LIBRARIES: [&str; 11] = [
+const LIBRARIES: [&str; 12] = [
     "palisade",
     "palisade_author",
     "palisade_formats",
@@ -22,6 +22,7 @@ const LIBRARIES: [&str; 11] = [
     "palisade_schema",
     "palisade_server",
     "palisade_shell",
+    "palisade_trust",
     "palisade_wasi_fs",
     "palisade_wasip2",
 ];

@@ -60,6 +60,9 @@ pub enum Obstacle {
         /// The key of these bytes, if their signature was verified.
         now: Option<Signer>,
     },
+    /// The approval was revoked.
+    #[error("its approval was revoked")]
+    Revoked,
     /// The plugin is older than one that was approved.
     #[error("this is {now}, and {highest} was approved before")]
     Rollback {
@@ -144,6 +147,7 @@ impl Review {
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let mut obstacles: Vec<Obstacle> =
             self.signature.clone().err().map(Obstacle::Signature).into_iter().collect();
+        obstacles.extend((self.state == State::Revoked).then_some(Obstacle::Revoked));
         let Some(former) = &self.former else { return obstacles };
         if let Some(before) = former.signer.clone().filter(|_| former.signer != self.entry.signer) {
             obstacles.push(Obstacle::NewSigner { before, now: self.entry.signer.clone() });

@@ -290,7 +290,7 @@ mod tests {
             definition().with_title("Look").unwrap(),
             definition().with_output_schema(json!({"type": "object"})).unwrap(),
             definition().with_idempotence(Idempotence::NotIdempotent),
-            definition().with_timeout(std::time::Duration::from_secs(1)).unwrap(),
+            definition().with_timeout(Duration::from_secs(1)).unwrap(),
             definition().with_metadata(metadata),
         ] {
             let (before, after) = (words(&base), words(&changed));

@@ -108,7 +108,7 @@ fn rollback_stops() {
 #[test]
 fn swapped_approval_stops() {
     let world = approved();
-    world.install("csv", &plugin("sum").extra("(func $csv)").build());
+    world.install("csv", &Wat::new(Told { class: 1, ..Told::new("sum") }).build());
     approve(&world);
     let text = fs::read_to_string(lock(&world)).unwrap();
     let names = text.replace("\"git\"", "\"tig\"").replace("\"csv\"", "\"git\"");
@@ -166,5 +166,9 @@ fn revoked_plugin_stops_under_every_name() {
     fs::rename(world.plugins().join("git.wasm"), world.plugins().join("git2.wasm")).unwrap();
     stops(&world, "look", "its approval was revoked");
     program(&world, &["revoke", "git"]).run().exits_with(3).stderr_contains(&["no plugin `git`"]);
+    program(&world, &["approve", "--yes"])
+        .run()
+        .exits_with(4)
+        .stderr_contains(&["only a person at a terminal approves it again"]);
     program(&world, &["revoke", "csv"]).run().exits_with(3).stderr_contains(&["no plugin `csv`"]);
 }

@@ -30,7 +30,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let mut broken = host.rejected();
     broken.retain(|rejected| rejected.cause != Cause::NotApproved);
     setup::show_rejected(&broken);
-    let pending = pending(common, &host, &args.plugins)?;
+    let pending = pending(common, &host, &args.names)?;
     if args.json {
         let all: Result<Vec<Value>, Failure> = pending
             .iter()
@@ -138,11 +138,12 @@ fn write(locked: &LockedPlugins, review: &Review) -> Result<(), Failure> {
     Ok(review.approve(&path)?)
 }
 
-/// Returns true if an obstacle forbids the approval. A person who is asked has seen a rollback.
+/// Returns true if an obstacle forbids the approval. A person who is asked has seen a rollback and a
+/// revocation.
 fn stops(args: &Args, obstacle: &Obstacle) -> bool {
     match obstacle {
         Obstacle::NewSigner { .. } => !args.new_signer,
-        Obstacle::Rollback { .. } => args.yes,
+        Obstacle::Rollback { .. } | Obstacle::Revoked => args.yes,
         _ => true,
     }
 }
@@ -155,6 +156,11 @@ fn remedy(obstacle: &Obstacle) -> String {
         ),
         Obstacle::Rollback { .. } => {
             format!("{obstacle}; --yes approves no older version, so answer at a terminal")
+        }
+        Obstacle::Revoked => {
+            format!(
+                "{obstacle}; only a person at a terminal approves it again, with `palisade approve`"
+            )
         }
         _ => obstacle.to_string(),
     }

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 #[derive(ClapArgs)]
 pub(in crate::cli) struct Approve {
     /// The names of the plugins; without one, all that are not approved
-    pub(in crate::cli) plugins: Vec<String>,
-    /// Approve without asking, for scripts. A plugin without its signature, of a new signer or older than the approved one is refused
+    #[arg(value_name = "PLUGIN")]
+    pub(in crate::cli) names: Vec<String>,
+    /// Approve without asking, for scripts. A plugin without its signature, of a new signer, revoked, or older than the approved one is refused
     #[arg(long)]
     pub(in crate::cli) yes: bool,
     /// Accept that the signer of an approved plugin has changed
