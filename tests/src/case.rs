@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use palisade::plugins::{Approvals, Plugin, PluginApproval, Shipped};
 use palisade::{
-    CacheMode, Call, HostBuilder, Places, SideEffects, plugins::Shipped, policy::Policy,
-    sandbox::Adaptation, sandbox::limits::Limits,
+    CacheMode, Call, HostBuilder, Places, SideEffects, policy::Policy, sandbox::Adaptation,
+    sandbox::limits::Limits,
 };
 use serde_json::Value;
 
@@ -35,6 +36,15 @@ pub enum Plugins {
 impl From<Guest> for Plugins {
     fn from(guest: Guest) -> Self {
         Self::Guest(guest)
+    }
+}
+
+/// Approves plugins as the program does those that its command line names.
+struct NamedForThisRun;
+
+impl Approvals for NamedForThisRun {
+    fn of(&self, _: &Plugin) -> PluginApproval {
+        PluginApproval::ThisRun
     }
 }
 
@@ -248,7 +258,7 @@ impl Case {
             .policy(policy)
             .limits(limits)
             .cache(CacheMode::Directory(cache()));
-        let builder = builder.places(places);
+        let builder = builder.places(places).approvals(Arc::new(NamedForThisRun));
         match (&self.plugins, self.directory(world)) {
             (Plugins::Adapted(guest, class), _) => {
                 builder.shipped(Shipped::LeftOut).adapt(guest.file(), Adaptation::new(*class))

@@ -5,8 +5,9 @@ use crate::build::OUTPUT;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// The interval between two looks at the files. A look at a project takes some milliseconds.
 const POLL: Duration = Duration::from_millis(200);
@@ -89,7 +90,8 @@ struct Snapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
-    modified: Option<SystemTime>,
+    /// The time of modification, in seconds and nanoseconds.
+    modified: (i64, i64),
 }
 
 fn is_root(directory: &Path) -> bool {
@@ -130,7 +132,7 @@ impl Snapshot {
                 "the project has more than {MOST} files; leave out of it what is not its source"
             )));
         }
-        let stamp = Stamp { bytes: about.len(), modified: about.modified().ok() };
+        let stamp = Stamp { bytes: about.len(), modified: (about.mtime(), about.mtime_nsec()) };
         let is_case = path.parent() == Some(Path::new("tests"))
             && path.extension().is_some_and(|extension| extension == "json");
         let files = if is_case { &mut self.cases } else { &mut self.sources };

@@ -139,10 +139,12 @@ fn dev_without_a_project_is_2() {
 }
 
 fn report_of_a_build_on_a_full_disk_is_1(world: &World) {
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let ran = toolchain(program(world, &["build", "word-count"])).stdout(full).run_into();
-    assert_eq!(ran.code, 1, "{ran:?}");
-    ran.stderr_contains(&["No space left on device"]);
+    for verb in ["build", "dev"] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = toolchain(program(world, &[verb, "word-count"])).stdout(full).run_into();
+        assert_eq!(ran.code, 1, "{ran:?}");
+        ran.stderr_contains(&["No space left on device"]);
+    }
 }
 
 #[test]

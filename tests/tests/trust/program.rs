@@ -90,7 +90,7 @@ fn locked_run_loads_nothing_else_and_never_asks() {
     let _ = finish(child).exits_with(3);
     let transcript = terminal.transcript();
     assert!(!transcript.contains("Approve"), "{transcript}");
-    program(&world, &["approve", "--locked"]).run().exits_with(2);
+    let _ = program(&world, &["approve", "--locked"]).run().exits_with(2);
     approve(&world);
     let _ = program(&world, &["call", "look", "--locked"]).run().exits_with(0);
     let words = ["list", "--locked", "--strict", "--plugins"];
