@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 25] = [
+const DOCUMENTS: [&str; 27] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -29,11 +29,13 @@ const DOCUMENTS: [&str; 25] = [
     "host/cli/README.md",
     "host/formats/README.md",
     "host/mcp/README.md",
+    "host/net/README.md",
     "host/shell/README.md",
     "host/wasi-fs/README.md",
     "plugins/README.md",
     "docs/authors.md",
     "docs/adapt.md",
+    "docs/grants.md",
     "docs/settings.md",
     "docs/events.md",
     "docs/mcp.md",

@@ -80,18 +80,22 @@ struct Dependency {
     users: &'static [&'static str],
 }
 
-const DEPENDENCIES: [Dependency; 10] = [
-    Dependency { name: "wasmtime", users: &["host/palisade/src/sandbox", "host/wasi-fs/src/"] },
+const DEPENDENCIES: [Dependency; 11] = [
+    Dependency {
+        name: "wasmtime",
+        users: &["host/palisade/src/sandbox", "host/wasi-fs/src/", "host/net/src/"],
+    },
     Dependency { name: "rmcp", users: &["host/mcp/"] },
     Dependency { name: "seccompiler", users: &["host/shell/src/confine"] },
     Dependency {
         name: "landlock",
         users: &["host/shell/src/confine", "host/palisade/src/sandbox/compile/child.rs"],
     },
+    Dependency { name: "rustls", users: &["host/net/src/"] },
     Dependency { name: "jsonschema", users: &["host/schema/src/"] },
     Dependency {
         name: "hyper",
-        users: &["host/mcp/src/http", "host/mcp/src/transport/http", TELEMETRY],
+        users: &["host/mcp/src/http", "host/mcp/src/transport/http", "host/net/src/", TELEMETRY],
     },
     Dependency { name: "opentelemetry", users: &[TELEMETRY, "host/mcp/src/telemetry/otel.rs"] },
     Dependency { name: "clap", users: &["host/cli/"] },

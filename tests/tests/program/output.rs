@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 /// Every subcommand that prints, in each of its forms.
-const VERBS: [&[&str]; 23] = [
+const VERBS: [&[&str]; 24] = [
     &["list"],
     &["list", "--json"],
     &["inspect", "read_file"],
@@ -20,6 +20,7 @@ const VERBS: [&[&str]; 23] = [
     &["demo", "escape", "--json"],
     &["policy", "explain", "list_dir"],
     &["policy", "explain", "list_dir", "--json"],
+    &["grant", "list", "--json"],
     &["config", "show"],
     &["config", "show", "--json"],
     &["doctor"],

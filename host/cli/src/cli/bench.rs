@@ -26,7 +26,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     )?;
     let policy = setup::policy(common, &settings, &args.allow);
     let host = Arc::new(
-        setup::builder(common, &settings)
+        setup::builder(common, &settings)?
             .policy(policy)
             .compile_strategy(CompileStrategy::OptimizedOnly)
             .build_for(&args.tool)?,

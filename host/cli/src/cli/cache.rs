@@ -37,7 +37,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
 /// Compiles the plugins of the configuration with optimisation.
 fn warm(common: &Common) -> Result<(), Failure> {
     let settings = setup::settings(common)?;
-    let builder = setup::builder(common, &settings);
+    let builder = setup::builder(common, &settings)?;
     let host = builder.compile_strategy(CompileStrategy::OptimizedOnly).build()?;
     setup::show_missing(&host);
     setup::show_rejected(&host.rejected());

@@ -7,7 +7,7 @@ use super::setup;
 use palisade::formats::Strictness;
 
 pub(super) fn run(common: &Common, args: &Export) -> Result<Exit, Failure> {
-    let host = setup::builder(common, &setup::settings(common)?).build()?;
+    let host = setup::builder(common, &setup::settings(common)?)?.build()?;
     setup::show_missing(&host);
     let strictness = if args.strict { Strictness::Transform } else { Strictness::AsIs };
     let exported = host.export(host.session(), args.format, strictness);

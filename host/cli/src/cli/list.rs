@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
     let settings = setup::settings(common)?;
-    let builder = setup::builder(common, &settings);
+    let builder = setup::builder(common, &settings)?;
     let host = if args.now { builder.build_from_cache()? } else { builder.build()? };
     setup::show_missing(&host);
     show_left_out(&host);

@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{adapt, hint, journal, output, remember, token};
+use super::{adapt, grants, hint, journal, output, remember, token};
 use crate::config::{Origin, Settings, Value};
 use palisade::CallMode;
 use palisade::internal::within;
@@ -143,17 +143,26 @@ pub(super) fn shown(path: &Path) -> String {
 }
 
 /// Returns the builder of a host for one component alone, to look at it.
-pub(super) fn alone(common: &Common, settings: &Settings) -> HostBuilder {
-    Host::builder()
+///
+/// # Errors
+///
+/// A usage error if the grants of plugins cannot be read.
+pub(super) fn alone(common: &Common, settings: &Settings) -> Result<HostBuilder, Failure> {
+    let base = Host::builder()
         .workspace(&common.workspace)
         .shipped(Shipped::LeftOut)
         .limits(settings.limits())
         .cache(cache_mode())
-        .compiler(compiler(settings))
+        .compiler(compiler(settings));
+    grants::add_to(base, common)
 }
 
 /// Returns the builder of a host with the command line and the configuration applied.
-pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
+///
+/// # Errors
+///
+/// A usage error if the grants of plugins cannot be read.
+pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilder, Failure> {
     remember::for_other_runs(common, settings);
     let base = Host::builder()
         .workspace(&common.workspace)
@@ -175,7 +184,9 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         Shipped::LeftOut | Shipped::Reserved => base,
     };
     let named = journal::Place::of(None, &settings.journal).hidden();
-    let hidden = user_files(common).into_iter().chain(token::folders());
+    let files = user_files(common);
+    let granted: Vec<PathBuf> = files.iter().filter_map(|file| grants::beside(file)).collect();
+    let hidden = files.into_iter().chain(granted).chain(token::folders());
     let hidden = hidden.chain(journal::folders()).chain(named);
     let base = hidden.fold(base, HostBuilder::deny_read);
     let loading = Loading::observer();
@@ -187,7 +198,8 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         host.tool_time(tool, settings.tool_time(tool, time.value))
     });
     let base = adapt::add_to(base, &settings.adapted);
-    settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
+    let base = settings.directories.value.iter().fold(base, HostBuilder::plugins);
+    grants::add_to(base.observe_loading(loading), common)
 }
 
 /// Returns where each setting can be changed, for the advice in refusals.

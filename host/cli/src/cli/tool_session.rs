@@ -88,7 +88,7 @@ impl Tools {
         let policy = setup::policy(common, &settings, &args.allow);
         let (events, begin) =
             args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
-        let mut builder = setup::builder(common, &settings).policy(policy);
+        let mut builder = setup::builder(common, &settings)?.policy(policy);
         let terminal = Arc::new(match wanted {
             Wanted::Tools(tools) => Terminal::of_calls(tools),
             Wanted::Served(_) => Terminal::default(),

@@ -283,7 +283,7 @@ pub(super) fn show_after_loading(common: &Common, settings: &Settings) {
     if settings.of_tools().next().is_none() {
         return;
     }
-    if let Ok(host) = setup::builder(common, settings).build() {
+    if let Some(host) = setup::builder(common, settings).ok().and_then(|it| it.build().ok()) {
         show(common, settings, &host, Told::All);
     }
 }

@@ -105,7 +105,14 @@ pub(super) fn plugins(
     });
     // With own threads, opening the workspace has a deadline even if the configured call mode runs
     // calls in place.
-    match setup::builder(common, &settings).cache(cache).call_mode(CallMode::OWN_THREADS).build() {
+    let builder = match setup::builder(common, &settings) {
+        Ok(builder) => builder,
+        Err(failure) => {
+            checks.push(wrong(&failure));
+            return checks;
+        }
+    };
+    match builder.cache(cache).call_mode(CallMode::OWN_THREADS).build() {
         Ok(host) => {
             unused_rules::show(common, &settings, &host, Told::All);
             checks.extend(loaded(&host, &settings));

@@ -43,8 +43,8 @@ impl Task {
             digest: prepared.digest(),
             source: source.clone(),
         };
-        let tools =
-            Registered::from_plugin(&origin, self.sandbox.factories(&prepared, self.limits));
+        let tools = self.sandbox.factories(&prepared, self.limits);
+        let tools = Registered::from_plugin(&origin, tools, &prepared.grants());
         Plugin { name, file, path: candidate.path().map(Path::to_owned), source, prepared, tools }
     }
 }
