@@ -14,7 +14,7 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 11] = [
+const HOSTS: [&str; 12] = [
     "palisade-wasip2",
     "palisade-plugins",
     "palisade-schema",
@@ -23,6 +23,7 @@ const HOSTS: [&str; 11] = [
     "palisade",
     "palisade-shell",
     "palisade-mcp",
+    "palisade-net",
     "palisade-server",
     "palisade-author",
     "palisade-cli",

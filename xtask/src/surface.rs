@@ -12,13 +12,14 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The published libraries.
-const LIBRARIES: [&str; 11] = [
+const LIBRARIES: [&str; 12] = [
     "palisade",
     "palisade_author",
     "palisade_formats",
     "palisade_guest",
     "palisade_guest_macros",
     "palisade_mcp",
+    "palisade_net",
     "palisade_schema",
     "palisade_server",
     "palisade_shell",

@@ -43,7 +43,7 @@ fn http() -> String {
     "http".to_owned()
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Page {
     status: u16,
     headers: Vec<(String, String)>,

@@ -68,7 +68,7 @@ async fn no_spelling_of_this_machine_is_reached_without_its_own_rule() {
     let names = ["localhost", "a.localhost", "ip6-localhost", "metadata.google.internal"];
     let names: Vec<(&str, &[&str])> =
         names.into_iter().map(|name| (name, &["127.0.0.1"][..])).collect();
-    let network = network(&[&names[..], &[("server.test", &["127.0.0.1"])]].concat());
+    let network = network(&[&names[..], &[("server.test", &["127.0.0.1"][..])]].concat());
     let granted = format!("GET http://server.test:{port} private");
     for host in HOSTS {
         let mut call = Call::with_rules(&network, &[&granted, "GET http://*.example.org"]);
@@ -96,10 +96,7 @@ async fn no_rule_for_a_public_host_reaches_this_machine() {
     }
     for address in ADDRESSES {
         let network = network(&[("hostile.test", &[address])]);
-        let mut call = Call::with_rules(
-            &network,
-            &[&format!("GET http://*.test:{port}").replace("*.test", "hostile.test")],
-        );
+        let mut call = Call::with_rules(&network, &[&format!("GET http://hostile.test:{port}")]);
         assert!(call.get(&format!("http://hostile.test:{port}/")).await.is_err(), "{address}");
         assert_eq!(call.refusal(), "address_refused", "{address}");
     }

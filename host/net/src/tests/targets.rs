@@ -56,7 +56,7 @@ async fn nothing_arrives_without_a_rule() {
 async fn class_bounds_the_methods_whatever_is_granted() {
     let server = Server::echo().await;
     let url = format!("http://server.test:{}/", server.port());
-    let rule = format!("GET,HEAD,POST,DELETE {} private", url);
+    let rule = format!("GET,HEAD,POST,DELETE {url} private");
     for (class, allowed) in [
         (SideEffects::None, &[][..]),
         (SideEffects::Read, &["GET", "HEAD"][..]),
