@@ -9,7 +9,6 @@ use crate::redact::Redaction;
 use crate::refusal::NetRefused;
 use crate::send::{SendError, send};
 use http::{HeaderName, Request, Response};
-use palisade::SideEffects;
 use palisade::internal::{Account, Charge, PoweredCall};
 use std::future::Future;
 use std::sync::Arc;

@@ -21,15 +21,15 @@ fn granted_fetch_works_until_it_is_revoked() {
         .run()
         .exits_with(3)
         .stderr_contains(&["palisade grant"]);
-    program(&world, &["grant", "net_fetch", "net", &rule]).run().exits_with(0);
-    program(&world, &["call", "send_read", &input]).run().exits_with(0);
+    let _ = program(&world, &["grant", "net_fetch", "net", &rule]).run().exits_with(0);
+    let _ = program(&world, &["call", "send_read", &input]).run().exits_with(0);
     let shown = program(&world, &["inspect", "send_read"]).run().exits_with(0);
     assert!(shown.stdout.contains(&rule), "{}", shown.stdout);
     let listed = program(&world, &["grant", "list"]).run().exits_with(0);
     assert!(listed.stdout.contains(&format!("net {rule}")), "{}", listed.stdout);
-    program(&world, &["grant", "net_fetch", "revoke"]).run().exits_with(0);
-    program(&world, &["call", "send_read", &input]).run().exits_with(3);
-    program(&world, &["grant", "net_fetch", "revoke"]).run().exits_with(3);
+    let _ = program(&world, &["grant", "net_fetch", "revoke"]).run().exits_with(0);
+    let _ = program(&world, &["call", "send_read", &input]).run().exits_with(3);
+    let _ = program(&world, &["grant", "net_fetch", "revoke"]).run().exits_with(3);
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -39,10 +39,10 @@ fn secret_of_the_environment_is_shown_by_no_subcommand() {
     let rule = format!("GET http://{} private", server.authority());
     let planted = super::secrets::PLANTED;
     let run = |args: &[&str]| program(&world, args).env("PLANTED", planted).run();
-    run(&["grant", "net_fetch", "net", &rule]).exits_with(0);
+    let _ = run(&["grant", "net_fetch", "net", &rule]).exits_with(0);
     let secret =
         ["grant", "net_fetch", "secret", "PLANTED", "--for", "localhost", "--header", "x-key"];
-    run(&secret).exits_with(0);
+    let _ = run(&secret).exits_with(0);
     let input = json!({"authority": server.authority()}).to_string();
     let events = world.outer().join("events.jsonl");
     let call = ["call", "--json", "--events", events.to_str().unwrap(), "send_read", &input];
@@ -67,7 +67,7 @@ fn secret_of_the_environment_is_shown_by_no_subcommand() {
 fn file_of_grants_is_private_and_outside_of_the_workspace() {
     use std::os::unix::fs::PermissionsExt as _;
     let world = World::new();
-    program(&world, &["grant", "net_fetch", "env", "LANG"]).run().exits_with(0);
+    let _ = program(&world, &["grant", "net_fetch", "env", "LANG"]).run().exits_with(0);
     let file = world.home().join(".config/palisade/grants.toml");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let inside = world.root().join("palisade.toml");
@@ -90,7 +90,7 @@ fn invalid_grants_are_refused_with_what_is_accepted() {
         let args: Vec<&str> = ["grant"].into_iter().chain(args).collect();
         program(&world, &args).run().exits_with(2).stderr_contains(&[says]);
     }
-    program(&world, &["grant", "unknown", "env", "LANG"]).run().exits_with(3);
+    let _ = program(&world, &["grant", "unknown", "env", "LANG"]).run().exits_with(3);
     std::fs::create_dir_all(world.home().join(".config/palisade")).unwrap();
     std::fs::write(world.home().join(".config/palisade/grants.toml"), "[[grants]]").unwrap();
     program(&world, &["list"]).run().exits_with(2).stderr_contains(&["grants.toml"]);
