@@ -44,12 +44,13 @@ fn row(line: &str, is_name: impl Fn(&str) -> bool) -> Option<Row> {
 }
 
 /// The crates of the host, by the folder of their sources.
-const HOST: [(&str, &str); 7] = [
+const HOST: [(&str, &str); 8] = [
     ("../host/palisade/src", "palisade"),
     ("../host/formats/src", "palisade_formats"),
     ("../host/shell/src", "palisade_shell"),
     ("../host/wasi-fs/src", "palisade_wasi_fs"),
     ("../host/mcp/src", "palisade_mcp"),
+    ("../host/net/src", "palisade_net"),
     ("../host/server/src", "palisade_server"),
     ("../host/cli/src", "palisade_cli"),
 ];

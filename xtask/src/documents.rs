@@ -16,7 +16,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 42] = [
+const DOCUMENTS: [&str; 44] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -28,6 +28,7 @@ const DOCUMENTS: [&str; 42] = [
     "host/cli/README.md",
     "host/formats/README.md",
     "host/mcp/README.md",
+    "host/net/README.md",
     "host/shell/README.md",
     "host/trust/README.md",
     "host/wasi-fs/README.md",
@@ -42,6 +43,7 @@ const DOCUMENTS: [&str; 42] = [
     "docs/operators.md",
     "docs/embedders.md",
     "docs/contract.md",
+    "docs/grants.md",
     "docs/settings.md",
     "docs/trust.md",
     "docs/events.md",

@@ -24,6 +24,7 @@ const HOSTS: [&str; 12] = [
     "palisade-shell",
     "palisade-trust",
     "palisade-mcp",
+    "palisade-net",
     "palisade-server",
     "palisade-author",
     "palisade-cli",

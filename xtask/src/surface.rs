@@ -19,6 +19,7 @@ const LIBRARIES: [&str; 12] = [
     "palisade_guest",
     "palisade_guest_macros",
     "palisade_mcp",
+    "palisade_net",
     "palisade_schema",
     "palisade_server",
     "palisade_shell",

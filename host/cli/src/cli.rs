@@ -22,6 +22,8 @@ mod dispatch;
 mod doctor;
 mod exit;
 mod export;
+mod grant;
+mod grants;
 mod heap;
 mod hint;
 mod input;
@@ -57,6 +59,7 @@ mod tool_session;
 mod trust;
 mod unknown_keys;
 mod unused_rules;
+mod user_file;
 mod watch;
 mod wide;
 mod wrap;
@@ -115,6 +118,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Call(call) => call::run(&args.common, call, &watch()?),
         Verb::Dispatch(dispatch) => dispatch::run(&args.common, dispatch, &watch()?),
         Verb::Policy(policy) => watch().and_then(|_| policy::run(&args.common, policy)),
+        Verb::Grant(grant) => watch().and_then(|_| grant::run(&args.common, grant)),
         Verb::Export(export) => watch().and_then(|_| export::run(&args.common, export)),
         Verb::Serve(serve) => serve::run(&args.common, serve, &watch()?),
         Verb::Watch(args) => watch().and_then(|_| watch::run(args)),

@@ -27,6 +27,7 @@ pub use crate::registry::origin::NATIVE;
 pub use crate::sandbox::call::{Offered, ROLES};
 pub use crate::sandbox::engine::system_check::check as check_system;
 pub use crate::sandbox::limits::memory::usable as usable_memory;
+pub use crate::sandbox::powers::{CallState, PluginPowers, PoweredCall, Powers, Refusals};
 pub use crate::session::CONCURRENCY;
 pub use crate::tool::result::{millis, named_file};
 pub use crate::workspace::private::{Missing, open_private_directory, open_unreplaceable_file};

@@ -2,7 +2,8 @@
 //!
 //! Only this module and its submodules use wasmtime. Each of its folders may use only those after
 //! it in this order: `call` (the tools of plugins), `load` (from bytes to a plugin that can be
-//! called), `output` (conversion and checks), `run` (stores and limits), `adapt` (components of
+//! called), `output` (conversion and checks), `powers` (imports that other crates
+//! add), `run` (stores and limits), `adapt` (components of
 //! other worlds), `cache`, `compile`, `bulk_memory`, `precheck`, `engine`.
 
 mod adapt;
@@ -20,6 +21,7 @@ mod handle;
 pub mod limits;
 mod load;
 mod output;
+pub(crate) mod powers;
 mod precheck;
 mod refusal;
 mod run;

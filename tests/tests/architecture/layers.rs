@@ -96,8 +96,11 @@ struct Dependency {
     users: &'static [&'static str],
 }
 
-const DEPENDENCIES: [Dependency; 12] = [
-    Dependency { name: "wasmtime", users: &["host/palisade/src/sandbox", "host/wasi-fs/src/"] },
+const DEPENDENCIES: [Dependency; 13] = [
+    Dependency {
+        name: "wasmtime",
+        users: &["host/palisade/src/sandbox", "host/wasi-fs/src/", "host/net/src/"],
+    },
     Dependency { name: "rmcp", users: &["host/mcp/"] },
     Dependency { name: "seccompiler", users: &["host/shell/src/confine"] },
     Dependency {
@@ -109,10 +112,11 @@ const DEPENDENCIES: [Dependency; 12] = [
         name: "minisign",
         users: &["host/cli/src/cli/sign.rs", "host/trust/src/signature.rs"],
     },
+    Dependency { name: "rustls", users: &["host/net/src/"] },
     Dependency { name: "jsonschema", users: &["host/schema/src/"] },
     Dependency {
         name: "hyper",
-        users: &["host/mcp/src/http", "host/mcp/src/transport/http", TELEMETRY],
+        users: &["host/mcp/src/http", "host/mcp/src/transport/http", "host/net/src/", TELEMETRY],
     },
     Dependency { name: "opentelemetry", users: &[TELEMETRY, "host/mcp/src/telemetry/otel.rs"] },
     Dependency { name: "clap", users: &["host/cli/"] },

@@ -55,7 +55,7 @@ fn http_import_is_refused_with_advice() {
     );
     says(
         &refused(&plugin.build()),
-        &["wasi:http/outgoing-handler@0.2.0", "no tool has network access yet", "componentize-js"],
+        &["wasi:http/outgoing-handler@0.2.0", "no network grant", "componentize-js"],
     );
 }
 

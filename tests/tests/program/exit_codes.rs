@@ -46,6 +46,7 @@ fn wrong_command_line_is_2() {
         (&["export"], "--format"),
         (&["export", "--format", "cobol"], "openai-responses"),
         (&["completions", "tcsh"], "zsh"),
+        (&["grant", "x"], "net"),
         (&["config"], "show"),
     ] {
         let ran = program(&world, words).run().exits_with(2);

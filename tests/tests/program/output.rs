@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 /// Every subcommand that prints, in each of its forms.
-const VERBS: [&[&str]; 25] = [
+const VERBS: [&[&str]; 26] = [
     &["approve"],
     &["approve", "--json"],
     &["list"],
@@ -22,6 +22,7 @@ const VERBS: [&[&str]; 25] = [
     &["demo", "escape", "--json"],
     &["policy", "explain", "list_dir"],
     &["policy", "explain", "list_dir", "--json"],
+    &["grant", "list", "--json"],
     &["config", "show"],
     &["config", "show", "--json"],
     &["doctor"],

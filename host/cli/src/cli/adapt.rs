@@ -21,7 +21,7 @@ pub(super) fn run(common: &Common, args: &Adapt) -> Result<Exit, Failure> {
         let file = args.file.display();
         return Err(Failure::new(Exit::NotFound, format!("there is no file `{file}`")));
     }
-    let builder = setup::alone(common, &settings);
+    let builder = setup::alone(common, &settings)?;
     let host = add_to(builder, &adapted).build()?;
     if let Some(rejected) = host.rejected().first() {
         let text = format!("`{}` cannot be adapted: {}", rejected.file, rejected.reason);

@@ -1,6 +1,7 @@
 //! The command-line arguments of the program.
 
 mod author;
+mod grant;
 mod mcp;
 mod server;
 mod trust;
@@ -9,6 +10,7 @@ use crate::config::Adapted;
 pub(super) use author::{Adapt, Build, Check, Dev, New};
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand};
+pub(super) use grant::{Grant, GrantAction};
 pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
 use palisade::SideEffects;
 use palisade::formats::{Format, Provider};
@@ -111,6 +113,8 @@ pub(super) enum Verb {
     Check(Check),
     /// Measure calls of a tool on this machine: how long they take, what they hold, and what loading its plugin costs
     Bench(Bench),
+    /// Say what a plugin may do beyond its class: hosts, environment variables, secrets
+    Grant(Grant),
     /// Show the configuration that holds
     Config(Config),
     /// Show, fill or clear the cache of compiled plugins

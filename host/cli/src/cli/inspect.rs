@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     let settings = setup::settings(common)?;
     if is_file(&args.subject) {
-        return file(setup::alone(common, &settings), args);
+        return file(setup::alone(common, &settings)?, args);
     }
     let host = setup::builder(common, &settings)?.build_for(&args.subject)?;
     let tool = match host.registry().get(&args.subject) {
@@ -39,7 +39,9 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     } else {
         let room = columns(std::io::stdout());
         let of_plugin = plugin.as_ref().map(|plugin| plugin_text(plugin, room));
-        output::text(&(tool_text(tool.definition(), room) + &of_plugin.unwrap_or_default()))?;
+        let power = plugin.as_ref().map_or(Power::Class, Power::of);
+        let of_tool = tool_text(tool.definition(), power, room);
+        output::text(&(of_tool + &of_plugin.unwrap_or_default()))?;
     }
     Ok(Exit::Ok)
 }
@@ -109,7 +111,7 @@ fn file(builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
 pub(super) fn plugin_json(host: &Host, plugin: &Plugin) -> Value {
     let tools: Vec<Value> =
         host.registry().tools().iter().map(|tool| tool_json(tool, Some(plugin))).collect();
-    let mut shown = json!({"plugin": plugin.name(), "file": plugin.file(), "digest": plugin.digest().to_string(), "imports": imports(plugin), "tools": tools});
+    let mut shown = json!({"plugin": plugin.name(), "file": plugin.file(), "digest": plugin.digest().to_string(), "imports": imports(plugin), "grants": plugin.grants(), "tools": tools});
     offers::add_to(&mut shown, std::slice::from_ref(plugin));
     add_left_out(&mut shown, plugin);
     shown
@@ -118,7 +120,7 @@ pub(super) fn plugin_json(host: &Host, plugin: &Plugin) -> Value {
 /// Formats a plugin with its tools.
 pub(super) fn plugin_with_tools(plugin: &Plugin, room: usize) -> String {
     let tools: Vec<String> =
-        plugin.definitions().iter().map(|tool| tool_text(tool, room)).collect();
+        plugin.definitions().iter().map(|tool| tool_text(tool, Power::of(plugin), room)).collect();
     tools.join("\n") + &plugin_text(plugin, room)
 }
 
@@ -151,19 +153,21 @@ fn tool_json(tool: &Arc<Registered>, plugin: Option<&Plugin>) -> Value {
         definition.timeout().map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
     );
     value["metadata"] = Value::Object(definition.metadata().clone());
-    value["sandbox"] = json!(holds(definition.side_effects()));
+    let power = plugin.map_or(Power::Class, Power::of);
+    value["sandbox"] = json!(holds(definition.side_effects(), power));
     value["imports"] = json!(plugin.map(imports));
+    value["grants"] = json!(plugin.map(Plugin::grants));
     value
 }
 
-fn tool_text(definition: &Definition, room: usize) -> String {
+fn tool_text(definition: &Definition, power: Power, room: usize) -> String {
     let class = definition.side_effects();
     let title = definition.title().unwrap_or_default();
     let mut text = heading(definition.name().as_str(), title, room);
     definition.description().lines().for_each(|line| text.push_str(&hanging(BAR, BAR, line, room)));
     text.push('\n');
     text.push_str(&fact("class", class.as_str(), room));
-    text.push_str(&fact("sandbox", holds(class), room));
+    text.push_str(&fact("sandbox", holds(class, power), room));
     text.push_str(&schema("input", definition.parameters(), room));
     if let Some(output) = definition.output_schema() {
         text.push_str(&schema("output", output.as_value(), room));
@@ -205,8 +209,37 @@ fn schema(key: &str, schema: &Value, room: usize) -> String {
     lines.collect()
 }
 
+/// Whether a plugin has more than the classes of its tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Power {
+    Class,
+    Granted,
+}
+
+impl Power {
+    fn of(plugin: &Plugin) -> Self {
+        if plugin.grants().is_empty() { Self::Class } else { Self::Granted }
+    }
+}
+
 /// Describes the sandbox of a call of this class.
-fn holds(class: SideEffects) -> &'static str {
+fn holds(class: SideEffects, power: Power) -> &'static str {
+    match (class, power) {
+        (_, Power::Class) => without_grants(class),
+        (SideEffects::None, Power::Granted) => "no files, no network; the granted environment",
+        (SideEffects::Read, Power::Granted) => {
+            "the workspace, read-only; GET and HEAD as granted; the granted environment"
+        }
+        (SideEffects::Write | SideEffects::Execute, Power::Granted) => {
+            "the workspace, read-write; GET and HEAD as granted; the granted environment"
+        }
+        (SideEffects::Network, Power::Granted) => {
+            "no files; requests as granted; the granted environment"
+        }
+    }
+}
+
+fn without_grants(class: SideEffects) -> &'static str {
     match class {
         SideEffects::None => "no files, no network, no environment",
         SideEffects::Read => "the workspace, read-only; no network, no environment",
@@ -214,7 +247,7 @@ fn holds(class: SideEffects) -> &'static str {
         SideEffects::Execute => {
             "the workspace, read-write; a plugin has no programs, network or environment; `shell` runs programs that the kernel confines, with parts of both (SECURITY.md)"
         }
-        SideEffects::Network => "no files, no network yet, no environment",
+        SideEffects::Network => "no files; no network without a grant, no environment",
     }
 }
 
@@ -225,14 +258,20 @@ fn plugin_text(plugin: &Plugin, room: usize) -> String {
         .map(|import| vec![format!("{FACTS}{}", import.name).into(), import.meaning.into()])
         .collect();
     format!(
-        "\n{}{}{}{}  imports\n{}{}",
+        "\n{}{}{}{}{}  imports\n{}{}",
         heading(plugin.name(), plugin.file(), room),
         fact("digest", &plugin.digest().to_string(), room),
         world(plugin, room),
+        grants(plugin, room),
         offers::of(plugin),
         output::table(&rows),
         left_out(plugin),
     )
+}
+
+/// Lists what is granted to a plugin.
+fn grants(plugin: &Plugin, room: usize) -> String {
+    plugin.grants().iter().map(|grant| fact("granted", grant, room)).collect()
 }
 
 /// Says that a plugin is a component of another world, if it is one.

@@ -173,6 +173,7 @@ impl Explained<'_> {
             "rule": self.decision.rule.as_str(),
             "because": self.reason(),
             "origin": self.origin,
+            "grants": self.tool.grants(),
             "advice": self.advice,
             "projected_modifications": null,
             "timeout_ms": u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX),
@@ -203,6 +204,7 @@ impl Explained<'_> {
         let rows = [
             ("because", Some(self.reason())),
             ("says", Some(self.origin.clone())),
+            ("granted", self.granted()),
             ("changes", self.changes()),
         ];
         let rows = rows
@@ -234,6 +236,12 @@ impl Explained<'_> {
             Rule::Allowed => format!("the class {class} is allowed"),
             other => format!("the rule `{}` holds", other.as_str()),
         }
+    }
+
+    /// Returns what is granted to the tool's plugin.
+    fn granted(&self) -> Option<String> {
+        let grants = self.tool.grants();
+        (!grants.is_empty()).then(|| grants.join("; "))
     }
 
     fn changes(&self) -> Option<String> {

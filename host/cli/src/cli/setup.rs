@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{adapt, hint, journal, output, remember, token, trust};
+use super::{adapt, grants, hint, journal, output, remember, token, trust};
 use crate::config::{Origin, Settings, Value};
 use palisade::CallMode;
 use palisade::internal::within;
@@ -144,20 +144,25 @@ pub(super) fn shown(path: &Path) -> String {
 }
 
 /// Returns the builder of a host for one component alone, to look at it.
-pub(super) fn alone(common: &Common, settings: &Settings) -> HostBuilder {
-    Host::builder()
+///
+/// # Errors
+///
+/// A usage error if the grants of plugins cannot be read.
+pub(super) fn alone(common: &Common, settings: &Settings) -> Result<HostBuilder, Failure> {
+    let base = Host::builder()
         .workspace(&common.workspace)
         .shipped(Shipped::LeftOut)
         .limits(settings.limits())
         .cache(cache_mode())
-        .compiler(compiler(settings))
+        .compiler(compiler(settings));
+    grants::add_to(base, common)
 }
 
 /// Returns the builder of a host with the command line and the configuration applied.
 ///
 /// # Errors
 ///
-/// A usage error if the approvals of plugins cannot be read.
+/// A usage error if the approvals or the grants of plugins cannot be read.
 pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilder, Failure> {
     remember::for_other_runs(common, settings);
     let base = Host::builder()
@@ -183,7 +188,8 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     let named = journal::Place::of(None, &settings.journal).hidden();
     let files = user_files(common);
     let locks: Vec<PathBuf> = files.iter().filter_map(|file| trust::beside(file)).collect();
-    let hidden = files.into_iter().chain(locks).chain(token::folders());
+    let granted: Vec<PathBuf> = files.iter().filter_map(|file| grants::beside(file)).collect();
+    let hidden = files.into_iter().chain(locks).chain(granted).chain(token::folders());
     let hidden = hidden.chain(journal::folders()).chain(named);
     let base = hidden.fold(base, HostBuilder::deny_read);
     let loading = Loading::observer();
@@ -196,7 +202,8 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     });
     let base = adapt::add_to(base, &settings.adapted);
     let base = settings.directories.value.iter().fold(base, HostBuilder::plugins);
-    Ok(base.observe_loading(loading).approvals(Arc::new(trust::of_run(common, settings)?)))
+    let base = base.observe_loading(loading).approvals(Arc::new(trust::of_run(common, settings)?));
+    grants::add_to(base, common)
 }
 
 /// Returns where each setting can be changed, for the advice in refusals.

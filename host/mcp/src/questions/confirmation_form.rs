@@ -91,6 +91,9 @@ fn message(request: &ConfirmationRequest) -> String {
         "May the tool `{tool}` (class {side_effects}) run?{}\nInput: {input}",
         describe_plugin(request)
     );
+    for grant in &request.grants {
+        text.push_str(&format!("\nGranted: {}", elided(grant, MAX_PATH_LENGTH)));
+    }
     for path in paths.iter().take(MAX_PATHS) {
         // On one line and quoted: a path is text of the model and could otherwise imitate the
         // question.
@@ -132,6 +135,7 @@ mod tests {
             projected_modifications: (0..paths).map(|number| format!("p{number}")).collect(),
             plugin: None,
             digest: None,
+            grants: Vec::new(),
             valid_for: Duration::from_secs(300),
             expires: SystemTime::UNIX_EPOCH,
         }

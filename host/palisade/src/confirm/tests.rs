@@ -22,6 +22,7 @@ fn question(id: &str) -> ConfirmationRequest {
         projected_modifications: Vec::new(),
         plugin: None,
         digest: None,
+        grants: Vec::new(),
         valid_for: Duration::from_secs(1),
         expires: SystemTime::UNIX_EPOCH,
     }

@@ -83,7 +83,8 @@ fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error>
                 "expires",
                 &humantime::format_rfc3339_millis(request.expires).to_string(),
             )?;
-            given(line, "digest", request.digest.map(|digest| digest.to_string()).as_ref())
+            given(line, "digest", request.digest.map(|digest| digest.to_string()).as_ref())?;
+            given(line, "grants", Some(&request.grants).filter(|grants| !grants.is_empty()))
         }
         Event::ConfirmationResolved(_, id, decision) => {
             line.serialize_entry("request_id", id.as_str())?;
@@ -157,6 +158,7 @@ mod tests {
             projected_modifications: vec!["a".into(), "b".into()],
             plugin: None,
             digest,
+            grants: Vec::new(),
             valid_for: TIME,
             expires: SystemTime::UNIX_EPOCH + TIME,
         }

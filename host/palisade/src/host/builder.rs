@@ -12,6 +12,7 @@ use crate::execution::Factory;
 use crate::plugins::{AdaptedFile, Approvals, LoadObserver, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
+use crate::sandbox::powers::Powers;
 use crate::sandbox::{Adaptation, CompileStrategy, Compiler, Limits};
 use crate::session::{Advertised, Allowed};
 use crate::tool::Places;
@@ -64,6 +65,7 @@ pub struct HostBuilder {
     hard_links: HardLinks,
     places: Places,
     protected: Vec<(PathBuf, Reading)>,
+    powers: Option<Arc<dyn Powers>>,
 }
 
 impl HostBuilder {
@@ -279,6 +281,14 @@ impl HostBuilder {
     #[must_use]
     pub fn places(mut self, places: Places) -> Self {
         self.places = places;
+        self
+    }
+
+    /// Sets the source of powers beyond the classes of tools, such as the grants of
+    /// `palisade-net`. Default: none; no code for powers is linked.
+    #[must_use]
+    pub fn powers(mut self, powers: Arc<dyn Powers>) -> Self {
+        self.powers = Some(powers);
         self
     }
 

@@ -96,6 +96,13 @@ impl Plugin {
         &self.prepared
     }
 
+    /// Returns what is granted to the plugin beyond the classes of its tools, one grant on each
+    /// line.
+    #[must_use]
+    pub fn grants(&self) -> Vec<String> {
+        self.prepared.grants()
+    }
+
     /// Returns the plugin's imports.
     #[must_use]
     pub fn imports(&self) -> &[Import] {

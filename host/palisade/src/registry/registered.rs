@@ -18,6 +18,7 @@ pub struct Registered {
     pub(super) definition: Definition,
     factory: Factory,
     pub(super) origin: Origin,
+    grants: Arc<[String]>,
     role: Role,
     owner: Digest,
     queue: Arc<Share>,
@@ -43,12 +44,16 @@ impl fmt::Debug for Registered {
 }
 
 impl Registered {
-    /// Creates the entries of a plugin's tools.
+    /// Creates the entries of a plugin's tools, with what is granted to the plugin.
     pub(crate) fn from_plugin(
         origin: &Origin,
         tools: Vec<(Definition, Factory)>,
+        grants: &[String],
     ) -> Vec<Arc<Self>> {
-        let entry = |(definition, factory)| Self::tool(definition, factory, origin.clone());
+        let grants: Arc<[String]> = grants.into();
+        let entry = |(definition, factory)| {
+            Self::new(definition, factory, origin.clone(), Role::Tool, grants.clone())
+        };
         tools.into_iter().map(entry).collect()
     }
 
@@ -73,21 +78,27 @@ impl Registered {
 
     /// Creates the entry of a tool.
     pub(crate) fn tool(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
-        Self::new(definition, factory, origin, Role::Tool)
+        Self::new(definition, factory, origin, Role::Tool, Arc::default())
     }
 
     /// Creates an entry outside any registry, which cannot be called by name.
     pub(crate) fn offering(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
-        Self::new(definition, factory, origin, Role::Offering)
+        Self::new(definition, factory, origin, Role::Offering, Arc::default())
     }
 
-    fn new(definition: Definition, factory: Factory, origin: Origin, role: Role) -> Arc<Self> {
+    fn new(
+        definition: Definition,
+        factory: Factory,
+        origin: Origin,
+        role: Role,
+        grants: Arc<[String]>,
+    ) -> Arc<Self> {
         let owner =
             origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
         let shared = owner::owner_of(owner);
         let queue = owner::queue().share_of(&shared);
         let turns = owner::turns().share_of(&shared);
-        Arc::new(Self { definition, factory, origin, role, owner, queue, turns })
+        Arc::new(Self { definition, factory, origin, grants, role, owner, queue, turns })
     }
 
     /// Returns the tool's definition.
@@ -106,6 +117,13 @@ impl Registered {
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    /// Returns what is granted to the tool's plugin beyond the classes of its tools, one grant on
+    /// each line.
+    #[must_use]
+    pub fn grants(&self) -> &[String] {
+        &self.grants
     }
 
     /// Returns the value for this tool among those by tools' names: that of its name with the

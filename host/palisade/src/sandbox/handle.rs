@@ -3,7 +3,9 @@
 use super::cache::Cache;
 use super::compile::Compiler;
 use super::engine::{Allocation, CompileStrategy, EngineError};
+use super::powers::{PluginPowers, Powers};
 use super::run::Runtime;
+use crate::tool::Digest;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ pub struct Sandbox {
     pub(super) cache: Cache,
     pub(super) compiler: Compiler,
     pub(super) strategy: CompileStrategy,
+    powers: Option<Arc<dyn Powers>>,
 }
 
 impl fmt::Debug for Sandbox {
@@ -39,6 +42,7 @@ impl Sandbox {
             cache,
             compiler: Compiler::default(),
             strategy: CompileStrategy::OptimizedOnly,
+            powers: None,
         })
     }
 
@@ -53,6 +57,17 @@ impl Sandbox {
     #[must_use]
     pub fn with_strategy(self, strategy: CompileStrategy) -> Self {
         Self { strategy, ..self }
+    }
+
+    /// Sets the source of powers. Default: none.
+    #[must_use]
+    pub(crate) fn with_powers(self, powers: Option<Arc<dyn Powers>>) -> Self {
+        Self { powers, ..self }
+    }
+
+    /// Returns the powers of a plugin, if it has any.
+    pub(super) fn powers_of(&self, plugin: Digest) -> Option<Arc<dyn PluginPowers>> {
+        self.powers.as_ref().and_then(|powers| powers.of(plugin))
     }
 
     /// Returns true if plugins are never called with code that is not optimised.

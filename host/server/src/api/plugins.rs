@@ -138,6 +138,6 @@ fn sandbox(class: SideEffects) -> &'static str {
             "the workspace, read-write; a plugin has no programs, network or environment; a native \
              tool such as `shell` runs programs, as its own description says"
         }
-        SideEffects::Network => "no files, no network yet, no environment",
+        SideEffects::Network => "no files; no network without a grant, no environment",
     }
 }

@@ -138,6 +138,9 @@ pub(super) fn question(
     if let (Some(plugin), Some(digest)) = (&request.plugin, &request.digest) {
         text.push_str(&line(&format!("plugin: {} ({digest})", elided(plugin, MAX_PLUGIN))));
     }
+    for grant in &request.grants {
+        text.push_str(&line(&format!("granted: {}", elided(grant, MAX_PATH))));
+    }
     // The time left, because earlier questions may have used up some of it.
     let left = request.expires.duration_since(SystemTime::now()).unwrap_or_default();
     let time = humantime::format_duration(rounded(left, request.valid_for));

@@ -6,6 +6,7 @@
 
 use crate::cli::args::Common;
 use crate::cli::setup;
+use crate::cli::user_file::{Patience, make_private, patient, replace, take, target};
 use crate::config::{FileConfig, Settings};
 use palisade::Host;
 use palisade::confirm::ConfirmationRequest;
@@ -15,10 +16,9 @@ use palisade::tool::text::elided;
 use palisade::workspace::LastLink;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 
 /// Maximum length of a shown rule's name, in characters.
@@ -103,25 +103,16 @@ pub(super) enum RuleError {
     Busy { path: PathBuf },
 }
 
-/// The longest wait for the lock of the file. Another run holds it for the time of one write.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// The time between two attempts to take the lock.
-const PAUSE: Duration = Duration::from_millis(20);
-
 impl StandingRule {
     /// Adds the rule to the file, and keeps everything else in it. Returns the words for the
-    /// person. Blocks for at most [`PATIENCE`] while another process holds the lock.
+    /// person. Blocks for at most two seconds while another process holds the lock.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, written or understood, or its lock is held. It is unchanged
     /// then.
     pub(super) fn write(&self) -> Result<String, RuleError> {
-        let until = Instant::now() + PATIENCE;
-        self.write_waiting(|| {
-            std::thread::sleep(PAUSE);
-            if Instant::now() < until { Patience::Left } else { Patience::Over }
-        })
+        self.write_waiting(patient())
     }
 
     /// Does the same, and calls `wait` after each attempt to take the lock that fails.
@@ -161,28 +152,6 @@ impl StandingRule {
     }
 }
 
-/// Whether there is time left to wait for a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
-    Left,
-    Over,
-}
-
-/// Takes the lock of a folder, as long as there is time.
-fn take(folder: &File, mut wait: impl FnMut() -> Patience) -> io::Result<Patience> {
-    use rustix::fs::{FlockOperation, flock};
-    loop {
-        match flock(folder, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Patience::Left),
-            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        if wait() == Patience::Over {
-            return Ok(Patience::Over);
-        }
-    }
-}
-
 /// Returns a table's own table of this name, which is added if it is missing.
 fn implicit<'a>(table: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn TableLike> {
     let fresh = || {
@@ -193,49 +162,12 @@ fn implicit<'a>(table: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn 
     table.entry(name).or_insert_with(fresh).as_table_like_mut()
 }
 
-/// Returns the file that a path leads to, through the user's own symbolic links. It need not exist.
-fn target(file: &Path) -> Option<PathBuf> {
-    if let Ok(found) = file.canonicalize() {
-        return Some(found);
-    }
-    // A link that leads nowhere has a target that is not known.
-    if file.symlink_metadata().is_ok() {
-        return None;
-    }
-    let mut missing = vec![file.file_name()?];
-    let mut folder = file.parent()?;
-    loop {
-        if let Ok(found) = folder.canonicalize() {
-            return Some(missing.iter().rev().fold(found, |path, name| path.join(name)));
-        }
-        missing.push(folder.file_name()?);
-        folder = folder.parent()?;
-    }
-}
-
-/// Creates the folder of the file, for this user only.
-fn make_private(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Replaces a file atomically, and keeps its permissions.
-fn replace(target: &Path, text: &str) -> io::Result<()> {
-    let folder = target.parent().unwrap_or(Path::new("/"));
-    let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
-    fresh.write_all(text.as_bytes())?;
-    if let Ok(former) = target.metadata() {
-        fresh.as_file().set_permissions(former.permissions())?;
-    }
-    fresh.as_file().sync_all()?;
-    fresh.persist(target).map(drop).map_err(|error| error.error)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
+    use std::fs;
 
     impl StandingRule {
         /// Returns a rule for tests of the question that offers it.

@@ -55,6 +55,7 @@ fn request(code: Option<Digest>) -> ConfirmationRequest {
         projected_modifications: Vec::new(),
         plugin: Some("forms".into()),
         digest: code,
+        grants: Vec::new(),
         valid_for: WITHIN,
         expires: SystemTime::UNIX_EPOCH,
     }

@@ -197,6 +197,7 @@ fn request(
         projected_modifications: changes,
         plugin: pipeline.tool.origin().plugin().map(str::to_owned),
         digest: pipeline.tool.origin().digest(),
+        grants: pipeline.tool.grants().to_vec(),
         valid_for,
         expires: SystemTime::now() + valid_for,
     })

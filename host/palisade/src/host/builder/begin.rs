@@ -37,8 +37,10 @@ impl HostBuilder {
         workspace.keep_rules_of(&rules);
         // Run early to speed up the first call, which repeats it and reports its error.
         let _ = late_rules.apply_to(&workspace);
-        let sandbox =
-            Sandbox::new(cache)?.with_compiler(self.compiler).with_strategy(self.compile_strategy);
+        let sandbox = Sandbox::new(cache)?
+            .with_compiler(self.compiler)
+            .with_strategy(self.compile_strategy)
+            .with_powers(self.powers);
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let events = Events::new(self.subscribers);
         let own_events = events.clone();

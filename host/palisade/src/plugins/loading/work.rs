@@ -131,7 +131,8 @@ impl Work {
         plugin.approval = self.task.approval(&plugin);
         plugin.source = self.source(candidate, &plugin.approval);
         let factories = self.task.sandbox.factories(&plugin.prepared, self.task.limits);
-        plugin.tools = Registered::from_plugin(&plugin.origin(), factories);
+        plugin.tools =
+            Registered::from_plugin(&plugin.origin(), factories, &plugin.prepared.grants());
         plugin
     }
 

@@ -21,11 +21,12 @@ use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits::{self, Limits};
 use crate::sandbox::load::Prepared;
 use crate::sandbox::output::{self, Converted, Promiser, Terms};
+use crate::sandbox::powers::{PluginPowers, PoweredCall, Refusals};
 use crate::sandbox::run::{
-    ClientRequests, Contract, Limiter, Linked, Messages, RunBounds, State, Stop, new_store,
-    run_bounded, take_sandbox,
+    ClientRequests, Contract, LazyWasiCtx, Limiter, Linked, Messages, RunBounds, State, Stop,
+    new_store, run_bounded, take_sandbox,
 };
-use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
+use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, SideEffects, Usage};
 use crate::workspace::is_temporary;
 use palisade_wasi_fs::{Access, Filesystem, Options};
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wasmtime::Store;
 use wasmtime::component::ComponentExportIndex;
+use wasmtime_wasi::WasiCtx;
 
 #[cfg(test)]
 mod tests;
@@ -199,6 +201,10 @@ impl WasmTool {
             Target::Execute(_) | Target::Offered(_) => state,
             Target::Function(function, _) => state.with_hostcall_data(function.fuel),
         };
+        let state = match self.plugin.code.powers() {
+            None => state,
+            Some(powers) => with_powers(state, powers, class, account),
+        };
         Ok(new_store(&runtime.engine, state))
     }
 
@@ -335,6 +341,25 @@ impl WasmTool {
         let options = Options::new(files);
         Ok(Filesystem::new(mount, access, context.workspace().rules(), options))
     }
+}
+
+/// Adds the powers of the plugin to the state of a call.
+fn with_powers(
+    state: State,
+    powers: &Arc<dyn PluginPowers>,
+    class: SideEffects,
+    account: &Account,
+) -> State {
+    let refusals = Refusals::default();
+    let call = PoweredCall { class, account: account.clone(), refusals: refusals.clone() };
+    let data = powers.begin(call);
+    let powers = powers.clone();
+    let context = move || {
+        let mut context = WasiCtx::builder();
+        context.envs(&powers.environment());
+        context
+    };
+    state.with_powers(data, refusals).with_wasi_ctx(LazyWasiCtx::with_builder(context))
 }
 
 /// Returns the host's report of the call.

@@ -6,6 +6,7 @@ use crate::sandbox::adapt::World;
 use crate::sandbox::compile::{Compiled, Compiler, Target};
 use crate::sandbox::engine::{Allocation, CodeKind, CodeTier};
 use crate::sandbox::handle::Sandbox;
+use crate::sandbox::powers::PluginPowers;
 use crate::sandbox::precheck;
 use crate::sandbox::run::Linked;
 use crate::tool::Digest;
@@ -30,12 +31,17 @@ impl Sandbox {
         &self,
         component: &Component,
         world: &World,
+        powers: Option<&dyn PluginPowers>,
     ) -> Result<Linked, PluginRefused> {
-        let pre = self
-            .runtime
-            .linker
-            .instantiate_pre(component)
-            .map_err(|error| world_mismatch(&error))?;
+        let shared = &self.runtime.linker;
+        let pre = match powers {
+            None => shared.instantiate_pre(component),
+            Some(powers) => {
+                let mut own = shared.clone();
+                powers.link(&mut own).and_then(|()| own.instantiate_pre(component))
+            }
+        };
+        let pre = pre.map_err(|error| world_mismatch(&error))?;
         Linked::new(pre, world).map_err(|error| world_mismatch(&error))
     }
 

@@ -20,13 +20,14 @@ use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::description::Description;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits;
+use crate::sandbox::powers::{PluginPowers, PoweredCall, Refusals};
 use crate::sandbox::run::{
     ClientRequests, ExitReason, LazyWasiCtx, Limiter, Linked, Messages, RunBounds, State, Stop,
     new_store, run_bounded, take_sandbox,
 };
 use crate::tool::offer::Offer;
 use crate::tool::schema::Building;
-use crate::tool::{Definition, Digest};
+use crate::tool::{Definition, Digest, SideEffects};
 use frozen::frozen;
 use offer::describe_offer;
 use palisade_wasi_fs::Filesystem;
@@ -50,14 +51,15 @@ impl Sandbox {
         linked: &Linked,
         plugin: Digest,
         imports: Vec<String>,
+        powers: Option<&dyn PluginPowers>,
     ) -> Result<Described, PluginRefused> {
         let owner = OwnerShares::new(plugin);
         let loading = self.runtime.loading.share(plugin);
         let fault = |error: std::io::Error| PluginRefused::Describe(error.to_string());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
-        let first = runtime.block_on(self.ask(linked, &owner, &loading))?;
-        let second = runtime.block_on(self.ask(linked, &owner, &loading))?;
+        let first = runtime.block_on(self.ask(linked, &owner, &loading, powers))?;
+        let second = runtime.block_on(self.ask(linked, &owner, &loading, powers))?;
         // The generated types do not implement `PartialEq`.
         if format!("{first:?}") != format!("{second:?}") {
             return Err(PluginRefused::Unstable);
@@ -73,6 +75,7 @@ impl Sandbox {
         linked: &Linked,
         owner: &OwnerShares,
         loading: &Arc<Share>,
+        powers: Option<&dyn PluginPowers>,
     ) -> Result<Answer, PluginRefused> {
         let uncancelled = CancellationToken::new();
         let patience = limits::QUEUE_TIMEOUT;
@@ -80,7 +83,7 @@ impl Sandbox {
             .await
             .map_err(|exit| PluginRefused::Describe(reason(exit)))?;
         let clock = CallClock::new(limits::DESCRIBE_TIMEOUT);
-        let state = self.describing_state(owner, clock.deadline().into_std())?;
+        let state = self.describing_state(owner, clock.deadline().into_std(), powers)?;
         let signals = state.messages.signals().clone();
         let mut store = new_store(&self.runtime.engine, state);
         let _running = self.runtime.running();
@@ -103,6 +106,7 @@ impl Sandbox {
         &self,
         owner: &OwnerShares,
         deadline: Instant,
+        powers: Option<&dyn PluginPowers>,
     ) -> Result<State, PluginRefused> {
         // Charged to the memory of all calls, but not refused for the memory that other calls hold.
         let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
@@ -114,7 +118,11 @@ impl Sandbox {
             ClientRequests::without_client(),
             deadline,
         );
-        Ok(state.with_wasi_ctx(LazyWasiCtx::with_builder(frozen)))
+        let state = state.with_wasi_ctx(LazyWasiCtx::with_builder(frozen));
+        let Some(powers) = powers else { return Ok(state) };
+        // Class none has no power: a description depends on nothing outside of the plugin.
+        let call = PoweredCall { class: SideEffects::None, account, refusals: Refusals::default() };
+        Ok(state.with_powers(powers.begin(call), Refusals::default()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::PluginRefused;
 use crate::sandbox::error_text::printable;
+use crate::sandbox::powers::PluginPowers;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
@@ -43,14 +44,18 @@ pub(crate) fn names_of_functions(engine: &Engine, component: &Component) -> Vec<
     names
 }
 
-/// Returns the imports with their meaning. The first one that the host does not provide rejects the
-/// plugin.
-pub(crate) fn check(names: Vec<String>) -> Result<Vec<Import>, PluginRefused> {
-    names.into_iter().map(classify).collect()
+/// Returns the imports with their meaning. The first one that neither the host nor the powers of
+/// the plugin provide rejects the plugin.
+pub(crate) fn check(
+    names: Vec<String>,
+    powers: Option<&dyn PluginPowers>,
+) -> Result<Vec<Import>, PluginRefused> {
+    names.into_iter().map(|name| classify(name, powers)).collect()
 }
 
-fn classify(name: String) -> Result<Import, PluginRefused> {
-    match meaning(&name) {
+fn classify(name: String, powers: Option<&dyn PluginPowers>) -> Result<Import, PluginRefused> {
+    let granted = powers.and_then(|powers| powers.meaning(without_version(&name)));
+    match granted.map_or_else(|| meaning(&name), Ok) {
         Ok(meaning) => Ok(Import { name, meaning }),
         Err(reason) => Err(PluginRefused::Import { import: printable(&name), reason }),
     }
@@ -68,8 +73,12 @@ fn cli(interface: &str) -> &'static str {
     }
 }
 
+fn without_version(name: &str) -> &str {
+    name.split('@').next().unwrap_or(name)
+}
+
 fn meaning(name: &str) -> Result<&'static str, &'static str> {
-    let interface = name.split('@').next().unwrap_or(name);
+    let interface = without_version(name);
     match interface.split('/').next().unwrap_or(interface) {
         "palisade:tool" => Ok(match interface {
             "palisade:tool/host" => "log, progress, emitted text, cancellation",
@@ -83,7 +92,7 @@ fn meaning(name: &str) -> Result<&'static str, &'static str> {
         "wasi:io" => Ok("streams of the above"),
         "wasi:sockets" => Ok("nothing: every connection is refused"),
         "wasi:http" => Err(
-            "no tool has network access yet; build the plugin without HTTP (componentize-js: disable the `http` feature)",
+            "the plugin has no network grant; give it one (`palisade grant`), or build it without HTTP (componentize-js: disable the `http` feature)",
         ),
         package if package.starts_with("wasi:") => Err(
             "the host has no such WASI interface; WASI 0.2 has cli, clocks, filesystem, io, random and sockets",

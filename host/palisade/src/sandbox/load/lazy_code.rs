@@ -7,6 +7,7 @@ use super::provenance::{Freshness, Trust};
 use crate::sandbox::adapt::World;
 use crate::sandbox::engine::CodeTier;
 use crate::sandbox::handle::Sandbox;
+use crate::sandbox::powers::PluginPowers;
 use crate::sandbox::precheck;
 use crate::sandbox::run::Linked;
 use crate::tool::Digest;
@@ -36,6 +37,7 @@ pub(crate) struct LazyCode {
     optimized: OnceLock<Linked>,
     sandbox: Sandbox,
     source: ByteSource,
+    powers: Option<Arc<dyn PluginPowers>>,
     /// The loading lock. One call holds it and loads the code; the others wait without holding a
     /// thread.
     lock: Arc<Mutex<()>>,
@@ -83,19 +85,25 @@ impl LazyCode {
         tier: CodeTier,
         sandbox: Sandbox,
         source: ByteSource,
+        powers: Option<Arc<dyn PluginPowers>>,
     ) -> Self {
-        let code = Self::unloaded(sandbox, source);
+        let code = Self::unloaded(sandbox, source, powers);
         code.keep(linked, tier);
         code
     }
 
     /// Creates code that is loaded from the cache, or else compiled, at its first use.
-    pub(crate) fn unloaded(sandbox: Sandbox, source: ByteSource) -> Self {
+    pub(crate) fn unloaded(
+        sandbox: Sandbox,
+        source: ByteSource,
+        powers: Option<Arc<dyn PluginPowers>>,
+    ) -> Self {
         Self {
             baseline: OnceLock::new(),
             optimized: OnceLock::new(),
             sandbox,
             source,
+            powers,
             lock: Arc::default(),
         }
     }
@@ -103,6 +111,11 @@ impl LazyCode {
     /// Returns the fastest code that is loaded.
     pub(crate) fn get(&self) -> Option<&Linked> {
         self.optimized.get().or_else(|| self.baseline.get())
+    }
+
+    /// Returns the powers of the plugin.
+    pub(crate) fn powers(&self) -> Option<&Arc<dyn PluginPowers>> {
+        self.powers.as_ref()
     }
 
     /// Returns the world that the plugin is expected to have.
@@ -153,7 +166,8 @@ impl LazyCode {
     }
 
     fn link(&self, compiled: &CompiledPlugin) -> Result<(), CodeError> {
-        let linked = self.sandbox.link(&compiled.component, &self.source.world)?;
+        let linked =
+            self.sandbox.link(&compiled.component, &self.source.world, self.powers.as_deref())?;
         self.keep(linked, compiled.tier);
         Ok(())
     }

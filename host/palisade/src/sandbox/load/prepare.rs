@@ -52,10 +52,11 @@ impl Sandbox {
             World::Tool => imports::names(&self.runtime.engine, &component),
             World::Functions(_) => imports::names_of_functions(&self.runtime.engine, &component),
         };
-        let imports = imports::check(names.clone())?;
-        let linked = self.link(&component, &world)?;
+        let powers = self.powers_of(digest);
+        let imports = imports::check(names.clone(), powers.as_deref())?;
+        let linked = self.link(&component, &world, powers.as_deref())?;
         let Described { description, definitions } = match &world {
-            World::Tool => self.describe(&linked, digest, names)?,
+            World::Tool => self.describe(&linked, digest, names, powers.as_deref())?,
             World::Functions(adaptation) => {
                 let engine = &self.runtime.engine;
                 let own = package_docs(bytes);
@@ -68,7 +69,7 @@ impl Sandbox {
         self.cache.keep_description(&self.runtime.engine, described, &description);
         let owner = OwnerShares::new(digest);
         Ok(Arc::new(Prepared {
-            code: LazyCode::from_linked(linked, tier, self.clone(), source),
+            code: LazyCode::from_linked(linked, tier, self.clone(), source, powers),
             digest,
             imports,
             description: held(&definitions, &description.offer),
@@ -125,10 +126,11 @@ impl Sandbox {
     ) -> Option<Arc<Prepared>> {
         let definitions = checked(&description, Building::AtFirstUse).ok()?;
         let owner = OwnerShares::new(digest);
+        let powers = self.powers_of(digest);
         Some(Arc::new(Prepared {
-            code: LazyCode::unloaded(self.clone(), source),
+            imports: imports::check(description.imports, powers.as_deref()).ok()?,
+            code: LazyCode::unloaded(self.clone(), source, powers),
             digest,
-            imports: imports::check(description.imports).ok()?,
             description: held(&definitions, &description.offer),
             definitions,
             documents: DocumentIndex::of(&description.offer),

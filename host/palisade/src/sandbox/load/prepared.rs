@@ -80,6 +80,12 @@ impl Prepared {
         self.digest
     }
 
+    /// Returns the grants of the plugin, one on each line.
+    #[must_use]
+    pub fn grants(&self) -> Vec<String> {
+        self.code.powers().map(|powers| powers.grants()).unwrap_or_default()
+    }
+
     /// Returns whether the code was compiled or taken from the cache.
     #[must_use]
     pub fn freshness(&self) -> Freshness {

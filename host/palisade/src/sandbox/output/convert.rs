@@ -139,7 +139,7 @@ fn tool_error(error: exported::ToolError, state: &State, class: SideEffects) -> 
 }
 
 /// Returns the explanation of a failure for a guest that has looked for something that its class
-/// does not have: the error of its standard library names only a missing file or host.
+/// or its grants do not have: the error of its standard library names only a missing file or host.
 fn missed(state: &State, class: SideEffects) -> Option<String> {
     let files = state.filesystem.is_missed().then(|| {
         format!(
@@ -153,7 +153,9 @@ fn missed(state: &State, class: SideEffects) -> Option<String> {
              it the data in its input"
         )
     });
-    files.into_iter().chain(network).reduce(|files, network| format!("{files}; {network}"))
+    let granted = state.refused_power();
+    let missed = files.into_iter().chain(network).chain(granted);
+    missed.reduce(|before, next| format!("{before}; {next}"))
 }
 
 fn message(text: &str) -> String {

@@ -3,16 +3,19 @@
 use super::client_requests::ClientRequests;
 use super::limiter::Limiter;
 use super::messages::Messages;
+use super::refusals::Refusals;
 use super::wasi_ctx::LazyWasiCtx;
 use crate::sandbox::limits;
 use palisade_wasi_fs::{Filesystem, FilesystemView, HasFilesystem};
+use std::any::Any;
+use std::fmt;
 use std::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_io::IoView;
 
 /// The data in the store of one call.
-pub(crate) struct State {
+pub struct State {
     pub(crate) wasi_ctx: LazyWasiCtx,
     table: ResourceTable,
     pub(crate) filesystem: Filesystem,
@@ -24,6 +27,9 @@ pub(crate) struct State {
     pub(crate) hostcall_data: usize,
     /// The guest has looked for the network, which no guest has.
     pub(crate) misses_network: bool,
+    /// The data of powers, for a plugin that has any.
+    powers: Option<Box<dyn Any + Send>>,
+    refusals: Option<Refusals>,
 }
 
 impl State {
@@ -48,6 +54,8 @@ impl State {
             deadline,
             hostcall_data: limits::HOSTCALL_DATA as usize,
             misses_network: false,
+            powers: None,
+            refusals: None,
         }
     }
 
@@ -62,9 +70,37 @@ impl State {
         Self { hostcall_data, ..self }
     }
 
+    /// Adds the data of powers, and the refusals that they note.
+    pub(crate) fn with_powers(self, data: Box<dyn Any + Send>, refusals: Refusals) -> Self {
+        Self { powers: Some(data), refusals: Some(refusals), ..self }
+    }
+
+    /// Returns the first refusal of the powers.
+    pub(crate) fn refused_power(&self) -> Option<String> {
+        self.refusals.as_ref().and_then(Refusals::first)
+    }
+
+    /// Returns the resource table and the data of the powers. Data that is missing or of another
+    /// type, which would be a fault of the host, is replaced by the default, which has no power.
+    pub fn powers<T: Default + Send + 'static>(&mut self) -> (&mut ResourceTable, &mut T) {
+        if !self.powers.as_ref().is_some_and(|data| data.is::<T>()) {
+            self.powers = Some(Box::<T>::default());
+        }
+        match self.powers.as_mut().and_then(|data| data.downcast_mut()) {
+            Some(data) => (&mut self.table, data),
+            None => unreachable!("the data is of this type"),
+        }
+    }
+
     /// Replaces the WASI context.
     pub(crate) fn with_wasi_ctx(self, wasi_ctx: LazyWasiCtx) -> Self {
         Self { wasi_ctx, ..self }
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").finish_non_exhaustive()
     }
 }
 

@@ -160,7 +160,7 @@ fn linked(runtime: &Runtime, bytes: &[u8]) -> Result<CommandPre<State>, String> 
     let target = Target { engine: &runtime.engine, kind };
     let compiled = target.compile_in_place(bytes).map_err(|error| refused(error.into()))?;
     let component = compiled.component;
-    check_imports(import_names(&runtime.engine, &component)).map_err(refused)?;
+    check_imports(import_names(&runtime.engine, &component), None).map_err(refused)?;
     let pre = runtime.linker.instantiate_pre(&component).and_then(CommandPre::new);
     pre.map_err(|error| error_line(&error))
 }

@@ -1,0 +1,106 @@
+//! The grants of plugins: `grants.toml` beside the user's own settings, and never a file in the
+//! workspace.
+
+use super::args::Common;
+use super::exit::{Exit, Failure};
+use super::setup;
+use super::user_file::{Patience, make_private, patient, replace, take, target};
+use crate::config::FileConfig;
+use palisade::HostBuilder;
+use palisade::tool::text::visible;
+use palisade::workspace::LastLink;
+use palisade_net::{GrantFile, Grants, Network};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The name of the file.
+const FILE: &str = "grants.toml";
+
+/// Returns the file of grants beside a configuration file.
+pub(super) fn beside(settings: &Path) -> Option<PathBuf> {
+    settings.parent().filter(|_| !settings.as_os_str().is_empty()).map(|folder| folder.join(FILE))
+}
+
+/// Returns the file of grants of this run.
+pub(super) fn file(common: &Common) -> Result<PathBuf, Failure> {
+    let beside = beside(&setup::user_file(common));
+    beside.and_then(|file| std::path::absolute(file).ok()).ok_or_else(|| {
+        Failure::usage("there is no home directory for the grants of plugins; give a configuration file with --config")
+    })
+}
+
+/// Reads the grants of this run. No file means no grants.
+///
+/// # Errors
+///
+/// A usage error if the file cannot be read or is invalid: a run without its grants would refuse
+/// plugins, and one with half of them would surprise.
+pub(super) fn read(common: &Common) -> Result<GrantFile, Failure> {
+    match beside(&setup::user_file(common)) {
+        Some(file) => read_file(&file, LastLink::Follow),
+        None => Ok(GrantFile::default()),
+    }
+}
+
+fn read_file(file: &Path, links: LastLink) -> Result<GrantFile, Failure> {
+    let invalid = |reason: &dyn std::fmt::Display| {
+        Failure::usage(format!(
+            "the grants in `{}` cannot be used: {reason}; `palisade grant` writes valid ones",
+            visible(&file.display().to_string())
+        ))
+    };
+    let text = FileConfig::text(file, links).map_err(|error| invalid(&error))?;
+    text.unwrap_or_default().parse::<GrantFile>().map_err(|error| invalid(&error))
+}
+
+/// Changes the grants of this run: under a lock, and atomically.
+pub(super) fn change<T>(
+    common: &Common,
+    change: impl FnOnce(&mut GrantFile) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let named = file(common)?;
+    let failed = |reason: &dyn std::fmt::Display| {
+        let file = visible(&named.display().to_string());
+        Failure::new(Exit::Internal, format!("the grants in `{file}` are not changed: {reason}"))
+    };
+    let file = target(&named).ok_or_else(|| failed(&"the link leads nowhere"))?;
+    refuse_in_workspace(common, &file)?;
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    make_private(folder).map_err(|error| failed(&error))?;
+    let lock = File::open(folder).map_err(|error| failed(&error))?;
+    match take(&lock, patient()).map_err(|error| failed(&error))? {
+        Patience::Left => {}
+        Patience::Over => return Err(failed(&"another process holds their lock")),
+    }
+    let mut grants = read_file(&file, LastLink::Keep)?;
+    let result = change(&mut grants)?;
+    let text = grants.to_text().map_err(|error| failed(&error))?;
+    replace(&file, &text).map_err(|error| failed(&error))?;
+    Ok(result)
+}
+
+/// Refuses a file that tools and other people can change.
+fn refuse_in_workspace(common: &Common, file: &Path) -> Result<(), Failure> {
+    let workspace = common.workspace.canonicalize();
+    match workspace.is_ok_and(|workspace| file.starts_with(workspace)) {
+        true => Err(Failure::usage(format!(
+            "the grants would be in the workspace, in `{}`, where tools could write them; run `grant` with another --workspace or --config",
+            visible(&file.display().to_string())
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Adds the grants to a host. Without any, it stays as it is.
+pub(super) fn add_to(base: HostBuilder, common: &Common) -> Result<HostBuilder, Failure> {
+    let file = read(common)?;
+    if file.entries().is_empty() {
+        return Ok(base);
+    }
+    let variable = |name: &str| std::env::var(name).ok();
+    let grants = file.entries().iter().fold(Grants::new(Network::default()), |grants, entry| {
+        grants.plugin(entry.digest, entry.resolve(&variable))
+    });
+    Ok(base.powers(Arc::new(grants)))
+}

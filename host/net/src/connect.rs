@@ -1,0 +1,124 @@
+//! Connections to hosts: the name is resolved once, its addresses are checked, and exactly those
+//! are connected to.
+
+use crate::address::AddressKind;
+use crate::host_name::HostName;
+use crate::limits;
+use crate::network::{Network, NetworkError};
+use crate::refusal::NetRefused;
+use crate::resolve::Resolver;
+use crate::rule::Reach;
+use crate::target::{Scheme, Target};
+use rustls::pki_types::{DnsName, ServerName};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// A connection, with or without TLS.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// The reason why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectError {
+    /// The host may not be connected to.
+    #[error(transparent)]
+    Refused(#[from] NetRefused),
+    /// The network cannot be used on this machine.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// The resolver did not answer in time.
+    #[error("the name was not resolved within {} s", limits::RESOLVE.as_secs())]
+    ResolveTimeout,
+    /// No address accepted a connection in time.
+    #[error("no address of the host accepted a connection within {} s each", limits::CONNECT.as_secs())]
+    Timeout,
+    /// The last address refused the connection.
+    #[error("the host cannot be connected to: {0}")]
+    Io(io::Error),
+    /// The TLS handshake failed.
+    #[error("no encrypted connection to the host: {0}")]
+    Tls(io::Error),
+}
+
+/// Connects to a target.
+pub(crate) async fn connect(
+    target: &Target,
+    reach: Reach,
+    network: &Network,
+) -> Result<Box<dyn Stream>, ConnectError> {
+    let addresses = addresses(&target.host, reach, network.resolver()).await?;
+    let stream = connect_to(&addresses, target.port).await?;
+    // A request is written at once, so that waiting for more data would only delay it.
+    let _ = stream.set_nodelay(true);
+    if target.scheme == Scheme::Http {
+        return Ok(Box::new(stream));
+    }
+    let name = server_name(&target.host)?;
+    match timeout(limits::CONNECT, network.tls()?.connect(name, stream)).await {
+        Ok(Ok(stream)) => Ok(Box::new(stream)),
+        Ok(Err(error)) => Err(ConnectError::Tls(error)),
+        Err(_) => Err(ConnectError::Timeout),
+    }
+}
+
+/// Returns the addresses of a host that the rule reaches.
+async fn addresses(
+    host: &HostName,
+    reach: Reach,
+    resolver: &dyn Resolver,
+) -> Result<Vec<IpAddr>, ConnectError> {
+    let found = match host {
+        HostName::Address(address) => vec![*address],
+        HostName::Name(name) => match timeout(limits::RESOLVE, resolver.resolve(name)).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => {
+                return Err(
+                    NetRefused::Name { host: host.clone(), reason: error.to_string() }.into()
+                );
+            }
+            Err(_) => return Err(ConnectError::ResolveTimeout),
+        },
+    };
+    let count = found.len();
+    let mut reached: Vec<IpAddr> =
+        found.into_iter().filter(|address| is_reached(*address, reach)).collect();
+    reached.truncate(limits::ADDRESSES);
+    match reached.is_empty() {
+        true => Err(NetRefused::Address { host: host.clone(), found: count }.into()),
+        false => Ok(reached),
+    }
+}
+
+fn is_reached(address: IpAddr, reach: Reach) -> bool {
+    match (AddressKind::of(address), reach) {
+        (AddressKind::Public, Reach::Public | Reach::Private)
+        | (AddressKind::Private, Reach::Private) => true,
+        (AddressKind::Private, Reach::Public) | (AddressKind::Never, _) => false,
+    }
+}
+
+async fn connect_to(addresses: &[IpAddr], port: u16) -> Result<TcpStream, ConnectError> {
+    let mut last = ConnectError::Timeout;
+    for address in addresses {
+        match timeout(limits::CONNECT, TcpStream::connect(SocketAddr::new(*address, port))).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = ConnectError::Io(error),
+            Err(_) => last = ConnectError::Timeout,
+        }
+    }
+    Err(last)
+}
+
+fn server_name(host: &HostName) -> Result<ServerName<'static>, NetRefused> {
+    match host {
+        HostName::Address(address) => Ok(ServerName::IpAddress((*address).into())),
+        HostName::Name(name) => match DnsName::try_from(name.clone()) {
+            Ok(name) => Ok(ServerName::DnsName(name)),
+            Err(error) => Err(NetRefused::url(error)),
+        },
+    }
+}

@@ -1,0 +1,296 @@
+//! The file of grants: its text, without opening it. The program keeps it beside the user's own
+//! settings.
+
+use crate::plugin_grants::PluginGrants;
+use crate::rule::{NetRule, NetRuleError};
+use crate::secret::{Secret, SecretError, is_variable};
+use palisade::tool::Digest;
+use palisade::tool::text::visible;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The first line of the file.
+const TITLE: &str = "# What plugins may do beyond their class. Written by `palisade grant`.\n";
+
+/// The grants of all plugins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GrantFile {
+    grants: Vec<PluginEntry>,
+}
+
+/// The grants of one plugin, as the file has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginEntry {
+    /// The name of the plugin, for the reader. The digest decides.
+    pub plugin: String,
+    /// The digest of the plugin's file.
+    pub digest: Digest,
+    /// Everything that is granted.
+    pub grants: Vec<Grant>,
+}
+
+/// One grant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// Requests.
+    Net(NetRule),
+    /// An environment variable of the host.
+    Env(String),
+    /// A secret, which the host adds to requests.
+    Secret(Secret),
+}
+
+/// The reason why a text is no file of grants.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrantFileError {
+    /// The text is no TOML, or has unknown keys.
+    #[error("{0}")]
+    Toml(String),
+    /// A rule is invalid.
+    #[error("the rule `{rule}` is refused: {reason}")]
+    Rule {
+        /// The text of the rule.
+        rule: String,
+        /// Its fault.
+        reason: NetRuleError,
+    },
+    /// The name of a variable is invalid.
+    #[error(
+        "`{0}` is no name of an environment variable: letters, digits and `_`, and no digit first"
+    )]
+    Variable(String),
+    /// A secret is invalid.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Net(rule) => write!(f, "net {rule}"),
+            Self::Env(name) => write!(f, "env {name}"),
+            Self::Secret(secret) => write!(f, "secret {secret}"),
+        }
+    }
+}
+
+impl Grant {
+    /// Reads a network rule.
+    ///
+    /// # Errors
+    ///
+    /// [`GrantFileError::Rule`].
+    pub fn net(rule: &str) -> Result<Self, GrantFileError> {
+        let refused = |reason| GrantFileError::Rule { rule: visible(rule), reason };
+        rule.parse().map(Self::Net).map_err(refused)
+    }
+
+    /// Reads the name of an environment variable.
+    ///
+    /// # Errors
+    ///
+    /// [`GrantFileError::Variable`].
+    pub fn env(name: &str) -> Result<Self, GrantFileError> {
+        match is_variable(name) {
+            true => Ok(Self::Env(name.to_owned())),
+            false => Err(GrantFileError::Variable(visible(name))),
+        }
+    }
+}
+
+impl PluginEntry {
+    /// Resolves the grants with the variables of this run.
+    #[must_use]
+    pub fn resolve(&self, variable: &dyn Fn(&str) -> Option<String>) -> PluginGrants {
+        let (mut rules, mut environment, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
+        for grant in &self.grants {
+            match grant {
+                Grant::Net(rule) => rules.push(rule.clone()),
+                Grant::Env(name) => environment.push(name.clone()),
+                Grant::Secret(secret) => secrets.push(secret.clone()),
+            }
+        }
+        PluginGrants::new(rules, &environment, secrets, variable)
+    }
+}
+
+impl GrantFile {
+    /// Returns the entries, in the order of the file.
+    #[must_use]
+    pub fn entries(&self) -> &[PluginEntry] {
+        &self.grants
+    }
+
+    /// Returns the entry of a plugin.
+    #[must_use]
+    pub fn entry(&self, digest: Digest) -> Option<&PluginEntry> {
+        self.grants.iter().find(|entry| entry.digest == digest)
+    }
+
+    /// Adds a grant, unless the plugin has it.
+    pub fn add(&mut self, plugin: &str, digest: Digest, grant: Grant) {
+        let index = self.grants.iter().position(|entry| entry.digest == digest);
+        let index = index.unwrap_or_else(|| {
+            let plugin = plugin.to_owned();
+            self.grants.push(PluginEntry { plugin, digest, grants: Vec::new() });
+            self.grants.len() - 1
+        });
+        let grants = &mut self.grants[index].grants;
+        if !grants.contains(&grant) {
+            grants.push(grant);
+        }
+    }
+
+    /// Removes the grants of all entries for which this holds, and returns their number.
+    pub fn revoke(&mut self, is_revoked: impl Fn(&PluginEntry, &Grant) -> bool) -> usize {
+        let count = |file: &Self| file.grants.iter().map(|entry| entry.grants.len()).sum::<usize>();
+        let before = count(self);
+        for entry in &mut self.grants {
+            let kept = entry.grants.iter().filter(|grant| !is_revoked(entry, grant)).cloned();
+            entry.grants = kept.collect();
+        }
+        self.grants.retain(|entry| !entry.grants.is_empty());
+        before - count(self)
+    }
+
+    /// Returns the text of the file.
+    ///
+    /// # Errors
+    ///
+    /// [`GrantFileError::Toml`], if the content has no form in TOML.
+    pub fn to_text(&self) -> Result<String, GrantFileError> {
+        let raw = RawFile { grant: self.grants.iter().map(RawEntry::of).collect() };
+        let text = toml::to_string_pretty(&raw);
+        let text = text.map_err(|error| GrantFileError::Toml(error.to_string()))?;
+        Ok(format!("{TITLE}\n{text}"))
+    }
+}
+
+impl FromStr for GrantFile {
+    type Err = GrantFileError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let raw: RawFile =
+            toml::from_str(text).map_err(|error| GrantFileError::Toml(visible(error.message())))?;
+        let grants = raw.grant.into_iter().map(RawEntry::checked).collect::<Result<_, _>>()?;
+        Ok(Self { grants })
+    }
+}
+
+/// The file as it is written.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    grant: Vec<RawEntry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawEntry {
+    plugin: String,
+    digest: Digest,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    net: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    env: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    secret: Vec<RawSecret>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSecret {
+    name: String,
+    host: String,
+    header: String,
+}
+
+impl RawEntry {
+    fn of(entry: &PluginEntry) -> Self {
+        let (mut net, mut env, mut secret) = (Vec::new(), Vec::new(), Vec::new());
+        for grant in &entry.grants {
+            match grant {
+                Grant::Net(rule) => net.push(rule.to_string()),
+                Grant::Env(name) => env.push(name.clone()),
+                Grant::Secret(given) => secret.push(RawSecret {
+                    name: given.name.clone(),
+                    host: given.host.to_string(),
+                    header: given.header_text(),
+                }),
+            }
+        }
+        Self { plugin: entry.plugin.clone(), digest: entry.digest, net, env, secret }
+    }
+
+    fn checked(self) -> Result<PluginEntry, GrantFileError> {
+        let net = self.net.iter().map(|rule| Grant::net(rule));
+        let env = self.env.iter().map(|name| Grant::env(name));
+        let secret = self
+            .secret
+            .iter()
+            .map(|raw| Ok(Grant::Secret(Secret::parse(&raw.name, &raw.host, &raw.header)?)));
+        let grants = net.chain(env).chain(secret).collect::<Result<_, _>>()?;
+        Ok(PluginEntry { plugin: self.plugin, digest: self.digest, grants })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    fn file() -> GrantFile {
+        let mut file = GrantFile::default();
+        let digest = Digest::of(b"a plugin");
+        file.add("web", digest, Grant::net("GET https://api.example.org").unwrap());
+        file.add("web", digest, Grant::net("GET https://api.example.org").unwrap());
+        file.add("web", digest, Grant::env("LANG").unwrap());
+        let secret = Secret::parse("KEY", "api.example.org", "Authorization: Bearer").unwrap();
+        file.add("web", digest, Grant::Secret(secret));
+        file.add("other", Digest::of(b"another"), Grant::env("LANG").unwrap());
+        file
+    }
+
+    #[test]
+    fn file_is_read_as_it_was_written() {
+        let text = file().to_text().unwrap();
+        assert_eq!(text.parse::<GrantFile>().unwrap(), file(), "{text}");
+        assert_eq!("".parse::<GrantFile>().unwrap(), GrantFile::default());
+    }
+
+    #[test]
+    fn revoked_grants_are_gone() {
+        let mut file = file();
+        assert_eq!(
+            file.revoke(|entry, grant| entry.plugin == "web" && grant.to_string() == "env LANG"),
+            1
+        );
+        assert_eq!(file.revoke(|entry, _| entry.plugin == "web"), 2);
+        assert_eq!(file.entries().len(), 1);
+    }
+
+    #[test]
+    fn faults_name_their_place() {
+        let entry = "[[grant]]\nplugin = \"web\"\n";
+        let digest = format!("digest = \"{}\"\n", Digest::of(b"a plugin"));
+        for (text, part) in [
+            ("[[grants]]".to_owned(), "grants"),
+            (format!("{entry}digest = \"sha256:00\""), "sha256:00"),
+            (format!("{entry}{digest}net = [\"GET https://*\"]"), "GET https://*"),
+            (format!("{entry}{digest}env = [\"A B\"]"), "A B"),
+            (
+                format!(
+                    "{entry}{digest}secret = [{{ name = \"K\", host = \"a.org\", header = \"host\" }}]"
+                ),
+                "host",
+            ),
+        ] {
+            let error = text.parse::<GrantFile>().unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

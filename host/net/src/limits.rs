@@ -1,0 +1,39 @@
+//! The limits of requests, each with its reason.
+
+use std::time::Duration;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// Requests of one call that are under way at once. A page and its parts need a handful.
+pub const CONNECTIONS_OF_CALL: usize = 8;
+/// Connections of the process. Each is a descriptor, of which a process has 1,024 by default.
+pub const CONNECTIONS: usize = 256;
+/// The memory that a connection may take, in bytes: its read buffer, the piece on its way to the
+/// guest, and the buffers of TLS. It counts towards the memory of the call.
+pub const CONNECTION_MEMORY: u64 = 256 * KIB;
+/// The header section of a response, in bytes; also the size of the read buffer. Proxies accept 8
+/// to 64 KiB.
+pub const HEADERS: usize = 64 * KIB as usize;
+/// Header fields of a response. Real ones have up to about 60.
+pub const HEADER_COUNT: usize = 128;
+/// The size of the bodies of all responses of a call together, in bytes. Guests have 128 MiB.
+pub const RESPONSE_BODIES: u64 = 64 * MIB;
+/// The size of the bodies of all requests of a call together, in bytes.
+pub const REQUEST_BODIES: u64 = 16 * MIB;
+/// The length of a URL's path and query, in bytes. Servers accept 8 KiB.
+pub const PATH: usize = 16 * KIB as usize;
+/// Addresses of a name that are tried.
+pub const ADDRESSES: usize = 8;
+/// Time to resolve a name.
+pub const RESOLVE: Duration = Duration::from_secs(10);
+/// Time to connect to one address, and for the TLS handshake.
+pub const CONNECT: Duration = Duration::from_secs(10);
+/// Time from the end of the request to the head of the response. Slow APIs answer in a minute.
+pub const FIRST_BYTE: Duration = Duration::from_secs(120);
+/// Time between two pieces of a response's body.
+pub const BETWEEN_PIECES: Duration = Duration::from_secs(30);
+/// The least length of a secret, in bytes. A shorter one could not be told from ordinary text.
+pub const SECRET_MIN: usize = 8;
+/// The greatest length of a secret, in bytes. The redaction holds back as much of each body.
+pub const SECRET_MAX: usize = 4 * KIB as usize;

@@ -1,0 +1,177 @@
+//! What is granted to one plugin: rules, environment variables and secrets with their values.
+
+use crate::redact::Redaction;
+use crate::refusal::NetRefused;
+use crate::rule::{NetRule, Reach};
+use crate::secret::{Secret, SecretValue};
+use crate::target::{Scheme, Target};
+use http::{HeaderMap, HeaderName, Method, header};
+use palisade::SideEffects;
+
+/// A secret, and its value or the reason why it has none.
+type HeldSecret = (Secret, Result<SecretValue, &'static str>);
+
+/// What is granted to one plugin, with the values of this run.
+#[derive(Debug)]
+pub struct PluginGrants {
+    rules: Vec<NetRule>,
+    environment: Vec<(String, String)>,
+    secrets: Vec<HeldSecret>,
+    redaction: Option<Redaction>,
+}
+
+/// A request that its grants allow.
+pub(crate) struct Allowed {
+    pub(crate) target: Target,
+    pub(crate) reach: Reach,
+    /// Whether the request carries a secret.
+    pub(crate) carries: Carries,
+}
+
+/// Whether a request carries a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carries {
+    Nothing,
+    Secret,
+}
+
+impl PluginGrants {
+    /// Resolves the grants of a plugin: `variable` returns the value of an environment variable of
+    /// the host. A variable that is not set stays unset for the plugin; a secret without a value
+    /// refuses the requests to its host.
+    #[must_use]
+    pub fn new(
+        rules: Vec<NetRule>,
+        environment: &[String],
+        secrets: Vec<Secret>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        let environment = environment.iter();
+        let environment =
+            environment.filter_map(|name| Some((name.clone(), variable(name)?))).collect();
+        let mut secrets: Vec<HeldSecret> = secrets
+            .into_iter()
+            .map(|secret| {
+                let value = SecretValue::new(variable(&secret.name));
+                (secret, value)
+            })
+            .collect();
+        let values: Vec<&str> = secrets
+            .iter()
+            .filter_map(|(_, value)| value.as_ref().ok())
+            .map(SecretValue::as_str)
+            .collect();
+        let redaction = match Redaction::new(values.iter().copied()) {
+            Ok(redaction) => (!values.is_empty()).then_some(redaction),
+            Err(_) => {
+                for (_, value) in &mut secrets {
+                    *value = Err("the secrets of the plugin are too large together");
+                }
+                None
+            }
+        };
+        Self { rules, environment, secrets, redaction }
+    }
+
+    /// Returns the granted environment variables with their values.
+    #[must_use]
+    pub fn environment(&self) -> &[(String, String)] {
+        &self.environment
+    }
+
+    /// Returns true if the plugin has a network rule.
+    #[must_use]
+    pub fn has_network(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    pub(crate) fn redaction(&self) -> Option<&Redaction> {
+        self.redaction.as_ref()
+    }
+
+    /// Returns true if only the host sets this header.
+    pub(crate) fn reserves(&self, header: &HeaderName) -> bool {
+        self.secrets.iter().any(|(secret, _)| secret.header == *header)
+    }
+
+    /// Checks a request of a tool, and adds the secrets of its host.
+    pub(crate) fn check(
+        &self,
+        class: SideEffects,
+        method: &Method,
+        uri: &http::Uri,
+        headers: &mut HeaderMap,
+    ) -> Result<Allowed, NetRefused> {
+        let target = Target::of(uri)?;
+        if !is_sent_by(class, method) {
+            return Err(NetRefused::Class { class, method: method.clone() });
+        }
+        let reach = self.rules.iter().filter_map(|rule| rule.allows(method, &target)).max();
+        let Some(reach) = reach else {
+            return Err(NetRefused::NoRule { method: method.clone(), target });
+        };
+        let carries = self.add_secrets(&target, reach, headers)?;
+        Ok(Allowed { target, reach, carries })
+    }
+
+    fn add_secrets(
+        &self,
+        target: &Target,
+        reach: Reach,
+        headers: &mut HeaderMap,
+    ) -> Result<Carries, NetRefused> {
+        for (secret, _) in &self.secrets {
+            headers.remove(&secret.header);
+        }
+        let mut carries = Carries::Nothing;
+        for (secret, value) in &self.secrets {
+            if secret.host != target.host {
+                continue;
+            }
+            let name = || secret.name.clone();
+            if target.scheme == Scheme::Http && reach == Reach::Public {
+                return Err(NetRefused::PlainSecret { name: name(), target: target.clone() });
+            }
+            let value = value
+                .as_ref()
+                .map_err(|reason| NetRefused::SecretValue { name: name(), reason: *reason })?;
+            let value = secret.header_value(value).ok_or_else(|| NetRefused::SecretValue {
+                name: name(),
+                reason: "a header cannot carry it",
+            })?;
+            headers.insert(&secret.header, value);
+            carries = Carries::Secret;
+        }
+        if carries == Carries::Secret {
+            if headers.contains_key(header::RANGE) {
+                return Err(NetRefused::Part);
+            }
+            headers.insert(header::ACCEPT_ENCODING, http::HeaderValue::from_static("identity"));
+        }
+        Ok(carries)
+    }
+
+    /// Returns the grants, one on each line.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let rules = self.rules.iter().map(|rule| format!("net {rule}"));
+        let environment = self.environment.iter().map(|(name, _)| format!("env {name}"));
+        let secrets = self.secrets.iter().map(|(secret, value)| match value {
+            Ok(_) => format!("secret {secret}"),
+            Err(reason) => format!("secret {secret} (unusable: {reason})"),
+        });
+        rules.chain(environment).chain(secrets).collect()
+    }
+}
+
+/// Returns true if a tool of this class may send such a request with a grant: what a class may not
+/// do to files, it may not do to servers.
+fn is_sent_by(class: SideEffects, method: &Method) -> bool {
+    match class {
+        SideEffects::None => false,
+        SideEffects::Read | SideEffects::Write | SideEffects::Execute => {
+            *method == Method::GET || *method == Method::HEAD
+        }
+        SideEffects::Network => true,
+    }
+}

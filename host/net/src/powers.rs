@@ -1,0 +1,90 @@
+//! The grants of plugins as powers of the host: `wasi:http` for those with a network rule.
+
+use crate::call::CallData;
+use crate::network::Network;
+use crate::plugin_grants::PluginGrants;
+use palisade::internal::{CallState, PluginPowers, PoweredCall, Powers};
+use palisade::tool::Digest;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+use wasmtime::component::Linker;
+use wasmtime_wasi_http::p2::bindings::LinkOptions;
+use wasmtime_wasi_http::p2::bindings::http::{outgoing_handler, types};
+use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView};
+
+/// The grants of all plugins of a host, for
+/// [`HostBuilder::powers`](palisade::HostBuilder::powers). Without any grant, nothing of `wasi:http`
+/// is linked.
+#[derive(Debug, Default)]
+pub struct Grants {
+    network: Network,
+    plugins: HashMap<Digest, Arc<PluginGrants>>,
+}
+
+impl Grants {
+    /// Creates grants without any plugin, over a network.
+    #[must_use]
+    pub fn new(network: Network) -> Self {
+        Self { network, plugins: HashMap::new() }
+    }
+
+    /// Sets the grants of the plugin with this digest.
+    #[must_use]
+    pub fn plugin(mut self, plugin: Digest, grants: PluginGrants) -> Self {
+        self.plugins.insert(plugin, Arc::new(grants));
+        self
+    }
+
+    /// Returns true if no plugin has a grant.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.plugins.is_empty()
+    }
+}
+
+impl Powers for Grants {
+    fn of(&self, plugin: Digest) -> Option<Arc<dyn PluginPowers>> {
+        let grants = self.plugins.get(&plugin)?.clone();
+        Some(Arc::new(NetPowers { network: self.network.clone(), grants }))
+    }
+}
+
+struct NetPowers {
+    network: Network,
+    grants: Arc<PluginGrants>,
+}
+
+impl PluginPowers for NetPowers {
+    fn meaning(&self, interface: &str) -> Option<&'static str> {
+        let is_provided = ["wasi:http/types", "wasi:http/outgoing-handler"].contains(&interface);
+        (is_provided && self.grants.has_network())
+            .then_some("requests to the granted hosts, as far as the tool's class allows")
+    }
+
+    fn link(&self, linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+        if !self.grants.has_network() {
+            return Ok(());
+        }
+        let options = LinkOptions::default();
+        outgoing_handler::add_to_linker::<_, WasiHttp>(linker, view)?;
+        types::add_to_linker::<_, WasiHttp>(linker, &options.into(), view)
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        self.grants.environment().to_vec()
+    }
+
+    fn begin(&self, call: PoweredCall) -> Box<dyn Any + Send> {
+        Box::new(CallData::new(&self.network, &self.grants, call))
+    }
+
+    fn grants(&self) -> Vec<String> {
+        self.grants.lines()
+    }
+}
+
+fn view(state: &mut CallState) -> WasiHttpCtxView<'_> {
+    let (table, data) = state.powers::<CallData>();
+    WasiHttpCtxView { hooks: &mut data.hooks, table, ctx: &mut data.context }
+}

@@ -1,0 +1,35 @@
+//! Resolvers of names. Each request resolves its host once.
+
+#[cfg(feature = "hickory")]
+mod hickory;
+
+#[cfg(feature = "hickory")]
+pub use hickory::NameServer;
+
+use palisade::BoxFuture;
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+
+/// A resolver of DNS names.
+pub trait Resolver: fmt::Debug + Send + Sync {
+    /// Returns the addresses of a name, in the order in which they are tried. Runs once for each
+    /// request to a host with a name, on the threads of the network, and must not block them.
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
+}
+
+/// The resolver of the system (`getaddrinfo`), with its hosts file and search rules. The name is
+/// looked up as a whole one, with a final dot, so that no search domain is added.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            // A name of one label, such as `localhost`, is found in the hosts file without a dot only.
+            let whole = if name.contains('.') { format!("{name}.") } else { name.to_owned() };
+            let found = tokio::net::lookup_host((whole, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}

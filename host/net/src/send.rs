@@ -1,0 +1,160 @@
+//! The sending of a request that has been checked.
+
+use crate::body::{RequestBody, ResponseBody};
+use crate::call::{CallNetwork, Place};
+use crate::connect::{ConnectError, connect};
+use crate::limits;
+use crate::network::{NetworkError, Task};
+use crate::plugin_grants::{Allowed, Carries};
+use crate::redact::Redaction;
+use crate::refusal::NetRefused;
+use http::{HeaderMap, HeaderValue, Request, Response, Uri, header};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use std::time::Duration;
+use tokio::time::timeout;
+use wasmtime_wasi_http::io::TokioIo;
+use wasmtime_wasi_http::{RequestOptions, WasiBody};
+
+/// The reason why a request has no response.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error("the memory of the call has no room for a connection: {0}")]
+    Memory(String),
+    #[error("the server sent no response within {} s", .0.as_secs_f32())]
+    Slow(Duration),
+    #[error(
+        "the headers of the response are too long: at most {} fields and {} bytes are read",
+        limits::HEADER_COUNT,
+        limits::HEADERS
+    )]
+    Headers,
+    #[error("the exchange with the server failed: {0}")]
+    Exchange(hyper::Error),
+    #[error("internal error: a task of the network panicked")]
+    Panicked,
+}
+
+impl From<NetRefused> for SendError {
+    fn from(refused: NetRefused) -> Self {
+        Self::Connect(refused.into())
+    }
+}
+
+/// A response with the task that reads its body from the connection.
+pub(crate) type Answer = (Response<WasiBody>, Task<()>);
+
+/// Sends a request and waits for the head of the response.
+pub(crate) async fn send(
+    call: CallNetwork,
+    allowed: Allowed,
+    request: Request<WasiBody>,
+    options: RequestOptions,
+) -> Result<Answer, SendError> {
+    let place = call.place().await?;
+    let carries = allowed.carries;
+    let request = prepared(request, &allowed, &call);
+    let exchange = exchange(call.clone(), allowed, request, options, place);
+    let exchanged = call.network().spawn(exchange)?.ended().await.ok_or(SendError::Panicked)?;
+    let (response, connection) = exchanged?;
+    let asked = options.between_bytes_timeout.unwrap_or(limits::BETWEEN_PIECES);
+    let patience = asked.min(limits::BETWEEN_PIECES);
+    Ok((guarded(response, carries, patience, &call)?, connection))
+}
+
+/// Returns the request as it goes to the server: with the target in `Host` alone.
+fn prepared(
+    request: Request<WasiBody>,
+    allowed: &Allowed,
+    call: &CallNetwork,
+) -> Request<RequestBody> {
+    let (mut parts, body) = request.into_parts();
+    let path = parts.uri.path_and_query().cloned();
+    parts.uri = path.map_or_else(|| Uri::from_static("/"), Uri::from);
+    parts.version = http::Version::HTTP_11;
+    if let Ok(host) = HeaderValue::from_str(&allowed.target.authority()) {
+        parts.headers.insert(header::HOST, host);
+    }
+    Request::from_parts(parts, RequestBody::new(body, call.sent()))
+}
+
+/// Connects and exchanges the heads, on the thread of the network.
+async fn exchange(
+    call: CallNetwork,
+    allowed: Allowed,
+    request: Request<RequestBody>,
+    options: RequestOptions,
+    place: Place,
+) -> Result<(Response<Incoming>, Task<()>), SendError> {
+    let network = call.network();
+    let connecting = connect(&allowed.target, allowed.reach, network);
+    let stream = match options.connect_timeout {
+        Some(time) => timeout(time, connecting).await.unwrap_or(Err(ConnectError::Timeout))?,
+        None => connecting.await?,
+    };
+    let mut builder = http1::Builder::new();
+    builder.max_headers(limits::HEADER_COUNT).max_buf_size(limits::HEADERS);
+    let (mut sender, connection) =
+        builder.handshake(TokioIo::new(stream)).await.map_err(SendError::Exchange)?;
+    let connection = network.spawn(async move {
+        // Its error is that of the response or of its body.
+        let _ = connection.await;
+        drop(place);
+    })?;
+    let patience = options.first_byte_timeout.unwrap_or(limits::FIRST_BYTE).min(limits::FIRST_BYTE);
+    match timeout(patience, sender.send_request(request)).await {
+        Ok(Ok(response)) => Ok((response, connection)),
+        Ok(Err(error)) if error.is_parse_too_large() => Err(SendError::Headers),
+        Ok(Err(error)) => Err(SendError::Exchange(error)),
+        Err(_) => Err(SendError::Slow(patience)),
+    }
+}
+
+/// Returns the response as a guest gets it: without secrets, and with a bounded body.
+fn guarded(
+    response: Response<Incoming>,
+    carries: Carries,
+    patience: Duration,
+    call: &CallNetwork,
+) -> Result<Response<WasiBody>, NetRefused> {
+    let (mut parts, body) = response.into_parts();
+    if carries == Carries::Secret {
+        refuse_encoded(&parts.headers)?;
+    }
+    let redaction = call.redaction();
+    if let Some(redaction) = redaction {
+        redact_headers(redaction, &mut parts.headers);
+    }
+    let body = ResponseBody::new(body, call.received(), redaction.map(Redaction::stream), patience);
+    Ok(Response::from_parts(parts, body.boxed_unsync()))
+}
+
+/// Refuses an encoded response: the redaction would not find a secret in it.
+fn refuse_encoded(headers: &HeaderMap) -> Result<(), NetRefused> {
+    for name in [header::CONTENT_ENCODING, header::TRANSFER_ENCODING] {
+        for value in headers.get_all(name) {
+            let encoding = String::from_utf8_lossy(value.as_bytes());
+            let is_plain = |name: &str| ["", "identity", "chunked"].contains(&name);
+            if !encoding.split(',').all(|name| is_plain(name.trim().to_ascii_lowercase().as_str()))
+            {
+                let encoding = encoding.chars().take(64).filter(char::is_ascii_graphic).collect();
+                return Err(NetRefused::Encoded { encoding });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn redact_headers(redaction: &Redaction, headers: &mut HeaderMap) {
+    for value in headers.values_mut() {
+        if let Some(clean) = redaction.redact(value.as_bytes()) {
+            *value = HeaderValue::from_bytes(&clean)
+                .unwrap_or_else(|_| HeaderValue::from_static(crate::redact::REDACTED));
+        }
+    }
+}

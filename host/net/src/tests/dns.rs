@@ -1,0 +1,97 @@
+//! Names that change between two lookups, with a name server of the tests' own.
+
+use super::Call;
+use super::server::Server;
+use crate::Network;
+use crate::resolve::NameServer;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
+
+/// A name server that answers each question for an IPv4 address with the next of its addresses,
+/// again and again, and has no others.
+struct Names {
+    address: SocketAddr,
+    asked: Arc<Mutex<usize>>,
+    task: JoinHandle<()>,
+}
+
+impl Names {
+    async fn start(addresses: &[[u8; 4]]) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let asked: Arc<Mutex<usize>> = Arc::default();
+        let (count, addresses) = (asked.clone(), addresses.to_vec());
+        let task = tokio::spawn(async move {
+            let mut question = [0; 512];
+            loop {
+                let (length, from) = socket.recv_from(&mut question).await.unwrap();
+                let answer = answer(&question[..length], || {
+                    let mut count = count.lock().unwrap();
+                    *count += 1;
+                    addresses[(*count - 1) % addresses.len()]
+                });
+                socket.send_to(&answer, from).await.unwrap();
+            }
+        });
+        Self { address, asked, task }
+    }
+
+    fn network(&self) -> Network {
+        Network::new(Arc::new(NameServer::new(self.address).unwrap()), Vec::new())
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Returns the answer to a question: an address that expires at once, or none.
+fn answer(question: &[u8], address: impl FnOnce() -> [u8; 4]) -> Vec<u8> {
+    let name_ends = 12 + question[12..].iter().position(|byte| *byte == 0).unwrap();
+    let asked = &question[12..name_ends + 5];
+    let is_v4 = question[name_ends + 1..name_ends + 3] == [0, 1];
+    let mut answer = question[..2].to_vec();
+    answer.extend([0x84, 0x00, 0, 1, 0, u8::from(is_v4), 0, 0, 0, 0]);
+    answer.extend(asked);
+    if is_v4 {
+        // The name of the question, type A, class IN, no time to live, four bytes.
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
+        answer.extend(address());
+    }
+    answer
+}
+
+#[tokio::test]
+async fn name_is_looked_up_once_and_the_checked_address_is_connected_to() {
+    let first = Server::echo().await;
+    let port = first.port();
+    let second_ip = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+    let echo = Arc::new(|_: &str| super::server::Wire::Bytes(super::server::ok(b"second")));
+    let second = Server::start_at(second_ip, port, echo).await;
+    let names = Names::start(&[[127, 0, 0, 1], [127, 0, 0, 2]]).await;
+    let rule = format!("GET http://rebind.test:{port} private");
+    let mut call = Call::with_rules(&names.network(), &[&rule]);
+    call.get(&format!("http://rebind.test:{port}/")).await.unwrap();
+    assert_eq!((first.heads().len(), second.heads().len()), (1, 0));
+    assert_eq!(*names.asked.lock().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn name_that_moves_to_this_machine_is_never_reached() {
+    let server = Server::echo().await;
+    let port = server.port();
+    let moves = [[127, 0, 0, 1], [169, 254, 169, 254], [10, 0, 0, 1], [0, 0, 0, 0]];
+    let names = Names::start(&moves).await;
+    let network = names.network();
+    for attempt in 0..20 {
+        let mut call = Call::with_rules(&network, &[&format!("GET http://rebind.test:{port}")]);
+        assert!(call.get(&format!("http://rebind.test:{port}/")).await.is_err(), "{attempt}");
+        assert_eq!(call.refusal(), "address_refused", "{attempt}");
+    }
+    assert_eq!(server.heads(), Vec::<String>::new());
+    assert_eq!(*names.asked.lock().unwrap(), 20);
+}

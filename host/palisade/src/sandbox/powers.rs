@@ -1,0 +1,51 @@
+//! Powers beyond the class of a tool, which another crate provides for plugins with a grant: it adds
+//! imports to the linker of such a plugin, and the data behind them to each of its calls.
+
+pub use super::run::{Refusals, State as CallState};
+use crate::execution::account::Account;
+use crate::tool::{Digest, SideEffects};
+use std::any::Any;
+use std::sync::Arc;
+use wasmtime::component::Linker;
+
+/// The source of the powers of all plugins. A host without one links nothing of them.
+pub trait Powers: Send + Sync {
+    /// Returns the powers of a plugin, or `None` if it has none. Runs when the plugin is loaded, on
+    /// a thread that may block.
+    fn of(&self, plugin: Digest) -> Option<Arc<dyn PluginPowers>>;
+}
+
+/// The powers of one plugin.
+pub trait PluginPowers: Send + Sync {
+    /// Returns the meaning of an interface, such as `wasi:http/types`, or `None` if the powers do
+    /// not provide it.
+    fn meaning(&self, interface: &str) -> Option<&'static str>;
+
+    /// Adds the interfaces to a linker of the plugin's own, which has all others already. Runs once
+    /// for each compiled code of the plugin.
+    ///
+    /// # Errors
+    ///
+    /// An error of the linker, which rejects the plugin.
+    fn link(&self, linker: &mut Linker<CallState>) -> wasmtime::Result<()>;
+
+    /// Returns the environment variables of calls. Runs at each call that reads them.
+    fn environment(&self) -> Vec<(String, String)>;
+
+    /// Creates the data of one call. Runs at each call of the plugin and must not block.
+    fn begin(&self, call: PoweredCall) -> Box<dyn Any + Send>;
+
+    /// Returns the grants behind the powers, one on each line, for a person.
+    fn grants(&self) -> Vec<String>;
+}
+
+/// A call that begins.
+#[derive(Debug, Clone)]
+pub struct PoweredCall {
+    /// The class of the tool. While a plugin is described, it is `none`.
+    pub class: SideEffects,
+    /// The account that the memory of the powers counts in.
+    pub account: Account,
+    /// The refusals of the call.
+    pub refusals: Refusals,
+}

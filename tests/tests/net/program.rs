@@ -1,0 +1,97 @@
+//! `palisade grant` and what the other subcommands show of grants.
+
+use super::server::Server;
+use palisade_tests::guest::NET_FETCH;
+use palisade_tests::{Program, World};
+use serde_json::json;
+
+/// Returns the program with the guest as its plugin.
+fn program<'w>(world: &'w World, args: &[&str]) -> Program<'w> {
+    Program::new(world)
+        .args(["--no-builtin".into(), "--plugins".into(), NET_FETCH.directory().into_os_string()])
+        .args(args.iter().copied())
+}
+
+#[test]
+fn granted_fetch_works_until_it_is_revoked() {
+    let (world, server) = (World::new(), Server::echo());
+    let rule = format!("GET http://{} private", server.authority());
+    let input = json!({"authority": server.authority()}).to_string();
+    program(&world, &["call", "send_read", &input])
+        .run()
+        .exits_with(3)
+        .stderr_contains(&["palisade grant"]);
+    let _ = program(&world, &["grant", "net_fetch", "net", &rule]).run().exits_with(0);
+    let _ = program(&world, &["call", "send_read", &input]).run().exits_with(0);
+    let shown = program(&world, &["inspect", "send_read"]).run().exits_with(0);
+    assert!(shown.stdout.contains(&rule), "{}", shown.stdout);
+    let listed = program(&world, &["grant", "list"]).run().exits_with(0);
+    assert!(listed.stdout.contains(&format!("net {rule}")), "{}", listed.stdout);
+    let _ = program(&world, &["grant", "net_fetch", "revoke"]).run().exits_with(0);
+    let _ = program(&world, &["call", "send_read", &input]).run().exits_with(3);
+    let _ = program(&world, &["grant", "net_fetch", "revoke"]).run().exits_with(3);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn secret_of_the_environment_is_shown_by_no_subcommand() {
+    let (world, server) = (World::new(), Server::echo());
+    let rule = format!("GET http://{} private", server.authority());
+    let planted = super::secrets::PLANTED;
+    let run = |args: &[&str]| program(&world, args).env("PLANTED", planted).run();
+    let _ = run(&["grant", "net_fetch", "net", &rule]).exits_with(0);
+    let secret =
+        ["grant", "net_fetch", "secret", "PLANTED", "--for", "localhost", "--header", "x-key"];
+    let _ = run(&secret).exits_with(0);
+    let input = json!({"authority": server.authority()}).to_string();
+    let events = world.outer().join("events.jsonl");
+    let call = ["call", "--json", "--events", events.to_str().unwrap(), "send_read", &input];
+    let runs = [
+        run(&call).exits_with(0),
+        run(&["inspect", "--json", "send_read"]).exits_with(0),
+        run(&["grant", "list", "--json"]).exits_with(0),
+        run(&["config", "show"]).exits_with(0),
+        run(&["doctor"]),
+    ];
+    let file = std::fs::read_to_string(world.home().join(".config/palisade/grants.toml")).unwrap();
+    let events = std::fs::read_to_string(events).unwrap();
+    assert!(file.contains("PLANTED") && !file.contains(planted), "{file}");
+    assert!(!events.contains(planted), "{events}");
+    for ran in runs {
+        assert!(!ran.stdout.contains(planted) && !ran.stderr.contains(planted), "{ran:?}");
+    }
+    assert!(server.requests()[0].contains(&format!("x-key: {planted}")));
+}
+
+#[test]
+fn file_of_grants_is_private_and_outside_of_the_workspace() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    let _ = program(&world, &["grant", "net_fetch", "env", "LANG"]).run().exits_with(0);
+    let file = world.home().join(".config/palisade/grants.toml");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let inside = world.root().join("palisade.toml");
+    std::fs::write(&inside, "").unwrap();
+    let config = ["--config", inside.to_str().unwrap(), "grant", "net_fetch", "env", "LANG"];
+    program(&world, &config).run().exits_with(2).stderr_contains(&["workspace"]);
+    assert!(!world.root().join("grants.toml").exists());
+}
+
+#[test]
+fn invalid_grants_are_refused_with_what_is_accepted() {
+    let world = World::new();
+    for (args, says) in [
+        (vec!["net_fetch", "net", "GET https://*"], "`*.example.org`"),
+        (vec!["net_fetch", "net", "https://a.org"], "METHODS URL"),
+        (vec!["net_fetch", "env", "A B"], "environment variable"),
+        (vec!["net_fetch", "secret", "KEY", "--for", "a.org", "--header", "host"], "authorization"),
+        (vec!["net", "GET https://a.org"], "name the plugin first"),
+    ] {
+        let args: Vec<&str> = ["grant"].into_iter().chain(args).collect();
+        program(&world, &args).run().exits_with(2).stderr_contains(&[says]);
+    }
+    let _ = program(&world, &["grant", "unknown", "env", "LANG"]).run().exits_with(3);
+    std::fs::create_dir_all(world.home().join(".config/palisade")).unwrap();
+    std::fs::write(world.home().join(".config/palisade/grants.toml"), "[[grants]]").unwrap();
+    program(&world, &["list"]).run().exits_with(2).stderr_contains(&["grants.toml"]);
+}
