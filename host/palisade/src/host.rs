@@ -295,8 +295,8 @@ impl Host {
     }
 
     /// Returns the plugins that are found and not approved, in the order of discovery. Each has
-    /// described itself, so that a person can look at it. None of its tools, resources and prompts is
-    /// listed, exported or offered, and a call of its tools is refused with
+    /// described itself, so that a person can look at it. None of its tools, resources and prompts
+    /// is listed, exported or offered, and a call of its tools is refused with
     /// [`PermissionReason::NotApproved`](crate::PermissionReason::NotApproved). Each is among the
     /// [`rejected`](Self::rejected) files as well.
     #[must_use]

@@ -12,7 +12,8 @@ impl Canonical {
         &self.0
     }
 
-    /// Appends a value. Equal values have equal texts, in whatever order their members were written.
+    /// Appends a value. Equal values have equal texts, in whatever order their members were
+    /// written.
     pub(crate) fn value(&mut self, value: &Value) {
         match value {
             Value::Null => self.0.extend_from_slice(b"null"),

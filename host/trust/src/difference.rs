@@ -45,8 +45,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Compares a plugin with its approval. `words` are those that were approved, if they were kept;
-    /// without them the lines say only which of them differ.
+    /// Compares a plugin with its approval. `words` are those that were approved, if they were
+    /// kept; without them the lines say only which of them differ.
     #[must_use]
     pub fn new(entry: &Entry, words: Option<&Words>, now: &Present<'_>) -> Self {
         let mut difference = Self::default();

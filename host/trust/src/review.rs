@@ -183,8 +183,8 @@ impl Review {
     }
 
     /// Writes the approval into the user's lock, with the time of now, whatever the
-    /// [`obstacles`](Self::obstacles) are: the person who was asked decides. The approval is for the
-    /// bytes and words of this review, also if the file has changed since.
+    /// [`obstacles`](Self::obstacles) are: the person who was asked decides. The approval is for
+    /// the bytes and words of this review, also if the file has changed since.
     ///
     /// # Errors
     ///

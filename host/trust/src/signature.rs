@@ -1,8 +1,8 @@
 //! Signatures over the bytes of a plugin, in the format of minisign.
 //!
 //! A signature says something only if the operator has configured a key for the plugin's source:
-//! [`Verified::NoKey`] is not [`Verified::By`], and no other value of this module can be mistaken for
-//! a valid signature.
+//! [`Verified::NoKey`] is not [`Verified::By`], and no other value of this module can be mistaken
+//! for a valid signature.
 
 use minisign_verify::{PublicKey, Signature};
 use palisade::tool::text::elided;
@@ -146,8 +146,8 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// [`SignatureError`] if a key is configured for the source, and none of the keys has signed the
-    /// bytes.
+    /// [`SignatureError`] if a key is configured for the source, and none of the keys has signed
+    /// the bytes.
     pub fn verify(
         &self,
         source: &str,

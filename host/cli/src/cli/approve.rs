@@ -138,8 +138,8 @@ fn write(locked: &LockedPlugins, review: &Review) -> Result<(), Failure> {
     Ok(review.approve(&path)?)
 }
 
-/// Returns true if an obstacle forbids the approval. A person who is asked has seen a rollback and a
-/// revocation.
+/// Returns true if an obstacle forbids the approval. A person who is asked has seen a rollback and
+/// a revocation.
 fn stops(args: &Args, obstacle: &Obstacle) -> bool {
     match obstacle {
         Obstacle::NewSigner { .. } => !args.new_signer,

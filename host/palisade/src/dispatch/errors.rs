@@ -47,10 +47,8 @@ pub(super) fn not_allowed(tool: &Registered, list: ListOf) -> ErrorKind {
 /// Returns the error of a call of a tool whose plugin is not approved.
 pub(super) fn not_approved(tool: &str, unapproved: &Unapproved) -> ErrorKind {
     let Unapproved { plugin, why } = unapproved;
-    let message = format!(
-        "`{}` is a tool of a plugin that is not approved; call a listed tool",
-        named(tool)
-    );
+    let message =
+        format!("`{}` is a tool of a plugin that is not approved; call a listed tool", named(tool));
     let advice = format!("the plugin `{plugin}`: {}; {}", why.reason(), why.advice());
     ErrorKind::denied_with(PermissionReason::NotApproved, message, Advice::new(advice))
 }

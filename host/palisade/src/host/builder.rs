@@ -109,9 +109,9 @@ impl HostBuilder {
     }
 
     /// Runs the tools of this registry, such as a [`subset`](Registry::subset) of another host's,
-    /// and loads no plugins, not even the shipped ones. The registry is shared: tools that are added
-    /// to it later, also by [`tool`](Self::tool), are there for all who hold it. A tool of a plugin
-    /// keeps the limits of the host that loaded it, and the files of that host's plugins are
+    /// and loads no plugins, not even the shipped ones. The registry is shared: tools that are
+    /// added to it later, also by [`tool`](Self::tool), are there for all who hold it. A tool of a
+    /// plugin keeps the limits of the host that loaded it, and the files of that host's plugins are
     /// protected here as well.
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
@@ -223,8 +223,8 @@ impl HostBuilder {
     }
 
     /// Sets the approvals of plugin files. A plugin that they do not approve describes itself, and
-    /// nothing else of it runs: see [`Host::unapproved`]. Default: all files that this builder names
-    /// are approved.
+    /// nothing else of it runs: see [`Host::unapproved`]. Default: all files that this builder
+    /// names are approved.
     #[must_use]
     pub fn approvals(mut self, approvals: Arc<dyn Approvals>) -> Self {
         self.approvals = Some(approvals);

@@ -13,8 +13,8 @@ pub trait Approvals: Send + Sync {
     /// Called before each scan of the plugin files, so that changed approvals can be read.
     fn scan_begins(&self) {}
 
-    /// Says whether these bytes may be compiled and describe themselves, in a sandbox without files.
-    /// Called before anything of them runs. Default: they may.
+    /// Says whether these bytes may be compiled and describe themselves, in a sandbox without
+    /// files. Called before anything of them runs. Default: they may.
     ///
     /// # Errors
     ///

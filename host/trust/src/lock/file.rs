@@ -72,8 +72,9 @@ impl Lock {
         lock_file(path, LockOf::User).map(Option::unwrap_or_default)
     }
 
-    /// Changes the user's lock in one step: other processes see the old file or the new one. `change`
-    /// gets the current content. Returns its result. The file is unchanged if there is an error.
+    /// Changes the user's lock in one step: other processes see the old file or the new one.
+    /// `change` gets the current content. Returns its result. The file is unchanged if there is an
+    /// error.
     ///
     /// # Errors
     ///
@@ -124,8 +125,8 @@ pub(crate) fn lock_file(path: &Path, of: LockOf) -> Result<Option<Lock>, LockErr
     Lock::parse(&text).map(Some).map_err(invalid)
 }
 
-/// Refuses a file that another user owns or can write to. The open handle is checked, from which the
-/// content is read.
+/// Refuses a file that another user owns or can write to. The open handle is checked, from which
+/// the content is read.
 fn check_owner(file: &File, path: &Path) -> Result<(), LockError> {
     let meta =
         file.metadata().map_err(|source| LockError::File { path: path.to_owned(), source })?;

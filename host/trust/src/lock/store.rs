@@ -1,6 +1,6 @@
 //! The words of approved plugins, kept beside the lock so that a later difference can quote them.
-//! Each file is named after the hash of its words, which is checked when it is read: the lock decides
-//! what was approved, and these files only show it.
+//! Each file is named after the hash of its words, which is checked when it is read: the lock
+//! decides what was approved, and these files only show it.
 
 use super::Lock;
 use crate::words::{Words, WordsHash};

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 /// The indentation of a difference.
 const INDENT: &str = "  ";
 
-/// Returns what `inspect` shows of a new plugin, or the difference from the approved one, in lines of
-/// at most `room` columns.
+/// Returns what `inspect` shows of a new plugin, or the difference from the approved one, in lines
+/// of at most `room` columns.
 pub(super) fn text(plugin: &Plugin, review: &Review, room: usize) -> String {
     let name = elided(plugin.name(), 128);
     let state = format!("`{name}`: {}.", review.state.in_words());
