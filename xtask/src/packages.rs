@@ -14,7 +14,7 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 12] = [
+const HOSTS: [&str; 13] = [
     "palisade-wasip2",
     "palisade-plugins",
     "palisade-schema",

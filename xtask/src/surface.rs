@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The published libraries.
-const LIBRARIES: [&str; 12] = [
+const LIBRARIES: [&str; 13] = [
     "palisade",
     "palisade_author",
     "palisade_formats",

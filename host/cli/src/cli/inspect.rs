@@ -65,7 +65,7 @@ fn show_unapproved(plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
         output::json(&shown)?;
     } else {
         let room = columns(std::io::stdout());
-        let tool = tool.map(|tool| tool_text(tool, room)).unwrap_or_default();
+        let tool = tool.map(|tool| tool_text(tool, Power::of(plugin), room)).unwrap_or_default();
         output::text(&(tool + &plugin_text(plugin, room)))?;
     }
     Ok(Exit::Ok)
