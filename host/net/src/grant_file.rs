@@ -279,7 +279,7 @@ mod tests {
         let digest = format!("digest = \"{}\"\n", Digest::of(b"a plugin"));
         for (text, part) in [
             ("[[grants]]".to_owned(), "grants"),
-            (format!("{entry}digest = \"sha256:00\""), "sha256:00"),
+            (format!("{entry}digest = \"sha256:00\""), "64 hexadecimal digits"),
             (format!("{entry}{digest}net = [\"GET https://*\"]"), "GET https://*"),
             (format!("{entry}{digest}env = [\"A B\"]"), "A B"),
             (

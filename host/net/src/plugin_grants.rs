@@ -15,7 +15,8 @@ type HeldSecret = (Secret, Result<SecretValue, &'static str>);
 #[derive(Debug)]
 pub struct PluginGrants {
     rules: Vec<NetRule>,
-    environment: Vec<(String, String)>,
+    /// The granted variables, and the values of those that are set.
+    environment: Vec<(String, Option<String>)>,
     secrets: Vec<HeldSecret>,
     redaction: Option<Redaction>,
 }
@@ -46,9 +47,8 @@ impl PluginGrants {
         secrets: Vec<Secret>,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        let environment = environment.iter();
-        let environment =
-            environment.filter_map(|name| Some((name.clone(), variable(name)?))).collect();
+        let value_of = |name: &String| (name.clone(), variable(name));
+        let environment = environment.iter().map(value_of).collect();
         let mut secrets: Vec<HeldSecret> = secrets
             .into_iter()
             .map(|secret| {
@@ -73,10 +73,17 @@ impl PluginGrants {
         Self { rules, environment, secrets, redaction }
     }
 
-    /// Returns the granted environment variables with their values.
+    /// Returns the granted environment variables that are set, with their values.
     #[must_use]
-    pub fn environment(&self) -> &[(String, String)] {
-        &self.environment
+    pub fn environment(&self) -> Vec<(String, String)> {
+        let set = |(name, value): &(String, Option<String>)| Some((name.clone(), value.clone()?));
+        self.environment.iter().filter_map(set).collect()
+    }
+
+    /// Returns true if the plugin has an environment variable.
+    #[must_use]
+    pub fn has_environment(&self) -> bool {
+        !self.environment.is_empty()
     }
 
     /// Returns true if the plugin has a network rule.
@@ -155,7 +162,10 @@ impl PluginGrants {
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let rules = self.rules.iter().map(|rule| format!("net {rule}"));
-        let environment = self.environment.iter().map(|(name, _)| format!("env {name}"));
+        let environment = self.environment.iter().map(|(name, value)| match value {
+            Some(_) => format!("env {name}"),
+            None => format!("env {name} (not set)"),
+        });
         let secrets = self.secrets.iter().map(|(secret, value)| match value {
             Ok(_) => format!("secret {secret}"),
             Err(reason) => format!("secret {secret} (unusable: {reason})"),

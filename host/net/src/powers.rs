@@ -57,6 +57,9 @@ struct NetPowers {
 
 impl PluginPowers for NetPowers {
     fn meaning(&self, interface: &str) -> Option<&'static str> {
+        if interface == "wasi:cli/environment" && self.grants.has_environment() {
+            return Some("the granted variables; no arguments, no directory of the host");
+        }
         let is_provided = ["wasi:http/types", "wasi:http/outgoing-handler"].contains(&interface);
         (is_provided && self.grants.has_network())
             .then_some("requests to the granted hosts, as far as the tool's class allows")
@@ -72,7 +75,7 @@ impl PluginPowers for NetPowers {
     }
 
     fn environment(&self) -> Vec<(String, String)> {
-        self.grants.environment().to_vec()
+        self.grants.environment()
     }
 
     fn begin(&self, call: PoweredCall) -> Box<dyn Any + Send> {

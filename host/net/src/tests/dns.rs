@@ -3,7 +3,9 @@
 use super::Call;
 use super::server::Server;
 use crate::Network;
-use crate::resolve::NameServer;
+use crate::Resolver;
+use palisade::BoxFuture;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use tokio::net::UdpSocket;
@@ -38,14 +40,44 @@ impl Names {
         Self { address, asked, task }
     }
 
-    fn network(&self) -> Network {
-        Network::new(Arc::new(NameServer::new(self.address).unwrap()), Vec::new())
+    /// Returns the networks that ask this server.
+    fn networks(&self) -> Vec<Network> {
+        let networks = vec![Network::new(Arc::new(Asking(self.address)), Vec::new())];
+        #[cfg(feature = "hickory")]
+        let networks = {
+            let server = crate::NameServer::new(self.address).unwrap();
+            [networks, vec![Network::new(Arc::new(server), Vec::new())]].concat()
+        };
+        networks
     }
 }
 
 impl Drop for Names {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// A resolver that asks a name server for IPv4 addresses.
+#[derive(Debug)]
+struct Asking(SocketAddr);
+
+impl Resolver for Asking {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let mut question = vec![0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+            for label in name.split('.') {
+                question.push(u8::try_from(label.len()).unwrap());
+                question.extend(label.as_bytes());
+            }
+            question.extend([0, 0, 1, 0, 1]);
+            let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            socket.send_to(&question, self.0).await?;
+            let mut answer = [0; 512];
+            let length = socket.recv(&mut answer).await?;
+            let address: [u8; 4] = answer[length - 4..length].try_into().unwrap();
+            Ok(vec![IpAddr::from(address)])
+        })
     }
 }
 
@@ -72,12 +104,15 @@ async fn name_is_looked_up_once_and_the_checked_address_is_connected_to() {
     let second_ip = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
     let echo = Arc::new(|_: &str| super::server::Wire::Bytes(super::server::ok(b"second")));
     let second = Server::start_at(second_ip, port, echo).await;
-    let names = Names::start(&[[127, 0, 0, 1], [127, 0, 0, 2]]).await;
     let rule = format!("GET http://rebind.test:{port} private");
-    let mut call = Call::with_rules(&names.network(), &[&rule]);
+    let names = Names::start(&[[127, 0, 0, 1], [127, 0, 0, 2]]).await;
+    let mut call = Call::with_rules(&names.networks()[0], &[&rule]);
     call.get(&format!("http://rebind.test:{port}/")).await.unwrap();
     assert_eq!((first.heads().len(), second.heads().len()), (1, 0));
     assert_eq!(*names.asked.lock().unwrap(), 1);
+    // The next request looks the name up again.
+    call.get(&format!("http://rebind.test:{port}/")).await.unwrap();
+    assert_eq!((first.heads().len(), second.heads().len()), (1, 1));
 }
 
 #[tokio::test]
@@ -86,12 +121,14 @@ async fn name_that_moves_to_this_machine_is_never_reached() {
     let port = server.port();
     let moves = [[127, 0, 0, 1], [169, 254, 169, 254], [10, 0, 0, 1], [0, 0, 0, 0]];
     let names = Names::start(&moves).await;
-    let network = names.network();
-    for attempt in 0..20 {
-        let mut call = Call::with_rules(&network, &[&format!("GET http://rebind.test:{port}")]);
-        assert!(call.get(&format!("http://rebind.test:{port}/")).await.is_err(), "{attempt}");
-        assert_eq!(call.refusal(), "address_refused", "{attempt}");
+    let networks = names.networks();
+    for network in &networks {
+        for attempt in 0..20 {
+            let mut call = Call::with_rules(network, &[&format!("GET http://rebind.test:{port}")]);
+            assert!(call.get(&format!("http://rebind.test:{port}/")).await.is_err(), "{attempt}");
+            assert_eq!(call.refusal(), "address_refused", "{attempt}");
+        }
     }
     assert_eq!(server.heads(), Vec::<String>::new());
-    assert_eq!(*names.asked.lock().unwrap(), 20);
+    assert_eq!(*names.asked.lock().unwrap(), 20 * networks.len());
 }
