@@ -80,6 +80,11 @@ fn printed_configuration_serves_the_tools() {
     assert!(values.contains("adapt_depot.wasm") && values.contains("class = none"), "{values}");
     let inspected = with(&["inspect", "cells_count"]).run().exits_with(0).stdout;
     assert!(inspected.contains("acme:depot/cells@1.2.0#open"), "{inspected}");
+    // The same bytes under another class are not what was approved.
+    let text = std::fs::read_to_string(&own).unwrap();
+    std::fs::write(&own, text.replace("class = \"none\"", "class = \"read\"")).unwrap();
+    let refused = with(&["call", "ping", r#"{"name": "Ada"}"#]).run().exits_with(4);
+    refused.stderr_contains(&["the class of `", "is read, and was none"]);
 }
 
 #[test]

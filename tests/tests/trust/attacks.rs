@@ -105,6 +105,32 @@ fn rollback_stops() {
         .stderr_contains(&["a later one was approved before", "--yes approves no older version"]);
 }
 
+/// Returns a plugin with a version in its custom section.
+fn versioned(version: &str) -> Vec<u8> {
+    let mut plugin = plugin("look").build();
+    let content = [&[7][..], b"version", version.as_bytes()].concat();
+    plugin.extend([0, u8::try_from(content.len()).unwrap()]);
+    plugin.extend(content);
+    plugin
+}
+
+#[test]
+fn older_version_stops_also_if_it_was_never_approved() {
+    let world = World::new();
+    world.install("git", &versioned("1.10.0"));
+    approve(&world);
+    assert!(fs::read_to_string(lock(&world)).unwrap().contains("version_seen = \"1.10.0\""));
+    world.install("git", &versioned("1.9.0"));
+    stops(&world, "look", "its bytes differ");
+    program(&world, &["approve", "--yes"])
+        .run()
+        .exits_with(4)
+        .stderr_contains(&["this is 1.9.0, and 1.10.0 was approved before"]);
+    world.install("git", &versioned("1.11.0"));
+    approve(&world);
+    assert!(call(&world, "look").error().is_none());
+}
+
 #[test]
 fn swapped_approval_stops() {
     let world = approved();
