@@ -96,16 +96,15 @@ struct Dependency {
     users: &'static [&'static str],
 }
 
+const ENGINE: [&str; 3] = ["host/palisade/src/sandbox", "host/wasi-fs/src/", "host/net/src/"];
+const CONFINE: &str = "host/shell/src/confine";
 const DEPENDENCIES: [Dependency; 13] = [
-    Dependency {
-        name: "wasmtime",
-        users: &["host/palisade/src/sandbox", "host/wasi-fs/src/", "host/net/src/"],
-    },
+    Dependency { name: "wasmtime", users: &ENGINE },
     Dependency { name: "rmcp", users: &["host/mcp/"] },
-    Dependency { name: "seccompiler", users: &["host/shell/src/confine"] },
+    Dependency { name: "seccompiler", users: &[CONFINE] },
     Dependency {
         name: "landlock",
-        users: &["host/shell/src/confine", "host/palisade/src/sandbox/compile/child.rs"],
+        users: &[CONFINE, "host/palisade/src/sandbox/compile/child.rs"],
     },
     Dependency { name: "minisign_verify", users: &["host/trust/src/signature.rs"] },
     Dependency {

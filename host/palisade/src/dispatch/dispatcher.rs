@@ -19,6 +19,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Finds the plugin without approval that has a tool of this name.
+pub(crate) type FindUnapproved = dyn Fn(&str) -> Option<Unapproved> + Send + Sync;
+
 /// The dispatcher: everything that a call needs besides its session. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Dispatcher {
@@ -26,7 +29,7 @@ pub(crate) struct Dispatcher {
     /// Returns the names of the plugins that are still compiling, whose tools are not known yet.
     pub(crate) compiling: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Returns the plugin without approval that has a tool.
-    pub(crate) unapproved: Arc<dyn Fn(&str) -> Option<Unapproved> + Send + Sync>,
+    pub(crate) unapproved: Arc<FindUnapproved>,
     pub(crate) confirmer: Arc<dyn Confirmer>,
     /// What binds the sessions that this host has not begun.
     pub(crate) floor: Arc<Floor>,

@@ -7,7 +7,14 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// How long a writer waits for the lock of another, which may be about to end.
+const LOCK_WAIT: Duration = Duration::from_millis(500);
+/// The pause between two attempts.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// A checked file. Its directory cannot be replaced or written to by another user, so its path
 /// keeps its meaning.
@@ -31,7 +38,7 @@ impl JournalFile {
         create_private(&lock_path)?;
         check(&lock_path)?;
         let lock = File::open(&lock_path).map_err(|error| unavailable(&lock_path, &error))?;
-        match lock.try_lock() {
+        match try_lock_for(&lock, LOCK_WAIT) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(JournalError::InUse { path }),
             Err(TryLockError::Error(error)) => return Err(unavailable(&lock_path, &error)),
@@ -135,6 +142,18 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 fn unavailable(path: &Path, error: &std::io::Error) -> JournalError {
     JournalError::Unavailable { path: path.to_owned(), reason: error.to_string() }
+}
+
+/// Locks a file within a time. The lock of an open file is also held by a child process between its
+/// start and the start of its program.
+fn try_lock_for(lock: &File, time: Duration) -> Result<(), TryLockError> {
+    let until = Instant::now() + time;
+    loop {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => sleep(LOCK_PAUSE),
+            done => return done,
+        }
+    }
 }
 
 #[cfg(test)]
