@@ -23,6 +23,8 @@ use std::time::SystemTime;
 const EARLIER: usize = 16;
 /// The most tools that a change lists by name.
 const LISTED: usize = 5;
+/// The most changes that a sentence names.
+const MAX_CHANGES: usize = 6;
 
 /// The place of a plugin: the name of its file without `.wasm`, and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,8 +202,13 @@ impl State {
                 format!("it is new, with the bytes of the approved plugin `{}`", elided(name, 80))
             }
             Self::Changed(changes) => {
-                let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
-                format!("it has changed since it was approved: {}", changes.join("; "))
+                let shown: Vec<String> =
+                    changes.iter().take(MAX_CHANGES).map(ToString::to_string).collect();
+                let more = match changes.len().saturating_sub(MAX_CHANGES) {
+                    0 => String::new(),
+                    more => format!("; and {more} more differences"),
+                };
+                format!("it has changed since it was approved: {}{more}", shown.join("; "))
             }
             Self::Revoked => "its approval was revoked".to_owned(),
         }

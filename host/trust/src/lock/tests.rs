@@ -138,6 +138,8 @@ fn states_in_words_are_escaped_and_bounded() {
     let words = state.in_words();
     assert!(!words.contains('\u{1b}') && words.len() < 2_000, "{words}");
     assert!(words.contains("and 45 more"), "{words}");
+    let many = State::Changed(vec![Change::Words; 50]).in_words();
+    assert!(many.len() < 400 && many.ends_with("and 44 more differences"), "{many}");
 }
 
 #[test]
