@@ -1,7 +1,7 @@
 //! The names of a release: of its packages in the registries, and of its files.
 //!
-//! All packages are of the family `palisade-…`, because others own `palisade` on PyPI and npm;
-//! docs/dist.md has the state of each name.
+//! All packages of the program and the SDKs are of the family `palisade-…`, because others own
+//! `palisade` in every registry; docs/dist.md has the state of each name.
 
 use super::platform::Platform;
 

@@ -13,7 +13,7 @@ function program() {
     return require.resolve(`${name}/bin/palisade`);
   } catch {
     const reason = systems.includes(system)
-      ? `the package ${name} is missing; install it too, without --omit=optional`
+      ? `the package ${name} is missing: npm leaves it out with --omit=optional, and on a Linux without glibc`
       : `there is no program for ${system}, only for ${systems.join(', ')}`;
     fail(reason);
   }
