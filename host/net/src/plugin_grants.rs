@@ -141,7 +141,7 @@ impl PluginGrants {
             }
             let value = value
                 .as_ref()
-                .map_err(|reason| NetRefused::SecretValue { name: name(), reason: *reason })?;
+                .map_err(|reason| NetRefused::SecretValue { name: name(), reason })?;
             let value = secret.header_value(value).ok_or_else(|| NetRefused::SecretValue {
                 name: name(),
                 reason: "a header cannot carry it",

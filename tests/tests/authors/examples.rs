@@ -17,8 +17,16 @@ const MANIFESTS: [&str; 4] =
     ["Cargo.toml", "package.json", "requirements.txt", "compile_flags.txt"];
 const SDK: &str = "../../guest-sdk";
 /// What builds leave in a project.
-const MADE: [&str; 7] =
-    ["dist", "build", "target", "node_modules", ".venv", "__pycache__", ".pytest_cache"];
+const MADE: [&str; 8] = [
+    "dist",
+    "build",
+    "target",
+    "node_modules",
+    "package-lock.json",
+    ".venv",
+    "__pycache__",
+    ".pytest_cache",
+];
 
 /// The variable under which examples that take minutes to compile are built as well.
 const LONG: &str = "PALISADE_LONG_EXAMPLES";
