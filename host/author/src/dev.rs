@@ -33,8 +33,6 @@ pub enum Change {
 pub struct Watch {
     project: PathBuf,
     seen: Snapshot,
-    /// Whether the last change came while the project was built.
-    during_build: bool,
 }
 
 impl Watch {
@@ -45,28 +43,17 @@ impl Watch {
     /// If its files cannot be listed, or are more than 20,000.
     pub fn begin(project: &Path) -> io::Result<Self> {
         let seen = Snapshot::of(project)?;
-        Ok(Self { project: project.to_owned(), seen, during_build: false })
+        Ok(Self { project: project.to_owned(), seen })
     }
 
     /// Waits for a change since the last one, also one that came meanwhile, and until no more
     /// follow. `pause` waits between two looks.
     ///
-    /// A build that changes files of the project itself is repeated once, and not for ever.
-    ///
     /// # Errors
     ///
     /// As [`begin`](Self::begin).
     pub fn wait(&mut self, mut pause: impl FnMut(Duration)) -> io::Result<Change> {
-        let now = Snapshot::of(&self.project)?;
-        if let Some(change) = self.seen.change_to(&now) {
-            self.seen = now;
-            if !std::mem::replace(&mut self.during_build, true) {
-                return Ok(change);
-            }
-        }
-        self.during_build = false;
         loop {
-            pause(POLL);
             let mut now = Snapshot::of(&self.project)?;
             if let Some(change) = self.seen.change_to(&now) {
                 // Editors write in several steps.
@@ -76,6 +63,7 @@ impl Watch {
                 }
                 return Ok(change);
             }
+            pause(POLL);
         }
     }
 }

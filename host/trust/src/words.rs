@@ -298,7 +298,7 @@ mod tests {
             assert_ne!(before.tools[0].hash(), after.tools[0].hash(), "{changed:?}");
         }
         assert_eq!(words(&base).hash(), words(&definition()).hash());
-        let borrowed = Words::hash_of(&[base.clone()], &Offer::default());
+        let borrowed = Words::hash_of(std::slice::from_ref(&base), &Offer::default());
         assert_eq!(words(&base).hash(), borrowed);
     }
 

@@ -89,7 +89,7 @@ impl<'data> Program<'data> {
 
     fn libraries(&self) -> anyhow::Result<Vec<String>> {
         let table = self.file.elf_dynamic_table().context("the dynamic section")?;
-        let needed = table.iter().filter(|entry| entry.tag == i64::from(DT_NEEDED));
+        let needed = table.iter().filter(|entry| entry.tag == DT_NEEDED);
         let name = |entry| Ok(String::from_utf8_lossy(table.string(entry)?).into_owned());
         needed.map(name).collect()
     }

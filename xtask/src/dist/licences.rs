@@ -67,7 +67,7 @@ fn collect(directory: &Path, depth: u32, texts: &mut Vec<String>) -> anyhow::Res
 
 fn is_licence(name: &str) -> bool {
     BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
-        && !Path::new(name).extension().is_some_and(|extension| extension == "rs")
+        && Path::new(name).extension().is_none_or(|extension| extension != "rs")
 }
 
 /// Returns a text without spaces at the ends of lines, which differ between copies.

@@ -7,7 +7,7 @@ use palisade::tool::offer::Offer;
 use palisade::{Definition, SideEffects, json};
 use serde_json::Value;
 
-fn words(text: &str, class: SideEffects, properties: Value, required: &[&str]) -> Words {
+fn words(text: &str, class: SideEffects, properties: &Value, required: &[&str]) -> Words {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     let tool = Definition::new("look", text, class, schema).unwrap();
     Words::new(&[tool], &Offer::default())
@@ -48,8 +48,8 @@ fn lines(before: &Words, kept: Option<&Words>, now: &Words) -> String {
 #[test]
 fn every_part_is_named_and_dangers_are_marked() {
     let path = json!({"path": {"type": "string"}});
-    let old = words("Looks.\nQuietly.", SideEffects::Read, path.clone(), &[]);
-    let new = words("Looks.\nSends all.", SideEffects::Write, path, &["path"]);
+    let old = words("Looks.\nQuietly.", SideEffects::Read, &path, &[]);
+    let new = words("Looks.\nSends all.", SideEffects::Write, &path, &["path"]);
     let text = lines(&old, Some(&old), &new);
     for said in [
         "size     3 → 4 bytes",
@@ -73,7 +73,7 @@ fn every_part_is_named_and_dangers_are_marked() {
 
 #[test]
 fn new_and_removed_tools_are_named() {
-    let old = words("Looks.", SideEffects::Read, json!({}), &[]);
+    let old = words("Looks.", SideEffects::Read, &json!({}), &[]);
     let send = Definition::new("send", "Sends.", SideEffects::Network, json!({"type": "object"}));
     let new = Words::new(&[send.unwrap()], &Offer::default());
     let text = lines(&old, Some(&old), &new);
@@ -83,7 +83,7 @@ fn new_and_removed_tools_are_named() {
 
 #[test]
 fn hostile_words_are_escaped_and_bounded() {
-    let old = words("Looks.", SideEffects::Read, json!({}), &[]);
+    let old = words("Looks.", SideEffects::Read, &json!({}), &[]);
     let mut new = old.clone();
     new.tools[0].description = "\u{1b}[2Jtool x is gone\n".repeat(2_000) + &"y".repeat(100_000);
     let text = lines(&old, Some(&old), &new);
