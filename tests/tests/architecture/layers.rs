@@ -97,20 +97,16 @@ struct Dependency {
 }
 
 const ENGINE: [&str; 3] = ["host/palisade/src/sandbox", "host/wasi-fs/src/", "host/net/src/"];
+const SIGNATURES: [&str; 2] = ["host/cli/src/cli/sign.rs", "host/trust/src/signature.rs"];
+const LANDLOCK: [&str; 2] = [CONFINE, "host/palisade/src/sandbox/compile/child.rs"];
 const CONFINE: &str = "host/shell/src/confine";
 const DEPENDENCIES: [Dependency; 13] = [
     Dependency { name: "wasmtime", users: &ENGINE },
     Dependency { name: "rmcp", users: &["host/mcp/"] },
     Dependency { name: "seccompiler", users: &[CONFINE] },
-    Dependency {
-        name: "landlock",
-        users: &[CONFINE, "host/palisade/src/sandbox/compile/child.rs"],
-    },
+    Dependency { name: "landlock", users: &LANDLOCK },
     Dependency { name: "minisign_verify", users: &["host/trust/src/signature.rs"] },
-    Dependency {
-        name: "minisign",
-        users: &["host/cli/src/cli/sign.rs", "host/trust/src/signature.rs"],
-    },
+    Dependency { name: "minisign", users: &SIGNATURES },
     Dependency { name: "rustls", users: &["host/net/src/"] },
     Dependency { name: "jsonschema", users: &["host/schema/src/"] },
     Dependency {

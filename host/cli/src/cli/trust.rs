@@ -28,7 +28,9 @@ pub(super) fn of_run(common: &Common, settings: &Settings) -> Result<LockedPlugi
     let adapted = settings.adapted.iter().filter(|adapted| is_flag(&adapted.origin));
     let adapted = adapted.map(|adapted| adapted.value.file.clone());
     let strictness = if common.locked { Strictness::Locked } else { Strictness::Describe };
-    let named = common.plugins.iter().cloned().chain(adapted);
+    // `doctor` leaves out of the settings what does not answer, and it must not be looked at here.
+    let is_loaded = |directory: &&PathBuf| settings.directories.value.contains(*directory);
+    let named = common.plugins.iter().filter(is_loaded).cloned().chain(adapted);
     Ok(of_all(common)?.explicit(named).strictness(strictness))
 }
 

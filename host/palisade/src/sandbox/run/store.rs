@@ -6,11 +6,6 @@ use crate::sandbox::limits;
 use std::time::Instant;
 use wasmtime::{Engine, Store, StoreContextMut, UpdateDeadline};
 
-/// The tick that interrupts a guest first. Ticks come at fixed times, so that the next one can come at
-/// once: a guest that returns soon would lose its turn to it, and wait for another one. The second
-/// one leaves it 2 to 4 ms.
-const FIRST_TICK: u64 = 2;
-
 /// Creates the store of one call, with a deadline, a limiter and a bound on handles from the start.
 pub(crate) fn new_store(engine: &Engine, state: State) -> Store<State> {
     let hostcall_data = state.hostcall_data;
@@ -18,7 +13,7 @@ pub(crate) fn new_store(engine: &Engine, state: State) -> Store<State> {
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(hostcall_data);
     store.set_max_component_handles(limits::COMPONENT_HANDLES);
-    store.set_epoch_deadline(FIRST_TICK);
+    store.set_epoch_deadline(1);
     store.epoch_deadline_callback(at_tick);
     store
 }
