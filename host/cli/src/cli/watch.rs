@@ -243,15 +243,13 @@ impl Watcher {
         Ok(())
     }
 
-    /// Prints the first question.
+    /// Prints the first question, if there is one.
     fn ask(&mut self) -> Result<(), Failure> {
+        let Some(question) = self.waiting.front() else { return Ok(()) };
         // What was typed for another question, also without the end of its line, is dropped.
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         self.answers = AnswerTime::of_question(Instant::now());
-        match self.waiting.front() {
-            Some(question) => output::text(&question.text(columns(io::stdout()))).map(|_| ()),
-            None => Ok(()),
-        }
+        output::text(&question.text(columns(io::stdout()))).map(|_| ())
     }
 
     /// Takes a question off the screen that was answered, here or elsewhere.
