@@ -47,7 +47,8 @@ const V4: [(Ipv4Addr, u32, AddressKind); 16] = [
 /// The global unicast range of IPv6. Everything outside is private or never.
 const GLOBAL: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Ranges of IPv6 with a kind of their own. The rest is public inside [`GLOBAL`], and never outside.
+/// Ranges of IPv6 with a kind of their own. The rest is public inside [`GLOBAL`], and never
+/// outside.
 const V6: [(Ipv6Addr, u32, AddressKind); 6] = [
     // Unique local addresses.
     (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, AddressKind::Private),
@@ -167,7 +168,8 @@ mod tests {
         check(
             AddressKind::Never,
             &[
-                // This network, shared, link-local, reserved, documentation, benchmarking, multicast.
+                // This network, shared, link-local, reserved, documentation, benchmarking,
+                // multicast.
                 "0.0.0.0",
                 "0.255.255.255",
                 "100.64.0.1",

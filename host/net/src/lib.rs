@@ -1,12 +1,12 @@
 //! Network grants for the plugins of a [`palisade`] host: standard `wasi:http` to the hosts that an
 //! operator names, and to no other address.
 //!
-//! Each request passes these steps: the URL is read strictly, a [`NetRule`] of the plugin must allow
-//! its method, scheme, host and port, the name is resolved once, every address that is not public is
-//! dropped (a rule may reach private ones), exactly the remaining addresses are connected to, and
-//! headers, bodies, time and connections are bounded. A redirect is a response like any other: the
-//! guest's next request is checked anew. [`Secret`]s are added after the check, and removed from
-//! what comes back.
+//! Each request passes these steps: the URL is read strictly, a [`NetRule`] of the plugin must
+//! allow its method, scheme, host and port, the name is resolved once, every address that is not
+//! public is dropped (a rule may reach private ones), exactly the remaining addresses are connected
+//! to, and headers, bodies, time and connections are bounded. A redirect is a response like any
+//! other: the guest's next request is checked anew. [`Secret`]s are added after the check, and
+//! removed from the responses.
 //!
 //! ```
 //! use palisade::Host;

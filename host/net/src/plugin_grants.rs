@@ -1,4 +1,4 @@
-//! What is granted to one plugin: rules, environment variables and secrets with their values.
+//! The grants of one plugin: rules, environment variables and secrets with their values.
 
 use crate::redact::Redaction;
 use crate::refusal::NetRefused;
@@ -11,7 +11,7 @@ use palisade::SideEffects;
 /// A secret, and its value or the reason why it has none.
 type HeldSecret = (Secret, Result<SecretValue, &'static str>);
 
-/// What is granted to one plugin, with the values of this run.
+/// The grants of one plugin, with the values of this run.
 #[derive(Debug)]
 pub struct PluginGrants {
     rules: Vec<NetRule>,

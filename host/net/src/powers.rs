@@ -13,9 +13,8 @@ use wasmtime_wasi_http::p2::bindings::LinkOptions;
 use wasmtime_wasi_http::p2::bindings::http::{outgoing_handler, types};
 use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView};
 
-/// The grants of all plugins of a host, for
-/// [`HostBuilder::powers`](palisade::HostBuilder::powers). Without any grant, nothing of `wasi:http`
-/// is linked.
+/// The grants of all plugins of a host, for [`HostBuilder::powers`](palisade::HostBuilder::powers).
+/// Without any grant, nothing of `wasi:http` is linked.
 #[derive(Debug, Default)]
 pub struct Grants {
     network: Network,

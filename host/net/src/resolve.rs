@@ -26,7 +26,8 @@ pub struct SystemResolver;
 impl Resolver for SystemResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
-            // A name of one label, such as `localhost`, is found in the hosts file without a dot only.
+            // A name of one label, such as `localhost`, is found in the hosts file without a dot
+            // only.
             let whole = if name.contains('.') { format!("{name}.") } else { name.to_owned() };
             let found = tokio::net::lookup_host((whole, 0)).await?;
             Ok(found.map(|address| address.ip()).collect())

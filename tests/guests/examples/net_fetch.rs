@@ -1,5 +1,5 @@
-//! A guest that sends requests through `wasi:http`, and searches its own memory for what it must not
-//! have.
+//! A guest that sends requests through `wasi:http`, and searches its own memory for what it must
+//! not have.
 
 use palisade_guest::{Error, Json, Result, tool};
 use schemars::JsonSchema;

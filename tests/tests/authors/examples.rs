@@ -1,5 +1,5 @@
-//! The example plugins: the tests of each pass, and it is built and checked with its recorded cases,
-//! as its README says.
+//! The example plugins: the tests of each pass, and it is built and checked with its recorded
+//! cases, as its README says.
 
 use crate::build::variables;
 use crate::languages::{MISSING, npm_install};

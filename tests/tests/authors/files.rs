@@ -1,4 +1,5 @@
-//! `check`: tools of one plugin that each have a defect, most of them of the files that they change.
+//! `check`: tools of one plugin that each have a defect, most of them of the files that they
+//! change.
 
 use crate::program;
 use palisade_tests::{World, guest};

@@ -2,8 +2,8 @@
 //!
 //! It is made from `cargo tree` and `cargo metadata`: `cargo-cyclonedx` would be a program to
 //! install, and lists the dependencies of the tests and of every system; `cyclonedx-bom` is its
-//! library of 20 crates, for a document of five keys. `cargo xtask dist` validates the document with
-//! the library of CycloneDX for Python.
+//! library of 20 crates, for a document of five keys. `cargo xtask dist` validates the document
+//! with the library of CycloneDX for Python.
 
 use super::inventory::{Component, Id, Inventory};
 use serde_json::{Map, Value, json};

@@ -4,8 +4,8 @@ use super::Profile;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The registries of packages, each with a command that fetches one small package of it and installs
-/// nothing.
+/// The registries of packages, each with a command that fetches one small package of it and
+/// installs nothing.
 const REGISTRIES: [(&str, &str); 2] = [
     ("npm-registry", "npm view --fetch-retries=0 --fetch-timeout=10000 esbuild version"),
     (

@@ -21,8 +21,9 @@ pub(super) enum Role {
     SameAs(String),
     /// `<!-- file PATH -->`: the reader writes the block to this file.
     File(String),
-    /// `<!-- needs NAME … -->`: the commands run only where all of these exist: programs, files with
-    /// an absolute path, the registries `npm-registry` and `pypi`, and `release`, the release build.
+    /// `<!-- needs NAME … -->`: the commands run only where all of these exist: programs, files
+    /// with an absolute path, the registries `npm-registry` and `pypi`, and `release`, the release
+    /// build.
     Needs(Vec<String>),
     /// `<!-- not run: REASON -->`: the commands are shown only.
     NotRun(String),

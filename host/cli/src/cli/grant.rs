@@ -122,8 +122,8 @@ struct Plugin {
     digest: Digest,
 }
 
-/// Finds a plugin: by its file, or by its name among the loaded and the rejected ones. A plugin that
-/// uses the network is rejected until it has a grant.
+/// Finds a plugin: by its file, or by its name among the loaded and the rejected ones. A plugin
+/// that uses the network is rejected until it has a grant.
 fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
     if is_path(plugin) {
         let name = Path::new(plugin).file_stem().unwrap_or_default().to_string_lossy().into_owned();

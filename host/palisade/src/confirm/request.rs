@@ -66,7 +66,7 @@ pub struct ConfirmationRequest {
     pub plugin: Option<String>,
     /// The plugin's digest, or `None` for a native tool.
     pub digest: Option<Digest>,
-    /// What is granted to the plugin beyond the classes of its tools, one grant on each line.
+    /// The grants of the plugin beyond the classes of its tools, one on each line.
     pub grants: Vec<String>,
     /// The total time for which the request is open.
     pub valid_for: Duration,

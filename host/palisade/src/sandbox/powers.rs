@@ -1,5 +1,5 @@
-//! Powers beyond the class of a tool, which another crate provides for plugins with a grant: it adds
-//! imports to the linker of such a plugin, and the data behind them to each of its calls.
+//! Powers beyond the class of a tool, which another crate provides for plugins with a grant: it
+//! adds imports to the linker of such a plugin, and the data behind them to each of its calls.
 
 pub use super::run::{Refusals, State as CallState};
 use crate::execution::account::Account;

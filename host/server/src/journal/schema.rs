@@ -136,8 +136,8 @@ CREATE TABLE plugins(
 ) STRICT;
 ";
 
-/// The condition on ended calls that changed nothing: they never ran, or their class is not one that
-/// changes anything.
+/// The condition on ended calls that changed nothing: they never ran, or their class is not one
+/// that changes anything.
 pub(super) const WITHOUT_EFFECT: &str =
     "ended IS NOT NULL AND (started IS NULL OR class IN ('none', 'read'))";
 
