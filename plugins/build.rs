@@ -17,7 +17,10 @@ use guests::{Error, Request, Selection, script};
 use sha2::{Digest as _, Sha256};
 
 /// The shipped plugins, sorted by file name.
-const PLUGINS: [&str; 3] = ["calculate", "files", "search"];
+const PLUGINS: [&str; 4] = ["calculate", "files", "search", "web"];
+
+/// The plugins that are loaded only with a grant, with the interface that the grant provides.
+const GRANTED: [(&str, &str); 1] = [("web", "wasi:http/outgoing-handler")];
 
 /// The plugin of the demonstration: built and embedded like the others, but not in the list.
 const HOSTILE: &str = "escape";
@@ -87,10 +90,11 @@ fn entry(name: &str, file: &Path, out: &Path) -> Result<String, Error> {
             "include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/descriptions/{name}.json\"))"
         ),
     };
+    let requires = GRANTED.into_iter().find(|(granted, _)| *granted == name).map(|(_, it)| it);
     Ok(format!(
         "Plugin {{ file: \"{name}.wasm\", name: \"{name}\", size: {size}, \
          packed: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm.deflate\")), digest: {digest:?}, \
-         description: {description} }}"
+         description: {description}, requires: {requires:?} }}"
     ))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! let names: Vec<&str> = palisade_plugins::all().iter().map(|plugin| plugin.name).collect();
-//! assert_eq!(names, ["calculate", "files", "search"]);
+//! assert_eq!(names, ["calculate", "files", "search", "web"]);
 //! ```
 
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
@@ -23,6 +23,9 @@ pub struct Plugin {
     /// The imports and tools of the component as JSON, in the form of the host's cache. With it a
     /// host lists the tools before it has compiled the component. Empty for [`hostile`].
     pub description: &'static str,
+    /// The interface that a grant has to provide before a host loads the plugin, such as
+    /// `wasi:http/outgoing-handler`. `None` if it needs no grant.
+    pub requires: Option<&'static str>,
 }
 
 impl Plugin {

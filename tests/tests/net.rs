@@ -12,6 +12,8 @@ mod program;
 mod secrets;
 #[path = "net/server.rs"]
 mod server;
+#[path = "net/web.rs"]
+mod web;
 
 use palisade::tool::Digest;
 use palisade::{HostBuilder, SideEffects, policy::Policy};

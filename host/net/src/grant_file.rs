@@ -1,12 +1,16 @@
 //! The file of grants: its text, without opening it. The program keeps it beside the user's own
 //! settings.
 
+mod form;
+mod holder;
+
+pub use holder::Holder;
+
 use crate::plugin_grants::PluginGrants;
 use crate::rule::{NetRule, NetRuleError};
 use crate::secret::{Secret, SecretError, is_variable};
-use palisade::tool::Digest;
+use form::{RawEntry, RawFile};
 use palisade::tool::text::visible;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,10 +26,10 @@ pub struct GrantFile {
 /// The grants of one plugin, as the file has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginEntry {
-    /// The name of the plugin, for the reader. The digest decides.
+    /// The name of the plugin. It decides together with the holder, unless that is a digest.
     pub plugin: String,
-    /// The digest of the plugin's file.
-    pub digest: Digest,
+    /// The files that have the grants.
+    pub holder: Holder,
     /// Everything that is granted.
     pub grants: Vec<Grant>,
 }
@@ -64,6 +68,14 @@ pub enum GrantFileError {
     /// A secret is invalid.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// An entry does not say which files have its grants, or says it more than once.
+    #[error(
+        "the entry of `{plugin}` needs one of `digest`, `signer` and `shipped = true`, and no other"
+    )]
+    Holder {
+        /// The name of the plugin.
+        plugin: String,
+    },
 }
 
 impl fmt::Display for Grant {
@@ -123,18 +135,12 @@ impl GrantFile {
         &self.grants
     }
 
-    /// Returns the entry of a plugin.
-    #[must_use]
-    pub fn entry(&self, digest: Digest) -> Option<&PluginEntry> {
-        self.grants.iter().find(|entry| entry.digest == digest)
-    }
-
-    /// Adds a grant, unless the plugin has it.
-    pub fn add(&mut self, plugin: &str, digest: Digest, grant: Grant) {
-        let index = self.grants.iter().position(|entry| entry.digest == digest);
-        let index = index.unwrap_or_else(|| {
-            let plugin = plugin.to_owned();
-            self.grants.push(PluginEntry { plugin, digest, grants: Vec::new() });
+    /// Adds a grant, unless the holder has it.
+    pub fn add(&mut self, plugin: &str, holder: &Holder, grant: Grant) {
+        let is_held = |entry: &PluginEntry| holder.is_of(plugin, entry);
+        let index = self.grants.iter().position(is_held).unwrap_or_else(|| {
+            let (plugin, holder) = (plugin.to_owned(), holder.clone());
+            self.grants.push(PluginEntry { plugin, holder, grants: Vec::new() });
             self.grants.len() - 1
         });
         let grants = &mut self.grants[index].grants;
@@ -179,79 +185,22 @@ impl FromStr for GrantFile {
     }
 }
 
-/// The file as it is written.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawFile {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    grant: Vec<RawEntry>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawEntry {
-    plugin: String,
-    digest: Digest,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    net: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    env: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    secret: Vec<RawSecret>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSecret {
-    name: String,
-    host: String,
-    header: String,
-}
-
-impl RawEntry {
-    fn of(entry: &PluginEntry) -> Self {
-        let (mut net, mut env, mut secret) = (Vec::new(), Vec::new(), Vec::new());
-        for grant in &entry.grants {
-            match grant {
-                Grant::Net(rule) => net.push(rule.to_string()),
-                Grant::Env(name) => env.push(name.clone()),
-                Grant::Secret(given) => secret.push(RawSecret {
-                    name: given.name.clone(),
-                    host: given.host.to_string(),
-                    header: given.header_text(),
-                }),
-            }
-        }
-        Self { plugin: entry.plugin.clone(), digest: entry.digest, net, env, secret }
-    }
-
-    fn checked(self) -> Result<PluginEntry, GrantFileError> {
-        let net = self.net.iter().map(|rule| Grant::net(rule));
-        let env = self.env.iter().map(|name| Grant::env(name));
-        let secret = self
-            .secret
-            .iter()
-            .map(|raw| Ok(Grant::Secret(Secret::parse(&raw.name, &raw.host, &raw.header)?)));
-        let grants = net.chain(env).chain(secret).collect::<Result<_, _>>()?;
-        Ok(PluginEntry { plugin: self.plugin, digest: self.digest, grants })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
     use super::*;
+    use palisade::tool::Digest;
 
     fn file() -> GrantFile {
         let mut file = GrantFile::default();
-        let digest = Digest::of(b"a plugin");
+        let digest = &Holder::Digest(Digest::of(b"a plugin"));
         file.add("web", digest, Grant::net("GET https://api.example.org").unwrap());
         file.add("web", digest, Grant::net("GET https://api.example.org").unwrap());
         file.add("web", digest, Grant::env("LANG").unwrap());
         let secret = Secret::parse("KEY", "api.example.org", "Authorization: Bearer").unwrap();
         file.add("web", digest, Grant::Secret(secret));
-        file.add("other", Digest::of(b"another"), Grant::env("LANG").unwrap());
+        file.add("other", &Holder::Shipped, Grant::env("LANG").unwrap());
         file
     }
 
@@ -279,6 +228,10 @@ mod tests {
         let digest = format!("digest = \"{}\"\n", Digest::of(b"a plugin"));
         for (text, part) in [
             ("[[grants]]".to_owned(), "grants"),
+            (entry.to_owned(), "needs one of `digest`"),
+            (format!("{entry}{digest}shipped = true"), "needs one of `digest`"),
+            (format!("{entry}shipped = false"), "needs one of `digest`"),
+            (format!("{entry}signer = \"\""), "needs one of `digest`"),
             (format!("{entry}digest = \"sha256:00\""), "64 hexadecimal digits"),
             (format!("{entry}{digest}net = [\"GET https://*\"]"), "GET https://*"),
             (format!("{entry}{digest}env = [\"A B\"]"), "A B"),

@@ -47,11 +47,11 @@ mod tests;
 mod tls;
 
 pub use address::AddressKind;
-pub use grant_file::{Grant, GrantFile, GrantFileError, PluginEntry};
+pub use grant_file::{Grant, GrantFile, GrantFileError, Holder, PluginEntry};
 pub use host_name::{HostName, HostNameError};
 pub use network::{Network, NetworkError};
 pub use plugin_grants::PluginGrants;
-pub use powers::Grants;
+pub use powers::{Grants, Unconnected};
 pub use redact::REDACTED;
 pub use refusal::NetRefused;
 #[cfg(feature = "hickory")]

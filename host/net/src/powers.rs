@@ -49,6 +49,39 @@ impl Powers for Grants {
     }
 }
 
+/// Powers that give every plugin `wasi:http` and refuse each of its requests: to look at a plugin
+/// before it has grants.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unconnected;
+
+impl Powers for Unconnected {
+    fn of(&self, _: Digest) -> Option<Arc<dyn PluginPowers>> {
+        Some(Arc::new(Self))
+    }
+}
+
+impl PluginPowers for Unconnected {
+    fn meaning(&self, interface: &str) -> Option<&'static str> {
+        is_provided(interface).then_some("requests to granted hosts; here every one is refused")
+    }
+
+    fn link(&self, linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+        link(linker)
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn begin(&self, _: PoweredCall) -> Box<dyn Any + Send> {
+        Box::new(CallData::default())
+    }
+
+    fn grants(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
 struct NetPowers {
     network: Network,
     grants: Arc<PluginGrants>,
@@ -59,18 +92,15 @@ impl PluginPowers for NetPowers {
         if interface == "wasi:cli/environment" && self.grants.has_environment() {
             return Some("the granted variables; no arguments, no directory of the host");
         }
-        let is_provided = ["wasi:http/types", "wasi:http/outgoing-handler"].contains(&interface);
-        (is_provided && self.grants.has_network())
+        (is_provided(interface) && self.grants.has_network())
             .then_some("requests to the granted hosts, as far as the tool's class allows")
     }
 
     fn link(&self, linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
-        if !self.grants.has_network() {
-            return Ok(());
+        match self.grants.has_network() {
+            true => link(linker),
+            false => Ok(()),
         }
-        let options = LinkOptions::default();
-        outgoing_handler::add_to_linker::<_, WasiHttp>(linker, view)?;
-        types::add_to_linker::<_, WasiHttp>(linker, &options.into(), view)
     }
 
     fn environment(&self) -> Vec<(String, String)> {
@@ -84,6 +114,16 @@ impl PluginPowers for NetPowers {
     fn grants(&self) -> Vec<String> {
         self.grants.lines()
     }
+}
+
+fn is_provided(interface: &str) -> bool {
+    ["wasi:http/types", "wasi:http/outgoing-handler"].contains(&interface)
+}
+
+fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+    let options = LinkOptions::default();
+    outgoing_handler::add_to_linker::<_, WasiHttp>(linker, view)?;
+    types::add_to_linker::<_, WasiHttp>(linker, &options.into(), view)
 }
 
 fn view(state: &mut CallState) -> WasiHttpCtxView<'_> {

@@ -1,6 +1,7 @@
 //! A host's approvals, according to the lock of its user and, to tighten it, that of a project.
 
 use crate::lock::{Change, Entry, Locator, Lock, LockError, LockOf, State, lock_file};
+use crate::signature::Signer;
 use crate::words::Words;
 use palisade::plugins::{Approvals, NotApproved, Plugin, PluginApproval, PluginBytes};
 use palisade::tool::Digest;
@@ -102,6 +103,25 @@ impl LockedPlugins {
         self.read(|locks| locks.user.entry(of).cloned())
     }
 
+    /// Returns the signer of an approved file of this name.
+    #[must_use]
+    pub fn signer(&self, name: &str, digest: Digest) -> Option<Signer> {
+        self.read(|locks| {
+            let mut approved = locks.approved(name);
+            approved.find(|entry| entry.digest == digest).and_then(|entry| entry.signer.clone())
+        })
+    }
+
+    /// Returns the digests of the approved files of this name that a key has signed.
+    #[must_use]
+    pub fn signed_by(&self, name: &str, key: &str) -> Vec<Digest> {
+        let is_signed =
+            |entry: &&Entry| entry.signer.as_ref().is_some_and(|signer| signer.to_string() == key);
+        self.read(|locks| {
+            locks.approved(name).filter(is_signed).map(|entry| entry.digest).collect()
+        })
+    }
+
     /// Returns the state of a loaded plugin.
     #[must_use]
     pub fn state(&self, plugin: &Plugin) -> State {
@@ -179,6 +199,12 @@ impl Approvals for LockedPlugins {
 }
 
 impl Locks {
+    /// Returns the user's approvals of a name, without the revoked ones.
+    fn approved(&self, name: &str) -> impl Iterator<Item = &Entry> {
+        let entries = self.user.entries().iter();
+        entries.filter(move |entry| entry.name == name && entry.revoked.is_none())
+    }
+
     fn read(user: Option<&Path>, project: Option<&Path>) -> Result<Self, LockError> {
         let project = project.map(|path| lock_file(path, LockOf::Project)).transpose()?.flatten();
         let user = user.map(Lock::read).transpose()?.unwrap_or_default();

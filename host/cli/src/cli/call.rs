@@ -6,7 +6,7 @@ use super::exit::{Exit, Failure};
 use super::progress::Watching;
 use super::signals::Signals;
 use super::tool_session::{Prints, Tools, Wanted};
-use super::{hint, input, output, progress, setup, unknown_keys};
+use super::{grants, hint, input, output, progress, setup, unknown_keys};
 use palisade::Host;
 use palisade::internal::expect_one_call;
 use palisade::sandbox::{Allocation, limits};
@@ -23,6 +23,9 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let host = &tools.host;
     if !host.registry().has(&args.tool) || common.verbose {
         setup::show_missing(host);
+        if let Some(advice) = grants::advice(host, &args.tool) {
+            output::note(&advice);
+        }
         if host.registry().tools().is_empty() {
             output::note(&format!("there are no tools: {}", setup::without_tools(&tools.settings)));
         }

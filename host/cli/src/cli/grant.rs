@@ -2,30 +2,31 @@
 
 use super::args::{Common, Grant as Args, GrantAction};
 use super::exit::{Exit, Failure};
-use super::{grants, output, setup};
+use super::{grants, output, setup, trust};
 use palisade::Host;
 use palisade::internal::open_regular;
 use palisade::sandbox::limits;
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::workspace::LastLink;
-use palisade_net::{Grant, GrantFile, PluginEntry, Secret};
+use palisade_net::{Grant, GrantFile, Holder, PluginEntry, Secret};
 use serde_json::json;
 use std::io::Read as _;
 use std::path::Path;
 
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let plugin = args.plugin.as_deref();
+    let to = if args.signer { To::Signer } else { To::Version };
     match &args.action {
         GrantAction::Net { rules } => {
-            add(common, plugin, rules.iter().map(|rule| usage(Grant::net(rule))).collect())
+            add(common, plugin, to, rules.iter().map(|rule| usage(Grant::net(rule))).collect())
         }
         GrantAction::Env { names } => {
-            add(common, plugin, names.iter().map(|name| usage(Grant::env(name))).collect())
+            add(common, plugin, to, names.iter().map(|name| usage(Grant::env(name))).collect())
         }
         GrantAction::Secret { name, host, header } => {
             let secret = usage(Secret::parse(name, host, header)).map(Grant::Secret);
-            add(common, plugin, secret.map(|secret| vec![secret]))
+            add(common, plugin, to, secret.map(|secret| vec![secret]))
         }
         GrantAction::List { json } => list(common, plugin, *json),
         GrantAction::Revoke { grant } => revoke(common, plugin, grant.as_deref()),
@@ -37,23 +38,51 @@ fn usage<T, E: std::fmt::Display>(value: Result<T, E>) -> Result<T, Failure> {
     value.map_err(|error| Failure::usage(error.to_string()))
 }
 
+/// The versions of a plugin that a grant is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum To {
+    /// This version alone. A shipped plugin keeps its grants with each version of the program.
+    Version,
+    /// Each approved version with the same signer.
+    Signer,
+}
+
 fn add(
     common: &Common,
     plugin: Option<&str>,
+    to: To,
     given: Result<Vec<Grant>, Failure>,
 ) -> Result<Exit, Failure> {
     let given = given?;
-    let Plugin { name, digest } = find(common, named(plugin)?)?;
+    let Plugin { name, mut holder } = find(common, named(plugin)?)?;
+    if to == To::Signer {
+        holder = signer(common, &name, &holder)?;
+    }
     grants::change(common, |file| {
         for grant in &given {
-            file.add(&name, digest, grant.clone());
+            file.add(&name, &holder, grant.clone());
         }
         Ok(())
     })?;
     for grant in given {
-        output::note(&format!("granted to {} ({digest}): {grant}", visible(&name)));
+        output::note(&format!("granted to {} ({holder}): {grant}", visible(&name)));
     }
     Ok(Exit::Ok)
+}
+
+/// Returns the holder for all versions with the signer of this one.
+fn signer(common: &Common, name: &str, holder: &Holder) -> Result<Holder, Failure> {
+    let locked = trust::of_all(common)?;
+    let signer = match holder {
+        Holder::Digest(digest) => locked.signer(name, *digest),
+        Holder::Signer(_) | Holder::Shipped => None,
+    };
+    signer.map(|signer| Holder::Signer(signer.to_string())).ok_or_else(|| {
+        Failure::usage(format!(
+            "no approval of `{}` has a signer; approve it with a configured key first (`palisade approve`), or grant without --signer",
+            visible(name)
+        ))
+    })
 }
 
 fn list(common: &Common, plugin: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
@@ -64,7 +93,13 @@ fn list(common: &Common, plugin: Option<&str>, as_json: bool) -> Result<Exit, Fa
     if as_json {
         let listed = entries.iter().map(|entry| {
             let grants: Vec<String> = entry.grants.iter().map(ToString::to_string).collect();
-            json!({"plugin": entry.plugin, "digest": entry.digest.to_string(), "grants": grants})
+            let mut shown = json!({"plugin": entry.plugin, "grants": grants});
+            match &entry.holder {
+                Holder::Digest(digest) => shown["digest"] = json!(digest.to_string()),
+                Holder::Signer(key) => shown["signer"] = json!(key),
+                Holder::Shipped => shown["shipped"] = json!(true),
+            }
+            shown
         });
         return output::json(&json!({"grants": listed.collect::<Vec<_>>()})).map(|_| Exit::Ok);
     }
@@ -74,7 +109,7 @@ fn list(common: &Common, plugin: Option<&str>, as_json: bool) -> Result<Exit, Fa
     }
     let mut text = String::new();
     for entry in entries {
-        text.push_str(&format!("{} ({})\n", visible(&entry.plugin), entry.digest));
+        text.push_str(&format!("{} ({})\n", visible(&entry.plugin), entry.holder));
         for grant in &entry.grants {
             text.push_str(&format!("  {grant}\n"));
         }
@@ -112,35 +147,40 @@ fn named(plugin: Option<&str>) -> Result<&str, Failure> {
 /// Returns true if an entry is that of a plugin, by its name, digest or file.
 fn is(entry: &PluginEntry, plugin: &str) -> bool {
     entry.plugin == plugin
-        || entry.digest.to_string() == plugin
-        || (is_path(plugin) && digest_of(Path::new(plugin)).is_ok_and(|it| it == entry.digest))
+        || entry.holder.to_string() == plugin
+        || (is_path(plugin)
+            && digest_of(Path::new(plugin)).is_ok_and(|it| entry.holder == Holder::Digest(it)))
 }
 
 /// The plugin that a grant is for.
 struct Plugin {
     name: String,
-    digest: Digest,
+    holder: Holder,
 }
 
-/// Finds a plugin: by its file, or by its name among the loaded and the rejected ones. A plugin
-/// that uses the network is rejected until it has a grant.
+/// Finds a plugin: by its file, among the shipped ones, or by its name among the loaded and the
+/// rejected ones. A plugin that uses the network is rejected until it has a grant.
 fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
+    let of_file = |name: &str, file: &Path| {
+        Ok(Plugin { name: name.to_owned(), holder: Holder::Digest(digest_of(file)?) })
+    };
     if is_path(plugin) {
-        let name = Path::new(plugin).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(Plugin { name, digest: digest_of(Path::new(plugin))? });
+        let file = Path::new(plugin);
+        return of_file(&file.file_stem().unwrap_or_default().to_string_lossy(), file);
+    }
+    if grants::shipped(plugin).is_some() {
+        return Ok(Plugin { name: plugin.to_owned(), holder: Holder::Shipped });
     }
     let settings = setup::settings(common)?;
     let host: Host = setup::builder(common, &settings)?.build()?;
     if let Some(found) = host.plugins().iter().find(|found| found.name() == plugin) {
-        return Ok(Plugin { name: found.name().to_owned(), digest: found.digest() });
+        let holder = Holder::Digest(found.digest());
+        return Ok(Plugin { name: found.name().to_owned(), holder });
     }
     let rejected = host.rejected();
     let is_meant = |file: &str| Path::new(file).file_stem().is_some_and(|stem| stem == plugin);
     match rejected.iter().find(|rejected| is_meant(&rejected.file)) {
-        Some(rejected) => {
-            let digest = digest_of(Path::new(&rejected.file))?;
-            Ok(Plugin { name: plugin.to_owned(), digest })
-        }
+        Some(rejected) => of_file(plugin, Path::new(&rejected.file)),
         None => Err(Failure::new(
             Exit::NotFound,
             format!(

@@ -3,13 +3,15 @@
 
 use super::args::Common;
 use super::exit::{Exit, Failure};
-use super::setup;
 use super::user_file::{Patience, make_private, patient, replace, take, target};
+use super::{setup, trust};
 use crate::config::FileConfig;
-use palisade::HostBuilder;
+use palisade::internal::shipped_owner;
+use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::workspace::LastLink;
-use palisade_net::{GrantFile, Grants, Network};
+use palisade::{Host, HostBuilder};
+use palisade_net::{GrantFile, Grants, Holder, Network, PluginEntry};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -99,8 +101,35 @@ pub(super) fn add_to(base: HostBuilder, common: &Common) -> Result<HostBuilder, 
         return Ok(base);
     }
     let variable = |name: &str| std::env::var(name).ok();
-    let grants = file.entries().iter().fold(Grants::new(Network::default()), |grants, entry| {
-        grants.plugin(entry.digest, entry.resolve(&variable))
-    });
+    let mut grants = Grants::new(Network::default());
+    for entry in file.entries() {
+        for digest in digests(common, entry)? {
+            grants = grants.plugin(digest, entry.resolve(&variable));
+        }
+    }
     Ok(base.powers(Arc::new(grants)))
+}
+
+/// Returns the digests of the files that have the grants of an entry.
+fn digests(common: &Common, entry: &PluginEntry) -> Result<Vec<Digest>, Failure> {
+    Ok(match &entry.holder {
+        Holder::Digest(digest) => vec![*digest],
+        Holder::Shipped => shipped(&entry.plugin).into_iter().collect(),
+        Holder::Signer(key) => trust::of_all(common)?.signed_by(&entry.plugin, key),
+    })
+}
+
+/// Returns the advice for a tool of a shipped plugin that is not loaded without a grant.
+pub(super) fn advice(host: &Host, tool: &str) -> Option<String> {
+    let owner = shipped_owner(tool).filter(|_| !host.registry().has(tool))?;
+    palisade_plugins::all().iter().find(|plugin| plugin.name == owner)?.requires?;
+    Some(format!(
+        "`{tool}` is part of the shipped plugin `{owner}`, which is loaded once it has a network rule: `palisade grant {owner} net \"GET,HEAD https://HOST\"`"
+    ))
+}
+
+/// Returns the digest of a shipped plugin.
+pub(super) fn shipped(plugin: &str) -> Option<Digest> {
+    let shipped = palisade_plugins::all().iter().find(|shipped| shipped.name == plugin)?;
+    Some(Digest::from_bytes(shipped.digest))
 }

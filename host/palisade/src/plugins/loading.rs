@@ -49,7 +49,7 @@ impl Loading {
         task.approvals.scan_begins();
         // Recorded before the scan, so that a later replacement is detected.
         let pinned_dirs = PinnedDirs::open(&task.sources, task.hard_links);
-        let found = scan::scan(&task.sources)?;
+        let found = scan::scan(&task.sources, &task.sandbox)?;
         for factory in native {
             let tool = Registered::native(factory.clone())?;
             reserved::check_native(task.sources.shipped, tool.definition(), &task.registry)

@@ -3,6 +3,8 @@
 
 use super::candidate::Candidate;
 use super::sources::{AdaptedFile, Shipped, Sources};
+use crate::sandbox::Sandbox;
+use crate::tool::Digest;
 use std::collections::HashSet;
 use std::fs;
 use std::io;
@@ -50,9 +52,18 @@ pub(super) struct Found {
     pub(super) empty: Vec<PathBuf>,
 }
 
-pub(super) fn scan(sources: &Sources) -> Result<Found, DirectoryError> {
+/// Finds the plugins. A shipped plugin that needs a grant is a candidate if the sandbox has it.
+pub(super) fn scan(sources: &Sources, sandbox: &Sandbox) -> Result<Found, DirectoryError> {
     let mut candidates: Vec<Candidate> = match sources.shipped {
-        Shipped::Included => palisade_plugins::all().iter().map(Candidate::Shipped).collect(),
+        Shipped::Included => palisade_plugins::all()
+            .iter()
+            .filter(|plugin| {
+                plugin.requires.is_none_or(|interface| {
+                    sandbox.grants(Digest::from_bytes(plugin.digest), interface)
+                })
+            })
+            .map(Candidate::Shipped)
+            .collect(),
         Shipped::LeftOut | Shipped::Reserved => Vec::new(),
     };
     let mut empty = Vec::new();

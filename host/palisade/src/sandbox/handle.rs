@@ -70,6 +70,11 @@ impl Sandbox {
         self.powers.as_ref().and_then(|powers| powers.of(plugin))
     }
 
+    /// Returns true if the powers of a plugin provide this interface.
+    pub(crate) fn grants(&self, plugin: Digest, interface: &str) -> bool {
+        self.powers_of(plugin).is_some_and(|powers| powers.meaning(interface).is_some())
+    }
+
     /// Returns true if plugins are never called with code that is not optimised.
     pub(crate) fn compiles_optimized_only(&self) -> bool {
         self.strategy == CompileStrategy::OptimizedOnly

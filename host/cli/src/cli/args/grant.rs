@@ -6,6 +6,9 @@ use clap::{Args as ClapArgs, Subcommand};
 pub(in crate::cli) struct Grant {
     /// The plugin: its name as `palisade list` shows it, or the path of its `.wasm` file
     pub(in crate::cli) plugin: Option<String>,
+    /// Grant to each approved version of the plugin that the same key has signed, and not to this version alone
+    #[arg(long)]
+    pub(in crate::cli) signer: bool,
     #[command(subcommand)]
     pub(in crate::cli) action: GrantAction,
 }
