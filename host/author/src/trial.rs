@@ -1,26 +1,40 @@
 //! Calls of a plugin in a scratch workspace, under a host of its own.
 
 use crate::case::{self, Files};
+use palisade::internal::Powers;
 use palisade::plugins::{Plugin, Shipped};
 use palisade::policy::{Mode, Policy};
 use palisade::sandbox::{CompileStrategy, Compiler, World};
 use palisade::tool::text::visible;
 use palisade::{BuildError, CacheMode, Call, CancellationToken, Host, SideEffects, ToolResult};
 use serde_json::Value;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// How plugins are compiled. The settings of the user are left out, so that a report holds on other
 /// machines as well.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Engine {
     /// Where plugins are compiled.
     pub compiler: Compiler,
     /// Where their code is kept.
     pub cache: CacheMode,
+    /// The powers of plugins. A plugin that needs one is refused without it.
+    pub powers: Option<Arc<dyn Powers>>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("compiler", &self.compiler)
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A plugin that can be called.
@@ -100,6 +114,10 @@ impl Trial {
         let host = match world {
             World::Tool => host.plugin_file(file),
             World::Functions(adaptation) => host.adapt(file, (**adaptation).clone()),
+        };
+        let host = match &engine.powers {
+            Some(powers) => host.powers(powers.clone()),
+            None => host,
         };
         let host = host.build()?;
         let plugin = match (host.rejected().first(), host.plugins().into_iter().next()) {

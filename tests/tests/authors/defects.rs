@@ -69,8 +69,8 @@ fn plugin_that_the_host_refuses_is_named() {
     is_named("refused", 6, &Wat::new(blank).build());
     let remote = r#"{"type": "object", "properties": {"x": {"$ref": "https://example.com/x"}}}"#;
     is_named("refused", 6, &Wat::new(sound().with_input(remote)).build());
-    let http = r#"(import "wasi:http/types@0.2.0" (instance))"#;
-    is_named("refused", 6, &Wat::new(sound()).importing(http).build());
+    let keys = r#"(import "wasi:keyvalue/store@0.2.0" (instance))"#;
+    is_named("refused", 6, &Wat::new(sound()).importing(keys).build());
 }
 
 #[test]
