@@ -18,6 +18,7 @@ const MAX_REDIRECTS: usize = 5;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
     /// The absolute URL of the page, with http or https.
+    #[schemars(regex(pattern = "^[Hh][Tt][Tt][Pp][Ss]?://"), example = "https://example.org/")]
     url: String,
     /// GET returns the page, and HEAD its headers. Default: GET.
     #[serde(default)]

@@ -20,6 +20,7 @@ const MAX_BYTES: usize = 1_500_000;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
     /// The absolute URL, with http or https.
+    #[schemars(regex(pattern = "^[Hh][Tt][Tt][Pp][Ss]?://"), example = "https://example.org/")]
     url: String,
     /// The method. Default: GET.
     #[serde(default)]

@@ -69,14 +69,18 @@ fn is_own(definition: &Definition, weakened: &Weakening) -> bool {
 
 fn imports(trial: &Trial, definitions: &[Definition], found: &mut Findings) {
     let names: Vec<&str> = trial.plugin().imports().iter().map(|it| it.name.as_str()).collect();
-    if names.iter().any(|name| needs(name) == SideEffects::Read) {
+    // A tool of class none sends no request either.
+    let is_used = |name: &&str| {
+        needs(name) == SideEffects::Read || name.starts_with("wasi:http/outgoing-handler")
+    };
+    if names.iter().any(is_used) {
         return;
     }
     for definition in definitions {
         let class = definition.side_effects();
         if matches!(class, SideEffects::Read | SideEffects::Write) {
             let message = format!(
-                "its class is {class}, and the plugin imports no file system: class none suffices"
+                "its class is {class}, and the plugin imports neither a file system nor `wasi:http`: class none suffices"
             );
             let tool = Some(definition.name().as_str());
             found.warn(Topic::Imports, "class-too-high", tool, message);
