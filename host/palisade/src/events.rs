@@ -83,6 +83,8 @@ pub struct PluginFacts {
     pub digest: Digest,
     /// The names of the plugin's tools.
     pub tools: Vec<String>,
+    /// What is granted to the plugin beyond the classes of its tools, one grant on each line.
+    pub grants: Vec<String>,
 }
 
 /// The outcome of a tool that ran to completion.

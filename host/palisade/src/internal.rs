@@ -30,6 +30,7 @@ pub use crate::sandbox::limits::memory::usable as usable_memory;
 pub use crate::sandbox::powers::{CallState, PluginPowers, PoweredCall, Powers, Refusals};
 pub use crate::session::CONCURRENCY;
 pub use crate::tool::result::{millis, named_file};
+pub use crate::tool::sandbox_contents::{Power, sandbox_contents};
 pub use crate::workspace::private::{Missing, open_private_directory, open_unreplaceable_file};
 pub use crate::workspace::within;
 pub use palisade_schema::schema::hidden_in;

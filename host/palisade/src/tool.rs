@@ -10,6 +10,7 @@ pub(crate) mod name;
 pub mod offer;
 mod provider_formats;
 pub(crate) mod result;
+pub(crate) mod sandbox_contents;
 pub mod schema;
 pub(crate) mod side_effects;
 pub(crate) mod uri;

@@ -5,12 +5,12 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::wrap::{columns, hanging, width};
 use super::{hint, list, offers, setup, style};
+use palisade::internal::{Power, sandbox_contents};
 use palisade::plugins::{Plugin, PluginApproval};
 use palisade::registry::Registered;
 use palisade::sandbox::World;
 use palisade::tool::text::visible;
-use palisade::{Definition, SideEffects};
-use palisade::{Host, HostBuilder};
+use palisade::{Definition, Host, HostBuilder};
 use palisade_trust::ToolWords;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     } else {
         let room = columns(std::io::stdout());
         let of_plugin = plugin.as_ref().map(|plugin| plugin_text(plugin, room));
-        let power = plugin.as_ref().map_or(Power::Class, Power::of);
+        let power = plugin.as_ref().map_or(Power::Class, power);
         let of_tool = tool_text(tool.definition(), power, room);
         output::text(&(of_tool + &of_plugin.unwrap_or_default()))?;
     }
@@ -65,7 +65,7 @@ fn show_unapproved(plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
         output::json(&shown)?;
     } else {
         let room = columns(std::io::stdout());
-        let tool = tool.map(|tool| tool_text(tool, Power::of(plugin), room)).unwrap_or_default();
+        let tool = tool.map(|tool| tool_text(tool, power(plugin), room)).unwrap_or_default();
         output::text(&(tool + &plugin_text(plugin, room)))?;
     }
     Ok(Exit::Ok)
@@ -120,7 +120,7 @@ pub(super) fn plugin_json(host: &Host, plugin: &Plugin) -> Value {
 /// Formats a plugin with its tools.
 pub(super) fn plugin_with_tools(plugin: &Plugin, room: usize) -> String {
     let tools: Vec<String> =
-        plugin.definitions().iter().map(|tool| tool_text(tool, Power::of(plugin), room)).collect();
+        plugin.definitions().iter().map(|tool| tool_text(tool, power(plugin), room)).collect();
     tools.join("\n") + &plugin_text(plugin, room)
 }
 
@@ -153,8 +153,8 @@ fn tool_json(tool: &Arc<Registered>, plugin: Option<&Plugin>) -> Value {
         definition.timeout().map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
     );
     value["metadata"] = Value::Object(definition.metadata().clone());
-    let power = plugin.map_or(Power::Class, Power::of);
-    value["sandbox"] = json!(holds(definition.side_effects(), power));
+    let power = plugin.map_or(Power::Class, power);
+    value["sandbox"] = json!(sandbox_contents(definition.side_effects(), power));
     value["imports"] = json!(plugin.map(imports));
     value["grants"] = json!(plugin.map(Plugin::grants));
     value
@@ -167,7 +167,7 @@ fn tool_text(definition: &Definition, power: Power, room: usize) -> String {
     definition.description().lines().for_each(|line| text.push_str(&hanging(BAR, BAR, line, room)));
     text.push('\n');
     text.push_str(&fact("class", class.as_str(), room));
-    text.push_str(&fact("sandbox", holds(class, power), room));
+    text.push_str(&fact("sandbox", sandbox_contents(class, power), room));
     text.push_str(&schema("input", definition.parameters(), room));
     if let Some(output) = definition.output_schema() {
         text.push_str(&schema("output", output.as_value(), room));
@@ -209,46 +209,9 @@ fn schema(key: &str, schema: &Value, room: usize) -> String {
     lines.collect()
 }
 
-/// Whether a plugin has more than the classes of its tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Power {
-    Class,
-    Granted,
-}
-
-impl Power {
-    fn of(plugin: &Plugin) -> Self {
-        if plugin.grants().is_empty() { Self::Class } else { Self::Granted }
-    }
-}
-
-/// Describes the sandbox of a call of this class.
-fn holds(class: SideEffects, power: Power) -> &'static str {
-    match (class, power) {
-        (_, Power::Class) => without_grants(class),
-        (SideEffects::None, Power::Granted) => "no files, no network; the granted environment",
-        (SideEffects::Read, Power::Granted) => {
-            "the workspace, read-only; GET and HEAD as granted; the granted environment"
-        }
-        (SideEffects::Write | SideEffects::Execute, Power::Granted) => {
-            "the workspace, read-write; GET and HEAD as granted; the granted environment"
-        }
-        (SideEffects::Network, Power::Granted) => {
-            "no files; requests as granted; the granted environment"
-        }
-    }
-}
-
-fn without_grants(class: SideEffects) -> &'static str {
-    match class {
-        SideEffects::None => "no files, no network, no environment",
-        SideEffects::Read => "the workspace, read-only; no network, no environment",
-        SideEffects::Write => "the workspace, read-write; no network, no environment",
-        SideEffects::Execute => {
-            "the workspace, read-write; a plugin has no programs, network or environment; `shell` runs programs that the kernel confines, with parts of both (SECURITY.md)"
-        }
-        SideEffects::Network => "no files; no network without a grant, no environment",
-    }
+/// Returns the power of a plugin's tools.
+fn power(plugin: &Plugin) -> Power {
+    if plugin.grants().is_empty() { Power::Class } else { Power::Granted }
 }
 
 fn plugin_text(plugin: &Plugin, room: usize) -> String {

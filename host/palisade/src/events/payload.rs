@@ -103,7 +103,8 @@ fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error>
         Event::PluginLoaded(facts) | Event::PluginChanged(facts) | Event::PluginRemoved(facts) => {
             line.serialize_entry("plugin", &*facts.plugin)?;
             line.serialize_entry("digest", &facts.digest.to_string())?;
-            line.serialize_entry("tools", &facts.tools)
+            line.serialize_entry("tools", &facts.tools)?;
+            given(line, "grants", Some(&facts.grants).filter(|grants| !grants.is_empty()))
         }
         Event::PluginRejected { file, reason } => {
             line.serialize_entry("file", file)?;
@@ -249,11 +250,15 @@ mod tests {
     #[test]
     fn plugin_event_keys_are_ordered() {
         let digest = Digest::of(b"");
-        let facts = || PluginFacts { plugin: "p".into(), digest, tools: vec!["t".into()] };
+        let tools = || vec!["t".into()];
+        let facts =
+            || PluginFacts { plugin: "p".into(), digest, tools: tools(), grants: Vec::new() };
         let more = format!(r#","plugin":"p","digest":"{digest}","tools":["t"]"#);
         line(Event::PluginLoaded(facts()), NOBODY, &more);
         line(Event::PluginChanged(facts()), NOBODY, &more);
         line(Event::PluginRemoved(facts()), NOBODY, &more);
+        let granted = PluginFacts { grants: vec!["env LANG".into()], ..facts() };
+        line(Event::PluginLoaded(granted), NOBODY, &format!(r#"{more},"grants":["env LANG"]"#));
         let rejected = Event::PluginRejected { file: "f".into(), reason: "r".into() };
         line(rejected, NOBODY, r#","file":"f","reason":"r""#);
     }

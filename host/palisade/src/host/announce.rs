@@ -18,5 +18,10 @@ pub(super) fn announce(events: &Events, change: PluginChange<'_>) {
 fn facts(plugin: &Plugin) -> PluginFacts {
     let tools =
         plugin.definitions().iter().map(|definition| definition.name().to_string()).collect();
-    PluginFacts { plugin: plugin.name().into(), digest: plugin.digest(), tools }
+    PluginFacts {
+        plugin: plugin.name().into(),
+        digest: plugin.digest(),
+        tools,
+        grants: plugin.grants(),
+    }
 }

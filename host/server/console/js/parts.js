@@ -54,6 +54,15 @@ export function quoted(text, kind = 'quoted') {
   return h('bdi', { class: kind }, text);
 }
 
+/** Texts of a person, each on its line. */
+export function lines(texts) {
+  return h(
+    'ul',
+    { class: 'lines' },
+    texts.map((text) => h('li', {}, h('code', {}, text))),
+  );
+}
+
 /** A digest: its first characters, and all of them on request. */
 export function digest(text) {
   if (!text) return null;

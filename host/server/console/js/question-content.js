@@ -4,7 +4,9 @@
 import { diffTable } from './diff.js';
 import { h } from './dom.js';
 import { count, time } from './format.js';
-import { CLASS_MEANS, classBadge, digest, facts, longText, pretty, quoted } from './parts.js';
+import {
+  CLASS_MEANS, classBadge, digest, facts, lines, longText, pretty, quoted,
+} from './parts.js';
 import { short } from './text.js';
 
 const DECISIONS = {
@@ -58,6 +60,7 @@ export function passed(question, resolution) {
 export function questionFacts(question) {
   return facts([
     ['Class', [classBadge(question.class), ' ', CLASS_MEANS[question.class] ?? '']],
+    ['Granted', question.grants?.length > 0 && lines(question.grants)],
     ['Client', question.client && quoted(question.client)],
     ['Workspace', question.workspace && h('code', {}, question.workspace)],
   ]);

@@ -6,8 +6,9 @@ use super::problem::ApiError;
 use super::state::App;
 use axum::Json;
 use axum::extract::State;
+use palisade::Definition;
+use palisade::internal::{Power, sandbox_contents};
 use palisade::plugins::Plugin;
-use palisade::{Definition, SideEffects};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -32,6 +33,8 @@ struct PluginView {
     digest: Option<String>,
     tools: Vec<PluginTool>,
     imports: Vec<ImportView>,
+    /// What is granted to the plugin beyond the classes of its tools, one grant on each line.
+    grants: Vec<String>,
 }
 
 /// A tool of a plugin.
@@ -91,53 +94,44 @@ pub(super) async fn list(
 fn native(app: &App) -> Option<PluginView> {
     let tools = app.host.registry().tools();
     let native = tools.iter().filter(|tool| tool.origin().plugin().is_none());
-    let tools: Vec<_> = native.map(|tool| PluginTool::from(tool.definition())).collect();
+    let tools: Vec<_> =
+        native.map(|tool| PluginTool::of(tool.definition(), Power::Class)).collect();
     (!tools.is_empty()).then(|| PluginView {
         name: NATIVE.to_owned(),
         file: None,
         digest: None,
         tools,
         imports: Vec::new(),
+        grants: Vec::new(),
     })
 }
 
 impl From<&Plugin> for PluginView {
     fn from(plugin: &Plugin) -> Self {
-        let imports = plugin.imports().iter();
+        let (imports, grants) = (plugin.imports().iter(), plugin.grants());
+        let power = if grants.is_empty() { Power::Class } else { Power::Granted };
+        let tools = plugin.definitions().iter();
         Self {
             name: plugin.name().to_owned(),
             file: Some(plugin.file().to_owned()),
             digest: Some(plugin.digest().to_string()),
-            tools: plugin.definitions().iter().map(PluginTool::from).collect(),
+            tools: tools.map(|tool| PluginTool::of(tool, power)).collect(),
             imports: imports
                 .map(|import| ImportView { name: import.name.clone(), gets: import.meaning })
                 .collect(),
+            grants,
         }
     }
 }
 
-impl From<&Definition> for PluginTool {
-    fn from(definition: &Definition) -> Self {
+impl PluginTool {
+    fn of(definition: &Definition, power: Power) -> Self {
         Self {
             name: definition.name().to_string(),
             title: definition.title().map(str::to_owned),
             description: definition.description().to_owned(),
             class: definition.side_effects().as_str(),
-            sandbox: sandbox(definition.side_effects()),
+            sandbox: sandbox_contents(definition.side_effects(), power),
         }
-    }
-}
-
-/// Describes the sandbox of a call of this class.
-fn sandbox(class: SideEffects) -> &'static str {
-    match class {
-        SideEffects::None => "no files, no network, no environment",
-        SideEffects::Read => "the workspace, read-only; no network, no environment",
-        SideEffects::Write => "the workspace, read-write; no network, no environment",
-        SideEffects::Execute => {
-            "the workspace, read-write; a plugin has no programs, network or environment; a native \
-             tool such as `shell` runs programs, as its own description says"
-        }
-        SideEffects::Network => "no files; no network without a grant, no environment",
     }
 }

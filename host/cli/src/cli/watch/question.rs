@@ -69,6 +69,10 @@ impl Question {
             let digest = said("digest").unwrap_or_default();
             text.push_str(&line(&format!("plugin: {} ({digest})", elided(plugin, PATH))));
         }
+        for grant in self.details["grants"].as_array().into_iter().flatten() {
+            let grant = elided(grant.as_str().unwrap_or_default(), PATH);
+            text.push_str(&line(&format!("granted: {grant}")));
+        }
         text + &self.changes(LINES, columns) + &self.prompt(columns)
     }
 

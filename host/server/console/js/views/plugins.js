@@ -2,7 +2,7 @@
 
 import { get } from '../api.js';
 import { h, keyed, put } from '../dom.js';
-import { classBadge, digest, facts, longText, nothing, quoted, table } from '../parts.js';
+import { classBadge, digest, facts, lines, longText, nothing, quoted, table } from '../parts.js';
 import { place } from '../router.js';
 import { short } from '../text.js';
 
@@ -76,6 +76,7 @@ function card(plugin) {
     facts([
       ['File', !native && h('bdi', { class: 'path' }, short(plugin.file, 300))],
       ['Digest', digest(plugin.digest)],
+      ['Granted', plugin.grants.length > 0 && lines(plugin.grants)],
     ]),
     tools.element,
     plugin.imports.length > 0 &&

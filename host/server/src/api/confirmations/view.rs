@@ -39,6 +39,9 @@ pub(in crate::api) struct QuestionView {
     /// The plugin's digest, or `null` for a native tool.
     digest: Option<String>,
     class: String,
+    /// What is granted to the plugin beyond its class, one grant on each line; `null` if the
+    /// question is over: its event in the journal has them.
+    grants: Option<Vec<String>>,
     /// The input, escaped and shortened in the middle.
     input_summary: String,
     /// The paths that the call would change, as its input names them.
@@ -92,6 +95,7 @@ impl QuestionView {
             plugin: request.plugin.clone(),
             digest: request.digest.map(|digest| digest.to_string()),
             class: request.side_effects.as_str().to_owned(),
+            grants: Some(request.grants.clone()),
             input_summary: request.input_summary.clone(),
             projected_modifications: request.projected_modifications.clone(),
             decisions: vec!["allow", "always", "deny"],
@@ -124,6 +128,7 @@ impl QuestionPage {
                 plugin: call.as_ref().and_then(|call| call.plugin.clone()),
                 digest: call.and_then(|call| call.digest),
                 class: row.class.unwrap_or_default(),
+                grants: None,
                 input_summary: row.input_summary,
                 projected_modifications: row.projected_modifications,
                 decisions: Vec::new(),
