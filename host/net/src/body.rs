@@ -3,7 +3,9 @@
 use crate::redact::RedactedStream;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,6 +42,12 @@ pub(crate) struct RequestBody {
 impl RequestBody {
     pub(crate) fn new(body: WasiBody, allowance: Allowance) -> Self {
         Self { body, allowance }
+    }
+
+    /// Returns no body. What the guest writes goes nowhere, and fails.
+    pub(crate) fn none() -> Self {
+        let body = Empty::new().map_err(|never: Infallible| match never {}).boxed_unsync();
+        Self { body, allowance: Allowance::new(0) }
     }
 }
 

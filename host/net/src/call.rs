@@ -9,7 +9,7 @@ use crate::redact::Redaction;
 use crate::refusal::NetRefused;
 use crate::send::{SendError, send};
 use http::{HeaderName, Request, Response};
-use palisade::internal::{Account, Charge, PoweredCall};
+use palisade::internal::{Account, Charge, Grant, PoweredCall};
 use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -44,7 +44,7 @@ struct Inner {
 /// The place of one connection. Dropping it frees the place.
 pub(crate) struct Place {
     _of_call: OwnedSemaphorePermit,
-    _of_process: OwnedSemaphorePermit,
+    _of_process: Grant,
     _memory: Charge,
 }
 
@@ -86,8 +86,7 @@ impl CallNetwork {
     pub(crate) async fn place(&self) -> Result<Place, SendError> {
         let of_call =
             self.0.places.clone().try_acquire_owned().map_err(|_| NetRefused::Connections)?;
-        let of_process = self.0.network.places().clone().acquire_owned().await;
-        let of_process = of_process.map_err(|_| NetRefused::Connections)?;
+        let of_process = self.0.call.take(self.0.network.places()).await;
         let account: &Account = &self.0.call.account;
         let memory = account.charge(limits::CONNECTION_MEMORY);
         let memory = memory.map_err(|error| SendError::Memory(error.to_string()))?;

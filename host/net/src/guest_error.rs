@@ -41,12 +41,16 @@ impl From<NetRefused> for Error {
             NetRefused::Class { .. }
             | NetRefused::NoRule { .. }
             | NetRefused::Part
+            | NetRefused::Body { .. }
             | NetRefused::PlainSecret { .. }
             | NetRefused::SecretValue { .. } => Self::HttpRequestDenied,
             NetRefused::Address { .. } => Self::DestinationIpProhibited,
             NetRefused::Name { .. } => Self::DnsError { rcode: None, info_code: None },
             NetRefused::Connections => Self::ConnectionLimitReached,
-            NetRefused::Encoded { encoding } => Self::HttpResponseContentCoding(Some(encoding)),
+            NetRefused::Method => Self::HttpRequestMethodInvalid,
+            NetRefused::Encoded { encoding } => {
+                Self::HttpResponseContentCoding(Some(encoding.to_owned()))
+            }
         }
     }
 }

@@ -30,6 +30,7 @@ mod call;
 mod connect;
 mod grant_file;
 mod guest_error;
+mod head_bound;
 mod host_name;
 pub mod limits;
 mod network;

@@ -7,14 +7,18 @@ const MIB: u64 = 1 << 20;
 
 /// Requests of one call that are under way at once. A page and its parts need a handful.
 pub const CONNECTIONS_OF_CALL: usize = 8;
-/// Connections of the process. Each is a descriptor, of which a process has 1,024 by default.
-pub const CONNECTIONS: usize = 256;
+/// Connections of the process, in which each plugin and each caller has a share. Each is a
+/// descriptor, of which a process has 1,024 by default.
+pub const CONNECTIONS: u64 = 256;
 /// The memory that a connection may take, in bytes: its read buffer, the piece on its way to the
 /// guest, and the buffers of TLS. It counts towards the memory of the call.
 pub const CONNECTION_MEMORY: u64 = 256 * KIB;
 /// The header section of a response, in bytes; also the size of the read buffer. Proxies accept 8
 /// to 64 KiB.
 pub const HEADERS: usize = 64 * KIB as usize;
+/// What is read of a response before its head is complete, in bytes: the head, interim responses
+/// before it, and the beginning of the body that comes with it.
+pub const BEFORE_BODY: u64 = 4 * HEADERS as u64;
 /// Header fields of a response. Real ones have up to about 60.
 pub const HEADER_COUNT: usize = 128;
 /// The size of the bodies of all responses of a call together, in bytes. Guests have 128 MiB.

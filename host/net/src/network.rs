@@ -4,12 +4,12 @@
 use crate::limits;
 use crate::resolve::{Resolver, SystemResolver};
 use crate::tls::tls;
+use palisade::internal::Pool;
 use rustls::pki_types::CertificateDer;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
@@ -25,7 +25,7 @@ struct Shared {
     /// The threads of calls may have a runtime without input and output, so that connections have
     /// one of their own.
     runtime: OnceLock<Result<Runtime, String>>,
-    places: Arc<Semaphore>,
+    places: Pool,
 }
 
 /// The network cannot be used on this machine.
@@ -61,7 +61,7 @@ impl Network {
             certificates,
             tls: OnceLock::new(),
             runtime: OnceLock::new(),
-            places: Arc::new(Semaphore::new(limits::CONNECTIONS)),
+            places: Pool::new(limits::CONNECTIONS),
         }))
     }
 
@@ -69,7 +69,7 @@ impl Network {
         &*self.0.resolver
     }
 
-    pub(crate) fn places(&self) -> &Arc<Semaphore> {
+    pub(crate) fn places(&self) -> &Pool {
         &self.0.places
     }
 

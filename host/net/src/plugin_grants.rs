@@ -2,8 +2,9 @@
 
 use crate::redact::Redaction;
 use crate::refusal::NetRefused;
-use crate::rule::{NetRule, Reach};
+use crate::rule::{METHODS, NetRule, Reach};
 use crate::secret::{Secret, SecretValue};
+use crate::send::is_without_body;
 use crate::target::{Scheme, Target};
 use http::{HeaderMap, HeaderName, Method, header};
 use palisade::SideEffects;
@@ -35,6 +36,9 @@ pub(crate) enum Carries {
     Nothing,
     Secret,
 }
+
+/// Headers that make some servers take a request for one of another method.
+const OVERRIDES: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
 
 impl PluginGrants {
     /// Resolves the grants of a plugin: `variable` returns the value of an environment variable of
@@ -98,7 +102,8 @@ impl PluginGrants {
 
     /// Returns true if only the host sets this header.
     pub(crate) fn reserves(&self, header: &HeaderName) -> bool {
-        self.secrets.iter().any(|(secret, _)| secret.header == *header)
+        OVERRIDES.contains(&header.as_str())
+            || self.secrets.iter().any(|(secret, _)| is_read_as(header, &secret.header))
     }
 
     /// Checks a request of a tool, and adds the secrets of its host.
@@ -110,12 +115,23 @@ impl PluginGrants {
         headers: &mut HeaderMap,
     ) -> Result<Allowed, NetRefused> {
         let target = Target::of(uri)?;
+        let is_empty = |length: &http::HeaderValue| length.as_bytes().iter().all(|it| *it == b'0');
+        let length = headers.get(header::CONTENT_LENGTH);
+        if is_without_body(method) && !length.is_none_or(is_empty) {
+            return Err(NetRefused::Body { method: method.clone() });
+        }
         if !is_sent_by(class, method) {
-            return Err(NetRefused::Class { class, method: method.clone() });
+            return Err(match METHODS.contains(method) {
+                true => NetRefused::Class { class, method: method.clone() },
+                false => NetRefused::Method,
+            });
         }
         let reach = self.rules.iter().filter_map(|rule| rule.allows(method, &target)).max();
         let Some(reach) = reach else {
-            return Err(NetRefused::NoRule { method: method.clone(), target });
+            return Err(match METHODS.contains(method) {
+                true => NetRefused::NoRule { method: method.clone(), target },
+                false => NetRefused::Method,
+            });
         };
         let carries = self.add_secrets(&target, reach, headers)?;
         Ok(Allowed { target, reach, carries })
@@ -127,8 +143,10 @@ impl PluginGrants {
         reach: Reach,
         headers: &mut HeaderMap,
     ) -> Result<Carries, NetRefused> {
-        for (secret, _) in &self.secrets {
-            headers.remove(&secret.header);
+        let reserved: Vec<HeaderName> =
+            headers.keys().filter(|header| self.reserves(header)).cloned().collect();
+        for header in reserved {
+            headers.remove(header);
         }
         let mut carries = Carries::Nothing;
         for (secret, value) in &self.secrets {
@@ -184,4 +202,10 @@ fn is_sent_by(class: SideEffects, method: &Method) -> bool {
         }
         SideEffects::Network => true,
     }
+}
+
+/// Returns true if a server may read the first header as the second one: interfaces such as CGI
+/// know no difference between `-` and `_`.
+fn is_read_as(header: &HeaderName, other: &HeaderName) -> bool {
+    header.as_str().replace('_', "-") == other.as_str().replace('_', "-")
 }

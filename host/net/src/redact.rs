@@ -1,22 +1,27 @@
-//! The removal of secrets from text that goes to a guest: their literal, percent-encoded, Base64
-//! and JSON-escaped forms. Other transformations are not recognised.
+//! The removal of secrets from text that goes to a guest: as they are, percent-encoded, escaped for
+//! JSON and HTML, and in Base64. Other transformations are not recognised.
 
-use aho_corasick::{AhoCorasick, BuildError, MatchKind};
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+mod spelling;
+
 use bytes::{Bytes, BytesMut};
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use regex_automata::meta::{BuildError, Config, Regex};
+use regex_automata::util::syntax;
+use spelling::Spelling;
 use std::sync::Arc;
 
 /// The text in place of a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// The forms of a plugin's secrets. Clones share them.
+/// The most memory of a compiled set of spellings, in bytes.
+const COMPILED: usize = 64 << 20;
+
+/// The spellings of a plugin's secrets. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Redaction {
-    forms: Arc<AhoCorasick>,
-    /// The length of the longest form, in bytes.
+    spellings: Arc<Regex>,
+    /// The secrets in lower case, for the names of headers, which have lost their case.
+    lower: Arc<[String]>,
+    /// The length of the longest spelling, in bytes.
     longest: usize,
 }
 
@@ -27,28 +32,37 @@ impl std::fmt::Debug for Redaction {
 }
 
 impl Redaction {
-    /// Prepares the forms of these secrets.
+    /// Prepares the spellings of these secrets.
     ///
     /// # Errors
     ///
     /// If they are too large together.
-    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, BuildError> {
-        let mut forms = BTreeSet::new();
-        for secret in secrets {
-            forms.extend(forms_of(secret));
-        }
-        let longest = forms.iter().map(Vec::len).max().unwrap_or(1);
-        let forms = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(forms)?;
-        Ok(Self { forms: Arc::new(forms), longest })
+    pub(crate) fn new<'a>(
+        secrets: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, Box<BuildError>> {
+        let secrets: Vec<&str> = secrets.into_iter().collect();
+        let mut spellings: Vec<Spelling> =
+            secrets.iter().copied().flat_map(Spelling::all).collect();
+        // Where one secret begins another, the longer one is found.
+        spellings.sort_by_key(|spelling| std::cmp::Reverse(spelling.longest));
+        let longest = spellings.iter().map(|spelling| spelling.longest).max().unwrap_or(1);
+        let lower = secrets.iter().map(|secret| secret.to_ascii_lowercase()).collect();
+        Ok(Self { spellings: Arc::new(compile(&spellings)?), lower, longest })
     }
 
     /// Removes the secrets from a whole text. Returns `None` if it has none.
     pub(crate) fn redact(&self, text: &[u8]) -> Option<Vec<u8>> {
-        self.forms.is_match(text).then(|| {
+        self.spellings.is_match(text).then(|| {
             let mut out = Vec::with_capacity(text.len());
             self.copy(text, text.len(), &mut out);
             out
         })
+    }
+
+    /// Returns true if the name of a header, which is in lower case, has a secret.
+    pub(crate) fn is_in_name(&self, name: &str) -> bool {
+        self.lower.iter().any(|secret| name.contains(secret.as_str()))
+            || self.spellings.is_match(name.as_bytes())
     }
 
     /// Starts the redaction of a text that comes in pieces.
@@ -56,11 +70,11 @@ impl Redaction {
         RedactedStream { redaction: self.clone(), held: BytesMut::new() }
     }
 
-    /// Copies the text without the forms that begin before `end`, and returns the number of bytes
-    /// that are dealt with.
+    /// Copies the text without the spellings that begin before `end`, and returns the number of
+    /// bytes that are dealt with.
     fn copy(&self, text: &[u8], end: usize, out: &mut Vec<u8>) -> usize {
         let mut done = 0;
-        for found in self.forms.find_iter(text) {
+        for found in self.spellings.find_iter(text) {
             if found.start() >= end {
                 break;
             }
@@ -76,8 +90,15 @@ impl Redaction {
     }
 }
 
+fn compile(spellings: &[Spelling]) -> Result<Regex, Box<BuildError>> {
+    let patterns: Vec<&str> = spellings.iter().map(|spelling| spelling.pattern.as_str()).collect();
+    let syntax = syntax::Config::new().unicode(false).utf8(false);
+    let config = Config::new().utf8_empty(false).nfa_size_limit(Some(COMPILED));
+    Regex::builder().syntax(syntax).configure(config).build_many(&patterns).map_err(Box::new)
+}
+
 /// The redaction of a text that comes in pieces. It holds back the end of each piece in which a
-/// form may begin.
+/// spelling may begin.
 #[derive(Debug)]
 pub(crate) struct RedactedStream {
     redaction: Redaction,
@@ -88,7 +109,7 @@ impl RedactedStream {
     /// Takes a piece, and returns the text that is free of secrets.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Bytes {
         self.held.extend_from_slice(piece);
-        // A form that begins before this place is complete.
+        // A spelling that begins before this place is complete.
         let settled = (self.held.len() + 1).saturating_sub(self.redaction.longest);
         let mut out = Vec::new();
         let done = self.redaction.copy(&self.held, settled, &mut out);
@@ -106,99 +127,13 @@ impl RedactedStream {
     }
 }
 
-fn forms_of(secret: &str) -> BTreeSet<Vec<u8>> {
-    let mut forms: BTreeSet<Vec<u8>> = BTreeSet::new();
-    forms.insert(secret.as_bytes().to_vec());
-    for json in json_forms(secret) {
-        forms.insert(json.replace('/', "\\/").into_bytes());
-        forms.insert(json.into_bytes());
-    }
-    for case in [Hex::Upper, Hex::Lower] {
-        forms.insert(percent(secret, case, |byte| !is_unreserved(byte)));
-        forms.insert(percent(secret, case, |_| true));
-        // The set that browsers leave alone, and that of forms.
-        forms.insert(percent(secret, case, |byte| {
-            !is_unreserved(byte) && !b"!'()*".contains(&byte)
-        }));
-        let form = percent(secret, case, |byte| !is_unreserved(byte) && byte != b' ');
-        forms.insert(form.into_iter().map(|byte| if byte == b' ' { b'+' } else { byte }).collect());
-    }
-    for offset in 0..3 {
-        forms.extend(base64_at(secret.as_bytes(), offset));
-    }
-    forms
-}
-
-/// Returns the characters of Base64 that the secret alone determines, where it begins `offset`
-/// bytes after a group of three.
-fn base64_at(secret: &[u8], offset: usize) -> [Vec<u8>; 2] {
-    let mut padded = vec![0; offset];
-    padded.extend_from_slice(secret);
-    // Each character holds six bits. Those with bits of other bytes are cut off.
-    let first = (offset * 8).div_ceil(6);
-    let last = padded.len() * 8 / 6;
-    [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)]
-        .map(|text| text.as_bytes()[first..last].to_vec())
-}
-
-/// Returns the text as JSON writes it in a string: as it is, and with all characters beyond ASCII
-/// as `\uXXXX`, with the digits in either case.
-fn json_forms(secret: &str) -> [String; 3] {
-    let quoted = serde_json::to_string(secret).unwrap_or_default();
-    let json = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
-    let in_ascii = |case: Hex| {
-        let mut out = String::new();
-        for character in json.chars() {
-            if character.is_ascii() {
-                out.push(character);
-                continue;
-            }
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                let _ = match case {
-                    Hex::Upper => write!(out, "\\u{unit:04X}"),
-                    Hex::Lower => write!(out, "\\u{unit:04x}"),
-                };
-            }
-        }
-        out
-    };
-    let [upper, lower] = [Hex::Upper, Hex::Lower].map(in_ascii);
-    [json, upper, lower]
-}
-
-#[derive(Clone, Copy)]
-enum Hex {
-    Upper,
-    Lower,
-}
-
-fn percent(secret: &str, case: Hex, is_encoded: impl Fn(u8) -> bool) -> Vec<u8> {
-    let mut out = String::new();
-    let mut bytes = Vec::new();
-    for byte in secret.bytes() {
-        if !is_encoded(byte) {
-            bytes.push(byte);
-            continue;
-        }
-        out.clear();
-        let _ = match case {
-            Hex::Upper => write!(out, "%{byte:02X}"),
-            Hex::Lower => write!(out, "%{byte:02x}"),
-        };
-        bytes.extend_from_slice(out.as_bytes());
-    }
-    bytes
-}
-
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
     use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
     const SECRET: &str = "s3cr/t \"key\"+\u{e4}!";
 
@@ -222,6 +157,13 @@ mod tests {
             "s3cr%2Ft%20%22key%22%2B%C3%A4%21".to_owned(),
             "s3cr%2ft%20%22key%22%2b%c3%a4!".to_owned(),
             "s3cr%2Ft+%22key%22%2B%C3%A4%21".to_owned(),
+            // As Python's `quote` leaves the slash, .NET escapes the plus, Go an ampersand, and a
+            // page in HTML the quotes; a text in JSON inside of JSON; an address inside another.
+            "s3cr/t%20%22key%22%2B%C3%A4%21".to_owned(),
+            "s3cr/t \\u0022key\\u0022\\u002B\\u00E4!".to_owned(),
+            "s3cr&#x2F;t &quot;key&#34;&#43;\u{e4}!".to_owned(),
+            r#"s3cr/t \\\"key\\\"+\\u00e4!"#.to_owned(),
+            "s3cr%252Ft%2520%2522key%2522%252B%25C3%25A4%2521".to_owned(),
         ];
         for form in forms {
             let text = format!("before {form} after");
@@ -245,6 +187,42 @@ mod tests {
     }
 
     #[test]
+    fn base64_is_removed_over_the_ends_of_lines() {
+        let text = format!("{}{SECRET}", "before ".repeat(9));
+        for encoded in [STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+            for end in ["\n", "\r\n", "\\n", "\\r\\n"] {
+                for width in [1, 60, 64, 76] {
+                    let lines: Vec<&[u8]> = encoded.as_bytes().chunks(width).collect();
+                    let lines = lines.join(end.as_bytes());
+                    let got = streamed(&lines, 11);
+                    assert!(got.contains(REDACTED), "{width} {end:?}: {got}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn longer_secret_is_removed_whole() {
+        let redaction = Redaction::new(["beginning", "beginning and end"]).unwrap();
+        let got = redaction.redact(b"a beginning and end.").unwrap();
+        assert_eq!(got, b"a [redacted].");
+    }
+
+    #[test]
+    fn name_without_its_case_is_recognised() {
+        let redaction = Redaction::new(["AbCdEf-GhI"]).unwrap();
+        assert!(redaction.is_in_name("x-abcdef-ghi") && !redaction.is_in_name("x-abcdef"));
+    }
+
+    #[test]
+    fn largest_secrets_are_accepted_and_what_is_too_large_is_refused() {
+        let secret: String = (0..4096).map(|at| char::from(b'!' + (at % 90) as u8)).collect();
+        let redaction = Redaction::new([secret.as_str()]).unwrap();
+        assert_eq!(redaction.redact(secret.as_bytes()).unwrap(), REDACTED.as_bytes());
+        assert!(Redaction::new(vec![secret.as_str(); 64]).is_err());
+    }
+
+    #[test]
     fn text_without_a_secret_is_unchanged() {
         let text = "s3cr/t is not the whole one, and neither is key. ".repeat(50);
         for size in [1, 7, 64, 5_000] {
@@ -254,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn held_back_text_is_bounded_by_the_longest_form() {
+    fn held_back_text_is_bounded_by_the_longest_spelling() {
         let redaction = Redaction::new([SECRET]).unwrap();
         let mut stream = redaction.stream();
         for _ in 0..1_000 {

@@ -90,9 +90,22 @@ pub enum NetRefused {
         "the server encoded its response (`{encoding}`) to a request with a secret, which asked for none; such a response is not read"
     )]
     Encoded {
-        /// The encoding.
-        encoding: String,
+        /// The encoding, if it is a usual one.
+        encoding: &'static str,
     },
+    /// A request that has no body comes with one.
+    #[error(
+        "a {method} request has no body: a server that does not read it would take it for another request; send it with POST, or without a body"
+    )]
+    Body {
+        /// The method of the request.
+        method: Method,
+    },
+    /// No rule can allow the method.
+    #[error(
+        "the method of the request is none of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS, which rules can allow"
+    )]
+    Method,
 }
 
 impl NetRefused {
@@ -110,6 +123,8 @@ impl NetRefused {
             Self::PlainSecret { .. } => "secret_unencrypted",
             Self::SecretValue { .. } => "secret_unusable",
             Self::Encoded { .. } => "response_encoded",
+            Self::Body { .. } => "body_refused",
+            Self::Method => "method_refused",
         }
     }
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// The methods that a rule may name. `CONNECT` would turn a server into a relay, and `TRACE` would
 /// show the headers that the host adds.
-const METHODS: [Method; 7] = [
+pub(crate) const METHODS: [Method; 7] = [
     Method::GET,
     Method::HEAD,
     Method::POST,

@@ -3,12 +3,13 @@
 use crate::body::{RequestBody, ResponseBody};
 use crate::call::{CallNetwork, Place};
 use crate::connect::{ConnectError, connect};
+use crate::head_bound::HeadBound;
 use crate::limits;
 use crate::network::{NetworkError, Task};
 use crate::plugin_grants::{Allowed, Carries};
 use crate::redact::Redaction;
 use crate::refusal::NetRefused;
-use http::{HeaderMap, HeaderValue, Request, Response, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -16,6 +17,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{RequestOptions, WasiBody};
+
+/// The encodings that a refusal names.
+const ENCODINGS: [&str; 6] = ["gzip", "deflate", "br", "zstd", "compress", "x-gzip"];
 
 /// The reason why a request has no response.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +71,9 @@ pub(crate) async fn send(
     Ok((guarded(response, carries, patience, &call)?, connection))
 }
 
-/// Returns the request as it goes to the server: with the target in `Host` alone.
+/// Returns the request as it goes to the server: with the target in `Host` alone. The server is
+/// told to close the connection: one that does not read the body would take it for a request, which
+/// no rule allows. For the same reason, GET and HEAD have no body.
 fn prepared(
     request: Request<WasiBody>,
     allowed: &Allowed,
@@ -80,7 +86,15 @@ fn prepared(
     if let Ok(host) = HeaderValue::from_str(&allowed.target.authority()) {
         parts.headers.insert(header::HOST, host);
     }
-    Request::from_parts(parts, RequestBody::new(body, call.sent()))
+    parts.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    let body = match is_without_body(&parts.method) {
+        true => {
+            parts.headers.remove(header::CONTENT_LENGTH);
+            RequestBody::none()
+        }
+        false => RequestBody::new(body, call.sent()),
+    };
+    Request::from_parts(parts, body)
 }
 
 /// Connects and exchanges the heads, on the thread of the network.
@@ -97,6 +111,7 @@ async fn exchange(
         Some(time) => timeout(time, connecting).await.unwrap_or(Err(ConnectError::Timeout))?,
         None => connecting.await?,
     };
+    let (stream, unread) = HeadBound::new(stream, limits::BEFORE_BODY);
     let mut builder = http1::Builder::new();
     builder.max_headers(limits::HEADER_COUNT).max_buf_size(limits::HEADERS);
     let (mut sender, connection) =
@@ -108,8 +123,13 @@ async fn exchange(
     })?;
     let patience = options.first_byte_timeout.unwrap_or(limits::FIRST_BYTE).min(limits::FIRST_BYTE);
     match timeout(patience, sender.send_request(request)).await {
-        Ok(Ok(response)) => Ok((response, connection)),
-        Ok(Err(error)) if error.is_parse_too_large() => Err(SendError::Headers),
+        Ok(Ok(response)) => {
+            unread.lift();
+            Ok((response, connection))
+        }
+        Ok(Err(error)) if error.is_parse_too_large() || unread.are_used_up() => {
+            Err(SendError::Headers)
+        }
         Ok(Err(error)) => Err(SendError::Exchange(error)),
         Err(_) => Err(SendError::Slow(patience)),
     }
@@ -134,6 +154,11 @@ fn guarded(
     Ok(Response::from_parts(parts, body.boxed_unsync()))
 }
 
+/// Returns true if requests of this method have no body.
+pub(crate) fn is_without_body(method: &Method) -> bool {
+    [Method::GET, Method::HEAD].contains(method)
+}
+
 /// Refuses an encoded response: the redaction would not find a secret in it.
 fn refuse_encoded(headers: &HeaderMap) -> Result<(), NetRefused> {
     for name in [header::CONTENT_ENCODING, header::TRANSFER_ENCODING] {
@@ -142,15 +167,23 @@ fn refuse_encoded(headers: &HeaderMap) -> Result<(), NetRefused> {
             let is_plain = |name: &str| ["", "identity", "chunked"].contains(&name);
             if !encoding.split(',').all(|name| is_plain(name.trim().to_ascii_lowercase().as_str()))
             {
-                let encoding = encoding.chars().take(64).filter(char::is_ascii_graphic).collect();
-                return Err(NetRefused::Encoded { encoding });
+                // No other word of the response is repeated: it may be the secret.
+                let named = |name: &&&str| encoding.trim().eq_ignore_ascii_case(name);
+                let encoding = ENCODINGS.iter().find(named).copied();
+                return Err(NetRefused::Encoded { encoding: encoding.unwrap_or("unknown") });
             }
         }
     }
     Ok(())
 }
 
+/// Removes the secrets from the values of headers, and the headers with one in their name.
 fn redact_headers(redaction: &Redaction, headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> =
+        headers.keys().filter(|name| redaction.is_in_name(name.as_str())).cloned().collect();
+    for name in named {
+        headers.remove(name);
+    }
     for value in headers.values_mut() {
         if let Some(clean) = redaction.redact(value.as_bytes()) {
             *value = HeaderValue::from_bytes(&clean)

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use palisade::internal::{Account, MemoryLimits, PoweredCall, Refusals};
+use palisade::tool::Digest;
 use palisade::{BoxFuture, SideEffects};
 use std::collections::HashMap;
 use std::io;
@@ -79,9 +80,13 @@ type Sent = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Se
 
 impl Call {
     fn new(network: &Network, grants: PluginGrants, class: SideEffects) -> Self {
+        Self::of(network, grants, class, b"a plugin")
+    }
+
+    fn of(network: &Network, grants: PluginGrants, class: SideEffects, plugin: &[u8]) -> Self {
         let account = Account::new(MemoryLimits { call: 128 << 20, total: u64::MAX });
         let refusals = Refusals::default();
-        let call = PoweredCall { class, account, refusals: refusals.clone() };
+        let call = PoweredCall::new(class, account, refusals.clone(), Digest::of(plugin));
         Self { data: CallData::new(network, &Arc::new(grants), call), refusals }
     }
 

@@ -57,6 +57,54 @@ async fn endless_chunks_and_head_end_as_well() {
 }
 
 #[tokio::test]
+async fn endless_interim_responses_end_as_well() {
+    let interim = b"HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n".to_vec();
+    let few = [interim.repeat(20), ok(b"hello")].concat();
+    let (_server, mut call, url) = server(move |_| Wire::Bytes(few.clone())).await;
+    assert_eq!(call.get(&url).await.unwrap().body, b"hello");
+    let (_server, mut call, url) =
+        server(move |_| Wire::Endless(Vec::new(), interim.clone())).await;
+    let fetched = call.get(&url).await;
+    assert!(matches!(fetched, Err(Error::HttpResponseHeaderSectionSize(_))), "{fetched:?}");
+}
+
+#[tokio::test]
+async fn plugin_that_holds_connections_leaves_some_to_another() {
+    let silence = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n".to_vec();
+    let greedy_server = Server::start(Arc::new(move |_| Wire::Silence(silence.clone()))).await;
+    let server = Server::start(Arc::new(|_| Wire::Bytes(ok(b"hello")))).await;
+    let (greedy_url, url) = (
+        format!("http://server.test:{}/", greedy_server.port()),
+        format!("http://server.test:{}/", server.port()),
+    );
+    let network = local();
+    let mut held = Vec::new();
+    let mut calls = Vec::new();
+    // More requests than the process has connections: the last ones wait.
+    for _ in 0..=limits::CONNECTIONS as usize / limits::CONNECTIONS_OF_CALL {
+        let mut call = Call::with_rules(&network, &[&format!("GET {greedy_url} private")]);
+        for _ in 0..limits::CONNECTIONS_OF_CALL {
+            let mut sending =
+                Box::pin(call.send(request("GET", &greedy_url), RequestOptions::default()));
+            let sent = tokio::time::timeout(Duration::from_millis(200), &mut sending).await;
+            drop(sending);
+            match sent {
+                Ok(sent) => held.push(sent.unwrap()),
+                Err(_) => break,
+            }
+        }
+        calls.push(call);
+        if held.len() < calls.len() * limits::CONNECTIONS_OF_CALL {
+            break;
+        }
+    }
+    assert_eq!(held.len(), limits::CONNECTIONS as usize / 2, "one plugin gets half");
+    let other = grants(&[&format!("GET {url} private")]);
+    let mut other = Call::of(&network, other, SideEffects::Read, b"another plugin");
+    assert_eq!(other.get(&url).await.unwrap().body, b"hello");
+}
+
+#[tokio::test]
 async fn silent_server_is_given_up() {
     let short = Some(Duration::from_millis(20));
     let options = RequestOptions {

@@ -114,6 +114,43 @@ async fn encoded_response_to_a_secret_is_refused() {
 }
 
 #[tokio::test]
+async fn secret_as_an_encoding_or_a_name_is_not_repeated() {
+    let header = format!("content-encoding: {SECRET}\r\n");
+    let answer = with_headers(&header, b"anything");
+    let server = Server::start(Arc::new(move |_| Wire::Bytes(answer.clone()))).await;
+    let mut call = call(&server);
+    let failed = call.get(&url(&server)).await.unwrap_err();
+    let shown = format!("{failed:?} {:?}", call.refusals);
+    assert!(!shown.contains(SECRET) && shown.contains("unknown"), "{shown}");
+    const NAME: &str = "PlantedKey-of-the-tests";
+    let named = |name: &str| (name == "KEY").then(|| NAME.to_owned());
+    let answer = with_headers(&format!("{NAME}: 1\r\nx-own: 2\r\n"), b"anything");
+    let server = Server::start(Arc::new(move |_| Wire::Bytes(answer.clone()))).await;
+    let secret = Secret::parse("KEY", "server.test", "x-key").unwrap();
+    let rule = format!("GET {} private", url(&server));
+    let granted = with_secrets(&[&rule], vec![secret], &named);
+    let fetched = Call::new(&local(), granted, SideEffects::Read).get(&url(&server)).await.unwrap();
+    let names: Vec<&str> = fetched.headers.keys().map(HeaderName::as_str).collect();
+    assert_eq!(names, ["content-length", "x-own"]);
+}
+
+#[tokio::test]
+async fn header_that_a_server_takes_for_the_secret_is_removed() {
+    let server = Server::echo().await;
+    let secret = Secret::parse("KEY", "server.test", "x-key").unwrap();
+    let rule = format!("GET {} private", url(&server));
+    let mut call =
+        Call::new(&local(), with_secrets(&[&rule], vec![secret], &key), SideEffects::Read);
+    let mut own = request("GET", &url(&server));
+    for name in ["x_key", "x-http-method-override"] {
+        assert!(call.data.hooks.is_forbidden_header(&HeaderName::from_static(name)), "{name}");
+        own.headers_mut().insert(name, HeaderValue::from_static("of the guest"));
+    }
+    call.fetch(own).await.unwrap();
+    assert!(!server.heads()[0].contains("of the guest"), "{:?}", server.heads());
+}
+
+#[tokio::test]
 async fn part_of_a_document_is_not_requested_with_a_secret() {
     let server = Server::echo().await;
     let mut call = call(&server);

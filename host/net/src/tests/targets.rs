@@ -1,7 +1,9 @@
 //! A request arrives only where a rule sends it.
 
 use super::server::{Server, Wire};
-use super::{Call, grants, local, network, request};
+use super::{Call, grants, local, network, request, request_with};
+use bytes::Bytes;
+use http::HeaderValue;
 use palisade::SideEffects;
 use std::sync::Arc;
 use wasmtime_wasi_http::Error;
@@ -42,7 +44,8 @@ async fn nothing_arrives_without_a_rule() {
         ("GET", format!("http://a.server.test:{port}/"), "no_rule"),
         ("GET", format!("http://127.0.0.1:{port}/"), "no_rule"),
         ("GET", format!("http://user@server.test:{port}/"), "url_invalid"),
-        ("CONNECT", format!("http://server.test:{port}/"), "no_rule"),
+        ("CONNECT", format!("http://server.test:{port}/"), "method_refused"),
+        ("`id`", format!("http://server.test:{port}/"), "method_refused"),
         ("GET", format!("http://public.test:{port}/"), "address_refused"),
     ] {
         let mut call = Call::with_rules(&network, &rules);
@@ -76,6 +79,32 @@ async fn class_bounds_the_methods_whatever_is_granted() {
                 "{class} {method}"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn body_is_never_a_second_request() {
+    let server = Server::echo().await;
+    let url = format!("http://server.test:{}/", server.port());
+    let rule = format!("GET,HEAD,POST {url} private");
+    let smuggled = Bytes::from_static(b"DELETE /all HTTP/1.1\r\nhost: other.test\r\n\r\n");
+    for method in ["GET", "HEAD"] {
+        let mut call = Call::with_rules(&local(), &[&rule]);
+        let mut sent = request_with(method, &url, smuggled.clone());
+        sent.headers_mut().insert("content-length", HeaderValue::from_static("42"));
+        assert!(call.fetch(sent).await.is_err(), "{method}");
+        assert_eq!(call.refusal(), "body_refused");
+        // A body of unknown length is not sent.
+        call.fetch(request_with(method, &url, smuggled.clone())).await.unwrap();
+    }
+    let mut call = Call::with_rules(&local(), &[&rule]);
+    call.fetch(request_with("POST", &url, smuggled)).await.unwrap();
+    let heads = server.heads();
+    assert_eq!(heads.len(), 3, "{heads:?}");
+    for head in &heads {
+        assert!(head.to_lowercase().contains("\r\nconnection: close\r\n"), "{head}");
+        let has_body = head.contains("content-length") || head.contains("chunked");
+        assert_eq!(has_body, head.starts_with("POST"), "{head}");
     }
 }
 

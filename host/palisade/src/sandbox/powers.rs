@@ -3,6 +3,8 @@
 
 pub use super::run::{Refusals, State as CallState};
 use crate::execution::account::Account;
+use crate::execution::owner::owner_of;
+use crate::execution::share::{Grant, Owner, Pool};
 use crate::tool::{Digest, SideEffects};
 use std::any::Any;
 use std::sync::Arc;
@@ -48,4 +50,20 @@ pub struct PoweredCall {
     pub account: Account,
     /// The refusals of the call.
     pub refusals: Refusals,
+    /// The plugin, and the caller if the calls of callers are told apart.
+    pub(crate) owner: Owner,
+}
+
+impl PoweredCall {
+    /// Describes a call of a plugin that belongs to no caller.
+    #[must_use]
+    pub fn new(class: SideEffects, account: Account, refusals: Refusals, plugin: Digest) -> Self {
+        Self { class, account, refusals, owner: owner_of(plugin) }
+    }
+
+    /// Waits for a unit of a pool, in which the call's plugin and caller have a share that others
+    /// cannot take.
+    pub fn take(&self, pool: &Pool) -> impl Future<Output = Grant> + Send + use<> {
+        pool.share_of(&self.owner).take(1)
+    }
 }

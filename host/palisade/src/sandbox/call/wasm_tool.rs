@@ -9,7 +9,7 @@ use super::request;
 use crate::execution::account::{Account, CallBudget};
 use crate::execution::deferred_drop::drop_later;
 use crate::execution::offload::exhaustion_error;
-use crate::execution::share::Grant;
+use crate::execution::share::{Grant, Owner};
 use crate::execution::{
     BoxFuture, OwnerShares, Report, Tool, ToolContext, ToolOutput, ValidInput, enter_queue,
 };
@@ -203,7 +203,10 @@ impl WasmTool {
         };
         let state = match self.plugin.code.powers() {
             None => state,
-            Some(powers) => with_powers(state, powers, class, account),
+            Some(powers) => {
+                let owner = self.owner(context).descriptors.owner().clone();
+                with_powers(state, powers, (class, owner), account)
+            }
         };
         Ok(new_store(&runtime.engine, state))
     }
@@ -347,11 +350,11 @@ impl WasmTool {
 fn with_powers(
     state: State,
     powers: &Arc<dyn PluginPowers>,
-    class: SideEffects,
+    (class, owner): (SideEffects, Owner),
     account: &Account,
 ) -> State {
     let refusals = Refusals::default();
-    let call = PoweredCall { class, account: account.clone(), refusals: refusals.clone() };
+    let call = PoweredCall { class, account: account.clone(), refusals: refusals.clone(), owner };
     let data = powers.begin(call);
     let powers = powers.clone();
     let context = move || {

@@ -121,7 +121,8 @@ impl Sandbox {
         let state = state.with_wasi_ctx(LazyWasiCtx::with_builder(frozen));
         let Some(powers) = powers else { return Ok(state) };
         // Class none has no power: a description depends on nothing outside of the plugin.
-        let call = PoweredCall { class: SideEffects::None, account, refusals: Refusals::default() };
+        let (refusals, owner) = (Refusals::default(), owner.descriptors.owner().clone());
+        let call = PoweredCall { class: SideEffects::None, account, refusals, owner };
         Ok(state.with_powers(powers.begin(call), Refusals::default()))
     }
 }
