@@ -39,5 +39,8 @@ pub const FIRST_BYTE: Duration = Duration::from_secs(120);
 pub const BETWEEN_PIECES: Duration = Duration::from_secs(30);
 /// The least length of a secret, in bytes. A shorter one could not be told from ordinary text.
 pub const SECRET_MIN: usize = 8;
+/// The greatest length of all secrets of a plugin together, in bytes. Their recognition is
+/// compiled when the plugin is loaded.
+pub const SECRETS: usize = 16 * KIB as usize;
 /// The greatest length of a secret, in bytes. The redaction holds back as much of each body.
 pub const SECRET_MAX: usize = 4 * KIB as usize;

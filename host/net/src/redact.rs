@@ -3,8 +3,9 @@
 
 mod spelling;
 
+use crate::limits;
 use bytes::{Bytes, BytesMut};
-use regex_automata::meta::{BuildError, Config, Regex};
+use regex_automata::meta::{Config, Regex};
 use regex_automata::util::syntax;
 use spelling::Spelling;
 use std::sync::Arc;
@@ -31,16 +32,21 @@ impl std::fmt::Debug for Redaction {
     }
 }
 
+/// The secrets are too large together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLarge;
+
 impl Redaction {
     /// Prepares the spellings of these secrets.
     ///
     /// # Errors
     ///
-    /// If they are too large together.
-    pub(crate) fn new<'a>(
-        secrets: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Self, Box<BuildError>> {
+    /// [`TooLarge`], if they have more than 16 KiB together.
+    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, TooLarge> {
         let secrets: Vec<&str> = secrets.into_iter().collect();
+        if secrets.iter().map(|secret| secret.len()).sum::<usize>() > limits::SECRETS {
+            return Err(TooLarge);
+        }
         let mut spellings: Vec<Spelling> =
             secrets.iter().copied().flat_map(Spelling::all).collect();
         // Where one secret begins another, the longer one is found.
@@ -90,11 +96,11 @@ impl Redaction {
     }
 }
 
-fn compile(spellings: &[Spelling]) -> Result<Regex, Box<BuildError>> {
+fn compile(spellings: &[Spelling]) -> Result<Regex, TooLarge> {
     let patterns: Vec<&str> = spellings.iter().map(|spelling| spelling.pattern.as_str()).collect();
     let syntax = syntax::Config::new().unicode(false).utf8(false);
     let config = Config::new().utf8_empty(false).nfa_size_limit(Some(COMPILED));
-    Regex::builder().syntax(syntax).configure(config).build_many(&patterns).map_err(Box::new)
+    Regex::builder().syntax(syntax).configure(config).build_many(&patterns).map_err(|_| TooLarge)
 }
 
 /// The redaction of a text that comes in pieces. It holds back the end of each piece in which a
@@ -219,7 +225,7 @@ mod tests {
         let secret: String = (0..4096).map(|at| char::from(b'!' + (at % 90) as u8)).collect();
         let redaction = Redaction::new([secret.as_str()]).unwrap();
         assert_eq!(redaction.redact(secret.as_bytes()).unwrap(), REDACTED.as_bytes());
-        assert!(Redaction::new(vec![secret.as_str(); 64]).is_err());
+        assert!(Redaction::new(vec![secret.as_str(); 5]).is_err());
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub enum NetRefused {
     },
     /// No rule of the plugin allows the request.
     #[error(
-        "no grant allows {method} {target}; `palisade grant PLUGIN net \"{method} {target}\"` makes one, with `private` at its end for a host of a private network"
+        "no grant allows {method} {target}; the operator can make one (`palisade grant PLUGIN net \"{method} {target}\"`, with `private` at its end for a host of a private network)"
     )]
     NoRule {
         /// The method of the request.

@@ -48,16 +48,12 @@ pub(crate) fn text(response: &Response, address: &Address, format: Format) -> Re
     let text = decoded(&response.body, &media).map_err(|reason| {
         Error::failed(format!("{} is no text, but {reason}", address.as_str()))
     })?;
-    let mut page = match format {
+    let page = match format {
         Format::Markdown if media.is_html() || (media.is_unknown() && begins_as_html(&text)) => {
             markdown::convert(&text, address)?
         }
         Format::Markdown | Format::Source => Page { text, title: None },
     };
-    if response.end == End::Beyond {
-        let read = response.body.len();
-        page.text.push_str(&format!("\n[the page is longer than the {read} bytes that are read]"));
-    }
     Ok(page)
 }
 
@@ -67,15 +63,15 @@ fn begins_as_html(text: &str) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
-/// Returns the first line of an output: the status, the address, the type and the title.
+/// Returns the first line of an output: the status, the address, the type and the title. Nothing
+/// after it is the tool's, so that no page can speak for the tool.
 pub(crate) fn summary(response: &Response, address: &Address, title: Option<&str>) -> String {
-    let media = response.header("content-type").map(|value| format!(", {value}"));
-    let title = title.map(|title| format!(", {title:?}"));
-    format!(
-        "[{} {}{}{}]",
-        response.status,
-        address.as_str(),
-        media.unwrap_or_default(),
-        title.unwrap_or_default()
-    )
+    let media = Media::of(response.header("content-type"));
+    let media = media.shown().map(|media| format!(", {media}")).unwrap_or_default();
+    let title = title.map(|title| format!(", {title:?}")).unwrap_or_default();
+    let end = match response.end {
+        End::Reached => String::new(),
+        End::Beyond => format!(", longer than the {} bytes that are read", response.body.len()),
+    };
+    format!("{} {}{media}{title}{end}", response.status, address.as_str())
 }

@@ -65,7 +65,7 @@ fn secret_of_the_environment_is_shown_by_no_subcommand() {
 
 #[test]
 fn file_of_grants_is_private_and_outside_of_the_workspace() {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::PermissionsExt;
     let world = World::new();
     let _ = program(&world, &["grant", "net_fetch", "env", "LANG"]).run().exits_with(0);
     let file = world.home().join(".config/palisade/grants.toml");
@@ -94,4 +94,30 @@ fn invalid_grants_are_refused_with_what_is_accepted() {
     std::fs::create_dir_all(world.home().join(".config/palisade")).unwrap();
     std::fs::write(world.home().join(".config/palisade/grants.toml"), "[[grants]]").unwrap();
     program(&world, &["list"]).run().exits_with(2).stderr_contains(&["grants.toml"]);
+}
+
+#[test]
+fn grants_that_others_or_tools_can_change_are_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let (world, server) = (World::new(), Server::echo());
+    let rule = format!("GET http://{} private", server.authority());
+    let input = json!({"authority": server.authority()}).to_string();
+    let _ = program(&world, &["grant", "net_fetch", "net", &rule]).run().exits_with(0);
+    let file = world.home().join(".config/palisade/grants.toml");
+    let mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o666);
+    let refused = program(&world, &["call", "send_read", &input]).run().exits_with(2);
+    let _ = refused.stderr_contains(&["other people can change it"]);
+    mode(0o600);
+    let _ = program(&world, &["call", "send_read", &input]).run().exits_with(0);
+    // A workspace that contains the file gives tools of class execute a way to it.
+    let inside = world.root().join("inside");
+    std::fs::create_dir(&inside).unwrap();
+    std::fs::copy(&file, inside.join("grants.toml")).unwrap();
+    std::fs::write(inside.join("palisade.toml"), "").unwrap();
+    let settings = inside.join("palisade.toml").display().to_string();
+    let args = ["--config", &settings, "call", "send_read", &input];
+    let refused = program(&world, &args).run().exits_with(3);
+    let _ = refused.stderr_contains(&["are not used: they are in the workspace"]);
+    assert_eq!(server.requests().len(), 1);
 }

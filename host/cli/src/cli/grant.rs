@@ -64,10 +64,20 @@ fn add(
         }
         Ok(())
     })?;
+    if let Some(warning) = warning(&given) {
+        output::note(warning);
+    }
     for grant in given {
         output::note(&format!("granted to {} ({holder}): {grant}", visible(&name)));
     }
     Ok(Exit::Ok)
+}
+
+/// Returns the consequence of a grant that people overlook.
+fn warning(given: &[Grant]) -> Option<&'static str> {
+    given.iter().any(|grant| matches!(grant, Grant::Net(_))).then_some(
+        "tools of class read send GET and HEAD without a question, and can carry out what they read; a tool of class none sends nothing",
+    )
 }
 
 /// Returns the holder for all versions with the signer of this one.

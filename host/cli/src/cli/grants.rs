@@ -4,20 +4,23 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::user_file::{Patience, make_private, patient, replace, take, target};
-use super::{setup, trust};
-use crate::config::FileConfig;
-use palisade::internal::shipped_owner;
+use super::{output, setup, trust};
+use palisade::internal::{open_unreplaceable_file, shipped_owner};
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
-use palisade::workspace::LastLink;
 use palisade::{Host, HostBuilder};
 use palisade_net::{GrantFile, Grants, Holder, Network, PluginEntry};
 use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The name of the file.
 const FILE: &str = "grants.toml";
+
+/// The most bytes of the file.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Returns the file of grants beside a configuration file.
 pub(super) fn beside(settings: &Path) -> Option<PathBuf> {
@@ -32,28 +35,52 @@ pub(super) fn file(common: &Common) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Reads the grants of this run. No file means no grants.
+/// Reads the grants of this run. No file means no grants, and so does one in the workspace: tools
+/// of class execute could change it.
 ///
 /// # Errors
 ///
-/// A usage error if the file cannot be read or is invalid: a run without its grants would refuse
-/// plugins, and one with half of them would surprise.
+/// A usage error if the file cannot be read, is invalid, or can be changed by other people: a run
+/// without its grants would refuse plugins, and one with half of them would surprise.
 pub(super) fn read(common: &Common) -> Result<GrantFile, Failure> {
-    match beside(&setup::user_file(common)) {
-        Some(file) => read_file(&file, LastLink::Follow),
-        None => Ok(GrantFile::default()),
+    let Some(file) = beside(&setup::user_file(common)) else { return Ok(GrantFile::default()) };
+    let is_there = file.symlink_metadata().is_ok();
+    if is_there && is_in_workspace(common, &file.canonicalize().unwrap_or_else(|_| file.clone())) {
+        output::note(&format!(
+            "the grants in `{}` are not used: they are in the workspace, where tools could change them; give another --workspace or --config",
+            visible(&file.display().to_string())
+        ));
+        return Ok(GrantFile::default());
     }
+    if is_there { read_file(&file) } else { Ok(GrantFile::default()) }
 }
 
-fn read_file(file: &Path, links: LastLink) -> Result<GrantFile, Failure> {
+fn read_file(file: &Path) -> Result<GrantFile, Failure> {
     let invalid = |reason: &dyn std::fmt::Display| {
         Failure::usage(format!(
             "the grants in `{}` cannot be used: {reason}; `palisade grant` writes valid ones",
             visible(&file.display().to_string())
         ))
     };
-    let text = FileConfig::text(file, links).map_err(|error| invalid(&error))?;
-    text.unwrap_or_default().parse::<GrantFile>().map_err(|error| invalid(&error))
+    let opened = open_unreplaceable_file(file).map_err(|error| invalid(&error))?;
+    let meta = opened.metadata().map_err(|error| invalid(&error))?;
+    if meta.uid() != 0 && meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(invalid(&"the file belongs to another user, who can change it"));
+    }
+    if meta.mode() & 0o022 != 0 {
+        return Err(invalid(&"other people can change it; `chmod go-w` forbids that"));
+    }
+    let mut text = String::new();
+    let read = opened.take(MAX_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| invalid(&error))?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(invalid(&"the file is larger than 1 MiB"));
+    }
+    text.parse::<GrantFile>().map_err(|error| invalid(&error))
+}
+
+fn is_in_workspace(common: &Common, file: &Path) -> bool {
+    common.workspace.canonicalize().is_ok_and(|workspace| file.starts_with(workspace))
 }
 
 /// Changes the grants of this run: under a lock, and atomically.
@@ -75,7 +102,10 @@ pub(super) fn change<T>(
         Patience::Left => {}
         Patience::Over => return Err(failed(&"another process holds their lock")),
     }
-    let mut grants = read_file(&file, LastLink::Keep)?;
+    let mut grants = match file.symlink_metadata() {
+        Ok(_) => read_file(&file)?,
+        Err(_) => GrantFile::default(),
+    };
     let result = change(&mut grants)?;
     let text = grants.to_text().map_err(|error| failed(&error))?;
     replace(&file, &text).map_err(|error| failed(&error))?;
@@ -84,8 +114,7 @@ pub(super) fn change<T>(
 
 /// Refuses a file that tools and other people can change.
 fn refuse_in_workspace(common: &Common, file: &Path) -> Result<(), Failure> {
-    let workspace = common.workspace.canonicalize();
-    match workspace.is_ok_and(|workspace| file.starts_with(workspace)) {
+    match is_in_workspace(common, file) {
         true => Err(Failure::usage(format!(
             "the grants would be in the workspace, in `{}`, where tools could write them; run `grant` with another --workspace or --config",
             visible(&file.display().to_string())

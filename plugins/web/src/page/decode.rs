@@ -28,6 +28,13 @@ impl Media {
         Self { essence, encoding }
     }
 
+    /// Returns the type, if it has the form of one.
+    pub(super) fn shown(&self) -> Option<&str> {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"/+-.".contains(&byte);
+        let essence = Some(self.essence.as_str()).filter(|it| !it.is_empty() && it.len() <= 80);
+        essence.filter(|essence| essence.bytes().all(is_part))
+    }
+
     pub(super) fn is_html(&self) -> bool {
         self.essence == "text/html" || self.essence == "application/xhtml+xml"
     }
