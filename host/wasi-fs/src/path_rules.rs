@@ -3,6 +3,7 @@
 mod pattern;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use globset::GlobSet;
@@ -37,13 +38,18 @@ pub struct PathRules {
 }
 
 /// The patterns of one origin.
-#[derive(Debug)]
 struct Layer {
     deny: GlobSet,
     allow: Option<Allow>,
 }
 
-#[derive(Debug)]
+/// Leaves out the automata, which fill pages.
+impl fmt::Debug for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layer").field("deny", &self.deny.len()).finish_non_exhaustive()
+    }
+}
+
 struct Allow {
     paths: GlobSet,
     /// The directories that may lead to an allowed path.
@@ -67,14 +73,14 @@ impl PathRules {
     /// The greatest length of one pattern, in bytes.
     pub const PATTERN_BYTES: usize = 256;
 
-    /// Compiles the patterns of one origin. Without a list `allow`, every path that is not denied is
-    /// permitted.
+    /// Compiles the patterns of one origin. Without a list `allow`, every path that is not denied
+    /// is permitted.
     ///
     /// # Errors
     ///
-    /// [`PathRuleError`] if a list has more than [`PATTERNS`](Self::PATTERNS) patterns, a pattern is
-    /// empty, longer than [`PATTERN_BYTES`](Self::PATTERN_BYTES), absolute, has a component `.` or
-    /// `..`, or is malformed.
+    /// [`PathRuleError`] if a list has more than [`PATTERNS`](Self::PATTERNS) patterns, a pattern
+    /// is empty, longer than [`PATTERN_BYTES`](Self::PATTERN_BYTES), absolute, has a component `.`
+    /// or `..`, or is malformed.
     pub fn new(allow: Option<&[String]>, deny: &[String]) -> Result<Self, PathRuleError> {
         let deny = Pattern::all(deny)?;
         let allow = allow.map(Pattern::all).transpose()?;

@@ -269,8 +269,8 @@ impl HostBuilder {
         self
     }
 
-    /// Denies the paths that these rules deny to the tools, in every workspace. Several rules add up.
-    /// Default: none. Commands are not bound: see [`commands`](Self::commands).
+    /// Denies the paths that these rules deny to the tools, in every workspace. Several rules add
+    /// up. Default: none. Commands are not bound: see [`commands`](Self::commands).
     #[must_use]
     pub fn path_rules(mut self, rules: &PathRules) -> Self {
         self.path_rules = self.path_rules.and(rules);

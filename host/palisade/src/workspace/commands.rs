@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The treatment of native tools of class execute, such as `shell`, while there are path rules. Their
-/// commands open files by themselves, so that no path rule binds them.
+/// The treatment of native tools of class execute, such as `shell`, while there are path rules.
+/// Their commands open files by themselves, so that no path rule binds them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Commands {
     /// Every call of such a tool is refused.

@@ -56,6 +56,11 @@ impl Pattern {
         if trimmed.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return refuse("it has an empty name, `.` or `..`; write the path without them");
         }
+        if has_class_of_letters(trimmed) {
+            return refuse(
+                "`[]` holds a letter beyond ASCII; write `{}` with one alternative for each",
+            );
+        }
         if splits_alternatives(trimmed) {
             return refuse("`/` stands in `{}` or `[]`; write one pattern for each alternative");
         }
@@ -124,6 +129,12 @@ fn glob(text: &str) -> Result<globset::Glob, PathRuleError> {
 
 fn refused(pattern: &str, reason: String) -> PathRuleError {
     PathRuleError::Pattern { pattern: shown(pattern), reason }
+}
+
+/// Returns whether a letter beyond ASCII stands in a class, which would match one byte of it.
+fn has_class_of_letters(pattern: &str) -> bool {
+    let mut classes = pattern.split('[').skip(1);
+    classes.any(|rest| !rest.split_once(']').map_or(rest, |(class, _)| class).is_ascii())
 }
 
 /// Returns whether a `/` stands in an alternative: such a pattern has no single way.
